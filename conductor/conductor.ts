@@ -1,0 +1,61 @@
+/** All that the API may ask. Arguments and answers are plain JSON, so that a wire can stand between. */
+import type {
+  Heartbeat,
+  Inventory,
+  JsonObject,
+  NewNode,
+  NewPort,
+  NodeChanges,
+  NodeRecord,
+  PortChanges,
+  PortRecord,
+} from '../model/records';
+
+export interface Validation {
+  readonly result: boolean;
+  readonly reason?: string;
+}
+/** What comes with a provision verb, its body keys as clients name them. */
+export interface ProvisionArgs {
+  readonly configdrive?: string | JsonObject | null;
+  readonly clean_steps?: readonly JsonObject[];
+  readonly deploy_steps?: readonly JsonObject[];
+  readonly service_steps?: readonly JsonObject[];
+  readonly rescue_password?: string;
+  readonly disable_ramdisk?: boolean;
+}
+export interface Lookup {
+  readonly macs: readonly string[];
+  readonly bmcAddresses?: readonly string[];
+  readonly nodeUuid?: string;
+}
+
+export interface Conductor {
+  /** Fills the interfaces by the hardware type; throws when the type or an interface is not enabled (400). */
+  createNode(node: NewNode): Promise<NodeRecord>;
+  /** The rules by state, protected, retired, interfaces against the hardware type; under the node's lock. */
+  updateNode(uuid: string, changes: NodeChanges, resetInterfaces: boolean): Promise<NodeRecord>;
+  deleteNode(uuid: string): Promise<void>;
+  setMaintenance(uuid: string, on: boolean, reason?: string | null): Promise<void>;
+  /** Per interface kind (all but vendor). */
+  validate(uuid: string): Promise<Readonly<Record<string, Validation>>>;
+  /** Returns when accepted (202): state and body checked, the lock taken, the event fired. The work goes on under that lock. */
+  provision(uuid: string, verb: string, args: ProvisionArgs): Promise<void>;
+  /** Returns when accepted (202). */
+  setPower(uuid: string, target: string, timeoutSeconds?: number): Promise<void>;
+  getBootDevice(uuid: string): Promise<{ readonly boot_device: string | null; readonly persistent: boolean | null }>;
+  setBootDevice(uuid: string, device: string, persistent: boolean): Promise<void>;
+  supportedBootDevices(uuid: string): Promise<readonly string[]>;
+  /** The whole list of traits as it shall be; checked by the API. */
+  setTraits(uuid: string, change: { readonly replace?: readonly string[]; readonly add?: string; readonly remove?: string }): Promise<void>;
+  createPort(port: NewPort): Promise<PortRecord>;
+  updatePort(uuid: string, changes: PortChanges): Promise<PortRecord>;
+  deletePort(uuid: string): Promise<void>;
+  /** driver_info key → description. Throws DriverNotFound. */
+  driverProperties(driver: string): Promise<Readonly<Record<string, string>>>;
+  /** A lookup by a ramdisk that may know its token: made at the first call, `******` at each later one. */
+  agentToken(uuid: string): Promise<string>;
+  heartbeat(uuid: string, beat: Heartbeat): Promise<void>;
+  /** The node that the inventory belongs to (it must be in inspect wait), with the token for its agent; the processing goes on. */
+  continueInspection(lookup: Lookup, inventory: Inventory, pluginData: JsonObject): Promise<NodeRecord>;
+}

@@ -1,0 +1,207 @@
+/** What a driver is: objects of tables and functions. A driver gets a Task, says how its work stands, and never moves the node. */
+import type { Clock } from '../model/clock';
+import type { Log } from '../model/log';
+import type { Boots, Heartbeat, InterfaceKind, Inventory, JsonObject, NodeChanges, NodeRecord, PortRecord } from '../model/records';
+import type { IpmiPool } from '../wire/ipmi/client';
+import type { RedfishPool } from '../wire/redfish';
+
+/** The options that drivers read (section.name); main hands them over. */
+export interface DriverOptions {
+  readonly 'DEFAULT.my_ip': string;
+  /** Where ramdisks reach the API, without a trailing slash: [service_catalog]endpoint_override, [api]public_endpoint or made of my_ip and the port. */
+  readonly 'service_catalog.endpoint_override': string;
+  readonly 'deploy.http_url': string;
+  readonly 'deploy.default_boot_mode': string;
+  readonly 'deploy.erase_devices_priority': number | null;
+  readonly 'deploy.erase_devices_metadata_priority': number | null;
+  readonly 'deploy.shred_random_overwrite_iterations': number;
+  readonly 'deploy.shred_final_overwrite_with_zeros': boolean;
+  readonly 'deploy.continue_if_disk_secure_erase_fails': boolean;
+  readonly 'deploy.disk_erasure_concurrency': number;
+  readonly 'conductor.deploy_kernel': string | null;
+  readonly 'conductor.deploy_ramdisk': string | null;
+  readonly 'conductor.file_url_allowed_paths': readonly string[];
+  readonly 'conductor.power_state_change_timeout': number;
+  readonly 'conductor.soft_power_off_timeout': number;
+  readonly 'pxe.kernel_append_params': string;
+  readonly 'inspector.extra_kernel_params': string;
+  readonly 'inspector.require_managed_boot': boolean | null;
+  readonly 'inspector.power_off': boolean;
+  readonly 'agent.command_timeout': number;
+  readonly 'agent.max_command_attempts': number;
+  readonly 'agent.require_tls': boolean;
+  readonly 'agent.verify_ca': string;
+  readonly 'agent.post_deploy_get_power_state_retries': number;
+  readonly 'agent.post_deploy_get_power_state_retry_interval': number;
+  readonly 'agent.stream_raw_images': boolean;
+  readonly 'ipmi.command_retry_timeout': number;
+  readonly 'ipmi.min_command_interval': number;
+  readonly 'ipmi.disable_boot_timeout': boolean;
+  readonly 'redfish.connection_attempts': number;
+  readonly 'redfish.connection_retry_interval': number;
+}
+
+/** Kept sessions to BMCs, shared by all tasks of a conductor. */
+export interface Connections {
+  readonly ipmi: IpmiPool;
+  readonly redfish: RedfishPool;
+}
+
+/** A node that this caller holds. A driver gets one, and never makes one. `node` is always as last saved. */
+export interface Task {
+  readonly node: NodeRecord;
+  readonly ports: readonly PortRecord[];
+  readonly driver: Driver;
+  readonly exclusive: boolean;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly boots: Boots;
+  readonly options: DriverOptions;
+  readonly connections: Connections;
+  /** Shallow: whole columns. For `driver_internal_info` see `saveInternal`. */
+  save(changes: NodeChanges): Promise<void>;
+  /** Sets keys of driver_internal_info; `undefined` removes one. */
+  saveInternal(keys: Readonly<Record<string, unknown>>): Promise<void>;
+  /** Changes the machine's power as the conductor does: forgets the agent (token, URL), sets target and state, waits until it is so. */
+  power(target: Power, timeoutSeconds?: number): Promise<void>;
+}
+
+/** A driver never moves the provision state: it says how its work stands, and the conductor moves it. */
+export type Outcome =
+  | { readonly kind: 'done' }
+  /** Over when the agent's next heartbeat says so, or when asked again after `pollEvery` seconds. */
+  | { readonly kind: 'wait'; readonly pollEvery?: number }
+  | { readonly kind: 'failed'; readonly reason: string };
+export const done: Outcome = { kind: 'done' };
+export const wait: Outcome = { kind: 'wait' };
+export const failed = (reason: string): Outcome => ({ kind: 'failed', reason });
+
+export type StepKind = 'deploy' | 'clean' | 'service' | 'verify';
+export interface Step {
+  readonly step: string;
+  /** Absent: not a step of that kind. 0: only when asked for. */
+  readonly priority: Readonly<Partial<Record<StepKind, number>>>;
+  readonly args?: Readonly<Record<string, { readonly description: string; readonly required?: boolean }>>;
+  readonly abortable?: boolean;
+  readonly requiresRamdisk?: boolean;
+  /** After a conductor died while it ran, running it again is right (it asks where the work stands). Else the node fails. */
+  readonly resumable?: boolean;
+  run(task: Task, args: JsonObject): Promise<Outcome>;
+}
+
+/** A step as it stands in a node's saved list (`driver_internal_info.clean_steps`, …): the shape that clients see. */
+export interface PlannedStep {
+  readonly step: string;
+  readonly interface: string;
+  readonly priority: number;
+  readonly args?: JsonObject;
+  readonly abortable?: boolean;
+  readonly requires_ramdisk?: boolean;
+  readonly reboot_requested?: boolean;
+  readonly argsinfo?: JsonObject | null;
+}
+
+/** A key of driver_info: `GET /v1/drivers/X/properties`, `validate` and masking read it. */
+export interface Property {
+  readonly description: string;
+  readonly required?: boolean;
+  readonly secret?: boolean;
+}
+
+/** What every interface has: its driver_info as a table, its steps as a table. */
+export interface Interface {
+  readonly properties?: Readonly<Record<string, Property>>;
+  /** Beyond what `properties` says. Throws Fault InvalidParameterValue / MissingParameterValue / UnsupportedDriverExtension. */
+  validate?(task: Task): Promise<void>;
+  readonly steps?: readonly Step[];
+}
+
+export type Power = 'power on' | 'power off' | 'rebooting' | 'soft power off' | 'soft rebooting';
+export interface PowerInterface extends Interface {
+  readonly supported: readonly Power[];
+  get(task: Task): Promise<'power on' | 'power off'>;
+  /** Asks the BMC; returns when it took the order. The caller (Task.power) waits for the state. */
+  set(task: Task, state: Power, timeoutSeconds?: number): Promise<void>;
+}
+export interface BootDevice {
+  readonly device: string | null;
+  readonly persistent: boolean | null;
+}
+export interface ManagementInterface extends Interface {
+  /** What it can boot from: pxe, disk, cdrom, bios, safe, wanboot, … */
+  readonly bootDevices: readonly string[];
+  getBootDevice(task: Task): Promise<BootDevice>;
+  setBootDevice(task: Task, device: string, persistent: boolean): Promise<void>;
+  readonly bootMode?: {
+    get(task: Task): Promise<'bios' | 'uefi' | null>;
+    set(task: Task, mode: 'bios' | 'uefi'): Promise<void>;
+  };
+}
+export interface BootInterface extends Interface {
+  /** `kernelArgs`: added to what the boot interface itself says (ipa-api-url, …). The caller powers the machine. */
+  prepareRamdisk(task: Task, kernelArgs: Readonly<Record<string, string>>): Promise<void>;
+  cleanUpRamdisk(task: Task): Promise<void>;
+  prepareInstance(task: Task): Promise<void>;
+  cleanUpInstance(task: Task): Promise<void>;
+}
+export interface DeployInterface extends Interface {
+  /** Gets the node ready before the first deploy step runs. */
+  prepare?(task: Task): Promise<void>;
+  /** Undoes `prepare`: after a failure and at the end of undeploy. */
+  cleanUp?(task: Task): Promise<void>;
+  /** Ends the instance: the machine is off and boots nothing any more. */
+  tearDown(task: Task): Promise<Outcome>;
+  /** Boots the ramdisk for cleaning: `wait` until it calls; `done`: no ramdisk is needed. */
+  prepareCleaning(task: Task): Promise<Outcome>;
+  tearDownCleaning(task: Task): Promise<void>;
+  /** The steps that the agent in the machine offers, asked for at the first heartbeat. */
+  agentSteps?(task: Task, kind: 'clean' | 'deploy'): Promise<readonly PlannedStep[]>;
+  /** Runs a step that `agentSteps` named. */
+  runAgentStep?(task: Task, kind: 'clean' | 'deploy', step: PlannedStep): Promise<Outcome>;
+  /** The agent spoke while `step` runs. `wait`: nothing new; `done`: the step is over; `failed`: it is over badly. */
+  onHeartbeat?(task: Task, kind: 'clean' | 'deploy', step: PlannedStep): Promise<Outcome>;
+}
+export interface InspectInterface extends Interface {
+  /** In band: boots the ramdisk, then `wait`; out of band: `done`. */
+  inspect(task: Task): Promise<Outcome>;
+  /** The inventory arrived and its hooks ran: puts the machine to rest again. */
+  finish?(task: Task): Promise<void>;
+  abort?(task: Task): Promise<void>;
+  /** Out of band: what `inspect` found, for the hooks. */
+  readonly inventory?: (task: Task) => Promise<Inventory>;
+}
+export interface NetworkInterface extends Interface {
+  addProvisioningNetwork(task: Task): Promise<void>;
+  removeProvisioningNetwork(task: Task): Promise<void>;
+  addCleaningNetwork(task: Task): Promise<void>;
+  removeCleaningNetwork(task: Task): Promise<void>;
+  addInspectionNetwork(task: Task): Promise<void>;
+  removeInspectionNetwork(task: Task): Promise<void>;
+  configureTenantNetworks(task: Task): Promise<void>;
+  unconfigureTenantNetworks(task: Task): Promise<void>;
+}
+
+/** The objects that serve one node. The kinds without methods yet are tables of steps and properties only. */
+export interface Driver {
+  readonly bios: Interface;
+  readonly boot: BootInterface;
+  readonly console: Interface;
+  readonly deploy: DeployInterface;
+  readonly firmware: Interface;
+  readonly inspect: InspectInterface;
+  readonly management: ManagementInterface;
+  readonly network: NetworkInterface;
+  readonly power: PowerInterface;
+  readonly raid: Interface;
+  readonly rescue: Interface;
+  readonly storage: Interface;
+  readonly vendor: Interface;
+}
+/** A hardware type is data: for each kind, the names it takes, the best first (the first enabled one is the default). `*`: then any. */
+export type HardwareType = Readonly<Record<InterfaceKind, readonly string[]>>;
+/** Name in the API → implementation. */
+export type Interfaces = { readonly [Kind in InterfaceKind]: Readonly<Record<string, Driver[Kind]>> };
+
+/** What an agent's heartbeat carries; re-exported so that drivers and conductor speak of the same thing. */
+export type { Heartbeat };

@@ -1,0 +1,19 @@
+/** Time as an argument: whoever waits or stamps gets a clock, so that tests hold it. */
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Rejects with the signal's reason when it is aborted first. */
+  sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  sleep: async (milliseconds, signal) => {
+    await delay(milliseconds, undefined, signal ? { signal } : {});
+  },
+};
+
+/** How timestamps look in rows and answers: ISO 8601 with offset and microseconds. */
+export const timestamp = (milliseconds: number): string => new Date(milliseconds).toISOString().replace('Z', '000+00:00');

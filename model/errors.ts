@@ -1,0 +1,75 @@
+/**
+ * Faults: what may go wrong, with the HTTP status and the sentence that clients read. Rooms throw `Fault`; api has the one place
+ * that makes an answer of it. The sentences are Ironic's, since clients match on them.
+ */
+
+/** name: [HTTP status, message]. One line a fault; {x} is filled from the details. */
+export const FAULTS = {
+  // 4xx: bad input
+  Invalid: [400, '{message}'],
+  InvalidParameterValue: [400, '{message}'],
+  MissingParameterValue: [400, '{message}'],
+  InvalidUUID: [400, 'Expected a UUID but received {uuid}.'],
+  InvalidMAC: [400, 'Expected a MAC address but received {mac}.'],
+  InvalidStateRequested: [400, 'The requested action "{action}" can not be performed on node "{node}" while it is in state "{state}".'],
+  NodeInMaintenance: [400, "The {op} operation can't be performed on node {node} because it's in maintenance mode."],
+  UnsupportedDriverExtension: [400, 'Driver {driver} does not support {extension} (disabled or not implemented).'],
+  DriverNotFoundInEntrypoint: [400, 'Could not find the following items in the {entrypoint} entrypoint: {names}.'],
+  NoValidHost: [404, 'No valid host was found. Reason: {reason}'],
+  NotAuthorized: [403, 'Not authorized.'],
+  OperationNotPermitted: [403, 'Operation not permitted.'],
+  NodeProtected: [403, 'Node {node} is protected and cannot be undeployed, rebuilt or deleted'],
+  // 404
+  NodeNotFound: [404, 'Node {node} could not be found.'],
+  PortNotFound: [404, 'Port {port} could not be found.'],
+  PortgroupNotFound: [404, 'Portgroup {portgroup} could not be found.'],
+  ConductorNotFound: [404, 'Conductor {conductor} could not be found.'],
+  DriverNotFound: [404, 'Could not find the following driver(s) or hardware type(s): {driver_name}.'],
+  NodeInventoryNotFound: [404, 'Inventory record for node {node} not found'],
+  NodeTraitNotFound: [404, "Node {node_id} doesn't have a trait '{trait}'"],
+  NotFound: [404, '{message}'],
+  NotAcceptable: [406, '{message}'],
+  // 409
+  NodeLocked: [409, 'Node {node} is locked by host {host}, please retry after the current operation is completed.'],
+  NodeAlreadyExists: [409, 'A node with UUID {uuid} already exists.'],
+  DuplicateName: [409, 'A node with name {name} already exists.'],
+  InstanceAssociated: [
+    409,
+    'Instance {instance_uuid} is already associated with a node, it cannot be associated with this other node {node}',
+  ],
+  NodeAssociated: [409, 'Node {node} is associated with instance {instance}.'],
+  MACAlreadyExists: [409, 'A port with MAC address {mac} already exists.'],
+  PortAlreadyExists: [409, 'A port with UUID {uuid} already exists.'],
+  InvalidState: [409, '{message}'],
+  Conflict: [409, '{message}'],
+  PowerStateFailure: [409, 'Failed to set node power state to {pstate}.'],
+  // 5xx
+  NoFreeConductorWorker: [503, 'Requested action cannot be performed due to lack of free conductor workers.'],
+  ConcurrentActionLimit: [
+    503,
+    'Unable to process {task_type} action because the conductor has already reached the maximum number of concurrent actions.',
+  ],
+  TemporaryFailure: [503, '{message}'],
+  DriverOperationError: [500, '{message}'],
+} as const satisfies Record<string, readonly [number, string]>;
+export type FaultName = keyof typeof FAULTS;
+
+/** A failure that the design knows; everything else that is thrown is a defect and answers 500. */
+export class Fault extends Error {
+  readonly status: number;
+  constructor(
+    override readonly name: FaultName,
+    readonly details: Readonly<Record<string, string>> = {},
+    options?: ErrorOptions,
+  ) {
+    const [status, text] = FAULTS[name];
+    super(
+      text.replace(/\{(\w+)\}/g, (_, key: string) => details[key] ?? ''),
+      options,
+    );
+    this.status = status;
+  }
+}
+
+/** The text of whatever was thrown, for `last_error` and the log. */
+export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,0 +1,214 @@
+/** The rows of the store as every room sees them: plain JSON. Times are ISO 8601 strings with offset (see clock.ts: timestamp). */
+import type { ProvisionState } from './states';
+
+export type Json = unknown;
+export type JsonObject = Readonly<Record<string, Json>>;
+export type PowerState = 'power on' | 'power off' | 'error';
+
+/** The kinds of interface that a driver is made of, in the order in which Ironic names them. */
+export const INTERFACE_KINDS = [
+  'bios',
+  'boot',
+  'console',
+  'deploy',
+  'firmware',
+  'inspect',
+  'management',
+  'network',
+  'power',
+  'raid',
+  'rescue',
+  'storage',
+  'vendor',
+] as const;
+export type InterfaceKind = (typeof INTERFACE_KINDS)[number];
+export type InterfaceFields = { readonly [Kind in InterfaceKind as `${Kind}_interface`]: string | null };
+
+export interface NodeRecord extends InterfaceFields {
+  readonly id: number;
+  readonly uuid: string;
+  readonly name: string | null;
+  readonly driver: string;
+  readonly driver_info: JsonObject;
+  readonly driver_internal_info: JsonObject;
+  readonly properties: JsonObject;
+  readonly instance_info: JsonObject;
+  readonly instance_uuid: string | null;
+  readonly instance_name: string | null;
+  readonly extra: JsonObject;
+  readonly chassis_uuid: string | null;
+  readonly resource_class: string | null;
+  readonly conductor_group: string;
+  readonly automated_clean: boolean | null;
+  readonly protected: boolean;
+  readonly protected_reason: string | null;
+  readonly retired: boolean;
+  readonly retired_reason: string | null;
+  readonly owner: string | null;
+  readonly lessee: string | null;
+  readonly description: string | null;
+  readonly shard: string | null;
+  readonly parent_node: string | null;
+  readonly disable_power_off: boolean;
+  readonly network_data: JsonObject;
+  readonly maintenance: boolean;
+  readonly maintenance_reason: string | null;
+  readonly fault: string | null;
+  readonly power_state: PowerState | null;
+  readonly target_power_state: string | null;
+  readonly provision_state: ProvisionState;
+  readonly target_provision_state: ProvisionState | null;
+  readonly provision_updated_at: string | null;
+  readonly last_error: string | null;
+  /** The host that holds the node exclusively, as clients see it. */
+  readonly reservation: string | null;
+  readonly console_enabled: boolean;
+  readonly clean_step: JsonObject;
+  readonly deploy_step: JsonObject;
+  readonly service_step: JsonObject;
+  readonly raid_config: JsonObject;
+  readonly target_raid_config: JsonObject;
+  readonly inspection_started_at: string | null;
+  readonly inspection_finished_at: string | null;
+  readonly boot_mode: string | null;
+  readonly secure_boot: boolean | null;
+  readonly health: string | null;
+  readonly traits: readonly string[];
+  readonly allocation_uuid: string | null;
+  readonly created_at: string;
+  readonly updated_at: string | null;
+  /** Raised by every write; what a cached answer is held against. */
+  readonly revision: number;
+  /** Raised by every reservation: a holder writes only while the row still carries its number (fencing). */
+  readonly lock_fence: number;
+}
+/** What the store keeps by itself. */
+export type Kept = 'id' | 'uuid' | 'created_at' | 'updated_at' | 'revision' | 'lock_fence' | 'reservation';
+export type NodeChanges = Partial<Omit<NodeRecord, Kept>>;
+export type NewNode = NodeChanges & { readonly uuid: string; readonly driver: string };
+
+export interface PortRecord {
+  readonly id: number;
+  readonly uuid: string;
+  readonly node_uuid: string;
+  readonly address: string;
+  readonly name: string | null;
+  readonly extra: JsonObject;
+  readonly internal_info: JsonObject;
+  readonly pxe_enabled: boolean;
+  readonly local_link_connection: JsonObject;
+  readonly portgroup_uuid: string | null;
+  readonly physical_network: string | null;
+  readonly is_smartnic: boolean;
+  readonly description: string | null;
+  readonly vendor: string | null;
+  readonly category: string | null;
+  readonly available_for_dynamic_portgroup: boolean;
+  readonly created_at: string;
+  readonly updated_at: string | null;
+  readonly revision: number;
+}
+export type PortChanges = Partial<Omit<PortRecord, 'id' | 'uuid' | 'created_at' | 'updated_at' | 'revision'>>;
+export type NewPort = PortChanges & { readonly uuid: string; readonly node_uuid: string; readonly address: string };
+
+/** What one hardware type offers on one conductor. */
+export interface EnabledHardware {
+  readonly defaults: Readonly<Record<InterfaceKind, string | null>>;
+  readonly enabled: Readonly<Record<InterfaceKind, readonly string[]>>;
+}
+export interface ConductorRecord {
+  readonly id: number;
+  readonly hostname: string;
+  readonly conductor_group: string;
+  /** Hardware type → what is enabled of it there. */
+  readonly drivers: Readonly<Record<string, EnabledHardware>>;
+  readonly online: boolean;
+  readonly created_at: string;
+  /** Its last sign of life. */
+  readonly updated_at: string;
+}
+
+/**
+ * What a machine gets when it boots from the network. A driver writes the row; the boot services render it when the machine asks
+ * (one row a node, found by any of its MAC addresses). A known MAC address without a row gets silence: that is the PXE filter.
+ */
+export interface BootRecord {
+  readonly node_uuid: string;
+  readonly macs: readonly string[];
+  /** `ipxe`: loader by TFTP, then the iPXE script by HTTP; `http-ipxe`: loader by HTTP too. */
+  readonly method: 'ipxe' | 'http-ipxe';
+  /** What the script does: boot kernel and ramdisk, or hand over to the disk. */
+  readonly purpose: 'ramdisk' | 'disk';
+  /** The kernel's arguments, without `initrd=` and `BOOTIF=`, which the script adds. */
+  readonly kernel_args: string;
+  /**
+   * Name under `/boot/<node_uuid>/<name>` → where its bytes are: a path, `file://` or `http(s)://` URL.
+   * `kernel` and `ramdisk` are what the script boots; others (`image`) are only served.
+   */
+  readonly files: Readonly<Record<string, string>>;
+}
+export interface Boots {
+  put(boot: BootRecord): Promise<void>;
+  remove(nodeUuid: string): Promise<void>;
+  ofNode(nodeUuid: string): Promise<BootRecord | undefined>;
+  forMac(mac: string): Promise<BootRecord | undefined>;
+}
+
+/** An address that the DHCP server gave from its pool. */
+export interface LeaseRecord {
+  readonly mac: string;
+  readonly address: string;
+  /** Milliseconds since the epoch. */
+  readonly expires_at: number;
+}
+
+/** A ramdisk's sign of life: POST /v1/heartbeat. */
+export interface Heartbeat {
+  readonly callbackUrl: string;
+  readonly agentVersion?: string;
+  readonly agentToken?: string;
+  readonly agentVerifyCa?: string;
+  readonly agentStatus?: string;
+  readonly agentStatusMessage?: string;
+}
+
+/** The hardware as an agent reports it (ironic-python-agent's shape). Only what the server reads is named; the rest is kept as it came. */
+export interface Inventory {
+  readonly interfaces: readonly InventoryInterface[];
+  readonly cpu?: JsonObject & { readonly architecture?: string; readonly count?: number };
+  readonly memory?: JsonObject & { readonly physical_mb?: number };
+  readonly disks?: readonly InventoryDisk[];
+  readonly bmc_address?: string;
+  readonly bmc_v6address?: string;
+  readonly boot?: JsonObject & { readonly current_boot_mode?: string; readonly pxe_interface?: string };
+  readonly hostname?: string;
+  readonly [more: string]: Json;
+}
+export interface InventoryInterface {
+  readonly name: string;
+  readonly mac_address: string;
+  readonly ipv4_address?: string | null;
+  readonly ipv6_address?: string | null;
+  readonly has_carrier?: boolean;
+  readonly lldp?: readonly (readonly [number, string])[] | null;
+  readonly client_id?: string | null;
+  readonly [more: string]: Json;
+}
+export interface InventoryDisk {
+  readonly name: string;
+  readonly size: number;
+  readonly model?: string | null;
+  readonly rotational?: boolean;
+  readonly wwn?: string | null;
+  readonly serial?: string | null;
+  readonly vendor?: string | null;
+  readonly wwn_with_extension?: string | null;
+  readonly wwn_vendor_extension?: string | null;
+  readonly hctl?: string | null;
+  readonly by_path?: string | null;
+  readonly [more: string]: Json;
+}
+export interface InventoryRecord {
+  readonly inventory: Inventory;
+  readonly plugin_data: JsonObject;
+}

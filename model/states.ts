@@ -1,0 +1,217 @@
+/**
+ * The provision state machine as data: states, transitions and verbs. The heartbeat, the timeout checker, "may be deleted or
+ * changed here" and the drawing in the docs all read these rows. Source: Ironic 39's behaviour (docs/states.md is generated).
+ */
+
+/** One row a state. `target` is what the machine is on its way to while it is in this state. */
+export interface StateRow {
+  readonly stable?: true;
+  readonly target?: string;
+  /** A transition ended badly here: `last_error` is kept by power actions, the target stays visible. */
+  readonly failed?: true;
+  /** What a ramdisk heartbeat means here: go on with the flow, or only note that the agent lives. Absent: accepted and dropped. */
+  readonly heartbeat?: 'resume' | 'record';
+  /** The flow that owns the state. */
+  readonly flow?: FlowName;
+  /** A conductor works in this state (no one waits): found so at start-up, the flow was cut off. */
+  readonly working?: true;
+  /** The option (section.name) that bounds the wait in this state, in seconds. */
+  readonly timeout?: string;
+  /** A ramdisk may look its node up here. */
+  readonly lookup?: true;
+  /** The power synchronisation leaves nodes in this state alone. */
+  readonly skipPowerSync?: true;
+}
+export type FlowName = 'verify' | 'inspect' | 'deploy' | 'undeploy' | 'clean' | 'service' | 'rescue' | 'unrescue' | 'adopt';
+
+export const STATES = {
+  enroll: { stable: true, skipPowerSync: true },
+  manageable: { stable: true },
+  available: { stable: true },
+  active: { stable: true },
+  error: { stable: true, failed: true },
+  rescue: { stable: true },
+  verifying: { target: 'manageable', flow: 'verify', working: true },
+  deploying: { target: 'active', flow: 'deploy', working: true, heartbeat: 'record', lookup: true },
+  'wait call-back': {
+    target: 'active',
+    flow: 'deploy',
+    heartbeat: 'resume',
+    timeout: 'conductor.deploy_callback_timeout',
+    lookup: true,
+    skipPowerSync: true,
+  },
+  'deploy failed': { target: 'active', failed: true },
+  'deploy hold': { target: 'active', flow: 'deploy', heartbeat: 'record' },
+  cleaning: { target: 'available', flow: 'clean', working: true, heartbeat: 'record', lookup: true },
+  'clean wait': {
+    target: 'available',
+    flow: 'clean',
+    heartbeat: 'resume',
+    timeout: 'conductor.clean_callback_timeout',
+    lookup: true,
+    skipPowerSync: true,
+  },
+  'clean failed': { target: 'available', failed: true },
+  'clean hold': { target: 'available', flow: 'clean', heartbeat: 'record' },
+  deleting: { target: 'available', flow: 'undeploy', working: true },
+  inspecting: { target: 'manageable', flow: 'inspect', working: true, lookup: true },
+  'inspect wait': { target: 'manageable', flow: 'inspect', timeout: 'conductor.inspect_wait_timeout', lookup: true },
+  'inspect failed': { target: 'manageable', failed: true },
+  adopting: { target: 'active', flow: 'adopt', working: true },
+  'adopt failed': { target: 'active', failed: true, skipPowerSync: true },
+  rescuing: { target: 'rescue', flow: 'rescue', working: true, heartbeat: 'record', lookup: true },
+  'rescue wait': { target: 'rescue', flow: 'rescue', heartbeat: 'resume', timeout: 'conductor.rescue_callback_timeout', lookup: true },
+  'rescue failed': { target: 'rescue', failed: true },
+  unrescuing: { target: 'active', flow: 'unrescue', working: true },
+  'unrescue failed': { target: 'active', failed: true },
+  servicing: { target: 'active', flow: 'service', working: true, heartbeat: 'record' },
+  'service wait': { target: 'active', flow: 'service', heartbeat: 'resume', timeout: 'conductor.service_callback_timeout', lookup: true },
+  'service failed': { target: 'active', failed: true },
+  'service hold': { target: 'active', flow: 'service', heartbeat: 'record' },
+} as const satisfies Record<string, StateRow>;
+export type ProvisionState = keyof typeof STATES;
+
+/** The row of a state, with every optional member visible. */
+export const stateRow = (state: ProvisionState): StateRow => STATES[state];
+
+export type Event =
+  | 'deploy'
+  | 'rebuild'
+  | 'delete'
+  | 'manage'
+  | 'provide'
+  | 'inspect'
+  | 'clean'
+  | 'service'
+  | 'rescue'
+  | 'unrescue'
+  | 'adopt'
+  | 'abort'
+  | 'unhold'
+  | 'hold'
+  | 'wait'
+  | 'resume'
+  | 'done'
+  | 'fail';
+
+/** [from, event, to, since?]: the whole machine. `since`: users may ask for it from this minor version on (below: 406). */
+export const TRANSITIONS: readonly (readonly [ProvisionState, Event, ProvisionState, number?])[] = [
+  ['enroll', 'manage', 'verifying'],
+  ['verifying', 'done', 'manageable'],
+  ['verifying', 'fail', 'enroll'],
+  ['manageable', 'provide', 'cleaning'],
+  ['manageable', 'clean', 'cleaning'],
+  ['manageable', 'inspect', 'inspecting'],
+  ['manageable', 'adopt', 'adopting'],
+  ['available', 'deploy', 'deploying'],
+  ['available', 'manage', 'manageable'],
+  ['deploying', 'wait', 'wait call-back'],
+  ['deploying', 'hold', 'deploy hold'],
+  ['deploying', 'done', 'active'],
+  ['deploying', 'fail', 'deploy failed'],
+  ['wait call-back', 'resume', 'deploying'],
+  ['wait call-back', 'hold', 'deploy hold'],
+  ['wait call-back', 'fail', 'deploy failed'],
+  ['wait call-back', 'abort', 'deploy failed', 110],
+  ['wait call-back', 'delete', 'deleting'],
+  ['deploy hold', 'unhold', 'wait call-back'],
+  ['deploy hold', 'abort', 'deploy failed'],
+  ['deploy failed', 'deploy', 'deploying'],
+  ['deploy failed', 'rebuild', 'deploying'],
+  ['deploy failed', 'delete', 'deleting'],
+  ['active', 'rebuild', 'deploying'],
+  ['active', 'delete', 'deleting'],
+  ['active', 'rescue', 'rescuing'],
+  ['active', 'service', 'servicing'],
+  ['error', 'rebuild', 'deploying'],
+  ['error', 'delete', 'deleting'],
+  ['deleting', 'clean', 'cleaning'],
+  ['deleting', 'fail', 'error'],
+  ['cleaning', 'wait', 'clean wait'],
+  ['cleaning', 'hold', 'clean hold'],
+  ['cleaning', 'done', 'available'],
+  ['cleaning', 'manage', 'manageable'],
+  ['cleaning', 'fail', 'clean failed'],
+  ['clean wait', 'resume', 'cleaning'],
+  ['clean wait', 'hold', 'clean hold'],
+  ['clean wait', 'fail', 'clean failed'],
+  ['clean wait', 'abort', 'clean failed'],
+  ['clean hold', 'unhold', 'clean wait'],
+  ['clean hold', 'abort', 'clean failed'],
+  ['clean failed', 'manage', 'manageable'],
+  ['inspecting', 'done', 'manageable'],
+  ['inspecting', 'wait', 'inspect wait'],
+  ['inspecting', 'fail', 'inspect failed'],
+  ['inspect wait', 'done', 'manageable'],
+  ['inspect wait', 'resume', 'inspecting'],
+  ['inspect wait', 'fail', 'inspect failed'],
+  ['inspect wait', 'abort', 'inspect failed', 41],
+  ['inspect failed', 'inspect', 'inspecting'],
+  ['inspect failed', 'manage', 'manageable'],
+  ['adopting', 'done', 'active'],
+  ['adopting', 'fail', 'adopt failed'],
+  ['adopt failed', 'adopt', 'adopting'],
+  ['adopt failed', 'manage', 'manageable'],
+  ['rescue', 'rescue', 'rescuing'],
+  ['rescue', 'unrescue', 'unrescuing'],
+  ['rescue', 'delete', 'deleting'],
+  ['rescuing', 'done', 'rescue'],
+  ['rescuing', 'wait', 'rescue wait'],
+  ['rescuing', 'fail', 'rescue failed'],
+  ['rescue wait', 'resume', 'rescuing'],
+  ['rescue wait', 'fail', 'rescue failed'],
+  ['rescue wait', 'abort', 'rescue failed'],
+  ['rescue wait', 'delete', 'deleting'],
+  ['rescue failed', 'rescue', 'rescuing'],
+  ['rescue failed', 'unrescue', 'unrescuing'],
+  ['rescue failed', 'delete', 'deleting'],
+  ['unrescuing', 'done', 'active'],
+  ['unrescuing', 'fail', 'unrescue failed'],
+  ['unrescue failed', 'rescue', 'rescuing'],
+  ['unrescue failed', 'unrescue', 'unrescuing'],
+  ['unrescue failed', 'delete', 'deleting'],
+  ['servicing', 'done', 'active'],
+  ['servicing', 'wait', 'service wait'],
+  ['servicing', 'hold', 'service hold'],
+  ['servicing', 'fail', 'service failed'],
+  ['service wait', 'resume', 'servicing'],
+  ['service wait', 'hold', 'service hold'],
+  ['service wait', 'fail', 'service failed'],
+  ['service wait', 'abort', 'service failed'],
+  ['service wait', 'delete', 'deleting'],
+  ['service hold', 'unhold', 'service wait'],
+  ['service hold', 'service', 'servicing'],
+  ['service hold', 'abort', 'service failed'],
+  ['service hold', 'fail', 'service failed'],
+  ['service failed', 'service', 'servicing'],
+  ['service failed', 'rescue', 'rescuing'],
+  ['service failed', 'abort', 'active'],
+  ['service failed', 'delete', 'deleting'],
+  ['service failed', 'wait', 'service wait'],
+  ['service failed', 'hold', 'service hold'],
+];
+
+/** What PUT …/states/provision takes: the verb, the event it fires, since which minor version. */
+export const VERBS: Readonly<Record<string, { readonly event: Event; readonly since: number }>> = {
+  active: { event: 'deploy', since: 1 },
+  deploy: { event: 'deploy', since: 73 },
+  rebuild: { event: 'rebuild', since: 1 },
+  deleted: { event: 'delete', since: 1 },
+  undeploy: { event: 'delete', since: 73 },
+  manage: { event: 'manage', since: 4 },
+  provide: { event: 'provide', since: 4 },
+  inspect: { event: 'inspect', since: 6 },
+  abort: { event: 'abort', since: 13 },
+  clean: { event: 'clean', since: 15 },
+  adopt: { event: 'adopt', since: 17 },
+  rescue: { event: 'rescue', since: 38 },
+  unrescue: { event: 'unrescue', since: 38 },
+  unhold: { event: 'unhold', since: 85 },
+  service: { event: 'service', since: 87 },
+};
+
+/** Where `event` leads from `from`; undefined when the machine has no such edge. */
+export function next(from: ProvisionState, event: Event): ProvisionState | undefined {
+  return TRANSITIONS.find(([f, e]) => f === from && e === event)?.[2];
+}

@@ -1,0 +1,107 @@
+/** What the database is to the other rooms: rows in, rows out, each write in a transaction. SQL lives in this room only. */
+import type {
+  Boots,
+  ConductorRecord,
+  EnabledHardware,
+  InventoryRecord,
+  LeaseRecord,
+  NewNode,
+  NewPort,
+  NodeChanges,
+  NodeRecord,
+  PortChanges,
+  PortRecord,
+} from '../model/records';
+
+export interface Paging {
+  /** UUID of the last row of the page before; unknown: Fault NodeNotFound / PortNotFound. */
+  readonly marker?: string;
+  readonly limit?: number;
+  /** A column; ties are broken by id. Default id. */
+  readonly sortKey?: string;
+  readonly sortDir?: 'asc' | 'desc';
+}
+export interface NodeFilter extends Paging {
+  /** Exact match on columns; null: the column is null; a list: any of them. */
+  readonly where?: Readonly<Partial<Record<keyof NodeRecord, string | number | boolean | null | readonly string[]>>>;
+  readonly associated?: boolean;
+  readonly reserved?: boolean;
+  readonly sharded?: boolean;
+  /** SQL LIKE on the description, `%` and `_` taken literally. */
+  readonly descriptionContains?: string;
+  /** Owner or lessee equals it. */
+  readonly project?: string;
+  /** Absent: parents only. `'all'`: children too. A UUID: the children of that node. */
+  readonly children?: string;
+}
+export interface Nodes {
+  /** Throws NodeAlreadyExists, DuplicateName, InstanceAssociated. Missing columns get Ironic's empty values; state `enroll`. */
+  create(node: NewNode): Promise<NodeRecord>;
+  /** By UUID or name. Throws NodeNotFound. */
+  find(ident: string): Promise<NodeRecord>;
+  list(filter: NodeFilter): Promise<readonly NodeRecord[]>;
+  /**
+   * Raises the revision and stamps updated_at. With `fence`: only while the row still carries that fencing number
+   * (else NodeLocked: the caller's lock was taken over). Throws NodeNotFound, DuplicateName, InstanceAssociated.
+   */
+  update(uuid: string, changes: NodeChanges, fence?: number): Promise<NodeRecord>;
+  /** Sets keys of driver_internal_info in one statement, whatever else is written meanwhile; `null` removes a key. */
+  mergeInternal(uuid: string, keys: Readonly<Record<string, unknown>>, fence?: number): Promise<NodeRecord>;
+  /** With its ports, boots and inventory. */
+  remove(uuid: string, fence?: number): Promise<void>;
+  /** One conditional UPDATE on `reservation`, which raises the fencing number. Throws NodeLocked (with the holder), NodeNotFound. */
+  reserve(ident: string, host: string): Promise<NodeRecord>;
+  release(uuid: string, fence: number): Promise<void>;
+  /** Ends every reservation of this host (it just started, so none can be its own); answers the nodes as they were. */
+  releaseAll(host: string): Promise<readonly NodeRecord[]>;
+}
+export interface PortFilter extends Paging {
+  readonly where?: Readonly<Partial<Record<keyof PortRecord, string | number | boolean | null>>>;
+  /** Ports of nodes in one of these shards. */
+  readonly shards?: readonly string[];
+  /** Part of the description. */
+  readonly descriptionContains?: string;
+  readonly conductorGroups?: readonly string[];
+}
+export interface Ports {
+  /** Throws MACAlreadyExists, PortAlreadyExists. */
+  create(port: NewPort): Promise<PortRecord>;
+  /** By UUID or name. Throws PortNotFound. */
+  find(ident: string): Promise<PortRecord>;
+  list(filter: PortFilter): Promise<readonly PortRecord[]>;
+  ofNode(nodeUuid: string): Promise<readonly PortRecord[]>;
+  /** Those of the given addresses that exist, in one query. */
+  byMacs(macs: readonly string[]): Promise<readonly PortRecord[]>;
+  update(uuid: string, changes: PortChanges): Promise<PortRecord>;
+  remove(uuid: string): Promise<void>;
+}
+export interface Inventories {
+  find(nodeUuid: string): Promise<InventoryRecord | undefined>;
+  put(nodeUuid: string, record: InventoryRecord): Promise<void>;
+}
+export interface Conductors {
+  register(conductor: {
+    hostname: string;
+    conductor_group: string;
+    drivers: Readonly<Record<string, EnabledHardware>>;
+  }): Promise<ConductorRecord>;
+  touch(hostname: string): Promise<void>;
+  unregister(hostname: string): Promise<void>;
+  list(): Promise<readonly ConductorRecord[]>;
+}
+export interface Leases {
+  /** Every lease that is known, expired ones too (their addresses are reused last). */
+  list(): Promise<readonly LeaseRecord[]>;
+  put(lease: LeaseRecord): Promise<void>;
+  remove(mac: string): Promise<void>;
+}
+export interface Store {
+  readonly nodes: Nodes;
+  readonly ports: Ports;
+  readonly boots: Boots;
+  readonly inventories: Inventories;
+  readonly conductors: Conductors;
+  readonly leases: Leases;
+  /** Everything done through the inner store is one transaction. */
+  transaction<T>(work: (store: Store) => Promise<T>): Promise<T>;
+}

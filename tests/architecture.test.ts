@@ -1,0 +1,47 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+
+/** Room → rooms that it may import. Everything else is a wall. */
+const MAY: Readonly<Record<string, readonly string[]>> = {
+  model: [],
+  wire: [],
+  config: [],
+  store: ['model'],
+  drivers: ['model', 'wire'],
+  boot: ['store', 'wire', 'model'],
+  conductor: ['drivers', 'store', 'model'],
+  api: ['conductor/conductor', 'store', 'model'],
+  'ramdisk-agent': ['model', 'wire'],
+  simulator: ['model', 'wire'],
+  migrations: [],
+};
+const root = join(__dirname, '..');
+const files = (folder: string): string[] =>
+  readdirSync(join(root, folder), { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+
+/** The paths, from the root, that a file imports of ours. */
+function imports(file: string): string[] {
+  const text = readFileSync(join(root, file), 'utf8');
+  return [...text.matchAll(/(?:from|import|require)\s*\(?\s*'(\.[^']*)'/g)].map((match) => relative(root, join(root, dirname(file), match[1]!)));
+}
+
+describe.each(Object.entries(MAY))('room %s', (room, allowed) => {
+  it('imports only what it may', () => {
+    const breaches = files(room).flatMap((file) =>
+      imports(file)
+        .filter((path) => path.split('/')[0] !== room && !allowed.some((other) => path === other || path.startsWith(`${other}/`)))
+        .map((path) => `${file} imports ${path}`),
+    );
+    expect(breaches).toEqual([]);
+  });
+});
+
+it('knows every room', () => {
+  const rooms = readdirSync(root, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
+    .map((entry) => entry.name)
+    .filter((name) => !['node_modules', 'dist', 'tests', 'docs', 'scripts', 'bin'].includes(name));
+  expect(rooms.filter((room) => !(room in MAY))).toEqual([]);
+});
