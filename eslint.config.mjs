@@ -3,12 +3,10 @@ import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
   { ignores: ['dist/', '.cache/', 'model/fields.d.ts'] },
-  js.configs.recommended,
-  ...tseslint.configs.strictTypeChecked,
   {
-    languageOptions: {
-      parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
-    },
+    files: ['**/*.ts'],
+    extends: [js.configs.recommended, ...tseslint.configs.strictTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
@@ -21,21 +19,12 @@ export default tseslint.config(
     },
   },
   {
-    files: ['**/*.mjs', 'bin/*'],
-    ...tseslint.configs.disableTypeChecked,
+    files: ['**/*.mjs', '**/*.js', 'bin/*'],
+    ...js.configs.recommended,
     languageOptions: {
-      globals: {
-        process: 'readonly',
-        module: 'writable',
-        require: 'readonly',
-        __dirname: 'readonly',
-        console: 'readonly',
-        setTimeout: 'readonly',
-        fetch: 'readonly',
-        URL: 'readonly',
-        Buffer: 'readonly',
-        AbortSignal: 'readonly',
-      },
+      globals: Object.fromEntries(
+        'process console setTimeout fetch URL Buffer AbortSignal module require __dirname'.split(' ').map((name) => [name, 'writable']),
+      ),
     },
   },
 );

@@ -24,7 +24,9 @@ const files = (folder: string): string[] =>
 /** The paths, from the root, that a file imports of ours. */
 function imports(file: string): string[] {
   const text = readFileSync(join(root, file), 'utf8');
-  return [...text.matchAll(/(?:from|import|require)\s*\(?\s*'(\.[^']*)'/g)].map((match) => relative(root, join(root, dirname(file), match[1]!)));
+  return [...text.matchAll(/(?:from|import|require)\s*\(?\s*'(\.[^']*)'/g)].map((match) =>
+    relative(root, join(root, dirname(file), match[1]!)),
+  );
 }
 
 describe.each(Object.entries(MAY))('room %s', (room, allowed) => {
