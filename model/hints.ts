@@ -1,0 +1,131 @@
+/**
+ * Root device hints: which disk an image goes to. `properties.root_device` (or `instance_info.root_device`) holds them as
+ * {name: expression}; a disk matches when every hint does. The sentences of refusals are Ironic's.
+ */
+import type { InventoryDisk } from './records';
+
+/** Hint → what its expression compares. `size` is in GiB. */
+const KINDS = {
+  size: 'number',
+  model: 'text',
+  wwn: 'text',
+  serial: 'text',
+  vendor: 'text',
+  wwn_with_extension: 'text',
+  wwn_vendor_extension: 'text',
+  name: 'text',
+  rotational: 'truth',
+  hctl: 'text',
+  by_path: 'text',
+} as const;
+export type HintName = keyof typeof KINDS;
+
+type Test = (seen: string, wanted: readonly string[]) => boolean;
+const numbers =
+  (compare: (a: number, b: number) => boolean): Test =>
+  (seen, [wanted]) =>
+    compare(Number(seen), Number(wanted));
+const atLeast = numbers((a, b) => a >= b);
+/** Operator → its test. Longer ones stand before their beginnings; `=` means at least, as it always did in OpenStack's matchers. */
+const OPERATORS: Readonly<Record<string, Test>> = {
+  '<or>': (seen, wanted) => wanted.some((one) => seen === one || (one !== '' && Number(seen) === Number(one))),
+  '<in>': (seen, [wanted]) => seen.includes(wanted!),
+  '<range-in>': (seen, [range]) => inRange(Number(seen), range!),
+  '==': numbers((a, b) => a === b),
+  '!=': numbers((a, b) => a !== b),
+  '>=': atLeast,
+  '<=': numbers((a, b) => a <= b),
+  '=': atLeast,
+  '>': numbers((a, b) => a > b),
+  '<': numbers((a, b) => a < b),
+  's==': (seen, [wanted]) => seen === wanted,
+  's!=': (seen, [wanted]) => seen !== wanted,
+  's<=': (seen, [wanted]) => seen <= wanted!,
+  's>=': (seen, [wanted]) => seen >= wanted!,
+  's<': (seen, [wanted]) => seen < wanted!,
+  's>': (seen, [wanted]) => seen > wanted!,
+};
+
+export interface Hint {
+  readonly name: HintName;
+  /** A row of OPERATORS, or `is` for a truth value. */
+  readonly operator: string;
+  /** Lower case; several only for `<or>`. */
+  readonly values: readonly string[];
+}
+export type Hints = readonly Hint[];
+
+/**
+ * Reads hints as clients write them; nothing (null, undefined, an empty object) is an empty list. Throws an Error with Ironic's text for
+ * unknown names, values of the wrong type and expressions without a value.
+ */
+export function parseHints(value: unknown): Hints {
+  if (value === null || value === undefined) return [];
+  if (typeof value !== 'object' || Array.isArray(value)) throw new Error('Root device hints must be an object of hint names and values');
+  const invalid = Object.keys(value).filter((name) => !Object.hasOwn(KINDS, name));
+  if (invalid.length > 0) {
+    throw new Error(`The hints "${invalid.join(', ')}" are invalid. Valid hints are: "${Object.keys(KINDS).join(', ')}"`);
+  }
+  return Object.entries(value).map(([name, expression]) => parseHint(name as HintName, expression));
+}
+
+/** The disks that satisfy every hint, in the order given; all of them when there is no hint. */
+export const matchDisks = (disks: readonly InventoryDisk[], hints: Hints): readonly InventoryDisk[] =>
+  disks.filter((disk) => hints.every((hint) => matches(disk, hint)));
+
+function parseHint(name: HintName, expression: unknown): Hint {
+  const kind = KINDS[name];
+  const shown = typeof expression === 'string' ? expression : JSON.stringify(expression);
+  const text = shown.trim().toLowerCase();
+  if (text === '') throw new Error(`Root device hint "${name}" expression is empty`);
+  if (kind === 'truth') {
+    const truth = truthOf(text);
+    if (truth === undefined) throw new Error(`Root device hint "${name}" is not a Boolean value. Current value: ${shown}`);
+    return { name, operator: 'is', values: [String(truth)] };
+  }
+  if (kind === 'text' && typeof expression !== 'string') {
+    throw new Error(`Root device hint "${name}" is not a string value. Hint expression: ${shown}`);
+  }
+  const operator = Object.keys(OPERATORS).find((one) => text.startsWith(one) && text.length > one.length) ?? '';
+  const values = (operator === '<or>' ? text.split('<or>').slice(1) : [text.slice(operator.length)]).map((one) => one.trim());
+  if (kind === 'number') checkNumbers(name, operator, values, shown);
+  return { name, operator: operator || (kind === 'number' ? '==' : 's=='), values };
+}
+
+function checkNumbers(name: HintName, operator: string, values: readonly string[], shown: string): void {
+  if (operator === '<range-in>') {
+    if (!RANGE.test(values[0]!)) throw new Error(`Root device hint "${name}" is not a range. Current value: ${shown}`);
+    return;
+  }
+  if (!values.every((one) => /^[+-]?\d+$/.test(one))) {
+    throw new Error(`Root device hint "${name}" is not an integer value. Current value: ${shown}`);
+  }
+  if (!values.every((one) => Number(one) > 0)) {
+    throw new Error(`Root device hint "${name}" should be a positive integer. Current value: ${shown}`);
+  }
+}
+
+function matches(disk: InventoryDisk, { name, operator, values }: Hint): boolean {
+  const seen = name === 'size' ? disk.size / 2 ** 30 : disk[name];
+  // A disk with several paths may have several serials and names: any of them will do.
+  return (Array.isArray(seen) ? (seen as unknown[]) : [seen]).some((one) => {
+    if (typeof one !== 'string' && typeof one !== 'number' && typeof one !== 'boolean') return false;
+    const text = String(one).trim().toLowerCase();
+    return text !== '' && (operator === 'is' ? truthOf(text) === (values[0] === 'true') : OPERATORS[operator]!(text, values));
+  });
+}
+
+const RANGE = /^([[(])\s+(\d+(?:\.\d+)?)\s+(\d+(?:\.\d+)?)\s+([\])])$/;
+function inRange(seen: number, range: string): boolean {
+  const [, open, low, high, close] = RANGE.exec(range) ?? [];
+  const above = open === '[' ? seen >= Number(low) : seen > Number(low);
+  const below = close === ']' ? seen <= Number(high) : seen < Number(high);
+  return above && below;
+}
+
+/** Truth as OpenStack spells it. */
+function truthOf(text: string): boolean | undefined {
+  if (['1', 't', 'true', 'on', 'y', 'yes'].includes(text)) return true;
+  if (['0', 'f', 'false', 'off', 'n', 'no'].includes(text)) return false;
+  return undefined;
+}

@@ -1,0 +1,101 @@
+import { matchDisks, parseHints } from '../../model/hints';
+import type { InventoryDisk } from '../../model/records';
+
+const GiB = 2 ** 30;
+const disks: readonly InventoryDisk[] = [
+  {
+    name: '/dev/sda',
+    size: 4 * GiB,
+    rotational: true,
+    model: 'QEMU HARDDISK',
+    vendor: 'ATA',
+    serial: 'AB12',
+    wwn: '0x5000c500a1',
+    hctl: '0:0:0:0',
+  },
+  {
+    name: '/dev/sdb',
+    size: 10.5 * GiB,
+    rotational: false,
+    model: 'Fast SSD 9',
+    vendor: 'ACME',
+    serial: 'CD34',
+    wwn: null,
+    hctl: '1:0:0:0',
+  },
+  {
+    name: '/dev/nvme0n1',
+    size: 100 * GiB,
+    rotational: false,
+    model: 'NVMe',
+    serial: '',
+    by_path: '/dev/disk/by-path/pci-0000:00:04.0-nvme-1',
+  },
+];
+
+describe('matchDisks', () => {
+  const all = ['/dev/sda', '/dev/sdb', '/dev/nvme0n1'];
+  it.each<[unknown, readonly string[]]>([
+    [undefined, all],
+    [null, all],
+    [{}, all],
+    [{ name: '/dev/sdb' }, ['/dev/sdb']],
+    [{ name: 's== /dev/sdb' }, ['/dev/sdb']],
+    [{ name: 's!= /dev/sda' }, ['/dev/sdb', '/dev/nvme0n1']],
+    [{ model: 'qemu harddisk' }, ['/dev/sda']],
+    [{ model: '<in> SSD' }, ['/dev/sdb']],
+    [{ model: '<in>ssd 9' }, ['/dev/sdb']],
+    [{ model: '<or> fast ssd 9 <or> nvme' }, ['/dev/sdb', '/dev/nvme0n1']],
+    [{ name: 's< /dev/sda' }, ['/dev/nvme0n1']],
+    [{ name: 's>= /dev/sda' }, ['/dev/sda', '/dev/sdb']],
+    [{ name: 's<= /dev/sda' }, ['/dev/sda', '/dev/nvme0n1']],
+    [{ name: 's> /dev/sda' }, ['/dev/sdb']],
+    [{ wwn: '0x5000C500A1' }, ['/dev/sda']],
+    [{ hctl: '1:0:0:0' }, ['/dev/sdb']],
+    [{ by_path: '<in> pci-0000:00:04.0' }, ['/dev/nvme0n1']],
+    [{ size: 4 }, ['/dev/sda']],
+    [{ size: '4' }, ['/dev/sda']],
+    [{ size: '== 4' }, ['/dev/sda']],
+    [{ size: '= 10' }, ['/dev/sdb', '/dev/nvme0n1']],
+    [{ size: '>= 4' }, all],
+    [{ size: '> 4' }, ['/dev/sdb', '/dev/nvme0n1']],
+    [{ size: '<= 10' }, ['/dev/sda']],
+    [{ size: '< 11' }, ['/dev/sda', '/dev/sdb']],
+    [{ size: '!= 4' }, ['/dev/sdb', '/dev/nvme0n1']],
+    [{ size: '<or> 4 <or> 100' }, ['/dev/sda', '/dev/nvme0n1']],
+    [{ size: '<range-in> [ 4 10.5 )' }, ['/dev/sda']],
+    [{ size: '<range-in> ( 4 10.5 ]' }, ['/dev/sdb']],
+    [{ rotational: true }, ['/dev/sda']],
+    [{ rotational: 'no' }, ['/dev/sdb', '/dev/nvme0n1']],
+    [{ rotational: false, size: '>= 50' }, ['/dev/nvme0n1']],
+    [{ serial: 's!= AB12' }, ['/dev/sdb']],
+    [{ vendor: 'acme', size: '> 200' }, []],
+  ])('%j', (hints, names) => {
+    expect(matchDisks(disks, parseHints(hints)).map((disk) => disk.name)).toEqual(names);
+  });
+  it('takes any of several serials', () => {
+    const disk = { name: '/dev/dm-0', size: GiB, serial: ['X1', 'X2'] } as unknown as InventoryDisk;
+    expect(matchDisks([disk], parseHints({ serial: 'x2' }))).toHaveLength(1);
+    expect(matchDisks([disk], parseHints({ serial: 'x3' }))).toHaveLength(0);
+  });
+});
+
+describe('parseHints refuses', () => {
+  const valid = 'size, model, wwn, serial, vendor, wwn_with_extension, wwn_vendor_extension, name, rotational, hctl, by_path';
+  it.each<[unknown, string]>([
+    [{ colour: 'red' }, `The hints "colour" are invalid. Valid hints are: "${valid}"`],
+    [{ constructor: 'red' }, `The hints "constructor" are invalid. Valid hints are: "${valid}"`],
+    [{ model: 5 }, 'Root device hint "model" is not a string value. Hint expression: 5'],
+    [{ model: ' ' }, 'Root device hint "model" expression is empty'],
+    [{ size: 'big' }, 'Root device hint "size" is not an integer value. Current value: big'],
+    [{ size: '>= 1.5' }, 'Root device hint "size" is not an integer value. Current value: >= 1.5'],
+    [{ size: 0 }, 'Root device hint "size" should be a positive integer. Current value: 0'],
+    [{ size: '>= -3' }, 'Root device hint "size" should be a positive integer. Current value: >= -3'],
+    [{ size: '<range-in> 4 5' }, 'Root device hint "size" is not a range. Current value: <range-in> 4 5'],
+    [{ rotational: 'maybe' }, 'Root device hint "rotational" is not a Boolean value. Current value: maybe'],
+    ['/dev/sda', 'Root device hints must be an object of hint names and values'],
+    [['/dev/sda'], 'Root device hints must be an object of hint names and values'],
+  ])('%j', (hints, message) => {
+    expect(() => parseHints(hints)).toThrow(new Error(message));
+  });
+});
