@@ -14,7 +14,7 @@ module.exports = {
       displayName: 'unit',
       testMatch: [
         '<rootDir>/tests/*.test.ts',
-        ...['model', 'wire', 'store', 'drivers', 'boot', 'conductor', 'api', 'ramdisk-agent', 'simulator'].map(room),
+        ...['config', 'model', 'wire', 'store', 'drivers', 'boot', 'conductor', 'api', 'ramdisk-agent', 'simulator'].map(room),
       ],
     },
     { ...shared, displayName: 'flows', testMatch: [room('flows')] },

@@ -22,8 +22,8 @@ export const OPTIONS = [
     section: 'DEFAULT',
     name: 'my_ip',
     kind: 'string',
-    default: '127.0.0.1',
-    help: 'Address of this host that machines reach: in the URLs and DHCP answers that they get.',
+    default: null,
+    help: 'Address of this host that machines reach: in the URLs and DHCP answers that they get. Default: that of [boot]interface, else 127.0.0.1.',
   },
   {
     section: 'DEFAULT',

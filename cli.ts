@@ -1,0 +1,84 @@
+/** The command line: `bloomery serve`, `bloomery config`. */
+import { existsSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+import { configurationPage, sampleFile } from './config/documents';
+import { ConfigurationError, loadOptions } from './config/load';
+import { createLog } from './logging';
+import { ROLES, startServer, type Role } from './main';
+
+const defaultStateDir = (): string =>
+  process.getuid?.() === 0 ? '/var/lib/bloomery' : join(process.env['XDG_STATE_HOME'] ?? join(homedir(), '.local/state'), 'bloomery');
+
+function parseRoles(text: string): readonly Role[] {
+  const names = text.split(',').map((name) => name.trim());
+  const wrong = names.find((name) => !(ROLES as readonly string[]).includes(name));
+  if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is no role: name some of ${ROLES.join(', ')}.`);
+  return names as Role[];
+}
+
+const append = (file: string, before: readonly string[]): readonly string[] => [...before, file];
+
+interface ServeArguments {
+  readonly configFile: readonly string[];
+  readonly stateDir: string;
+  readonly roles: readonly Role[];
+}
+
+async function serve({ configFile, stateDir, roles }: ServeArguments): Promise<void> {
+  const started = performance.now();
+  const files = configFile.length > 0 ? configFile : ['/etc/ironic/ironic.conf'].filter((file) => existsSync(file));
+  const { options, warnings } = loadOptions(files, process.env);
+  const { log, flush } = createLog(options['DEFAULT.debug'], options['DEFAULT.log_file']);
+  for (const warning of warnings) log.warn(warning);
+  const server = await startServer({ options, roles, stateDir, log, databaseUrl: process.env['DATABASE_URL'] || undefined });
+  const places = [server.apiUrl && `API ${server.apiUrl}`, server.bootUrl && `boot ${server.bootUrl}`, `database ${server.database}`];
+  console.log(
+    `bloomery: ready in ${Math.round(performance.now() - started)} ms: ${places.filter(Boolean).join(', ')}, roles ${roles.join(',')}`,
+  );
+  const signal = await new Promise<string>((told) => {
+    for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => told(name));
+  });
+  log.info('stopping', { signal });
+  await server.stop();
+  flush();
+  // A socket of a client that never reads must not keep the process: everything of ours is stopped.
+  process.exit(0);
+}
+
+const program = new Command('bloomery').description("A bare-metal server that answers OpenStack Ironic's API.").version(
+  (
+    JSON.parse(readFileSync(join(__dirname, existsSync(join(__dirname, 'package.json')) ? '.' : '..', 'package.json'), 'utf8')) as {
+      version: string;
+    }
+  ).version,
+);
+
+program
+  .command('serve')
+  .description('Run the server in the foreground until SIGTERM.')
+  .option(
+    '--config-file <file>',
+    'configuration in the format of ironic.conf; may be given several times (default: /etc/ironic/ironic.conf if there)',
+    append,
+    [],
+  )
+  .option('--state-dir <folder>', 'where the embedded database and caches are kept', defaultStateDir())
+  .option('--roles <list>', 'which parts to run', parseRoles, ROLES)
+  .action(serve);
+
+program
+  .command('config')
+  .description('Print the options.')
+  .option('--sample', 'as a configuration file with every option at its default')
+  .option('--docs', 'as the page of the documentation')
+  .action(({ docs }: { docs?: boolean }) => {
+    process.stdout.write(docs ? configurationPage() : sampleFile());
+  });
+
+program.parseAsync().catch((error: unknown) => {
+  const message = error instanceof Error ? error.message : String(error);
+  console.error(`bloomery: ${message}`);
+  process.exit(error instanceof ConfigurationError ? 2 : 1);
+});

@@ -1,0 +1,59 @@
+/** What is generated from the option table: the sample file and the page of the documentation. */
+import { OPTIONS, type OptionRow } from './options';
+
+const ROWS: readonly OptionRow[] = OPTIONS;
+const sections = (): string[] => [...new Set(ROWS.map((row) => row.section))];
+const limits = (row: OptionRow): string =>
+  [
+    row.choices && `one of ${row.choices.join(', ')}`,
+    row.min !== undefined && `at least ${row.min}`,
+    row.max !== undefined && `at most ${row.max}`,
+  ]
+    .filter((part) => typeof part === 'string')
+    .join('; ');
+
+/** A default as it would be written in a file. */
+export function writtenDefault(row: OptionRow): string {
+  if (row.default === null) return '';
+  if (Array.isArray(row.default)) return row.default.join(',');
+  if (typeof row.default === 'object')
+    return Object.entries(row.default)
+      .map(([key, value]) => `${key}:${String(value)}`)
+      .join(',');
+  return String(row.default);
+}
+
+/** An ironic.conf with every option commented out at its default. */
+export const sampleFile = (): string =>
+  sections()
+    .map((section) => {
+      const rows = ROWS.filter((row) => row.section === section);
+      const texts = rows.map((row) => {
+        const extra = limits(row);
+        return `# ${row.help}${extra ? ` (${row.kind}; ${extra})` : ` (${row.kind})`}\n#${row.name} = ${writtenDefault(row)}`.trimEnd();
+      });
+      return `[${section}]\n\n${texts.join('\n\n')}\n`;
+    })
+    .join('\n');
+
+/** docs/configuration.md. */
+export const configurationPage = (): string =>
+  [
+    '# Configuration',
+    '',
+    'Generated from `config/options.ts`; do not edit. Section and option names are those of `ironic.conf`; a `+` marks options that Ironic does not have.',
+    'Each can also be given as a variable `OS_<SECTION>__<OPTION>`, which wins over the files. Options that are not listed are reported and have no effect.',
+    '',
+    ...sections().flatMap((section) => [
+      `## [${section}]`,
+      '',
+      '| option | kind | default | |',
+      '|---|---|---|---|',
+      ...ROWS.filter((row) => row.section === section).map((row) => {
+        const extra = limits(row);
+        const shown = writtenDefault(row);
+        return `| \`${row.name}\`${row.ours ? ' +' : ''} | ${row.kind} | ${shown === '' ? '' : `\`${shown}\``} | ${row.help}${extra ? ` (${extra})` : ''} |`;
+      }),
+      '',
+    ]),
+  ].join('\n');

@@ -1,0 +1,119 @@
+/** From files and the environment to options: later files win, `OS_<SECTION>__<OPTION>` variables win over files. */
+import { readFileSync } from 'node:fs';
+import { parseIni } from './ini';
+import { OPTIONS, type OptionRow, type Options } from './options';
+
+export interface Loaded {
+  readonly options: Options;
+  /** One line for each option or section of the files that this program does not know. */
+  readonly warnings: readonly string[];
+}
+/** A configuration that cannot be used; the message names file and option. */
+export class ConfigurationError extends Error {}
+
+const ROWS: readonly OptionRow[] = OPTIONS;
+const keyOf = (row: { readonly section: string; readonly name: string }): string => `${row.section}.${row.name}`;
+const TRUE = ['true', '1', 'on', 'yes'];
+const FALSE = ['false', '0', 'off', 'no'];
+
+/** Text → the row's kind. Throws an Error that says what was expected. */
+export function convert(row: OptionRow, text: string): Options[keyof Options] {
+  const items = (): string[] =>
+    text
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== '');
+  switch (row.kind) {
+    case 'string':
+      if (row.choices && !row.choices.includes(text)) throw new Error(`must be one of ${row.choices.join(', ')}`);
+      return text;
+    case 'integer':
+    case 'number': {
+      const value = Number(text);
+      if (text.trim() === '' || !Number.isFinite(value) || (row.kind === 'integer' && !Number.isInteger(value)))
+        throw new Error(`must be ${row.kind === 'integer' ? 'an integer' : 'a number'}`);
+      if (value < (row.min ?? -Infinity)) throw new Error(`must be at least ${row.min!}`);
+      if (value > (row.max ?? Infinity)) throw new Error(`must be at most ${row.max!}`);
+      return value;
+    }
+    case 'boolean':
+      if (TRUE.includes(text.toLowerCase())) return true;
+      if (FALSE.includes(text.toLowerCase())) return false;
+      throw new Error('must be true or false');
+    case 'list':
+      return items();
+    case 'dict':
+      return Object.fromEntries(
+        items().map((item) => {
+          const colon = item.indexOf(':');
+          if (colon < 1) throw new Error('must be key:value pairs, separated by commas');
+          return [item.slice(0, colon).trim(), item.slice(colon + 1).trim()];
+        }),
+      );
+  }
+}
+
+/** Replaces `$option`, `${option}` and `$section.option` by values; `$$` is one `$`. Names that are not known stay. */
+function substitute(text: string, section: string, raw: ReadonlyMap<string, string>, depth = 0): string {
+  if (depth > 10) throw new Error('its $ references never end');
+  return text.replace(/\$(?:\$|\{([\w.-]+)\}|(\w+(?:\.\w+)?))/g, (all, braced: string | undefined, bare: string | undefined) => {
+    const name = braced ?? bare;
+    if (name === undefined) return '$';
+    const candidates = name.includes('.') ? [name] : [`${section}.${name}`, `DEFAULT.${name}`];
+    for (const key of candidates) {
+      const given = raw.get(key) ?? ROWS.find((row) => keyOf(row) === key)?.default;
+      if (given !== undefined && given !== null) return substitute(String(given), key.split('.')[0]!, raw, depth + 1);
+    }
+    return all;
+  });
+}
+
+/**
+ * @param files paths of configuration files, in order
+ * @param environment variables, such as process.env
+ * @throws ConfigurationError for a file that cannot be read or a value that is none
+ */
+export function loadOptions(files: readonly string[], environment: Readonly<Record<string, string | undefined>>): Loaded {
+  const raw = new Map<string, string>();
+  const from = new Map<string, string>();
+  const warnings: string[] = [];
+  const known = new Set(ROWS.map(keyOf));
+  for (const file of files) {
+    let text: string;
+    try {
+      text = readFileSync(file, 'utf8');
+    } catch (error) {
+      throw new ConfigurationError(`cannot read the configuration file ${file}: ${(error as Error).message}`);
+    }
+    let values;
+    try {
+      values = parseIni(text);
+    } catch (error) {
+      throw new ConfigurationError(`${file}: ${(error as Error).message}`);
+    }
+    for (const { section, key, value, line } of values) {
+      const name = `${section}.${key}`;
+      raw.set(name, value);
+      from.set(name, `${file} line ${line}`);
+      if (!known.has(name)) warnings.push(`${file} line ${line}: option [${section}]${key} is not known here and has no effect`);
+    }
+  }
+  for (const row of ROWS) {
+    const variable = `OS_${row.section.toUpperCase()}__${row.name.toUpperCase()}`;
+    const value = environment[variable];
+    if (value === undefined) continue;
+    raw.set(keyOf(row), value);
+    from.set(keyOf(row), variable);
+  }
+  const values = ROWS.map((row): readonly [string, unknown] => {
+    const text = raw.get(keyOf(row));
+    if (text === undefined || (text === '' && row.default === null)) return [keyOf(row), row.default];
+    try {
+      return [keyOf(row), convert(row, substitute(text, row.section, raw))];
+    } catch (error) {
+      const shown = row.secret ? '' : ` "${text}"`;
+      throw new ConfigurationError(`${from.get(keyOf(row))!}: option [${row.section}]${row.name}${shown} ${(error as Error).message}`);
+    }
+  });
+  return { options: Object.fromEntries(values) as unknown as Options, warnings };
+}

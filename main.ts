@@ -1,0 +1,204 @@
+/** The only file that knows every room: opens the store, starts api, conductor and boot services, and stops them in reverse. */
+import { randomBytes } from 'node:crypto';
+import { accessSync, constants, mkdirSync } from 'node:fs';
+import { createServer, type Server as HttpServer } from 'node:http';
+import { hostname, networkInterfaces } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { AddressInfo } from 'node:net';
+import { createApi } from './api/server';
+import { startDhcp } from './boot/dhcp-service';
+import { startHttpBoot } from './boot/http';
+import { startTftp } from './boot/tftp';
+import { startConductor, type RunningConductor } from './conductor/index';
+import type { Options } from './config/options';
+import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
+import { systemClock, type Clock } from './model/clock';
+import type { Log } from './model/log';
+import { startEmbedded } from './store/embedded';
+import { openStore } from './store/postgres';
+import { createIpmiPool } from './wire/ipmi/client';
+import { createRedfishPool } from './wire/redfish';
+
+export const ROLES = ['api', 'conductor', 'boot'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** The options, with those filled in whose default depends on this host or on other options. */
+export type ResolvedOptions = Options & {
+  readonly [
+    Key in
+      | 'DEFAULT.host'
+      | 'DEFAULT.my_ip'
+      | 'service_catalog.endpoint_override'
+      | 'deploy.http_url'
+      | 'deploy.http_root'
+      | 'pxe.tftp_server'
+      | 'pxe.tftp_root'
+  ]: string;
+} & { readonly 'boot.cache_root': string };
+
+export interface Setup {
+  readonly options: Options;
+  readonly roles: readonly Role[];
+  /** Where the embedded database, the image cache and the boot files are; made when it does not exist. */
+  readonly stateDir: string;
+  readonly log: Log;
+  readonly clock?: Clock;
+  /** postgresql:// URL that wins over [database]connection (DATABASE_URL). */
+  readonly databaseUrl?: string | undefined;
+}
+export interface Server {
+  /** Where the API answers on this host; undefined without that role. */
+  readonly apiUrl?: string;
+  readonly bootUrl?: string;
+  readonly options: ResolvedOptions;
+  readonly conductor?: RunningConductor;
+  /** `embedded` or `external`. */
+  readonly database: string;
+  stop(): Promise<void>;
+}
+/** The program cannot start as it was asked to; the message is for the operator. */
+export class StartError extends Error {}
+
+/** The first IPv4 address of an interface. */
+const addressOf = (name: string | null): string | undefined =>
+  name === null ? undefined : networkInterfaces()[name]?.find(({ family }) => family === 'IPv4')?.address;
+
+/** Fills in what depends on this host, the ports that were taken and the state directory. */
+export function resolveOptions(
+  options: Options,
+  stateDir: string,
+  ports: { readonly api: number; readonly http: number },
+): ResolvedOptions {
+  const ip = options['DEFAULT.my_ip'] ?? addressOf(options['boot.interface']) ?? '127.0.0.1';
+  const bare = (url: string): string => url.replace(/\/+$/, '');
+  return {
+    ...options,
+    'DEFAULT.my_ip': ip,
+    'DEFAULT.host': options['DEFAULT.host'] ?? hostname(),
+    'service_catalog.endpoint_override': bare(options['service_catalog.endpoint_override'] ?? `http://${ip}:${ports.api}`),
+    'deploy.http_url': bare(options['deploy.http_url'] ?? `http://${ip}:${ports.http}`),
+    'deploy.http_root': options['deploy.http_root'] ?? join(stateDir, 'httpboot'),
+    'pxe.tftp_server': options['pxe.tftp_server'] ?? ip,
+    'pxe.tftp_root': options['pxe.tftp_root'] ?? join(stateDir, 'tftpboot'),
+    'boot.cache_root': join(stateDir, 'cache'),
+  };
+}
+
+function prepareFolder(path: string, what: string): string {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o755 });
+    accessSync(path, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new StartError(`cannot write ${what} ${path}: ${(error as Error).message}`);
+  }
+  return path;
+}
+
+/** Takes the port at once, so that one in use stops the start with a clear line. */
+async function listen(server: HttpServer, host: string, port: number, what: string): Promise<number> {
+  await new Promise<void>((done, fail) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      fail(
+        new StartError(
+          `cannot listen on ${host} port ${port} (${what}): ${error.code === 'EADDRINUSE' ? 'the port is in use' : error.message}`,
+        ),
+      ),
+    );
+    server.listen(port, host, done);
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+async function close(server: HttpServer): Promise<void> {
+  const closed = new Promise<void>((done) => server.close(() => done()));
+  server.closeIdleConnections();
+  const late = setTimeout(() => server.closeAllConnections(), 2000);
+  await closed;
+  clearTimeout(late);
+}
+
+/**
+ * Starts the roles asked for; when one cannot start, those before it are stopped again.
+ * @throws StartError, or an Error of a room, with a message for the operator
+ */
+export async function startServer(setup: Setup): Promise<Server> {
+  const { options: given, roles, log } = setup;
+  const clock = setup.clock ?? systemClock;
+  if (roles.includes('api') !== roles.includes('conductor'))
+    throw new StartError('the roles api and conductor run in one process in this version: name both or neither');
+  const stateDir = prepareFolder(resolve(setup.stateDir), 'the state directory');
+  const stops: (() => Promise<void>)[] = [];
+  const stop = async (): Promise<void> => {
+    for (const undo of stops.splice(0).reverse()) await undo().catch((error: unknown) => log.error('stopping', { error }));
+  };
+  try {
+    const url = setup.databaseUrl ?? given['database.connection'];
+    // The database takes longest to start: the ports are taken meanwhile.
+    const starting = url ? undefined : startEmbedded({ stateDir, log: log.child({ room: 'database' }), clock });
+    starting?.catch(() => {});
+    let handler: ReturnType<typeof createApi> | undefined;
+    let apiPort = given['api.port'];
+    if (starting) stops.push(async () => (await starting.catch(() => undefined))?.stop());
+    if (roles.includes('api')) {
+      const server = createServer((request, response) => {
+        if (handler) handler(request, response);
+        else response.writeHead(503).end();
+      });
+      apiPort = await listen(server, given['api.host_ip'], given['api.port'], 'the API, [api]port');
+      stops.push(async () => close(server));
+    }
+    const early = resolveOptions(given, stateDir, { api: apiPort, http: given['boot.http_port'] });
+    const connection = url ?? (await starting!).connection;
+    const store = await openStore({ connection, poolSize: given['database.max_pool_size'], clock, log: log.child({ room: 'store' }) });
+    stops.push(() => store.close());
+
+    let options = early;
+    if (roles.includes('boot')) {
+      prepareFolder(early['deploy.http_root'], '[deploy]http_root');
+      prepareFolder(early['pxe.tftp_root'], '[pxe]tftp_root');
+      const http = await startHttpBoot({ options: early, store, log: log.child({ room: 'boot' }), clock });
+      stops.push(() => http.stop());
+      options = resolveOptions(given, stateDir, { api: apiPort, http: http.port });
+      if (options['boot.tftp']) {
+        const tftp = await startTftp({ options, log: log.child({ room: 'boot' }), clock });
+        stops.push(() => tftp.stop());
+      }
+      if (options['dhcp.dhcp_provider'] === 'builtin') {
+        const dhcp = await startDhcp({ options, store, log: log.child({ room: 'boot' }), clock, random: randomBytes });
+        stops.push(() => dhcp.stop());
+      }
+    }
+
+    let conductor: RunningConductor | undefined;
+    if (roles.includes('conductor')) {
+      const connections = { ipmi: createIpmiPool({ log, clock, random: randomBytes }), redfish: createRedfishPool() };
+      stops.push(async () => {
+        await connections.ipmi.close();
+        await connections.redfish.close();
+      });
+      conductor = await startConductor({
+        store,
+        options,
+        log: log.child({ room: 'conductor' }),
+        clock,
+        random: randomBytes,
+        connections,
+        interfaces: INTERFACES,
+        hardwareTypes: HARDWARE_TYPES,
+      });
+      stops.push(() => conductor!.stop());
+      handler = createApi({ store, conductor, options, log: log.child({ room: 'api' }), clock });
+    }
+    return {
+      ...(roles.includes('api') ? { apiUrl: `http://${options['DEFAULT.my_ip']}:${apiPort}` } : {}),
+      ...(roles.includes('boot') ? { bootUrl: options['deploy.http_url'] } : {}),
+      ...(conductor ? { conductor } : {}),
+      options,
+      database: url ? 'external' : 'embedded',
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}

@@ -1,0 +1,29 @@
+// npm run build: TypeScript to dist/. Does nothing when dist/ is newer than every source.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+const stamp = join(root, 'dist/.built');
+const skipped = new Set(['node_modules', 'dist', '.cache', '.git', 'tests', 'docs']);
+const newest = (folder) =>
+  Math.max(
+    0,
+    ...readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => !skipped.has(entry.name))
+      .map((entry) => {
+        const path = join(folder, entry.name);
+        return entry.isDirectory() ? newest(path) : /\.(ts|json)$/.test(entry.name) ? statSync(path).mtimeMs : 0;
+      }),
+  );
+
+if (existsSync(stamp) && statSync(stamp).mtimeMs > newest(root)) process.exit(0);
+console.log('building …');
+try {
+  execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', join(root, 'tsconfig.build.json')], {
+    stdio: 'inherit',
+  });
+} catch {
+  process.exit(1);
+}
+writeFileSync(stamp, '');

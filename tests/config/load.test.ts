@@ -1,0 +1,91 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { configurationPage, sampleFile } from '../../config/documents';
+import { parseIni } from '../../config/ini';
+import { ConfigurationError, loadOptions } from '../../config/load';
+
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-config-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+let files = 0;
+const file = (text: string): string => {
+  const path = join(folder, `${++files}.conf`);
+  writeFileSync(path, text);
+  return path;
+};
+const load = (text: string, environment: Record<string, string> = {}) => loadOptions([file(text)], environment);
+
+describe('the file format', () => {
+  it.each([
+    ['equals', '[a]\nx = 1', '1'],
+    ['colon', '[a]\nx: 1', '1'],
+    ['a value with both', '[a]\nx = http://h:1/?a=b', 'http://h:1/?a=b'],
+    ['a comment sign within', '[a]\nx = a;b # c', 'a;b # c'],
+    ['continuation', '[a]\nx = a,\n  b', 'a,\nb'],
+    ['quotes', '[a]\nx = " a "', ' a '],
+    ['empty', '[a]\nx =', ''],
+    ['the last of two', '[a]\nx = 1\nx = 2', '2'],
+    ['carriage returns', '[a]\r\nx = 1\r\n', '1'],
+  ])('reads %s', (_, text, value) => {
+    expect(parseIni(text).findLast(({ key }) => key === 'x')?.value).toBe(value);
+  });
+
+  it.each([
+    ['x = 1', 'line 1: an option before the first section'],
+    ['[a]\nnothing', 'line 2: neither "name = value" nor a section: nothing'],
+    ['[a\n', 'line 1: not a section: [a'],
+    ['[a]\n\n  more', 'line 3: a continuation line without an option before it'],
+  ])('refuses %j', (text, message) => {
+    expect(() => parseIni(text)).toThrow(message);
+  });
+});
+
+describe('options', () => {
+  it('have their defaults, kinds and substitutions', () => {
+    const { options, warnings } = load(
+      '[DEFAULT]\nmy_ip = 10.0.0.1\nenabled_hardware_types = ipmi, fake-hardware,\n[deploy]\nhttp_url = http://$my_ip:${boot.http_port}/\n[pxe]\nloader_file_paths = a:/b,c:/d:e\n[conductor]\nautomated_clean = No',
+    );
+    expect(options['deploy.http_url']).toBe('http://10.0.0.1:8080/');
+    expect(options['DEFAULT.enabled_hardware_types']).toEqual(['ipmi', 'fake-hardware']);
+    expect(options['pxe.loader_file_paths']).toEqual({ a: '/b', c: '/d:e' });
+    expect(options['conductor.automated_clean']).toBe(false);
+    expect(options['api.port']).toBe(6385);
+    expect(options['database.connection']).toBeNull();
+    expect(warnings).toEqual([]);
+  });
+
+  it('come from variables before files, and from later files before earlier ones', () => {
+    const first = file('[api]\nport = 1\nmax_limit = 5\n');
+    const second = file('[api]\nport = 2\n');
+    const { options } = loadOptions([first, second], { OS_API__MAX_LIMIT: '7' });
+    expect([options['api.port'], options['api.max_limit']]).toEqual([2, 7]);
+  });
+
+  it('warn when they are not known', () => {
+    expect(load('[api]\nnonsense = 1').warnings).toEqual([expect.stringMatching(/line 2: option \[api\]nonsense is not known here/)]);
+  });
+
+  it.each([
+    ['[api]\nport = http', /option \[api\]port "http" must be an integer/],
+    ['[api]\nport = 70000', /option \[api\]port "70000" must be at most 65535/],
+    ['[agent]\nrequire_tls = perhaps', /option \[agent\]require_tls "perhaps" must be true or false/],
+    ['[deploy]\ndefault_boot_mode = efi', /must be one of uefi, bios/],
+    ['[pxe]\nloader_file_paths = a', /must be key:value pairs/],
+    ['[DEFAULT]\nmy_ip = $my_ip', /never end/],
+  ])('refuse %j', (text, message) => {
+    expect(() => load(text)).toThrow(message);
+    expect(() => load(text)).toThrow(ConfigurationError);
+  });
+
+  it('name the file that cannot be read', () => {
+    expect(() => loadOptions(['/nonexistent/ironic.conf'], {})).toThrow(/cannot read the configuration file \/nonexistent\/ironic.conf/);
+  });
+});
+
+it('the page in docs is the one generated', () => {
+  expect(readFileSync(join(__dirname, '../../docs/configuration.md'), 'utf8')).toBe(configurationPage());
+});
+
+it('the sample can be read back', () => {
+  expect(load(sampleFile()).warnings).toEqual([]);
+});
