@@ -39,6 +39,12 @@ export interface DriverOptions {
   readonly 'ipmi.disable_boot_timeout': boolean;
   readonly 'redfish.connection_attempts': number;
   readonly 'redfish.connection_retry_interval': number;
+  readonly 'fake.power_delay': string;
+  readonly 'fake.boot_delay': string;
+  readonly 'fake.deploy_delay': string;
+  readonly 'fake.management_delay': string;
+  readonly 'fake.inspect_delay': string;
+  readonly 'fake.vendor_delay': string;
 }
 
 /** Kept sessions to BMCs, shared by all tasks of a conductor. */
@@ -59,6 +65,8 @@ export interface Task {
   readonly boots: Boots;
   readonly options: DriverOptions;
   readonly connections: Connections;
+  /** The request id that a client gave for a chain of requests over services (`X-Openstack-Request-Id`), if one did. */
+  readonly globalRequestId?: string;
   /** Shallow: whole columns. For `driver_internal_info` see `saveInternal`. */
   save(changes: NodeChanges): Promise<void>;
   /** Sets keys of driver_internal_info; `undefined` removes one. */
@@ -139,6 +147,8 @@ export interface ManagementInterface extends Interface {
   };
 }
 export interface BootInterface extends Interface {
+  /** Whether it can boot the ramdisk for inspection, ports or not; throws as `validate`. Absent: it cannot. */
+  validateInspection?(task: Task): Promise<void>;
   /** `kernelArgs`: added to what the boot interface itself says (ipa-api-url, …). The caller powers the machine. */
   prepareRamdisk(task: Task, kernelArgs: Readonly<Record<string, string>>): Promise<void>;
   cleanUpRamdisk(task: Task): Promise<void>;
@@ -155,11 +165,18 @@ export interface DeployInterface extends Interface {
   /** Boots the ramdisk for cleaning: `wait` until it calls; `done`: no ramdisk is needed. */
   prepareCleaning(task: Task): Promise<Outcome>;
   tearDownCleaning(task: Task): Promise<void>;
-  /** The steps that the agent in the machine offers, asked for at the first heartbeat. */
-  agentSteps?(task: Task, kind: 'clean' | 'deploy'): Promise<readonly PlannedStep[]>;
+  /**
+   * The steps that the agent in the machine offers, asked for at the first heartbeat; kept in driver_internal_info as Ironic does
+   * (`agent_cached_KIND_steps`: whoever asks again looks there first, an empty answer is an answer). Undefined: the agent is busy, ask
+   * at the next heartbeat.
+   */
+  agentSteps?(task: Task, kind: 'clean' | 'deploy'): Promise<readonly PlannedStep[] | undefined>;
   /** Runs a step that `agentSteps` named. */
   runAgentStep?(task: Task, kind: 'clean' | 'deploy', step: PlannedStep): Promise<Outcome>;
-  /** The agent spoke while `step` runs. `wait`: nothing new; `done`: the step is over; `failed`: it is over badly. */
+  /**
+   * The agent spoke while `step` runs (for `deploy.deploy`: the ramdisk is up, so it is over). `wait`: nothing new; `done`: the step is
+   * over; `failed`: it is over badly.
+   */
   onHeartbeat?(task: Task, kind: 'clean' | 'deploy', step: PlannedStep): Promise<Outcome>;
 }
 export interface InspectInterface extends Interface {

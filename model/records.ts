@@ -134,6 +134,11 @@ export interface ConductorRecord {
  */
 export interface BootRecord {
   readonly node_uuid: string;
+  /**
+   * The addresses it is found by. Empty with purpose `ramdisk`: any address that no port has, so that a node without ports can be
+   * inspected (the agent's BMC address tells whose it is). Such a row is found only while all such rows serve the same files by the
+   * same method: then it does not matter which of them a machine gets.
+   */
   readonly macs: readonly string[];
   /** `ipxe`: loader by TFTP, then the iPXE script by HTTP; `http-ipxe`: loader by HTTP too. */
   readonly method: 'ipxe' | 'http-ipxe';
@@ -151,6 +156,7 @@ export interface Boots {
   put(boot: BootRecord): Promise<void>;
   remove(nodeUuid: string): Promise<void>;
   ofNode(nodeUuid: string): Promise<BootRecord | undefined>;
+  /** The row that names the address; else, for an address that no port has, the row for unknown machines (see `BootRecord.macs`). */
   forMac(mac: string): Promise<BootRecord | undefined>;
 }
 
