@@ -1,0 +1,133 @@
+/** A Redfish BMC that we did not write: sushy-emulator over a libvirtd of the lab's own, whose domains QEMU runs. */
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { programs } from './venv';
+
+const run = promisify(execFile);
+
+export interface Libvirt {
+  /** http://ADDRESS:PORT of the Redfish service. */
+  readonly redfish: string;
+  define(domain: Domain): Promise<void>;
+  /** Whether the domain runs. */
+  isOn(name: string): Promise<boolean>;
+  stop(): Promise<void>;
+}
+export interface Domain {
+  readonly name: string;
+  readonly uuid: string;
+  readonly memoryMiB: number;
+  readonly cpus: number;
+  readonly mac: string;
+  /** qcow2 file. */
+  readonly disk: string;
+  readonly diskSerial: string;
+  readonly console: string;
+}
+
+const domainXml = (domain: Domain, bridge: string): string => `<domain type='qemu'>
+ <name>${domain.name}</name><uuid>${domain.uuid}</uuid>
+ <memory unit='MiB'>${domain.memoryMiB}</memory><vcpu>${domain.cpus}</vcpu>
+ <os><type arch='x86_64' machine='q35'>hvm</type><boot dev='network'/><bios useserial='yes'/></os>
+ <features><acpi/></features><cpu mode='maximum'/>
+ <on_poweroff>destroy</on_poweroff><on_reboot>restart</on_reboot>
+ <devices><emulator>/usr/bin/qemu-system-x86_64</emulator>
+  <disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='unsafe'/><source file='${domain.disk}'/><target dev='vda' bus='virtio'/><serial>${domain.diskSerial}</serial></disk>
+  <interface type='bridge'><source bridge='${bridge}'/><mac address='${domain.mac}'/><model type='virtio'/></interface>
+  <serial type='file'><source path='${domain.console}' append='on'/></serial>
+  <rng model='virtio'><backend model='random'>/dev/urandom</backend></rng>
+ </devices>
+</domain>
+`;
+
+/** Polls a condition; throws after `seconds`. */
+async function until(what: string, seconds: number, condition: () => boolean | Promise<boolean>): Promise<void> {
+  const end = Date.now() + seconds * 1000;
+  while (!(await condition())) {
+    if (Date.now() > end) throw new Error(`${what}: not within ${seconds} s`);
+    await delay(100);
+  }
+}
+
+/** @param lab the namespace with its bridge, the address in it for the Redfish service, and a folder for all files */
+export async function startLibvirt(lab: {
+  readonly namespace: string;
+  readonly bridge: string;
+  readonly address: string;
+  readonly port: number;
+  readonly folder: string;
+}): Promise<Libvirt> {
+  const emulator = join(await programs('sushy', ['sushy-tools==2.2.0'], true), 'sushy-emulator');
+  const folder = join(lab.folder, 'libvirt');
+  for (const name of ['etc', 'run', 'lib', 'cache']) mkdirSync(join(folder, name), { recursive: true });
+  writeFileSync(join(folder, 'etc/libvirtd.conf'), 'auth_unix_rw = "none"\n');
+  writeFileSync(
+    join(folder, 'etc/qemu.conf'),
+    'user = "root"\ngroup = "root"\nsecurity_driver = "none"\nstdio_handler = "file"\nnamespaces = []\ncgroup_controllers = []\nremember_owner = 0\n',
+  );
+  // `ip netns exec` gives a mount namespace too: libvirt's fixed paths become the lab's own there.
+  const mounts = [
+    ['etc', '/etc/libvirt'],
+    ['lib', '/var/lib/libvirt'],
+    ['cache', '/var/cache/libvirt'],
+    ['run', '/run/libvirt'],
+  ].map(([name, path]) => `mkdir -p ${path!}; mount --bind ${join(folder, name!)} ${path!}`);
+  const processes: ChildProcess[] = [];
+  const start = (name: string, ...words: string[]): void => {
+    const log = createWriteStream(join(folder, `${name}.log`));
+    const child = spawn('ip', ['netns', 'exec', lab.namespace, ...words], { stdio: ['ignore', 'pipe', 'pipe'] });
+    child.stdout.pipe(log);
+    child.stderr.pipe(log);
+    processes.push(child);
+  };
+  start('libvirtd', 'sh', '-c', `${mounts.join('; ')}; exec libvirtd -p ${join(folder, 'libvirtd.pid')}`);
+  const socket = join(folder, 'run/libvirt-sock');
+  const uri = `qemu+unix:///system?socket=${socket}`;
+  const virsh = async (...words: string[]): Promise<string> =>
+    (await run('virsh', ['-q', '-c', uri, ...words], { timeout: 30_000 })).stdout.trim();
+  const stop = async (): Promise<void> => {
+    if (existsSync(socket))
+      for (const name of (await virsh('list', '--name').catch(() => '')).split('\n').filter(Boolean))
+        await virsh('destroy', name).catch(() => '');
+    for (const child of processes.reverse()) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      const ended = once(child, 'exit');
+      child.kill();
+      await ended;
+    }
+  };
+  try {
+    await until('libvirtd', 20, () => existsSync(socket));
+    const config = join(folder, 'emulator.conf');
+    writeFileSync(
+      config,
+      `SUSHY_EMULATOR_LIBVIRT_URI = "${uri}"\nSUSHY_EMULATOR_LISTEN_IP = "${lab.address}"\nSUSHY_EMULATOR_LISTEN_PORT = ${lab.port}\n`,
+    );
+    start('sushy-emulator', emulator, '--config', config);
+    const redfish = `http://${lab.address}:${lab.port}`;
+    await until('sushy-emulator', 30, async () => {
+      const answer = await run('ip', ['netns', 'exec', lab.namespace, 'curl', '-sf', `${redfish}/redfish/v1/`]).catch(() => undefined);
+      return answer !== undefined;
+    });
+    return {
+      redfish,
+      define: async (domain) => {
+        const file = join(folder, `${domain.name}.xml`);
+        writeFileSync(file, domainXml(domain, lab.bridge));
+        await virsh('define', file);
+      },
+      isOn: async (name) => (await virsh('domstate', name)) === 'running',
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    const logs = ['libvirtd', 'sushy-emulator'].map((name) => join(folder, `${name}.log`)).filter((file) => existsSync(file));
+    throw new Error(`libvirt: ${String(error)}\n${logs.map((file) => readFileSync(file, 'utf8').slice(-2000)).join('\n')}`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,74 @@
+/** The whole server as users run it: `bin/bloomery serve` with a configuration file, as a process of its own. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from './venv';
+
+export interface RunningServer {
+  /** The line that it printed when it was ready. */
+  readonly ready: string;
+  readonly log: string;
+  /** SIGTERM; its exit code. */
+  stop(): Promise<number | null>;
+  /** SIGKILL, as when the host dies. */
+  kill(): Promise<void>;
+}
+export type Sections = Readonly<Record<string, Readonly<Record<string, string | number>>>>;
+
+export const iniText = (sections: Sections): string =>
+  Object.entries(sections)
+    .map(([section, values]) => [`[${section}]`, ...Object.entries(values).map(([name, value]) => `${name} = ${value}`), ''].join('\n'))
+    .join('\n');
+
+/**
+ * @param folder where its configuration, state and log are kept
+ * @param namespace a network namespace to run it in
+ * @throws with the end of its log when it is not ready within 60 s
+ */
+export async function startServerProcess(folder: string, sections: Sections, namespace?: string): Promise<RunningServer> {
+  mkdirSync(folder, { recursive: true });
+  const config = join(folder, 'ironic.conf');
+  writeFileSync(config, iniText(sections));
+  const log = join(folder, 'server.log');
+  const file = createWriteStream(log, { flags: 'a' });
+  const words = [process.execPath, join(root, 'bin/bloomery'), 'serve', '--config-file', config, '--state-dir', join(folder, 'state')];
+  const command = namespace === undefined ? words : ['ip', 'netns', 'exec', namespace, ...words];
+  const { DATABASE_URL: _, ...environment } = process.env;
+  const child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'], env: environment });
+  const ended = once(child, 'exit');
+  child.stderr.pipe(file);
+  const finish = async (signal: NodeJS.Signals): Promise<number | null> => {
+    child.kill(signal);
+    await ended;
+    file.end();
+    return child.exitCode;
+  };
+  const ready = await new Promise<string>((done, fail) => {
+    let printed = '';
+    const giveUp = (why: string): void => fail(new Error(`the server ${why}\n${printed}\n${readFileSync(log, 'utf8').slice(-3000)}`));
+    const late = setTimeout(() => giveUp('was not ready within 60 s'), 60_000);
+    child.stdout.on('data', (data: Buffer) => {
+      printed += data.toString();
+      const line = /^bloomery: ready.*$/m.exec(printed)?.[0];
+      if (line === undefined) return;
+      clearTimeout(late);
+      done(line);
+    });
+    child.once('exit', () => {
+      clearTimeout(late);
+      giveUp('ended');
+    });
+  }).catch(async (error: unknown) => {
+    await finish('SIGKILL');
+    throw error;
+  });
+  return {
+    ready,
+    log,
+    stop: () => finish('SIGTERM'),
+    kill: async () => {
+      await finish('SIGKILL');
+    },
+  };
+}
