@@ -34,7 +34,7 @@ export async function startServerProcess(folder: string, sections: Sections, nam
   const file = createWriteStream(log, { flags: 'a' });
   const words = [process.execPath, join(root, 'bin/bloomery'), 'serve', '--config-file', config, '--state-dir', join(folder, 'state')];
   const command = namespace === undefined ? words : ['ip', 'netns', 'exec', namespace, ...words];
-  const { DATABASE_URL: _, ...environment } = process.env;
+  const environment = { ...process.env, DATABASE_URL: undefined };
   const child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'], env: environment });
   const ended = once(child, 'exit');
   child.stderr.pipe(file);
