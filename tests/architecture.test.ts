@@ -6,7 +6,7 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   model: [],
   wire: [],
   config: [],
-  store: ['model'],
+  store: ['model', 'migrations'],
   drivers: ['model', 'wire'],
   boot: ['store', 'wire', 'model'],
   conductor: ['drivers', 'store', 'model'],
@@ -14,6 +14,7 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   'ramdisk-agent': ['model', 'wire'],
   simulator: ['model', 'wire'],
   migrations: [],
+  demo: ['simulator', 'model', 'tests'],
 };
 const root = join(__dirname, '..');
 const files = (folder: string): string[] =>

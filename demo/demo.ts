@@ -1,0 +1,174 @@
+/** npm run demo: the server, three simulated machines, and their way from enroll to active. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createWriteStream, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { systemClock } from '../model/clock';
+import { silentLog } from '../model/log';
+import { startFleet } from '../simulator/fleet';
+import { openClient } from './client';
+import { openDisplay } from './progress';
+import { walk, type DemoImage, type DemoMachine } from './walk';
+
+const root = join(__dirname, '../..');
+const folder = join(root, '.cache/demo');
+const WITHIN_SECONDS = 90;
+
+const USAGE = `npm run demo [-- OPTIONS]: three simulated machines from enroll to active
+
+  --keep      leave the server and the machines running until Ctrl-C
+  --qemu      one machine that really boots, in QEMU (root, Debian; see docs/install.md)
+  --help      this text`;
+
+/** Whether 127.0.0.1 has this TCP port free. */
+const free = (port: number): Promise<boolean> =>
+  new Promise((done) => {
+    const probe = createServer();
+    probe.once('error', () => done(false)).listen(port, '127.0.0.1', () => probe.close(() => done(true)));
+  });
+
+/** A disk image of 8 MiB for machines that only pretend to boot it: its bytes are pseudo-random, so that its checksum means something. */
+function makeImage(path: string): string {
+  const bytes = randomBytes(8 << 20);
+  writeFileSync(path, bytes);
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+interface DemoServer {
+  readonly api: string;
+  readonly boot: string;
+  stop(): Promise<void>;
+}
+
+/** Starts `bin/bloomery serve` and waits for its ready line. */
+async function startServer(): Promise<DemoServer> {
+  const apiPort = (await free(6385)) ? 6385 : 0;
+  const config = join(folder, 'ironic.conf');
+  writeFileSync(
+    config,
+    `[DEFAULT]
+my_ip = 127.0.0.1
+enabled_hardware_types = ipmi,redfish
+enabled_boot_interfaces = ipxe
+enabled_deploy_interfaces = direct
+enabled_inspect_interfaces = agent
+enabled_network_interfaces = noop
+[api]
+host_ip = 127.0.0.1
+port = ${apiPort}
+[conductor]
+deploy_kernel = file://${folder}/state/httpboot/kernel
+deploy_ramdisk = file://${folder}/state/httpboot/ramdisk
+file_url_allowed_paths = ${folder}
+[boot]
+http_host = 127.0.0.1
+http_port = 0
+tftp = false
+[agent]
+require_tls = false
+`,
+  );
+  const child: ChildProcess = spawn(
+    process.execPath,
+    [join(root, 'bin/bloomery'), 'serve', '--config-file', config, '--state-dir', join(folder, 'state')],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, DATABASE_URL: undefined },
+    },
+  );
+  const ended = once(child, 'exit');
+  const log = createWriteStream(join(folder, 'server.log'));
+  child.stderr!.pipe(log);
+  const ready = await new Promise<string>((done, fail) => {
+    child.stdout!.on('data', (data: Buffer) => {
+      const line = /^bloomery: ready.*$/m.exec(data.toString())?.[0];
+      if (line !== undefined) done(line);
+    });
+    child.once('exit', () =>
+      fail(new Error(`the server did not start:\n${readFileSync(join(folder, 'server.log'), 'utf8').slice(-3000)}`)),
+    );
+  });
+  console.log(ready);
+  return {
+    api: /API (\S+?),/.exec(ready)![1]!,
+    boot: /boot (\S+?),/.exec(ready)![1]!,
+    stop: async () => {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+async function simulated(keep: boolean): Promise<void> {
+  const started = Date.now();
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(join(folder, 'state/httpboot'), { recursive: true });
+  const sha256 = makeImage(join(folder, 'state/httpboot/demo.img'));
+  for (const name of ['kernel', 'ramdisk']) writeFileSync(join(folder, 'state/httpboot', name), randomBytes(64 << 10));
+  const server = await startServer();
+  const fleet = await startFleet({
+    count: 3,
+    bootUrl: server.boot,
+    host: '127.0.0.1',
+    log: silentLog,
+    clock: systemClock,
+    random: randomBytes,
+  });
+  try {
+    const machines = fleet.machines.map(({ name, macs, redfish, ipmi }, index): DemoMachine =>
+      index === 0
+        ? {
+            name,
+            macs,
+            driver: 'ipmi',
+            driverInfo: { ipmi_address: ipmi.address, ipmi_port: ipmi.port, ipmi_username: ipmi.username, ipmi_password: ipmi.password },
+          }
+        : {
+            name,
+            macs,
+            driver: 'redfish',
+            driverInfo: {
+              redfish_address: redfish.address,
+              redfish_system_id: redfish.systemId,
+              redfish_username: redfish.username,
+              redfish_password: redfish.password,
+            },
+          },
+    );
+    console.log(`machines: ${machines.map(({ name, driver }) => `${name} (${driver})`).join(', ')}\n`);
+    const image: DemoImage = { url: `${server.boot}/demo.img`, sha256, format: 'raw' };
+    await walk(openClient(server.api), machines, image, openDisplay(process.stdout, Date.now), started + WITHIN_SECONDS * 1000);
+    console.log(`\n${machines.length} machines active after ${((Date.now() - started) / 1000).toFixed(1)} s.`);
+    console.log(
+      `The API is at ${server.api}; look at it with the bare metal CLI (pip install python-openstackclient python-ironicclient):`,
+    );
+    console.log(`  export OS_AUTH_TYPE=none OS_ENDPOINT=${server.api}`);
+    for (const command of ['node list', `node show ${machines[0]!.name}`, `node inventory save ${machines[0]!.name}`])
+      console.log(`  openstack baremetal ${command}`);
+    if (keep) {
+      console.log('Running until Ctrl-C.');
+      await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+    } else console.log('(npm run demo -- --keep leaves it running.)');
+  } finally {
+    await fleet.close();
+    await server.stop();
+  }
+}
+
+async function main(words: readonly string[]): Promise<void> {
+  const unknown = words.find((word) => !['--keep', '--qemu', '--help'].includes(word));
+  if (unknown !== undefined) throw new Error(`unknown option ${unknown}\n${USAGE}`);
+  if (words.includes('--help')) return console.log(USAGE);
+  if (words.includes('--qemu')) throw new Error('--qemu is not here yet');
+  await simulated(words.includes('--keep'));
+}
+
+main(process.argv.slice(2)).then(
+  () => process.exit(0),
+  (error: unknown) => {
+    console.error(`demo: ${error instanceof Error ? error.message : String(error)}\nThe server's log: .cache/demo/server.log`);
+    process.exit(1);
+  },
+);
