@@ -1,0 +1,82 @@
+/**
+ * The agent's own certificate, made at each start: X.509 v3 (RFC 5280 §4.1), self-signed, EC P-384 with ECDSA and SHA-512, the agent's
+ * address as its only alternative name. Written as DER here, since Node makes keys and signatures but no certificates, and what
+ * is needed is a dozen fixed fields.
+ */
+import { createSign, generateKeyPairSync } from 'node:crypto';
+import { isIPv6 } from 'node:net';
+
+export interface OwnCertificate {
+  /** PEM. */
+  readonly certificate: string;
+  /** PEM, PKCS #8. */
+  readonly privateKey: string;
+}
+
+const BACKDATED_MS = 3_600_000;
+const VALID_MS = 90 * 86_400_000;
+
+/** `now`: milliseconds since the epoch, by the clock of whoever will check it. `random`: 16 bytes of it are the serial number. */
+export function ownCertificate(address: string, commonName: string, now: number, random: (bytes: number) => Buffer): OwnCertificate {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'secp384r1' });
+  const serial = random(16);
+  serial[0] = (serial[0]! & 0x7f) | 0x01;
+  const name = sequence(set(sequence(oid('2.5.4.3'), der(0x0c, Buffer.from(commonName, 'utf8')))));
+  const toBeSigned = sequence(
+    der(0xa0, der(0x02, Buffer.of(2))),
+    der(0x02, serial),
+    SIGNATURE_ALGORITHM,
+    name,
+    sequence(time(now - BACKDATED_MS), time(now + VALID_MS)),
+    name,
+    publicKey.export({ type: 'spki', format: 'der' }),
+    der(0xa3, sequence(subjectAlternativeName(address))),
+  );
+  const signature = createSign('sha512').update(toBeSigned).sign(privateKey);
+  const certificate = sequence(toBeSigned, SIGNATURE_ALGORITHM, der(0x03, Buffer.concat([Buffer.of(0), signature])));
+  return {
+    certificate: `-----BEGIN CERTIFICATE-----\n${certificate.toString('base64').replace(/(.{64})(?!$)/g, '$1\n')}\n-----END CERTIFICATE-----\n`,
+    privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  };
+}
+
+/** One DER element: tag, length (short or long form), content (X.690 §8.1). */
+function der(tag: number, ...content: readonly Buffer[]): Buffer {
+  const body = Buffer.concat(content);
+  const length: number[] = [];
+  for (let rest = body.length; rest > 0; rest >>= 8) length.unshift(rest & 0xff);
+  const head = body.length < 0x80 ? [body.length] : [0x80 | length.length, ...length];
+  return Buffer.concat([Buffer.of(tag, ...head), body]);
+}
+const sequence = (...content: readonly Buffer[]): Buffer => der(0x30, ...content);
+const set = (...content: readonly Buffer[]): Buffer => der(0x31, ...content);
+
+function oid(dotted: string): Buffer {
+  const [first, second, ...rest] = dotted.split('.').map(Number);
+  const base128 = (value: number): number[] => (value < 0x80 ? [value] : [...base128(value >> 7).map((byte) => byte | 0x80), value & 0x7f]);
+  return der(0x06, Buffer.from([first! * 40 + second!, ...rest.flatMap(base128)]));
+}
+
+/** UTCTime until 2049, GeneralizedTime after (RFC 5280 §4.1.2.5). */
+function time(milliseconds: number): Buffer {
+  const text = new Date(milliseconds).toISOString().replace(/[-:T]|\.\d+/g, '');
+  return text < '2050' ? der(0x17, Buffer.from(text.slice(2))) : der(0x18, Buffer.from(text));
+}
+
+/** id-ce-subjectAltName, critical, one iPAddress of 4 or 16 bytes (RFC 5280 §4.2.1.6). */
+function subjectAlternativeName(address: string): Buffer {
+  return sequence(oid('2.5.29.17'), der(0x01, Buffer.of(0xff)), der(0x04, sequence(der(0x87, addressBytes(address)))));
+}
+
+function addressBytes(address: string): Buffer {
+  if (!isIPv6(address)) return Buffer.from(address.split('.').map(Number));
+  const [head = '', tail] = address.split('::');
+  const groups = (text: string): string[] => (text === '' ? [] : text.split(':'));
+  const right = groups(tail ?? '');
+  const left = groups(head);
+  const zeros = tail === undefined ? [] : Array<string>(8 - left.length - right.length).fill('0');
+  return Buffer.from([...left, ...zeros, ...right].map((group) => group.padStart(4, '0')).join(''), 'hex');
+}
+
+/** ecdsa-with-SHA512 (RFC 5758 §3.2). */
+const SIGNATURE_ALGORITHM = sequence(oid('1.2.840.10045.4.3.4'));

@@ -1,0 +1,94 @@
+/** Runs the commands that the conductor sends: one at a time, results kept since the start. */
+import type { JsonObject } from '../model/records';
+import type { Log } from '../model/log';
+import { AgentError, type ErrorBody, reasonOf, toBody } from './errors';
+
+export interface Command {
+  /** Answered at once, while it goes on; its end forces a heartbeat. */
+  readonly inBackground?: true;
+  /** `progress`: percent, shown while the command runs. A string becomes {result: …}. Throws AgentError. */
+  run(params: JsonObject, progress: (percent: number) => void): Promise<JsonObject | string | null>;
+}
+/** Full name (`clean.get_clean_steps`) → what it does. */
+export type Commands = Readonly<Record<string, Command>>;
+
+export interface CommandResult {
+  readonly id: string;
+  /** Without the extension: conductors match on it. */
+  readonly command_name: string;
+  readonly command_status: 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'CLEAN_VERSION_MISMATCH';
+  readonly command_error: ErrorBody | null;
+  readonly command_result: JsonObject | null;
+}
+export interface Runner {
+  /** Starts a command. With `wait`, or if it is not one of the background, answers its end. Throws AgentError: unknown (400, 404), busy (409). */
+  execute(name: string, params: JsonObject, wait: boolean): Promise<CommandResult>;
+  list(): readonly CommandResult[];
+  /** Throws RequestedObjectNotFoundError. */
+  get(id: string, wait: boolean): Promise<CommandResult>;
+  /** Resolves when nothing runs any more. */
+  idle(): Promise<void>;
+}
+
+/** An agent lives for one deployment; more results than this are a conductor gone wild. */
+const MOST_KEPT = 1000;
+
+export function runner(commands: Commands, newId: () => string, finished: () => void, log: Log): Runner {
+  const results = new Map<string, { now: CommandResult; readonly end: Promise<void> }>();
+  const latest = (): CommandResult | undefined => [...results.values()].at(-1)?.now;
+
+  function start(name: string, command: Command, params: JsonObject): string {
+    const id = newId();
+    const shortName = name.slice(name.indexOf('.') + 1);
+    const base = { id, command_name: shortName, command_error: null, command_result: null };
+    const set = (changes: Partial<CommandResult>): void => {
+      entry.now = { ...entry.now, ...changes };
+    };
+    const work = async (): Promise<void> => {
+      try {
+        const result = await command.run(params, (percent) => set({ command_result: { progress: Math.round(percent) } }));
+        const prefix = command.inBackground ? `${shortName}: ` : '';
+        set({ command_status: 'SUCCEEDED', command_result: typeof result === 'string' ? { result: prefix + result } : result });
+        log.info(`Command ${name} completed`);
+      } catch (error) {
+        const mismatch = error instanceof AgentError && error.type === 'VersionMismatch';
+        set({ command_status: mismatch ? 'CLEAN_VERSION_MISMATCH' : 'FAILED', command_error: toBody(error), command_result: null });
+        log.error(`Command ${name} failed: ${reasonOf(error)}`);
+      }
+      if (command.inBackground) finished();
+    };
+    const entry = { now: { ...base, command_status: 'RUNNING' } as CommandResult, end: Promise.resolve().then(() => work()) };
+    results.set(id, entry);
+    for (const oldest of results.keys()) {
+      if (results.size <= MOST_KEPT) break;
+      results.delete(oldest);
+    }
+    return id;
+  }
+  async function get(id: string, wait: boolean): Promise<CommandResult> {
+    const entry = results.get(id);
+    if (!entry) throw new AgentError('RequestedObjectNotFoundError', `Command Result with id ${id} not found.`);
+    if (wait) await entry.end;
+    return entry.now;
+  }
+  return {
+    async execute(name, params, wait) {
+      const [extension, shortName] = name.split('.', 2);
+      if (shortName === undefined) throw new AgentError('InvalidCommandError', 'Command name must be of the form <extension>.<name>');
+      const last = latest();
+      if (last?.command_status === 'RUNNING') throw new AgentError('AgentIsBusy', `executing command ${last.command_name}`);
+      const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+      if (!command && !Object.keys(commands).some((known) => known.startsWith(`${extension}.`))) {
+        throw new AgentError('RequestedObjectNotFoundError', `Extension with id ${extension} not found.`);
+      }
+      if (!command) throw new AgentError('InvalidCommandError', `Unknown command: ${shortName}`);
+      log.info(`Executing command ${name}`);
+      return get(start(name, command, params), wait || !command.inBackground);
+    },
+    list: () => [...results.values()].map((entry) => entry.now),
+    get,
+    async idle() {
+      await Promise.all([...results.values()].map((entry) => entry.end));
+    },
+  };
+}

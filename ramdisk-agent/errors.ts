@@ -1,0 +1,57 @@
+/** What the agent's API says when something fails: {type, code, message, details}, as the conductor and operators read it. */
+
+/** type: [HTTP status, message]. */
+const KINDS = {
+  CommandExecutionError: [500, 'Command execution failed'],
+  InvalidContentError: [400, 'Invalid request body'],
+  InvalidCommandError: [400, 'Invalid command'],
+  InvalidCommandParamsError: [400, 'Invalid command parameters'],
+  RequestedObjectNotFoundError: [404, 'Not found'],
+  Unauthorized: [401, '401 Unauthorized'],
+  AgentIsBusy: [409, 'Agent is busy'],
+  VersionMismatch: [409, 'Hardware managers version mismatch, reload agent with correct version'],
+  LookupNodeError: [500, 'Error getting configuration from Ironic'],
+  LookupAgentIPError: [500, 'Error finding IP for Ironic Agent'],
+  HeartbeatError: [500, 'Error heartbeating to agent API'],
+  InspectionError: [500, 'Inspection failed'],
+  ImageDownloadError: [500, 'Error downloading image'],
+  ImageChecksumError: [500, 'Error verifying image checksum'],
+  ImageWriteError: [500, 'Error writing image to device'],
+  InvalidImage: [500, 'The provided image is not valid for use'],
+  DeviceNotFound: [404, 'Error finding the disk or partition device to deploy the image onto'],
+  BlockDeviceEraseError: [500, 'Error erasing block device'],
+  CleaningError: [500, 'Clean step failed'],
+  DeploymentError: [500, 'Deploy step failed'],
+  ServicingError: [500, 'Service step failed'],
+} as const satisfies Record<string, readonly [number, string]>;
+export type ErrorType = keyof typeof KINDS;
+
+export class AgentError extends Error {
+  readonly status: number;
+  /** What went wrong in general; `message` is this and the details. */
+  readonly kind: string;
+  constructor(
+    readonly type: ErrorType,
+    readonly details: string,
+    options?: ErrorOptions,
+  ) {
+    const [status, kind] = KINDS[type];
+    super(`${kind}: ${details}`, options);
+    this.status = status;
+    this.kind = kind;
+  }
+}
+
+export interface ErrorBody {
+  readonly type: string;
+  readonly code: number;
+  readonly message: string;
+  readonly details: string;
+}
+/** `command_error` of a command that failed. */
+export function toBody(error: unknown): ErrorBody {
+  const known = error instanceof AgentError ? error : new AgentError('CommandExecutionError', reasonOf(error));
+  return { type: known.type, code: known.status, message: known.kind, details: known.details };
+}
+
+export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

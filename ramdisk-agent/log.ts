@@ -1,0 +1,30 @@
+/** The agent's log: lines on the console, the last of them kept for `collect_system_logs` and the inspection's `logs`. */
+import type { Clock } from '../model/clock';
+import type { Log } from '../model/log';
+
+export interface KeptLog extends Log {
+  /** The lines kept, oldest first. */
+  text(): string;
+}
+
+export function consoleLog(write: (line: string) => void, clock: Clock, debug: boolean, keep = 4000): KeptLog {
+  const lines: string[] = [];
+  const make = (bound: object): KeptLog => {
+    const say = (level: string) => (message: string, fields?: object) => {
+      const all = { ...bound, ...fields };
+      const line = `${new Date(clock.now()).toISOString()} ${level} ${message}${Object.keys(all).length > 0 ? ` ${JSON.stringify(all)}` : ''}`;
+      lines.push(line);
+      if (lines.length > keep) lines.shift();
+      if (level !== 'DEBUG' || debug) write(`${line}\n`);
+    };
+    return {
+      debug: say('DEBUG'),
+      info: say('INFO'),
+      warn: say('WARNING'),
+      error: say('ERROR'),
+      child: (fields) => make({ ...bound, ...fields }),
+      text: () => `${lines.join('\n')}\n`,
+    };
+  };
+  return make({});
+}

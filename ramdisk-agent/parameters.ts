@@ -1,0 +1,87 @@
+/** What the kernel's command line tells the agent: one table, read by one function. */
+
+type Kind = 'text' | 'number' | 'flag' | 'list';
+interface Row {
+  /** As it stands on the command line. */
+  readonly parameter: string;
+  readonly kind: Kind;
+  readonly default: string | number | boolean | readonly string[] | null;
+}
+
+/** Seconds where it is a time. The names and defaults are ironic-python-agent's. */
+const ROWS = {
+  /** Base URLs of the bare metal API, tried in order. */
+  apiUrls: { parameter: 'ipa-api-url', kind: 'list', default: [] },
+  /** Given only with virtual media, whose image the server made for this machine alone. */
+  agentToken: { parameter: 'ipa-agent-token', kind: 'text', default: null },
+  /** Its presence asks for inspection. */
+  inspectionUrls: { parameter: 'ipa-inspection-callback-url', kind: 'list', default: [] },
+  inspectionCollectors: { parameter: 'ipa-inspection-collectors', kind: 'list', default: ['default', 'logs'] },
+  inspectionDhcpWait: { parameter: 'ipa-inspection-dhcp-wait-timeout', kind: 'number', default: 60 },
+  inspectionDhcpAll: { parameter: 'ipa-inspection-dhcp-all-interfaces', kind: 'flag', default: false },
+  lookupTimeout: { parameter: 'ipa-lookup-timeout', kind: 'number', default: 600 },
+  lookupInterval: { parameter: 'ipa-lookup-interval', kind: 'number', default: 1 },
+  listenHost: { parameter: 'ipa-listen-host', kind: 'text', default: '::' },
+  listenPort: { parameter: 'ipa-listen-port', kind: 'number', default: 9999 },
+  advertiseHost: { parameter: 'ipa-advertise-host', kind: 'text', default: null },
+  advertisePort: { parameter: 'ipa-advertise-port', kind: 'number', default: 9999 },
+  addressAttempts: { parameter: 'ipa-ip-lookup-attempts', kind: 'number', default: 6 },
+  addressInterval: { parameter: 'ipa-ip-lookup-timeout', kind: 'number', default: 10 },
+  hardwareDelay: { parameter: 'ipa-hardware-initialization-delay', kind: 'number', default: 0 },
+  diskWaitAttempts: { parameter: 'ipa-disk-wait-attempts', kind: 'number', default: 10 },
+  diskWaitDelay: { parameter: 'ipa-disk-wait-delay', kind: 'number', default: 3 },
+  /** Accept any certificate of the API and of image servers. */
+  insecure: { parameter: 'ipa-insecure', kind: 'flag', default: false },
+  /** PEM file in the ramdisk with the authorities to trust instead of the usual ones. */
+  caFile: { parameter: 'ipa-ca-file', kind: 'text', default: null },
+  globalRequestId: { parameter: 'ipa-global-request-id', kind: 'text', default: null },
+  requestTimeout: { parameter: 'ipa-http-request-timeout', kind: 'number', default: 30 },
+  imageTimeout: { parameter: 'ipa-image-download-connection-timeout', kind: 'number', default: 60 },
+  imageRetries: { parameter: 'ipa-image-download-connection-retries', kind: 'number', default: 9 },
+  imageRetryInterval: { parameter: 'ipa-image-download-connection-retry-interval', kind: 'number', default: 10 },
+  ignoreBootloaderFailure: { parameter: 'ipa-ignore-bootloader-failure', kind: 'flag', default: false },
+  debug: { parameter: 'ipa-debug', kind: 'flag', default: false },
+  /** MAC address of the interface that the machine booted from, `01-aa-…` or plain. */
+  bootInterface: { parameter: 'BOOTIF', kind: 'text', default: null },
+} as const satisfies Record<string, Row>;
+
+type Plain<K extends Kind> = K extends 'number' ? number : K extends 'flag' ? boolean : K extends 'list' ? readonly string[] : string;
+export type Parameters = {
+  readonly [Key in keyof typeof ROWS]: (typeof ROWS)[Key]['default'] extends null ? string | null : Plain<(typeof ROWS)[Key]['kind']>;
+};
+
+/** Reads a kernel command line. The last of equal names wins; a value that is no number leaves the default and is told to `warn`. */
+export function parseParameters(commandLine: string, warn: (message: string) => void = () => {}): Parameters {
+  const given = new Map(words(commandLine).map((word) => split(word)));
+  const entries = Object.entries(ROWS as Record<string, Row>).map(([key, row]) => {
+    const text = given.get(row.parameter);
+    if (text === undefined) return [key, row.default];
+    const value = read(row.kind, text);
+    if (value === undefined) warn(`Kernel parameter ${row.parameter} is not a number: ${text}`);
+    return [key, value ?? row.default];
+  });
+  return Object.fromEntries(entries) as Parameters;
+}
+
+/** `01-aa-bb-cc-dd-ee-ff` or `aa:bb:cc:dd:ee:ff` → the latter, lower case. */
+export const plainMac = (bootInterface: string): string =>
+  bootInterface
+    .replace(/^[0-9a-f]{2}-(?=(?:[0-9a-f]{2}-){5})/i, '')
+    .replaceAll('-', ':')
+    .toLowerCase();
+
+/** Words as the kernel splits them: double quotes keep spaces. */
+const words = (commandLine: string): readonly string[] =>
+  [...commandLine.matchAll(/(?:[^\s"]|"[^"]*")+/g)].map((match) => match[0].replaceAll('"', ''));
+
+function split(word: string): [string, string] {
+  const at = word.indexOf('=');
+  return at < 0 ? [word, ''] : [word.slice(0, at), word.slice(at + 1)];
+}
+
+function read(kind: Kind, text: string): string | number | boolean | readonly string[] | undefined {
+  if (kind === 'text') return text;
+  if (kind === 'list') return text.split(',').filter((one) => one !== '');
+  if (kind === 'flag') return !['0', 'false', 'no', 'off', 'f', 'n'].includes(text.toLowerCase());
+  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;
+}

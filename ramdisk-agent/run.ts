@@ -1,0 +1,31 @@
+/** Runs a program of the ramdisk and answers what it printed. */
+import { execFile } from 'node:child_process';
+
+export interface RunOptions {
+  /** Milliseconds; a minute unless told. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+/** Rejects with what the program said on its error output when it fails, is not there, or takes too long. */
+export type Run = (program: string, args: readonly string[], options?: RunOptions) => Promise<string>;
+
+export const run: Run = (program, args, { timeoutMs = 60_000, signal } = {}) =>
+  new Promise((resolve, reject) => {
+    execFile(
+      program,
+      args,
+      { timeout: timeoutMs, killSignal: 'SIGKILL', maxBuffer: 16 * 2 ** 20, encoding: 'utf8', ...(signal ? { signal } : {}) },
+      (error, stdout, stderr) => {
+        if (!error) resolve(stdout);
+        else if (error.killed) reject(new Error(`${program} did not end within ${timeoutMs / 1000} s`, { cause: error }));
+        else reject(new Error(`${program} ${args.join(' ')}: ${stderr.trim() || stdout.trim() || error.message}`, { cause: error }));
+      },
+    );
+  });
+
+/** Whether the ramdisk has the program: asked by running it with arguments that change nothing. */
+export const succeeds = async (run: Run, program: string, args: readonly string[]): Promise<boolean> =>
+  run(program, args).then(
+    () => true,
+    () => false,
+  );

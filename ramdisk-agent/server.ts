@@ -1,0 +1,156 @@
+/** The agent's HTTPS API on port 9999: version documents, status, commands. */
+import { timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { SecureVersion } from 'node:tls';
+import type { JsonObject } from '../model/records';
+import type { Log } from '../model/log';
+import type { OwnCertificate } from './certificate';
+import type { Runner } from './commands';
+import { AgentError, reasonOf } from './errors';
+
+export interface ServerOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly certificate: OwnCertificate;
+  readonly minVersion: SecureVersion;
+  /** The token that this machine shares with the conductor; null: nobody may command. */
+  readonly token: () => string | null;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly version: string;
+  readonly runner: Runner;
+  /** Called with each request that had the right token. */
+  readonly heard: () => void;
+  readonly log: Log;
+}
+
+/** A config drive of 64 MiB travels in a command, base64 encoded. */
+const LARGEST_BODY = 100 * 2 ** 20;
+
+/** Resolves when it listens. */
+export async function serve(options: ServerOptions): Promise<Server> {
+  const server = createServer(
+    { cert: options.certificate.certificate, key: options.certificate.privateKey, minVersion: options.minVersion },
+    (request, response) => void respond(options, request, response),
+  );
+  server.on('tlsClientError', (error) => options.log.warn(`TLS: ${error.message}`));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, options.host, resolve);
+  });
+  return server;
+}
+
+interface Asked {
+  readonly url: URL;
+  readonly base: string;
+  readonly id: string;
+  readonly body: () => Promise<Buffer>;
+}
+interface Route {
+  readonly method: 'GET' | 'POST';
+  /** Matched against the path without the optional /v1; its group is `id`. */
+  readonly path: RegExp;
+  readonly open?: true;
+  answer(asked: Asked, options: ServerOptions): Promise<unknown>;
+}
+const waits = (url: URL): boolean => url.searchParams.get('wait')?.toLowerCase() === 'true';
+
+const ROUTES: readonly Route[] = [
+  {
+    method: 'GET',
+    path: /^\/status\/?$/,
+    open: true,
+    answer: async (_, { startedAt, version }) => ({ started_at: startedAt / 1000, version }),
+  },
+  { method: 'GET', path: /^\/commands\/?$/, answer: async (_, { runner }) => ({ commands: runner.list() }) },
+  { method: 'GET', path: /^\/commands\/([^/]+)$/, answer: ({ id, url }, { runner }) => runner.get(id, waits(url)) },
+  {
+    method: 'POST',
+    path: /^\/commands\/?$/,
+    answer: async ({ body, url }, { runner }) => {
+      const { name, params } = parse(await body());
+      return runner.execute(name, params, waits(url));
+    },
+  },
+];
+
+async function respond(options: ServerOptions, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  let status = 200;
+  let answer: unknown;
+  try {
+    answer = await answerTo(options, request);
+  } catch (error) {
+    status = error instanceof AgentError ? error.status : 500;
+    answer = { faultcode: status >= 500 ? 'Server' : 'Client', faultstring: reasonOf(error) };
+    options.log.warn(`${request.method} ${request.url?.split('?')[0]}: ${status} ${reasonOf(error)}`);
+  }
+  const body = JSON.stringify(answer);
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
+  response.end(body);
+}
+
+async function answerTo(options: ServerOptions, request: IncomingMessage): Promise<unknown> {
+  const url = URL.canParse(request.url ?? '', 'https://agent') ? new URL(request.url!, 'https://agent') : undefined;
+  if (!url) throw new AgentError('InvalidContentError', 'not a URL');
+  const base = `https://${request.headers.host ?? 'agent'}`;
+  if (request.method === 'GET' && url.pathname === '/') return rootDocument(base);
+  if (request.method === 'GET' && /^\/v1\/?$/.test(url.pathname)) return versionDocument(base);
+  const path = url.pathname.replace(/^\/v1(?=\/)/, '');
+  for (const route of ROUTES) {
+    const match = route.method === request.method ? route.path.exec(path) : null;
+    if (!match) continue;
+    if (!route.open) {
+      if (!mayCommand(options.token(), url.searchParams.get('agent_token'))) throw new AgentError('Unauthorized', 'Token invalid.');
+      options.heard();
+    }
+    return route.answer({ url, base, id: match[1] ?? '', body: () => read(request) }, options);
+  }
+  throw new AgentError('RequestedObjectNotFoundError', `${request.method} ${url.pathname}`);
+}
+
+function mayCommand(token: string | null, given: string | null): boolean {
+  if (!token || given === null) return false;
+  const [ours, theirs] = [Buffer.from(token), Buffer.from(given)];
+  return ours.length === theirs.length && timingSafeEqual(ours, theirs);
+}
+
+async function read(request: IncomingMessage): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > LARGEST_BODY) throw new AgentError('InvalidContentError', `larger than ${LARGEST_BODY} bytes`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
+function parse(body: Buffer): { readonly name: string; readonly params: JsonObject } {
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString('utf8'));
+  } catch (error) {
+    throw new AgentError('InvalidContentError', 'not JSON', { cause: error });
+  }
+  const { name, params } = (value ?? {}) as { name?: unknown; params?: unknown };
+  if (typeof name !== 'string' || typeof params !== 'object' || params === null || Array.isArray(params)) {
+    throw new AgentError('InvalidContentError', 'Missing or invalid name or params');
+  }
+  return { name, params: params as JsonObject };
+}
+
+const link = (base: string, path: string, rel: string): JsonObject => ({ href: `${base}/${path}`, rel });
+const version = (base: string): JsonObject => ({ id: 'v1', links: [link(base, 'v1', 'self')] });
+const rootDocument = (base: string): JsonObject => ({
+  name: 'Bloomery agent API',
+  description: 'The agent inside a machine that is inspected, cleaned or deployed',
+  versions: [version(base)],
+  default_version: version(base),
+});
+const versionDocument = (base: string): JsonObject => ({
+  ...version(base),
+  commands: [link(base, 'v1/commands/', 'self')],
+  status: [link(base, 'v1/status/', 'self')],
+});
