@@ -40,6 +40,7 @@ export const FAULTS = {
   NodeAssociated: [409, 'Node {node} is associated with instance {instance}.'],
   MACAlreadyExists: [409, 'A port with MAC address {mac} already exists.'],
   PortAlreadyExists: [409, 'A port with UUID {uuid} already exists.'],
+  PortDuplicateName: [409, 'A port with name {name} already exists.'],
   InvalidState: [409, '{message}'],
   Conflict: [409, '{message}'],
   PowerStateFailure: [409, 'Failed to set node power state to {pstate}.'],

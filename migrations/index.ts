@@ -1,0 +1,14 @@
+/**
+ * The schema's history, forward only: a file a step, in the order of its number. A step that was released is never changed; the next
+ * one mends it. Names have no extension, since the same steps run from TypeScript and from the build.
+ */
+import type { Knex } from 'knex';
+import { up as firstTables } from './0001_first_tables';
+
+export interface Migration {
+  readonly name: string;
+  /** Runs inside a transaction. */
+  up(knex: Knex): Promise<void>;
+}
+
+export const MIGRATIONS: readonly Migration[] = [{ name: '0001_first_tables', up: firstTables }];

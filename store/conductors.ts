@@ -1,0 +1,36 @@
+/** The table `conductors`: who is there to hold nodes, and when it was last heard of. */
+import type { Knex } from 'knex';
+import type { Clock } from '../model/clock';
+import { timestamp } from '../model/clock';
+import { Fault } from '../model/errors';
+import type { ConductorRecord } from '../model/records';
+import { run } from './faults';
+import type { Conductors } from './store';
+
+export function conductorsOn(db: Knex, clock: Clock): Conductors {
+  const conductors = () => db<ConductorRecord>('conductors');
+  /** Sets the sign of life. Throws ConductorNotFound. */
+  const mark = async (hostname: string, online: boolean): Promise<void> => {
+    const changed = await run(
+      conductors()
+        .where({ hostname })
+        .update({ online, updated_at: timestamp(clock.now()) }),
+    );
+    if (changed === 0) throw new Fault('ConductorNotFound', { conductor: hostname });
+  };
+  return {
+    async register({ hostname, conductor_group, drivers }) {
+      const now = timestamp(clock.now());
+      const row = { hostname, conductor_group, drivers: JSON.stringify(drivers), online: true, created_at: now, updated_at: now };
+      const query = db('conductors')
+        .insert(row, '*')
+        .onConflict('hostname')
+        .merge(['conductor_group', 'drivers', 'online', 'updated_at']) as unknown as PromiseLike<ConductorRecord[]>;
+      const [conductor] = await run(query);
+      return conductor!;
+    },
+    touch: (hostname) => mark(hostname, true),
+    unregister: (hostname) => mark(hostname, false),
+    list: () => run(conductors().orderBy('id')),
+  };
+}

@@ -1,0 +1,60 @@
+/** What the database refuses, as the faults that the rooms know. */
+import { Fault } from '../model/errors';
+import type { FaultName } from '../model/errors';
+
+/** Constraint (its name is in migrations/) → the fault, and its details out of the record that was refused. */
+const CONSTRAINTS: Readonly<Record<string, readonly [FaultName, Readonly<Record<string, string>>]>> = {
+  nodes_uuid_unique: ['NodeAlreadyExists', { uuid: 'uuid' }],
+  nodes_name_unique: ['DuplicateName', { name: 'name' }],
+  nodes_instance_uuid_unique: ['InstanceAssociated', { instance_uuid: 'instance_uuid', node: 'uuid' }],
+  ports_uuid_unique: ['PortAlreadyExists', { uuid: 'uuid' }],
+  ports_address_unique: ['MACAlreadyExists', { mac: 'address' }],
+  ports_name_unique: ['PortDuplicateName', { name: 'name' }],
+  ports_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  boots_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  inventories_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+};
+
+/** The database is away, starting, stopping or full: the caller may try again. (Class 57 and 53 of PostgreSQL's codes, and sockets'.) */
+const AWAY = /^(?:57P0\d|53\d{3}|08\d{3}|ECONN\w+|ENOENT|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/;
+const AWAY_TEXT = /^(?:Knex: Timeout acquiring a connection|Connection terminated|timeout expired|Query read timeout)/;
+
+/** The text of whatever was thrown. Sockets' errors are not `instanceof` the Error of a test's sandbox, so the member decides. */
+export const messageOf = (error: unknown): string => {
+  const message = (error as { message?: unknown } | null | undefined)?.message;
+  return typeof message === 'string' ? message : String(error);
+};
+
+/**
+ * The fault for what a query threw; anything that is no fault of the design comes back as it was, without the values that the
+ * database repeats in it. `record` is what was written: a fault's details are read from it.
+ */
+export function toFault(error: unknown, record: object = {}): unknown {
+  if (typeof error !== 'object' || error === null || error instanceof Fault) return error;
+  // "Failing row contains (…)": may hold passwords, and ends in logs.
+  if ('detail' in error) delete error.detail;
+  const { code, constraint } = error as { code?: unknown; constraint?: unknown };
+  const known = typeof constraint === 'string' ? CONSTRAINTS[constraint] : undefined;
+  if (known) {
+    const [name, fields] = known;
+    const values = record as Readonly<Record<string, unknown>>;
+    const details = Object.fromEntries(Object.entries(fields).map(([detail, field]) => [detail, String(values[field])]));
+    return new Fault(name, details, { cause: error });
+  }
+  const text = typeof code === 'string' ? code : '';
+  // Class 22, data exceptions: a value that no column can hold, such as the character U+0000 or a number out of range.
+  if (text.startsWith('22'))
+    return new Fault('Invalid', { message: `A value cannot be stored: ${messageOf(error).replace(/^.* - /s, '')}` }, { cause: error });
+  if (AWAY.test(text) || AWAY_TEXT.test(messageOf(error)))
+    return new Fault('TemporaryFailure', { message: 'The database cannot be reached at the moment, please retry.' }, { cause: error });
+  return error;
+}
+
+/** Runs a query; what it throws becomes a fault where it is one. */
+export async function run<T>(query: PromiseLike<T>, record?: object): Promise<T> {
+  try {
+    return await query;
+  } catch (error) {
+    throw toFault(error, record);
+  }
+}

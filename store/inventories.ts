@@ -1,0 +1,27 @@
+/** The table `inventories`: the hardware of a node as its last inspection saw it. */
+import type { Knex } from 'knex';
+import type { Clock } from '../model/clock';
+import { timestamp } from '../model/clock';
+import type { InventoryRecord } from '../model/records';
+import { run } from './faults';
+import type { Inventories } from './store';
+
+export function inventoriesOn(db: Knex, clock: Clock): Inventories {
+  return {
+    async find(nodeUuid) {
+      const [record] = await run(
+        db<InventoryRecord>('inventories').select('inventory', 'plugin_data').whereRaw('node_uuid = ?', [nodeUuid]),
+      );
+      return record;
+    },
+    async put(nodeUuid, { inventory, plugin_data }) {
+      const row = {
+        node_uuid: nodeUuid,
+        inventory: JSON.stringify(inventory),
+        plugin_data: JSON.stringify(plugin_data),
+        created_at: timestamp(clock.now()),
+      };
+      await run(db('inventories').insert(row).onConflict('node_uuid').merge(), { node_uuid: nodeUuid });
+    },
+  };
+}

@@ -1,0 +1,195 @@
+/** The table `nodes`: records, the lock that is a column of the row, and its fencing number. */
+import type { Knex } from 'knex';
+import type { Clock } from '../model/clock';
+import { timestamp } from '../model/clock';
+import { Fault } from '../model/errors';
+import type { InterfaceFields, NodeChanges, NodeRecord } from '../model/records';
+import { run } from './faults';
+import { applyPaging, applyWhere, contains, toRow } from './rows';
+import type { Columns } from './rows';
+import type { NodeFilter, Nodes } from './store';
+
+const INTERFACE_COLUMNS: Columns<InterfaceFields> = {
+  bios_interface: 'text',
+  boot_interface: 'text',
+  console_interface: 'text',
+  deploy_interface: 'text',
+  firmware_interface: 'text',
+  inspect_interface: 'text',
+  management_interface: 'text',
+  network_interface: 'text',
+  power_interface: 'text',
+  raid_interface: 'text',
+  rescue_interface: 'text',
+  storage_interface: 'text',
+  vendor_interface: 'text',
+};
+export const NODE_COLUMNS: Columns<NodeRecord> = {
+  ...INTERFACE_COLUMNS,
+  id: 'integer',
+  uuid: 'text',
+  name: 'text',
+  driver: 'text',
+  driver_info: 'json',
+  driver_internal_info: 'json',
+  properties: 'json',
+  instance_info: 'json',
+  instance_uuid: 'text',
+  instance_name: 'text',
+  extra: 'json',
+  chassis_uuid: 'text',
+  resource_class: 'text',
+  conductor_group: 'text',
+  automated_clean: 'boolean',
+  protected: 'boolean',
+  protected_reason: 'text',
+  retired: 'boolean',
+  retired_reason: 'text',
+  owner: 'text',
+  lessee: 'text',
+  description: 'text',
+  shard: 'text',
+  parent_node: 'text',
+  disable_power_off: 'boolean',
+  network_data: 'json',
+  maintenance: 'boolean',
+  maintenance_reason: 'text',
+  fault: 'text',
+  power_state: 'text',
+  target_power_state: 'text',
+  provision_state: 'text',
+  target_provision_state: 'text',
+  provision_updated_at: 'time',
+  last_error: 'text',
+  reservation: 'text',
+  console_enabled: 'boolean',
+  clean_step: 'json',
+  deploy_step: 'json',
+  service_step: 'json',
+  raid_config: 'json',
+  target_raid_config: 'json',
+  inspection_started_at: 'time',
+  inspection_finished_at: 'time',
+  boot_mode: 'text',
+  secure_boot: 'boolean',
+  health: 'text',
+  traits: 'texts',
+  allocation_uuid: 'text',
+  created_at: 'time',
+  updated_at: 'time',
+  revision: 'integer',
+  lock_fence: 'integer',
+};
+
+/** Any spelling of a UUID; names never look like one (the API refuses such names). */
+const UUID = /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
+/** The column that an identifier from outside is looked up in. */
+export const identColumn = (ident: string): 'uuid' | 'name' => (UUID.test(ident) ? 'uuid' : 'name');
+/** No text in the database has U+0000, and PostgreSQL refuses a query that mentions it. */
+export const findable = (ident: string): boolean => ident !== '' && !ident.includes('\0');
+
+/**
+ * @param db the pool, or a transaction
+ * @param clock stamps created_at and updated_at
+ */
+export function nodesOn(db: Knex, clock: Clock): Nodes {
+  const nodes = () => db<NodeRecord>('nodes');
+  /** What every write of a row adds. */
+  const written = () => ({ revision: db.raw('nodes.revision + 1'), updated_at: timestamp(clock.now()) });
+
+  const find = async (ident: string): Promise<NodeRecord> => {
+    const [node] = findable(ident) ? await run(nodes().where(identColumn(ident), ident)) : [];
+    if (!node) throw new Fault('NodeNotFound', { node: ident });
+    return node;
+  };
+  /** A conditional write that met no row: says why. Only on the way to an error, so a second query costs nothing that matters. */
+  const whyNot = async (ident: string): Promise<Fault> => {
+    const node = await find(ident);
+    return new Fault('NodeLocked', { node: node.uuid, host: node.reservation ?? 'another host' });
+  };
+  /** The row of this UUID; with a fence, only while its reservation is still the one that got that number. */
+  const held = (uuid: string, fence: number | undefined) => {
+    const query = nodes().where({ uuid: findable(uuid) ? uuid : '' });
+    return fence === undefined ? query : query.where({ lock_fence: fence }).whereNotNull('reservation');
+  };
+  const write = async (uuid: string, row: object, fence: number | undefined, record: object): Promise<NodeRecord> => {
+    const query = held(uuid, fence).update({ ...row, ...written() } as object, '*') as unknown as PromiseLike<NodeRecord[]>;
+    const [node] = await run(query, { ...record, uuid });
+    if (!node) throw await whyNot(uuid);
+    return node;
+  };
+
+  return {
+    find,
+
+    async create(node) {
+      const row = { ...toRow(NODE_COLUMNS, node), created_at: timestamp(clock.now()) };
+      const [made] = await run(nodes().insert(row as object, '*') as unknown as PromiseLike<NodeRecord[]>, node);
+      return made!;
+    },
+
+    async list(filter: NodeFilter) {
+      const marker = filter.marker === undefined ? undefined : await find(filter.marker);
+      const query = db('nodes').select('*');
+      if (filter.where) applyWhere(query, NODE_COLUMNS, filter.where);
+      for (const [column, wanted] of [
+        ['instance_uuid', filter.associated],
+        ['reservation', filter.reserved],
+        ['shard', filter.sharded],
+      ] as const)
+        if (wanted !== undefined) void (wanted ? query.whereNotNull(column) : query.whereNull(column));
+      if (filter.descriptionContains !== undefined) contains(query, 'description', filter.descriptionContains);
+      const project = filter.project;
+      if (project !== undefined) void query.where((either) => void either.where('owner', project).orWhere('lessee', project));
+      if (filter.children === undefined) void query.whereNull('parent_node');
+      else if (filter.children !== 'all') void query.where('parent_node', filter.children);
+      applyPaging(query, NODE_COLUMNS, filter, marker as unknown as Record<string, unknown> | undefined);
+      return run(query as PromiseLike<NodeRecord[]>);
+    },
+
+    update: (uuid, changes: NodeChanges, fence) => write(uuid, toRow(NODE_COLUMNS, changes), fence, changes),
+
+    mergeInternal(uuid, keys, fence) {
+      const kept = Object.fromEntries(Object.entries(keys).filter(([, value]) => value !== null && value !== undefined));
+      const removed = Object.keys(keys).filter((key) => !(key in kept));
+      const merged = db.raw('(driver_internal_info || ?::jsonb) - ?::text[]', [JSON.stringify(kept), removed]);
+      return write(uuid, { driver_internal_info: merged }, fence, {});
+    },
+
+    async remove(uuid, fence) {
+      const gone = await run(held(uuid, fence).delete());
+      if (gone === 0) throw await whyNot(uuid);
+    },
+
+    async reserve(ident, host) {
+      // Met no row, and found it free a moment later: the holder let go in between.
+      for (let attempt = 0; ; attempt++) {
+        const free = nodes()
+          .where(identColumn(ident), findable(ident) ? ident : '')
+          .whereNull('reservation');
+        const taken = { reservation: host, lock_fence: db.raw('nodes.lock_fence + 1'), ...written() };
+        const [node] = await run(free.update(taken as object, '*') as unknown as PromiseLike<NodeRecord[]>);
+        if (node) return node;
+        const { uuid, reservation } = await find(ident);
+        if (reservation !== null || attempt === 3) throw new Fault('NodeLocked', { node: uuid, host: reservation ?? 'another host' });
+      }
+    },
+
+    async release(uuid, fence) {
+      await run(held(uuid, fence).update({ reservation: null, ...written() } as object));
+    },
+
+    async releaseAll(host) {
+      // The row as it was comes from a subquery: RETURNING shows it as it is now.
+      const { rows } = await run(
+        db.raw<{ rows: NodeRecord[] }>(
+          `UPDATE nodes SET reservation = NULL, revision = nodes.revision + 1, updated_at = :now
+             FROM (SELECT * FROM nodes WHERE reservation = :host ORDER BY id FOR UPDATE) AS was
+            WHERE nodes.id = was.id RETURNING was.*`,
+          { now: timestamp(clock.now()), host },
+        ),
+      );
+      return rows;
+    },
+  };
+}

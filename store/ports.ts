@@ -1,0 +1,106 @@
+/** The table `ports`: network interfaces of nodes, by their MAC addresses (kept in lower case). */
+import type { Knex } from 'knex';
+import type { Clock } from '../model/clock';
+import { timestamp } from '../model/clock';
+import { Fault } from '../model/errors';
+import type { PortRecord } from '../model/records';
+import { run } from './faults';
+import { findable, identColumn } from './nodes';
+import { applyPaging, applyWhere, contains, toRow } from './rows';
+import type { Columns } from './rows';
+import type { Ports } from './store';
+
+export const PORT_COLUMNS: Columns<PortRecord> = {
+  id: 'integer',
+  uuid: 'text',
+  node_uuid: 'text',
+  address: 'text',
+  name: 'text',
+  extra: 'json',
+  internal_info: 'json',
+  pxe_enabled: 'boolean',
+  local_link_connection: 'json',
+  portgroup_uuid: 'text',
+  physical_network: 'text',
+  is_smartnic: 'boolean',
+  description: 'text',
+  vendor: 'text',
+  category: 'text',
+  available_for_dynamic_portgroup: 'boolean',
+  created_at: 'time',
+  updated_at: 'time',
+  revision: 'integer',
+};
+/** The same record with its MAC address in lower case. */
+const lowered = <T extends object>(record: T): T =>
+  'address' in record && typeof record.address === 'string' ? { ...record, address: record.address.toLowerCase() } : record;
+
+export function portsOn(db: Knex, clock: Clock): Ports {
+  const ports = () => db<PortRecord>('ports');
+  const find = async (ident: string): Promise<PortRecord> => {
+    const [port] = findable(ident) ? await run(ports().where(identColumn(ident), ident)) : [];
+    if (!port) throw new Fault('PortNotFound', { port: ident });
+    return port;
+  };
+  return {
+    find,
+
+    async create(port) {
+      const row = { ...toRow(PORT_COLUMNS, lowered(port)), created_at: timestamp(clock.now()) };
+      const [made] = await run(ports().insert(row as object, '*') as unknown as PromiseLike<PortRecord[]>, port);
+      return made!;
+    },
+
+    async list(filter) {
+      const marker = filter.marker === undefined ? undefined : await find(filter.marker);
+      const query = db('ports').select('*');
+      if (filter.where) applyWhere(query, PORT_COLUMNS, lowered(filter.where));
+      if (filter.descriptionContains !== undefined) contains(query, 'description', filter.descriptionContains);
+      for (const [column, values] of [
+        ['shard', filter.shards],
+        ['conductor_group', filter.conductorGroups],
+      ] as const)
+        if (values)
+          void query.whereIn(
+            'node_uuid',
+            db('nodes')
+              .select('uuid')
+              .whereRaw('?? = ANY(?)', [column, [...values]]),
+          );
+      applyPaging(query, PORT_COLUMNS, filter, marker as unknown as Record<string, unknown> | undefined);
+      return run(query as PromiseLike<PortRecord[]>);
+    },
+
+    ofNode: (nodeUuid) => run(ports().where('node_uuid', nodeUuid).orderBy('id')),
+
+    byMacs: (macs) =>
+      run(
+        ports()
+          .whereRaw('address = ANY(?)', [macs.map((mac) => mac.toLowerCase())])
+          .orderBy('id'),
+      ),
+
+    async update(uuid, changes) {
+      const row = {
+        ...toRow(PORT_COLUMNS, lowered(changes)),
+        revision: db.raw('ports.revision + 1'),
+        updated_at: timestamp(clock.now()),
+      };
+      const query = ports()
+        .where({ uuid: findable(uuid) ? uuid : '' })
+        .update(row as object, '*') as unknown as PromiseLike<PortRecord[]>;
+      const [port] = await run(query, { ...changes, uuid });
+      if (!port) throw new Fault('PortNotFound', { port: uuid });
+      return port;
+    },
+
+    async remove(uuid) {
+      const gone = await run(
+        ports()
+          .where({ uuid: findable(uuid) ? uuid : '' })
+          .delete(),
+      );
+      if (gone === 0) throw new Fault('PortNotFound', { port: uuid });
+    },
+  };
+}
