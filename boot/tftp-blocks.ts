@@ -1,0 +1,105 @@
+/** A file as numbered DATA packets, read ahead in large pieces; a packet stays at hand for resending as long as its piece is kept. */
+import { writeDataHeader } from '../wire/tftp';
+import type { OpenFile } from './files';
+
+export interface Blocks {
+  /** Octets that are transferred. */
+  readonly size: number;
+  /** How many DATA packets: the last one is shorter than the others, if need be empty (RFC 1350 §6). */
+  readonly count: number;
+  /** DATA packets `first` to `last` (from 1), ready to send. */
+  packets(first: number, last: number): Promise<readonly Buffer[]> | readonly Buffer[];
+}
+
+const HEADER = 4;
+/** Octets in a piece; two are kept, a third is on its way. */
+const PIECE = 256 * 1024;
+/** A text is changed in memory (RFC 764 line ends), so it may not be large. */
+const MAX_TEXT = 1024 * 1024;
+
+/** Undefined: a text too large. */
+export async function openBlocks(file: OpenFile, mode: string, blockSize: number, window: number): Promise<Blocks | undefined> {
+  const text = mode === 'netascii' ? await netascii(file) : null;
+  if (text === undefined) return undefined;
+  const size = text ? text.length : file.size;
+  const count = Math.floor(size / blockSize) + 1;
+  const each = Math.max(window, Math.floor(PIECE / blockSize));
+  const pieces = new Map<number, readonly Buffer[] | Promise<readonly Buffer[]>>();
+
+  const fill = async (index: number): Promise<readonly Buffer[]> => {
+    const first = index * each + 1;
+    const packets = layOut(first, Math.min(each, count - first + 1), blockSize, size);
+    const views = packets.map((packet) => packet.subarray(HEADER));
+    const start = (first - 1) * blockSize;
+    if (text) for (const [i, view] of views.entries()) text.copy(view, 0, start + i * blockSize);
+    else await readFully(file, views, start);
+    return packets;
+  };
+  const piece = (index: number): readonly Buffer[] | Promise<readonly Buffer[]> => {
+    const known = pieces.get(index);
+    if (known) return known;
+    const coming = fill(index).then((packets) => {
+      if (pieces.has(index)) pieces.set(index, packets);
+      return packets;
+    });
+    // Whoever awaits it sees the failure; read ahead, nobody may.
+    coming.catch(() => {});
+    pieces.set(index, coming);
+    return coming;
+  };
+
+  return {
+    size,
+    count,
+    packets: (first, last) => {
+      const from = Math.floor((first - 1) / each);
+      const to = Math.floor((last - 1) / each);
+      const here = piece(from);
+      const next = piece(Math.min(from + 1, Math.floor((count - 1) / each)));
+      for (const index of pieces.keys()) if (index < from - 1) pieces.delete(index);
+      const cut = (a: readonly Buffer[], b: readonly Buffer[]): readonly Buffer[] => {
+        const offset = from * each + 1;
+        const own = a.slice(first - offset, last - offset + 1);
+        return to === from ? own : [...own, ...b.slice(0, last - offset - each + 1)];
+      };
+      if (Array.isArray(here) && (to === from || Array.isArray(next))) return cut(here, next as readonly Buffer[]);
+      return Promise.all([here, to === from ? [] : next]).then(([a, b]) => cut(a, b));
+    },
+  };
+}
+
+/** Empty packets with their headers, side by side in one buffer, so that one vectored read fills them all. */
+function layOut(first: number, howMany: number, blockSize: number, size: number): Buffer[] {
+  const room = Buffer.allocUnsafe(howMany * (blockSize + HEADER));
+  return Array.from({ length: howMany }, (_, i) => {
+    const offset = i * (blockSize + HEADER);
+    const length = Math.min(blockSize, size - (first - 1 + i) * blockSize);
+    writeDataHeader(room, offset, (first + i) % 65536);
+    return room.subarray(offset, offset + HEADER + length);
+  });
+}
+
+/** Linux takes 1024 buffers in one readv. */
+const AT_ONCE = 1024;
+async function readFully(file: OpenFile, views: readonly Buffer[], start: number): Promise<void> {
+  let position = start;
+  for (let i = 0; i < views.length; i += AT_ONCE) {
+    const some = views.slice(i, i + AT_ONCE);
+    const wanted = some.reduce((sum, view) => sum + view.length, 0);
+    const { bytesRead } = await file.handle.readv(some, position);
+    // A regular file gives all that is asked for, unless it became shorter.
+    if (bytesRead !== wanted) throw new Error(`the file ${file.path} became shorter while it was sent`);
+    position += wanted;
+  }
+}
+
+/** LF → CR LF, CR → CR NUL (RFC 764, by RFC 1350 §1). */
+async function netascii(file: OpenFile): Promise<Buffer | undefined> {
+  if (file.size > MAX_TEXT) return undefined;
+  const bytes = await file.handle.readFile();
+  if (bytes.length > MAX_TEXT) return undefined;
+  return Buffer.from(
+    bytes.toString('latin1').replace(/[\r\n]/g, (end) => (end === '\r' ? '\r\0' : '\r\n')),
+    'latin1',
+  );
+}

@@ -1,0 +1,168 @@
+/** The TFTP service (RFC 1350; options RFC 2347, 2348, 2349, 7440): reads only, one socket a transfer. */
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import type { Clock } from '../model/clock';
+import type { Log } from '../model/log';
+import { reasonOf } from '../model/errors';
+import { decodeTftp, encodeTftp, TFTP_ERRORS, type TftpOptions, type TftpPacket } from '../wire/tftp';
+import { openServed, type OpenFile, type Served } from './files';
+import { sendFile, type Agreed } from './tftp-transfer';
+import { openBlocks } from './tftp-blocks';
+
+export interface TftpServiceOptions {
+  readonly 'boot.tftp_host': string;
+  /** 0: any free port. */
+  readonly 'boot.tftp_port': number;
+  readonly 'pxe.tftp_root': string;
+  readonly 'pxe.loader_file_paths': Readonly<Record<string, string>>;
+}
+export interface TftpService {
+  readonly port: number;
+  /** Ends the transfers too. */
+  stop(): Promise<void>;
+}
+export interface TftpSetup {
+  readonly options: TftpServiceOptions;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Transfers at once; a request above that gets silence, and the machine asks again. */
+  readonly maxTransfers?: number;
+}
+
+/** Larger blocks would be cut into IP fragments on Ethernet (1500 less 20, 8 and 4 octets), which boot ROMs lose. */
+const MAX_BLOCK = 1468;
+const MAX_WINDOW = 64;
+const DEFAULT_BLOCK = 512;
+
+/** Rejects when the port cannot be had. */
+export async function startTftp({ options, log, clock, maxTransfers = 512 }: TftpSetup): Promise<TftpService> {
+  const served: Served = { named: options['pxe.loader_file_paths'], root: options['pxe.tftp_root'] };
+  const host = options['boot.tftp_host'];
+  const family = host.includes(':') ? 'udp6' : 'udp4';
+  const transfers = new Map<string, { readonly end: AbortController; readonly over: Promise<void>; answered: boolean }>();
+
+  const listener = createSocket({ type: family, reuseAddr: false });
+  await bind(listener, host, options['boot.tftp_port']);
+  listener.on('error', (error) => log.warn('TFTP: the socket reports an error', { error: error.message }));
+  listener.on('message', (bytes, peer) => {
+    const packet = decodeTftp(bytes);
+    // A stray answer to a transfer that is over, or noise: an error packet in return could go round in circles.
+    if (packet?.kind !== 'rrq' && packet?.kind !== 'wrq') return;
+    const refuse = (code: number, message: string): void =>
+      listener.send(encodeTftp({ kind: 'error', code, message }), peer.port, peer.address, () => {});
+    if (packet.kind === 'wrq') {
+      refuse(TFTP_ERRORS.accessViolation, 'This server is read only');
+      return;
+    }
+    if (packet.mode !== 'octet' && packet.mode !== 'netascii') {
+      refuse(TFTP_ERRORS.illegalOperation, 'Unknown transfer mode');
+      return;
+    }
+
+    const key = `${peer.address} ${peer.port}`;
+    const earlier = transfers.get(key);
+    // The request again, because our first packet was lost: that packet is resent by its own timer. Boot ROMs use a port again
+    // for the next file, so once the machine has answered, it is a new request.
+    if (earlier && !earlier.answered) return;
+    earlier?.end.abort();
+    if (transfers.size >= maxTransfers) {
+      log.warn('TFTP: too many transfers, a request is dropped', { client: peer.address });
+      return;
+    }
+    const end = new AbortController();
+    const transfer = { end, answered: false, over: Promise.resolve() };
+    transfer.over = serve(packet, peer, refuse, end.signal, () => (transfer.answered = true))
+      .catch((error: unknown) =>
+        log.warn('TFTP: transfer failed', { client: peer.address, file: shown(packet.file), error: reasonOf(error) }),
+      )
+      .finally(() => transfers.get(key) === transfer && transfers.delete(key));
+    transfers.set(key, transfer);
+  });
+
+  async function serve(
+    request: Extract<TftpPacket, { kind: 'rrq' | 'wrq' }>,
+    peer: RemoteInfo,
+    refuse: (code: number, message: string) => void,
+    signal: AbortSignal,
+    answered: () => void,
+  ): Promise<void> {
+    const file = await openServed(served, request.file);
+    const where = { client: peer.address, file: shown(request.file) };
+    if (!file) {
+      log.warn('TFTP: no such file', where);
+      refuse(TFTP_ERRORS.fileNotFound, 'File not found');
+      return;
+    }
+    try {
+      const agreed = agree(request.options, file, request.mode);
+      const blocks = await openBlocks(file, request.mode, agreed.blockSize, agreed.window);
+      if (!blocks) {
+        refuse(TFTP_ERRORS.notDefined, 'Too large for netascii mode, use octet');
+        return;
+      }
+      const socket = createSocket({ type: family });
+      try {
+        // Connected, the kernel keeps packets of other ports and hosts away (RFC 1350 §4), and tells when the client's port closed.
+        await bind(socket, host, 0);
+        await connect(socket, peer);
+        const started = clock.now();
+        const result = await sendFile({ socket, blocks, agreed, clock, signal, answered });
+        const ms = clock.now() - started;
+        const figures = { ...where, bytes: blocks.size, ms, blockSize: agreed.blockSize, window: agreed.window, resent: result.resent };
+        if (result.end === 'done') log.info('TFTP: sent', figures);
+        else if (result.end === 'silent') log.warn('TFTP: the client fell silent', figures);
+        else log.debug('TFTP: ended by the client', { ...figures, reason: shown(result.end) });
+      } finally {
+        socket.close();
+      }
+    } finally {
+      await file.handle.close();
+    }
+  }
+
+  return {
+    port: listener.address().port,
+    stop: async () => {
+      const running = [...transfers.values()];
+      for (const { end } of running) end.abort();
+      await new Promise<void>((closed) => listener.close(closed));
+      await Promise.all(running.map(({ over }) => over));
+    },
+  };
+}
+
+/** What of the client's options is granted (RFC 2347: what is not granted is left out of the OACK). */
+export function agree(asked: TftpOptions, file: Pick<OpenFile, 'size'>, mode: string): Agreed {
+  const granted = new Map<string, string>();
+  const number = (name: string, least: number, most: number): number | undefined => {
+    const text = asked.get(name);
+    const value = text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+    return value >= least && value <= most ? value : undefined;
+  };
+  const grant = (name: string, value: number | undefined): number | undefined => {
+    if (value !== undefined) granted.set(name, String(value));
+    return value;
+  };
+  const least = (value: number | undefined, most: number): number | undefined => (value === undefined ? undefined : Math.min(value, most));
+  const blockSize = grant('blksize', least(number('blksize', 8, 65464), MAX_BLOCK)) ?? DEFAULT_BLOCK;
+  const window = grant('windowsize', least(number('windowsize', 1, 65535), MAX_WINDOW)) ?? 1;
+  const timeout = grant('timeout', number('timeout', 1, 255));
+  // The size of a text is known only after its line ends are changed (RFC 1350 §1).
+  if (mode === 'octet' && asked.has('tsize')) grant('tsize', file.size);
+  return { blockSize, window, granted, ...(timeout === undefined ? {} : { timeoutSeconds: timeout }) };
+}
+
+/** Text of the network for the log: short, printable. */
+const shown = (text: string): string => text.slice(0, 200).replace(/[^\x20-\x7e]/g, '?');
+
+const bind = (socket: Socket, address: string, port: number): Promise<void> =>
+  new Promise((done, fail) => {
+    socket.once('error', fail);
+    socket.bind({ address, port, exclusive: true }, () => {
+      socket.off('error', fail);
+      done();
+    });
+  });
+const connect = (socket: Socket, peer: RemoteInfo): Promise<void> =>
+  new Promise((done, fail) => {
+    socket.connect(peer.port, peer.address, (error?: Error | null) => (error ? fail(error) : done()));
+  });

@@ -1,0 +1,208 @@
+import { createSocket } from 'node:dgram';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createPace } from '../../boot/tftp-pace';
+import { agree, startTftp, type TftpService } from '../../boot/tftp';
+import { systemClock } from '../../model/clock';
+import { reasonOf } from '../../model/errors';
+import type { Log } from '../../model/log';
+import { encodeTftp } from '../../wire/tftp';
+import { getFile, type Asked } from './tftp-client';
+
+const folder = mkdtempSync(join(tmpdir(), 'tftp-'));
+const root = join(folder, 'root');
+const bytes = (length: number): Buffer => Buffer.from(Array.from({ length }, (_, i) => (i * 31 + (i >> 8)) & 255));
+const FILES: Readonly<Record<string, Buffer>> = {
+  empty: Buffer.alloc(0),
+  short: bytes(100),
+  exact: bytes(1024),
+  long: bytes(700_001),
+  'sub/file': bytes(600),
+  text: Buffer.from('a\nb\rc\r\n'),
+};
+const lines: string[] = [];
+const log: Log = {
+  debug: () => {},
+  info: () => {},
+  warn: (message, fields) => lines.push(`${message} ${JSON.stringify(fields)}`),
+  error: (message) => lines.push(message),
+  child: () => log,
+};
+let service: TftpService;
+const start = (extra: { maxTransfers?: number } = {}): Promise<TftpService> =>
+  startTftp({
+    options: {
+      'boot.tftp_host': '127.0.0.1',
+      'boot.tftp_port': 0,
+      'pxe.tftp_root': root,
+      'pxe.loader_file_paths': { 'undionly.kpxe': join(folder, 'loader'), 'gone.efi': join(folder, 'gone') },
+    },
+    log,
+    clock: systemClock,
+    ...extra,
+  });
+const get = (file: string, asked: Partial<Asked> = {}) => getFile({ port: service.port, file, ...asked });
+
+beforeAll(async () => {
+  mkdirSync(join(root, 'sub'), { recursive: true });
+  for (const [name, data] of Object.entries(FILES)) writeFileSync(join(root, name), data);
+  writeFileSync(join(folder, 'loader'), 'the loader');
+  writeFileSync(join(folder, 'secret'), 'secret');
+  symlinkSync(join(folder, 'secret'), join(root, 'out'));
+  symlinkSync(folder, join(root, 'away'));
+  symlinkSync('short', join(root, 'within'));
+  service = await start();
+});
+beforeEach(() => {
+  lines.length = 0;
+});
+afterAll(async () => {
+  await service.stop();
+  rmSync(folder, { recursive: true });
+});
+
+it.each(['empty', 'short', 'exact', 'long', 'sub/file', '/short'])('sends %s whole', async (file) => {
+  const { data, granted } = await get(file);
+  expect(data.equals(FILES[file.replace('/short', 'short')]!)).toBe(true);
+  expect(granted).toEqual({});
+});
+
+it('sends a loader by its name, and what a link within the root leads to', async () => {
+  expect((await get('undionly.kpxe')).data.toString()).toBe('the loader');
+  expect((await get('within')).data).toEqual(FILES.short);
+});
+
+it.each([
+  ['a window of 16', { windowsize: '16', blksize: '1428' }],
+  ['a window larger than the piece that is read at once', { windowsize: '64', blksize: '1468' }],
+  ['small blocks', { blksize: '100', windowsize: '5' }],
+])('sends a file in %s', async (_, options) => {
+  const { data, granted } = await get('long', { options });
+  expect(data.equals(FILES.long!)).toBe(true);
+  expect(granted).toEqual(options);
+});
+
+it('goes on after block 65535', async () => {
+  const { data, packets } = await get('long', { options: { blksize: '10', windowsize: '64' }, timeoutMs: 20_000 });
+  expect(packets).toBeGreaterThan(70_000);
+  expect(data.equals(FILES.long!)).toBe(true);
+});
+
+it.each([
+  [
+    'what was asked for',
+    { blksize: '1432', tsize: '0', windowsize: '8', timeout: '3' },
+    { blksize: '1432', tsize: '1024', windowsize: '8', timeout: '3' },
+  ],
+  ['less than was asked for', { blksize: '65464', windowsize: '65535' }, { blksize: '1468', windowsize: '64' }],
+  ['not what it does not know', { multicast: '', blksize: '512' }, { blksize: '512' }],
+  ['not what is out of bounds', { blksize: '7', windowsize: '0', timeout: '256', tsize: '0' }, { tsize: '1024' }],
+  ['not what is no number', { blksize: '1e3', windowsize: '-1', timeout: '' }, {}],
+])('grants %s', (_, asked, granted) => {
+  expect(Object.fromEntries(agree(new Map(Object.entries(asked)), { size: 1024 }, 'octet').granted)).toEqual(granted);
+});
+
+it('changes line ends in netascii mode, and names no size then', async () => {
+  const { data, granted } = await get('text', { mode: 'netascii', options: { tsize: '0', blksize: '8' } });
+  expect(data.toString()).toBe('a\r\nb\r\0c\r\0\r\n');
+  expect(granted).toEqual({ blksize: '8' });
+});
+
+it.each([
+  ['a file that is not there', 'nothing', 1],
+  ['a folder', 'sub', 1],
+  ['the root', '/', 1],
+  ['a path upwards', '../secret', 1],
+  ['a path upwards from within', 'sub/../../secret', 1],
+  ['a link out of the root', 'out', 1],
+  ['a path through a link out of the root', 'away/secret', 1],
+  ['an absolute path', join(folder, 'secret'), 1],
+  ['a loader that is not installed', 'gone.efi', 1],
+  ['a name of the object prototype', 'constructor', 1],
+])('refuses %s', async (_, file, code) => {
+  expect((await get(file)).error).toEqual({ kind: 'error', code, message: 'File not found' });
+  expect(lines).toHaveLength(1);
+});
+
+it('is read only, and knows two modes', async () => {
+  expect((await get('new', { kind: 'wrq' })).error?.code).toBe(2);
+  expect((await get('short', { mode: 'mail' })).error?.code).toBe(4);
+});
+
+it('resends what is lost, soon', async () => {
+  let seed = 3;
+  const lose = (): boolean => (seed = (seed * 48271) % 2147483647) / 2147483647 < 0.1;
+  const { data } = await get('exact', { lose, options: { blksize: '64' } });
+  expect(data.equals(FILES.exact!)).toBe(true);
+  const windows = await get('long', { lose, options: { blksize: '1428', windowsize: '16' } });
+  expect(windows.data.equals(FILES.long!)).toBe(true);
+});
+
+it('does not answer a repeated acknowledgment when there are no windows', async () => {
+  const { data, packets } = await get('exact', {
+    answer: (packet) => (packet.kind === 'data' ? Array.from({ length: 3 }, () => ({ kind: 'ack', block: packet.block })) : []),
+  });
+  expect(data.equals(FILES.exact!)).toBe(true);
+  expect(packets).toBe(3);
+});
+
+it('survives noise, and acknowledgments of blocks that were never sent', async () => {
+  const noise = createSocket('udp4');
+  await new Promise<void>((done) => noise.bind(0, '127.0.0.1', done));
+  for (const hex of ['', '00', '0001', '000161', '0003000161', '00040001', '00050001ff', '0006', 'ffff'])
+    await new Promise((sent) => noise.send(Buffer.from(hex, 'hex'), service.port, '127.0.0.1', sent));
+  await new Promise<void>((closed) => noise.close(closed));
+  const wild = await get('exact', {
+    timeoutMs: 150,
+    answer: () => [{ kind: 'ack', block: 500 }],
+  }).catch(reasonOf);
+  expect(wild).toMatch(/block 2 is missing/);
+  expect((await get('short')).data).toEqual(FILES.short);
+});
+
+it('ends when the client says so', async () => {
+  const size = await get('long', {
+    options: { tsize: '0' },
+    timeoutMs: 100,
+    answer: () => [{ kind: 'error', code: 8, message: 'only the size' }],
+  }).catch(reasonOf);
+  expect(size).toMatch(/block 1 is missing/);
+});
+
+it('takes a request that comes twice for one, and drops requests above its bound', async () => {
+  const small = await start({ maxTransfers: 1 });
+  const socket = createSocket('udp4');
+  const ports = new Set<number>();
+  try {
+    await new Promise<void>((done) => socket.bind(0, '127.0.0.1', done));
+    socket.on('message', (_, from) => ports.add(from.port));
+    const request = encodeTftp({ kind: 'rrq', file: 'exact', mode: 'octet', options: new Map() });
+    for (let i = 0; i < 3; i++) await new Promise((sent) => socket.send(request, small.port, '127.0.0.1', sent));
+    await expect(getFile({ port: small.port, file: 'short', timeoutMs: 100 })).rejects.toThrow('block 1 is missing');
+    expect(ports.size).toBe(1);
+    expect(lines).toEqual([expect.stringContaining('too many transfers')]);
+  } finally {
+    socket.close();
+    await small.stop();
+  }
+});
+
+it('refuses to start on a port that is taken', async () => {
+  const options = { 'boot.tftp_host': '127.0.0.1', 'boot.tftp_port': service.port, 'pxe.tftp_root': root, 'pxe.loader_file_paths': {} };
+  await expect(startTftp({ options, log, clock: systemClock })).rejects.toThrow('EADDRINUSE');
+});
+
+it('waits as long as the round trip asks for, and then for long enough that the client speaks first', () => {
+  const pace = createPace();
+  expect(pace.wait()).toBe(250);
+  for (let i = 0; i < 50; i++) pace.measured(100);
+  expect(pace.wait()).toBeCloseTo(100, 0);
+  pace.inVain();
+  expect(pace.wait()).toBeCloseTo(200, 0);
+  for (let i = 0; i < 4; i++) pace.inVain();
+  expect(pace.wait()).toBe(6000);
+  pace.progressed();
+  expect(pace.wait()).toBeCloseTo(100, 0);
+  expect(createPace(10_000).wait()).toBe(250);
+});
