@@ -1,0 +1,221 @@
+/**
+ * Runs the embedded PostgreSQL: started as a child on a Unix socket, watched, started again when it crashes, stopped with us. What a
+ * killed predecessor left running is ended first. See docs/decisions/0002-embedded-postgres.md.
+ */
+import type { ChildProcess } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { Clock } from '../model/clock';
+import type { Log } from '../model/log';
+import { ensureData, findPlace, seenFrom, SHORT_FOLDER, SOCKET_NAME, spawnIn } from './embedded-place';
+import type { Place } from './embedded-place';
+import { messageOf } from './faults';
+import { clusterName, describe, end, readPidFile } from './postmaster';
+
+export interface EmbeddedOptions {
+  /** An existing folder; everything is kept in `postgres` under it. */
+  readonly stateDir: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Ends the start; once started, `stop` ends it. */
+  readonly signal?: AbortSignal;
+  /** False: faster, and the data may not outlive a crash of the host. For tests. */
+  readonly durable?: boolean;
+}
+export interface Embedded {
+  /** What openStore takes. */
+  readonly connection: string;
+  /** Process of the server; another one after a crash. */
+  readonly pid: number;
+  /** Ends the server; it is gone when this is. */
+  stop(): Promise<void>;
+}
+
+const SETTINGS: Readonly<Record<string, string | number>> = {
+  listen_addresses: '',
+  unix_socket_permissions: '0700',
+  port: 5432,
+  max_connections: 100,
+  // One small server beside a Node process, on hosts of any size.
+  shared_buffers: '64MB',
+  huge_pages: 'off',
+  max_wal_size: '256MB',
+  jit: 'off',
+  // No replicas and no parallel queries: fewer processes, faster start.
+  wal_level: 'minimal',
+  max_wal_senders: 0,
+  max_replication_slots: 0,
+  max_logical_replication_workers: 0,
+  max_parallel_workers_per_gather: 0,
+  max_worker_processes: 0,
+  io_method: 'sync',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  // Starts, stops and crashes. Refused statements are told to whoever sent them; their values shall not be in a file.
+  log_min_messages: 'log',
+  log_checkpoints: 'off',
+};
+const NOT_DURABLE = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
+
+const POLL_MS = 10;
+/** Recovery after a crash replays at most max_wal_size, some seconds. */
+const START_TIMEOUT_MS = 120_000;
+const START_ATTEMPTS = 5;
+const LONGEST_PAUSE_MS = 5_000;
+const LARGEST_LOG = 1_000_000;
+
+/** Starts it, making the database at the first time. Throws an Error of one line that says what hinders it. */
+export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+  const { log, clock, durable = true } = options;
+  const stopping = new AbortController();
+  const starting = AbortSignal.any([stopping.signal, ...(options.signal ? [options.signal] : [])]);
+  starting.throwIfAborted();
+  const place = await findPlace(options.stateDir);
+  await ensureData(place, durable, log, starting);
+  const name = await clusterName(place.data);
+  await endOrphan(place, name, log, clock);
+
+  const settings = {
+    ...SETTINGS,
+    ...(durable ? {} : NOT_DURABLE),
+    cluster_name: name,
+    unix_socket_directories: seenFrom(place, place.sockets),
+  };
+  const words = ['-D', seenFrom(place, place.data), ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`])];
+  let server = await startServer(place, words, clock, starting);
+  // Whichever way this process ends by itself, the server does not stay. (Killed, it leaves an orphan to the next start.)
+  const onExit = (): void => void server.kill('SIGINT');
+  process.once('exit', onExit);
+
+  const watch = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      await ended(server);
+      if (stopping.signal.aborted) return;
+      log.error(`The embedded PostgreSQL ended unexpectedly (${server.signalCode ?? server.exitCode}); starting it again`);
+      for (let pause = 100; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+        try {
+          server = await startServer(place, words, clock, stopping.signal);
+          log.info('The embedded PostgreSQL runs again');
+          break;
+        } catch (error) {
+          if (stopping.signal.aborted) return;
+          log.error(messageOf(error));
+          await clock.sleep(pause, stopping.signal).catch(() => {});
+        }
+      }
+    }
+  };
+  const watching = watch();
+  const stop = async (): Promise<void> => {
+    stopping.abort(new Error('The embedded PostgreSQL is being stopped.'));
+    await endChild(server, clock);
+    await watching;
+    process.removeListener('exit', onExit);
+    if (basename(place.sockets).startsWith(SHORT_FOLDER)) await rm(place.sockets, { recursive: true, force: true });
+  };
+  let stopped: Promise<void> | undefined;
+  return {
+    connection: `postgresql://bloomery@/postgres?host=${encodeURIComponent(place.sockets)}`,
+    get pid() {
+      return server.pid!;
+    },
+    stop: () => (stopped ??= stop()),
+  };
+}
+
+const running = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
+const ended = async (child: ChildProcess): Promise<void> => {
+  if (running(child)) await new Promise((done) => child.once('exit', done));
+};
+const endChild = async (child: ChildProcess, clock: Clock): Promise<void> => {
+  if (child.pid !== undefined && running(child)) await end(child.pid, () => !running(child), clock);
+};
+
+/** Starts the server and waits until it accepts connections; tries again where what hinders it may pass. */
+async function startServer(place: Place, words: readonly string[], clock: Clock, signal: AbortSignal): Promise<ChildProcess> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await startOnce(place, words, clock, signal);
+    } catch (error) {
+      // Sessions of a server that was killed may take a moment to notice; they hold its shared memory.
+      if (signal.aborted || attempt === START_ATTEMPTS || !/still in use|lock file|shared memory/.test(messageOf(error))) throw error;
+      await clock.sleep(200, signal);
+    }
+  }
+}
+
+async function startOnce(place: Place, words: readonly string[], clock: Clock, signal: AbortSignal): Promise<ChildProcess> {
+  const logFile = join(place.base, 'postgres.log');
+  // A file and no pipe: a server whose parent was killed must not fail for want of a reader.
+  const output = openSync(logFile, 'a', 0o600);
+  let child: ChildProcess;
+  let begin: number;
+  try {
+    if ((await stat(logFile)).size > LARGEST_LOG) await truncate(logFile);
+    begin = (await stat(logFile)).size;
+    await writeFile(join(place.base, 'supervisor.pid'), `${process.pid}\n`);
+    signal.throwIfAborted();
+    child = spawnIn(place, 'postgres', words, output);
+  } finally {
+    closeSync(output);
+  }
+  let failure: unknown;
+  child.once('error', (error) => (failure = error));
+  // It must not keep a process alive that has nothing else to do; at its exit the server is ended.
+  child.unref();
+  try {
+    for (let waited = 0; waited < START_TIMEOUT_MS; waited += POLL_MS) {
+      if (failure !== undefined || !running(child)) break;
+      const file = await readPidFile(place.data);
+      if (file?.pid === child.pid && file?.ready) return child;
+      await clock.sleep(POLL_MS, signal);
+    }
+  } catch (error) {
+    await endChild(child, clock);
+    throw error;
+  }
+  const still = running(child) && failure === undefined;
+  await endChild(child, clock);
+  const said = (await readFile(logFile, 'utf8')).slice(begin).split('\n');
+  const reason =
+    failure ?? said.findLast((line) => line.includes('FATAL'))?.replace(/^.*FATAL: */, '') ?? said.findLast((line) => line !== '');
+  throw new Error(
+    `The embedded PostgreSQL did not start: ${still ? `not ready after ${START_TIMEOUT_MS / 1000} s` : messageOf(reason ?? 'no reason given')} (log: ${logFile})`,
+  );
+}
+
+/**
+ * Ends the server that a killed supervisor left behind, and removes a postmaster.pid whose number now belongs to another process.
+ * Throws when the data is in use by a supervisor that lives: the server's parent is still the one that started it.
+ */
+async function endOrphan(place: Place, name: string, log: Log, clock: Clock): Promise<void> {
+  const file = await readPidFile(place.data);
+  if (!file) return;
+  const found = await describe(file.pid);
+  if (found?.command.includes(name)) {
+    const supervisor = Number(await readFile(join(place.base, 'supervisor.pid'), 'utf8').catch(() => ''));
+    if (found.parent === supervisor)
+      throw new Error(
+        `the embedded database in ${place.base} is in use by process ${supervisor}: stop that, or choose another state directory`,
+      );
+    log.warn(`The embedded PostgreSQL (process ${file.pid}) outlived its supervisor; it is stopped and started again`);
+    if (!(await end(file.pid, async () => !(await describe(file.pid)), clock)))
+      throw new Error(`the PostgreSQL left behind in ${place.base} (process ${file.pid}) does not end`);
+  } else if (exists(file.pid)) {
+    // PostgreSQL itself believes the number. (Where no process has it, PostgreSQL replaces the file and checks for sessions left.)
+    log.warn(`Removing the postmaster.pid of a PostgreSQL that is gone (its number ${file.pid} belongs to another process)`);
+    await rm(join(place.data, 'postmaster.pid'), { force: true });
+    await rm(join(place.sockets, `${SOCKET_NAME}.lock`), { force: true });
+  }
+  if (basename(file.sockets).startsWith(SHORT_FOLDER)) await rm(file.sockets, { recursive: true, force: true });
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
