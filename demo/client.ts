@@ -13,17 +13,28 @@ export interface Client {
   request<T>(method: string, path: string, body?: unknown): Promise<T>;
 }
 
-/** @param base URL of the API */
-export const openClient = (base: string): Client => ({
+/** One HTTP exchange; status and text. */
+export type Exchange = (
+  method: string,
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body?: string,
+) => Promise<{ status: number; text: string }>;
+
+const byFetch: Exchange = async (method, url, headers, body) => {
+  const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }), signal: AbortSignal.timeout(30_000) });
+  return { status: response.status, text: await response.text() };
+};
+
+/**
+ * @param base URL of the API
+ * @param exchange how it is reached, when that is not from this process (a network namespace)
+ */
+export const openClient = (base: string, exchange: Exchange = byFetch): Client => ({
   request: async <T>(method: string, path: string, body?: unknown): Promise<T> => {
-    const response = await fetch(`${base}${path}`, {
-      method,
-      headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(30_000),
-    });
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' };
+    const { status, text } = await exchange(method, `${base}${path}`, headers, body === undefined ? undefined : JSON.stringify(body));
+    if (status >= 400) throw new Error(`${method} ${path}: ${status} ${text}`);
     return (text === '' ? undefined : JSON.parse(text)) as T;
   },
 });

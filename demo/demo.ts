@@ -10,6 +10,7 @@ import { silentLog } from '../model/log';
 import { startFleet } from '../simulator/fleet';
 import { openClient } from './client';
 import { openDisplay } from './progress';
+import { booted } from './qemu';
 import { walk, type DemoImage, type DemoMachine } from './walk';
 
 const root = join(__dirname, '../..');
@@ -161,8 +162,8 @@ async function main(words: readonly string[]): Promise<void> {
   const unknown = words.find((word) => !['--keep', '--qemu', '--help'].includes(word));
   if (unknown !== undefined) throw new Error(`unknown option ${unknown}\n${USAGE}`);
   if (words.includes('--help')) return console.log(USAGE);
-  if (words.includes('--qemu')) throw new Error('--qemu is not here yet');
-  await simulated(words.includes('--keep'));
+  const keep = words.includes('--keep');
+  await (words.includes('--qemu') ? booted(keep) : simulated(keep));
 }
 
 main(process.argv.slice(2)).then(
