@@ -5,19 +5,22 @@ const shared = {
   transform: { '^.+\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2023' }, module: { type: 'commonjs' } }] },
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.cache/'],
 };
+/** One database server for a run of these; a database of its own for each test file that asks for one (tests/support/database.ts). */
+const database = { globalSetup: '<rootDir>/tests/support/setup.ts', globalTeardown: '<rootDir>/tests/support/teardown.ts' };
 const room = (name) => `<rootDir>/tests/${name}/**/*.test.ts`;
 
 module.exports = {
   projects: [
     {
       ...shared,
+      ...database,
       displayName: 'unit',
       testMatch: [
         '<rootDir>/tests/*.test.ts',
         ...['config', 'model', 'wire', 'store', 'drivers', 'boot', 'conductor', 'api', 'ramdisk-agent', 'simulator'].map(room),
       ],
     },
-    { ...shared, displayName: 'flows', testMatch: [room('flows')] },
+    { ...shared, ...database, displayName: 'flows', testMatch: [room('flows')] },
     { ...shared, displayName: 'lab', testMatch: [room('lab')] },
     { ...shared, displayName: 'reference', testMatch: [room('reference')] },
   ],

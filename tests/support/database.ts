@@ -1,0 +1,70 @@
+/** A database for a test file: migrated, empty, its own, gone at the end. */
+import { randomUUID } from 'node:crypto';
+import { Client } from 'pg';
+import type { Clock } from '../../model/clock';
+import { systemClock } from '../../model/clock';
+import type { Log } from '../../model/log';
+import { silentLog } from '../../model/log';
+import type { OpenStore } from '../../store/postgres';
+import { openStore } from '../../store/postgres';
+import { ADMIN_URL, otherDatabase, TEMPLATE } from './cluster';
+
+export interface TestDatabase {
+  /** The store on it, open from the first test on, closed after the last. */
+  store(): OpenStore;
+  /** Its URL, for a server or another store. */
+  connection(): string;
+  /** Empties every table; for a file whose tests each want to begin with nothing: `beforeEach(() => database.clear())`. */
+  clear(): Promise<void>;
+  /** SQL past the store, to look and to spoil. */
+  query<Row extends object>(sql: string, values?: readonly unknown[]): Promise<readonly Row[]>;
+}
+export interface DatabaseOptions {
+  readonly clock?: Clock;
+  readonly log?: Log;
+  readonly poolSize?: number;
+}
+const TIMEOUT_MS = 30_000;
+
+/** To be called once at the top of a test file (or of a `describe`): `const database = useDatabase();` */
+export function useDatabase({ clock = systemClock, log = silentLog, poolSize = 10 }: DatabaseOptions = {}): TestDatabase {
+  const admin = process.env[ADMIN_URL] ?? '';
+  const name = `bloomery_test_${randomUUID().replaceAll('-', '')}`;
+  const connection = otherDatabase(admin, name);
+  let store: OpenStore | undefined;
+  let client: Client | undefined;
+
+  beforeAll(async () => {
+    if (!admin) throw new Error('No test database: this jest project has no globalSetup (tests/support/setup.ts)');
+    await onServer(admin, `CREATE DATABASE ${name} TEMPLATE ${process.env[TEMPLATE]}`);
+    client = new Client({ connectionString: connection });
+    await client.connect();
+    store = await openStore({ connection, poolSize, clock, log, migrate: false });
+  }, TIMEOUT_MS);
+  afterAll(async () => {
+    await client?.end();
+    await store?.close();
+    if (admin) await onServer(admin, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+  }, TIMEOUT_MS);
+
+  const query = async <Row extends object>(sql: string, values: readonly unknown[] = []): Promise<readonly Row[]> =>
+    (await client!.query<Row>(sql, [...values])).rows;
+  return {
+    store: () => store!,
+    connection: () => connection,
+    query,
+    async clear() {
+      await query('TRUNCATE nodes, ports, boots, inventories, conductors, leases');
+    },
+  };
+}
+
+async function onServer(admin: string, sql: string): Promise<void> {
+  const client = new Client({ connectionString: admin });
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}
