@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-export const root = join(__dirname, '../..');
+const rootAbove = (folder: string): string => (existsSync(join(folder, 'package.json')) ? folder : rootAbove(join(folder, '..')));
+/** The checkout, also when this file runs from dist/. */
+export const root = rootAbove(__dirname);
 
 /**
  * @param packages exact, such as `sushy-tools==2.2.0`
