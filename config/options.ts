@@ -197,7 +197,7 @@ export const OPTIONS = [
     section: 'DEFAULT',
     name: 'default_storage_interface',
     kind: 'string',
-    default: null,
+    default: 'noop',
     help: 'Storage interface of nodes that name none.',
   },
   {
@@ -533,6 +533,13 @@ export const OPTIONS = [
     default: false,
     help: 'Overwrite the disk when its own erase command fails, instead of failing.',
   },
+  {
+    section: 'deploy',
+    name: 'power_off_after_deploy_failure',
+    kind: 'boolean',
+    default: true,
+    help: 'Power machines off whose deployment failed.',
+  },
   { section: 'deploy', name: 'disk_erasure_concurrency', kind: 'integer', default: 4, min: 1, help: 'Disks of a machine erased at once.' },
   // [pxe]
   {
@@ -776,6 +783,13 @@ export const OPTIONS = [
     kind: 'boolean',
     default: true,
     help: "Set the ports' pxe_enabled by what the machine booted from.",
+  },
+  {
+    section: 'inspector',
+    name: 'disk_partitioning_spacing',
+    kind: 'boolean',
+    default: true,
+    help: 'local_gb is one GiB less than the root disk, for partition tables and the like.',
   },
   // [ipmi]
   { section: 'ipmi', name: 'command_retry_timeout', kind: 'integer', default: 60, min: 1, help: 'Seconds to try an IPMI command for.' },

@@ -128,7 +128,8 @@ export interface Interface {
 export type Power = 'power on' | 'power off' | 'rebooting' | 'soft power off' | 'soft rebooting';
 export interface PowerInterface extends Interface {
   readonly supported: readonly Power[];
-  get(task: Task): Promise<'power on' | 'power off'>;
+  /** Null: it cannot be told (fake hardware whose power was never set). */
+  get(task: Task): Promise<'power on' | 'power off' | null>;
   /** Asks the BMC; returns when it took the order. The caller (Task.power) waits for the state. */
   set(task: Task, state: Power, timeoutSeconds?: number): Promise<void>;
 }

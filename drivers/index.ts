@@ -1,0 +1,88 @@
+/** The only list of what drivers there are: name in the API → implementation, and hardware type → names. Nothing registers itself. */
+import type { InterfaceKind } from '../model/records';
+import { agentInspect } from './agent-inspect';
+import { directDeploy } from './direct';
+import { fakeBoot, fakeDeploy, fakeInspect, fakeInterface, fakeManagement, fakePower, fakeVendor } from './fake';
+import type { HardwareType, Interfaces } from './interfaces';
+// ipmi: import { ipmiManagement, ipmiPower, ipmiVendor } from './ipmi';
+import { httpIpxeBoot, ipxeBoot } from './ipxe';
+import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './no-interfaces';
+import { noopManagement, noopNetwork, noopStorage } from './noop';
+// redfish: import { redfishManagement, redfishPower } from './redfish';
+
+export const INTERFACES: Interfaces = {
+  bios: { 'no-bios': noBios, fake: fakeInterface },
+  boot: { ipxe: ipxeBoot, 'http-ipxe': httpIpxeBoot, fake: fakeBoot },
+  console: { 'no-console': noConsole, fake: fakeInterface },
+  deploy: { direct: directDeploy, fake: fakeDeploy },
+  firmware: { 'no-firmware': noFirmware, fake: fakeInterface },
+  inspect: { agent: agentInspect, 'no-inspect': noInspect, fake: fakeInspect },
+  management: { noop: noopManagement, fake: fakeManagement },
+  network: { noop: noopNetwork },
+  power: { fake: fakePower },
+  raid: { 'no-raid': noRaid, fake: fakeInterface },
+  rescue: { 'no-rescue': noRescue, fake: fakeInterface },
+  storage: { noop: noopStorage, fake: fakeInterface },
+  vendor: { 'no-vendor': noVendor, fake: fakeVendor },
+};
+
+/** What every hardware type takes, the best first. Names without an implementation yet stand where they will be. */
+const generic = {
+  bios: ['no-bios'],
+  boot: ['ipxe', 'pxe', 'http-ipxe', 'http'],
+  console: ['no-console', 'fake-graphical'],
+  deploy: ['autodetect', 'direct', 'ansible', 'ramdisk', 'anaconda', 'bootc', 'custom-agent'],
+  firmware: ['no-firmware'],
+  inspect: ['agent', 'no-inspect'],
+  network: ['flat', 'neutron', 'ironic-networking', 'noop'],
+  raid: ['no-raid', 'agent'],
+  rescue: ['no-rescue', 'agent'],
+  storage: ['noop', 'cinder', 'external'],
+  vendor: ['no-vendor'],
+} as const satisfies Partial<Record<InterfaceKind, readonly string[]>>;
+
+/** The fake type takes any enabled interface; its own come first. */
+const fakeFirst = (names: readonly string[]): readonly string[] => ['fake', ...names, '*'];
+
+export const HARDWARE_TYPES: Readonly<Record<string, HardwareType>> = {
+  ipmi: {
+    ...generic,
+    console: ['ipmitool-socat', ...generic.console],
+    management: ['ipmitool', 'noop'],
+    power: ['ipmitool'],
+    vendor: ['ipmitool', 'no-vendor'],
+  },
+  redfish: {
+    ...generic,
+    bios: ['redfish', ...generic.bios],
+    boot: [...generic.boot, 'redfish-virtual-media', 'redfish-https'],
+    console: ['redfish-graphical', 'ipmitool-socat', ...generic.console],
+    firmware: ['redfish', ...generic.firmware],
+    inspect: ['redfish', ...generic.inspect],
+    management: ['redfish', 'noop'],
+    power: ['redfish'],
+    raid: ['redfish', ...generic.raid],
+    vendor: ['redfish', 'no-vendor'],
+  },
+  'manual-management': {
+    ...generic,
+    deploy: [...generic.deploy, 'noop'],
+    management: ['noop', 'fake'],
+    power: ['agent', 'fake'],
+  },
+  'fake-hardware': {
+    bios: fakeFirst(generic.bios),
+    boot: fakeFirst(generic.boot),
+    console: fakeFirst(generic.console),
+    deploy: fakeFirst(generic.deploy),
+    firmware: fakeFirst(generic.firmware),
+    inspect: fakeFirst(generic.inspect),
+    management: fakeFirst([]),
+    network: [...generic.network, '*'],
+    power: fakeFirst([]),
+    raid: fakeFirst(generic.raid),
+    rescue: fakeFirst(generic.rescue),
+    storage: fakeFirst(generic.storage),
+    vendor: fakeFirst(generic.vendor),
+  },
+};
