@@ -1,4 +1,9 @@
 /** IPMI 2.0 RMCP+ client: kept sessions to BMCs, one request at a time in each. */
+import { COMMANDS, COMPLETION, IpmiError, completionText } from './constants';
+import { closeSession, openSession, sendCommand, unreachable, type Bounds, type Link, type Session } from './session';
+import { createConsoleSockets, resolvePeer } from './socket';
+
+export { IpmiError } from './constants';
 
 export interface IpmiTarget {
   readonly address: string;
@@ -14,7 +19,11 @@ export interface IpmiTarget {
   readonly kg?: Buffer;
 }
 export interface IpmiPool {
-  /** Sends one command in the target's kept session (opened when there is none), resent when lost. Throws IpmiError. */
+  /**
+   * Sends one command in the target's kept session (opened when there is none), resent when lost.
+   * @returns the answer's data without the completion code
+   * @throws IpmiError; the signal's reason when it is aborted
+   */
   request(
     target: IpmiTarget,
     networkFunction: number,
@@ -22,5 +31,169 @@ export interface IpmiPool {
     data: Buffer,
     options: { timeoutMs: number; signal?: AbortSignal },
   ): Promise<Buffer>;
+  /** Closes the sessions and sockets; requests that still wait fail. */
   close(): Promise<void>;
+}
+export interface IpmiPoolOptions {
+  readonly log: { warn(message: string, fields?: object): void };
+  readonly clock: { now(): number };
+  readonly random: (bytes: number) => Buffer;
+  /** Milliseconds until a packet without an answer is sent again. */
+  readonly resendMs?: number;
+  /** A session without traffic for so long gets a Get Device ID: BMCs end sessions after 60 s of silence (§6.12.15). */
+  readonly keepAliveMs?: number;
+  /** A session that nobody used for so long is closed: BMCs have few of them, for others too. */
+  readonly idleMs?: number;
+  /** Sessions kept at most; above, the one unused for longest is closed. */
+  readonly maxSessions?: number;
+}
+
+/** Sends in a kept session before it counts as lost (the BMC was reset, or it ended the session) and a new one is opened. */
+const TRIES_IN_KEPT_SESSION = 2;
+/** Requests that may wait for one BMC. */
+const MAX_WAITING = 64;
+
+/** What the pool has of one target. */
+interface Kept {
+  session?: Session | undefined;
+  /** Settled when the last request in line is over. */
+  line: Promise<void>;
+  waiting: number;
+  usedAt: number;
+  heardAt: number;
+}
+
+/** Fails with the reason when the time is over or the signal is aborted before the promise settles. */
+async function within<T>(promise: Promise<T>, milliseconds: number, late: () => Error, signal?: AbortSignal): Promise<T> {
+  let end = (): void => {};
+  const ended = new Promise<never>((_, fail) => {
+    const timer = setTimeout(() => fail(late()), Math.max(0, milliseconds));
+    const aborted = (): void => fail(signal!.reason as Error);
+    signal?.addEventListener('abort', aborted);
+    if (signal?.aborted) aborted();
+    end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', aborted);
+    };
+  });
+  try {
+    return await Promise.race([promise, ended]);
+  } finally {
+    end();
+  }
+}
+
+export function createIpmiPool(options: IpmiPoolOptions): IpmiPool {
+  const { log, clock, random, resendMs = 1000, keepAliveMs = 25_000, idleMs = 60_000, maxSessions = 4096 } = options;
+  const link: Link = { sockets: createConsoleSockets(log), clock, random, resendMs };
+  const kept = new Map<string, Kept>();
+  let closed: IpmiError | undefined;
+  let sweeper: NodeJS.Timeout | undefined;
+
+  /** One after another for each target. `work` is not begun once its caller gave up. */
+  const inLine = async <T>(it: Kept, late: () => Error, bounds: Bounds, work: () => Promise<T>): Promise<T> => {
+    const before = it.line;
+    let over = (): void => {};
+    const mine = new Promise<void>((done) => (over = done));
+    it.line = before.then(() => mine);
+    it.waiting++;
+    try {
+      await within(before, bounds.deadline - clock.now(), late, bounds.signal);
+      return await work();
+    } finally {
+      it.waiting--;
+      over();
+    }
+  };
+  const send = async (it: Kept, target: IpmiTarget, words: readonly [number, number], data: Buffer, bounds: Bounds): Promise<Buffer> => {
+    for (;;) {
+      const fresh = it.session === undefined;
+      if (!it.session) {
+        const peer = await within(
+          resolvePeer(target.address, target.port),
+          bounds.deadline - clock.now(),
+          () => unreachable(target),
+          bounds.signal,
+        );
+        it.session = await openSession(link, target, peer, bounds);
+      }
+      const answer = await sendCommand(link, it.session, words, data, fresh ? Infinity : TRIES_IN_KEPT_SESSION, bounds);
+      if (answer) {
+        it.heardAt = clock.now();
+        return answer;
+      }
+      it.session = undefined;
+      if (fresh) throw unreachable(target);
+    }
+  };
+  const drop = async (key: string, it: Kept): Promise<void> => {
+    kept.delete(key);
+    const { session } = it;
+    it.session = undefined;
+    if (session) await closeSession(link, session);
+  };
+  const sweep = (): void => {
+    const now = clock.now();
+    for (const [key, it] of kept) {
+      if (it.waiting > 0) continue;
+      if (!it.session || now - it.usedAt >= idleMs) void drop(key, it);
+      else if (now - it.heardAt >= keepAliveMs) {
+        const { session } = it;
+        const bounds = { deadline: now + 4 * resendMs };
+        const work = async (): Promise<void> => {
+          const answer = await sendCommand(link, session, COMMANDS.getDeviceId, Buffer.alloc(0), TRIES_IN_KEPT_SESSION, bounds);
+          if (answer) it.heardAt = clock.now();
+          else it.session = undefined;
+        };
+        inLine(it, () => new Error('late'), bounds, work).catch(() => {});
+      }
+    }
+    if (kept.size > 0) return;
+    clearInterval(sweeper);
+    sweeper = undefined;
+  };
+  const keep = (target: IpmiTarget): Kept => {
+    const key = JSON.stringify(target);
+    const known = kept.get(key);
+    if (known) return known;
+    if (kept.size >= maxSessions) {
+      const idle = [...kept].filter(([, { waiting }]) => waiting === 0);
+      const oldest = idle.reduce<(typeof idle)[number] | undefined>((a, b) => (a && a[1].usedAt <= b[1].usedAt ? a : b), undefined);
+      if (!oldest) throw new IpmiError('closed', `all ${maxSessions} IPMI sessions are in use`);
+      void drop(...oldest);
+    }
+    const made: Kept = { line: Promise.resolve(), waiting: 0, usedAt: clock.now(), heardAt: clock.now() };
+    kept.set(key, made);
+    sweeper ??= setInterval(sweep, Math.min(keepAliveMs, idleMs) / 4).unref();
+    return made;
+  };
+
+  return {
+    request: async (target, networkFunction, command, data, { timeoutMs, signal }) => {
+      if (closed) throw closed;
+      const it = keep(target);
+      if (it.waiting >= MAX_WAITING)
+        throw new IpmiError('closed', `more than ${MAX_WAITING} requests wait for the BMC at ${target.address}`);
+      const bounds: Bounds = { deadline: clock.now() + timeoutMs, signal };
+      it.usedAt = clock.now();
+      const answer = await inLine(
+        it,
+        () => unreachable(target),
+        bounds,
+        () => send(it, target, [networkFunction, command], data, bounds),
+      );
+      it.usedAt = clock.now();
+      const code = answer[0]!;
+      if (code !== COMPLETION.ok) throw new IpmiError('completion', completionText(code), { completionCode: code });
+      return answer.subarray(1);
+    },
+    close: async () => {
+      closed ??= new IpmiError('closed', 'the IPMI client is closed');
+      link.sockets.interrupt(closed);
+      clearInterval(sweeper);
+      const open = [...kept];
+      await Promise.allSettled(open.map(async ([key, it]) => it.line.then(() => drop(key, it))));
+      link.sockets.close();
+    },
+  };
 }

@@ -1,0 +1,149 @@
+/** The numbers of IPMI 2.0 (revision 1.1) that both ends use, each under its name in the specification. */
+
+/** Network functions, requests (table 5-1); the answer to one is one more. */
+export const NET_FN = { chassis: 0x00, app: 0x06 } as const;
+
+/** [network function, command] (appendix G). */
+export const COMMANDS = {
+  getChassisCapabilities: [NET_FN.chassis, 0x00],
+  getChassisStatus: [NET_FN.chassis, 0x01],
+  chassisControl: [NET_FN.chassis, 0x02],
+  setSystemBootOptions: [NET_FN.chassis, 0x08],
+  getSystemBootOptions: [NET_FN.chassis, 0x09],
+  getDeviceId: [NET_FN.app, 0x01],
+  coldReset: [NET_FN.app, 0x02],
+  warmReset: [NET_FN.app, 0x03],
+  getSelfTestResults: [NET_FN.app, 0x04],
+  getSystemGuid: [NET_FN.app, 0x37],
+  getChannelAuthenticationCapabilities: [NET_FN.app, 0x38],
+  setSessionPrivilegeLevel: [NET_FN.app, 0x3b],
+  closeSession: [NET_FN.app, 0x3c],
+  getChannelInfo: [NET_FN.app, 0x42],
+  getChannelCipherSuites: [NET_FN.app, 0x54],
+} as const satisfies Record<string, readonly [number, number]>;
+
+/** Chassis Control, data 1 (§28.3). */
+export const CHASSIS_CONTROL = { off: 0, on: 1, cycle: 2, reset: 3, diagnostic: 4, soft: 5 } as const;
+
+/** Set and Get System Boot Options, parameter selectors (table 28-14). */
+export const BOOT_PARAMETER = {
+  setInProgress: 0,
+  servicePartitionSelector: 1,
+  servicePartitionScan: 2,
+  validBitClearing: 3,
+  infoAcknowledge: 4,
+  flags: 5,
+} as const;
+/** Boot flags (parameter 5): data 1, and the device selector in bits 5:2 of data 2. */
+export const BOOT_FLAG = { valid: 0x80, persistent: 0x40, uefi: 0x20 } as const;
+/** Parameter 3, bit 3: the flags stay valid without a Chassis Control within 60 seconds. */
+export const KEEP_WITHOUT_CHASSIS_CONTROL = 0x08;
+export const BOOT_DEVICE = { none: 0, pxe: 1, disk: 2, safe: 3, diagnosticPartition: 4, cdrom: 5, bios: 6, remoteDisk: 0xb } as const;
+
+/** Privilege levels (table 22-18, …). */
+export const PRIVILEGE = { CALLBACK: 1, USER: 2, OPERATOR: 3, ADMINISTRATOR: 4 } as const;
+
+/** Completion codes (table 5-2). Those of one command only (0x80–0xBE) mean what that command says. */
+export const COMPLETION = {
+  ok: 0x00,
+  nodeBusy: 0xc0,
+  invalidCommand: 0xc1,
+  invalidForLun: 0xc2,
+  timeout: 0xc3,
+  outOfSpace: 0xc4,
+  lengthInvalid: 0xc7,
+  invalidField: 0xcc,
+  initialising: 0xd2,
+  insufficientPrivilege: 0xd4,
+  notInPresentState: 0xd5,
+  unspecified: 0xff,
+} as const;
+export const COMPLETION_TEXT: Readonly<Record<number, string>> = {
+  0xc0: 'node busy',
+  0xc1: 'invalid command',
+  0xc2: 'command invalid for the given LUN',
+  0xc3: 'timeout while processing the command',
+  0xc4: 'out of space',
+  0xc5: 'reservation cancelled or invalid',
+  0xc6: 'request data truncated',
+  0xc7: 'request data length invalid',
+  0xc8: 'request data field length limit exceeded',
+  0xc9: 'parameter out of range',
+  0xca: 'cannot return that many bytes',
+  0xcb: 'requested sensor, data or record not present',
+  0xcc: 'invalid data field in the request',
+  0xcd: 'command illegal for this sensor or record type',
+  0xce: 'response could not be provided',
+  0xcf: 'duplicated request',
+  0xd0: 'response could not be provided: SDR repository in update mode',
+  0xd1: 'response could not be provided: device in firmware update mode',
+  0xd2: 'response could not be provided: BMC initialization in progress',
+  0xd3: 'destination unavailable',
+  0xd4: 'insufficient privilege level',
+  0xd5: 'not supported in the present state',
+  0xd6: 'sub-function disabled or unavailable',
+  0xff: 'unspecified error',
+};
+
+/** RMCP+ and RAKP message status codes (table 13-15). */
+export const RAKP_STATUS = {
+  ok: 0x00,
+  insufficientResources: 0x01,
+  invalidSessionId: 0x02,
+  invalidRole: 0x09,
+  unauthorizedRole: 0x0a,
+  insufficientResourcesForRole: 0x0b,
+  invalidNameLength: 0x0c,
+  unauthorizedName: 0x0d,
+  invalidIntegrityCheck: 0x0f,
+  noCipherSuiteMatch: 0x11,
+  illegalParameter: 0x12,
+} as const;
+export const RAKP_STATUS_TEXT: Readonly<Record<number, string>> = {
+  0x01: 'the BMC has no free session',
+  0x02: 'invalid session ID',
+  0x03: 'invalid payload type',
+  0x04: 'the BMC does not offer the authentication algorithm of the cipher suite',
+  0x05: 'the BMC does not offer the integrity algorithm of the cipher suite',
+  0x06: 'no matching authentication payload',
+  0x07: 'no matching integrity payload',
+  0x08: 'inactive session ID',
+  0x09: 'invalid role',
+  0x0a: 'the user may not have the privilege level asked for',
+  0x0b: 'the BMC has no free session for the privilege level asked for',
+  0x0c: 'wrong user name (its length)',
+  0x0d: 'wrong user name',
+  0x0e: 'wrong GUID',
+  0x0f: 'wrong password or K_g key (integrity check value)',
+  0x10: 'the BMC does not offer the confidentiality algorithm of the cipher suite',
+  0x11: 'the BMC does not offer the cipher suite',
+  0x12: 'illegal or unrecognized parameter',
+};
+
+const hex = (value: number): string => `0x${value.toString(16).padStart(2, '0')}`;
+export const completionText = (code: number): string =>
+  `${COMPLETION_TEXT[code] ?? 'command-specific or OEM code'} (completion code ${hex(code)})`;
+export const rakpStatusText = (status: number): string => `${RAKP_STATUS_TEXT[status] ?? 'unknown reason'} (RMCP+ status ${hex(status)})`;
+
+/**
+ * What went wrong with a BMC:
+ * `unreachable` it did not answer; `refused` it opened no session; `completion` it answered the command with a completion code;
+ * `protocol` what it answered is not what was asked for; `closed` the pool is closed or full.
+ */
+export type IpmiFailure = 'unreachable' | 'refused' | 'completion' | 'protocol' | 'closed';
+export class IpmiError extends Error {
+  override readonly name = 'IpmiError';
+  /** Set when `kind` is `completion`. */
+  readonly completionCode?: number;
+  /** The RMCP+ status, set when the BMC itself refused the session. */
+  readonly rakpStatus?: number;
+  constructor(
+    readonly kind: IpmiFailure,
+    message: string,
+    more: { readonly completionCode?: number; readonly rakpStatus?: number; readonly cause?: unknown } = {},
+  ) {
+    super(message, more.cause === undefined ? {} : { cause: more.cause });
+    if (more.completionCode !== undefined) this.completionCode = more.completionCode;
+    if (more.rakpStatus !== undefined) this.rakpStatus = more.rakpStatus;
+  }
+}

@@ -1,0 +1,325 @@
+/**
+ * The BMC's side of IPMI over LAN: sessions, users and the commands that belong to them (IPMI 2.0 §13, §22). What the other commands do
+ * is the caller's. Packets in, packets out: the socket is the caller's too.
+ */
+import {
+  PAYLOAD,
+  decodeLanMessage,
+  decodeOpenSessionRequest,
+  decodePacket,
+  decodeRakp1,
+  decodeRakp3,
+  encodeLanMessage,
+  encodeOpenSessionResponse,
+  encodePlain,
+  encodePong,
+  encodeRakp2,
+  encodeRakp4,
+  encodeRefusal,
+  encodeRmcpPlus,
+  type LanMessage,
+  type Packet,
+} from './codec';
+import { COMMANDS, COMPLETION, PRIVILEGE, RAKP_STATUS } from './constants';
+import {
+  CIPHER_SUITES,
+  acceptSequence,
+  newWindow,
+  nextSequence,
+  rakp2Code,
+  rakp3Code,
+  rakp4Code,
+  sameAlgorithms,
+  sameBytes,
+  seal,
+  sessionKeys,
+  unseal,
+  type CipherSuite,
+  type Handshake,
+  type SequenceWindow,
+  type SessionKeys,
+} from './suites';
+
+export interface BmcUser {
+  readonly name: string;
+  readonly password: string;
+  /** Highest privilege level that the user may have (PRIVILEGE). */
+  readonly privilege: number;
+}
+export interface BmcRequest {
+  readonly networkFunction: number;
+  readonly command: number;
+  readonly data: Buffer;
+  /** Of the session at this moment. */
+  readonly privilege: number;
+}
+export interface BmcAnswer {
+  readonly completionCode: number;
+  readonly data?: Buffer;
+}
+export interface BmcOptions {
+  readonly users: readonly BmcUser[];
+  /** Numbers of the cipher suites that are offered, the one that consoles shall prefer last. */
+  readonly cipherSuites: readonly number[];
+  /** K_g key, 20 bytes at most; absent: one-key login. */
+  readonly kg?: Buffer;
+  /** System GUID, 16 bytes. */
+  readonly guid: Buffer;
+  readonly clock: { now(): number };
+  readonly random: (bytes: number) => Buffer;
+  /** Runs a command of a session. What it throws becomes completion code 0xFF. */
+  command(request: BmcRequest): Promise<BmcAnswer>;
+}
+export interface Bmc {
+  /** The packet to send back; undefined: silence. Never throws, whatever the bytes are. */
+  answer(bytes: Buffer): Promise<Buffer | undefined>;
+}
+
+/** Sessions at once, opening ones included; then status 0x01, as of real BMCs, which have fewer still. */
+const MAX_SESSIONS = 16;
+/** Milliseconds: §6.12.15 asks for 60 s ± 3 s of silence; a handshake that stands still goes sooner. */
+const SESSION_SILENCE = 60_000;
+const HANDSHAKE_SILENCE = 10_000;
+/** Milliseconds within which a request with the same rqSeq is the same request, sent again (§5.5: 5 s on the IPMB). */
+const SAME_REQUEST = 5000;
+
+interface Session {
+  readonly id: number;
+  readonly consoleId: number;
+  readonly suite: CipherSuite;
+  /** The limit that the console asked for. */
+  limit: number;
+  privilege: number;
+  usedAt: number;
+  handshake?: Handshake;
+  /** The answer to RAKP 1, by its tag and random number: a doubled one gets the same again. */
+  rakp2?: { readonly to: Buffer; readonly answer: Buffer };
+  /** Once open. */
+  keys?: SessionKeys;
+  received: SequenceWindow;
+  sent: number;
+  last?: { readonly request: Buffer; readonly at: number; readonly answer: Promise<BmcAnswer> };
+}
+
+const is = (message: LanMessage, [networkFunction, command]: readonly [number, number]): boolean =>
+  message.networkFunction === networkFunction && message.command === command;
+const refuse = (completionCode: number): BmcAnswer => ({ completionCode });
+const ok = (...bytes: readonly number[]): BmcAnswer => ({ completionCode: COMPLETION.ok, data: Buffer.from(bytes) });
+const THIS_CHANNEL = 0x0e;
+/** The one LAN channel of this BMC. */
+const CHANNEL = 1;
+
+export function createBmc(options: BmcOptions): Bmc {
+  const { users, guid, clock, random } = options;
+  const sessions = new Map<number, Session>();
+  const suites = options.cipherSuites.map((number) => [number, CIPHER_SUITES[number]] as const).filter(([, suite]) => suite !== undefined);
+
+  const makeRoom = (): boolean => {
+    if (sessions.size < MAX_SESSIONS) return true;
+    const now = clock.now();
+    for (const [id, { keys, usedAt }] of sessions) if (now - usedAt > (keys ? SESSION_SILENCE : HANDSHAKE_SILENCE)) sessions.delete(id);
+    return sessions.size < MAX_SESSIONS;
+  };
+  /** Alive ones only. */
+  const sessionOf = (id: number): Session | undefined => {
+    const session = sessions.get(id);
+    if (session && clock.now() - session.usedAt <= SESSION_SILENCE) return session;
+    sessions.delete(id);
+    return undefined;
+  };
+
+  /** §13.17–18. */
+  const openSession = (payload: Buffer): Buffer | undefined => {
+    const asked = decodeOpenSessionRequest(payload);
+    if (!asked) return undefined;
+    const { tag, consoleId } = asked;
+    const suite = suites.find(([, row]) => sameAlgorithms(row!, asked.algorithms))?.[1];
+    if (!suite) return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.noCipherSuiteMatch });
+    if (asked.privilege > PRIVILEGE.ADMINISTRATOR) return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.invalidRole });
+    if (!makeRoom()) return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.insufficientResources });
+    let id = 0;
+    while (id === 0 || sessions.has(id)) id = random(4).readUInt32LE();
+    const limit = asked.privilege === 0 ? PRIVILEGE.ADMINISTRATOR : asked.privilege;
+    sessions.set(id, { id, consoleId, suite, limit, privilege: 0, usedAt: clock.now(), received: newWindow, sent: 0 });
+    return encodeOpenSessionResponse({ tag, status: RAKP_STATUS.ok, privilege: limit, consoleId, bmcId: id, algorithms: suite });
+  };
+
+  /** §13.20–21. Names are looked up with or without the privilege level: each user has one level here. */
+  const rakp2 = (payload: Buffer): Buffer | undefined => {
+    const message = decodeRakp1(payload);
+    const session = message && sessionOf(message.bmcId);
+    if (!message || !session || session.keys) return undefined;
+    const { tag, role, username } = message;
+    const { consoleId } = session;
+    if (session.rakp2?.to.equals(payload)) return session.rakp2.answer;
+    const no = (status: number): Buffer => {
+      sessions.delete(session.id);
+      return encodeRefusal({ tag, consoleId, status });
+    };
+    const user = users.find(({ name }) => Buffer.from(name).equals(username));
+    if (!user) return no(RAKP_STATUS.unauthorizedName);
+    const asked = role & 0x0f;
+    if (asked > PRIVILEGE.ADMINISTRATOR) return no(RAKP_STATUS.invalidRole);
+    if (asked > user.privilege || asked > session.limit) return no(RAKP_STATUS.unauthorizedRole);
+    session.limit = asked === 0 ? Math.min(session.limit, user.privilege) : asked;
+    session.handshake = {
+      ...{ suite: session.suite, password: Buffer.from(user.password), consoleId, bmcId: session.id },
+      ...{ consoleRandom: Buffer.from(message.consoleRandom), bmcRandom: random(16), guid, role, username: Buffer.from(username) },
+      ...(options.kg ? { kg: options.kg } : {}),
+    };
+    const { bmcRandom } = session.handshake;
+    const answer = encodeRakp2({ tag, status: RAKP_STATUS.ok, consoleId, bmcRandom, guid, code: rakp2Code(session.handshake) });
+    session.rakp2 = { to: Buffer.from(payload), answer };
+    session.usedAt = clock.now();
+    return answer;
+  };
+
+  /** §13.22–23. */
+  const rakp4 = (payload: Buffer): Buffer | undefined => {
+    const message = decodeRakp3(payload);
+    const session = message && sessionOf(message.bmcId);
+    if (!message || !session?.handshake) return undefined;
+    const { tag, status } = message;
+    const { consoleId, handshake } = session;
+    if (status !== RAKP_STATUS.ok) {
+      // The console found a fault in RAKP 2 and says goodbye; there is no answer to that.
+      if (!session.keys) sessions.delete(session.id);
+      return undefined;
+    }
+    if (!sameBytes(message.code, rakp3Code(handshake))) {
+      // Not the console that opened it: an open session stays.
+      if (!session.keys) sessions.delete(session.id);
+      return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.invalidIntegrityCheck });
+    }
+    // A doubled RAKP 3 finds the session open already.
+    if (!session.keys) {
+      session.keys = sessionKeys(handshake);
+      session.privilege = Math.min(session.limit, PRIVILEGE.USER);
+    }
+    session.usedAt = clock.now();
+    delete session.rakp2;
+    return encodeRakp4({ tag, status: RAKP_STATUS.ok, consoleId, code: rakp4Code(handshake) });
+  };
+
+  /** §22.13: what consoles ask before they open a session. */
+  const authenticationCapabilities = (data: Buffer): BmcAnswer => {
+    if (data.length !== 2) return refuse(COMPLETION.lengthInvalid);
+    const channel = data[0]! & 0x0f;
+    if (channel !== THIS_CHANNEL && channel !== CHANNEL) return refuse(COMPLETION.invalidField);
+    const named = users.some(({ name }) => name !== '');
+    const status = (options.kg ? 0x20 : 0) | (named ? 0x04 : 0) | (users.some(({ name }) => name === '') ? 0x01 : 0);
+    // Bit 7: IPMI 2.0 data follows; no authentication type of IPMI 1.5 is offered. Data 4, bit 1: IPMI 2.0 sessions.
+    return ok(CHANNEL, 0x80, status, 0x02, 0, 0, 0, 0);
+  };
+  /** §22.15.1: records in portions of 16 bytes. */
+  const cipherSuiteRecords = Buffer.from(
+    suites.flatMap(([number, row]) => [0xc0, number, row!.authentication, 0x40 | row!.integrity, 0x80 | row!.confidentiality]),
+  );
+  const channelCipherSuites = (data: Buffer): BmcAnswer => {
+    if (data.length !== 3) return refuse(COMPLETION.lengthInvalid);
+    const start = (data[2]! & 0x3f) * 16;
+    return ok(CHANNEL, ...cipherSuiteRecords.subarray(start, start + 16));
+  };
+  const beforeSession = (message: LanMessage): BmcAnswer => {
+    if (is(message, COMMANDS.getChannelAuthenticationCapabilities)) return authenticationCapabilities(message.data);
+    if (is(message, COMMANDS.getChannelCipherSuites)) return channelCipherSuites(message.data);
+    if (is(message, COMMANDS.getSystemGuid)) return ok(...guid);
+    return refuse(COMPLETION.insufficientPrivilege);
+  };
+
+  /** §22.18. */
+  const setPrivilege = (session: Session, data: Buffer): BmcAnswer => {
+    if (data.length !== 1) return refuse(COMPLETION.lengthInvalid);
+    const level = data[0]! & 0x0f;
+    if (level === 0) return ok(session.privilege);
+    if (level < PRIVILEGE.USER || level > PRIVILEGE.ADMINISTRATOR) return refuse(COMPLETION.invalidField);
+    // 0x81: exceeds the limit of channel or user.
+    if (level > session.limit) return refuse(0x81);
+    session.privilege = level;
+    return ok(level);
+  };
+  /** §22.19. 0x87: invalid session ID. */
+  const close = (session: Session, data: Buffer): BmcAnswer => {
+    if (data.length !== 4) return refuse(COMPLETION.lengthInvalid);
+    const id = data.readUInt32LE();
+    const other = sessions.get(id);
+    if (!other?.keys) return refuse(0x87);
+    if (id !== session.id && session.privilege < PRIVILEGE.ADMINISTRATOR) return refuse(COMPLETION.insufficientPrivilege);
+    sessions.delete(id);
+    return ok();
+  };
+  const run = async (session: Session, message: LanMessage): Promise<BmcAnswer> => {
+    if (message.lun !== 0) return refuse(COMPLETION.invalidForLun);
+    if (is(message, COMMANDS.setSessionPrivilegeLevel)) return setPrivilege(session, message.data);
+    if (is(message, COMMANDS.closeSession)) return close(session, message.data);
+    const early = beforeSession(message);
+    if (early.completionCode !== COMPLETION.insufficientPrivilege) return early;
+    const { networkFunction, command, data } = message;
+    try {
+      return await options.command({ networkFunction, command, data, privilege: session.privilege });
+    } catch {
+      return refuse(COMPLETION.unspecified);
+    }
+  };
+
+  const answerTo = (message: LanMessage, { completionCode, data = Buffer.alloc(0) }: BmcAnswer): Buffer =>
+    encodeLanMessage({
+      ...message,
+      networkFunction: message.networkFunction + 1,
+      data: Buffer.concat([Buffer.from([completionCode]), completionCode === COMPLETION.ok ? data : Buffer.alloc(0)]),
+    });
+  /** A request, not an answer. */
+  const requestIn = (payload: Buffer): LanMessage | undefined => {
+    const message = decodeLanMessage(payload);
+    return message && (message.networkFunction & 1) === 0 ? message : undefined;
+  };
+
+  const inSession = async (packet: Packet & { readonly kind: 'rmcp+' }): Promise<Buffer | undefined> => {
+    const session = sessionOf(packet.sessionId);
+    if (!session?.keys || packet.payloadType !== PAYLOAD.ipmi) return undefined;
+    const payload = unseal(session.keys, packet);
+    const received = payload && acceptSequence(session.received, packet.sequence);
+    if (!payload || !received) return undefined;
+    session.received = received;
+    const message = requestIn(payload);
+    if (!message) return undefined;
+    const now = (session.usedAt = clock.now());
+    // A request that was sent again because its answer was lost is not run again: it may be a power cycle.
+    if (!session.last || !session.last.request.equals(payload) || now - session.last.at > SAME_REQUEST)
+      session.last = { request: Buffer.from(payload), at: now, answer: run(session, message) };
+    const answer = answerTo(message, await session.last.answer);
+    session.sent = nextSequence(session.sent);
+    const header = { payloadType: PAYLOAD.ipmi, sessionId: session.consoleId, sequence: session.sent };
+    return seal(session.keys, header, answer, random);
+  };
+  const outside = (packet: Packet & { readonly kind: 'rmcp+' }): Buffer | undefined => {
+    const reply = (payloadType: number, payload: Buffer | undefined): Buffer | undefined =>
+      payload && encodeRmcpPlus({ payloadType, sessionId: 0, sequence: 0 }, payload);
+    if (packet.encrypted || packet.authenticated) return undefined;
+    switch (packet.payloadType) {
+      case PAYLOAD.openSessionRequest:
+        return reply(PAYLOAD.openSessionResponse, openSession(packet.payload));
+      case PAYLOAD.rakp1:
+        return reply(PAYLOAD.rakp2, rakp2(packet.payload));
+      case PAYLOAD.rakp3:
+        return reply(PAYLOAD.rakp4, rakp4(packet.payload));
+      case PAYLOAD.ipmi: {
+        const message = requestIn(packet.payload);
+        return message && reply(PAYLOAD.ipmi, answerTo(message, beforeSession(message)));
+      }
+      default:
+        return undefined;
+    }
+  };
+
+  return {
+    answer: async (bytes) => {
+      const packet = decodePacket(bytes);
+      if (!packet) return undefined;
+      if (packet.kind === 'presence-ping') return encodePong(packet.tag);
+      if (packet.kind === 'rmcp+') return packet.sessionId === 0 ? outside(packet) : inSession(packet);
+      const message = packet.sessionId === 0 ? requestIn(packet.payload) : undefined;
+      return message && encodePlain(answerTo(message, beforeSession(message)));
+    },
+  };
+}

@@ -1,0 +1,119 @@
+/** The UDP sockets of the console side, one for all BMCs of an address family: answers are told apart by the session ID we chose. */
+import { createSocket, type Socket } from 'node:dgram';
+import { lookup } from 'node:dns/promises';
+import { decodePacket, decodeAnswered, PAYLOAD, type Packet } from './codec';
+import { IpmiError } from './constants';
+
+export type RmcpPlusPacket = Packet & { readonly kind: 'rmcp+' };
+export interface Peer {
+  readonly address: string;
+  readonly family: 4 | 6;
+  readonly port: number;
+}
+export interface ConsoleSockets {
+  /**
+   * One try: sends, and waits for a packet of that session that `read` makes something of; all others are dropped.
+   * @returns undefined when none came in that time. Rejects with the signal's reason.
+   */
+  ask<T>(
+    peer: Peer,
+    consoleId: number,
+    bytes: Buffer,
+    read: (packet: RmcpPlusPacket) => T | undefined,
+    wait: { readonly milliseconds: number; readonly signal?: AbortSignal | undefined },
+  ): Promise<T | undefined>;
+  /** Sends without waiting for an answer; that it cannot be sent is no error. */
+  send(peer: Peer, bytes: Buffer): Promise<void>;
+  /** Whoever waits, or asks from now on, fails with this. */
+  interrupt(reason: Error): void;
+  close(): void;
+}
+
+/** The messages of the handshake are outside any session; they carry our session ID in themselves (§13.18, §13.21, §13.23). */
+const HANDSHAKE: readonly number[] = [PAYLOAD.openSessionResponse, PAYLOAD.rakp2, PAYLOAD.rakp4];
+const consoleIdOf = (packet: RmcpPlusPacket): number | undefined =>
+  HANDSHAKE.includes(packet.payloadType) ? decodeAnswered(packet.payload)?.consoleId : packet.sessionId;
+
+/** @param host a name or an address. Throws IpmiError `unreachable`. */
+export async function resolvePeer(host: string, port: number): Promise<Peer> {
+  try {
+    const { address, family } = await lookup(host);
+    return { address, family: family === 6 ? 6 : 4, port };
+  } catch (error) {
+    throw new IpmiError('unreachable', `cannot resolve the address of the BMC ${host}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+export function createConsoleSockets(log: { warn(message: string, fields?: object): void }): ConsoleSockets {
+  const sockets = new Map<4 | 6, Socket>();
+  const waiting = new Map<number, { readonly read: (packet: RmcpPlusPacket) => void; readonly fail: (reason: Error) => void }>();
+  let interrupted: Error | undefined;
+  const socketOf = (family: 4 | 6): Socket => {
+    const open = sockets.get(family);
+    if (open) return open;
+    const socket = createSocket({ type: family === 6 ? 'udp6' : 'udp4', recvBufferSize: 1 << 20 });
+    sockets.set(family, socket);
+    socket.on('message', (bytes) => {
+      const packet = decodePacket(bytes);
+      if (packet?.kind !== 'rmcp+') return;
+      const id = consoleIdOf(packet);
+      if (id !== undefined) waiting.get(id)?.read(packet);
+    });
+    socket.on('error', (error) => {
+      log.warn('IPMI socket failed', { error });
+      sockets.delete(family);
+      socket.close();
+    });
+    // Who waits for an answer has a timer; an idle socket shall not keep the process.
+    socket.bind(0);
+    socket.unref();
+    return socket;
+  };
+  // A packet that cannot be sent (no route for the moment) is a lost one: it is sent again.
+  const send = (peer: Peer, bytes: Buffer): Promise<void> =>
+    new Promise((done) => socketOf(peer.family).send(bytes, peer.port, peer.address, () => done()));
+  return {
+    send,
+    ask: (peer, consoleId, bytes, read, { milliseconds, signal }) =>
+      new Promise((done, fail) => {
+        const refused = interrupted ?? (signal?.aborted ? (signal.reason as Error) : undefined);
+        if (refused) {
+          fail(refused);
+          return;
+        }
+        const end = (): void => {
+          clearTimeout(timer);
+          waiting.delete(consoleId);
+          signal?.removeEventListener('abort', aborted);
+        };
+        const giveUp = (reason: Error): void => {
+          end();
+          fail(reason);
+        };
+        const aborted = (): void => giveUp(signal!.reason as Error);
+        const timer = setTimeout(() => {
+          end();
+          done(undefined);
+        }, milliseconds);
+        signal?.addEventListener('abort', aborted);
+        waiting.set(consoleId, {
+          fail: giveUp,
+          read: (packet) => {
+            const value = read(packet);
+            if (value === undefined) return;
+            end();
+            done(value);
+          },
+        });
+        void send(peer, bytes);
+      }),
+    interrupt: (reason) => {
+      interrupted = reason;
+      for (const { fail } of [...waiting.values()]) fail(reason);
+    },
+    close: () => {
+      for (const socket of sockets.values()) socket.close();
+      sockets.clear();
+    },
+  };
+}
