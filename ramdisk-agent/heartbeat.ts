@@ -9,11 +9,11 @@ import { reasonOf } from './errors';
 
 export interface Heart {
   /** Something is to be told: beat soon, whatever the interval. */
-  force(): void;
+  readonly force: () => void;
   /** The conductor called: what was to be told is known. */
-  heard(): void;
+  readonly heard: () => void;
   /** Beats until `signal` is aborted; never rejects. */
-  beat(signal: AbortSignal): Promise<void>;
+  readonly beat: (signal: AbortSignal) => Promise<void>;
 }
 export interface HeartOptions {
   readonly send: () => Promise<void>;

@@ -34,7 +34,7 @@ export async function readInventory(around: Surroundings): Promise<Inventory & {
       manufacturer: smbios.manufacturer,
       firmware: smbios.firmware,
     },
-    boot: { current_boot_mode: bootMode(tree), pxe_interface: around.bootInterface },
+    boot: { current_boot_mode: bootMode(tree), ...(around.bootInterface === null ? {} : { pxe_interface: around.bootInterface }) },
     hostname: around.hostname(),
   };
 }

@@ -1,0 +1,210 @@
+/** The agent's life: inspection where it is asked for, lookup, then its API and heartbeats until the machine goes. */
+import { createSocket } from 'node:dgram';
+import { isIPv6 } from 'node:net';
+import { lookup as resolve } from 'node:dns/promises';
+import type { SecureVersion } from 'node:tls';
+import type { InventoryDisk, JsonObject } from '../model/records';
+import { type Api, api, type LookupAnswer } from './api';
+import { ownCertificate } from './certificate';
+import { runner } from './commands';
+import { rootDisk } from './disk/root';
+import { AgentError, reasonOf } from './errors';
+import { commandsOf } from './extensions';
+import { heart } from './heartbeat';
+import { COLLECTORS, readInventory } from './inventory/inventory';
+import { collectLogs } from './logs';
+import { disksOf, type Machine } from './machine';
+import { plainMac } from './parameters';
+import { serve } from './server';
+import { MANAGER } from './steps';
+
+export const VERSION = 'bloomery-agent 1';
+
+/** Runs until `signal` is aborted. Rejects when the machine cannot be looked up: starting anew is then the way. */
+export async function runAgent(machine: Machine, signal: AbortSignal): Promise<void> {
+  const { parameters, clock, log } = machine;
+  const startedAt = clock.now();
+  await clock.sleep(parameters.hardwareDelay * 1000, signal);
+  await waitForDisk(machine, signal);
+  await waitForAddress(machine, signal);
+
+  const server = api({
+    apiUrls: parameters.apiUrls,
+    inspectionUrls: parameters.inspectionUrls,
+    timeoutMs: parameters.requestTimeout * 1000,
+    trust: machine.fetching.trust,
+    globalRequestId: parameters.globalRequestId,
+    signal,
+  });
+  const inspected = parameters.inspectionUrls.length > 0 ? await inspect(machine, server, signal) : null;
+  if (parameters.apiUrls.length === 0) {
+    log.info('No ipa-api-url: no lookup and no heartbeats');
+    return;
+  }
+
+  const { minor, serverTime, url } = await server.negotiate();
+  const found = await lookup(machine, server, minor, inspected, signal);
+  const token = tokenOf(found, parameters.agentToken);
+  machine.state.node = found.node;
+  machine.state.config = found.config;
+  log.info(`Lookup succeeded, node UUID is ${found.node.uuid}`);
+
+  const address = parameters.advertiseHost ?? (await ownAddress(machine, url, signal));
+  const certificate = ownCertificate(address, machine.hostname(), serverTime ?? clock.now(), machine.random);
+  const beating = heart({
+    send: () => server.heartbeat(minor, found.node.uuid, { callbackUrl, token, version: VERSION, verifyCa: certificate.certificate }),
+    timeout: found.config.heartbeat_timeout ?? 300,
+    clock,
+    random: () => machine.random(4).readUInt32BE() / 2 ** 32,
+    log,
+  });
+  const callbackUrl = `https://${isIPv6(address) ? `[${address}]` : address}:${parameters.advertisePort}`;
+  const commands = runner(commandsOf(machine), machine.newUuid, beating.force, log);
+  const listening = await serve({
+    host: parameters.listenHost,
+    port: parameters.listenPort,
+    certificate,
+    minVersion: found.config['tls_min_version'] === '1.3' ? 'TLSv1.3' : ('TLSv1.2' satisfies SecureVersion),
+    token: () => token,
+    startedAt,
+    version: VERSION,
+    runner: commands,
+    heard: beating.heard,
+    log,
+  });
+  log.info(`Listening at ${callbackUrl}`);
+  await beating.beat(signal);
+  await new Promise<void>((closed) => {
+    listening.close(() => closed());
+    listening.closeAllConnections();
+  });
+  await commands.idle();
+}
+
+/** Slow controllers show their disks late; a machine without one goes on without it, after the wait. */
+async function waitForDisk(machine: Machine, signal: AbortSignal): Promise<void> {
+  const { diskWaitAttempts, diskWaitDelay } = machine.parameters;
+  const any = (): InventoryDisk | undefined => disksOf(machine).find((disk) => disk.size > 0);
+  for (let attempt = 1; attempt < diskWaitAttempts && !any(); attempt++) await machine.clock.sleep(diskWaitDelay * 1000, signal);
+  if (!any()) machine.log.warn('No disk was found');
+}
+
+/** Until the interface that the machine booted from (any, when it is not known; all, when asked) has an address that is not link-local. */
+async function waitForAddress(machine: Machine, signal: AbortSignal): Promise<void> {
+  const { bootInterface, inspectionDhcpAll, inspectionDhcpWait } = machine.parameters;
+  const boot = bootInterface === null ? null : plainMac(bootInterface);
+  const ready = async (): Promise<boolean> => {
+    const { interfaces } = await readInventory({ ...machine, run: async () => '' });
+    const linked = interfaces.filter((one) => one.has_carrier);
+    const usable = linked.filter((one) => one.ipv4_address || (one.ipv6_address && !/^fe[89ab]/i.test(one.ipv6_address)));
+    if (inspectionDhcpAll) return linked.length > 0 && usable.length === linked.length;
+    return usable.some((one) => boot === null || one.mac_address === boot);
+  };
+  const end = machine.clock.now() + inspectionDhcpWait * 1000;
+  while (!(await ready())) {
+    if (machine.clock.now() > end) {
+      machine.log.warn(`No address within ${inspectionDhcpWait} s`);
+      return;
+    }
+    await machine.clock.sleep(200, signal);
+  }
+}
+
+const INSPECTION_ATTEMPTS = 5;
+/** Collects and posts; what fails is posted as `error`. Answers the node's UUID, or null: the lookup goes by MAC addresses then. */
+async function inspect(machine: Machine, server: Api, signal: AbortSignal): Promise<string | null> {
+  const { log, clock, parameters } = machine;
+  const collectors = parameters.inspectionCollectors;
+  const inventory = await readInventory(machine);
+  const unknown = collectors.filter((name) => !['default', 'logs'].includes(name) && !Object.hasOwn(COLLECTORS, name));
+  const extras = collectors.map((name) => (Object.hasOwn(COLLECTORS, name) ? COLLECTORS[name]!(machine.tree) : {}));
+  const root = attempt(() => rootDisk(inventory.disks, {}));
+  const data = {
+    inventory,
+    ...(root ? { root_disk: root } : {}),
+    boot_interface: inventory.boot?.pxe_interface ?? null,
+    configuration: { collectors, managers: [{ name: MANAGER.name, version: MANAGER.version }] },
+    ...Object.assign({}, ...extras),
+    ...(collectors.includes('logs') ? { logs: await collectLogs(machine.run, log.text(), clock.now()) } : {}),
+    error: unknown.length > 0 ? `The following errors were encountered:\n* Failed to load collector ${unknown.join(', ')}` : null,
+  } as JsonObject & { readonly error: string | null };
+  for (let tries = 1; ; tries++) {
+    try {
+      const uuid = await server.continueInspection(data);
+      log.info(`Inspection data delivered${uuid === null ? '' : ` for node ${uuid}`}`);
+      return uuid;
+    } catch (error) {
+      const status = (error as { httpStatus?: number }).httpStatus ?? 0;
+      log.warn(`Inspection data not delivered: ${reasonOf(error)}`);
+      if (tries === INSPECTION_ATTEMPTS || (status >= 400 && status < 500 && status !== 409)) return null;
+      await clock.sleep(Math.min(30, 5 * 1.5 ** (tries - 1)) * 1000, signal);
+    }
+  }
+}
+
+async function lookup(machine: Machine, server: Api, minor: number, uuid: string | null, signal: AbortSignal): Promise<LookupAnswer> {
+  const { clock, log, parameters } = machine;
+  const end = clock.now() + parameters.lookupTimeout * 1000;
+  for (let pause = parameters.lookupInterval; ; pause = Math.min(60, pause * 2)) {
+    try {
+      const { interfaces } = await readInventory({ ...machine, run: async () => '' });
+      return await server.lookup(
+        minor,
+        interfaces.map((one) => one.mac_address),
+        uuid,
+      );
+    } catch (error) {
+      if (clock.now() > end) throw new AgentError('LookupNodeError', reasonOf(error), { cause: error });
+      log.warn(`Lookup: ${reasonOf(error)}; again in ${pause} s`);
+    }
+    await clock.sleep(pause * (0.5 + machine.random(1)[0]! / 512) * 1000, signal);
+  }
+}
+
+/** The token that lookup gave, else the one from the command line. A mask means that another process of this machine has it. */
+function tokenOf(found: LookupAnswer, given: string | null): string | null {
+  const token = found.config.agent_token;
+  if (typeof token === 'string' && token.length >= 32) return token;
+  if (given !== null || token === undefined) return given;
+  throw new AgentError(
+    'LookupNodeError',
+    'the agent token has already been given out, and this agent does not have it: the machine has to be restarted',
+  );
+}
+
+/** The source address of the route to the API: what the conductor can reach the agent at. */
+async function ownAddress(machine: Machine, url: string, signal: AbortSignal): Promise<string> {
+  const { addressAttempts, addressInterval } = machine.parameters;
+  for (let tries = 1; ; tries++) {
+    try {
+      return await routeSource(new URL(url).hostname.replace(/^\[|\]$/g, ''));
+    } catch (error) {
+      if (tries >= addressAttempts) throw new AgentError('LookupAgentIPError', reasonOf(error), { cause: error });
+      machine.log.warn(`No route to ${url}: ${reasonOf(error)}`);
+      await machine.clock.sleep(addressInterval * 1000, signal);
+    }
+  }
+}
+
+/** Connecting a datagram socket sends nothing, but makes the kernel choose. */
+export async function routeSource(host: string): Promise<string> {
+  const { address, family } = await resolve(host);
+  const socket = createSocket(family === 6 ? 'udp6' : 'udp4');
+  try {
+    await new Promise<void>((connected, failed) => {
+      socket.once('error', failed);
+      socket.connect(9, address, connected);
+    });
+    return socket.address().address;
+  } finally {
+    socket.close();
+  }
+}
+
+function attempt<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}

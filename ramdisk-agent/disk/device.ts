@@ -1,0 +1,82 @@
+/** A disk as a place to read and write bytes; in tests a plain file. */
+import { open } from 'node:fs/promises';
+import type { Run } from '../run';
+
+export interface Device {
+  readonly path: string;
+  /** Bytes. */
+  readonly size: number;
+  /** Bytes of a logical sector: 512 or 4096. */
+  readonly sectorSize: number;
+  /** Shorter than asked at the disk's end. */
+  read(position: number, length: number): Promise<Buffer>;
+  /** Rejects when it would go beyond the disk's end. */
+  write(bytes: Uint8Array, position: number): Promise<void>;
+  zero(position: number, length: number): Promise<void>;
+  /** Waits until all that was written is on the disk. */
+  flush(): Promise<void>;
+  close(): Promise<void>;
+}
+export interface DeviceOptions {
+  readonly path: string;
+  readonly size: number;
+  readonly sectorSize: number;
+  /** Long stretches of zeros are then left to the kernel (blkdiscard --zeroout), which lets the disk do it where it can. */
+  readonly run?: Run;
+}
+
+const MiB = 2 ** 20;
+const ZEROS = Buffer.alloc(MiB);
+/** From here on asking the kernel is cheaper than writing. */
+const LONG = 4 * MiB;
+const ALIGNMENT = 4096;
+
+export async function openDevice({ path, size, sectorSize, run }: DeviceOptions): Promise<Device> {
+  const file = await open(path, 'r+');
+  const write = async (bytes: Uint8Array, position: number): Promise<void> => {
+    if (position < 0 || position + bytes.length > size)
+      throw new Error(`${path} ends at ${size}: cannot write ${bytes.length} bytes at ${position}`);
+    for (let done = 0; done < bytes.length;) {
+      done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
+    }
+  };
+  const writeZeros = async (position: number, length: number): Promise<void> => {
+    for (let done = 0; done < length; done += MiB) await write(ZEROS.subarray(0, Math.min(MiB, length - done)), position + done);
+  };
+  return {
+    path,
+    size,
+    sectorSize,
+    async read(position, length) {
+      const bytes = Buffer.alloc(Math.max(0, Math.min(length, size - position)));
+      let done = 0;
+      while (done < bytes.length) {
+        const { bytesRead } = await file.read(bytes, done, bytes.length - done, position + done);
+        if (bytesRead === 0) break;
+        done += bytesRead;
+      }
+      return bytes.subarray(0, done);
+    },
+    write,
+    async zero(position, length) {
+      const start = Math.ceil(position / ALIGNMENT) * ALIGNMENT;
+      const end = Math.floor((position + length) / ALIGNMENT) * ALIGNMENT;
+      const kernelDoes =
+        run !== undefined &&
+        end - start >= LONG &&
+        (await run('blkdiscard', ['--zeroout', '--force', '--offset', String(start), '--length', String(end - start), path], {
+          timeoutMs: DAY,
+        }).then(
+          () => true,
+          () => false,
+        ));
+      if (!kernelDoes) return writeZeros(position, length);
+      await writeZeros(position, start - position);
+      await writeZeros(end, position + length - end);
+    },
+    flush: () => file.sync(),
+    close: () => file.close(),
+  };
+}
+
+const DAY = 86_400_000;

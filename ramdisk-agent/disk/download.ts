@@ -1,0 +1,59 @@
+/** Fetches what a deployment names by URL: the image as a stream, small texts whole. */
+import type { JsonObject } from '../../model/records';
+import { AgentError, reasonOf } from '../errors';
+import { ask, open, type Trust } from '../http';
+
+export interface Fetching {
+  readonly trust: Trust;
+  /** Milliseconds without a byte. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+export interface Download {
+  readonly url: string;
+  /** Content-Length, where the server says it. */
+  readonly length: number | null;
+  readonly chunks: AsyncIterable<Buffer>;
+  /** Gives the connection up. */
+  close(): void;
+}
+
+/** Opens the first URL of the image that answers 200. Throws ImageDownloadError that names each one's answer. */
+export async function openImage(image: JsonObject, fetching: Fetching): Promise<Download> {
+  const urls = Array.isArray(image['urls']) ? (image['urls'] as readonly unknown[]).filter((url) => typeof url === 'string') : [];
+  const failures: string[] = [];
+  for (const url of urls) {
+    try {
+      const answer = await open({ ...fetching, method: 'GET', url, headers: authorization(image) });
+      if (answer.statusCode === 200) {
+        const length = answer.headers['content-length'];
+        return { url, length: length === undefined ? null : Number(length), chunks: answer, close: () => answer.destroy() };
+      }
+      answer.destroy();
+      failures.push(`Received status code ${answer.statusCode} from ${url}, expected 200`);
+    } catch (error) {
+      failures.push(`URL: ${url}. Error: ${reasonOf(error)}`);
+    }
+  }
+  throw new AgentError(
+    'ImageDownloadError',
+    `Download of image ${String(image['id'])} failed: ${failures.join('; ') || 'no URL is given'}`,
+  );
+}
+
+export async function fetchText(url: string, image: JsonObject, fetching: Fetching): Promise<string> {
+  const answer = await ask({ ...fetching, method: 'GET', url, headers: authorization(image) }).catch((error: unknown) => {
+    throw new AgentError('ImageDownloadError', `URL: ${url}. Error: ${reasonOf(error)}`, { cause: error });
+  });
+  if (answer.status !== 200) throw new AgentError('ImageDownloadError', `Received status code ${answer.status} from ${url}, expected 200`);
+  return answer.text;
+}
+
+/** HTTP basic authentication, or a header made by the server (base64 of it), where the image wants one. */
+function authorization(image: JsonObject): Record<string, string> {
+  const ready = image['image_request_authorization'];
+  if (typeof ready === 'string' && ready !== '') return { authorization: Buffer.from(ready, 'base64').toString('utf8') };
+  if (image['image_server_auth_strategy'] !== 'http_basic') return {};
+  const credentials = `${String(image['image_server_user'])}:${String(image['image_server_password'])}`;
+  return { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
+}

@@ -1,0 +1,77 @@
+/** UEFI: an entry in the firmware's boot order for the loader that the image brought. */
+import { mkdtemp, readdir, readFile, rmdir } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { AgentError } from '../errors';
+import type { Run } from '../run';
+import type { Device } from './device';
+import { EFI_SYSTEM, partitionPath, readPartitions } from './partitions';
+
+export interface Loader {
+  /** As firmware writes it: \EFI\BOOT\BOOTX64.EFI */
+  readonly path: string;
+  readonly label: string;
+}
+
+/** Loaders by their names, the best first; a .csv names loader and label itself (shim's fallback.efi reads it so). */
+const LOADERS = [
+  'bootx64.csv',
+  'bootaa64.csv',
+  'boot.csv',
+  'bootx64.efi',
+  'bootaa64.efi',
+  'bootriscv64.efi',
+  'bootia32.efi',
+  'grubaa64.efi',
+  'winload.efi',
+];
+
+/**
+ * Makes the image's loader the first entry of the boot order. Throws DeviceNotFound without an EFI system partition,
+ * CommandExecutionError when the firmware refuses. `temporary`: where directories may be made.
+ */
+export async function installBootEntry(device: Device, run: Run, temporary: string): Promise<Loader> {
+  const table = await readPartitions(device);
+  const system = table?.partitions.find((partition) => partition.type === EFI_SYSTEM[table.label]);
+  if (!system) {
+    const text = `No EFI partition could be detected on device ${device.path}. Are you using a UEFI-compatible image?`;
+    throw new AgentError('DeviceNotFound', text);
+  }
+  try {
+    const loader = await mounted(run, partitionPath(device.path, system.number), temporary, findLoader);
+    if (!loader) throw new Error('its EFI system partition has no boot loader');
+    for (const [, entry, label] of (await run('efibootmgr', [])).matchAll(/^Boot([0-9A-F]{4})\*? +([^\t\n]*)/gm)) {
+      if (label === loader.label) await run('efibootmgr', ['--quiet', '--delete-bootnum', '--bootnum', entry!]);
+    }
+    const which = ['--disk', device.path, '--part', String(system.number), '--label', loader.label, '--loader', loader.path];
+    await run('efibootmgr', ['--quiet', '--create', ...which]);
+    return loader;
+  } catch (error) {
+    throw new AgentError('CommandExecutionError', `Could not configure UEFI boot on device ${device.path}: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
+}
+
+async function mounted<T>(run: Run, partition: string, temporary: string, work: (directory: string) => Promise<T>): Promise<T> {
+  const directory = await mkdtemp(join(temporary, 'esp-'));
+  await run('mount', ['-t', 'vfat', '-o', 'ro', partition, directory]);
+  try {
+    return await work(directory);
+  } finally {
+    await run('umount', [directory]);
+    await rmdir(directory);
+  }
+}
+
+/** The best loader below the directory; null when there is none. */
+export async function findLoader(directory: string): Promise<Loader | null> {
+  const files = (await readdir(directory, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
+  const found = LOADERS.flatMap((name) => files.filter((file) => file.name.toLowerCase() === name))[0];
+  if (!found) return null;
+  const below = relative(directory, found.parentPath);
+  const firmwarePath = (name: string): string => `\\${join(below, name).replaceAll('/', '\\')}`;
+  if (!found.name.toLowerCase().endsWith('.csv')) return { path: firmwarePath(found.name), label: 'bloomery' };
+  const text = (await readFile(join(found.parentPath, found.name))).toString('utf16le').replace(/^\ufeff/, '');
+  const [file, label] = text.split(',');
+  return file ? { path: firmwarePath(file), label: label?.trim() || 'bloomery' } : null;
+}

@@ -1,0 +1,85 @@
+/** An image on its way to the disk: bytes come in the file's order, and go where they belong. */
+import type { Device } from './device';
+
+/** Where an image's content goes. */
+export interface Sink {
+  /** Bytes that there is room for. */
+  readonly size: number;
+  write(bytes: Uint8Array, position: number): Promise<void>;
+  zero(position: number, length: number): Promise<void>;
+}
+export interface ImageWriter {
+  /** The next bytes of the image file. Throws an Error for what cannot be written as that format. */
+  take(chunk: Buffer): Promise<void>;
+  /** The file is over. `again`: all of it is to come once more, from its beginning. */
+  end(): Promise<'done' | 'again'>;
+}
+
+export function rawWriter(sink: Sink): ImageWriter {
+  let position = 0;
+  return {
+    async take(chunk) {
+      if (position + chunk.length > sink.size) throw new Error(`the image is larger than the disk of ${sink.size} bytes`);
+      await sink.write(chunk, position);
+      position += chunk.length;
+    },
+    async end() {
+      return 'done';
+    },
+  };
+}
+
+/** What the first bytes of a file say that it is. */
+export function formatOf(head: Buffer): string {
+  const text = (offset: number, length: number): string => head.toString('latin1', offset, offset + length);
+  const known = SIGNATURES.find(([offset, signature]) => text(offset, signature.length) === signature);
+  if (known) return known[2];
+  if (text(32769, 5) === 'CD001') return 'iso';
+  return head.length >= 512 && head.readUInt16LE(510) === 0xaa55 ? 'gpt' : 'raw';
+}
+const SIGNATURES = [
+  [0, 'QFI\xfb', 'qcow2'],
+  [0, 'QED\0', 'qed'],
+  [0, 'KDMV', 'vmdk'],
+  [0, 'vhdxfile', 'vhdx'],
+  [0, 'conectix', 'vhd'],
+  [64, '\x7f\x10\xda\xbe', 'vdi'],
+  [0, 'LUKS\xba\xbe', 'luks'],
+] as const;
+/** As much as `formatOf` needs to know an ISO image. */
+export const HEAD_LENGTH = 32774;
+
+/**
+ * The disk with its first MiB held back: partition table and boot code come onto it only by `commit`, when the image is known to be right.
+ * Until then nothing on the disk boots.
+ */
+export function heldBack(device: Device): Sink & { commit(): Promise<void> } {
+  const head = Buffer.alloc(Math.min(EDGE, device.size));
+  return {
+    size: device.size,
+    async write(bytes, position) {
+      const inHead = Math.max(0, Math.min(bytes.length, head.length - position));
+      if (inHead > 0) head.set(bytes.subarray(0, inHead), position);
+      if (inHead < bytes.length) await device.write(bytes.subarray(inHead), position + inHead);
+    },
+    async zero(position, length) {
+      const inHead = Math.max(0, Math.min(length, head.length - position));
+      if (inHead > 0) head.fill(0, position, position + inHead);
+      if (inHead < length) await device.zero(position + inHead, length - inHead);
+    },
+    async commit() {
+      await device.flush();
+      await device.write(head, 0);
+      await device.flush();
+    },
+  };
+}
+
+/** Both ends of a disk or partition: where partition tables, boot code and nearly all signatures of volumes are. */
+export const EDGE = 2 ** 20;
+export async function wipeEdges(device: Device, start = 0, size = device.size): Promise<void> {
+  await device.zero(start, Math.min(EDGE, size));
+  const tail = Math.max(start, start + size - EDGE);
+  await device.zero(tail, start + size - tail);
+  await device.flush();
+}

@@ -1,0 +1,124 @@
+/** A disk's partitions, whichever table it has, and one more at its end. */
+import type { Device } from './device';
+import { entriesOf, lastUsable, readGpt, withEntry, writeGpt } from './gpt';
+
+export interface Partition {
+  readonly number: number;
+  /** Bytes. */
+  readonly start: number;
+  readonly size: number;
+  /** GUID text in a GPT, two hexadecimal digits in an MBR. */
+  readonly type: string;
+  readonly name: string;
+}
+export interface PartitionTable {
+  readonly label: 'gpt' | 'dos';
+  readonly partitions: readonly Partition[];
+}
+
+export const EFI_SYSTEM = { gpt: 'c12a7328-f81f-11d2-ba4b-00a0c93ec93b', dos: 'ef' } as const;
+const MICROSOFT_BASIC_DATA = 'ebd0a0a2-b9e5-4433-87c0-68b6b72699c7';
+const FAT32_LBA = 0x0c;
+const EXTENDED = ['05', '0f', '85'];
+const PROTECTIVE = 'ee';
+const MiB = 2 ** 20;
+
+/** Null when the disk has no partition table that can be read. */
+export async function readPartitions(device: Device): Promise<PartitionTable | null> {
+  const primary = await readMbr(device, 0);
+  if (!primary) return null;
+  if (!primary.some((entry) => entry.type === PROTECTIVE))
+    return { label: 'dos', partitions: [...primary, ...(await readLogical(device, primary))] };
+  const gpt = await readGpt(device);
+  if (!gpt) return null;
+  const { sectorSize } = device;
+  return {
+    label: 'gpt',
+    partitions: entriesOf(gpt).map(({ number, first, last, type, name }) => ({
+      number,
+      start: first * sectorSize,
+      size: (last - first + 1) * sectorSize,
+      type,
+      name,
+    })),
+  };
+}
+
+/** The partition's device: a number after a digit is set off by `p`. */
+export const partitionPath = (disk: string, number: number): string => `${disk}${/\d$/.test(disk) ? 'p' : ''}${number}`;
+
+/** `0x12345678`: the MBR's disk identifier. */
+export const diskIdentifier = async (device: Device): Promise<string> =>
+  `0x${(await device.read(440, 4)).readUInt32LE(0).toString(16).padStart(8, '0')}`;
+
+/** Puts a GPT's second copy to the disk's end, where it belongs; nothing for other disks. */
+export async function repairGpt(device: Device): Promise<void> {
+  const gpt = (await readPartitions(device))?.label === 'gpt' ? await readGpt(device) : null;
+  if (gpt) await writeGpt(device, gpt);
+}
+
+/**
+ * Makes a partition of at most `wanted` and at least `least` bytes in the free space at the disk's end, whole MiB. Throws an Error
+ * that says why it cannot be. `guid`: of the new partition, for a GPT.
+ */
+export async function addAtEnd(device: Device, wanted: number, least: number, guid: string): Promise<Partition> {
+  const table = await readPartitions(device);
+  if (!table) throw new Error('the disk has no partition table');
+  const used = Math.max(MiB, ...table.partitions.map((one) => one.start + one.size));
+  const gpt = table.label === 'gpt' ? await readGpt(device) : null;
+  const limit = gpt ? (lastUsable(gpt, device) + 1) * device.sectorSize : Math.min(device.size, 2 ** 32 * device.sectorSize);
+  const end = Math.floor(limit / MiB) * MiB;
+  const start = Math.max(end - wanted, Math.ceil(used / MiB) * MiB);
+  const size = end - start;
+  if (size < least) throw new Error(`no room: ${Math.max(0, size)} bytes are free at the end of the disk, ${least} are needed`);
+  const [first, sectors] = [start / device.sectorSize, size / device.sectorSize];
+  if (!gpt) return { number: await addToMbr(device, first, sectors), start, size, type: FAT32_LBA.toString(16).padStart(2, '0'), name: '' };
+  const added = withEntry(gpt, { type: MICROSOFT_BASIC_DATA, guid, first, last: first + sectors - 1, name: 'config-2' });
+  await writeGpt(device, added.gpt);
+  return { number: added.number, start, size, type: MICROSOFT_BASIC_DATA, name: 'config-2' };
+}
+
+/** The four entries of the MBR or EBR at that sector that are in use, by their place in it; null without its signature. */
+async function readMbr(device: Device, sector: number): Promise<readonly Partition[] | null> {
+  const bytes = await device.read(sector * device.sectorSize, 512);
+  if (bytes.length < 512 || bytes.readUInt16LE(510) !== 0xaa55) return null;
+  const entries = [0, 1, 2, 3].map((index) => {
+    const entry = bytes.subarray(446 + index * 16, 462 + index * 16);
+    return {
+      number: index + 1,
+      type: entry[4]!.toString(16).padStart(2, '0'),
+      start: entry.readUInt32LE(8) * device.sectorSize,
+      size: entry.readUInt32LE(12) * device.sectorSize,
+      name: '',
+    };
+  });
+  return entries.filter((entry) => entry.type !== '00' && entry.size > 0);
+}
+
+/** Logical partitions, from 5: a chain of EBRs, each with the partition (relative to itself) and the next (relative to the first). */
+async function readLogical(device: Device, primary: readonly Partition[]): Promise<readonly Partition[]> {
+  const extended = primary.find((entry) => EXTENDED.includes(entry.type));
+  const found: Partition[] = [];
+  for (let at = extended?.start, hops = 0; extended && at !== undefined && hops < 128; hops++) {
+    const entries: readonly Partition[] | null = await readMbr(device, at / device.sectorSize);
+    const here: Partition | undefined = entries?.find((entry) => !EXTENDED.includes(entry.type));
+    if (here) found.push({ ...here, number: 5 + found.length, start: at + here.start });
+    const next: Partition | undefined = entries?.find((entry) => EXTENDED.includes(entry.type));
+    at = next && extended.start + next.start;
+  }
+  return found;
+}
+
+async function addToMbr(device: Device, first: number, sectors: number): Promise<number> {
+  const bytes = await device.read(0, device.sectorSize);
+  const index = [0, 1, 2, 3].find((one) => bytes[446 + one * 16 + 4] === 0);
+  if (index === undefined) throw new Error('the disk uses MBR partitioning and already has 4 primary partitions');
+  const entry = bytes.subarray(446 + index * 16, 462 + index * 16);
+  entry.fill(0);
+  // Cylinders, heads and sectors that say "beyond them": the LBA counts.
+  entry.set([0, 0xfe, 0xff, 0xff, FAT32_LBA, 0xfe, 0xff, 0xff]);
+  entry.writeUInt32LE(first, 8);
+  entry.writeUInt32LE(sectors, 12);
+  await device.write(bytes, 0);
+  return index + 1;
+}

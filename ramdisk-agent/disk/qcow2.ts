@@ -1,0 +1,261 @@
+/**
+ * Writes a qcow2 image (QEMU docs/interop/qcow2) to a disk while it arrives, without keeping it. A file usually has each table before
+ * the clusters that the table names, so one pass does; whatever went by before its table was known is taken from a second pass.
+ * In memory are only the tables that still wait for clusters.
+ */
+import { constants, inflateRawSync } from 'node:zlib';
+import type { ImageWriter, Sink } from './image';
+
+interface Header {
+  readonly clusterSize: number;
+  readonly clusterBits: number;
+  readonly size: number;
+  readonly l1Offset: number;
+  readonly l1Entries: number;
+  /** Version 3: clusters may be marked as zeros. */
+  readonly zeroFlag: boolean;
+}
+/** A stretch of the file that is waited for; `take` gets its bytes and answers what is to be waited for instead. */
+interface Wanted {
+  readonly offset: number;
+  readonly length: number;
+  take(bytes: Buffer): Promise<readonly Wanted[]>;
+}
+
+const HEADER_LENGTH = 104;
+const LARGEST_L1 = 32 * 2 ** 20;
+/** Bytes that the tables in memory may take: clusters of 64 KiB for a good terabyte that all come before their tables. */
+const LARGEST_TABLES = 192 * 2 ** 20;
+const BYTES_PER_ENTRY = 16;
+const MOST_PASSES = 4;
+
+export function qcow2Writer(sink: Sink): ImageWriter {
+  let window: Buffer = Buffer.alloc(0);
+  /** Where in the file the window begins. */
+  let base = 0;
+  let waiting = queue([headerWanted()]);
+  let missed: Wanted[] = [];
+  let tableBytes = 0;
+  let passes = 1;
+
+  function headerWanted(): Wanted {
+    return {
+      offset: 0,
+      length: HEADER_LENGTH,
+      async take(bytes) {
+        const header = parseHeader(bytes);
+        if (header.size > sink.size) throw new Error(`the image of ${header.size} bytes is larger than the disk of ${sink.size} bytes`);
+        return header.l1Entries === 0 ? [] : [l1Wanted(header)];
+      },
+    };
+  }
+  /** Each entry of the first table is the place of a second table, or 0: nothing but zeros there. */
+  function l1Wanted(header: Header): Wanted {
+    const covers = (header.clusterSize / 8) * header.clusterSize;
+    return {
+      offset: header.l1Offset,
+      length: header.l1Entries * 8,
+      async take(bytes) {
+        const tables: Wanted[] = [];
+        for (let index = 0; index < header.l1Entries && index * covers < header.size; index++) {
+          const offset = hostOffset(bytes.readUInt32BE(index * 8), bytes.readUInt32BE(index * 8 + 4));
+          if (offset > 0) tables.push(l2Wanted(header, offset, index * covers));
+          else await sink.zero(index * covers, Math.min(covers, header.size - index * covers));
+        }
+        return tables;
+      },
+    };
+  }
+  function l2Wanted(header: Header, offset: number, guest: number): Wanted {
+    return {
+      offset,
+      length: header.clusterSize,
+      async take(bytes) {
+        const clusters = parseL2(header, bytes, guest);
+        for (const run of clusters.zeros) await sink.zero(run.start, run.length);
+        const size = clusters.order.length * BYTES_PER_ENTRY;
+        tableBytes += size;
+        if (tableBytes > LARGEST_TABLES) throw new Error('the tables of the image do not fit into memory');
+        return nextCluster(header, clusters, 0, () => (tableBytes -= size));
+      },
+    };
+  }
+  /** The clusters of one table, one after the other in the file's order. */
+  function nextCluster(header: Header, clusters: Clusters, at: number, over: () => void): readonly Wanted[] {
+    const index = clusters.order[at];
+    if (index === undefined) {
+      over();
+      return [];
+    }
+    const length = clusters.lengths[index]!;
+    const guest = clusters.guest + index * header.clusterSize;
+    const compressed = length < 0;
+    return [
+      {
+        offset: clusters.offsets[index]!,
+        length: Math.abs(length),
+        async take(bytes) {
+          const content = compressed ? inflate(bytes, header.clusterSize) : bytes;
+          await sink.write(content.subarray(0, Math.min(header.clusterSize, header.size - guest)), guest);
+          return nextCluster(header, clusters, at + 1, over);
+        },
+      },
+    ];
+  }
+
+  /** Hands out all that the window holds completely; at the file's `end` also what it would have cut off. */
+  async function drain(end: boolean): Promise<void> {
+    for (;;) {
+      const next = waiting.first();
+      const known = base + window.length;
+      if (!next || next.offset >= known) {
+        base = known;
+        window = Buffer.alloc(0);
+        return;
+      }
+      if (next.offset < base) {
+        missed.push(waiting.remove());
+        continue;
+      }
+      const start = next.offset - base;
+      const bytes = window.subarray(start, start + next.length);
+      if (bytes.length < next.length && !end) {
+        window = window.subarray(start);
+        base = next.offset;
+        return;
+      }
+      waiting.remove();
+      const whole = bytes.length < next.length ? Buffer.concat([bytes, Buffer.alloc(next.length - bytes.length)]) : bytes;
+      for (const wanted of await next.take(whole)) waiting.add(wanted);
+    }
+  }
+  return {
+    async take(chunk) {
+      window = window.length === 0 ? chunk : Buffer.concat([window, chunk]);
+      await drain(false);
+    },
+    async end() {
+      await drain(true);
+      if (waiting.first()) throw new Error('the image is damaged: it points beyond its end');
+      if (missed.length === 0) return 'done';
+      if (++passes > MOST_PASSES) throw new Error('the image is damaged: its tables do not come to an end');
+      waiting = queue(missed);
+      missed = [];
+      base = 0;
+      return 'again';
+    },
+  };
+}
+
+function parseHeader(bytes: Buffer): Header {
+  if (bytes.readUInt32BE(0) !== 0x514649fb) throw new Error('the image is not a qcow2 image');
+  const version = bytes.readUInt32BE(4);
+  if (version !== 2 && version !== 3) throw new Error(`qcow2 version ${version} is not supported`);
+  const refusals: readonly (readonly [boolean, string])[] = [
+    [bytes.readBigUInt64BE(8) !== 0n, 'it has a backing file'],
+    [bytes.readUInt32BE(32) !== 0, 'it is encrypted'],
+  ];
+  const incompatible = version === 3 ? bytes.readUInt32BE(76) : 0;
+  const features = [
+    ...refusals,
+    [version === 3 && bytes.readUInt32BE(72) !== 0, 'it has unknown features'],
+    [(incompatible & 2) !== 0, 'it is marked as corrupt'],
+    [(incompatible & 4) !== 0, 'it has an external data file'],
+    [(incompatible & 8) !== 0, 'it is compressed with zstd'],
+    [(incompatible & 16) !== 0, 'it has extended tables'],
+    [(incompatible & ~31) !== 0, 'it has unknown features'],
+  ] as const;
+  const refused = features.find(([is]) => is);
+  if (refused) throw new Error(`the qcow2 image cannot be used: ${refused[1]}`);
+  const clusterBits = bytes.readUInt32BE(20);
+  const l1Entries = bytes.readUInt32BE(36);
+  if (clusterBits < 9 || clusterBits > 21 || l1Entries * 8 > LARGEST_L1)
+    throw new Error('the qcow2 image is damaged: its header makes no sense');
+  const clusterSize = 2 ** clusterBits;
+  const [size, l1Offset] = [Number(bytes.readBigUInt64BE(24)), Number(bytes.readBigUInt64BE(40))];
+  if (size > l1Entries * (clusterSize / 8) * clusterSize) throw new Error('the qcow2 image is damaged: its first table is too short');
+  return { clusterSize, clusterBits, size, l1Offset, l1Entries, zeroFlag: version === 3 };
+}
+
+interface Clusters {
+  /** Position on the disk of the table's first cluster. */
+  readonly guest: number;
+  /** By entry: place in the file, bytes there (negative: compressed). */
+  readonly offsets: Float64Array;
+  readonly lengths: Int32Array;
+  /** Entries that have a place in the file, in the file's order. */
+  readonly order: Uint32Array;
+  readonly zeros: readonly { readonly start: number; readonly length: number }[];
+}
+function parseL2(header: Header, bytes: Buffer, guest: number): Clusters {
+  const count = Math.min(header.clusterSize / 8, Math.ceil((header.size - guest) / header.clusterSize));
+  const offsets = new Float64Array(count);
+  const lengths = new Int32Array(count);
+  const zeros: { start: number; length: number }[] = [];
+  for (let index = 0; index < count; index++) {
+    const [high, low] = [bytes.readUInt32BE(index * 8), bytes.readUInt32BE(index * 8 + 4)];
+    if (high & 0x40000000) {
+      const offsetBits = 62 - (header.clusterBits - 8) - 32;
+      offsets[index] = (high & (2 ** offsetBits - 1)) * 2 ** 32 + low;
+      lengths[index] = -((((high & 0x3fffffff) >>> offsetBits) + 1) * 512 - (low % 512));
+      continue;
+    }
+    const offset = header.zeroFlag && low & 1 ? 0 : hostOffset(high, low);
+    if (offset > 0) {
+      offsets[index] = offset;
+      lengths[index] = header.clusterSize;
+      continue;
+    }
+    const start = guest + index * header.clusterSize;
+    const length = Math.min(header.clusterSize, header.size - start);
+    const run = zeros.at(-1);
+    if (run && run.start + run.length === start) run.length += length;
+    else zeros.push({ start, length });
+  }
+  const order = Uint32Array.from(Array.from(lengths.keys()).filter((index) => lengths[index] !== 0)).sort(
+    (a, b) => offsets[a]! - offsets[b]!,
+  );
+  return { guest, offsets, lengths, order, zeros };
+}
+
+/** Bits 9 to 55 of an entry. */
+const hostOffset = (high: number, low: number): number => (high & 0x00ffffff) * 2 ** 32 + (low - (low % 512));
+
+function inflate(bytes: Buffer, clusterSize: number): Buffer {
+  // A cluster's data ends inside its last sector, so that the stream is followed by others' bytes.
+  const content = inflateRawSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: clusterSize });
+  if (content.length !== clusterSize) throw new Error('the image is damaged: a compressed cluster is too short');
+  return content;
+}
+
+/** What is waited for, the first in the file first (a binary heap). */
+function queue(initial: readonly Wanted[]): { first(): Wanted | undefined; remove(): Wanted; add(wanted: Wanted): void } {
+  const heap: Wanted[] = [];
+  const swap = (a: number, b: number): void => {
+    [heap[a], heap[b]] = [heap[b]!, heap[a]!];
+  };
+  const before = (a: number, b: number): boolean => heap[a]!.offset < heap[b]!.offset;
+  const add = (wanted: Wanted): void => {
+    heap.push(wanted);
+    for (let at = heap.length - 1, up = (at - 1) >> 1; at > 0 && before(at, up); at = up, up = (at - 1) >> 1) swap(at, up);
+  };
+  initial.forEach(add);
+  return {
+    first: () => heap[0],
+    remove() {
+      const first = heap[0]!;
+      const last = heap.pop()!;
+      if (heap.length > 0) heap[0] = last;
+      for (let at = 0; ;) {
+        const [left, right] = [2 * at + 1, 2 * at + 2];
+        let least = at;
+        if (left < heap.length && before(left, least)) least = left;
+        if (right < heap.length && before(right, least)) least = right;
+        if (least === at) return first;
+        swap(at, least);
+        at = least;
+      }
+    },
+    add,
+  };
+}

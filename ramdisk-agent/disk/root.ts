@@ -1,0 +1,47 @@
+/** Which disk the image goes to, and which disks are not to be touched. */
+import { matchDisks, parseHints } from '../../model/hints';
+import type { InventoryDisk, JsonObject } from '../../model/records';
+import { AgentError, reasonOf } from '../errors';
+
+/** Bytes that a root disk has at least when no hint names one. */
+export const SMALLEST_ROOT = 4 * 2 ** 30;
+
+const object = (value: unknown): JsonObject => (typeof value === 'object' && value !== null ? (value as JsonObject) : {});
+
+/** The disks without those that properties.skip_block_devices names. */
+export function usableDisks(disks: readonly InventoryDisk[], node: JsonObject): readonly InventoryDisk[] {
+  const skipped = object(node['properties'])['skip_block_devices'];
+  const hints = Array.isArray(skipped) ? (skipped as readonly unknown[]).filter((hint) => !('volume_name' in object(hint))) : [];
+  const names = new Set(hints.flatMap((hint) => matchDisks(disks, parseHints(hint)).map((disk) => disk.name)));
+  return disks.filter((disk) => !names.has(disk.name));
+}
+
+/**
+ * The first disk that satisfies the hints of instance_info, else of properties; without hints the smallest of at least 4 GiB, and of equal
+ * ones the first by name. Throws DeviceNotFound with the reason.
+ */
+export function rootDisk(disks: readonly InventoryDisk[], node: JsonObject): InventoryDisk {
+  const usable = usableDisks(disks, node);
+  const given = object(node['instance_info'])['root_device'] ?? object(node['properties'])['root_device'];
+  if (Object.keys(object(given)).length > 0) {
+    const found = matchDisks(usable, hintsOf(given))[0];
+    if (found) return found;
+    throw new AgentError('DeviceNotFound', `No suitable device was found for deployment using these hints ${JSON.stringify(given)}`);
+  }
+  const large = usable.filter((disk) => disk.size >= SMALLEST_ROOT);
+  const smallest = [...large].sort((a, b) => a.size - b.size || (a.name < b.name ? -1 : 1))[0];
+  if (smallest) return smallest;
+  throw new AgentError(
+    'DeviceNotFound',
+    `No suitable device was found for deployment - root device hints were not provided and all found block devices are smaller than ${SMALLEST_ROOT}B.`,
+  );
+}
+
+function hintsOf(given: unknown): ReturnType<typeof parseHints> {
+  try {
+    return parseHints(given);
+  } catch (error) {
+    const text = `No devices could be found using the root device hints ${JSON.stringify(given)} because they failed to validate. Error: ${reasonOf(error)}`;
+    throw new AgentError('DeviceNotFound', text, { cause: error });
+  }
+}

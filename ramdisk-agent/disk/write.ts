@@ -1,0 +1,190 @@
+/**
+ * Writes an image to a disk: streamed, checked while it streams, and bootable only when it was right. What is wrong before anything is
+ * written (too large, a format not allowed, no checksum) leaves the disk with its edges wiped; so does what is found wrong later.
+ */
+import { createHash } from 'node:crypto';
+import type { Clock } from '../../model/clock';
+import type { JsonObject } from '../../model/records';
+import type { Log } from '../../model/log';
+import { AgentError, reasonOf } from '../errors';
+import { type Checksum, expectedChecksum } from './checksum';
+import { readConfigDrive, writeConfigDrive } from './configdrive';
+import type { Device } from './device';
+import { type Download, type Fetching, fetchText, openImage } from './download';
+import { formatOf, HEAD_LENGTH, heldBack, type ImageWriter, rawWriter, type Sink, wipeEdges } from './image';
+import { diskIdentifier, readPartitions, repairGpt } from './partitions';
+import { qcow2Writer } from './qcow2';
+
+export interface WriteOptions {
+  readonly image: JsonObject;
+  /** base64 of the gzipped volume, its URL, or null. */
+  readonly configDrive: string | null;
+  readonly device: Device;
+  readonly fetching: Fetching;
+  readonly retries: number;
+  readonly retryIntervalMs: number;
+  readonly md5Allowed: boolean;
+  readonly permittedFormats: readonly string[];
+  /** Makes the kernel read the partition table again. */
+  readonly rescan: () => Promise<void>;
+  readonly newGuid: () => string;
+  readonly progress: (percent: number) => void;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+export interface Written {
+  /** `0x12345678`: the MBR's disk identifier. */
+  readonly diskIdentifier: string;
+}
+
+/** Throws AgentError with the reason. */
+export async function writeImage(options: WriteOptions): Promise<Written> {
+  const { image, device, fetching, log } = options;
+  if (image['image_type'] === 'partition') {
+    throw new AgentError('InvalidImage', 'partition images are not supported: the image has to be one of a whole disk');
+  }
+  const text = (url: string): Promise<string> => fetchText(url, image, fetching);
+  const checksum = await expectedChecksum(image, options.md5Allowed, text);
+  const volume = options.configDrive === null ? null : await readConfigDrive(options.configDrive, text);
+
+  await wipeEdges(device);
+  const sink = heldBack(device);
+  try {
+    await stream(options, sink, checksum);
+    await sink.commit();
+  } catch (error) {
+    await wipeEdges(device);
+    throw error;
+  }
+  await finish(options, volume);
+  log.info(`Image ${String(image['id'])} written to device ${device.path}`);
+  return { diskIdentifier: await diskIdentifier(device) };
+}
+
+/** Partition table set right for this disk, read by the kernel, and the config drive in place. */
+async function finish({ device, rescan, newGuid }: WriteOptions, volume: Buffer | null): Promise<void> {
+  await repairGpt(device);
+  const table = await readPartitions(device);
+  if (!table) {
+    const text =
+      'Unable to find a valid partition table on the disk after writing the image. The image may be corrupted or it uses a different sector size than the device.';
+    throw new AgentError('DeploymentError', text);
+  }
+  if (table.partitions.length === 0) {
+    throw new AgentError('DeploymentError', `No partitions found on the device ${device.path} after writing the image.`);
+  }
+  if (volume) await writeConfigDrive(device, volume, newGuid());
+  await device.flush();
+  await rescan();
+}
+
+/** Tries the whole download again after failures of the network; a wrong image stays wrong. */
+async function stream(options: WriteOptions, sink: Sink, checksum: Checksum): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await streamOnce(options, sink, checksum);
+      return;
+    } catch (error) {
+      const network = error instanceof AgentError && error.type === 'ImageDownloadError';
+      if (!network || attempt >= options.retries) throw error;
+      options.log.warn(`${reasonOf(error)}; attempt ${attempt + 1} of ${options.retries + 1}`);
+      await options.clock.sleep(options.retryIntervalMs, options.fetching.signal);
+    }
+  }
+}
+
+async function streamOnce(options: WriteOptions, sink: Sink, checksum: Checksum): Promise<void> {
+  let writer: ImageWriter | undefined;
+  for (;;) {
+    const download = await openImage(options.image, options.fetching);
+    try {
+      writer = await pass(options, sink, checksum, download, writer);
+      if ((await written(() => writer!.end(), options)) === 'done') return;
+    } finally {
+      download.close();
+    }
+  }
+}
+
+/** Hands the file's bytes to the writer, which is made when enough of them are there to see what they are. Ends with the checksum held. */
+async function pass(options: WriteOptions, sink: Sink, checksum: Checksum, download: Download, known?: ImageWriter): Promise<ImageWriter> {
+  const hash = createHash(checksum.algorithm);
+  let writer = known;
+  let head: Buffer = Buffer.alloc(0);
+  let size = 0;
+  const give = (chunk: Buffer): Promise<void> => written(() => writer!.take(chunk), options);
+  for await (const chunk of arriving(download, options)) {
+    hash.update(chunk);
+    size += chunk.length;
+    if (!writer) {
+      head = Buffer.concat([head, chunk]);
+      if (head.length < HEAD_LENGTH) continue;
+      writer = chooseWriter(options, sink, head, download.length);
+      await give(head);
+    } else {
+      await give(chunk);
+    }
+    if (download.length !== null) options.progress((100 * size) / download.length);
+  }
+  if (!writer) {
+    writer = chooseWriter(options, sink, head, download.length);
+    await give(head);
+  }
+  const digest = hash.digest('hex');
+  if (digest !== checksum.value) {
+    const text = `Image failed to verify against checksum. location: ${options.device.path}; image ID: ${String(options.image['id'])}; image checksum: ${checksum.value}; verification checksum: ${digest}`;
+    throw new AgentError('ImageChecksumError', text);
+  }
+  return writer;
+}
+
+async function* arriving(download: Download, { image }: WriteOptions): AsyncGenerator<Buffer> {
+  let size = 0;
+  try {
+    for await (const chunk of download.chunks) {
+      size += chunk.length;
+      yield chunk;
+    }
+  } catch (error) {
+    throw new AgentError(
+      'ImageDownloadError',
+      `Download of image ${String(image['id'])} from ${download.url} broke off: ${reasonOf(error)}`,
+      { cause: error },
+    );
+  }
+  if (download.length !== null && size !== download.length) {
+    throw new AgentError(
+      'ImageDownloadError',
+      `Download of image ${String(image['id'])} from ${download.url} ended after ${size} of ${download.length} bytes`,
+    );
+  }
+}
+
+/** Refuses, before anything is written, what is not the format that was declared, not permitted, or larger than the disk. */
+function chooseWriter({ image, permittedFormats, device }: WriteOptions, sink: Sink, head: Buffer, length: number | null): ImageWriter {
+  const declared = typeof image['disk_format'] === 'string' ? image['disk_format'] : 'unknown';
+  // What is said to be raw is written as it is, whatever it looks like: it is never interpreted.
+  if (declared !== 'raw') {
+    const actual = formatOf(head);
+    if (!permittedFormats.includes(actual)) {
+      const text = `Security: Detected image format was ${actual}, but only ${permittedFormats.join(', ')} are allowed`;
+      throw new AgentError('InvalidImage', text);
+    }
+    if (declared !== 'unknown' && declared !== actual) {
+      throw new AgentError('InvalidImage', `Security: Expected format was ${declared}, but image was actually ${actual}`);
+    }
+    if (actual === 'qcow2') return qcow2Writer(sink);
+  }
+  if (length !== null && length > device.size) {
+    throw new AgentError('ImageWriteError', `the image of ${length} bytes is larger than the disk ${device.path} of ${device.size} bytes`);
+  }
+  return rawWriter(sink);
+}
+
+async function written<T>(work: () => Promise<T>, { device }: WriteOptions): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw new AgentError('ImageWriteError', `Writing image to device ${device.path} failed: ${reasonOf(error)}`, { cause: error });
+  }
+}

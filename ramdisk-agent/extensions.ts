@@ -1,0 +1,123 @@
+/** The commands of the agent's API: extension.name → what it does. */
+import type { InventoryDisk, JsonObject } from '../model/records';
+import type { Command, Commands } from './commands';
+import { installBootEntry } from './disk/efi';
+import { rootDisk } from './disk/root';
+import { AgentError, type ErrorType, reasonOf } from './errors';
+import { bootMode, readInventory } from './inventory/inventory';
+import { collectLogs } from './logs';
+import { disksOf, type Machine, openDisk, syncDisks } from './machine';
+import { MANAGER, type StepKind, STEPS, stepsOf } from './steps';
+
+export function commandsOf(machine: Machine): Commands {
+  return {
+    ...stepCommands(machine, 'clean', 'CleaningError'),
+    ...stepCommands(machine, 'deploy', 'DeploymentError'),
+    ...stepCommands(machine, 'service', 'ServicingError'),
+    'standby.prepare_image': {
+      inBackground: true,
+      run: async (params, progress) =>
+        String(((await stepNamed('write_image', 'deploy').run(machine, params, progress)) as JsonObject)['result']),
+    },
+    'standby.sync': {
+      run: async () => {
+        await syncDisks(machine);
+        return null;
+      },
+    },
+    'standby.get_partition_uuids': { run: async () => machine.state.partitionUuids ?? {} },
+    'standby.power_off': leave(machine, 'poweroff'),
+    'standby.run_image': leave(machine, 'reboot'),
+    'image.install_bootloader': { inBackground: true, run: (params) => installBootloader(machine, params) },
+    'log.collect_system_logs': {
+      run: async () => ({ system_logs: await collectLogs(machine.run, machine.log.text(), machine.clock.now()) }),
+    },
+    'poll.get_hardware_info': { run: () => readInventory(machine) },
+  };
+}
+
+/** The node travels with each step: secrets masked, but hints and wishes as they are now. */
+function remember(machine: Machine, params: JsonObject): void {
+  const node = params['node'];
+  if (typeof node === 'object' && node !== null) machine.state.node = node as JsonObject;
+}
+
+function stepNamed(name: unknown, kind: StepKind): (typeof STEPS)[number] {
+  const row = STEPS.find((one) => one.step === name && one.priority[kind] !== undefined);
+  if (!row) throw new AgentError('InvalidCommandParamsError', `Unknown ${kind} step: ${String(name)}`);
+  return row;
+}
+
+function stepCommands(machine: Machine, kind: StepKind, failure: ErrorType): Commands {
+  return {
+    [`${kind}.get_${kind}_steps`]: {
+      run: async (params) => {
+        remember(machine, params);
+        return { [`${kind}_steps`]: { [MANAGER.name]: stepsOf(kind) }, hardware_manager_version: { [MANAGER.name]: MANAGER.version } };
+      },
+    },
+    [`${kind}.execute_${kind}_step`]: {
+      inBackground: true,
+      run: async (params, progress) => {
+        remember(machine, params);
+        checkVersion(params[`${kind}_version`]);
+        const step = params['step'] as JsonObject | undefined;
+        const args = step?.['args'];
+        const row = stepNamed(step?.['step'], kind);
+        try {
+          const result = await row.run(machine, (args ?? {}) as JsonObject, progress);
+          return { [`${kind}_result`]: result, [`${kind}_step`]: withoutSecrets(step!) };
+        } catch (error) {
+          if (error instanceof AgentError) throw error;
+          throw new AgentError(failure, `Unexpected exception performing ${kind} step ${row.step}: ${reasonOf(error)}`, { cause: error });
+        }
+      },
+    },
+  };
+}
+
+/** Results are asked for again and again: they do not carry the config drive or passwords along. */
+function withoutSecrets(step: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(step).filter(([key]) => key !== 'args'));
+}
+
+function checkVersion(given: unknown): void {
+  if (typeof given !== 'object' || given === null) return;
+  const versions = given as JsonObject;
+  if (Object.keys(versions).length === 1 && versions[MANAGER.name] === MANAGER.version) return;
+  throw new AgentError(
+    'VersionMismatch',
+    `Agent version: ${JSON.stringify({ [MANAGER.name]: MANAGER.version })}, node version: ${JSON.stringify(given)}`,
+  );
+}
+
+/** BIOS boots whole disk images as they are; UEFI wants an entry in its boot order. */
+async function installBootloader(machine: Machine, params: JsonObject): Promise<null> {
+  if (bootMode(machine.tree) === 'bios') return null;
+  const ignore = params['ignore_bootloader_failure'] ?? machine.parameters.ignoreBootloaderFailure;
+  const disk: InventoryDisk = rootDisk(disksOf(machine), machine.state.node);
+  const device = await openDisk(machine, disk);
+  try {
+    const loader = await installBootEntry(device, machine.run, machine.temporary);
+    machine.log.info(`The firmware boots ${loader.path} of ${disk.name} as ${loader.label}`);
+  } catch (error) {
+    if (ignore !== true) throw error;
+    machine.log.error(`Error setting up bootloader. Error ${reasonOf(error)}`);
+  } finally {
+    await device.close();
+  }
+  return null;
+}
+
+/** Milliseconds in which the answer to the command gets out. */
+const FAREWELL_MS = 300;
+const leave = (machine: Machine, program: 'poweroff' | 'reboot'): Command => ({
+  inBackground: true,
+  run: async () => {
+    await machine.clock.sleep(FAREWELL_MS);
+    await syncDisks(machine).catch((error: unknown) => machine.log.warn(`Failed to sync file system buffers: ${reasonOf(error)}`));
+    machine.log.info(`Leaving: ${program}`);
+    await machine.run(program, ['-f']);
+    return null;
+  },
+});

@@ -1,0 +1,58 @@
+/** What the machine says about itself when something went wrong: a gzipped tar archive, base64 encoded. */
+import { gzipSync } from 'node:zlib';
+import { reasonOf } from './errors';
+import type { Run } from './run';
+
+/** File in the archive → the program whose output it is. */
+const SOURCES: Readonly<Record<string, readonly [string, ...string[]]>> = {
+  dmesg: ['dmesg'],
+  df: ['df', '-a'],
+  ip_addr: ['ip', 'addr'],
+  ip_route: ['ip', 'route'],
+  mount: ['mount'],
+  partitions: ['cat', '/proc/partitions'],
+  modules: ['cat', '/proc/modules'],
+  cmdline: ['cat', '/proc/cmdline'],
+  blkid: ['blkid'],
+  efibootmgr: ['efibootmgr', '-v'],
+  ps: ['ps'],
+};
+
+/** `agentLog`: the agent's own lines. Programs that fail leave what they said. */
+export async function collectLogs(run: Run, agentLog: string, now: number): Promise<string> {
+  const outputs = await Promise.all(
+    Object.entries(SOURCES).map(async ([name, [program, ...args]]) => {
+      const said = await run(program, args, { timeoutMs: 10_000 }).catch((error: unknown) => `${reasonOf(error)}\n`);
+      // The command line may carry the agent's token.
+      return [name, said.replace(/(ipa-agent-token=)\S+/g, '$1***')] as const;
+    }),
+  );
+  return gzipSync(tar([['agent.log', agentLog], ...outputs], now)).toString('base64');
+}
+
+/** A ustar archive (POSIX.1-1988): a header block for each file, its content padded to whole blocks, two empty blocks. */
+export function tar(files: readonly (readonly [string, string])[], now: number): Buffer {
+  const blocks = files.flatMap(([name, text]) => {
+    const content = Buffer.from(text);
+    const header = Buffer.alloc(512);
+    const octal = (value: number, at: number, digits: number): number =>
+      header.write(value.toString(8).padStart(digits, '0'), at, 'latin1');
+    header.write(name, 0, 100, 'utf8');
+    octal(0o644, 100, 7);
+    octal(0, 108, 7);
+    octal(0, 116, 7);
+    octal(content.length, 124, 11);
+    octal(Math.floor(now / 1000), 136, 11);
+    header.write(' '.repeat(8), 148, 'latin1');
+    header.write('0', 156, 'latin1');
+    header.write('ustar\0' + '00', 257, 'latin1');
+    octal(
+      header.reduce((sum, byte) => sum + byte, 0),
+      148,
+      6,
+    );
+    header.writeUInt8(0, 154);
+    return [header, content, Buffer.alloc((512 - (content.length % 512)) % 512)];
+  });
+  return Buffer.concat([...blocks, Buffer.alloc(1024)]);
+}

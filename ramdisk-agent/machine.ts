@@ -1,0 +1,41 @@
+/** What commands and steps work on: the machine, and what is known of its node. */
+import type { Clock } from '../model/clock';
+import type { InventoryDisk, JsonObject } from '../model/records';
+import { type Device, openDevice } from './disk/device';
+import type { Fetching } from './disk/download';
+import { readDisks } from './inventory/disks';
+import type { Surroundings } from './inventory/inventory';
+import type { KeptLog } from './log';
+import type { Parameters } from './parameters';
+
+export interface Machine extends Surroundings {
+  readonly parameters: Parameters;
+  readonly clock: Clock;
+  readonly log: KeptLog;
+  readonly fetching: Fetching;
+  readonly random: (bytes: number) => Buffer;
+  readonly newUuid: () => string;
+  /** Where directories may be made. */
+  readonly temporary: string;
+  /** Changes with the lookup and with each command that brings the node. */
+  readonly state: MachineState;
+}
+export interface MachineState {
+  node: JsonObject;
+  /** What lookup said under `config`. */
+  config: JsonObject;
+  /** Of the image written last, for get_partition_uuids; null before. */
+  partitionUuids: JsonObject | null;
+}
+
+/** Read anew each time: erasing and writing change them. */
+export const disksOf = (machine: Machine): readonly InventoryDisk[] => readDisks(machine.tree);
+
+export const openDisk = (machine: Machine, disk: InventoryDisk): Promise<Device> =>
+  openDevice({ path: disk.name, size: disk.size, sectorSize: Number(disk['logical_sectors'] ?? 512), run: machine.run });
+
+/** Everything that was written is on the disks. */
+export async function syncDisks(machine: Machine): Promise<void> {
+  await machine.run('sync', [], { timeoutMs: 600_000 });
+  for (const disk of disksOf(machine)) await machine.run('blockdev', ['--flushbufs', disk.name], { timeoutMs: 600_000 });
+}

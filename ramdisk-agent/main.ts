@@ -1,0 +1,48 @@
+/** The program in the ramdisk: the world around the agent, made here and handed to it. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { hostname, machine as architecture, networkInterfaces } from 'node:os';
+import { systemClock } from '../model/clock';
+import { runAgent } from './agent';
+import { reasonOf } from './errors';
+import { tree } from './inventory/tree';
+import { consoleLog } from './log';
+import type { Machine } from './machine';
+import { parseParameters } from './parameters';
+import { run } from './run';
+
+async function main(): Promise<void> {
+  const commandLine = readFileSync('/proc/cmdline', 'utf8').trim();
+  const early = parseParameters(commandLine);
+  const log = consoleLog((line) => process.stdout.write(line), systemClock, early.debug);
+  const parameters = parseParameters(commandLine, (message) => log.warn(message));
+  const stop = new AbortController();
+  process.once('SIGTERM', () => stop.abort());
+  log.info(`Agent started, ${process.uptime().toFixed(1)} s after its program`);
+  const machine: Machine = {
+    tree: tree(),
+    run,
+    addresses: networkInterfaces,
+    machine: architecture(),
+    hostname,
+    bootInterface: parameters.bootInterface,
+    parameters,
+    clock: systemClock,
+    log,
+    fetching: {
+      trust: { insecure: parameters.insecure, ...(parameters.caFile === null ? {} : { ca: readFileSync(parameters.caFile, 'utf8') }) },
+      timeoutMs: parameters.imageTimeout * 1000,
+      signal: stop.signal,
+    },
+    random: randomBytes,
+    newUuid: randomUUID,
+    temporary: '/tmp',
+    state: { node: {}, config: {}, partitionUuids: null },
+  };
+  await runAgent(machine, stop.signal);
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`Agent failed: ${reasonOf(error)}\n`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,136 @@
+/** The steps that the agent offers: one table, which get_*_steps shows and execute_*_step runs. */
+import type { InventoryDisk, JsonObject } from '../model/records';
+import { type Erasing, eraseDisk, eraseMetadata } from './disk/erase';
+import { rootDisk, usableDisks } from './disk/root';
+import { writeImage } from './disk/write';
+import { AgentError, reasonOf } from './errors';
+import { disksOf, type Machine, openDisk } from './machine';
+
+export type StepKind = 'clean' | 'deploy' | 'service';
+export interface StepRow {
+  readonly step: string;
+  readonly interface: 'deploy';
+  /** Absent: not a step of that kind. 0: only when asked for. */
+  readonly priority: Readonly<Partial<Record<StepKind, number>>>;
+  readonly abortable: boolean;
+  run(machine: Machine, args: JsonObject, progress: (percent: number) => void): Promise<unknown>;
+}
+
+/** Conductors keep it and hand it back: a change of steps between two calls is then seen. */
+export const MANAGER = { name: 'BloomeryHardwareManager', version: '1' } as const;
+
+export const STEPS: readonly StepRow[] = [
+  {
+    step: 'erase_devices_metadata',
+    interface: 'deploy',
+    priority: { clean: 99, deploy: 0 },
+    abortable: true,
+    run: (machine, _, progress) => eraseEach(machine, eraseMetadata, 1, progress),
+  },
+  {
+    step: 'erase_devices',
+    interface: 'deploy',
+    priority: { clean: 10 },
+    abortable: true,
+    run: (machine, _, progress) => {
+      const concurrency = Number(wishesOf(machine)['disk_erasure_concurrency'] ?? 4);
+      return eraseEach(machine, eraseDisk, Math.max(1, concurrency), progress);
+    },
+  },
+  { step: 'write_image', interface: 'deploy', priority: { deploy: 0, service: 0 }, abortable: false, run: writeStep },
+];
+
+/** As the API shows them. */
+export const stepsOf = (kind: StepKind): readonly JsonObject[] =>
+  STEPS.filter((row) => row.priority[kind] !== undefined).map((row) => ({
+    step: row.step,
+    priority: row.priority[kind],
+    interface: row.interface,
+    reboot_requested: false,
+    abortable: row.abortable,
+  }));
+
+const wishesOf = ({ state }: Machine): JsonObject => (state.node['driver_internal_info'] ?? {}) as JsonObject;
+
+/** `at once` disks at a time; one that fails does not keep the others from being erased. */
+async function eraseEach(
+  machine: Machine,
+  erase: (erasing: Erasing) => Promise<void>,
+  atOnce: number,
+  progress: (percent: number) => void,
+): Promise<null> {
+  const disks = usableDisks(disksOf(machine), machine.state.node);
+  const percents = new Map<string, number>(disks.map((disk) => [disk.name, 0]));
+  const failures: string[] = [];
+  const one = async (disk: InventoryDisk): Promise<void> => {
+    const tell = (percent: number): void => {
+      percents.set(disk.name, percent);
+      progress([...percents.values()].reduce((sum, each) => sum + each, 0) / disks.length);
+    };
+    const { run, tree, random, log } = machine;
+    const erasing = {
+      disk,
+      wishes: wishesOf(machine),
+      open: (which: InventoryDisk) => openDisk(machine, which),
+      run,
+      tree,
+      random,
+      log,
+      progress: tell,
+    };
+    await erase(erasing).catch((error: unknown) =>
+      failures.push(error instanceof AgentError ? error.details : `"${disk.name}": ${reasonOf(error)}`),
+    );
+    tell(100);
+  };
+  const left = [...disks];
+  const worker = async (): Promise<void> => {
+    for (let disk = left.shift(); disk; disk = left.shift()) await one(disk);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  if (failures.length > 0) throw new AgentError('BlockDeviceEraseError', failures.join('; '));
+  return null;
+}
+
+async function writeStep(machine: Machine, args: JsonObject, progress: (percent: number) => void): Promise<JsonObject> {
+  const { parameters, state, clock, log, fetching, run } = machine;
+  const image = args['image_info'];
+  if (typeof image !== 'object' || image === null) throw new AgentError('InvalidCommandParamsError', "Image is missing 'image_info'.");
+  return { result: await writeWith(image as JsonObject) };
+
+  async function writeWith(info: JsonObject): Promise<string> {
+    const urls = info['urls'];
+    if (!Array.isArray(urls) || urls.length === 0) {
+      throw new AgentError('InvalidCommandParamsError', "Image 'urls' must be a list with at least one element.");
+    }
+    const configDrive = args['configdrive'] ?? info['configdrive'] ?? null;
+    if (configDrive !== null && typeof configDrive !== 'string')
+      throw new AgentError('InvalidCommandParamsError', 'configdrive must be text');
+    const disk = rootDisk(disksOf(machine), state.node);
+    const formats = state.config['permitted_image_formats'];
+    const device = await openDisk(machine, disk);
+    try {
+      const written = await writeImage({
+        image: info,
+        configDrive: configDrive === '' ? null : configDrive,
+        device,
+        fetching,
+        retries: parameters.imageRetries,
+        retryIntervalMs: parameters.imageRetryInterval * 1000,
+        md5Allowed: state.config['agent_md5_checksum_enable'] !== false,
+        permittedFormats: Array.isArray(formats) ? formats.map(String) : ['raw', 'gpt', 'qcow2', 'iso'],
+        rescan: async () => {
+          await run('blockdev', ['--rereadpt', disk.name]);
+        },
+        newGuid: machine.newUuid,
+        progress,
+        clock,
+        log,
+      });
+      state.partitionUuids = { 'root uuid': written.diskIdentifier };
+      return `prepare_image: image (${String(info['id'])}) written to device ${disk.name} root_uuid=${written.diskIdentifier}`;
+    } finally {
+      await device.close();
+    }
+  }
+}
