@@ -126,7 +126,6 @@ export const agentInspect: InspectInterface = {
       return wait;
     } catch (error) {
       task.signal.throwIfAborted();
-      await rest(task).catch((also: unknown) => task.log.warn('Inspection clean up failed', { reason: reasonOf(also) }));
       return failed(`Failed to inspect hardware. Reason: unable to start inspection: ${reasonOf(error)}`);
     }
   },

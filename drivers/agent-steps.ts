@@ -3,18 +3,12 @@ import { timestamp } from '../model/clock';
 import type { JsonObject } from '../model/records';
 import { AgentError, type AgentClient, type AgentCommand, commandError, withAgent } from './agent-client';
 import { nodeForAgent, portForAgent } from './agent-view';
-import { type DriverOptions, type Outcome, type PlannedStep, type Task, done, failed, wait } from './interfaces';
+import { type Outcome, type PlannedStep, type Task, done, failed, wait } from './interfaces';
 
 export type AgentStepKind = 'clean' | 'deploy';
 
 /** driver_internal_info: the machine is on its way back into the ramdisk because a step asked for it. */
 const REBOOTING: Readonly<Record<AgentStepKind, string>> = { clean: 'cleaning_reboot', deploy: 'deployment_reboot' };
-
-/** Clean steps whose priority an option sets. */
-const PRIORITIES: Readonly<Record<string, keyof DriverOptions>> = {
-  erase_devices: 'deploy.erase_devices_priority',
-  erase_devices_metadata: 'deploy.erase_devices_metadata_priority',
-};
 
 /** No hardware manager has more; what an agent says is kept in the node's row. */
 const MAX_STEPS = 500;
@@ -38,7 +32,7 @@ export async function agentSteps(task: Task, kind: AgentStepKind): Promise<reado
   }
   const given = Object.values(offered).flat() as unknown[];
   if (given.length > MAX_STEPS) throw new Error(`${complaint} result. It offers ${given.length} steps; ${MAX_STEPS} are taken at most.`);
-  const steps = given.map((step) => plannedStep(task, kind, step, complaint));
+  const steps = given.map((step) => plannedStep(kind, step, complaint));
   await task.saveInternal({
     hardware_manager_version: version,
     [`agent_cached_${kind}_steps`]: byInterface(steps),
@@ -61,18 +55,12 @@ async function unlessBusy<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-function plannedStep(task: Task, kind: AgentStepKind, value: unknown, complaint: string): PlannedStep {
+function plannedStep(kind: AgentStepKind, value: unknown, complaint: string): PlannedStep {
   const step = value as Partial<PlannedStep> | null;
   if (typeof step?.step !== 'string' || typeof step.interface !== 'string' || typeof step.priority !== 'number') {
     throw new Error(`${complaint} ${kind} step. Keys: interface, step and priority are needed: ${JSON.stringify(value).slice(0, 200)}.`);
   }
-  const option = kind === 'clean' && step.interface === 'deploy' ? PRIORITIES[step.step] : undefined;
-  const set = option === undefined ? null : task.options[option];
-  return {
-    ...(step as PlannedStep),
-    priority: typeof set === 'number' ? set : step.priority,
-    ...(kind === 'clean' ? { requires_ramdisk: true } : {}),
-  };
+  return { ...(step as PlannedStep), ...(kind === 'clean' ? { requires_ramdisk: true } : {}) };
 }
 
 /** Starts a step in the agent; over when a heartbeat says so. A step that the agent runs already (its answer was lost) is not started again. */

@@ -176,7 +176,7 @@ export interface DeployInterface extends Interface {
   runAgentStep?(task: Task, kind: 'clean' | 'deploy', step: PlannedStep): Promise<Outcome>;
   /**
    * The agent spoke while `step` runs (for `deploy.deploy`: the ramdisk is up, so it is over). `wait`: nothing new; `done`: the step is
-   * over; `failed`: it is over badly.
+   * over; `failed`: it is over badly, and the reason is a whole sentence that names the step.
    */
   onHeartbeat?(task: Task, kind: 'clean' | 'deploy', step: PlannedStep): Promise<Outcome>;
 }
@@ -185,6 +185,7 @@ export interface InspectInterface extends Interface {
   inspect(task: Task): Promise<Outcome>;
   /** The inventory arrived and its hooks ran: puts the machine to rest again. */
   finish?(task: Task): Promise<void>;
+  /** Undoes `inspect`: when it failed, was aborted or took too long. */
   abort?(task: Task): Promise<void>;
   /** Out of band: what `inspect` found, for the hooks. */
   readonly inventory?: (task: Task) => Promise<Inventory>;
