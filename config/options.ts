@@ -591,6 +591,14 @@ export const OPTIONS = [
     default: {},
     help: 'arch:file of iPXE for other architectures (aarch64:ipxe-arm64.efi).',
   },
+  {
+    section: 'pxe',
+    name: 'image_cache_size',
+    kind: 'integer',
+    default: 20480,
+    min: 1,
+    help: 'MiB of files from other servers (kernels, ramdisks, images) that the HTTP boot service keeps.',
+  },
   // [dhcp]
   {
     section: 'dhcp',

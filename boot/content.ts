@@ -1,0 +1,82 @@
+/** Bytes of a known size to an HTTP client: HEAD, one range, and "not modified" (RFC 9110 §13, §14). Nothing is held in memory. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+
+export interface Content {
+  /** Bytes. */
+  readonly size: number;
+  /** Milliseconds since the epoch. */
+  readonly modified: number;
+  readonly type: string;
+  /** Both ends included; never called for an empty content. */
+  read(start: number, end: number): Readable;
+}
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Resolves with the number of bytes of the body when all of it was sent; rejects when the client went away or the source failed. */
+export async function sendContent(request: IncomingMessage, response: ServerResponse, content: Content): Promise<number> {
+  const { size, modified } = content;
+  const etag = `"${size.toString(16)}-${modified.toString(16)}"`;
+  const head = {
+    'accept-ranges': 'bytes',
+    'content-type': content.type,
+    'last-modified': new Date(modified).toUTCString(),
+    etag,
+  };
+  if (isUnchanged(request, etag, modified)) {
+    response.writeHead(304, head).end();
+    return 0;
+  }
+  const range = mayBeRange(request, etag, modified) ? parseRange(request.headers.range, size) : undefined;
+  if (range === 'outside') {
+    response.writeHead(416, { 'content-range': `bytes */${size}`, 'content-length': 0 }).end();
+    return 0;
+  }
+  const { start, end } = range ?? { start: 0, end: size - 1 };
+  response.writeHead(range ? 206 : 200, {
+    ...head,
+    'content-length': end - start + 1,
+    ...(range ? { 'content-range': `bytes ${start}-${end}/${size}` } : {}),
+  });
+  if (request.method === 'HEAD' || end < start) {
+    response.end();
+    return 0;
+  }
+  await pipeline(content.read(start, end), response);
+  return end - start + 1;
+}
+
+const seconds = (milliseconds: number): number => Math.trunc(milliseconds / 1000);
+
+/** RFC 9110 §13.2.2: If-Modified-Since counts only without If-None-Match. */
+function isUnchanged({ headers }: IncomingMessage, etag: string, modified: number): boolean {
+  const wanted = headers['if-none-match'];
+  if (wanted !== undefined) return wanted === '*' || wanted.split(',').some((one) => one.trim().replace(/^W\//, '') === etag);
+  const since = Date.parse(headers['if-modified-since'] ?? '');
+  return !Number.isNaN(since) && seconds(modified) <= seconds(since);
+}
+
+/** If-Range (RFC 9110 §13.1.5): the part only when it is a part of what the client has. */
+function mayBeRange({ headers }: IncomingMessage, etag: string, modified: number): boolean {
+  const wanted = headers['if-range'];
+  if (typeof wanted !== 'string') return true;
+  return wanted.startsWith('"') ? wanted === etag : seconds(Date.parse(wanted)) === seconds(modified);
+}
+
+/** One range; undefined: none, several, or none that is understood, so the whole is sent (RFC 9110 §14.2). */
+export function parseRange(text: string | undefined, size: number): Range | 'outside' | undefined {
+  const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(text ?? '');
+  if (!match || (match[1] === '' && match[2] === '')) return undefined;
+  if (match[1] === '') {
+    const last = Number(match[2]);
+    return last === 0 || size === 0 ? 'outside' : { start: Math.max(size - last, 0), end: size - 1 };
+  }
+  const start = Number(match[1]);
+  const end = match[2] === '' ? size - 1 : Math.min(Number(match[2]), size - 1);
+  if (match[2] !== '' && Number(match[2]) < start) return undefined;
+  return start >= size ? 'outside' : { start, end };
+}

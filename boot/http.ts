@@ -1,0 +1,194 @@
+/** The HTTP boot service: iPXE scripts, the files of a machine's boot, boot loaders, and the files of [deploy]http_root. GET and HEAD. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import type { Clock } from '../model/clock';
+import { reasonOf } from '../model/errors';
+import type { Log } from '../model/log';
+import type { BootRecord } from '../model/records';
+import type { Store } from '../store/store';
+import { bareUrl, openCache, UpstreamError } from './cache';
+import { sendContent } from './content';
+import { openFile, openServed, type OpenFile } from './files';
+import { ipxeScript } from './ipxe';
+
+export interface HttpBootOptions {
+  readonly 'boot.http_host': string;
+  /** 0: any free port. */
+  readonly 'boot.http_port': number;
+  /** Without a trailing slash. */
+  readonly 'deploy.http_url': string;
+  readonly 'deploy.http_root': string;
+  readonly 'pxe.loader_file_paths': Readonly<Record<string, string>>;
+  /** MiB. */
+  readonly 'pxe.image_cache_size': number;
+  /** The folder of files that come from other servers. */
+  readonly 'boot.cache_root': string;
+}
+export interface HttpBootSetup {
+  readonly options: HttpBootOptions;
+  readonly store: Pick<Store, 'boots' | 'ports'>;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** What machines that nobody knows boot; absent: nothing. */
+  readonly discovery?: BootRecord;
+}
+export interface HttpBootService {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+/** Milliseconds. A client that takes longer to ask, or that takes nothing for so long, is cut off. */
+const ASKING = 10_000;
+const IDLE = 120_000;
+const MAX_CONNECTIONS = 4096;
+const IPXE = /^\/ipxe\/([0-9a-f]{2}(?:-[0-9a-f]{2}){5})$/i;
+const BOOT = /^\/boot\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/([^/]+)$/i;
+
+/** Rejects when the port cannot be had. */
+export async function startHttpBoot({ options, store, log, clock, discovery }: HttpBootSetup): Promise<HttpBootService> {
+  const cache = await openCache({
+    folder: options['boot.cache_root'],
+    maxBytes: options['pxe.image_cache_size'] * 1024 * 1024,
+    log,
+    clock,
+  });
+  const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
+  const server = createServer(
+    { headersTimeout: ASKING, requestTimeout: ASKING, keepAliveTimeout: ASKING, connectionsCheckingInterval: ASKING / 4 },
+    (request, response) => {
+      void handle(request, response);
+    },
+  );
+  server.timeout = IDLE;
+  server.maxConnections = MAX_CONNECTIONS;
+
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const started = clock.now();
+    const where = { client: request.socket.remoteAddress, path: (request.url ?? '').slice(0, 200) };
+    try {
+      if (request.method !== 'GET' && request.method !== 'HEAD') {
+        refuse(response, 405, 'Only GET and HEAD', { allow: 'GET, HEAD' });
+        return;
+      }
+      const bytes = await answer(request, response, pathOf(request.url));
+      if (bytes !== undefined) log.info('HTTP boot: sent', { ...where, bytes, ms: clock.now() - started });
+    } catch (error) {
+      if (response.headersSent) {
+        log.info('HTTP boot: ended early', { ...where, error: reasonOf(error) });
+        response.destroy();
+      } else if (error instanceof UpstreamError) {
+        log.warn('HTTP boot: cannot be fetched', { ...where, error: error.message });
+        refuse(response, 502, error.message);
+      } else {
+        log.error('HTTP boot: failed', { ...where, error: reasonOf(error) });
+        refuse(response, 500, 'Internal server error');
+      }
+    }
+  };
+
+  /** The bytes that were sent; undefined: refused. */
+  const answer = async (request: IncomingMessage, response: ServerResponse, path: string | undefined): Promise<number | undefined> => {
+    if (path === undefined) {
+      refuse(response, 400, 'Not a path');
+      return;
+    }
+    const mac = IPXE.exec(path)?.[1];
+    if (mac !== undefined) return script(response, mac.toLowerCase().replaceAll('-', ':'));
+    const [, uuid, name] = BOOT.exec(path) ?? [];
+    if (uuid !== undefined) return bootFile(request, response, uuid.toLowerCase(), name!);
+    const file = await openServed(served, path);
+    if (file) return localFile(request, response, file);
+    refuse(response, 404, 'Not found');
+  };
+
+  const script = async (response: ServerResponse, mac: string): Promise<number | undefined> => {
+    const boot = (await store.boots.forMac(mac)) ?? ((await store.ports.byMacs([mac])).length === 0 ? discovery : undefined);
+    if (!boot) {
+      refuse(response, 404, `Nothing to boot for ${mac}`);
+      return;
+    }
+    const text = Buffer.from(ipxeScript(boot, httpUrl));
+    response.writeHead(200, { 'content-type': 'text/plain', 'content-length': text.length, 'cache-control': 'no-store' }).end(text);
+    return text.length;
+  };
+
+  const bootFile = async (request: IncomingMessage, response: ServerResponse, uuid: string, name: string): Promise<number | undefined> => {
+    const boot = uuid === discovery?.node_uuid ? discovery : await store.boots.ofNode(uuid);
+    const source = boot && Object.hasOwn(boot.files, name) ? boot.files[name]! : undefined;
+    if (source === undefined) {
+      refuse(response, 404, 'Not found');
+      return;
+    }
+    if (/^https?:/i.test(source)) {
+      const file = await cache.open(source).catch((error: unknown) => {
+        throw error instanceof UpstreamError ? new UpstreamError(`${bareUrl(source)}: ${error.message}`) : error;
+      });
+      try {
+        return await sendContent(request, response, { ...file, type: typeOf(name) });
+      } finally {
+        await file.release();
+      }
+    }
+    const path = /^file:/i.test(source) ? fileURLToPath(source) : source;
+    const file = await openFile(path);
+    if (file) return localFile(request, response, file);
+    log.warn('HTTP boot: the file of a boot is not there', { node: uuid, name, path });
+    refuse(response, 404, 'Not found');
+  };
+
+  await new Promise<void>((done, fail) => {
+    server.once('error', fail);
+    server.listen(options['boot.http_port'], options['boot.http_host'], () => {
+      server.off('error', fail);
+      done();
+    });
+  }).catch(async (error: unknown) => {
+    await cache.close();
+    throw error;
+  });
+  const { port } = server.address() as AddressInfo;
+  // Made of port 0, the URL is finished only now.
+  const httpUrl = options['deploy.http_url'].replace(/:0$/, `:${port}`);
+  return {
+    port,
+    stop: async () => {
+      const closed = new Promise<void>((done) => server.close(() => done()));
+      server.closeAllConnections();
+      await closed;
+      await cache.close();
+    },
+  };
+}
+
+/** Large pieces: fewer turns between kernel and program for each byte. */
+const PIECE = 1024 * 1024;
+
+async function localFile(request: IncomingMessage, response: ServerResponse, file: OpenFile): Promise<number> {
+  try {
+    const { size, modified, handle, path } = file;
+    const read = (start: number, end: number) => handle.createReadStream({ start, end, highWaterMark: PIECE, autoClose: false });
+    return await sendContent(request, response, { size, modified, type: typeOf(path), read });
+  } finally {
+    await file.handle.close();
+  }
+}
+
+/** Firmware that boots by HTTP looks at the type (UEFI 2.10 §24.7.3.2). */
+const typeOf = (name: string): string => (name.endsWith('.efi') ? 'application/efi' : 'application/octet-stream');
+
+/** The decoded path, with dots resolved; undefined when it is none. */
+function pathOf(url: string | undefined): string | undefined {
+  try {
+    return decodeURIComponent(new URL((url ?? '').replace(/^\/+/, '/'), 'http://boot').pathname);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Answers undefined, as `answer` does for what was not sent. */
+function refuse(response: ServerResponse, status: number, text: string, headers: Readonly<Record<string, string>> = {}): undefined {
+  const body = `${text}\n`;
+  response.writeHead(status, { 'content-type': 'text/plain', 'content-length': Buffer.byteLength(body), ...headers }).end(body);
+  return undefined;
+}

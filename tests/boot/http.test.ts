@@ -1,0 +1,320 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer, request, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openCache } from '../../boot/cache';
+import { parseRange } from '../../boot/content';
+import { startHttpBoot, type HttpBootService } from '../../boot/http';
+import { systemClock } from '../../model/clock';
+import type { Log } from '../../model/log';
+import type { BootRecord } from '../../model/records';
+import type { Store } from '../../store/store';
+
+const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
+const DISCOVERY = '00000000-0000-0000-0000-000000000000';
+const MAC = '52:54:00:aa:bb:01';
+const folder = mkdtempSync(join(tmpdir(), 'http-boot-'));
+const path = (...parts: string[]): string => join(folder, ...parts);
+const big = Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * 7 + (i >> 8)) & 255));
+const lines: string[] = [];
+const note = (message: string, fields?: object): void => void lines.push(`${message} ${JSON.stringify(fields)}`);
+const log: Log = { debug: () => {}, info: () => {}, warn: note, error: note, child: () => log };
+
+/** The server that files come from; each test says what it does. */
+let upstream: Server;
+let upstreamUrl: string;
+let upstreamDoes: RequestListener;
+const asked: { readonly url: string; readonly headers: IncomingHttpHeaders }[] = [];
+const files: Record<string, string> = {};
+let service: HttpBootService;
+
+const row = (): BootRecord => ({ node_uuid: UUID, macs: [MAC], method: 'ipxe', purpose: 'ramdisk', kernel_args: 'a=1', files });
+const boots: Store['boots'] = {
+  put: () => Promise.reject(new Error('not here')),
+  remove: () => Promise.reject(new Error('not here')),
+  ofNode: (uuid) => Promise.resolve(uuid === UUID ? row() : undefined),
+  forMac: (mac) => Promise.resolve(mac === MAC ? row() : undefined),
+};
+const KNOWN = '52:54:00:aa:bb:02';
+const ports = { byMacs: (macs: readonly string[]) => Promise.resolve(macs.includes(KNOWN) ? [{}] : []) } as unknown as Store['ports'];
+
+const listen = (server: Server): Promise<number> =>
+  new Promise((done) => server.listen(0, '127.0.0.1', () => done((server.address() as AddressInfo).port)));
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+/** Without the URL rules of fetch: the path goes out as it is. */
+function get(target: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> {
+  return new Promise((done, fail) => {
+    const asking = request({ host: '127.0.0.1', port: service.port, path: target, headers, method, agent: false }, (response) => {
+      const parts: Buffer[] = [];
+      response.on('data', (part: Buffer) => parts.push(part));
+      response.on('error', fail);
+      response.on('end', () => done({ status: response.statusCode!, headers: response.headers, body: Buffer.concat(parts) }));
+    });
+    asking.on('error', fail).end();
+  });
+}
+
+beforeAll(async () => {
+  mkdirSync(path('root', 'sub'), { recursive: true });
+  writeFileSync(path('root', 'big'), big);
+  writeFileSync(path('root', 'empty'), '');
+  writeFileSync(path('root', 'sub', 'a b'), 'a file');
+  writeFileSync(path('secret'), 'secret');
+  writeFileSync(path('snponly.efi'), 'efi');
+  symlinkSync(path('secret'), path('root', 'out'));
+  utimesSync(path('root', 'big'), 1000, 1000.25);
+  upstream = createServer((incoming, response) => {
+    asked.push({ url: incoming.url!, headers: incoming.headers });
+    upstreamDoes(incoming, response);
+  });
+  upstreamUrl = `http://127.0.0.1:${await listen(upstream)}`;
+  service = await startHttpBoot({
+    options: {
+      'boot.http_host': '127.0.0.1',
+      'boot.http_port': 0,
+      'deploy.http_url': 'http://127.0.0.1:0',
+      'deploy.http_root': path('root'),
+      'pxe.loader_file_paths': { 'snponly.efi': path('snponly.efi') },
+      'pxe.image_cache_size': 1,
+      'boot.cache_root': path('cache'),
+    },
+    store: { boots, ports },
+    log,
+    clock: systemClock,
+    discovery: { ...row(), node_uuid: DISCOVERY, kernel_args: 'discover=1', files: { kernel: path('snponly.efi') } },
+  });
+});
+beforeEach(() => {
+  lines.length = 0;
+  asked.length = 0;
+  for (const name of Object.keys(files)) Reflect.deleteProperty(files, name);
+});
+afterAll(async () => {
+  await service.stop();
+  upstream.closeAllConnections();
+  await new Promise((closed) => upstream.close(closed));
+  rmSync(folder, { recursive: true });
+});
+
+describe('scripts', () => {
+  it('has one for a machine with a boot, with its own address in it', async () => {
+    const { status, headers, body } = await get('/ipxe/52-54-00-aa-bb-01');
+    expect(status).toBe(200);
+    expect(headers['content-type']).toBe('text/plain');
+    expect(body.toString()).toContain(`kernel http://127.0.0.1:${service.port}/boot/${UUID}/kernel a=1 `);
+    expect((await get('/ipxe/52-54-00-AA-BB-01')).body).toEqual(body);
+  });
+  it('has none for a machine that is known and shall not boot, and one for discovery', async () => {
+    expect((await get('/ipxe/52-54-00-aa-bb-02')).status).toBe(404);
+    expect((await get('/ipxe/52-54-00-aa-bb-99')).body.toString()).toContain('discover=1');
+    expect((await get(`/boot/${DISCOVERY}/kernel`)).body.toString()).toBe('efi');
+  });
+});
+
+describe('files', () => {
+  it.each([
+    ['/big', big],
+    ['//big', big],
+    ['/empty', Buffer.alloc(0)],
+    ['/sub/a%20b', Buffer.from('a file')],
+    ['/sub/../empty', Buffer.alloc(0)],
+    ['/snponly.efi?x=1', Buffer.from('efi')],
+  ])('%s is served', async (target, content) => {
+    const { status, headers, body } = await get(target);
+    expect([status, headers['content-length']]).toEqual([200, String(content.length)]);
+    expect(body.equals(content)).toBe(true);
+  });
+  it('says that a loader is one', async () => {
+    expect((await get('/snponly.efi', {}, 'HEAD')).headers['content-type']).toBe('application/efi');
+  });
+  it.each(['/', '/sub', '/nothing', '/out', '/../secret', '/%2e%2e/secret', '/..%2fsecret', '/sub/..%2f..%2fsecret', '/a%00b', '/big/'])(
+    '%s is not found',
+    async (target) => expect((await get(target)).status).toBe(404),
+  );
+  it.each(['/%', '/%ff', '/%zz'])('%s is no path', async (target) => expect((await get(target)).status).toBe(400));
+  it.each(['POST', 'PUT', 'DELETE'])('refuses %s', async (method) => {
+    const { status, headers } = await get('/big', {}, method);
+    expect([status, headers.allow]).toEqual([405, 'GET, HEAD']);
+  });
+  it('answers HEAD without a body', async () => {
+    const { status, headers, body } = await get('/big', {}, 'HEAD');
+    expect([status, headers['content-length'], body.length]).toEqual([200, '300000', 0]);
+  });
+});
+
+describe('parts', () => {
+  it.each([
+    ['bytes=0-0', 206, 0, 1],
+    ['bytes=100-199', 206, 100, 200],
+    ['bytes=299990-', 206, 299990, 300000],
+    ['bytes=299990-999999', 206, 299990, 300000],
+    ['bytes=-10', 206, 299990, 300000],
+    ['bytes=0-1,3-4', 200, 0, 300000],
+    ['bytes=5-4', 200, 0, 300000],
+    ['lines=1-2', 200, 0, 300000],
+  ])('%s', async (range, status, start, end) => {
+    const answer = await get('/big', { range });
+    expect(answer.status).toBe(status);
+    expect(answer.headers['content-range']).toBe(status === 206 ? `bytes ${start}-${end - 1}/300000` : undefined);
+    expect(answer.body.equals(big.subarray(start, end))).toBe(true);
+  });
+  it.each(['bytes=300000-', 'bytes=-0'])('%s is outside', async (range) => {
+    const { status, headers } = await get('/big', { range });
+    expect([status, headers['content-range']]).toEqual([416, 'bytes */300000']);
+  });
+  it('of an empty file are outside', () => expect(parseRange('bytes=-1', 0)).toBe('outside'));
+  it('are given only of what the client has', async () => {
+    const { etag } = (await get('/big', {}, 'HEAD')).headers;
+    expect((await get('/big', { range: 'bytes=0-9', 'if-range': etag! })).status).toBe(206);
+    expect((await get('/big', { range: 'bytes=0-9', 'if-range': '"other"' })).status).toBe(200);
+    expect((await get('/big', { range: 'bytes=0-9', 'if-range': new Date(1_000_000).toUTCString() })).status).toBe(206);
+    expect((await get('/big', { range: 'bytes=0-9', 'if-range': new Date(2_000_000).toUTCString() })).status).toBe(200);
+  });
+  it('nothing is sent when nothing changed', async () => {
+    const { etag, 'last-modified': modified } = (await get('/big', {}, 'HEAD')).headers;
+    expect((await get('/big', { 'if-none-match': etag! })).status).toBe(304);
+    expect((await get('/big', { 'if-none-match': `"x", W/${etag!}` })).status).toBe(304);
+    expect((await get('/big', { 'if-none-match': '"x"', 'if-modified-since': modified! })).status).toBe(200);
+    expect((await get('/big', { 'if-modified-since': modified! })).status).toBe(304);
+    expect((await get('/big', { 'if-modified-since': new Date(999_000).toUTCString() })).status).toBe(200);
+  });
+});
+
+describe('the files of a boot', () => {
+  const target = `/boot/${UUID}/kernel`;
+
+  it('come from a path or a file URL, and only those that are named', async () => {
+    files.kernel = path('secret');
+    expect((await get(target)).body.toString()).toBe('secret');
+    files.kernel = `file://${path('secret')}`;
+    expect((await get(target.toUpperCase().replace('/BOOT/', '/boot/').replace('KERNEL', 'kernel'))).body.toString()).toBe('secret');
+    for (const wrong of [`/boot/${UUID}/ramdisk`, `/boot/${UUID}/constructor`, `/boot/x/kernel`, target.replace('1be', '2be')])
+      expect((await get(wrong)).status).toBe(404);
+    files.kernel = path('not there');
+    expect((await get(target)).status).toBe(404);
+    expect(lines).toEqual([expect.stringContaining('the file of a boot is not there')]);
+  });
+
+  it('come from another server once, until they change there', async () => {
+    let version = 1;
+    upstreamDoes = (incoming, response) => {
+      const etag = `"${version}"`;
+      if (incoming.headers['if-none-match'] === etag) response.writeHead(304).end();
+      else response.writeHead(200, { etag, 'content-length': 9 }).end(`version ${version}`);
+    };
+    files.kernel = `${upstreamUrl}/once`;
+    const texts = await Promise.all(Array.from({ length: 5 }, async () => (await get(target)).body.toString()));
+    expect(texts).toEqual(Array.from({ length: 5 }, () => 'version 1'));
+    expect(asked).toHaveLength(1);
+    expect((await get(target, { range: 'bytes=8-8' })).body.toString()).toBe('1');
+
+    // A cache that was opened later knows what came before, and asks whether it changed.
+    const later = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, log, clock: systemClock });
+    const read = async (): Promise<string> => {
+      const file = await later.open(files.kernel!);
+      const parts = await file.read(0, file.size - 1).toArray();
+      await file.release();
+      return Buffer.concat(parts as Buffer[]).toString();
+    };
+    expect(await read()).toBe('version 1');
+    expect(asked.at(-1)!.headers['if-none-match']).toBe('"1"');
+    await later.close();
+    version = 2;
+    const latest = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, log, clock: systemClock });
+    const file = await latest.open(files.kernel);
+    expect(Buffer.concat((await file.read(0, 8).toArray()) as Buffer[]).toString()).toBe('version 2');
+    await file.release();
+    await latest.close();
+  });
+
+  it('are handed on while they come', async () => {
+    let finish = (): void => {};
+    upstreamDoes = (_, response) => {
+      response.writeHead(200, { 'content-length': big.length }).write(big.subarray(0, 1000));
+      finish = () => response.end(big.subarray(1000));
+    };
+    files.kernel = `${upstreamUrl}/slow`;
+    expect((await get(target, { range: 'bytes=0-999' })).body.equals(big.subarray(0, 1000))).toBe(true);
+    const whole = get(target);
+    finish();
+    expect((await whole).body.equals(big)).toBe(true);
+    expect(asked).toHaveLength(1);
+  });
+
+  it('follow a redirection', async () => {
+    upstreamDoes = (incoming, response) => {
+      if (incoming.url === '/moved') response.writeHead(302, { location: '/there' }).end();
+      else response.writeHead(200, { 'content-length': 5 }).end('there');
+    };
+    files.kernel = `${upstreamUrl}/moved`;
+    expect((await get(target)).body.toString()).toBe('there');
+  });
+
+  it.each<[string, RequestListener, RegExp]>([
+    ['is not there', (_, response) => response.writeHead(404).end(), /: the server answers 404/],
+    ['fails', (_, response) => response.destroy(), /other side closed|ECONNRESET/],
+    [
+      'is larger than the cache',
+      (_, response) => response.writeHead(200, { 'content-length': 2 ** 21 }).write('x'),
+      /more than the image cache/,
+    ],
+    ['does not say its size', (_, response) => response.writeHead(200).end('x'), /does not say how large/],
+  ])('are a clear 502 when the source %s', async (what, does, text) => {
+    upstreamDoes = does;
+    files.kernel = `${upstreamUrl.replace('//', '//user:secret@')}/${what.replaceAll(' ', '-')}?token=secret`;
+    const { status, body } = await get(target);
+    expect(status).toBe(502);
+    expect(body.toString()).toMatch(text);
+    expect(lines).toEqual([expect.stringMatching(text)]);
+    expect(body.toString() + lines.join()).not.toContain('secret');
+  });
+
+  it('end early, and are not kept, when their source does', async () => {
+    upstreamDoes = (_, response) => {
+      response.writeHead(200, { 'content-length': 1000 }).write('x');
+      setTimeout(() => response.destroy(), 20);
+    };
+    files.kernel = `${upstreamUrl}/broken`;
+    await expect(get(target)).rejects.toThrow(/aborted|socket hang up/);
+    expect(lines).toEqual([expect.stringContaining('fetching failed')]);
+    upstreamDoes = (_, response) => response.writeHead(200, { 'content-length': 4 }).end('good');
+    expect((await get(target)).body.toString()).toBe('good');
+  });
+
+  it('make room for one another', async () => {
+    upstreamDoes = (_, response) => response.writeHead(200, { 'content-length': 700_000 }).end(Buffer.alloc(700_000));
+    for (const name of ['a', 'b', 'a']) {
+      files.kernel = `${upstreamUrl}/${name}`;
+      expect((await get(target)).body).toHaveLength(700_000);
+    }
+    expect(asked.map(({ url }) => url)).toEqual(['/a', '/b', '/a']);
+    const sizes = readdirSync(path('cache')).map((name) => statSync(path('cache', name)).size);
+    expect(sizes.filter((size) => size === 700_000)).toHaveLength(1);
+  });
+});
+
+it('does not throw on what is no HTTP, and cuts it off', async () => {
+  const socket = connect(service.port, '127.0.0.1');
+  const text = await new Promise<string>((done) => {
+    let seen = '';
+    socket.on('data', (part) => (seen += part.toString()));
+    socket.on('close', () => done(seen));
+    socket.write('\x16\x03\x01 nonsense\r\n\r\n');
+  });
+  expect(text).toMatch(/^HTTP\/1.1 400/);
+});
+
+it('throws away what did not come whole in an earlier run', async () => {
+  mkdirSync(path('other'));
+  writeFileSync(path('other', 'half'), 'x');
+  writeFileSync(path('other', 'broken.json'), '{');
+  const cache = await openCache({ folder: path('other'), maxBytes: 1, log, clock: systemClock });
+  await cache.close();
+  expect(readdirSync(path('other'))).toEqual([]);
+  expect(existsSync(path('cache'))).toBe(true);
+});

@@ -1,0 +1,57 @@
+import { ipxeScript } from '../../boot/ipxe';
+import type { BootRecord } from '../../model/records';
+
+const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
+const boot = (changes: Partial<BootRecord>): BootRecord => ({
+  node_uuid: UUID,
+  macs: ['52:54:00:00:00:01'],
+  method: 'ipxe',
+  purpose: 'ramdisk',
+  kernel_args: 'nofb ipa-api-url=http://10.0.0.1:6385',
+  files: { kernel: '/k', ramdisk: '/r' },
+  ...changes,
+});
+const lines = (changes: Partial<BootRecord>): string[] => ipxeScript(boot(changes), 'http://10.0.0.1:8080').split('\n');
+const kernelLine = (kernelArgs: string): string | undefined =>
+  lines({ kernel_args: kernelArgs }).find((line) => line.startsWith('kernel '));
+
+it('boots kernel and ramdisk, and tries again', () => {
+  const script = lines({});
+  expect(script[0]).toBe('#!ipxe');
+  expect(script.at(-1)).toBe('');
+  expect(script).toEqual(
+    expect.arrayContaining([
+      `kernel http://10.0.0.1:8080/boot/${UUID}/kernel nofb ipa-api-url=http://10.0.0.1:6385 BOOTIF=\${mac} initrd=ramdisk || goto again`,
+      `initrd --name ramdisk http://10.0.0.1:8080/boot/${UUID}/ramdisk || goto again`,
+      'boot || goto again',
+      'reboot',
+    ]),
+  );
+});
+
+it('has a label for each goto', () => {
+  for (const purpose of ['ramdisk', 'disk'] as const) {
+    const script = lines({ purpose });
+    const labels = script.filter((line) => line.startsWith(':')).map((line) => line.slice(1));
+    const wanted = script.flatMap((line) => /goto (\w+)/.exec(line)?.[1] ?? []);
+    expect(wanted.filter((label) => !labels.includes(label))).toEqual([]);
+  }
+});
+
+it('hands over to the disk: a BIOS from here, UEFI by its next entry', () => {
+  const script = lines({ purpose: 'disk' });
+  expect(script).toContain('sanboot --no-describe --drive 0x80 || exit 0');
+  expect(script.slice(script.indexOf(':efi'))).toEqual([':efi', 'exit 1', '']);
+  expect(script.join()).not.toContain('/boot/');
+});
+
+it.each([
+  ['a line end', 'a=1\nshell', 'a=1 shell'],
+  ['a carriage return', 'a=1\r\nshell', 'a=1 shell'],
+  ['control characters', 'a=1\0\x0b\x85b', 'a=1 b'],
+  ['another command', 'a=1 || shell && reboot ; exit', 'a=1 shell reboot exit'],
+  ['white space', '  a=1\t\tb  ', 'a=1 b'],
+  ['signs within an argument', 'a=x;y||z "b c" url=http://h/?q=1&r=2', 'a=x;y||z "b c" url=http://h/?q=1&r=2'],
+])('keeps the kernel arguments on their line: %s', (_, given, kept) => {
+  expect(kernelLine(given)).toBe(`kernel http://10.0.0.1:8080/boot/${UUID}/kernel ${kept} BOOTIF=\${mac} initrd=ramdisk || goto again`);
+});
