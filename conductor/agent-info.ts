@@ -1,0 +1,38 @@
+/**
+ * What driver_internal_info holds of an agent and of a flow's steps, and which of it is forgotten when. `agent_verify_ca` is the
+ * certificate itself (PEM), not the name of a file.
+ */
+import type { Internal } from './task';
+
+const none = (...keys: readonly string[]): Internal => Object.fromEntries(keys.map((key) => [key, undefined]));
+
+/** The agent is gone, or shall be taken for gone: only one that looks its node up anew is heard again. */
+export const FORGET_AGENT: Internal = none(
+  'agent_secret_token',
+  'agent_url',
+  'agent_version',
+  'agent_verify_ca',
+  'agent_status',
+  'agent_status_message',
+  'agent_cached_clean_steps',
+  'agent_cached_deploy_steps',
+  'agent_cached_service_steps',
+);
+export const FORGET_TOKEN_AND_URL: Internal = none('agent_secret_token', 'agent_secret_token_pregenerated', 'agent_url', 'agent_verify_ca');
+/** Ends with every wait: how often the running step is asked for. */
+export const FORGET_POLL: Internal = none('step_poll_every');
+export const FORGET_CLEANING: Internal = {
+  ...FORGET_TOKEN_AND_URL,
+  ...FORGET_POLL,
+  ...none('clean_steps', 'agent_cached_clean_steps', 'clean_step_index', 'cleaning_disable_ramdisk', 'steps_validated', 'cleaning_reboot'),
+};
+export const FORGET_DEPLOYING: Internal = {
+  ...FORGET_TOKEN_AND_URL,
+  ...FORGET_POLL,
+  ...none('deploy_steps', 'agent_cached_deploy_steps', 'deploy_step_index', 'steps_validated', 'user_deploy_steps', 'deployment_reboot'),
+};
+/** What the end of an instance leaves nothing of. */
+export const FORGET_INSTANCE: Internal = {
+  ...FORGET_DEPLOYING,
+  ...none('instance', 'root_uuid_or_disk_id', 'is_whole_disk_image', 'is_source_a_path', 'deploy_boot_mode', 'automatic_lessee'),
+};

@@ -1,0 +1,70 @@
+/** What every file of this room gets: the rooms below, the options, and what one running conductor keeps in memory. */
+import type { Connections, DriverOptions, HardwareType, Interfaces } from '../drivers/interfaces';
+import type { Clock } from '../model/clock';
+import type { Log } from '../model/log';
+import type { InterfaceKind } from '../model/records';
+import type { Store } from '../store/store';
+import type { Hardware } from './hardware';
+import type { Locks } from './locks';
+import type { Workers } from './workers';
+
+/** The options that the conductor reads (section.name); main hands them over. */
+export type ConductorOptions = DriverOptions & {
+  readonly [Kind in InterfaceKind as `DEFAULT.enabled_${Kind}_interfaces`]: readonly string[] | null;
+} & { readonly [Kind in InterfaceKind as `DEFAULT.default_${Kind}_interface`]: string | null } & {
+  /** Resolved: never empty. */
+  readonly 'DEFAULT.host': string;
+  readonly 'DEFAULT.enabled_hardware_types': readonly string[];
+  readonly 'DEFAULT.default_resource_class': string | null;
+  readonly 'DEFAULT.default_conductor_group': string;
+  readonly 'conductor.conductor_group': string;
+  readonly 'conductor.automated_clean': boolean;
+  readonly 'conductor.heartbeat_interval': number;
+  readonly 'conductor.heartbeat_timeout': number;
+  readonly 'conductor.sync_power_state_interval': number;
+  readonly 'conductor.sync_power_state_workers': number;
+  readonly 'conductor.force_power_state_during_sync': boolean;
+  readonly 'conductor.power_state_sync_max_retries': number;
+  readonly 'conductor.power_failure_recovery_interval': number;
+  readonly 'conductor.check_provision_state_interval': number;
+  readonly 'conductor.deploy_callback_timeout': number;
+  readonly 'conductor.clean_callback_timeout': number;
+  readonly 'conductor.inspect_wait_timeout': number;
+  readonly 'conductor.allow_deleting_available_nodes': boolean;
+  readonly 'conductor.allow_provisioning_in_maintenance': boolean;
+  readonly 'conductor.workers_pool_size': number;
+  readonly 'conductor.max_concurrent_deploy': number;
+  readonly 'conductor.max_concurrent_clean': number;
+  readonly 'conductor.node_locked_retry_attempts': number;
+  readonly 'conductor.node_locked_retry_interval': number;
+  readonly 'conductor.clean_step_priority_override': Readonly<Record<string, string>>;
+  readonly 'deploy.power_off_after_deploy_failure': boolean;
+  readonly 'inspector.hooks': readonly string[];
+  readonly 'inspector.add_ports': string;
+  readonly 'inspector.keep_ports': string;
+  readonly 'inspector.update_pxe_enabled': boolean;
+  readonly 'inspector.disk_partitioning_spacing': boolean;
+};
+
+/** What main (or a test) starts a conductor from. */
+export interface ConductorRooms {
+  readonly store: Store;
+  readonly options: ConductorOptions;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: (bytes: number) => Buffer;
+  readonly connections: Connections;
+  readonly interfaces: Interfaces;
+  readonly hardwareTypes: Readonly<Record<string, HardwareType>>;
+}
+
+export interface Context extends ConductorRooms {
+  readonly host: string;
+  readonly hardware: Hardware;
+  readonly workers: Workers;
+  readonly locks: Locks;
+  /** Aborted when the conductor stops. */
+  readonly signal: AbortSignal;
+  /** Asks, after so many seconds, how the running step of a waiting node stands. */
+  readonly askLater: (nodeUuid: string, seconds: number) => void;
+}

@@ -1,0 +1,149 @@
+/** Cleaning, automated (deleting or manageable → available) and manual (manageable → manageable with a list of steps). */
+import { done, failed, type Outcome, type PlannedStep } from '../../drivers/interfaces';
+import type { JsonObject } from '../../model/records';
+import { FORGET_CLEANING } from '../agent-info';
+import {
+  automatedSteps,
+  cleanPriorities,
+  findStep,
+  manualSteps,
+  offeredSteps,
+  positionOf,
+  runSteps,
+  savedList,
+  stepId,
+  type AskedStep,
+} from '../steps';
+import type { Held, Internal } from '../task';
+import { validateInterface } from '../validate';
+import { clause, saying, trying, type Flow } from './flow';
+
+const isManual = (task: Held): boolean => task.node.target_provision_state === 'manageable';
+
+/** Whether the node is cleaned without being asked: its own word, else the option's. */
+const wanted = (task: Held): boolean => task.node.automated_clean ?? task.context.options['conductor.automated_clean'];
+
+const withoutRamdisk = (task: Held): boolean => task.node.driver_internal_info.cleaning_disable_ramdisk === true;
+
+/** Until the list is made, what the client asked for stands in its place. */
+const askedOf = (task: Held): readonly AskedStep[] => positionOf(task, 'clean').steps as unknown as readonly AskedStep[];
+
+/** The list, made of what driver and agent offer: saved, and then what runs. */
+async function planClean(task: Held, fromAgent: readonly PlannedStep[]): Promise<void> {
+  const offered = offeredSteps(task.driver, 'clean', fromAgent);
+  const steps = isManual(task)
+    ? manualSteps(askedOf(task), offered, { withoutRamdisk: withoutRamdisk(task) })
+    : automatedSteps(offered, cleanPriorities(task.context.options));
+  await task.saveInternal(savedList('clean', steps, 0));
+}
+const cannot =
+  (task: Held) =>
+  (reason: string): string =>
+    `Cannot clean node ${task.node.uuid}: ${reason}`;
+
+/** The event that begins cleaning goes with these: what was asked for stands on the node before anything happens. */
+export const startingClean = (asked?: readonly JsonObject[], disableRamdisk = false): Internal => ({
+  ...FORGET_CLEANING,
+  clean_steps: asked,
+  cleaning_disable_ramdisk: disableRamdisk,
+});
+
+/** From the beginning; a restarted conductor does it again as long as no list was made. */
+export async function beginClean(task: Held): Promise<Outcome> {
+  const { uuid, maintenance } = task.node;
+  const manual = isManual(task);
+  if (!manual && !wanted(task)) {
+    task.log.info('automated cleaning is disabled for this node');
+    await task.saveInternal({ cleaning_disable_ramdisk: true });
+    return done;
+  }
+  if (maintenance && !task.context.options['conductor.allow_provisioning_in_maintenance'])
+    return failed('Cleaning a node in maintenance mode is not allowed');
+  await saying(
+    task,
+    (reason) => `Validation of node ${uuid} for cleaning failed: ${reason}`,
+    async () => {
+      await validateInterface(task, 'power');
+      await validateInterface(task, 'network');
+    },
+  );
+  if (manual) await saying(task, cannot(task), () => checkManual(task));
+  if (!withoutRamdisk(task)) {
+    const prepared = await saying(
+      task,
+      (reason) => `Failed to prepare node ${uuid} for cleaning: ${reason}`,
+      () => task.driver.deploy.prepareCleaning(task),
+    );
+    if (prepared.kind !== 'done') return prepared;
+  }
+  return startCleanSteps(task, []);
+}
+
+/** What can be known before the ramdisk is there, and whether one is needed at all. */
+async function checkManual(task: Held): Promise<void> {
+  const asked = askedOf(task);
+  const outOfBand = asked.every((step) => findStep(task.driver, 'clean', step)?.requiresRamdisk === false);
+  const without = withoutRamdisk(task) || outOfBand;
+  manualSteps(asked, offeredSteps(task.driver, 'clean'), { unknownLater: !without, withoutRamdisk: withoutRamdisk(task) });
+  await task.saveInternal({ cleaning_disable_ramdisk: without });
+}
+
+/** The ramdisk is there, or none is needed: makes the list and runs it. */
+export async function startCleanSteps(task: Held, fromAgent: readonly PlannedStep[]): Promise<Outcome> {
+  await saying(task, cannot(task), () => planClean(task, fromAgent));
+  return continueClean(task, 0);
+}
+
+export async function continueClean(task: Held, from: number): Promise<Outcome> {
+  const outcome = await runSteps(task, 'clean', from);
+  return outcome.kind === 'failed' ? { kind: 'failed', reason: cleanStepFailure(task, outcome.reason) } : outcome;
+}
+export const cleanStepFailure = (task: Held, reason: string): string => {
+  const { running } = positionOf(task, 'clean');
+  return running ? `Node ${task.node.uuid} failed step ${stepId(running)}: ${reason}` : reason;
+};
+
+/** `last_error` of a cleaning that was aborted. */
+export const cleanAborted = (task: Held): string => {
+  const { running } = positionOf(task, 'clean');
+  const during = running ? ` during or after the completion of step "${stepId(running)}"` : '';
+  return `By request, the clean operation was aborted${during}`;
+};
+
+/** After `abort`, or `fail` of a step that could not be aborted before: the node is in clean failed already. */
+export async function afterCleanAbort(task: Held): Promise<void> {
+  const lastError = task.node.last_error;
+  const reason = await trying(task, 'tearing down cleaning', async () => task.driver.deploy.tearDownCleaning(task));
+  const text = reason === undefined ? lastError : 'Failed to tear down cleaning after aborting the operation';
+  await task.write({ clean_step: {}, last_error: text }, FORGET_CLEANING);
+}
+
+export const clean: Flow = {
+  finish: async (task) => {
+    const without = withoutRamdisk(task);
+    if (!without)
+      await saying(
+        task,
+        (reason) => `Failed to tear down from cleaning for node ${task.node.uuid}, reason: ${reason}`,
+        () => task.driver.deploy.tearDownCleaning(task),
+      );
+    await task.fire(isManual(task) || task.node.retired ? 'manage' : 'done', { clean_step: {} }, FORGET_CLEANING);
+  },
+  fail: async (task, reason) => {
+    const stepHadStarted = positionOf(task, 'clean').running !== undefined;
+    const also = await trying(task, 'tearing down cleaning', async () => task.driver.deploy.tearDownCleaning(task));
+    const text =
+      also === undefined ? reason : `${clause(reason)}. Also Failed to tear down cleaning on node ${task.node.uuid}, reason: ${also}`;
+    await task.fire(
+      'fail',
+      {
+        clean_step: {},
+        last_error: text,
+        // A disk may be half erased: no one shall take the node before someone looked.
+        ...(stepHadStarted ? { maintenance: true, fault: 'clean failure', maintenance_reason: task.node.maintenance_reason ?? text } : {}),
+      },
+      // The list stays for whoever looks.
+      { ...FORGET_CLEANING, clean_steps: task.node.driver_internal_info.clean_steps },
+    );
+  },
+};

@@ -1,0 +1,130 @@
+/** available, deploy failed (deploy) and active, error, deploy failed (rebuild) → active. */
+import { type Outcome, type PlannedStep } from '../../drivers/interfaces';
+import { Fault, reasonOf } from '../../model/errors';
+import type { JsonObject, NodeChanges, NodeRecord } from '../../model/records';
+import { FORGET_DEPLOYING, FORGET_POLL, FORGET_TOKEN_AND_URL } from '../agent-info';
+import type { ProvisionArgs } from '../conductor';
+import { askedSteps, checkAsked, deploySteps, offeredSteps, positionOf, runSteps, savedList, stepId, type AskedStep } from '../steps';
+import type { Held, Internal } from '../task';
+import { validateInterface } from '../validate';
+import { clause, saying, trying, type Flow } from './flow';
+
+function checkTraits(task: Held): void {
+  const asked = task.node.instance_info.traits;
+  if (asked === undefined || asked === null) return;
+  if (!Array.isArray(asked) || asked.some((trait) => typeof trait !== 'string'))
+    throw new Fault('InvalidParameterValue', {
+      message: `Error parsing traits from Node ${task.node.uuid} instance_info field. A list of strings is expected.`,
+    });
+  const missing = (asked as string[]).filter((trait) => !task.node.traits.includes(trait));
+  if (missing.length > 0)
+    throw new Fault('InvalidParameterValue', {
+      message:
+        'Cannot specify instance traits that are not also set on the node. ' +
+        `Node ${task.node.uuid} is missing traits ${missing.join(', ')}`,
+    });
+}
+
+/** What is refused before the answer, so that the client hears it. Throws Fault with status 400. */
+export async function checkDeploy(task: Held, asked: readonly JsonObject[]): Promise<void> {
+  try {
+    await validateInterface(task, 'power');
+    await validateInterface(task, 'deploy');
+    checkTraits(task);
+    checkAsked('deploy', askedSteps(asked), offeredSteps(task.driver, 'deploy'), {
+      unknownLater: true,
+      prefix: 'Validation of deploy steps from "deploy steps" argument failed.',
+    });
+  } catch (error) {
+    if (!(error instanceof Fault) || error.status !== 400) throw error;
+    const message = `Failed to validate deploy or power info for node ${task.node.uuid}: ${reasonOf(error)}`;
+    throw new Fault('InvalidParameterValue', { message }, { cause: error });
+  }
+}
+
+const userSteps = (task: Held): readonly AskedStep[] =>
+  Array.isArray(task.node.driver_internal_info.user_deploy_steps) ? (task.node.driver_internal_info.user_deploy_steps as AskedStep[]) : [];
+
+/** The event that begins a deployment goes with these: what came with the verb stands on the node before anything happens. */
+export const startingDeploy = (
+  node: NodeRecord,
+  { configdrive, deploy_steps: asked = [] }: ProvisionArgs,
+): readonly [NodeChanges, Internal] => [
+  { deploy_step: {}, last_error: null, ...(configdrive ? { instance_info: { ...node.instance_info, configdrive } } : {}) },
+  { ...FORGET_DEPLOYING, user_deploy_steps: asked.length > 0 ? asked : undefined },
+];
+
+/** From the beginning; a restarted conductor does it again as long as no list was made. */
+export async function beginDeploy(task: Held): Promise<Outcome> {
+  await saying(
+    task,
+    (reason) => `Failed to prepare to deploy: ${reason}`,
+    async () => task.driver.deploy.prepare?.(task),
+  );
+  const steps = deploySteps(userSteps(task), offeredSteps(task.driver, 'deploy'));
+  if (steps.length === 0) return { kind: 'failed', reason: 'No deploy steps returned by the driver' };
+  await task.saveInternal(savedList('deploy', steps, 0));
+  return continueDeploy(task, 0);
+}
+
+/** The agent is there: its own steps join the list, and what the client asked for must all be known now. */
+export async function takeAgentSteps(task: Held, fromAgent: readonly PlannedStep[]): Promise<void> {
+  await saying(
+    task,
+    (reason) => `Failed to validate the final deploy steps list for node ${task.node.uuid}: ${reason}`,
+    async () => {
+      const offered = offeredSteps(task.driver, 'deploy', fromAgent);
+      const asked = userSteps(task);
+      checkAsked('deploy', asked, offered);
+      const { running, index, steps: before } = positionOf(task, 'deploy');
+      const steps = deploySteps(asked, offered);
+      // The step that runs keeps running: the list goes on behind it, wherever it stands now.
+      const current = running ?? before[index ?? 0];
+      const at = current ? steps.findIndex((step) => stepId(step) === stepId(current)) : 0;
+      await task.saveInternal({ ...savedList('deploy', steps, Math.max(at, 0)), steps_validated: true });
+    },
+  );
+}
+
+export async function continueDeploy(task: Held, from: number): Promise<Outcome> {
+  const outcome = await runSteps(task, 'deploy', from);
+  return outcome.kind === 'failed' ? { kind: 'failed', reason: deployStepFailure(task, outcome.reason) } : outcome;
+}
+export const deployStepFailure = (task: Held, reason: string): string => {
+  const { running } = positionOf(task, 'deploy');
+  return running ? `Deploy step ${stepId(running)} failed: ${clause(reason)}.` : reason;
+};
+
+export const deployAborted = (task: Held): string => {
+  const { running } = positionOf(task, 'deploy');
+  const during = running ? ` during or after the completion of step "${stepId(running)}"` : '';
+  return `By request, the deploy operation was aborted${during}`;
+};
+/** Undoes what was prepared and powers the machine off. Answers what to add to the reason. */
+async function cleanUpDeploy(task: Held): Promise<string> {
+  const reason = await trying(task, 'cleaning up the deployment', async () => task.driver.deploy.cleanUp?.(task));
+  if (task.context.options['deploy.power_off_after_deploy_failure'] && !task.node.disable_power_off)
+    await trying(task, 'powering off after a failed deployment', () => task.power('power off'));
+  return reason === undefined ? '' : `. Also failed to clean up due to: ${reason}`;
+}
+/** After `abort`: the node is in deploy failed already. */
+export async function afterDeployAbort(task: Held): Promise<void> {
+  const lastError = task.node.last_error;
+  await task.saveInternal(FORGET_TOKEN_AND_URL);
+  const also = await cleanUpDeploy(task);
+  const text = also === '' ? lastError : 'Failed to clean up deploying after aborting the operation';
+  await task.write({ deploy_step: {}, last_error: text }, { ...FORGET_DEPLOYING });
+}
+
+export const deploy: Flow = {
+  finish: (task) => task.fire('done', { deploy_step: {} }, FORGET_DEPLOYING),
+  fail: async (task, reason) => {
+    const also = await cleanUpDeploy(task);
+    await task.fire(
+      'fail',
+      { deploy_step: {}, last_error: also === '' ? reason : `${clause(reason)}${also}` },
+      // The list stays for whoever looks.
+      { ...FORGET_DEPLOYING, ...FORGET_POLL, deploy_steps: task.node.driver_internal_info.deploy_steps },
+    );
+  },
+};

@@ -1,0 +1,44 @@
+/** manageable, inspect failed → manageable, by way of inspect wait when the ramdisk looks. */
+import { failed, type Outcome } from '../../drivers/interfaces';
+import { timestamp } from '../../model/clock';
+import { FORGET_TOKEN_AND_URL } from '../agent-info';
+import { runHooks } from '../inspection/runner';
+import type { Held } from '../task';
+import { clause, saying, trying, type Flow } from './flow';
+
+const FORGET = { ...FORGET_TOKEN_AND_URL, lookup_bmc_addresses: undefined, inspector_manage_boot: undefined };
+
+export async function beginInspect(task: Held): Promise<Outcome> {
+  await task.saveInternal({ ...FORGET_TOKEN_AND_URL });
+  const outcome = await task.driver.inspect.inspect(task);
+  const { inventory } = task.driver.inspect;
+  if (outcome.kind === 'done' && inventory)
+    await saying(
+      task,
+      (reason) => `Failed to finish inspection: ${reason}`,
+      async () => runHooks(task, await inventory(task), {}),
+    );
+  return outcome.kind === 'wait' || outcome.kind === 'done' ? outcome : failed(outcome.reason);
+}
+
+/** Undoes what the inspection set up. Answers what to add to the reason. */
+async function cleanUpInspect(task: Held): Promise<string> {
+  const { uuid } = task.node;
+  const aborted = await trying(task, 'aborting the inspection', async () =>
+    task.driver.inspect.abort ? task.driver.inspect.abort(task) : task.driver.boot.cleanUpRamdisk(task),
+  );
+  const networked = await trying(task, 'removing the inspection network', async () => task.driver.network.removeInspectionNetwork(task));
+  return [
+    aborted === undefined ? '' : `. Also Failed to abort inspection on node ${uuid}, reason: ${aborted}`,
+    networked === undefined ? '' : `. Also Failed to remove inspection network for node ${uuid}, reason: ${networked}`,
+  ].join('');
+}
+
+export const inspect: Flow = {
+  finish: (task) => task.fire('done', { inspection_finished_at: timestamp(task.clock.now()), inspection_started_at: null }, FORGET),
+  fail: async (task, reason) => {
+    const also = await cleanUpInspect(task);
+    const text = also === '' ? reason : `${clause(reason)}${also}`;
+    await task.fire('fail', { last_error: text, inspection_started_at: null }, FORGET);
+  },
+};

@@ -1,0 +1,35 @@
+/** enroll → manageable: the BMC answers with the credentials that the node has. */
+import { done, failed, type Outcome } from '../../drivers/interfaces';
+import { findStep, inOrder, offeredSteps } from '../steps';
+import type { Held } from '../task';
+import { validateInterface } from '../validate';
+import { saying, trying, type Flow } from './flow';
+
+export async function beginVerify(task: Held): Promise<Outcome> {
+  const { uuid } = task.node;
+  await saying(
+    task,
+    (reason) => `Failed to validate power driver interface for node ${uuid}. Error: ${reason}`,
+    () => validateInterface(task, 'power'),
+  );
+  const state = await saying(
+    task,
+    (reason) => `Failed to get power state for node ${uuid}. Error: ${reason}`,
+    () => task.driver.power.get(task),
+  );
+  if (state !== task.node.power_state) await task.save({ power_state: state });
+  const steps = inOrder('verify', offeredSteps(task.driver, 'verify')).filter(({ priority }) => priority > 0);
+  for (const step of steps) {
+    const explain = (reason: string): string => `Node ${uuid} failed verify step ${step.step} with unexpected error: ${reason}`;
+    const outcome = await saying(task, explain, () => findStep(task.driver, 'verify', step)!.run(task, {}));
+    if (outcome.kind !== 'done') return failed(explain(outcome.kind === 'failed' ? outcome.reason : 'a verify step cannot wait'));
+  }
+  const { bootMode } = task.driver.management;
+  if (bootMode) await trying(task, 'reading the boot mode', async () => task.save({ boot_mode: await bootMode.get(task) }));
+  return done;
+}
+
+export const verify: Flow = {
+  finish: (task) => task.fire('done'),
+  fail: (task, reason) => task.fire('fail', { last_error: reason }),
+};

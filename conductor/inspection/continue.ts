@@ -1,0 +1,44 @@
+/** POST /v1/continue_inspection: whose inventory it is, then its hooks, then the machine is put to rest. */
+import { done } from '../../drivers/interfaces';
+import { timestamp } from '../../model/clock';
+import { Fault } from '../../model/errors';
+import type { Inventory, JsonObject, NodeRecord } from '../../model/records';
+import type { Lookup } from '../conductor';
+import type { Context } from '../context';
+import { inspect } from '../flows/inspect';
+import { saying, settle } from '../flows/flow';
+import { startTask } from '../task';
+import type { Tokens } from '../token';
+import { lookupInspected } from './lookup';
+import { runHooks } from './runner';
+
+/** Answers the node with the token for its agent in driver_internal_info. Throws Invalid, NotFound, NodeLocked, NoFreeConductorWorker. */
+export async function continueInspection(
+  context: Context,
+  tokens: Tokens,
+  lookup: Lookup,
+  inventory: Inventory,
+  pluginData: JsonObject,
+): Promise<NodeRecord> {
+  const { uuid } = await lookupInspected(context.store, lookup, context.log);
+  let answer: NodeRecord | undefined;
+  await startTask(context, uuid, { purpose: 'continue inspection', retry: true }, async (task) => {
+    if (task.node.provision_state !== 'inspect wait') throw new Fault('NotFound', { message: 'Resource could not be found.' });
+    const token = await tokens.give(uuid);
+    await task.fire('resume', {}, { agent_last_heartbeat: timestamp(task.clock.now()) });
+    answer = { ...task.node, driver_internal_info: { ...task.node.driver_internal_info, agent_secret_token: token } };
+    return () =>
+      settle(task, inspect, () =>
+        saying(
+          task,
+          (reason) => `Failed to finish inspection: ${reason}`,
+          async () => {
+            await runHooks(task, inventory, pluginData);
+            await task.driver.inspect.finish?.(task);
+            return done;
+          },
+        ),
+      );
+  });
+  return answer!;
+}

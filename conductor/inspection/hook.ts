@@ -1,0 +1,38 @@
+/** What a hook is: it looks and says what it would change; it writes nothing. The runner applies all of it at once. */
+import { Fault } from '../../model/errors';
+import type { Inventory, JsonObject, NodeRecord, PortRecord } from '../../model/records';
+import type { ConductorOptions } from '../context';
+
+export type Change =
+  | { readonly on: 'property'; readonly name: string; readonly value: unknown }
+  /** One of `properties.capabilities`. */
+  | { readonly on: 'capability'; readonly name: string; readonly value: string }
+  | { readonly on: 'port'; readonly mac: string; readonly pxeEnabled: boolean; readonly clientId?: string }
+  | { readonly on: 'port update'; readonly uuid: string; readonly pxeEnabled?: boolean; readonly extra?: JsonObject }
+  | { readonly on: 'port removal'; readonly uuid: string }
+  | { readonly on: 'plugin_data'; readonly name: string; readonly value: unknown };
+
+export type HookOptions = Pick<
+  ConductorOptions,
+  'inspector.add_ports' | 'inspector.keep_ports' | 'inspector.update_pxe_enabled' | 'inspector.disk_partitioning_spacing'
+>;
+export interface Seen {
+  readonly node: NodeRecord;
+  readonly ports: readonly PortRecord[];
+  readonly inventory: Inventory;
+  /** As the agent sent it, with what earlier hooks added. */
+  readonly pluginData: JsonObject;
+  readonly options: HookOptions;
+}
+export type Look = (seen: Seen) => readonly Change[];
+export interface Hook {
+  readonly name: string;
+  /** Hooks that must stand before it in the list. */
+  readonly after?: readonly string[];
+  /** Runs for all hooks before any `look`. Throws a Fault: the inspection fails with it. */
+  readonly preprocess?: Look;
+  readonly look?: Look;
+}
+
+export const invalidInventory = (node: NodeRecord, reason: string): Fault =>
+  new Fault('Invalid', { message: `Inventory for node ${node.uuid} is invalid: ${reason}` });

@@ -1,0 +1,125 @@
+/** What an inventory means: the hooks, and the option that chooses among them. */
+import { Fault } from '../../model/errors';
+import { matchDisks, parseHints } from '../../model/hints';
+import type { InventoryDisk } from '../../model/records';
+import { invalidInventory, type Hook, type Seen } from './hook';
+import { portChanges, validInterfaces } from './interfaces';
+
+const inspectionFailure = (reason: string): Fault => new Fault('Invalid', { message: `Failed to inspect hardware. Reason: ${reason}` });
+
+/** Flag of the processor → capability. */
+const CPU_CAPABILITIES: Readonly<Record<string, string>> = {
+  vmx: 'cpu_vt',
+  svm: 'cpu_vt',
+  aes: 'cpu_aes',
+  pse: 'cpu_hugepages',
+  pdpe1gb: 'cpu_hugepages_1g',
+  smx: 'cpu_txt',
+};
+const GIB = 1024 ** 3;
+
+function rootDisk({ node, inventory, pluginData }: Seen): InventoryDisk | undefined {
+  const hints = node.properties.root_device;
+  if (hints === undefined || hints === null || Object.keys(hints).length === 0) return pluginData.root_disk as InventoryDisk | undefined;
+  const skipped = node.properties.skip_block_devices;
+  try {
+    const disks: readonly InventoryDisk[] = Array.isArray(inventory.disks) ? inventory.disks : [];
+    const skip = (Array.isArray(skipped) ? (skipped as unknown[]) : []).flatMap((one) => matchDisks(disks, parseHints(one)));
+    const [found] = matchDisks(
+      disks.filter((disk) => !skip.includes(disk)),
+      parseHints(hints),
+    );
+    if (found) return found;
+  } catch (error) {
+    throw inspectionFailure(
+      `No disks could be found using root device hints ${JSON.stringify(hints)} for node ${node.uuid} ` +
+        `because they failed to validate. Error: ${(error as Error).message}`,
+    );
+  }
+  throw inspectionFailure(`No disks satisfied root device hints for node ${node.uuid}`);
+}
+
+/** Every hook there is; [inspector]hooks says which run, and in which order. */
+export const HOOKS: readonly Hook[] = [
+  {
+    name: 'ramdisk-error',
+    preprocess: ({ pluginData }) => {
+      if (!pluginData.error) return [];
+      const { error } = pluginData;
+      throw inspectionFailure(`Ramdisk reported error: ${typeof error === 'string' ? error : JSON.stringify(error)}`);
+    },
+  },
+  { name: 'validate-interfaces', preprocess: validInterfaces },
+  { name: 'ports', after: ['validate-interfaces'], look: portChanges },
+  {
+    name: 'architecture',
+    look: ({ node, inventory }) => {
+      const value = inventory.cpu?.architecture;
+      if (typeof value === 'string' && value !== '') return [{ on: 'property', name: 'cpu_arch', value }];
+      throw invalidInventory(
+        node,
+        `Inventory has malformed or missing CPU architecture information: ${JSON.stringify(inventory.cpu) ?? 'None'} for node ${node.uuid}.`,
+      );
+    },
+  },
+  {
+    name: 'memory',
+    look: ({ node, inventory }) => {
+      const value = inventory.memory?.physical_mb;
+      if (typeof value === 'number') return [{ on: 'property', name: 'memory_mb', value }];
+      throw invalidInventory(
+        node,
+        `Inventory has missing memory information: ${JSON.stringify(inventory.memory) ?? 'None'} for node ${node.uuid}.`,
+      );
+    },
+  },
+  {
+    name: 'cpus',
+    look: ({ inventory }) => {
+      const value = inventory.cpu?.count ?? 0;
+      return Number.isInteger(value) && value > 0 ? [{ on: 'property', name: 'cpus', value }] : [];
+    },
+  },
+  {
+    name: 'cpu-capabilities',
+    look: ({ inventory }) => {
+      const flags: unknown = inventory.cpu?.flags;
+      const names = (Array.isArray(flags) ? (flags as unknown[]) : []).flatMap((flag) =>
+        typeof flag === 'string' && Object.hasOwn(CPU_CAPABILITIES, flag) ? [CPU_CAPABILITIES[flag]!] : [],
+      );
+      return [...new Set(names)].map((name) => ({ on: 'capability' as const, name, value: 'true' }));
+    },
+  },
+  {
+    name: 'boot-mode',
+    look: ({ inventory }) => {
+      const value = inventory.boot?.current_boot_mode;
+      return value === 'bios' || value === 'uefi' ? [{ on: 'capability', name: 'boot_mode', value }] : [];
+    },
+  },
+  {
+    name: 'root-device',
+    look: (seen) => {
+      const disk = rootDisk(seen);
+      const whole = Math.floor((typeof disk?.size === 'number' ? disk.size : 0) / GIB);
+      // One GiB less: partition tables and a config drive take their share.
+      const value = whole > 0 && seen.options['inspector.disk_partitioning_spacing'] ? whole - 1 : whole;
+      return [
+        ...(disk ? [{ on: 'plugin_data' as const, name: 'root_disk', value: disk }] : []),
+        { on: 'plugin_data', name: 'local_gb', value },
+        { on: 'property', name: 'local_gb', value },
+      ];
+    },
+  },
+];
+
+/** The hooks of the option, in its order. Throws an Error for the operator: an unknown hook, or one that lacks another before it. */
+export function chosenHooks(names: readonly string[]): readonly Hook[] {
+  return names.map((name, at) => {
+    const hook = HOOKS.find((one) => one.name === name);
+    if (!hook) throw new Error(`[inspector]hooks: unknown hook ${name}; there are ${HOOKS.map((one) => one.name).join(', ')}`);
+    const missing = (hook.after ?? []).filter((other) => !names.slice(0, at).includes(other));
+    if (missing.length > 0) throw new Error(`[inspector]hooks: ${name} needs ${missing.join(', ')} before it`);
+    return hook;
+  });
+}

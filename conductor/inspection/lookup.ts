@@ -1,0 +1,61 @@
+/** Whose inventory it is: by UUID, by MAC addresses of ports, by BMC addresses; they must not contradict each other. */
+import { Fault } from '../../model/errors';
+import type { Log } from '../../model/log';
+import type { NodeRecord } from '../../model/records';
+import type { Store } from '../../store/store';
+import type { Lookup } from '../conductor';
+import { normalMac } from './interfaces';
+
+/** One text for every failure: a stranger shall not learn which nodes there are. */
+const nothing = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });
+
+async function findOrNothing(store: Store, uuid: string): Promise<NodeRecord> {
+  try {
+    return await store.nodes.find(uuid);
+  } catch (error) {
+    throw error instanceof Fault && error.name === 'NodeNotFound' ? nothing() : error;
+  }
+}
+
+async function byMacs(store: Store, macs: readonly string[], node: NodeRecord | undefined, log: Log): Promise<NodeRecord | undefined> {
+  const owners = [...new Set((await store.ports.byMacs(macs)).map((port) => port.node_uuid))];
+  if (owners.length > 1 || (node && owners.some((owner) => owner !== node.uuid))) {
+    log.warn('inspection lookup: the MAC addresses are not those of one node', { macs, nodes: owners });
+    throw nothing();
+  }
+  return node ?? (owners[0] === undefined ? undefined : findOrNothing(store, owners[0]));
+}
+
+async function byBmc(store: Store, addresses: readonly string[], node: NodeRecord | undefined, log: Log): Promise<NodeRecord | undefined> {
+  const waiting = await store.nodes.list({ where: { provision_state: 'inspect wait' }, children: 'all' });
+  const matching = waiting.filter(({ driver_internal_info: { lookup_bmc_addresses: hints } }) =>
+    addresses.some((address) => Array.isArray(hints) && hints.includes(address)),
+  );
+  // Several machines may stand behind one BMC address (a chassis, a proxy): the node that is known already is enough then.
+  if (node && (matching.length === 0 || matching.some(({ uuid }) => uuid === node.uuid))) return node;
+  if (matching.length > 1 || (node && matching.length > 0)) {
+    log.warn('inspection lookup: the BMC addresses do not name the same node', { addresses, nodes: matching.map(({ uuid }) => uuid) });
+    throw nothing();
+  }
+  return matching[0];
+}
+
+/** Throws Invalid (nothing to look for) and NotFound, whatever the reason. The node is in inspect wait. */
+export async function lookupInspected(store: Store, lookup: Lookup, log: Log): Promise<NodeRecord> {
+  const macs = [...new Set(lookup.macs.map(normalMac).filter((mac) => mac !== undefined))];
+  const addresses = (lookup.bmcAddresses ?? []).filter((address) => address !== '');
+  if (lookup.nodeUuid === undefined && macs.length === 0 && addresses.length === 0)
+    throw new Fault('Invalid', { message: 'No lookup information provided' });
+  let node = lookup.nodeUuid === undefined ? undefined : await findOrNothing(store, lookup.nodeUuid);
+  if (macs.length > 0) node = await byMacs(store, macs, node, log);
+  if (node && node.provision_state !== 'inspect wait') {
+    log.warn(`inspection data of node ${node.uuid} in state ${node.provision_state} refused`);
+    throw nothing();
+  }
+  if (addresses.length > 0) node = await byBmc(store, addresses, node, log);
+  if (!node) {
+    log.warn('inspection lookup: no node has these addresses', { macs, addresses });
+    throw nothing();
+  }
+  return node;
+}

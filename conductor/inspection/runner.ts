@@ -1,0 +1,80 @@
+/** Runs the hooks over what an agent (or a BMC) reported, and writes what they say in one transaction with the inventory itself. */
+import { newUuid } from '../../model/idents';
+import type { Inventory, JsonObject, NodeChanges } from '../../model/records';
+import type { Store } from '../../store/store';
+import type { Held } from '../task';
+import type { Change, Look, Seen } from './hook';
+import { chosenHooks } from './hooks';
+
+/** `key:value,key:value`, as `properties.capabilities` holds them; an object is read too. */
+function capabilities(value: unknown): Map<string, string> {
+  if (typeof value === 'object' && value !== null) return new Map(Object.entries(value).map(([key, one]) => [key, String(one)]));
+  const pairs = typeof value === 'string' ? value.split(',').filter((pair) => pair.includes(':')) : [];
+  return new Map(pairs.map((pair) => [pair.slice(0, pair.indexOf(':')).trim(), pair.slice(pair.indexOf(':') + 1).trim()]));
+}
+
+/** Pure: what the hooks say, and the plugin_data with their additions. Throws the Fault of a hook that refuses. */
+export function lookAtAll(hookNames: readonly string[], start: Seen): { readonly changes: readonly Change[]; readonly seen: Seen } {
+  const hooks = chosenHooks(hookNames);
+  let seen = start;
+  const changes: Change[] = [];
+  const run = (look: Look | undefined): void => {
+    for (const change of look?.(seen) ?? []) {
+      changes.push(change);
+      if (change.on === 'plugin_data') seen = { ...seen, pluginData: { ...seen.pluginData, [change.name]: change.value } };
+    }
+  };
+  for (const { preprocess } of hooks) run(preprocess);
+  for (const { look } of hooks) run(look);
+  return { changes, seen };
+}
+
+/** The node's properties after the changes. */
+export function newProperties(before: JsonObject, changes: readonly Change[]): JsonObject {
+  const properties: Record<string, unknown> = { ...before };
+  for (const change of changes) {
+    if (change.on === 'property') properties[change.name] = change.value;
+    if (change.on === 'capability') {
+      const all = capabilities(properties.capabilities).set(change.name, change.value);
+      properties.capabilities = [...all].map(([key, value]) => `${key}:${value}`).join(',');
+    }
+  }
+  return properties;
+}
+
+async function changePorts(store: Store, task: Held, changes: readonly Change[]): Promise<void> {
+  const { random } = task.context;
+  const created = changes.flatMap((change) => (change.on === 'port' ? [change] : []));
+  // An address that is another node's port stays there.
+  const taken = new Set((await store.ports.byMacs(created.map(({ mac }) => mac))).map((port) => port.address));
+  for (const { mac, pxeEnabled, clientId } of created.filter((one) => !taken.has(one.mac)))
+    await store.ports.create({
+      uuid: newUuid(random),
+      node_uuid: task.node.uuid,
+      address: mac,
+      pxe_enabled: pxeEnabled,
+      extra: clientId === undefined ? {} : { 'client-id': clientId },
+    });
+  for (const change of changes) {
+    if (change.on === 'port removal') await store.ports.remove(change.uuid);
+    if (change.on === 'port update')
+      await store.ports.update(change.uuid, {
+        ...(change.pxeEnabled === undefined ? {} : { pxe_enabled: change.pxeEnabled }),
+        ...(change.extra === undefined ? {} : { extra: change.extra }),
+      });
+  }
+}
+
+/** Throws the Fault of a hook that refuses: then nothing is written. The logs of a ramdisk are dropped. */
+export async function runHooks(task: Held, inventory: Inventory, pluginData: JsonObject): Promise<void> {
+  const { options } = task.context;
+  const start: Seen = { node: task.node, ports: task.ports, inventory, pluginData, options };
+  const { changes, seen } = lookAtAll(options['inspector.hooks'], start);
+  const kept = Object.fromEntries(Object.entries(seen.pluginData).filter(([name]) => name !== 'logs'));
+  const node: NodeChanges = { properties: newProperties(task.node.properties, changes) };
+  await task.write(node, {}, async (store) => {
+    await changePorts(store, task, changes);
+    await store.inventories.put(task.node.uuid, { inventory, plugin_data: kept });
+  });
+  await task.refresh();
+}

@@ -1,0 +1,49 @@
+/** Work that comes again: a table, and the loop that runs each row on its own, with jitter, until the conductor stops. */
+import { reasonOf } from '../model/errors';
+import type { ConductorOptions, Context } from './context';
+import { recoverPowerFailures, synchronisePower, type SyncFailures } from './power-sync';
+import { endStrayReservations } from './recovery';
+import { failLateNodes, lookEvery } from './timeouts';
+
+interface Periodic {
+  readonly name: string;
+  /** Seconds between runs; 0: never. */
+  readonly every: (options: ConductorOptions) => number;
+  readonly run: (context: Context, failures: SyncFailures) => Promise<void>;
+}
+export const PERIODICS: readonly Periodic[] = [
+  {
+    name: 'sign of life',
+    every: (options) => options['conductor.heartbeat_interval'],
+    run: ({ store, host }) => store.conductors.touch(host),
+  },
+  { name: 'stray reservations', every: (options) => options['conductor.heartbeat_interval'], run: endStrayReservations },
+  { name: 'power synchronisation', every: (options) => options['conductor.sync_power_state_interval'], run: synchronisePower },
+  {
+    name: 'power failure recovery',
+    every: (options) => options['conductor.power_failure_recovery_interval'],
+    run: recoverPowerFailures,
+  },
+  { name: 'callback timeouts', every: lookEvery, run: failLateNodes },
+];
+
+/** ±10 %, so that conductors and rows do not march in step. */
+const jittered = (seconds: number, random: (bytes: number) => Buffer): number => seconds * 1000 * (0.9 + (random(1)[0]! / 255) * 0.2);
+
+/** Resolves when every row has ended, which is after `context.signal`. */
+export async function runPeriodics(context: Context): Promise<void> {
+  const { clock, signal, options, random, log } = context;
+  const failures: SyncFailures = new Map();
+  const repeat = async ({ name, every, run }: Periodic): Promise<void> => {
+    const seconds = every(options);
+    if (seconds <= 0) return;
+    for (;;) {
+      await clock.sleep(jittered(seconds, random), signal).catch(() => {});
+      if (signal.aborted) return;
+      await run(context, failures).catch((error: unknown) => {
+        if (!signal.aborted) log.error(`${name} failed`, { reason: reasonOf(error), error });
+      });
+    }
+  };
+  await Promise.all(PERIODICS.map(repeat));
+}

@@ -1,0 +1,117 @@
+/** The power states on record and those of the machines: compared from time to time, and brought together. */
+import { Fault, reasonOf } from '../model/errors';
+import type { NodeRecord } from '../model/records';
+import { stateRow } from '../model/states';
+import type { Context } from './context';
+import { inParallel } from './parallel';
+import { mustLeave, taskOf, withTask, type Held } from './task';
+import { validateInterface } from './validate';
+
+/** Nodes whose power nobody is changing and whose state allows a look. */
+const isSynchronised = (node: NodeRecord): boolean =>
+  !node.maintenance &&
+  node.reservation === null &&
+  node.target_power_state === null &&
+  !stateRow(node.provision_state).skipPowerSync &&
+  node.driver_internal_info.redfish_fw_updates === undefined;
+
+/** How often in a row each node could not be synchronised. */
+export type SyncFailures = Map<string, number>;
+
+export async function synchronisePower(context: Context, failures: SyncFailures): Promise<void> {
+  const { store, options, signal } = context;
+  const all = await store.nodes.list({ where: { maintenance: false }, children: 'all' });
+  for (const uuid of failures.keys()) if (!all.some((node) => node.uuid === uuid)) failures.delete(uuid);
+  // Those that failed before come first, so that they are given up soon.
+  const nodes = all.filter(isSynchronised).sort((a, b) => (failures.get(b.uuid) ?? 0) - (failures.get(a.uuid) ?? 0));
+  await inParallel(nodes, options['conductor.sync_power_state_workers'], signal, async (node) => {
+    try {
+      await synchronise(context, node, failures);
+    } catch (error) {
+      // Locked or removed meanwhile: whoever did that knows better.
+      if (!mustLeave(context, error) && !(error instanceof Fault && ['NodeLocked', 'NodeNotFound'].includes(error.name)))
+        context.log.warn(`power synchronisation of node ${node.uuid}`, { reason: reasonOf(error) });
+    }
+  });
+}
+
+async function synchronise(context: Context, node: NodeRecord, failures: SyncFailures): Promise<void> {
+  const looking = await taskOf(context, node, false);
+  if (node.power_state === null && !(await isValid(looking))) return;
+  const count = (failures.get(node.uuid) ?? 0) + 1;
+  const given = count > context.options['conductor.power_state_sync_max_retries'];
+  const purpose = 'power state sync';
+  let actual: 'power on' | 'power off' | null;
+  try {
+    actual = await looking.driver.power.get(looking);
+  } catch (error) {
+    if (context.signal.aborted) return;
+    failures.set(node.uuid, count);
+    if (given) return withTask(context, node.uuid, { purpose }, (task) => giveUp(task, 'error', reasonOf(error)));
+    looking.log.warn(`the power state cannot be read, attempt ${count}`, { reason: reasonOf(error) });
+    return;
+  }
+  const isRight = actual === node.power_state;
+  if (isRight) failures.delete(node.uuid);
+  // An old error is not the state of things any more once the machine was heard; it lives on in the history.
+  if (isRight && node.last_error === null) return;
+  await withTask(context, node.uuid, { purpose }, async (task) => {
+    if (!isSynchronised({ ...task.node, reservation: null })) return;
+    const { power_state: known, disable_power_off: stays } = task.node;
+    if (actual === known) {
+      failures.delete(node.uuid);
+      if (task.node.last_error !== null) await task.save({ last_error: null });
+      return;
+    }
+    if (known === null) {
+      failures.delete(node.uuid);
+      return task.save({ power_state: actual, last_error: null });
+    }
+    failures.set(node.uuid, count);
+    if (given) return giveUp(task, actual);
+    if (!context.options['conductor.force_power_state_during_sync'] || stays || known === 'error' || actual === null) {
+      task.log.warn(`the machine is in ${actual}, not ${known}: recorded`);
+      return task.save({ power_state: actual });
+    }
+    task.log.warn(`the machine is in ${actual}, not ${known}: changed back, attempt ${count}`);
+    await task.power(known).catch((error: unknown) => task.log.error('changing the power state back failed', { reason: reasonOf(error) }));
+  });
+}
+
+const isValid = (task: Held): Promise<boolean> =>
+  validateInterface(task, 'power').then(
+    () => true,
+    () => false,
+  );
+
+/** The node goes out of service until its BMC answers again. */
+async function giveUp(task: Held, actual: NodeRecord['power_state'], why?: string): Promise<void> {
+  const { uuid, power_state: known, maintenance } = task.node;
+  const shown = why === undefined ? actual : 'None';
+  const text =
+    `During sync_power_state, max retries exceeded for node ${uuid}, node state ${shown} does not match expected state '${known}'. ` +
+    `Updating DB state to '${shown}' Switching node to maintenance mode.${why === undefined ? '' : ` Error: ${why}`}`;
+  const fault = maintenance ? {} : { maintenance: true, maintenance_reason: text, fault: 'power failure' };
+  await task.save({ power_state: actual, last_error: text, ...fault });
+}
+
+/** Nodes that were given up: asked again; an answer ends their maintenance. */
+export async function recoverPowerFailures(context: Context, failures: SyncFailures): Promise<void> {
+  const { store, options, signal } = context;
+  const nodes = await store.nodes.list({ where: { fault: 'power failure', maintenance: true }, children: 'all', reserved: false });
+  await inParallel(nodes, options['conductor.sync_power_state_workers'], signal, async (node) => {
+    try {
+      const looking = await taskOf(context, node, false);
+      const actual = await looking.driver.power.get(looking);
+      if (actual === null) return;
+      await withTask(context, node.uuid, { purpose: 'power failure recovery' }, async (task) => {
+        if (task.node.fault !== 'power failure') return;
+        await task.save({ power_state: actual, maintenance: false, maintenance_reason: null, fault: null });
+        failures.delete(node.uuid);
+        task.log.info('the BMC answers again: the node is back from maintenance');
+      });
+    } catch (error) {
+      context.log.debug(`node ${node.uuid} is still not reachable`, { reason: reasonOf(error) });
+    }
+  });
+}

@@ -1,0 +1,173 @@
+/** PUT …/states/provision: a verb is checked, its event fired, and its flow goes on under the same lock after the answer. */
+import { timestamp } from '../model/clock';
+import { Fault, reasonOf } from '../model/errors';
+import { VERBS, next, type Event, type ProvisionState } from '../model/states';
+import { FORGET_TOKEN_AND_URL } from './agent-info';
+import type { ProvisionArgs } from './conductor';
+import type { Context } from './context';
+import { afterCleanAbort, beginClean, clean, cleanAborted, startingClean } from './flows/clean';
+import { afterDeployAbort, beginDeploy, checkDeploy, deploy, deployAborted, startingDeploy } from './flows/deploy';
+import { settle } from './flows/flow';
+import { beginInspect, inspect } from './flows/inspect';
+import { beginUndeploy, undeploy } from './flows/undeploy';
+import { beginVerify, verify } from './flows/verify';
+import { positionOf } from './steps';
+import { startTask, type Held } from './task';
+import { validateInterface } from './validate';
+
+/** Fires the verb's event; what is returned goes on after the answer. */
+type Handler = (task: Held, args: ProvisionArgs) => Promise<(() => Promise<void>) | undefined>;
+
+/** Option that bounds how many nodes may be in these states at once, and the name of the refused action. */
+const LIMITS = {
+  provisioning: { option: 'conductor.max_concurrent_deploy', states: ['deploying', 'wait call-back'] },
+  unprovisioning: { option: 'conductor.max_concurrent_clean', states: ['deleting', 'cleaning', 'clean wait'] },
+  cleaning: { option: 'conductor.max_concurrent_clean', states: ['deleting', 'cleaning', 'clean wait'] },
+} as const satisfies Record<string, { option: string; states: readonly ProvisionState[] }>;
+async function checkLimit({ store, options }: Context, action: keyof typeof LIMITS): Promise<void> {
+  const { option, states } = LIMITS[action];
+  const busy = await store.nodes.list({ where: { provision_state: states }, children: 'all', limit: options[option] });
+  if (busy.length >= options[option]) throw new Fault('ConcurrentActionLimit', { task_type: action });
+}
+
+const maintained = (task: Held, op: string): void => {
+  if (task.node.maintenance) throw new Fault('NodeInMaintenance', { op, node: task.node.uuid });
+};
+/** Runs a check; what it refuses is said in this sentence, with status 400. */
+async function refusing(say: (reason: string) => string, check: () => Promise<void>): Promise<void> {
+  try {
+    await check();
+  } catch (error) {
+    if (!(error instanceof Fault) || error.status !== 400) throw error;
+    throw new Fault('InvalidParameterValue', { message: say(reasonOf(error)) }, { cause: error });
+  }
+}
+const move =
+  (event: Event): Handler =>
+  async (task) => {
+    await task.fire(event);
+    return undefined;
+  };
+
+const beginDeployment =
+  (event: 'deploy' | 'rebuild'): Handler =>
+  async (task, args) => {
+    await checkLimit(task.context, 'provisioning');
+    maintained(task, 'provisioning');
+    if (event === 'rebuild' && task.node.protected) throw new Fault('NodeProtected', { node: task.node.uuid });
+    await checkDeploy(task, args.deploy_steps ?? []);
+    await task.fire(event, ...startingDeploy(task.node, args));
+    return () => settle(task, deploy, () => beginDeploy(task));
+  };
+
+/** A step that cannot be stopped is only marked: the abort follows when it is over. Answers whether it was. */
+async function markedForLater(task: Held, kind: 'clean' | 'deploy'): Promise<boolean> {
+  const { running } = positionOf(task, kind);
+  if (!running || running.abortable) return false;
+  await task.save({ [`${kind}_step`]: { ...running, abort_after: true } });
+  return true;
+}
+/** State → how an abort goes there. */
+const ABORTS: Partial<Record<ProvisionState, Handler>> = {
+  'clean wait': async (task) => {
+    if (await markedForLater(task, 'clean')) return undefined;
+    await task.fire('abort', { last_error: cleanAborted(task) });
+    return () => afterCleanAbort(task);
+  },
+  'wait call-back': async (task) => {
+    if (await markedForLater(task, 'deploy')) return undefined;
+    await task.fire('abort', { last_error: deployAborted(task) }, FORGET_TOKEN_AND_URL);
+    return () => afterDeployAbort(task);
+  },
+  'inspect wait': async (task) => {
+    const { inspect: driver } = task.driver;
+    if (!driver.abort)
+      throw new Fault('UnsupportedDriverExtension', { driver: task.node.inspect_interface ?? task.node.driver, extension: 'abort' });
+    try {
+      await driver.abort(task);
+    } catch (error) {
+      await task.save({ last_error: `Failed to abort inspection: ${reasonOf(error)}` });
+      throw error;
+    }
+    await task.fire(
+      'abort',
+      { last_error: 'Inspection was aborted by request.', inspection_started_at: null },
+      { ...FORGET_TOKEN_AND_URL, lookup_bmc_addresses: undefined },
+    );
+    return undefined;
+  },
+};
+
+const HANDLERS: Partial<Record<Event, Handler>> = {
+  manage: async (task, args) => {
+    if (task.node.provision_state !== 'enroll') return move('manage')(task, args);
+    await task.fire('manage', { last_error: null });
+    return () => settle(task, verify, () => beginVerify(task));
+  },
+  provide: async (task) => {
+    const { uuid: node, retired, maintenance } = task.node;
+    if (maintenance && !task.context.options['conductor.allow_provisioning_in_maintenance'])
+      throw new Fault('NodeInMaintenance', { op: 'providing', node });
+    if (retired) throw new Fault('NodeIsRetired', { op: 'providing', node });
+    await task.fire('provide', { last_error: null, clean_step: {} }, startingClean());
+    return () => settle(task, clean, () => beginClean(task));
+  },
+  clean: async (task, { clean_steps: asked = [], disable_ramdisk: without = false }) => {
+    await checkLimit(task.context, 'cleaning');
+    maintained(task, 'cleaning');
+    await refusing(
+      (reason) => `Validation of node ${task.node.uuid} for cleaning failed: ${reason}`,
+      async () => {
+        await validateInterface(task, 'power');
+        await validateInterface(task, 'network');
+      },
+    );
+    await task.fire('clean', { last_error: null, clean_step: {}, target_provision_state: 'manageable' }, startingClean(asked, without));
+    return () => settle(task, clean, () => beginClean(task));
+  },
+  inspect: async (task) => {
+    await validateInterface(task, 'power');
+    await validateInterface(task, 'inspect');
+    await task.fire('inspect', { last_error: null, inspection_started_at: timestamp(task.clock.now()), inspection_finished_at: null });
+    return () => settle(task, inspect, () => beginInspect(task));
+  },
+  deploy: beginDeployment('deploy'),
+  rebuild: beginDeployment('rebuild'),
+  delete: async (task) => {
+    await checkLimit(task.context, 'unprovisioning');
+    if (task.node.protected) throw new Fault('NodeProtected', { node: task.node.uuid });
+    await refusing(
+      (reason) => `Failed to validate power driver interface. Can not delete instance. Error: ${reason}`,
+      () => validateInterface(task, 'power'),
+    );
+    await task.fire('delete', { last_error: null }, FORGET_TOKEN_AND_URL);
+    return () => settle(task, undeploy, () => beginUndeploy(task));
+  },
+  abort: async (task, args) => {
+    const handler = ABORTS[task.node.provision_state];
+    if (!handler) throw notYet(task, 'abort');
+    return handler(task, args);
+  },
+};
+const notYet = (task: Held, verb: string): Fault => new Fault('UnsupportedDriverExtension', { driver: task.node.driver, extension: verb });
+
+/** Throws before anything changed: 400, 403, 409 (NodeLocked) or 503, as Ironic does. Returns when the work is under way. */
+export async function provision(context: Context, uuid: string, verb: string, args: ProvisionArgs): Promise<void> {
+  const event = Object.hasOwn(VERBS, verb) ? VERBS[verb]!.event : undefined;
+  const node = await context.store.nodes.find(uuid);
+  const impossible = (state: string): Fault => new Fault('InvalidStateRequested', { action: verb, node: uuid, state });
+  if (event === undefined) throw impossible(node.provision_state);
+  if ((event === 'deploy' || event === 'rebuild') && node.maintenance)
+    throw new Fault('NodeInMaintenance', { op: 'provisioning', node: uuid });
+  if (next(node.provision_state, event) === undefined) {
+    if (node.reservation !== null) throw new Fault('NodeLocked', { node: uuid, host: node.reservation });
+    throw impossible(node.provision_state);
+  }
+  await startTask(context, uuid, { purpose: `provision action ${verb}`, retry: true }, async (task) => {
+    // Looked at again: the lock may have come after someone else's work.
+    if (next(task.node.provision_state, event) === undefined) throw impossible(task.node.provision_state);
+    const handler = HANDLERS[event];
+    if (!handler) throw notYet(task, verb);
+    return handler(task, args);
+  });
+}

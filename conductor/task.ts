@@ -1,0 +1,219 @@
+/** Holding a node: reserved once, every write carrying the fencing number of that reservation, let go whatever happens. */
+import type { Driver, Power, Task } from '../drivers/interfaces';
+import { timestamp } from '../model/clock';
+import { Fault, reasonOf } from '../model/errors';
+import type { NodeChanges, NodeRecord, PortRecord } from '../model/records';
+import { next, stateRow, type Event, type ProvisionState } from '../model/states';
+import type { Store } from '../store/store';
+import type { Context } from './context';
+import { changePower } from './power';
+import type { Place } from './workers';
+
+/** Keys of driver_internal_info to set; `undefined` removes one. */
+export type Internal = Readonly<Record<string, unknown>>;
+export interface Held extends Task {
+  readonly context: Context;
+  /** Columns, keys of driver_internal_info, and what `also` does, in one transaction. */
+  write(changes: NodeChanges, internal: Internal, also?: (store: Store) => Promise<void>): Promise<void>;
+  /** Fires an event of the state machine and saves the node in one write; `changes` go with it. Throws InvalidStateRequested. */
+  fire(event: Event, changes?: NodeChanges, internal?: Internal): Promise<void>;
+  /** Reads node and ports again, after others than this task wrote them. */
+  refresh(): Promise<void>;
+}
+export interface Want {
+  readonly purpose: string;
+  /** `shared`: to look only; nothing is reserved and nothing may be written. */
+  readonly lock?: 'exclusive' | 'shared';
+  /** Try again while another holds the node, as [conductor]node_locked_retry_attempts says; else NodeLocked at once. */
+  readonly retry?: boolean;
+}
+/** The reservation went to another while this task worked: it must end without touching the node. */
+export class LockLost extends Error {
+  constructor(readonly uuid: string) {
+    super(`The lock of node ${uuid} was lost`);
+  }
+}
+/** Whether a flow must leave the node as it is: another holds it now, or this conductor stops and a later one goes on. */
+export const mustLeave = (context: Context, error: unknown): boolean => error instanceof LockLost || context.signal.aborted;
+
+/**
+ * Where an event leads and what the node is bound for there. A stable state is bound for nothing; a failure, and the states of one flow
+ * among each other, keep what was wanted (manual cleaning stays bound for `manageable`).
+ */
+export function transition(node: NodeRecord, event: Event): { readonly to: ProvisionState; readonly target: ProvisionState | null } {
+  const from = node.provision_state;
+  const to = next(from, event);
+  if (!to) throw new Fault('InvalidStateRequested', { action: event, node: node.uuid, state: from });
+  const [was, will] = [stateRow(from), stateRow(to)];
+  if (will.stable) return { to, target: null };
+  const keeps = will.failed === true || (was.flow !== undefined && was.flow === will.flow);
+  return { to, target: (keeps && node.target_provision_state) || (will.target as ProvisionState) };
+}
+
+/** An exclusive task of a node that is reserved already. */
+export async function taskOf(context: Context, reserved: NodeRecord, exclusive = true): Promise<Held> {
+  const { store, clock, options, connections } = context;
+  const { uuid, lock_fence: fence } = reserved;
+  let node = reserved;
+  let ports: readonly PortRecord[] = await store.ports.ofNode(uuid);
+  let driver: { readonly key: string; readonly made: Driver } | undefined;
+  const own = async (work: () => Promise<NodeRecord>): Promise<void> => {
+    if (!exclusive) throw new Error('a shared task may not write');
+    try {
+      node = await work();
+    } catch (error) {
+      throw error instanceof Fault && error.name === 'NodeLocked' ? new LockLost(uuid) : error;
+    }
+  };
+  const plain = (keys: Internal): Record<string, unknown> =>
+    Object.fromEntries(Object.entries(keys).map(([key, value]) => [key, value ?? null]));
+  const task: Held = {
+    context,
+    exclusive,
+    clock,
+    options,
+    connections,
+    signal: context.signal,
+    boots: store.boots,
+    log: context.log.child({ node: uuid }),
+    get node() {
+      return node;
+    },
+    get ports() {
+      return ports;
+    },
+    get driver() {
+      // Made at first use: what needs no driver works on a node whose driver is not enabled any more.
+      const key = JSON.stringify(Object.entries(node).filter(([name]) => name === 'driver' || name.endsWith('_interface')));
+      if (driver?.key !== key) driver = { key, made: context.hardware.driverOf(node) };
+      return driver.made;
+    },
+    save: (changes) => own(() => store.nodes.update(uuid, changes, fence)),
+    saveInternal: (keys) => own(() => store.nodes.mergeInternal(uuid, plain(keys), fence)),
+    write: (changes, internal, also) =>
+      own(() =>
+        store.transaction(async (inner) => {
+          await also?.(inner);
+          if (Object.keys(internal).length > 0) await inner.nodes.mergeInternal(uuid, plain(internal), fence);
+          return inner.nodes.update(uuid, changes, fence);
+        }),
+      ),
+    fire: async (event, changes = {}, internal = {}) => {
+      const from = node.provision_state;
+      const { to, target } = transition(node, event);
+      await task.write(
+        { provision_state: to, target_provision_state: target, provision_updated_at: timestamp(clock.now()), ...changes },
+        internal,
+      );
+      task.log.info(`node ${node.name ?? uuid}: ${from} → ${to} (${event})`, { last_error: node.last_error });
+    },
+    refresh: async () => {
+      node = await store.nodes.find(uuid);
+      ports = await store.ports.ofNode(uuid);
+    },
+    power: (target: Power, timeoutSeconds?: number) => changePower(task, target, timeoutSeconds),
+  };
+  return task;
+}
+
+async function reserve(context: Context, uuid: string, want: Want): Promise<Held> {
+  const { locks, options, host, store } = context;
+  const tries = want.retry ? Math.max(1, options['conductor.node_locked_retry_attempts']) : 1;
+  for (let tried = 1; ; tried++) {
+    if (context.signal.aborted) throw new Fault('TemporaryFailure', { message: 'The conductor is stopping.' });
+    let locked: Fault;
+    if (locks.has(uuid)) locked = new Fault('NodeLocked', { node: uuid, host });
+    else {
+      locks.add(uuid);
+      try {
+        const reserved = await store.nodes.reserve(uuid, host);
+        try {
+          return await taskOf(context, reserved);
+        } catch (error) {
+          await store.nodes.release(uuid, reserved.lock_fence).catch(() => {});
+          throw error;
+        }
+      } catch (error) {
+        locks.remove(uuid);
+        if (!(error instanceof Fault) || error.name !== 'NodeLocked') throw error;
+        locked = error;
+      }
+    }
+    if (tried >= tries) throw locked;
+    await locks.wait(uuid, options['conductor.node_locked_retry_interval'] * 1000, context.signal);
+  }
+}
+
+/** Seconds between the tries to end a reservation while the database does not answer. */
+const RELEASE_PAUSES = [0.2, 1, 5] as const;
+async function release(context: Context, task: Held): Promise<void> {
+  const { uuid, lock_fence: fence } = task.node;
+  try {
+    for (const pause of [...RELEASE_PAUSES, undefined]) {
+      try {
+        await context.store.nodes.release(uuid, fence);
+        return;
+      } catch (error) {
+        if (error instanceof Fault && error.name === 'NodeNotFound') return;
+        if (pause === undefined) throw error;
+        await context.clock.sleep(pause * 1000, context.signal).catch(() => {});
+      }
+    }
+  } catch (error) {
+    // The periodic look at reservations that no task holds ends it once the database answers again.
+    task.log.error('the reservation could not be ended', { reason: reasonOf(error) });
+  } finally {
+    context.locks.remove(uuid);
+  }
+}
+
+/** Holds the node for as long as `work` runs, whatever comes of it. Throws NodeLocked, NodeNotFound. */
+export async function withTask<T>(context: Context, uuid: string, want: Want, work: (task: Held) => Promise<T>): Promise<T> {
+  if (want.lock === 'shared') return work(await taskOf(context, await context.store.nodes.find(uuid), false));
+  const task = await reserve(context, uuid, want);
+  try {
+    return await work(task);
+  } finally {
+    await release(context, task);
+  }
+}
+
+/**
+ * Answers once `first` is over (the API's 202), and goes on under the same lock with the work that `first` returned, if any.
+ * Throws NoFreeConductorWorker before anything is changed.
+ */
+export async function startTask(
+  context: Context,
+  uuid: string,
+  want: Want,
+  first: (task: Held) => Promise<(() => Promise<void>) | undefined>,
+): Promise<void> {
+  const place: Place = context.workers.take();
+  try {
+    const task = await reserve(context, uuid, want);
+    let work: (() => Promise<void>) | undefined;
+    try {
+      work = await first(task);
+    } catch (error) {
+      await release(context, task);
+      throw error;
+    }
+    if (!work) {
+      await release(context, task);
+      return;
+    }
+    const rest = work;
+    place.run(async () => {
+      try {
+        await rest();
+      } catch (error) {
+        if (!mustLeave(context, error)) throw error;
+        task.log.warn(`${want.purpose}: the node is left as it is`, { reason: reasonOf(error) });
+      } finally {
+        await release(context, task);
+      }
+    });
+  } finally {
+    place.giveBack();
+  }
+}

@@ -1,0 +1,84 @@
+/** Nodes that wait too long for their machine: failed as their flow fails. */
+import { Fault, reasonOf } from '../model/errors';
+import type { NodeRecord } from '../model/records';
+import { repr } from '../model/python';
+import { STATES, type ProvisionState } from '../model/states';
+import type { Context } from './context';
+import { clean } from './flows/clean';
+import { deploy } from './flows/deploy';
+import type { Flow } from './flows/flow';
+import { inspect } from './flows/inspect';
+import { inParallel } from './parallel';
+import { startTask } from './task';
+
+interface Limit {
+  readonly flow: Flow;
+  readonly option: 'conductor.deploy_callback_timeout' | 'conductor.clean_callback_timeout' | 'conductor.inspect_wait_timeout';
+  /** Since when it waits: heartbeats that are acted on start a wait anew, but for an inspection there are none. */
+  readonly since: 'provision_updated_at' | 'inspection_started_at';
+  readonly text: (node: NodeRecord) => string;
+}
+const LIMITS: Readonly<Partial<Record<ProvisionState, Limit>>> = {
+  'wait call-back': {
+    flow: deploy,
+    option: 'conductor.deploy_callback_timeout',
+    since: 'provision_updated_at',
+    text: ({ uuid }) => `Timeout reached while waiting for callback for node ${uuid}`,
+  },
+  'clean wait': {
+    flow: clean,
+    option: 'conductor.clean_callback_timeout',
+    since: 'provision_updated_at',
+    text: ({ clean_step: step }) =>
+      'Timeout reached while cleaning the node. Please check if the ramdisk responsible for the cleaning is running on the node. ' +
+      `Failed on step ${repr(step)}.`,
+  },
+  'inspect wait': {
+    flow: inspect,
+    option: 'conductor.inspect_wait_timeout',
+    since: 'inspection_started_at',
+    text: () =>
+      'Timeout reached while inspecting the node. Please check if the ramdisk responsible for the inspection is running on the node.',
+  },
+};
+const WAITING = (Object.keys(STATES) as ProvisionState[]).filter((state) => LIMITS[state] !== undefined);
+const PARALLEL = 8;
+
+/** Whether the wait is over its limit; a node in maintenance waits for its operator. */
+function isLate(context: Context, node: NodeRecord): boolean {
+  const limit = LIMITS[node.provision_state];
+  if (!limit || node.maintenance) return false;
+  const seconds = context.options[limit.option];
+  const since = node[limit.since] ?? node.provision_updated_at;
+  return seconds > 0 && since !== null && context.clock.now() - Date.parse(since) > seconds * 1000;
+}
+
+export async function failLateNodes(context: Context): Promise<void> {
+  const waiting = await context.store.nodes.list({
+    where: { provision_state: WAITING, maintenance: false },
+    reserved: false,
+    children: 'all',
+  });
+  const late = waiting.filter((node) => isLate(context, node));
+  await inParallel(late, PARALLEL, context.signal, async ({ uuid }) => {
+    try {
+      await startTask(context, uuid, { purpose: 'callback timeout' }, async (task) => {
+        const limit = LIMITS[task.node.provision_state];
+        if (!limit || !isLate(context, task.node)) return undefined;
+        return () => limit.flow.fail(task, limit.text(task.node));
+      });
+    } catch (error) {
+      // Locked or gone: something happens with it, so it is not late any more.
+      if (!(error instanceof Fault)) context.log.warn(`timeout of node ${uuid}`, { reason: reasonOf(error) });
+    }
+  });
+}
+
+/** How often to look, in seconds: as the option says, and often enough for the shortest limit; 0: never. */
+export function lookEvery(options: Context['options']): number {
+  const every = options['conductor.check_provision_state_interval'];
+  const limits = Object.values(LIMITS)
+    .map(({ option }) => options[option])
+    .filter((seconds) => seconds > 0);
+  return every === 0 || limits.length === 0 ? 0 : Math.min(every, Math.max(0.25, Math.min(...limits) / 10));
+}

@@ -1,0 +1,52 @@
+/** The secret that an agent gets at its first lookup and shows in every heartbeat. */
+import { timingSafeEqual } from 'node:crypto';
+import type { NodeRecord } from '../model/records';
+import type { Store } from '../store/store';
+
+/** What a lookup shows instead of a token that was given out before: only the agent that got it may know it. */
+export const MASKED_TOKEN = '******';
+const TOKEN_BYTES = 32;
+
+/** What the row says; undefined: none was given out. */
+const knownToken = (node: NodeRecord): string | undefined => {
+  const token = node.driver_internal_info.agent_secret_token;
+  return typeof token === 'string' && token !== '' ? token : undefined;
+};
+
+/** Compared in constant time, so that answers do not tell how much of a guess was right. */
+export function tokenIsRight(node: NodeRecord, given: string | undefined): boolean {
+  const known = knownToken(node);
+  if (known === undefined || given === undefined) return false;
+  const [a, b] = [Buffer.from(known), Buffer.from(given)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+export interface Tokens {
+  /** The node's token, made now and answered in the clear once; `******` when there was one. Throws NodeNotFound. */
+  give(nodeUuid: string): Promise<string>;
+}
+export function createTokens(store: Store, random: (bytes: number) => Buffer): Tokens {
+  /** Lookups of one node one after the other: two at once must not both get a token, since only the later would be right. */
+  const lastOf = new Map<string, Promise<unknown>>();
+  const give = async (nodeUuid: string): Promise<string> => {
+    if (knownToken(await store.nodes.find(nodeUuid)) !== undefined) return MASKED_TOKEN;
+    const token = random(TOKEN_BYTES).toString('base64url');
+    await store.nodes.mergeInternal(nodeUuid, { agent_secret_token: token, agent_secret_token_pregenerated: null });
+    return token;
+  };
+  return {
+    give: (nodeUuid) => {
+      const before = lastOf.get(nodeUuid) ?? Promise.resolve();
+      const mine = before.then(
+        () => give(nodeUuid),
+        () => give(nodeUuid),
+      );
+      lastOf.set(nodeUuid, mine);
+      const tidy = (): void => {
+        if (lastOf.get(nodeUuid) === mine) lastOf.delete(nodeUuid);
+      };
+      mine.then(tidy, tidy);
+      return mine;
+    },
+  };
+}

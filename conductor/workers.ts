@@ -1,0 +1,57 @@
+/** The pieces of work that go on after their request was answered: bounded in number, waited for at the end. */
+import { Fault, reasonOf } from '../model/errors';
+import type { Log } from '../model/log';
+
+/** A place for one piece of work, taken before anything is promised to a client: used once, or given back. */
+export interface Place {
+  run(work: () => Promise<void>): void;
+  giveBack(): void;
+}
+export interface Workers {
+  /** Throws NoFreeConductorWorker when all places are taken, or the conductor stops. */
+  take(): Place;
+  /** Until no work is left, also none that work has started. */
+  idle(): Promise<void>;
+  /** No new work from here on. */
+  close(): void;
+}
+
+/** @param size most pieces of work at once */
+export function createWorkers(size: number, log: Log): Workers {
+  const running = new Set<Promise<void>>();
+  let taken = 0;
+  let closed = false;
+  return {
+    take: () => {
+      if (closed || taken >= size) throw new Fault('NoFreeConductorWorker');
+      taken++;
+      let used = false;
+      const leave = (): void => {
+        taken--;
+      };
+      return {
+        run: (work) => {
+          if (used) throw new Error('a place for work is used twice');
+          used = true;
+          const done: Promise<void> = work()
+            .catch((error: unknown) => log.error('a piece of work ended badly', { reason: reasonOf(error), error }))
+            .finally(() => {
+              running.delete(done);
+              leave();
+            });
+          running.add(done);
+        },
+        giveBack: () => {
+          if (!used) leave();
+          used = true;
+        },
+      };
+    },
+    idle: async () => {
+      while (running.size > 0) await Promise.all(running);
+    },
+    close: () => {
+      closed = true;
+    },
+  };
+}
