@@ -1,0 +1,266 @@
+/**
+ * What a machine is answered when it asks for an address: a function of its packet, of what the store knows about its MAC address, and of
+ * the pool. No socket here. Clauses of RFC 2131 unless another is named; who gets an answer at all: docs/decisions/0004-dhcp.md.
+ */
+import {
+  addressToNumber,
+  ANY_ADDRESS,
+  BOOT_REPLY,
+  BOOT_REQUEST,
+  BROADCAST_FLAG,
+  MESSAGE,
+  numberToAddress,
+  type DhcpPacket,
+  type OptionValues,
+} from '../wire/dhcp';
+import type { Pool } from './dhcp-pool';
+
+export const SERVER_PORT = 67;
+export const CLIENT_PORT = 68;
+const BROADCAST = '255.255.255.255';
+const ETHERNET = 1;
+
+export interface DhcpPolicy {
+  /** Our address on the interface: the server identifier. */
+  readonly server: string;
+  /** The subnet that the pool is part of; `gateway` null: machines get none. */
+  readonly network: number;
+  readonly netmask: string;
+  readonly gateway: string | null;
+  readonly dns: readonly string[];
+  readonly leaseSeconds: number;
+  readonly unknownMacs: 'ignore' | 'discover';
+  readonly tftpServer: string;
+  /** Without a trailing slash. */
+  readonly httpUrl: string;
+  /** File names of iPXE for machines that boot in BIOS mode, in UEFI mode, and (CPU → name) for those that need another one. */
+  readonly biosLoader: string;
+  readonly uefiLoader: string;
+  readonly loaderByCpu: Readonly<Record<string, string>>;
+}
+
+/** What the rows say about a MAC address. */
+export interface Machine {
+  /** A port has it. */
+  readonly known: boolean;
+  /** A boot row names it: the machine is meant to boot from the network now. */
+  readonly boots: boolean;
+}
+/** Kept with an offer, so that the request that follows is answered alike and costs no query. */
+export interface Decision {
+  readonly machine: Machine;
+  readonly at: number;
+}
+/** Older ones are asked of the store again. */
+const DECISION_MS = 10_000;
+
+export type Outcome =
+  | { readonly kind: 'answer'; readonly packet: DhcpPacket; readonly address: string; readonly port: number }
+  /** `notable`: the operator should know. The reasons are a small set of sentences. */
+  | { readonly kind: 'silence'; readonly reason: string; readonly notable?: true };
+const silence = (reason: string): Outcome => ({ kind: 'silence', reason });
+
+/** What is asking: firmware that takes its file by TFTP or by HTTP, iPXE, or a system that only wants an address. */
+type Client = 'pxe' | 'http' | 'ipxe' | 'system';
+
+/** iPXE's encapsulated options (175): the features it has, and what the server may tell it. */
+const IPXE_FEATURE_HTTP = 19;
+const IPXE_NO_PXEDHCP = 176;
+
+function clientOf(options: OptionValues): Client {
+  const vendorClass = options.vendorClass ?? '';
+  // RFC 3004 wants length-prefixed strings; iPXE sends the bare word.
+  const isIpxe = options.ipxe !== undefined || (options.userClass?.includes('iPXE') ?? false);
+  // An iPXE in a ROM may be built without HTTP: it gets the loader, which can.
+  if (isIpxe && (options.ipxe?.has(IPXE_FEATURE_HTTP) ?? true)) return 'ipxe';
+  if (isIpxe || vendorClass.startsWith('PXEClient')) return 'pxe';
+  return vendorClass.startsWith('HTTPClient') ? 'http' : 'system';
+}
+
+/** RFC 4578 §2.1 with IANA's later numbers: the CPU, and whether the firmware is a BIOS. Other numbers: UEFI of a CPU unknown to us. */
+const ARCHITECTURES: Readonly<Record<number, { readonly cpu: string; readonly bios?: true }>> = {
+  0: { cpu: 'x86_64', bios: true },
+  6: { cpu: 'i686' },
+  7: { cpu: 'x86_64' },
+  9: { cpu: 'x86_64' },
+  10: { cpu: 'armv7l' },
+  11: { cpu: 'aarch64' },
+  15: { cpu: 'i686' },
+  16: { cpu: 'x86_64' },
+  18: { cpu: 'armv7l' },
+  19: { cpu: 'aarch64' },
+  20: { cpu: 'x86_64', bios: true },
+  27: { cpu: 'riscv64' },
+  30: { cpu: 'riscv64' },
+};
+
+/** The architecture also stands in the vendor class (PXEClient:Arch:00007:UNDI:003016); neither given: a BIOS of before RFC 4578. */
+function loaderFor(policy: DhcpPolicy, options: OptionValues): string {
+  const named = /^(?:PXE|HTTP)Client:Arch:(\d{5})/.exec(options.vendorClass ?? '')?.[1];
+  const row = ARCHITECTURES[options.clientArchitectures?.[0] ?? Number(named ?? 0)];
+  const usual = row?.bios ? policy.biosLoader : policy.uefiLoader;
+  return (row && !row.bios && policy.loaderByCpu[row.cpu]) || usual;
+}
+
+interface BootFields {
+  readonly siaddr?: string;
+  readonly file?: string;
+  readonly options: OptionValues;
+}
+/** The field `file` holds 127 characters (§2); a longer name stands in option 67 alone. */
+const named = (bootFileName: string): { readonly file?: string; readonly options: OptionValues } =>
+  bootFileName.length <= 127 ? { file: bootFileName, options: { bootFileName } } : { options: { bootFileName } };
+
+const BOOT_FIELDS: Readonly<Record<Client, (policy: DhcpPolicy, packet: DhcpPacket) => BootFields>> = {
+  pxe: (policy, packet) => {
+    const { file, options } = named(loaderFor(policy, packet.options));
+    const server = policy.tftpServer;
+    return {
+      siaddr: server,
+      ...(file === undefined ? {} : { file }),
+      options: { ...options, tftpServerName: server, tftpServerAddresses: [server] },
+    };
+  },
+  // UEFI 2.10 §24.7.3.1: the firmware takes an offer only when it says HTTPClient too.
+  http: (policy, packet) => {
+    const { file, options } = named(`${policy.httpUrl}/${loaderFor(policy, packet.options)}`);
+    return { ...(file === undefined ? {} : { file }), options: { ...options, vendorClass: 'HTTPClient' } };
+  },
+  // no-pxedhcp: iPXE else waits two seconds for a proxyDHCP server to speak up.
+  ipxe: (policy, packet) => {
+    const { file, options } = named(`${policy.httpUrl}/ipxe/${packet.chaddr.replaceAll(':', '-')}`);
+    return { ...(file === undefined ? {} : { file }), options: { ...options, ipxe: new Map([[IPXE_NO_PXEDHCP, Buffer.from([1])]]) } };
+  },
+  system: () => ({ options: {} }),
+};
+
+/** Why this machine gets nothing; undefined: it is answered. The PXE filter is the last line. */
+function refusalFor(policy: DhcpPolicy, machine: Machine, client: Client): string | undefined {
+  if (machine.boots) return undefined;
+  if (!machine.known) return policy.unknownMacs === 'discover' ? undefined : 'no port has this MAC address';
+  return client === 'system' ? undefined : 'the machine is not meant to boot from the network now';
+}
+
+/**
+ * Packet in, packet or silence out. Changes the pool as the answer promises.
+ * @param lookup what the store knows about a MAC address
+ * @param now milliseconds since the epoch
+ */
+export async function answer(
+  policy: DhcpPolicy,
+  pool: Pool<Decision>,
+  lookup: (mac: string) => Promise<Machine>,
+  packet: DhcpPacket,
+  clock: { now(): number },
+): Promise<Outcome> {
+  const { chaddr: mac, options, ciaddr, giaddr } = packet;
+  if (packet.op !== BOOT_REQUEST) return silence('not a request');
+  if (packet.htype !== ETHERNET || mac.length !== 17) return silence('not an Ethernet address');
+  const type = options.messageType;
+  const onSubnet = (address: string): boolean => (addressToNumber(address) & addressToNumber(policy.netmask)) >>> 0 === policy.network;
+  // §4.3.1: the relay's address, else the receiving interface's, says which subnet it is. A renewal comes straight from a routed machine.
+  const direct = onSubnet(policy.server) ? policy.server : ciaddr;
+  if (!onSubnet(giaddr === ANY_ADDRESS ? direct : giaddr)) return silence('no addresses for the subnet of this relay');
+  const named = options.serverIdentifier;
+  const requested = options.requestedAddress ?? ANY_ADDRESS;
+
+  if (named !== undefined && named !== policy.server) {
+    // §3.1.4: the machine chose another server.
+    if (type === MESSAGE.request) pool.withdraw(mac, clock.now());
+    return silence('meant for another server');
+  }
+  if (type === MESSAGE.release) {
+    pool.release(mac, addressToNumber(ciaddr), clock.now());
+    return silence('released');
+  }
+  if (type === MESSAGE.decline) {
+    const declined = pool.decline(mac, addressToNumber(requested), clock.now());
+    return declined
+      ? { kind: 'silence', reason: 'an address that was given is in use by another machine', notable: true }
+      : silence('not its address');
+  }
+  if (type !== MESSAGE.discover && type !== MESSAGE.request && type !== MESSAGE.inform)
+    return silence('no message type that a server answers');
+
+  const decided = type === MESSAGE.request ? pool.find(mac, clock.now())?.note : undefined;
+  const fresh = decided !== undefined && clock.now() - decided.at < DECISION_MS;
+  const machine = fresh ? decided.machine : await lookup(mac);
+  // The clock is read again: the query took its time.
+  const now = clock.now();
+  const client = clientOf(options);
+  const refused = refusalFor(policy, machine, client);
+  if (refused !== undefined) return silence(refused);
+
+  if (type === MESSAGE.discover) {
+    const wanted = addressToNumber(requested);
+    const offered = pool.offer(mac, wanted, now, { machine, at: now });
+    if (!offered) return { kind: 'silence', reason: EXHAUSTED, notable: true };
+    return grant(policy, packet, client, MESSAGE.offer, numberToAddress(offered.address));
+  }
+  if (type === MESSAGE.inform) {
+    // §4.3.5: answered at the address that it says it has, which thus has to be one of the subnet.
+    return onSubnet(ciaddr) ? grant(policy, packet, client, MESSAGE.ack, ANY_ADDRESS) : silence('informs from elsewhere');
+  }
+  // §4.3.2: selecting and init-reboot name the address in option 50, renewing and rebinding in ciaddr.
+  const address = ciaddr === ANY_ADDRESS ? requested : ciaddr;
+  if (address === ANY_ADDRESS) return silence('a request for no address');
+  if (pool.bind(mac, addressToNumber(address), now)) return grant(policy, packet, client, MESSAGE.ack, address);
+  return nak(policy, packet);
+}
+export const EXHAUSTED = 'no address is left in [boot]dhcp_range';
+
+/** What every answer has of its question. RFC 6842: the client identifier; RFC 4578 §2.3: the machine's; RFC 3046 §2.2: the relay's. */
+function reply(policy: DhcpPolicy, packet: DhcpPacket, messageType: number): DhcpPacket {
+  const { clientIdentifier, clientMachineIdentifier, relayAgentInformation } = packet.options;
+  return {
+    ...packet,
+    op: BOOT_REPLY,
+    hops: 0,
+    secs: 0,
+    ciaddr: ANY_ADDRESS,
+    yiaddr: ANY_ADDRESS,
+    siaddr: ANY_ADDRESS,
+    sname: '',
+    file: '',
+    options: { messageType, serverIdentifier: policy.server, clientIdentifier, clientMachineIdentifier, relayAgentInformation },
+    unknown: new Map(),
+  };
+}
+
+function grant(policy: DhcpPolicy, packet: DhcpPacket, client: Client, messageType: number, yiaddr: string): Outcome {
+  const base = reply(policy, packet, messageType);
+  const boot = BOOT_FIELDS[client](policy, packet);
+  const { leaseSeconds, netmask, gateway, dns, network } = policy;
+  // §4.3.5: none of these in an answer to an INFORM. §4.4.5: the times of T1 and T2.
+  const lease =
+    yiaddr === ANY_ADDRESS
+      ? {}
+      : { leaseTime: leaseSeconds, renewalTime: Math.floor(leaseSeconds / 2), rebindingTime: Math.floor((leaseSeconds * 7) / 8) };
+  const answered: DhcpPacket = {
+    ...base,
+    ciaddr: messageType === MESSAGE.ack ? packet.ciaddr : ANY_ADDRESS,
+    yiaddr,
+    siaddr: boot.siaddr ?? ANY_ADDRESS,
+    file: boot.file ?? '',
+    options: {
+      ...base.options,
+      ...lease,
+      subnetMask: netmask,
+      broadcastAddress: numberToAddress((network | ~addressToNumber(netmask)) >>> 0),
+      ...(gateway === null ? {} : { routers: [gateway] }),
+      ...(dns.length === 0 ? {} : { domainNameServers: dns }),
+      ...boot.options,
+    },
+  };
+  // §4.1. A machine without an address cannot answer ARP, and a UDP socket cannot send to it but by broadcast, whatever it prefers.
+  if (packet.giaddr !== ANY_ADDRESS) return { kind: 'answer', packet: answered, address: packet.giaddr, port: SERVER_PORT };
+  return { kind: 'answer', packet: answered, address: packet.ciaddr === ANY_ADDRESS ? BROADCAST : packet.ciaddr, port: CLIENT_PORT };
+}
+
+/** §4.3.2: broadcast, by the relay too. Only machines that we would answer are told so: another server may serve the rest. */
+function nak(policy: DhcpPolicy, packet: DhcpPacket): Outcome {
+  const base = reply(policy, packet, MESSAGE.nak);
+  const refused = { ...base, options: { ...base.options, message: 'This address is not yours' } };
+  if (packet.giaddr === ANY_ADDRESS) return { kind: 'answer', packet: refused, address: BROADCAST, port: CLIENT_PORT };
+  return { kind: 'answer', packet: { ...refused, flags: packet.flags | BROADCAST_FLAG }, address: packet.giaddr, port: SERVER_PORT };
+}

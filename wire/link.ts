@@ -1,0 +1,174 @@
+/**
+ * Sockets that belong to one network interface, which node:dgram cannot make: SO_BINDTODEVICE has to stand before bind(2), and a raw
+ * socket is not to be had at all. The descriptor is made through libc; node:dgram then drives it as any other of its sockets. Linux only.
+ */
+import { createSocket, type Socket } from 'node:dgram';
+import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
+
+/** The socket cannot be had; the message is for the operator. */
+export class LinkError extends Error {}
+
+/** Numbers of the Linux ABI (asm-generic; the same on x86-64 and arm64). */
+const AF_INET = 2;
+const AF_INET6 = 10;
+const SOCK_DGRAM = 2;
+const SOCK_RAW = 3;
+const SOCK_CLOEXEC = 0o2000000;
+const SOL_SOCKET = 1;
+const SO_BROADCAST = 6;
+const SO_BINDTODEVICE = 25;
+const SO_RCVBUF = 8;
+export const IPPROTO_ICMPV6 = 58;
+const ICMP6_FILTER = 1;
+const IPPROTO_IPV6 = 41;
+const IPV6_UNICAST_HOPS = 16;
+const IPV6_MULTICAST_HOPS = 18;
+const IPV6_MULTICAST_LOOP = 19;
+/** IFNAMSIZ, with its NUL. */
+const INTERFACE_NAME_LIMIT = 16;
+
+interface Libc {
+  readonly socket: (family: number, type: number, protocol: number) => number;
+  readonly setsockopt: (fd: number, level: number, name: number, value: Buffer, length: number) => number;
+  readonly bind: (fd: number, address: Buffer, length: number) => number;
+  readonly dup2: (from: number, to: number) => number;
+  readonly close: (fd: number) => number;
+  /** The error for the operator: what was tried, and what the system said to it. */
+  readonly refusal: (what: string) => LinkError;
+}
+
+/** koffi is an ES module to TypeScript, hence the import at run time; a server without DHCP then never loads it. */
+async function libc(): Promise<Libc> {
+  if (process.platform !== 'linux') throw new LinkError('sockets of one interface need Linux');
+  const { default: koffi } = await import('koffi');
+  const { EPERM, EACCES, ENODEV, EADDRINUSE } = koffi.os.errno;
+  const capabilities = 'not permitted: run as root, or with the capabilities NET_BIND_SERVICE and NET_RAW';
+  const reasons = new Map([
+    [EPERM, capabilities],
+    [EACCES, capabilities],
+    [ENODEV, 'there is no such interface'],
+    [EADDRINUSE, 'the port is in use'],
+  ]);
+  // The program's own symbols: whichever C library Node runs on.
+  const own = koffi.load(null);
+  return {
+    socket: own.func('int socket(int, int, int)') as Libc['socket'],
+    setsockopt: own.func('int setsockopt(int, int, int, const void *, uint32_t)') as Libc['setsockopt'],
+    bind: own.func('int bind(int, const void *, uint32_t)') as Libc['bind'],
+    dup2: own.func('int dup2(int, int)') as Libc['dup2'],
+    close: own.func('int close(int)') as Libc['close'],
+    refusal: (what) => {
+      const code = koffi.errno();
+      return new LinkError(`${what}: ${reasons.get(code) ?? `error ${code}`}`);
+    },
+  };
+}
+
+const int32 = (value: number): Buffer => {
+  const bytes = Buffer.alloc(4);
+  new Int32Array(bytes.buffer, bytes.byteOffset, 1)[0] = value;
+  return bytes;
+};
+
+/** A descriptor of a socket that sends and receives on this interface only. */
+function descriptor(c: Libc, family: number, type: number, protocol: number, name: string): number {
+  const fd = c.socket(family, type | SOCK_CLOEXEC, protocol);
+  if (fd < 0) throw c.refusal('cannot make a socket');
+  const device = Buffer.from(`${name}\0`);
+  if (c.setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, device.length) < 0) {
+    const error = c.refusal(`cannot bind a socket to interface ${name}`);
+    c.close(fd);
+    throw error;
+  }
+  return fd;
+}
+
+/** sockaddr_in / sockaddr_in6 of the wildcard address; the family is in host order, the port in network order. */
+function wildcard(family: number, port: number): Buffer {
+  const address = Buffer.alloc(family === AF_INET ? 16 : 28);
+  new Uint16Array(address.buffer, address.byteOffset, 1)[0] = family;
+  address.writeUInt16BE(port, 2);
+  return address;
+}
+
+/** Hands a bound descriptor to node:dgram. */
+async function adopt(c: Libc, type: 'udp4' | 'udp6', fd: number, onListening?: () => void): Promise<Socket> {
+  const socket = createSocket(type);
+  await new Promise<void>((done, fail) => {
+    socket.once('error', (error) => {
+      c.close(fd);
+      fail(new LinkError(`cannot use the socket: ${error.message}`));
+    });
+    socket.once('listening', () => {
+      onListening?.();
+      done();
+    });
+    socket.bind({ fd, exclusive: true });
+  });
+  socket.removeAllListeners('error');
+  return socket;
+}
+
+/** The addresses of an interface. Throws LinkError when the name is none. */
+export function interfaceAddresses(name: string): readonly NetworkInterfaceInfo[] {
+  if (name === '' || name.length >= INTERFACE_NAME_LIMIT || /[/\s]/.test(name))
+    throw new LinkError(`${name} is not a name of an interface`);
+  return networkInterfaces()[name] ?? [];
+}
+
+/**
+ * A UDP socket on 0.0.0.0:port that hears and reaches this interface alone: broadcasts too, and with no address or route set.
+ * Another socket on the port of this interface (or of none) is refused; one on another interface is not in the way.
+ * @param receiveBuffer bytes that may wait in the kernel (SO_RCVBUF; the system's own maximum bounds it)
+ * @throws LinkError
+ */
+export async function openUdp(name: string, port: number, receiveBuffer: number): Promise<Socket> {
+  interfaceAddresses(name);
+  const c = await libc();
+  const fd = descriptor(c, AF_INET, SOCK_DGRAM, 0, name);
+  c.setsockopt(fd, SOL_SOCKET, SO_BROADCAST, int32(1), 4);
+  c.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, int32(receiveBuffer), 4);
+  const address = wildcard(AF_INET, port);
+  // Before node:dgram sets SO_REUSEADDR, which would let two servers share the port.
+  if (c.bind(fd, address, address.length) < 0) {
+    const error = c.refusal(`cannot listen on port ${port} of interface ${name}`);
+    c.close(fd);
+    throw error;
+  }
+  return adopt(c, 'udp4', fd);
+}
+
+/**
+ * A raw ICMPv6 socket on this interface that hears one type of message, also when sent to `group`. Send with port IPPROTO_ICMPV6
+ * (Linux takes the port of a raw socket's address for its protocol); the kernel fills in the checksum.
+ * @throws LinkError also where the interface has no IPv6
+ */
+export async function openIcmpv6(name: string, messageType: number, group: string): Promise<Socket> {
+  interfaceAddresses(name);
+  const c = await libc();
+  const raw = descriptor(c, AF_INET6, SOCK_RAW, IPPROTO_ICMPV6, name);
+  // RFC 3542 §3.2: 256 bits in host words, a set bit keeps that type away.
+  const filter = Buffer.alloc(32, 0xff);
+  const words = new Uint32Array(filter.buffer, filter.byteOffset, 8);
+  words[messageType >> 5]! &= ~(1 << (messageType & 31));
+  c.setsockopt(raw, IPPROTO_ICMPV6, ICMP6_FILTER, filter, filter.length);
+  // RFC 4861 §4.2: neighbour discovery counts only with hop limit 255.
+  c.setsockopt(raw, IPPROTO_IPV6, IPV6_UNICAST_HOPS, int32(255), 4);
+  c.setsockopt(raw, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, int32(255), 4);
+  c.setsockopt(raw, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, int32(0), 4);
+  // node:dgram takes UDP descriptors only: it gets one, and the raw socket then steps into its place, before the event loop watches it.
+  let socket: Socket | undefined;
+  try {
+    const placeholder = descriptor(c, AF_INET6, SOCK_DGRAM, 0, name);
+    const address = wildcard(AF_INET6, 0);
+    c.bind(placeholder, address, address.length);
+    socket = await adopt(c, 'udp6', placeholder, () => c.dup2(raw, placeholder));
+    socket.addMembership(group, `::%${name}`);
+    return socket;
+  } catch (error) {
+    socket?.close();
+    throw new LinkError(`cannot listen for ICMPv6 on interface ${name}: ${(error as Error).message}`);
+  } finally {
+    c.close(raw);
+  }
+}
