@@ -26,7 +26,7 @@ const wanted = (task: Held): boolean => task.node.automated_clean ?? task.contex
 const withoutRamdisk = (task: Held): boolean => task.node.driver_internal_info.cleaning_disable_ramdisk === true;
 
 /** Until the list is made, what the client asked for stands in its place. */
-const askedOf = (task: Held): readonly AskedStep[] => positionOf(task, 'clean').steps as unknown as readonly AskedStep[];
+const askedOf = (task: Held): readonly AskedStep[] => positionOf(task, 'clean').steps;
 
 /** The list, made of what driver and agent offer: saved, and then what runs. */
 async function planClean(task: Held, fromAgent: readonly PlannedStep[]): Promise<void> {

@@ -1,0 +1,65 @@
+/** A clock that a test turns: short waits pass by themselves, so that code under test moves on; longer ones wait for `advance`. */
+import type { Clock } from '../../model/clock';
+
+export interface TestClock extends Clock {
+  /** Turns the clock on by so many seconds; what was waiting for a moment on the way is woken in order. */
+  advance(seconds: number): Promise<void>;
+  /** How many sleepers there are. */
+  sleeping(): number;
+}
+interface Sleeper {
+  readonly at: number;
+  readonly wake: () => void;
+}
+
+/** @param shortMs waits up to this long pass by themselves (and turn the clock on) */
+export function testClock(start = Date.parse('2026-03-01T00:00:00Z'), shortMs = 5000): TestClock {
+  let now = start;
+  const sleepers = new Set<Sleeper>();
+  const breathe = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  return {
+    now: () => now,
+    sleeping: () => sleepers.size,
+    sleep: (milliseconds, signal) =>
+      new Promise((resolve, reject) => {
+        if (signal?.aborted) return reject(signal.reason as Error);
+        if (milliseconds <= shortMs) {
+          setImmediate(() => {
+            if (signal?.aborted) return reject(signal.reason as Error);
+            now += milliseconds;
+            resolve();
+          });
+          return;
+        }
+        const end = (): void => {
+          sleepers.delete(sleeper);
+          signal?.removeEventListener('abort', abort);
+        };
+        const abort = (): void => {
+          end();
+          reject(signal!.reason as Error);
+        };
+        const sleeper: Sleeper = {
+          at: now + milliseconds,
+          wake: () => {
+            end();
+            resolve();
+          },
+        };
+        sleepers.add(sleeper);
+        signal?.addEventListener('abort', abort);
+      }),
+    advance: async (seconds) => {
+      const until = now + seconds * 1000;
+      for (;;) {
+        const [first] = [...sleepers].filter(({ at }) => at <= until).sort((a, b) => a.at - b.at);
+        if (!first) break;
+        now = Math.max(now, first.at);
+        first.wake();
+        await breathe();
+      }
+      now = Math.max(now, until);
+      await breathe();
+    },
+  };
+}

@@ -1,0 +1,287 @@
+/** A conductor on a test's database, with a machine that is a few variables: what it was told is written down, what it answers is set. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { OPTIONS } from '../../config/options';
+import { startConductor, type ConductorOptions, type RunningConductor } from '../../conductor/index';
+import type { HardwareType, Interface, Interfaces, Outcome, PlannedStep, Power, Step, Task } from '../../drivers/interfaces';
+import { done, wait } from '../../drivers/interfaces';
+import type { Clock } from '../../model/clock';
+import { silentLog, type Log } from '../../model/log';
+import { INTERFACE_KINDS, type NewNode, type NodeRecord } from '../../model/records';
+import type { Store } from '../../store/store';
+
+/** What the drivers of this file do; a test sets members and reads `told`. */
+export interface Machine {
+  power: 'power on' | 'power off' | null;
+  /** In order: `power off`, `prepareCleaning`, `step deploy.write_image`, … */
+  readonly told: string[];
+  /** What was told → the error that it throws; `get power` too. */
+  readonly broken: Map<string, Error>;
+  /** What was told → where it stays until the test lets it go on. */
+  readonly stuck: Map<string, Promise<void>>;
+  /** Whether cleaning, deployment and inspection need the ramdisk (then they wait for its heartbeat). */
+  ramdisk: boolean;
+  agentSteps: readonly PlannedStep[] | undefined;
+  /** What the agent says of the running step. */
+  standing: Outcome | ((step: PlannedStep) => Outcome);
+  steps: readonly Step[];
+  /** Does the BMC follow power orders? */
+  obeys: boolean;
+}
+export const newMachine = (changes: Partial<Machine> = {}): Machine => ({
+  power: 'power off',
+  told: [],
+  broken: new Map(),
+  stuck: new Map(),
+  ramdisk: true,
+  agentSteps: [],
+  standing: done,
+  steps: [],
+  obeys: true,
+  ...changes,
+});
+/** A promise and its end. */
+export function gate(): { readonly passed: Promise<void>; readonly open: () => void } {
+  let open = (): void => {};
+  const passed = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { passed, open };
+}
+
+const POWERS: Readonly<Record<Power, 'power on' | 'power off'>> = {
+  'power on': 'power on',
+  'power off': 'power off',
+  rebooting: 'power on',
+  'soft power off': 'power off',
+  'soft rebooting': 'power on',
+};
+
+export function interfacesOf(machine: Machine): Interfaces {
+  const tell = async (task: Task, what: string): Promise<void> => {
+    machine.told.push(what);
+    const stuck = machine.stuck.get(what);
+    if (stuck) {
+      const aborted = new Promise<never>((_, reject) => {
+        const abort = (): void => reject(task.signal.reason as Error);
+        if (task.signal.aborted) abort();
+        else task.signal.addEventListener('abort', abort, { once: true });
+      });
+      await Promise.race([stuck, aborted]);
+    }
+    const broken = machine.broken.get(what);
+    if (broken) throw broken;
+  };
+  const says =
+    (what: string) =>
+    async (task: Task): Promise<void> =>
+      tell(task, what);
+  const boots = async (task: Task): Promise<void> => {
+    if (machine.ramdisk) await task.power('rebooting');
+  };
+  const step = (name: string, priority: number, run: (task: Task) => Promise<Outcome>): Step => ({
+    step: name,
+    priority: { deploy: priority },
+    resumable: name !== 'write_image',
+    run: async (task) => {
+      await tell(task, `step deploy.${name}`);
+      return run(task);
+    },
+  });
+  const plain: Interface = {};
+  const test = {
+    bios: plain,
+    console: plain,
+    firmware: plain,
+    raid: plain,
+    rescue: plain,
+    storage: plain,
+    vendor: {
+      get steps() {
+        return machine.steps;
+      },
+    },
+    boot: {
+      prepareRamdisk: says('prepareRamdisk'),
+      cleanUpRamdisk: says('cleanUpRamdisk'),
+      prepareInstance: says('prepareInstance'),
+      cleanUpInstance: says('cleanUpInstance'),
+    },
+    deploy: {
+      validate: says('validate deploy'),
+      steps: [
+        step('deploy', 100, async (task) => {
+          await boots(task);
+          return machine.ramdisk ? wait : done;
+        }),
+        step('write_image', 80, async () => (machine.ramdisk ? wait : done)),
+        step('boot_instance', 20, async (task) => {
+          await task.power('rebooting');
+          return done;
+        }),
+      ],
+      prepare: says('prepare'),
+      cleanUp: says('cleanUp'),
+      tearDown: async (task: Task) => {
+        await tell(task, 'tearDown');
+        await task.power('power off');
+        return done;
+      },
+      prepareCleaning: async (task: Task) => {
+        await tell(task, 'prepareCleaning');
+        await boots(task);
+        return machine.ramdisk ? wait : done;
+      },
+      tearDownCleaning: async (task: Task) => {
+        await tell(task, 'tearDownCleaning');
+        await task.power('power off');
+      },
+      agentSteps: async (task: Task) => {
+        await tell(task, 'agentSteps');
+        return machine.agentSteps;
+      },
+      runAgentStep: async (task: Task, _kind: string, { interface: owner, step: name }: PlannedStep) => {
+        await tell(task, `step ${owner}.${name}`);
+        return wait;
+      },
+      onHeartbeat: async (task: Task, _kind: string, running: PlannedStep) => {
+        await tell(task, `standing of ${running.step}`);
+        return typeof machine.standing === 'function' ? machine.standing(running) : machine.standing;
+      },
+    },
+    inspect: {
+      inspect: async (task: Task) => {
+        await tell(task, 'inspect');
+        await task.saveInternal({ lookup_bmc_addresses: ['192.0.2.9'] });
+        await boots(task);
+        return machine.ramdisk ? wait : done;
+      },
+      finish: async (task: Task) => {
+        await tell(task, 'finish inspection');
+        await task.power('power off');
+      },
+      abort: says('abort inspection'),
+    },
+    management: {
+      bootDevices: ['pxe', 'disk'],
+      getBootDevice: async (task: Task) => {
+        await tell(task, 'get boot device');
+        return { device: 'pxe', persistent: false };
+      },
+      setBootDevice: async (task: Task, device: string, persistent: boolean) =>
+        tell(task, `boot device ${device} ${persistent ? 'for good' : 'once'}`),
+    },
+    network: Object.fromEntries(
+      [
+        'addProvisioningNetwork',
+        'removeProvisioningNetwork',
+        'addCleaningNetwork',
+        'removeCleaningNetwork',
+        'addInspectionNetwork',
+        'removeInspectionNetwork',
+        'configureTenantNetworks',
+        'unconfigureTenantNetworks',
+      ].map((name) => [name, says(name)]),
+    ),
+    power: {
+      properties: {
+        bmc: { description: 'Address of the BMC. Required.', required: true },
+        password: { description: 'Password of the BMC.', secret: true },
+      },
+      supported: ['power on', 'power off', 'rebooting', 'soft power off'],
+      get: async (task: Task) => {
+        const broken = machine.broken.get('get power');
+        if (broken) throw broken;
+        task.signal.throwIfAborted();
+        return machine.power;
+      },
+      set: async (task: Task, state: Power) => {
+        await tell(task, state);
+        if (machine.obeys) machine.power = POWERS[state];
+      },
+    },
+  };
+  const other = { ...test, boot: { ...test.boot }, inspect: { inspect: test.inspect.inspect } };
+  return Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, { test: test[kind], other: other[kind] }])) as unknown as Interfaces;
+}
+
+const everyKind = (names: readonly string[]): HardwareType =>
+  Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, names])) as unknown as HardwareType;
+export const HARDWARE: Readonly<Record<string, HardwareType>> = {
+  'test-hardware': everyKind(['test', 'other', 'not-there']),
+  'any-hardware': everyKind(['other', '*']),
+  'rigid-hardware': everyKind(['test']),
+};
+
+const defaults = Object.fromEntries(OPTIONS.map((row) => [`${row.section}.${row.name}`, row.default]));
+/** The defaults, on which tests set what they are about. */
+export const conductorOptions = (changes: Partial<ConductorOptions> = {}): ConductorOptions =>
+  ({
+    ...defaults,
+    ...Object.fromEntries(INTERFACE_KINDS.map((kind) => [`DEFAULT.enabled_${kind}_interfaces`, ['test', 'other']])),
+    'DEFAULT.host': 'here',
+    'DEFAULT.my_ip': '192.0.2.1',
+    'DEFAULT.enabled_hardware_types': Object.keys(HARDWARE),
+    'service_catalog.endpoint_override': 'http://192.0.2.1:6385',
+    'deploy.http_url': 'http://192.0.2.1:8080',
+    'agent.require_tls': false,
+    ...changes,
+  }) as unknown as ConductorOptions;
+
+export interface Started {
+  readonly conductor: RunningConductor;
+  readonly machine: Machine;
+  readonly store: Store;
+  /** Warnings and errors. */
+  readonly complaints: readonly string[];
+  node(uuid: string): Promise<NodeRecord>;
+  /** A node of test-hardware in this state. */
+  enrol(changes?: Partial<NewNode>): Promise<NodeRecord>;
+  /** Lookup and heartbeat of the machine's agent. */
+  speak(uuid: string, token?: string): Promise<string>;
+}
+/** Lines of this level and above are kept in the array. */
+function collecting(lines: string[]): Log {
+  const keep = (message: string, fields?: object): void => void lines.push(`${message} ${JSON.stringify(fields ?? {})}`);
+  const log: Log = { ...silentLog, warn: keep, error: keep, child: () => log };
+  return log;
+}
+export const AGENT_URL = 'http://192.0.2.50:9999';
+
+export async function started(
+  store: Store,
+  clock: Clock,
+  given: { readonly options?: Partial<ConductorOptions>; readonly machine?: Machine } = {},
+): Promise<Started> {
+  const machine = given.machine ?? newMachine();
+  const complaints: string[] = [];
+  const nowhere = { request: async () => Promise.reject(new Error('no BMC here')), close: async () => {} };
+  const conductor = await startConductor({
+    store,
+    clock,
+    options: conductorOptions(given.options),
+    log: collecting(complaints),
+    random: randomBytes,
+    connections: { ipmi: nowhere, redfish: nowhere },
+    interfaces: interfacesOf(machine),
+    hardwareTypes: HARDWARE,
+  });
+  const tokens = new Map<string, string>();
+  return {
+    conductor,
+    machine,
+    store,
+    complaints,
+    node: (uuid) => store.nodes.find(uuid),
+    enrol: async (changes = {}) => {
+      const { uuid } = await conductor.createNode({ uuid: randomUUID(), driver: 'test-hardware', driver_info: { bmc: '192.0.2.9' } });
+      return store.nodes.update(uuid, changes);
+    },
+    speak: async (uuid, token) => {
+      const given = await conductor.agentToken(uuid);
+      if (given !== '******') tokens.set(uuid, given);
+      const known = token ?? tokens.get(uuid)!;
+      await conductor.heartbeat(uuid, { callbackUrl: AGENT_URL, agentVersion: '11.0', agentToken: known });
+      return known;
+    },
+  };
+}
