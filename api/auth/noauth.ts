@@ -1,0 +1,17 @@
+/** [DEFAULT]auth_strategy = noauth: nobody proves anything and everything is allowed; identity headers are believed. */
+import type { Auth } from '../routes';
+
+const first = (value: string | string[] | undefined): string | null => (Array.isArray(value) ? value[0] : value) || null;
+
+export const noauth: Auth = {
+  identify: (headers) => ({
+    user: first(headers['x-user-id']),
+    project: first(headers['x-project-id']),
+    roles: (first(headers['x-roles']) ?? '')
+      .split(',')
+      .map((role) => role.trim())
+      .filter(Boolean),
+    system: first(headers['openstack-system-scope']) === 'all',
+  }),
+  allowed: () => true,
+};

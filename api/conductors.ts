@@ -1,0 +1,76 @@
+/** /v1/conductors. */
+import { Fault } from '../model/errors';
+import { repr } from '../model/python';
+import type { ConductorRecord } from '../model/records';
+import { isAlive } from '../model/ring';
+import type { FieldRow } from './document';
+import { linksTo } from './links';
+import { checkSortable, envelope, fieldsToShow, pageOf, type Page } from './lists';
+import { rowsToShow } from './present';
+import type { Answer, Handlers, Request, Rooms } from './routes';
+
+const BRIEF = ['hostname', 'conductor_group', 'alive'];
+const UNSORTABLE = ['alive', 'drivers'];
+const SORTABLE = ['id', 'hostname', 'conductor_group', 'created_at', 'updated_at', 'online'];
+
+function checkKnown(fields: readonly string[] | null | undefined, rows: readonly FieldRow[]): void {
+  const names = rows.map(({ name }) => name).sort();
+  const unknown = fields?.find((field) => !names.includes(field));
+  if (unknown !== undefined) throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(unknown)} is not one of ${repr(names)}` });
+}
+
+function presenter({ base }: Request, { clock, options }: Rooms, rows: readonly FieldRow[]) {
+  return (conductor: ConductorRecord): object => {
+    const values: Readonly<Record<string, unknown>> = {
+      ...conductor,
+      drivers: Object.keys(conductor.drivers).sort(),
+      links: linksTo(base, `conductors/${conductor.hostname}`),
+      alive: isAlive(conductor, clock.now(), options['conductor.heartbeat_timeout']),
+    };
+    return Object.fromEntries(rows.map(({ name }) => [name, values[name]]));
+  };
+}
+
+/** Conductors are few: they are sorted and cut here. */
+function pageFrom(all: readonly ConductorRecord[], { sortKey, sortDir, marker, limit }: Page): readonly ConductorRecord[] {
+  const key = sortKey as keyof ConductorRecord;
+  const sorted = [...all].sort((a, b) => (a[key] === b[key] ? a.id - b.id : a[key] < b[key] ? -1 : 1));
+  if (sortDir === 'desc') sorted.reverse();
+  if (marker === undefined) return sorted.slice(0, limit);
+  const start = sorted.findIndex(({ hostname }) => hostname === marker);
+  if (start < 0) throw new Fault('ConductorNotFound', { conductor: marker });
+  return sorted.slice(start + 1, start + 1 + limit);
+}
+
+async function listConductors(request: Request, rooms: Rooms): Promise<Answer> {
+  const { query, base, minor } = request;
+  const all = rooms.document.fields('Conductor');
+  checkKnown(query['fields'] as readonly string[] | null | undefined, all);
+  const direction = query['sort_dir'] as string;
+  if (direction !== 'asc' && direction !== 'desc')
+    throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(direction)} is not one of ['asc', 'desc']` });
+  const fields = fieldsToShow(query, BRIEF);
+  const page = pageOf(query, UNSORTABLE, rooms.options);
+  checkSortable(page.sortKey, SORTABLE);
+  const conductors = pageFrom(await rooms.store.conductors.list(), page);
+  const items = conductors.map(presenter(request, rooms, rowsToShow(all, minor, fields)));
+  const also = [
+    ...(typeof query['detail'] === 'boolean' ? [['detail', query['detail']] as const] : []),
+    ...(fields ? [['fields', fields.join(',')] as const] : []),
+  ];
+  const last = conductors.at(-1)?.hostname;
+  return { status: 200, body: envelope('conductors', items, { base, path: 'conductors', page, limit: page.limit, last, also }) };
+}
+
+async function showConductor(request: Request, rooms: Rooms): Promise<Answer> {
+  const { query, params, minor } = request;
+  const all = rooms.document.fields('Conductor');
+  const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
+  checkKnown(fields, all);
+  const hostname = params['hostname']!;
+  const conductor = (await rooms.store.conductors.list()).find((one) => one.hostname === hostname);
+  if (!conductor) throw new Fault('ConductorNotFound', { conductor: hostname });
+  return { status: 200, body: presenter(request, rooms, rowsToShow(all, minor, fields))(conductor) };
+}
+
+export const conductorHandlers: Handlers = { listConductors, showConductor };

@@ -1,0 +1,25 @@
+/** Every handler by its operationId. A new resource is a file and a line here. */
+import { conductorHandlers } from './conductors';
+import { driverHandlers } from './drivers';
+import { nodeListHandlers } from './node-list';
+import { nodeManagementHandlers } from './node-management';
+import { nodeStateHandlers } from './node-states';
+import { nodeTraitHandlers } from './node-traits';
+import { nodeHandlers } from './nodes';
+import { portHandlers } from './ports';
+import { ramdiskHandlers } from './ramdisk';
+import { rootHandlers } from './root';
+import type { Handlers } from './routes';
+
+export const handlers: Handlers = {
+  ...rootHandlers,
+  ...nodeListHandlers,
+  ...nodeHandlers,
+  ...nodeStateHandlers,
+  ...nodeManagementHandlers,
+  ...nodeTraitHandlers,
+  ...portHandlers,
+  ...driverHandlers,
+  ...conductorHandlers,
+  ...ramdiskHandlers,
+};

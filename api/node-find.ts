@@ -1,0 +1,69 @@
+/** Nodes as callers name them, and what belongs to a node beside its row. */
+import { Fault } from '../model/errors';
+import { isHostName, isLogicalName, isUuid, RESERVED_NODE_NAMES } from '../model/idents';
+import { str } from '../model/python';
+import type { ConductorRecord, NodeRecord } from '../model/records';
+import { isAlive, serving } from '../model/ring';
+import type { Request, Rooms } from './routes';
+
+/** Names are host names before 1.10, RFC 3986 unreserved characters since. */
+export const isName = (name: unknown, minor: number): name is string => (minor < 10 ? isHostName(name) : isLogicalName(name));
+
+/** @param error the sentence, up to the name */
+export function checkName(name: unknown, minor: number, error: string): void {
+  if (minor < 5) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+  if (!isName(name, minor) || isUuid(name)) throw new Fault('Invalid', { message: `${error} '${str(name)}'` });
+  if ((RESERVED_NODE_NAMES as readonly string[]).includes(name))
+    throw new Fault('Invalid', {
+      message: `The word "${name}" is reserved and can not be used as a node name. Reserved words are: ${RESERVED_NODE_NAMES.join(', ')}.`,
+    });
+}
+
+/** By UUID, or from 1.5 on by name. Throws NodeNotFound, InvalidUuidOrName. */
+export async function nodeNamed(ident: string, minor: number, { store }: Rooms): Promise<NodeRecord> {
+  if (!isUuid(ident)) {
+    if (minor < 5) throw new Fault('NodeNotFound', { node: ident });
+    if (!isName(ident, minor)) throw new Fault('InvalidUuidOrName', { name: ident });
+  }
+  return store.nodes.find(ident);
+}
+
+/**
+ * The node of the path. Who may not see it gets the same answer as if it were not there.
+ * @param policy what the caller wants of it
+ */
+export async function nodeOf(request: Request, rooms: Rooms, policy: string, suffix = false): Promise<NodeRecord> {
+  const { minor, params, jsonSuffix, who } = request;
+  const ident = params['node_ident']!;
+  const node = await nodeNamed(ident, minor, rooms).catch((error: unknown) => {
+    // `.json` was cut off, but perhaps it is the end of a name.
+    if (suffix && jsonSuffix && error instanceof Fault && error.name === 'NodeNotFound') return nodeNamed(`${ident}.json`, minor, rooms);
+    throw error;
+  });
+  if (!rooms.auth.allowed(who, 'node:get', node)) throw new Fault('NodeNotFound', { node: ident });
+  if (!rooms.auth.allowed(who, policy, node)) throw new Fault('NotAuthorized');
+  return node;
+}
+
+export async function aliveConductors({ store, clock, options }: Rooms): Promise<readonly ConductorRecord[]> {
+  const conductors = await store.conductors.list();
+  return conductors.filter((one) => isAlive(one, clock.now(), options['conductor.heartbeat_timeout']));
+}
+
+/** Somebody must serve the driver in the group. */
+export async function checkServed(node: { readonly driver: string; readonly conductor_group: string }, rooms: Rooms): Promise<void> {
+  const { driver, conductor_group: group } = node;
+  if (serving(await aliveConductors(rooms), node).length > 0) return;
+  const reason = `No conductor service registered which supports driver ${driver} for conductor group "${group}". Ensure the driver is valid and enabled.`;
+  throw new Fault('NoConductor', { reason });
+}
+
+/** A node that another record points to: it must be visible and of the same owner, and the answer does not tell which it is not. */
+export async function linkedNode(field: string, ident: unknown, owner: string | null, request: Request, rooms: Rooms): Promise<NodeRecord> {
+  const node = await nodeNamed(String(ident), request.minor, rooms).catch((error: unknown) => {
+    if (error instanceof Fault && error.status < 500) return undefined;
+    throw error;
+  });
+  if (node?.owner === owner && rooms.auth.allowed(request.who, 'node:get', node)) return node;
+  throw new Fault('Invalid', { message: `Unable to apply the requested ${field} '${String(ident)}'. Requested value was invalid.` });
+}

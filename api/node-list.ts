@@ -1,0 +1,93 @@
+/** GET /v1/nodes and /v1/nodes/detail: filters, fields, pages. */
+import { Fault } from '../model/errors';
+import type { NodeRecord } from '../model/records';
+import { conductorOf } from '../model/ring';
+import { STATES } from '../model/states';
+import type { NodeFilter } from '../store/store';
+import type { Arguments } from './arguments';
+import { checkNewer, checkSortable, envelope, fieldsToShow, pageOf } from './lists';
+import { aliveConductors } from './node-find';
+import { checkNodeFields, nodePresenter, rowsToShow } from './present';
+import type { Answer, Handlers, Request, Rooms } from './routes';
+
+const BRIEF = ['instance_uuid', 'maintenance', 'power_state', 'provision_state', 'uuid', 'name'];
+const UNSORTABLE = [
+  'properties',
+  'driver_info',
+  'extra',
+  'instance_info',
+  'driver_internal_info',
+  'clean_step',
+  'deploy_step',
+  'raid_config',
+  'target_raid_config',
+  'traits',
+  'network_data',
+  'service_step',
+];
+/** Fields that are no column of the node. */
+const NO_COLUMNS = ['chassis_uuid', 'allocation_uuid', 'conductor', 'links', 'ports', 'states', 'portgroups', 'volume'];
+const FAULTS_OF_NODES = ['power failure', 'clean failure', 'rescue abort failure', 'service failure'];
+/** Parameters that are columns to be matched exactly. */
+const EXACT = ['instance_uuid', 'maintenance', 'retired', 'provision_state', 'driver', 'resource_class', 'fault', 'conductor_group', 'owner', 'lessee', 'instance_name'] as const;
+
+function checkValues(query: Arguments): void {
+  const { provision_state: state, fault } = query as { provision_state?: string; fault?: string };
+  if (state && !(state in STATES)) throw new Fault('InvalidParameterValue', { message: `Provision state "${state}" is not valid` });
+  if (fault && !FAULTS_OF_NODES.includes(fault)) {
+    const known = FAULTS_OF_NODES.map((one) => `'${one}'`).join(', ');
+    throw new Fault('Invalid', { message: `Unrecognized fault "${fault}" is specified, allowed faults are (${known})` });
+  }
+}
+
+function filterOf(query: Arguments): NodeFilter {
+  const said = <T>(name: string): T | undefined => (query[name] ?? undefined) as T | undefined;
+  const where = Object.fromEntries(EXACT.filter((name) => said(name) !== undefined).map((name) => [name, query[name]]));
+  const shards = said<readonly string[]>('shard');
+  const children = said<string>('parent_node') ?? (said('include_children') ? 'all' : undefined);
+  return {
+    where: { ...where, ...(shards ? { shard: shards } : {}) } as NonNullable<NodeFilter['where']>,
+    ...optional('associated', said<boolean>('associated')),
+    ...optional('sharded', said<boolean>('sharded')),
+    ...optional('descriptionContains', said<string>('description_contains') || undefined),
+    ...optional('project', said<string>('project')),
+    ...optional('children', children),
+  };
+}
+const optional = <K extends string, T>(name: K, value: T | undefined): { readonly [Key in K]?: T } =>
+  (value === undefined ? {} : { [name]: value }) as { readonly [Key in K]?: T };
+
+/** @param path of the list, for the link to its next page */
+async function list(request: Request, rooms: Rooms, path: string, fields: readonly string[] | undefined): Promise<Answer> {
+  const { query, base, minor, who } = request;
+  const { document, store, auth, options } = rooms;
+  const all = document.fields('Node');
+  checkNewer([...(fields ?? []), query['sort_key'] as string], all, minor);
+  checkValues(query);
+  const page = pageOf(query, UNSORTABLE, options);
+  checkSortable(page.sortKey, ['id', ...all.map(({ name }) => name).filter((name) => !NO_COLUMNS.includes(name))]);
+  checkNodeFields(fields, all);
+  // A chassis that nobody knows has no list.
+  if (query['chassis_uuid']) throw new Fault('ChassisNotFound', { chassis: query['chassis_uuid'] as string });
+
+  const rows = rowsToShow(all, minor, fields);
+  const wanted = query['conductor'] as string | null | undefined;
+  const conductors = wanted || rows.some(({ name }) => name === 'conductor') ? await aliveConductors(rooms) : [];
+  const found = await store.nodes.list({ ...filterOf(query), ...page });
+  const nodes = wanted ? found.filter((node: NodeRecord) => conductorOf(conductors, node)?.hostname === wanted) : found;
+
+  const also = [
+    ...(['associated', 'maintenance', 'retired'] as const).filter((name) => query[name] === true).map((name) => [name, true] as const),
+    ...(typeof query['detail'] === 'boolean' ? [['detail', query['detail']] as const] : []),
+    ...(fields && fields.length > 0 ? [['fields', fields.join(',')] as const] : []),
+  ];
+  // An instance is on one node: there is no next page.
+  const limit = query['instance_uuid'] ? 0 : page.limit;
+  const items = nodes.map(nodePresenter({ base, minor, who, auth, rows }, conductors));
+  return { status: 200, body: envelope('nodes', items, { base, path, page, limit, last: nodes.at(-1)?.uuid, also }) };
+}
+
+export const nodeListHandlers: Handlers = {
+  listNodes: (request, rooms) => list(request, rooms, 'nodes', fieldsToShow(request.query, BRIEF)),
+  listNodesDetail: (request, rooms) => list(request, rooms, 'nodes/detail', undefined),
+};

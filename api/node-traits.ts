@@ -1,0 +1,66 @@
+/** /v1/nodes/X/traits. */
+import { Fault } from '../model/errors';
+import type { NodeRecord } from '../model/records';
+import { MAX_TRAITS } from '../model/traits';
+import type { Schema } from './document';
+import { location } from './links';
+import { nodeOf } from './node-find';
+import type { Answer, Handlers, Request, Rooms } from './routes';
+import { demand } from './schema';
+
+const USAGE =
+  'A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no body, or all node traits may be replaced via PUT /v1/nodes/<node identifier>/traits with the list of traits specified in the request body.';
+
+const checkBody = (body: unknown, { validators, document }: Rooms): void => demand('body', validators('Traits', () => document.schemas['Traits']!)(body));
+function checkTrait(trait: string, { validators, document }: Rooms): void {
+  const { properties } = document.schemas['Traits'] as { properties: { traits: { items: Schema } } };
+  demand('trait', validators('Trait', () => properties.traits.items)(trait));
+}
+function checkCount(node: NodeRecord, traits: readonly string[]): void {
+  if (traits.length <= MAX_TRAITS) return;
+  const message = `Could not modify traits for node ${node.id} as it would exceed the maximum number of traits per node (${traits.length} vs. ${MAX_TRAITS})`;
+  throw new Fault('InvalidParameterValue', { message });
+}
+
+async function replaceTraits(request: Request, rooms: Rooms): Promise<Answer> {
+  checkBody(request.body, rooms);
+  const node = await nodeOf(request, rooms, 'node:traits:set');
+  const { traits } = request.body as { traits?: readonly string[] };
+  if (!traits) throw new Fault('Invalid', { message: USAGE });
+  const replace = [...new Set(traits)];
+  checkCount(node, replace);
+  await rooms.conductor.setTraits(node.uuid, { replace });
+  return { status: 204 };
+}
+
+async function addTrait(request: Request, rooms: Rooms): Promise<Answer> {
+  const { base, params, body } = request;
+  const add = params['trait']!;
+  checkTrait(add, rooms);
+  checkBody(body, rooms);
+  const node = await nodeOf(request, rooms, 'node:traits:set');
+  if ((body as { traits?: unknown }).traits !== undefined) throw new Fault('Invalid', { message: USAGE });
+  checkCount(node, [...new Set([...node.traits, add])]);
+  await rooms.conductor.setTraits(node.uuid, { add });
+  return { status: 204, headers: location(base, `nodes/${params['node_ident']!}/traits/${add}`) };
+}
+
+async function removeTrait(request: Request, rooms: Rooms): Promise<Answer> {
+  const node = await nodeOf(request, rooms, 'node:traits:delete');
+  const remove = request.params['trait']!;
+  if (!node.traits.includes(remove)) throw new Fault('NodeTraitNotFound', { node_id: node.uuid, trait: remove });
+  await rooms.conductor.setTraits(node.uuid, { remove });
+  return { status: 204 };
+}
+
+export const nodeTraitHandlers: Handlers = {
+  listTraits: async (request, rooms) => ({ status: 200, body: { traits: (await nodeOf(request, rooms, 'node:traits:list')).traits } }),
+  replaceTraits,
+  addTrait,
+  removeTrait,
+  removeTraits: async (request, rooms) => {
+    const node = await nodeOf(request, rooms, 'node:traits:delete');
+    await rooms.conductor.setTraits(node.uuid, { replace: [] });
+    return { status: 204 };
+  },
+};

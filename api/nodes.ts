@@ -1,0 +1,99 @@
+/** /v1/nodes: create, show, change, delete, validate. */
+import { Fault } from '../model/errors';
+import { isUuid, newUuid } from '../model/idents';
+import { repr } from '../model/python';
+import type { NewNode, NodeRecord } from '../model/records';
+import { open } from '../model/versions';
+import { refuse } from './arguments';
+import { checkedRecord, refuseNewer, type Values } from './fields';
+import { location } from './links';
+import { checkFieldsAllowed, checkNewer } from './lists';
+import { aliveConductors, checkName, checkServed, linkedNode, nodeNamed, nodeOf } from './node-find';
+import { changedNode } from './node-patch';
+import { checkNodeFields, nodePresenter, rowsToShow } from './present';
+import type { Answer, Handlers, Request, Rooms } from './routes';
+
+/** The whole node, or some fields, as this caller sees it. */
+export async function presentNode(node: NodeRecord, request: Request, rooms: Rooms, fields?: readonly string[]): Promise<Record<string, unknown>> {
+  const { base, minor, who } = request;
+  const rows = rowsToShow(rooms.document.fields('Node'), minor, fields);
+  const conductors = rows.some(({ name }) => name === 'conductor') ? await aliveConductors(rooms) : [];
+  return nodePresenter({ base, minor, who, auth: rooms.auth, rows }, conductors)(node);
+}
+
+/** Who creates in a project owns what he creates, and nothing else. */
+function ownerOf(record: Values, { who }: Request): string | null {
+  if (who.system) return (record['owner'] as string | null | undefined) ?? null;
+  if (record['owner'] && record['owner'] !== who.project)
+    throw new Fault('Invalid', { message: 'Cannot create a node as a project scoped admin with an owner other than your own project.' });
+  return who.project;
+}
+
+async function createNode(request: Request, rooms: Rooms): Promise<Answer> {
+  const { minor, base, body } = request;
+  const { document, options, conductor, random } = rooms;
+  const rows = document.fields('Node').filter(({ create }) => create);
+  const record = checkedRecord('node', 'Node', rows, body, rooms);
+  refuseNewer(record, rows, minor);
+  // null means what absence means.
+  const given = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
+  if ('name' in given) checkName(given['name'], minor, 'Cannot create node with invalid name');
+  const owner = ownerOf(given, request);
+  if (given['chassis_uuid']) throw new Fault('ChassisUnknown', { chassis: given['chassis_uuid'] as string });
+  const parent = given['parent_node'] ? (await linkedNode('parent_node', given['parent_node'], owner, request, rooms)).uuid : null;
+  const node: NewNode = {
+    ...given,
+    uuid: (given['uuid'] as string | undefined)?.toLowerCase() ?? newUuid(random),
+    driver: given['driver'] as string,
+    conductor_group: ((given['conductor_group'] as string | undefined) || options['DEFAULT.default_conductor_group']).toLowerCase(),
+    resource_class: (given['resource_class'] as string | undefined) || options['DEFAULT.default_resource_class'],
+    provision_state: minor < 11 ? 'available' : 'enroll',
+    owner,
+    parent_node: parent,
+  };
+  await checkServed({ driver: node.driver, conductor_group: node.conductor_group! }, rooms);
+  const made = await conductor.createNode(node);
+  return { status: 201, body: await presentNode(made, request, rooms), headers: location(base, `nodes/${made.uuid}`) };
+}
+
+async function showNode(request: Request, rooms: Rooms): Promise<Answer> {
+  const { minor, query } = request;
+  const rows = rooms.document.fields('Node');
+  const node = await nodeOf(request, rooms, 'node:get', true);
+  const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
+  checkFieldsAllowed(fields, minor);
+  checkNewer(fields ?? [], rows, minor);
+  checkNodeFields(fields, rows);
+  return { status: 200, body: await presentNode(node, request, rooms, fields) };
+}
+
+async function updateNode(request: Request, rooms: Rooms): Promise<Answer> {
+  const { node, changes, resetInterfaces } = await changedNode(request, rooms);
+  const changed = await rooms.conductor.updateNode(node.uuid, changes, resetInterfaces);
+  return { status: 200, body: await presentNode(changed, request, rooms) };
+}
+
+async function deleteNode(request: Request, rooms: Rooms): Promise<Answer> {
+  const node = await nodeOf(request, rooms, 'node:delete', true);
+  await rooms.conductor.deleteNode(node.uuid);
+  return { status: 204 };
+}
+
+/** Names only from 1.5 on, which this door says with 406. */
+async function validate(ident: unknown, request: Request, rooms: Rooms): Promise<Answer> {
+  const { minor, who } = request;
+  if (typeof ident !== 'string') throw minor < 5 ? new Fault('NodeNotFound', { node: repr(ident) }) : new Fault('InvalidUuidOrName', { name: repr(ident) });
+  if (!isUuid(ident) && !open({ since: 5 }, minor)) refuse([406, 'Request not acceptable.'], 5);
+  const node = await nodeNamed(ident, minor, rooms);
+  if (!rooms.auth.allowed(who, 'node:validate', node)) throw new Fault('NotAuthorized');
+  return { status: 200, body: await rooms.conductor.validate(node.uuid) };
+}
+
+export const nodeHandlers: Handlers = {
+  createNode,
+  showNode,
+  updateNode,
+  deleteNode,
+  validateNode: (request, rooms) => validate(request.query['node_uuid'] ?? request.query['node'], request, rooms),
+  validateThisNode: (request, rooms) => validate(request.params['node_ident'], request, rooms),
+};

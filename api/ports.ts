@@ -1,0 +1,193 @@
+/** /v1/ports, and the ports of a node. */
+import { Fault } from '../model/errors';
+import { isUuid, newUuid } from '../model/idents';
+import { applyPatch, same, valuesAt, type PatchOperation } from '../model/patch';
+import type { JsonObject, NewPort, NodeRecord, PortChanges, PortRecord } from '../model/records';
+import { open } from '../model/versions';
+import type { PortFilter } from '../store/store';
+import { checkedPatch, checkedRecord, emptyOf, type Values } from './fields';
+import { location } from './links';
+import { checkFieldsAllowed, checkNewer, checkSortable, envelope, fieldsToShow, pageOf } from './lists';
+import { linkedNode, nodeNamed } from './node-find';
+import { checkFields, knowsVtep, portPresenter, rowsToShow } from './present';
+import type { Answer, Handlers, Request, Rooms } from './routes';
+
+const BRIEF = ['uuid', 'address'];
+const UNSORTABLE = ['extra', 'internal_info', 'local_link_connection'];
+const unacceptable = (): Fault => new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+const invalid = (message: string): Fault => new Fault('Invalid', { message });
+
+/** internal_info is hidden from old versions, but naming it is no mistake. */
+const named = (rows: ReturnType<Rooms['document']['fields']>) => rows.filter(({ name }) => name !== 'internal_info');
+
+function presentPort(port: PortRecord, request: Request, rooms: Rooms, fields?: readonly string[]): object {
+  const { base, minor, who } = request;
+  return portPresenter({ base, minor, who, auth: rooms.auth, rows: rowsToShow(rooms.document.fields('Port'), minor, fields) })(port);
+}
+
+/** The port of the path; hidden when its node is. */
+async function portOf(request: Request, rooms: Rooms, policy: string): Promise<{ readonly port: PortRecord; readonly node: NodeRecord }> {
+  const ident = request.params['port_ident']!;
+  const port = await rooms.store.ports.find(ident);
+  const node = await rooms.store.nodes.find(port.node_uuid);
+  if (!rooms.auth.allowed(request.who, 'node:get', node)) throw new Fault('PortNotFound', { port: ident });
+  if (!rooms.auth.allowed(request.who, policy, node)) throw new Fault('NotAuthorized');
+  return { port, node };
+}
+
+/** Which ports: at most one of node, portgroup and shard. Undefined: none can match. */
+async function filterOf(request: Request, rooms: Rooms, parent?: string): Promise<PortFilter | undefined> {
+  const { query, minor } = request;
+  const said = <T>(name: string): T | undefined => (query[name] as T | null | undefined) ?? undefined;
+  const shards = said<readonly string[]>('shard');
+  const groups = said<readonly string[]>('conductor_groups');
+  const [portgroup, address] = [said<string>('portgroup'), said<string>('address')];
+  const node = parent ?? said<string>('node_uuid') ?? said<string>('node');
+  if (!parent && !said('node_uuid') && node && minor < 5 && !isUuid(node)) throw unacceptable();
+  if ([node, portgroup, shards?.length].filter(Boolean).length > 1) throw new Fault('OperationNotPermitted');
+  if (groups?.length && (node ?? portgroup ?? address))
+    throw invalid('Filtering by conductor_groups cannot be combined with node_ident, portgroup_ident, or node address filters.');
+  if (portgroup) throw new Fault('PortgroupNotFound', { portgroup });
+  const description = said<string>('description_contains');
+  const also = description ? { descriptionContains: description } : {};
+  if (node) return { ...also, where: { node_uuid: (await nodeNamed(node, minor, rooms)).uuid } };
+  if (address) return { where: { address } };
+  if (shards?.length) return { ...also, shards };
+  return { ...also, ...(groups?.length ? { conductorGroups: groups } : {}) };
+}
+
+/** @param path of the list, for the link to its next page; the ports of a node go on in /v1/ports, as Ironic's do */
+async function list(request: Request, rooms: Rooms, path: string, brief?: readonly string[], parent?: string): Promise<Answer> {
+  const { query, base, minor, who } = request;
+  const all = rooms.document.fields('Port');
+  checkNewer([...((query['fields'] as readonly string[] | null | undefined) ?? []), query['sort_key'] as string], named(all), minor);
+  const fields = brief ? fieldsToShow(query, brief) : undefined;
+  const page = pageOf(query, UNSORTABLE, rooms.options);
+  const filter = await filterOf(request, rooms, parent);
+  checkSortable(page.sortKey, ['id', ...all.filter(({ hidden, links }) => !hidden && !links).map(({ name }) => name)].filter((name) => name !== 'portgroup_uuid'));
+  checkFields(fields, all);
+  const ports = await rooms.store.ports.list({ ...filter, ...page });
+  const rows = rowsToShow(all, minor, fields);
+  const items = ports.map(portPresenter({ base, minor, who, auth: rooms.auth, rows }));
+  const also = [
+    ...(typeof query['detail'] === 'boolean' ? [['detail', query['detail']] as const] : []),
+    ...(fields ? [['fields', fields.join(',')] as const] : []),
+  ];
+  return { status: 200, body: envelope('ports', items, { base, path, page, limit: page.limit, last: ports.at(-1)?.uuid, also }) };
+}
+/** The ports of a node are found by its UUID only; the refusal speaks of a portgroup, which clients know. */
+async function listOfNode(request: Request, rooms: Rooms, path: string, brief?: readonly string[]): Promise<Answer> {
+  const ident = request.params['node_ident']!;
+  const node = isUuid(ident) ? await rooms.store.nodes.find(ident).catch(() => undefined) : undefined;
+  if (!node || !rooms.auth.allowed(request.who, 'node:get', node)) throw new Fault('PortgroupNotFound', { portgroup: 'None' });
+  return list(request, rooms, path, brief, node.uuid);
+}
+
+const isFilled = (value: unknown): value is JsonObject => value !== null && typeof value === 'object';
+/** Rules of values that belong together. */
+function checkTogether(record: Values, minor: number): void {
+  const link = record['local_link_connection'];
+  if (isFilled(link)) {
+    if ('network_type' in link && minor < 64) throw unacceptable();
+    if ('vtep-logical-switch' in link && !knowsVtep(minor)) throw unacceptable();
+    if (record['is_smartnic'] === true && !('port_id' in link && 'hostname' in link))
+      throw invalid('Smart NIC port must have port_id and hostname in local_link_connection');
+  }
+  if (record['physical_network'] === '') throw invalid('A non-empty value is required when setting physical_network');
+}
+
+async function createPort(request: Request, rooms: Rooms): Promise<Answer> {
+  const { minor, base, body } = request;
+  const { document, conductor, random } = rooms;
+  const rows = document.fields('Port').filter(({ create }) => create);
+  const record = checkedRecord('port', 'Port', rows, body, rooms);
+  const { node_ident: ident, node_uuid: uuid, ...given } = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
+  if (ident !== undefined && minor < 94) throw unacceptable();
+  const node = await nodeNamed((ident ?? uuid) as string, minor, rooms).catch((error: unknown) => {
+    // The sentence names node_uuid, also where the caller said node_ident.
+    if (error instanceof Fault && error.status === 404) throw new Fault('NodeUnknown', { node: (uuid as string | undefined) ?? 'None' });
+    throw error;
+  });
+  if (!rooms.auth.allowed(request.who, 'port:create', node)) throw new Fault('NotAuthorized');
+  // Here the name counts, not whether the value is the empty one.
+  if (rows.some(({ name, gate }) => name in record && !open(gate, minor))) throw unacceptable();
+  if (given['portgroup_uuid']) throw new Fault('PortgroupUnknown', { portgroup: given['portgroup_uuid'] as string });
+  checkTogether(given, minor);
+  const port: NewPort = {
+    ...given,
+    uuid: (given['uuid'] as string | undefined)?.toLowerCase() ?? newUuid(random),
+    node_uuid: node.uuid,
+    address: given['address'] as string,
+  };
+  const made = await conductor.createPort(port);
+  return { status: 201, body: presentPort(made, request, rooms), headers: location(base, `ports/${made.uuid}`) };
+}
+
+async function showPort(request: Request, rooms: Rooms): Promise<Answer> {
+  const { minor, query } = request;
+  const { port } = await portOf(request, rooms, 'port:get');
+  const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
+  const all = rooms.document.fields('Port');
+  checkFieldsAllowed(fields, minor);
+  checkNewer(fields ?? [], named(all), minor);
+  checkFields(fields, all);
+  return { status: 200, body: presentPort(port, request, rooms, fields) };
+}
+
+/** Only these are held against the version in a PATCH; the later fields are taken at every one. */
+const GATED = ['pxe_enabled', 'local_link_connection', 'portgroup_uuid', 'physical_network', 'is_smartnic'];
+function checkPatchGates(patch: readonly PatchOperation[], rows: ReturnType<Rooms['document']['fields']>, minor: number): void {
+  const touches = (path: string): boolean =>
+    valuesAt(patch, path).length > 0 || patch.some((one) => one.op === 'remove' && `${one.path}/`.startsWith(`${path}/`));
+  if (rows.some(({ name, gate }) => GATED.includes(name) && !open(gate, minor) && touches(`/${name}`))) throw unacceptable();
+  if (minor < 64 && touches('/local_link_connection/network_type')) throw unacceptable();
+}
+
+async function updatePort(request: Request, rooms: Rooms): Promise<Answer> {
+  const { minor } = request;
+  const rows = rooms.document.fields('Port');
+  const patch = checkedPatch(request.body, rows, rooms);
+  checkPatchGates(patch, rows, minor);
+  const { port, node } = await portOf(request, rooms, 'port:update');
+  const [wanted] = valuesAt(patch, '/node_uuid');
+  const owner = wanted ? await linkedNode('node_uuid', wanted, node.owner, request, rooms) : node;
+  const patched: Values = { ...applyPatch(port as unknown as Values, patch), node_uuid: owner.uuid };
+  const patchable = rows.filter(({ create, patch: may }) => create || may);
+  const known = Object.fromEntries(Object.entries(patched).filter(([name]) => patchable.some((row) => row.name === name)));
+  const group = patched['portgroup_uuid'];
+  if (group && group !== port.portgroup_uuid && isUuid(group)) throw new Fault('PortgroupUnknown', { portgroup: group });
+  const checked = checkedRecord('patch', 'Port', patchable, known, rooms);
+  if (owner.provision_state === 'inspecting' && minor >= 39) {
+    const message = `Cannot update port "${port.uuid}" on "${owner.uuid}" while it is in state "inspecting".`;
+    throw new Fault('Conflict', { message });
+  }
+  if (patch.some(({ path }) => path === '/physical_network') && checked['physical_network'] === '')
+    throw invalid('A non-empty value is required when setting physical_network');
+  const before = port as unknown as Values;
+  const changes: Values = {};
+  for (const row of patchable.filter(({ hidden }) => !hidden)) {
+    const value = checked[row.name] ?? EMPTY[row.name] ?? emptyOf(row);
+    if (!same(value, before[row.name])) changes[row.name] = value;
+  }
+  const changed = await rooms.conductor.updatePort(port.uuid, changes as PortChanges);
+  return { status: 200, body: presentPort(changed, request, rooms) };
+}
+/** Fields whose empty value is yes. */
+const EMPTY: Values = { pxe_enabled: true, available_for_dynamic_portgroup: true };
+
+async function deletePort(request: Request, rooms: Rooms): Promise<Answer> {
+  const { port } = await portOf(request, rooms, 'port:delete');
+  await rooms.conductor.deletePort(port.uuid);
+  return { status: 204 };
+}
+
+export const portHandlers: Handlers = {
+  listPorts: (request, rooms) => list(request, rooms, 'ports', BRIEF),
+  listPortsDetail: (request, rooms) => list(request, rooms, 'ports/detail'),
+  listNodePorts: (request, rooms) => listOfNode(request, rooms, 'ports', BRIEF),
+  listNodePortsDetail: (request, rooms) => listOfNode(request, rooms, 'ports/detail'),
+  createPort,
+  showPort,
+  updatePort,
+  deletePort,
+};

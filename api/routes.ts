@@ -1,0 +1,154 @@
+/** What a handler gets and gives, and how a path finds its operation. */
+import type { Conductor } from '../conductor/conductor';
+import type { Clock } from '../model/clock';
+import { Fault } from '../model/errors';
+import { isLogicalName, isUuid } from '../model/idents';
+import type { Log } from '../model/log';
+import { repr } from '../model/python';
+import { open } from '../model/versions';
+import type { Store } from '../store/store';
+import { refuse, type Arguments } from './arguments';
+import type { Document, Operation, Place } from './document';
+import { Refusal } from './errors';
+import type { ApiOptions } from './options';
+import type { Validators } from './schema';
+
+/** Who asks. */
+export interface Who {
+  readonly user: string | null;
+  readonly project: string | null;
+  readonly roles: readonly string[];
+  readonly system: boolean;
+}
+/** How callers prove who they are, and what they may do. */
+export interface Auth {
+  identify(headers: Readonly<Record<string, string | string[] | undefined>>): Who;
+  /** `owner`, `lessee`: projects that the thing asked for belongs to. */
+  allowed(who: Who, policy: string, target?: { readonly owner: string | null; readonly lessee: string | null }): boolean;
+}
+export interface Request {
+  readonly minor: number;
+  readonly who: Who;
+  readonly params: Readonly<Record<string, string>>;
+  /** Arguments of the query, and of the body where its members are arguments: checked values by name. */
+  readonly query: Arguments;
+  /** The body as JSON, already held against its schema's outer form by the handler; `{}` when there was none. */
+  readonly body: unknown;
+  /** What links begin with: scheme and host, without a slash. */
+  readonly base: string;
+  /** The path as the caller wrote it. */
+  readonly path: string;
+  /** Below 1.91 a `.json` at the end was cut off: a name may really end so. */
+  readonly jsonSuffix: boolean;
+}
+export interface Answer {
+  readonly status: number;
+  /** JSON; absent: no body and no content type. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+export interface Rooms {
+  readonly store: Store;
+  readonly conductor: Conductor;
+  readonly options: ApiOptions;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly auth: Auth;
+  readonly document: Document;
+  readonly random: (bytes: number) => Buffer;
+  readonly validators: Validators;
+}
+export type Handler = (request: Request, rooms: Rooms) => Promise<Answer>;
+export type Handlers = Readonly<Record<string, Handler>>;
+
+/** A door without a handler, or a handler without a door, stops the start. */
+export function checkHandlers(document: Document, handlers: Handlers): void {
+  const doors = document.places.flatMap(({ operations }) => [...operations.values()]);
+  const missing = doors.filter(({ operationId }) => !Object.hasOwn(handlers, operationId)).map(({ operationId }) => operationId);
+  const idle = Object.keys(handlers).filter((name) => !doors.some(({ operationId }) => operationId === name));
+  if (missing.length > 0 || idle.length > 0)
+    throw new Error(`openapi.yaml and the handlers differ: no handler for [${missing.join(', ')}], no operation for [${idle.join(', ')}]`);
+}
+
+export interface Match {
+  readonly operation: Operation;
+  readonly params: Readonly<Record<string, string>>;
+  /** A field named by a further path segment. */
+  readonly field?: string;
+}
+export type Matcher = (method: string, segments: readonly string[], minor: number) => Match;
+
+const isParameter = (segment: string | undefined): boolean => segment?.startsWith('{') ?? false;
+const fits = (place: Place, segments: readonly string[]): boolean =>
+  place.segments.length === segments.length && place.segments.every((part, index) => isParameter(part) || part === segments[index]);
+const paramsOf = (place: Place, segments: readonly string[]): Record<string, string> =>
+  Object.fromEntries(place.segments.flatMap((part, index) => (isParameter(part) ? [[part.slice(1, -1), segments[index]!]] : [])));
+
+/**
+ * @returns finds the operation for a method and a path (`v1` first, decoded segments)
+ * @throws Refusal, Fault: why there is none for this version
+ */
+export function matcher({ places }: Document): Matcher {
+  /** Of two that fit, the one with the word and not the parameter. */
+  const ordered = [...places].sort((a, b) => a.segments.filter(isParameter).length - b.segments.filter(isParameter).length);
+  const at = (segments: readonly string[]): Place | undefined => ordered.find((place) => fits(place, segments));
+  const members = new Map(places.map((place) => [place, places.find((p) => isParameter(p.segments.at(-1)) && p.segments.slice(0, -1).join() === place.segments.join())]));
+  const collections = new Map([...members].flatMap(([collection, member]) => (member ? [[member, collection] as const] : [])));
+
+  function checkRouted(place: Place, segments: readonly string[]): void {
+    const params = paramsOf(place, segments);
+    for (const { name, routed } of place.arguments) {
+      const ident = params[name];
+      if (!routed || ident === undefined) continue;
+      if (places.some(({ reserved, segments: own }) => reserved.includes(ident) && own.at(-1) === `{${name}}`)) throw new Refusal(404);
+      if (!isLogicalName(ident) && !isUuid(ident)) throw new Refusal(400, `Expected UUID or name for node: ${ident}`);
+    }
+  }
+  /** The method is none of this path's. */
+  function wrongMethod(place: Place, method: string, segments: readonly string[]): never {
+    const member = members.get(place);
+    const collection = collections.get(place);
+    const needed = member?.operations.get(method);
+    if (needed) {
+      const { said } = needed.arguments.find(({ from }) => from === 'path')!;
+      throw new Fault('MissingParameterValue', { message: `Missing mandatory parameter: ${said}` });
+    }
+    const creation = method === 'POST' ? collection?.operations.get(method) : undefined;
+    if (creation)
+      throw new Fault('InvalidParameterValue', {
+        message: `Schema error for ${creation.bodyName ?? 'body'}: ${repr(segments.at(-1))} is not of type 'object'`,
+      });
+    if (place.rest !== null && place.rest !== 'fields') refuse(place.rest, 1);
+    const allowed = [place, member, collection].flatMap((one) => [...(one?.operations.keys() ?? [])]);
+    throw new Refusal(405, '', { Allow: [...new Set(allowed)].sort().join(', ') });
+  }
+  /** The path goes on behind one that is known. */
+  function behind(method: string, segments: readonly string[], isField: boolean): Match {
+    for (let length = segments.length - 1; length > 1; length--) {
+      const place = at(segments.slice(0, length));
+      if (!place) continue;
+      checkRouted(place, segments);
+      const operation = place.operations.get(method);
+      const rest = operation?.rest ?? place.rest;
+      const field = segments[length]!;
+      if (rest === 'fields' && method === 'GET' && operation && length === segments.length - 1 && (isField || !place.reserved.includes(field)))
+        return { operation, params: paramsOf(place, segments), field };
+      if (rest !== null && rest !== 'fields') refuse(rest, 1);
+      break;
+    }
+    throw new Refusal(404);
+  }
+
+  return (method, segments, minor) => {
+    const place = at(segments);
+    if (!place) return behind(method, segments, false);
+    checkRouted(place, segments);
+    if (typeof place.below === 'number' && !open(place.gate, minor)) throw new Refusal(place.below);
+    const operation = place.operations.get(method);
+    if (!operation) return wrongMethod(place, method, segments);
+    if (open(operation.gate, minor)) return { operation, params: paramsOf(place, segments) };
+    if (operation.below === 'member') return behind(method, segments, true);
+    if (operation.below === 405) return wrongMethod(place, '', segments);
+    return refuse(operation.below, operation.gate.since);
+  };
+}

@@ -1,0 +1,173 @@
+/** Bodies held against the document's schemas: Ajv compiles on first use, and its errors are told in the words of Ironic's validator. */
+import Ajv, { type ErrorObject, type ValidateFunction } from 'ajv';
+import { Fault } from '../model/errors';
+import { repr } from '../model/python';
+import { isTrait } from '../model/traits';
+import { isIP, isIPv4, isIPv6 } from 'node:net';
+import type { Schema } from './document';
+
+/** OpenAPI 3.0 as JSON schema: `nullable` and `x-spelled` become lists of types, our own keys go. */
+export function toJsonSchema(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(toJsonSchema);
+  if (schema === null || typeof schema !== 'object') return schema;
+  const { nullable, type, ...rest } = schema as Record<string, unknown>;
+  const spelled = rest['x-spelled'] === true ? ['string'] : [];
+  const types = type === undefined ? [] : [...spelled, type, ...(nullable === true ? ['null'] : [])];
+  const kept = Object.entries(rest).filter(([key]) => !key.startsWith('x-'));
+  const whole = kept.map(([key, value]) => [
+    key,
+    key === 'properties' ? Object.fromEntries(Object.entries(value as object).map(([name, one]) => [name, toJsonSchema(one)])) : key === 'enum' ? value : toJsonSchema(value),
+  ]);
+  return { ...(types.length > 0 ? { type: types.length > 1 ? types : types[0] } : {}), ...(Object.fromEntries(whole) as object) };
+}
+
+type Problem = ErrorObject & { readonly context: Problem[]; readonly position: readonly number[] };
+const parts = (path: string): string[] => path.split('/').slice(1).map((part) => decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~'));
+
+/** Where a keyword stands in the schema, as the order in which it is read. */
+function positionOf(root: unknown, schemaPath: string): number[] {
+  let at: unknown = root;
+  return parts(schemaPath).map((part) => {
+    const index = Object.keys((at ?? {}) as object).indexOf(part);
+    at = (at as Record<string, unknown> | undefined)?.[part];
+    return index;
+  });
+}
+/** Lists by their first difference. */
+function compare(one: readonly (string | number | boolean)[], other: readonly (string | number | boolean)[]): number {
+  for (let index = 0; index < Math.min(one.length, other.length); index++)
+    if (one[index] !== other[index]) return one[index]! < other[index]! ? -1 : 1;
+  return one.length - other.length;
+}
+
+const isOfType = (data: unknown, type: string): boolean =>
+  type === 'null' ? data === null : type === 'array' ? Array.isArray(data) : type === 'object' ? data !== null && typeof data === 'object' && !Array.isArray(data) : type === 'integer' ? Number.isInteger(data) : typeof data === type;
+/** How telling an error is: nearer to the top, later among siblings, no mere "none of these". */
+function relevance(problem: Problem, parent = ''): (string | number | boolean)[][] {
+  const path = parts(problem.instancePath.slice(parent.length)).map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+  const types = [(problem.parentSchema as { type?: string | string[] } | undefined)?.type ?? []].flat();
+  return [[-path.length], path, [problem.keyword !== 'anyOf' && problem.keyword !== 'oneOf', !types.some((type) => isOfType(problem.data, type))]];
+}
+function moreRelevant(one: Problem, other: Problem, parent?: string): number {
+  const [a, b] = [relevance(one, parent), relevance(other, parent)];
+  for (let index = 0; index < a.length; index++) {
+    const order = compare(a[index]!, b[index]!);
+    if (order !== 0) return order;
+  }
+  return 0;
+}
+/** The first of the most relevant; of a choice's errors the least relevant is the deepest, which tells more. */
+function best(problems: readonly Problem[], parent?: string): Problem {
+  let found = problems.reduce((most, one) => (moreRelevant(one, most, parent) > 0 ? one : most));
+  while (found.context.length > 0) {
+    const { context, instancePath } = found;
+    const [least, second] = [...context].sort((a, b) => moreRelevant(a, b, instancePath));
+    if (second && moreRelevant(least!, second, instancePath) === 0) return found;
+    found = least!;
+  }
+  return found;
+}
+
+/** Errors of a choice's branches belong below the choice. */
+function asTree(errors: readonly ErrorObject[], root: unknown): Problem[] {
+  const problems: Problem[] = errors.map((error) => ({ ...error, context: [], position: positionOf(root, error.schemaPath) }));
+  problems.sort((a, b) => compare(a.position, b.position));
+  const choices = problems.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf');
+  return problems.filter((problem) => {
+    const owners = choices.filter(
+      (choice) => problem !== choice && problem.schemaPath.startsWith(`${choice.schemaPath}/`) && `${problem.instancePath}/`.startsWith(`${choice.instancePath}/`),
+    );
+    const owner = owners.sort((a, b) => b.schemaPath.length - a.schemaPath.length)[0];
+    owner?.context.push(problem);
+    return !owner;
+  });
+}
+
+const bounded = (limit: number, otherwise: string): string => (limit === 1 ? 'should be non-empty' : otherwise);
+type Words = (problem: Problem, siblings: readonly Problem[]) => string;
+const WORDS: Readonly<Record<string, Words>> = {
+  type: ({ data, parentSchema }) => `${repr(data)} is not of type ${[(parentSchema as { type: string | string[] }).type].flat().map(repr).join(', ')}`,
+  required: ({ params }) => `${repr(params['missingProperty'])} is a required property`,
+  additionalProperties: (problem, siblings) => {
+    const same = siblings.filter((one) => one.schemaPath === problem.schemaPath && one.instancePath === problem.instancePath);
+    const names = same.map(({ params }) => params['additionalProperty'] as string).sort();
+    return `Additional properties are not allowed (${names.map(repr).join(', ')} ${names.length === 1 ? 'was' : 'were'} unexpected)`;
+  },
+  enum: ({ data, schema }) => `${repr(data)} is not one of ${repr(schema)}`,
+  pattern: ({ data, schema }) => `${repr(data)} does not match ${repr(schema)}`,
+  format: ({ data, schema }) => `${repr(data)} is not a ${repr(schema)}`,
+  minLength: ({ data, schema }) => `${repr(data)} ${bounded(schema as number, 'is too short')}`,
+  maxLength: ({ data }) => `${repr(data)} is too long`,
+  minItems: ({ data, schema }) => `${repr(data)} ${bounded(schema as number, 'is too short')}`,
+  minimum: ({ data, schema }) => `${repr(data)} is less than the minimum of ${repr(schema)}`,
+  maximum: ({ data, schema }) => `${repr(data)} is greater than the maximum of ${repr(schema)}`,
+  anyOf: ({ data }) => `${repr(data)} is not valid under any of the given schemas`,
+  oneOf: ({ data, params, schema }) => {
+    const [first, ...more] = (params['passingSchemas'] as number[] | null) ?? [];
+    if (first === undefined) return `${repr(data)} is not valid under any of the given schemas`;
+    return `${repr(data)} is valid under each of ${[...more, first].map((index) => repr((schema as unknown[])[index])).join(', ')}`;
+  },
+};
+
+/** What is wrong, in one sentence, and perhaps its likely cause. */
+export function describe(errors: readonly ErrorObject[], root: unknown): string {
+  const problems = asTree(errors, root);
+  const words = (problem: Problem, siblings: readonly Problem[]): string => (WORDS[problem.keyword] ?? (({ message }) => message ?? ''))(problem, siblings);
+  const found = best(problems);
+  let [siblings, current] = [problems as readonly Problem[], found];
+  while (current.context.length > 0) {
+    siblings = current.context;
+    current = best(siblings, current.instancePath);
+  }
+  const all = problems.flatMap((problem) => [problem, ...problem.context]);
+  return current === found ? words(found, all) : `${words(found, all)}. Possible root cause: ${words(current, siblings)}`;
+}
+
+const FORMATS = {
+  uuid: true,
+  mac: true,
+  'date-time': true,
+  'standard-trait': isTrait,
+  ipv4: isIPv4,
+  ipv6: isIPv6,
+  'ipv6-prefix': (text: string) => isIP(text.replace(/\/\d{1,2}$/, '')) === 6,
+} as const;
+/** More members than this, and only the first error is told: all errors of a huge body would be a way to keep us busy. */
+const MANY = 5000;
+function isMany(value: unknown): boolean {
+  let count = 0;
+  const visit = (one: unknown): boolean => ++count > MANY || (one !== null && typeof one === 'object' && Object.values(one).some(visit));
+  return visit(value);
+}
+
+export type Validator = (value: unknown) => string | undefined;
+/** Compiles a schema when it is first needed; the validator says what is wrong, or nothing. */
+export type Validators = (key: string, schema: () => Schema) => Validator;
+export function createValidators(): Validators {
+  const compiled = new Map<string, Validator>();
+  let ajv: { readonly first: Ajv; readonly all: Ajv } | undefined;
+  return (key, schema) => {
+    const known = compiled.get(key);
+    if (known) return known;
+    const options = { verbose: true, strict: false, formats: FORMATS };
+    ajv ??= { first: new Ajv(options), all: new Ajv({ ...options, allErrors: true }) };
+    const { first, all } = ajv;
+    const root = toJsonSchema(schema()) as object;
+    const check = first.compile(root);
+    let explain: ValidateFunction | undefined;
+    const validator: Validator = (value) => {
+      if (check(value)) return undefined;
+      if (isMany(value)) return describe(check.errors!, root);
+      explain ??= all.compile(root);
+      explain(value);
+      return describe(explain.errors!, root);
+    };
+    compiled.set(key, validator);
+    return validator;
+  };
+}
+
+/** @throws Fault InvalidParameterValue */
+export function demand(name: string, problem: string | undefined): void {
+  if (problem !== undefined) throw new Fault('InvalidParameterValue', { message: `Schema error for ${name}: ${problem}` });
+}

@@ -1,0 +1,158 @@
+/**
+ * The API's front door: version negotiation, request ids, limits, routing, and the one place where a fault becomes an answer.
+ * Handlers see neither Express nor sockets (routes.ts).
+ */
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TLSSocket } from 'node:tls';
+import express from 'express';
+import type { Conductor } from '../conductor/conductor';
+import type { Clock } from '../model/clock';
+import { Fault, reasonOf } from '../model/errors';
+import { newUuid } from '../model/idents';
+import type { Log } from '../model/log';
+import { HEADER, negotiate } from '../model/versions';
+import type { Store } from '../store/store';
+import { parseArguments } from './arguments';
+import { noauth } from './auth/noauth';
+import { limitFor, parseBody, readBody } from './body';
+import { loadDocument } from './document';
+import { explain, Refusal } from './errors';
+import { handlers } from './handlers';
+import type { ApiOptions } from './options';
+import { createValidators } from './schema';
+import { checkHandlers, matcher, type Answer, type Matcher, type Rooms } from './routes';
+
+export type { ApiOptions } from './options';
+export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
+
+const MINIMUM = 'X-OpenStack-Ironic-API-Minimum-Version';
+const MAXIMUM = 'X-OpenStack-Ironic-API-Maximum-Version';
+type Headers = Readonly<Record<string, string>>;
+const one = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value.join(',') : value);
+
+/** A query or a path as it was before it was escaped; what cannot be unescaped stays as it came. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+/** Names said twice have a list. `__proto__` is a name like any other. */
+function queryOf(text: string): Record<string, unknown> {
+  const query = new Map<string, string | string[]>();
+  for (const [name, value] of new URLSearchParams(text)) {
+    const before = query.get(name);
+    query.set(name, before === undefined ? value : [before, value].flat());
+  }
+  return Object.fromEntries(query);
+}
+
+interface Asked {
+  readonly method: string;
+  /** As the caller wrote it, without the query. */
+  readonly path: string;
+  readonly segments: readonly string[];
+  readonly query: Record<string, unknown>;
+  readonly minor: number;
+  readonly jsonSuffix: boolean;
+}
+
+/** Paths without /v1 and with a slash at the end are the same paths. */
+function segmentsOf(path: string): string[] {
+  const segments = path.split('/').slice(1);
+  if (segments.at(-1) === '') segments.pop();
+  return segments[0] === 'v1' || segments.length === 0 ? segments : ['v1', ...segments];
+}
+
+/**
+ * Members of the body that are arguments join those of the query; of a body that is no object there are none.
+ * Further path segments name a field.
+ */
+const argumentsSaid = (asked: Asked, params: object, body: unknown, field: string | undefined): Record<string, unknown> => ({
+  ...asked.query,
+  ...(typeof body === 'object' && !Array.isArray(body) ? body : {}),
+  ...(field === undefined ? {} : { fields: field }),
+  ...params,
+});
+
+async function perform(asked: Asked, match: Matcher, raw: Buffer, headers: IncomingMessage['headers'], base: string, rooms: Rooms): Promise<Answer> {
+  const { method, segments, minor, path, jsonSuffix } = asked;
+  const { operation, params, field } = match(method, segments, minor);
+  const who = rooms.auth.identify(headers);
+  if (operation.policy && !rooms.auth.allowed(who, operation.policy)) throw new Fault('NotAuthorized');
+  const takesBody = operation.bodyArguments || operation.bodyName !== null;
+  const body = takesBody ? parseBody(raw, rooms.options['api.max_json_body_depth']) : {};
+  const query = parseArguments(operation, argumentsSaid(asked, params, operation.bodyArguments ? body : {}, field), minor);
+  return handlers[operation.operationId]!({ minor, who, params, query, body, base, path, jsonSuffix }, rooms);
+}
+
+/**
+ * @param rooms what the API works with; the conductor is asked for everything that changes a machine or its record
+ * @returns a listener for node:http, and an Express application at that
+ * @throws Error when openapi.yaml and the handlers do not fit each other
+ */
+export function createApi(given: {
+  readonly store: Store;
+  readonly conductor: Conductor;
+  readonly options: ApiOptions;
+  readonly log: Log;
+  readonly clock: Clock;
+}): RequestListener {
+  const document = loadDocument();
+  checkHandlers(document, handlers);
+  const match = matcher(document);
+  const rooms: Rooms = { ...given, auth: noauth, document, random: randomBytes, validators: createValidators() };
+  const { options, log } = given;
+
+  function send(response: ServerResponse, head: boolean, status: number, headers: Headers, body?: unknown): void {
+    if (response.headersSent || response.destroyed) return;
+    const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+    response.writeHead(status, {
+      ...headers,
+      ...(bytes ? { 'Content-Type': 'application/json' } : {}),
+      // RFC 9110 §8.6: 204 has no length.
+      ...(status === 204 ? {} : { 'Content-Length': String(bytes?.length ?? 0) }),
+    });
+    response.end(head ? undefined : bytes);
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const method = request.method ?? 'GET';
+    if (method === 'OPTIONS') return send(response, false, 200, {});
+    const id = `req-${newUuid(randomBytes)}`;
+    const ids: Headers = { 'x-openstack-request-id': id, 'openstack-request-id': id };
+    const range: Headers = { [MINIMUM]: `1.${document.min}`, [MAXIMUM]: `1.${document.max}` };
+    let versions: Headers = {};
+    try {
+      const [written = '/', search = ''] = (request.url ?? '/').split(/\?(.*)/s);
+      const raw = await readBody(request, limitFor(written.replace(/\/+$/, ''), options));
+      const asked = negotiate(one(request.headers[HEADER.toLowerCase()]), one(request.headers['openstack-api-version']), document);
+      if ('refusal' in asked) throw new Refusal(406, asked.refusal, asked.inRange ? range : {});
+      versions = { ...range, [HEADER]: asked.used };
+      const jsonSuffix = asked.explicit && asked.minor < 91 && /\.json\/*$/.test(written);
+      const path = jsonSuffix ? written.replace(/\.json\/*$/, '') : written;
+      const segments = segmentsOf(path).map(decoded);
+      const secure = (request.socket as Partial<TLSSocket>).encrypted === true;
+      const base = options['api.public_endpoint'] ?? `${secure ? 'https' : 'http'}://${request.headers.host ?? 'localhost'}`;
+      const head = method === 'HEAD' && segments.length < 2;
+      const said: Asked = { method: head ? 'GET' : method, path: written, segments, query: queryOf(search), minor: asked.minor, jsonSuffix };
+      const result = await perform(said, match, raw, request.headers, base, rooms);
+      send(response, head, result.status, { ...versions, ...result.headers, ...ids }, result.body);
+    } catch (error) {
+      const { status, body, headers, known } = explain(error);
+      if (!known && !request.destroyed) log.error('request failed', { request: id, method, path: request.url, error: reasonOf(error), stack: (error as Error).stack });
+      // What the router refuses has lost the version headers, as there.
+      send(response, method === 'HEAD', status, { ...(error instanceof Refusal ? {} : versions), ...headers, ...ids }, body);
+      // A body that was too long is not read to its end: the connection cannot be used again.
+      if (status === 413) response.once('finish', () => request.socket.destroySoon());
+    }
+  }
+
+  const application = express();
+  application.disable('x-powered-by');
+  application.disable('etag');
+  application.use((request, response) => void answer(request, response));
+  return application as RequestListener;
+}

@@ -1,0 +1,30 @@
+/** What names and addresses look like, as pure tests and normal forms. */
+
+/** Any spelling that clients use: with or without hyphens, braces or `urn:uuid:`, in either case. */
+const UUID = /^[0-9a-f]{32}$/;
+const bare = (text: string): string => text.toLowerCase().replace(/^urn:/, '').replace(/^uuid:/, '').replace(/^\{+|\}+$/g, '').replaceAll('-', '');
+export const isUuid = (value: unknown): value is string => typeof value === 'string' && UUID.test(bare(value));
+
+/** Names since 1.10: RFC 3986 §2.3 unreserved characters. */
+export const isLogicalName = (value: unknown): value is string => typeof value === 'string' && value.length <= 255 && /^[A-Za-z0-9\-._~]+$/.test(value);
+/** Names before 1.10: host names. */
+export const isHostName = (value: unknown): value is string =>
+  typeof value === 'string' && value.length <= 255 && /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9\-_]{0,62}[a-z0-9])*\.?$/.test(value);
+/** Words that are paths below /v1/nodes and so no node's name. */
+export const RESERVED_NODE_NAMES = ['maintenance', 'management', 'states', 'vendor_passthru', 'detail', 'validate'] as const;
+
+/** Six octets with colons. */
+export const isMac = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/i.test(value);
+/** An OpenFlow datapath: 16 digits. */
+export const isDatapath = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f]{16}$/i.test(value);
+
+/**
+ * @param random so many random bytes
+ * @returns a UUID of version 4 (RFC 9562 §5.4)
+ */
+export function newUuid(random: (bytes: number) => Buffer): string {
+  const bytes = random(16);
+  bytes[6] = (bytes[6]! & 0x0f) | 0x40;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}

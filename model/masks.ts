@@ -1,0 +1,77 @@
+/** Secrets in records, as answers show them: `******`. Stored values are never masked. */
+import type { Json, JsonObject } from './records';
+
+export const MASK = '******';
+
+/** A key that contains one of these, in either case, names a secret. */
+const WORDS = [
+  'adminpass',
+  'admin_pass',
+  'password',
+  'auth_token',
+  'new_pass',
+  'secret',
+  'sys_pswd',
+  'token',
+  'configdrive',
+  'encrypted_key',
+  'private_key',
+  'fernetkey',
+  'sslkey',
+  'passphrase',
+  'cephclusterfsid',
+  'octaviaheartbeatkey',
+  'rabbitcookie',
+  'cephmanilaclientkey',
+  'pacemakerremoteauthkey',
+  'designaterndckey',
+  'cephadminkey',
+  'heatauthencryptionkey',
+  'cephclientkey',
+  'keystonecredential',
+  'barbicansimplecryptokek',
+  'cephrgwkey',
+  'swifthashsuffix',
+  'migrationsshkey',
+  'cephmdskey',
+  'cephmonkey',
+];
+const SECRET = new RegExp(WORDS.join('|'), 'i');
+const SPOKEN = `(?:${WORDS.join('|')})[0-9]*`;
+/** Secrets inside of texts: `word = value`, `"word": "value"`, `--word value`, `<word>value</word>`. The middle group goes. */
+const TEXTS = [
+  new RegExp(`(${SPOKEN}\\s*=\\s*)("[^"]*"|'[^']*'|[^\\s'"]+)()`, 'gi'),
+  new RegExp(`(["'][^"']*${SPOKEN}["']\\s*:\\s*u?["'])([^"']*)(["'])`, 'gi'),
+  new RegExp(`(--${SPOKEN}\\s+)([^'"=\\s]+)()`, 'gi'),
+  new RegExp(`(<${SPOKEN}>)([^<]*)(</${SPOKEN}>)`, 'gi'),
+];
+
+const maskText = (value: string): string =>
+  SECRET.test(value) ? TEXTS.reduce((text, pattern) => text.replace(pattern, `$1${MASK}$3`), value) : value;
+
+function maskValue(value: Json): Json {
+  if (typeof value === 'string') return maskText(value);
+  if (Array.isArray(value)) return value.map(maskValue);
+  return value !== null && typeof value === 'object' ? maskSecrets(value as JsonObject) : value;
+}
+
+/** The object with every secret masked, at any depth. An object under a secret key is looked into, as Ironic does. */
+export function maskSecrets(object: JsonObject): JsonObject {
+  const masked: Record<string, Json> = {};
+  for (const [key, value] of Object.entries(object)) {
+    const isObject = value !== null && typeof value === 'object' && !Array.isArray(value);
+    const shown = !isObject && SECRET.test(key) ? MASK : maskValue(value);
+    Object.defineProperty(masked, key, { value: shown, enumerable: true, writable: true, configurable: true });
+  }
+  return masked;
+}
+
+const also = (object: JsonObject, keys: readonly string[]): JsonObject =>
+  keys.some((key) => object[key]) ? { ...object, ...Object.fromEntries(keys.filter((key) => object[key]).map((key) => [key, MASK])) } : object;
+
+/** Field of a node → how answers show it. */
+export const NODE_MASKS: Readonly<Record<string, (value: JsonObject) => JsonObject>> = {
+  driver_info: (value) => also(maskSecrets(value), ['snmp_auth_key', 'snmp_priv_key']),
+  driver_internal_info: maskSecrets,
+  instance_info: (value) => also(maskSecrets(value), ['configdrive', 'image_url']),
+};
