@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import type { Log } from '../model/log';
 import { messageOf } from './faults';
+import { describe } from './postmaster';
 
 export interface User {
   readonly name: string;
@@ -76,7 +77,11 @@ export async function ensureData(place: Place, durable: boolean, log: Log, signa
   }
   log.info(`Making the embedded database in ${base}`);
   // Under another name until it is whole. Two processes at once: the later rename fails, and the earlier one's data counts.
-  const unfinished = await mkdtemp(join(base, 'data.new-'));
+  for (const name of await readdir(base)) {
+    const maker = /^data\.new-(\d+)-/.exec(name)?.[1];
+    if (maker !== undefined && !(await describe(Number(maker)))) await rm(join(base, name), { recursive: true, force: true });
+  }
+  const unfinished = await mkdtemp(join(base, `data.new-${process.pid}-`));
   try {
     if (place.user) await chown(unfinished, place.user.uid, place.user.gid);
     const words = ['-U', 'bloomery', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-D', seenFrom(place, unfinished)];
@@ -188,7 +193,7 @@ async function findBinaries(user: User | undefined, cache: string): Promise<{ re
  * npm packages hold no symbolic links: the package makes those between its libraries in an install script, which may not have run
  * (`npm ci --ignore-scripts`). False: one is missing and cannot be made.
  */
-async function restoreLinks(native: string): Promise<boolean> {
+export async function restoreLinks(native: string): Promise<boolean> {
   const text = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   const links = JSON.parse(text) as readonly { readonly source: string; readonly target: string }[];
   for (const { source, target } of links) {

@@ -4,7 +4,7 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { readFile, rm, stat, truncate } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
@@ -74,16 +74,16 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   const place = await findPlace(options.stateDir);
   await ensureData(place, durable, log, starting);
   const name = await clusterName(place.data);
-  await endOrphan(place, name, log, clock);
 
   const settings = {
     ...SETTINGS,
     ...(durable ? {} : NOT_DURABLE),
-    cluster_name: name,
+    cluster_name: `${name}-${process.pid}`,
     unix_socket_directories: seenFrom(place, place.sockets),
   };
   const words = ['-D', seenFrom(place, place.data), ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`])];
-  let server = await startServer(place, words, clock, starting);
+  const start = (signal: AbortSignal): Promise<ChildProcess> => startServer(place, name, words, log, clock, signal);
+  let server = await start(starting);
   // Whichever way this process ends by itself, the server does not stay. (Killed, it leaves an orphan to the next start.)
   const onExit = (): void => void server.kill('SIGINT');
   process.once('exit', onExit);
@@ -95,7 +95,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
       log.error(`The embedded PostgreSQL ended unexpectedly (${server.signalCode ?? server.exitCode}); starting it again`);
       for (let pause = 100; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
         try {
-          server = await startServer(place, words, clock, stopping.signal);
+          server = await start(stopping.signal);
           log.info('The embedded PostgreSQL runs again');
           break;
         } catch (error) {
@@ -133,13 +133,22 @@ const endChild = async (child: ChildProcess, clock: Clock): Promise<void> => {
 };
 
 /** Starts the server and waits until it accepts connections; tries again where what hinders it may pass. */
-async function startServer(place: Place, words: readonly string[], clock: Clock, signal: AbortSignal): Promise<ChildProcess> {
+async function startServer(
+  place: Place,
+  name: string,
+  words: readonly string[],
+  log: Log,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<ChildProcess> {
   for (let attempt = 1; ; attempt++) {
+    await endOrphan(place, name, log, clock);
     try {
       return await startOnce(place, words, clock, signal);
     } catch (error) {
-      // Sessions of a server that was killed may take a moment to notice; they hold its shared memory.
-      if (signal.aborted || attempt === START_ATTEMPTS || !/still in use|lock file|shared memory/.test(messageOf(error))) throw error;
+      signal.throwIfAborted();
+      // Sessions of a server that was killed hold its shared memory until they notice; or another one starts at the same moment.
+      if (attempt === START_ATTEMPTS || !/still in use|lock file|shared memory/.test(messageOf(error))) throw error;
       await clock.sleep(200, signal);
     }
   }
@@ -154,7 +163,6 @@ async function startOnce(place: Place, words: readonly string[], clock: Clock, s
   try {
     if ((await stat(logFile)).size > LARGEST_LOG) await truncate(logFile);
     begin = (await stat(logFile)).size;
-    await writeFile(join(place.base, 'supervisor.pid'), `${process.pid}\n`);
     signal.throwIfAborted();
     child = spawnIn(place, 'postgres', words, output);
   } finally {
@@ -187,21 +195,24 @@ async function startOnce(place: Place, words: readonly string[], clock: Clock, s
 
 /**
  * Ends the server that a killed supervisor left behind, and removes a postmaster.pid whose number now belongs to another process.
- * Throws when the data is in use by a supervisor that lives: the server's parent is still the one that started it.
+ * Throws when the data is in use by a supervisor that lives: the server's parent is still the one that started it, which the server's
+ * command line names.
  */
 async function endOrphan(place: Place, name: string, log: Log, clock: Clock): Promise<void> {
   const file = await readPidFile(place.data);
   if (!file) return;
+  const inUse = (process: string): Error =>
+    new Error(`the embedded database in ${place.base} is in use by process ${process}: stop that, or choose another state directory`);
   const found = await describe(file.pid);
-  if (found?.command.includes(name)) {
-    const supervisor = Number(await readFile(join(place.base, 'supervisor.pid'), 'utf8').catch(() => ''));
-    if (found.parent === supervisor)
-      throw new Error(
-        `the embedded database in ${place.base} is in use by process ${supervisor}: stop that, or choose another state directory`,
-      );
+  const supervisor = found && new RegExp(`cluster_name=${name}-(\\d+)`).exec(found.command)?.[1];
+  if (found && supervisor !== undefined) {
+    if (found.parent === Number(supervisor)) throw inUse(supervisor);
     log.warn(`The embedded PostgreSQL (process ${file.pid}) outlived its supervisor; it is stopped and started again`);
     if (!(await end(file.pid, async () => !(await describe(file.pid)), clock)))
       throw new Error(`the PostgreSQL left behind in ${place.base} (process ${file.pid}) does not end`);
+  } else if (found?.command.includes(place.data)) {
+    // Somebody started a PostgreSQL on this data by hand.
+    throw inUse(String(file.pid));
   } else if (exists(file.pid)) {
     // PostgreSQL itself believes the number. (Where no process has it, PostgreSQL replaces the file and checks for sessions left.)
     log.warn(`Removing the postmaster.pid of a PostgreSQL that is gone (its number ${file.pid} belongs to another process)`);

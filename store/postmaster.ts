@@ -26,7 +26,7 @@ export async function readPidFile(data: string): Promise<PidFile | undefined> {
   return { pid, sockets: lines[4]?.trim() ?? '', ready: lines[7]?.trim() === 'ready' };
 }
 
-/** A mark in the command line by which the server of this data is known: path names may be seen differently by others, this not. */
+/** A mark in the command line by which the server of this data is known, however its path is called. */
 export async function clusterName(data: string): Promise<string> {
   const { dev, ino } = await stat(data);
   return `bloomery-${dev}-${ino}`;

@@ -25,6 +25,8 @@ export async function migrate(db: Knex, migrations: readonly Migration[] = MIGRA
   await db.transaction(async (transaction) => {
     await transaction.raw(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`);
     await transaction.raw('SELECT pg_advisory_xact_lock(?)', [LOCK]);
+    // knex keeps a lock of its own, which outlives whoever dies with it. Here nobody else can have it.
+    await transaction.migrate.forceFreeMigrationsLock({ tableName: TABLE });
     await transaction.migrate.latest({
       tableName: TABLE,
       migrationSource: {
