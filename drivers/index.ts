@@ -4,11 +4,11 @@ import { agentInspect } from './agent-inspect';
 import { directDeploy } from './direct';
 import { fakeBoot, fakeDeploy, fakeInspect, fakeInterface, fakeManagement, fakePower, fakeVendor } from './fake';
 import type { HardwareType, Interfaces } from './interfaces';
-// ipmi: import { ipmiManagement, ipmiPower, ipmiVendor } from './ipmi';
+import { ipmiManagement, ipmiPower, ipmiVendor } from './ipmi';
 import { httpIpxeBoot, ipxeBoot } from './ipxe';
 import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './no-interfaces';
 import { noopManagement, noopNetwork, noopStorage } from './noop';
-// redfish: import { redfishManagement, redfishPower } from './redfish';
+import { redfishManagement, redfishPower } from './redfish';
 
 export const INTERFACES: Interfaces = {
   bios: { 'no-bios': noBios, fake: fakeInterface },
@@ -17,13 +17,13 @@ export const INTERFACES: Interfaces = {
   deploy: { direct: directDeploy, fake: fakeDeploy },
   firmware: { 'no-firmware': noFirmware, fake: fakeInterface },
   inspect: { agent: agentInspect, 'no-inspect': noInspect, fake: fakeInspect },
-  management: { noop: noopManagement, fake: fakeManagement },
+  management: { ipmitool: ipmiManagement, redfish: redfishManagement, noop: noopManagement, fake: fakeManagement },
   network: { noop: noopNetwork },
-  power: { fake: fakePower },
+  power: { ipmitool: ipmiPower, redfish: redfishPower, fake: fakePower },
   raid: { 'no-raid': noRaid, fake: fakeInterface },
   rescue: { 'no-rescue': noRescue, fake: fakeInterface },
   storage: { noop: noopStorage, fake: fakeInterface },
-  vendor: { 'no-vendor': noVendor, fake: fakeVendor },
+  vendor: { ipmitool: ipmiVendor, 'no-vendor': noVendor, fake: fakeVendor },
 };
 
 /** What every hardware type takes, the best first. Names without an implementation yet stand where they will be. */

@@ -1,0 +1,150 @@
+/** driver_info of nodes with an IPMI BMC: its keys, what may stand in them, and commands to that BMC. */
+import { Fault } from '../model/errors';
+import type { NodeRecord } from '../model/records';
+import { str, toBoolean, toInteger } from '../model/python';
+import { IpmiError, type IpmiTarget } from '../wire/ipmi/client';
+import { COMPLETION, PRIVILEGE, RAKP_STATUS } from '../wire/ipmi/constants';
+import type { Property, Task } from './interfaces';
+
+const bridged = (what: string, when: string): string => `${what} for bridged request. Required only if ipmi_bridging is set to ${when}.`;
+export const IPMI_PROPERTIES: Readonly<Record<string, Property>> = {
+  ipmi_address: { description: 'IP address or hostname of the node. Required.', required: true },
+  ipmi_password: { description: 'password. Optional.', secret: true },
+  ipmi_hex_kg_key: {
+    description: 'Kg key for IPMIv2 authentication. The key is expected in hexadecimal format. Optional.',
+    secret: true,
+  },
+  ipmi_port: { description: 'remote IPMI RMCP port. Optional.' },
+  ipmi_priv_level: {
+    description: 'privilege level; default is ADMINISTRATOR. One of ADMINISTRATOR, CALLBACK, OPERATOR, USER. Optional.',
+  },
+  ipmi_username: { description: 'username; default is NULL user. Optional.' },
+  ipmi_bridging: { description: 'bridging_type; default is "no". One of "single", "dual", "no". Optional.' },
+  ipmi_transit_channel: { description: bridged('transit channel', '"dual"') },
+  ipmi_transit_address: { description: bridged('transit address', '"dual"') },
+  ipmi_target_channel: { description: bridged('destination channel', '"single" or "dual"') },
+  ipmi_target_address: { description: bridged('destination address', '"single" or "dual"') },
+  ipmi_local_address: {
+    description: 'local IPMB address for bridged requests. Used only if ipmi_bridging is set to "single" or "dual". Optional.',
+  },
+  ipmi_protocol_version: {
+    description: 'the version of the IPMI protocol; default is "2.0". One of "1.5", "2.0". Optional.',
+  },
+  ipmi_force_boot_device: {
+    description:
+      'Whether Ironic should specify the boot device to the BMC each time the server is turned on, eg. because the BMC is not capable of remembering the selected boot device across power cycles; default value is False. Optional.',
+  },
+  ipmi_disable_boot_timeout: {
+    description:
+      'By default ironic will send a raw IPMI command to disable the 60 second timeout for booting. Setting this option to False will NOT send that command on this node. The [ipmi]disable_boot_timeout will be used if this option is not set. Optional.',
+  },
+  ipmi_cipher_suite: {
+    description:
+      'The number of a cipher suite to use. Only 3 (AES-128 with SHA1) or 17 (AES-128 with SHA256) should ever be used; 17 is preferred. The default value depends on the ipmitool version, some recent versions have switched from 3 to 17.',
+  },
+};
+
+const PRIVILEGES = Object.keys(PRIVILEGE).sort() as (keyof typeof PRIVILEGE)[];
+/** What each kind of bridging needs. */
+const BRIDGING: Readonly<Record<string, readonly string[]>> = {
+  single: ['ipmi_target_channel', 'ipmi_target_address'],
+  dual: ['ipmi_target_channel', 'ipmi_target_address', 'ipmi_transit_channel', 'ipmi_transit_address'],
+  no: [],
+};
+const DEFAULT_PORT = 623;
+const DEFAULT_CIPHER_SUITE = 3;
+
+const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
+const missing = (message: string): Fault => new Fault('MissingParameterValue', { message });
+/** Python's notation of a list of words. */
+const list = (words: readonly string[]): string => `[${words.map((word) => `'${word}'`).join(', ')}]`;
+
+function portOf(value: unknown, key: string): number {
+  const port = toInteger(value);
+  if (port === undefined || port < 0 || port > 65535) throw invalid(`${key} "${str(value)}" is not a valid port.`);
+  return port;
+}
+/** JSON knows no 2.0: a number may arrive as 2. */
+const versionOf = (value: unknown): string => (value === 2 ? '2.0' : str(value));
+
+/**
+ * The BMC that a node's driver_info names. Bridged requests and IPMI 1.5 are refused, where Ironic would hand them to ipmitool.
+ * @throws Fault MissingParameterValue, InvalidParameterValue
+ */
+export function ipmiTarget(node: NodeRecord): IpmiTarget {
+  const given = (key: string): unknown => node.driver_info[key] ?? undefined;
+  const address = given('ipmi_address');
+  if (!address) throw missing(`Missing the following IPMI credentials in node's driver_info: ['ipmi_address'].`);
+  const kg = given('ipmi_hex_kg_key') === undefined ? '' : str(given('ipmi_hex_kg_key'));
+  if (kg.length % 2 !== 0) throw invalid('Number of ipmi_hex_kg_key characters is not even');
+  const version = versionOf(given('ipmi_protocol_version') ?? '2.0');
+  if (version !== '2.0' && version !== '1.5')
+    throw invalid(`Invalid IPMI protocol version value ${version}, the valid value can be one of 2.0, 1.5`);
+  const suite = given('ipmi_cipher_suite');
+  const cipherSuite = suite === undefined ? DEFAULT_CIPHER_SUITE : toInteger(suite);
+  if (cipherSuite === undefined) throw invalid(`Invalid cipher suite ${str(suite)}, expected a number`);
+  if (suite !== undefined && version === '1.5') throw invalid('Cipher suites cannot be used with IPMI 1.5');
+  const terminal = given('ipmi_terminal_port');
+  if (terminal !== undefined) portOf(terminal, 'ipmi_terminal_port');
+  const port = portOf(given('ipmi_port') ?? DEFAULT_PORT, 'ipmi_port') || DEFAULT_PORT;
+  const bridging = given('ipmi_bridging') === undefined ? 'no' : str(given('ipmi_bridging'));
+  const needed = Object.hasOwn(BRIDGING, bridging) ? BRIDGING[bridging] : undefined;
+  if (!needed) throw invalid(`Invalid value for ipmi_bridging: ${bridging}, the valid value can be one of: ${list(Object.keys(BRIDGING))}`);
+  const absent = needed.filter((key) => given(key) === undefined);
+  if (absent.length > 0) throw missing(`${list(absent)} not provided`);
+  const asked = str(given('ipmi_priv_level') ?? 'ADMINISTRATOR');
+  const privilege = PRIVILEGES.find((level) => level === asked);
+  if (!privilege) throw invalid(`Invalid privilege level value:${asked}, the valid value can be one of ${PRIVILEGES.join(', ')}`);
+
+  if (bridging !== 'no') throw invalid(`ipmi_bridging "${bridging}" is not supported by this version: only "no" is.`);
+  if (version === '1.5') throw invalid('IPMI protocol version 1.5 is not supported by this version: only 2.0 is.');
+  if (!/^[0-9a-f]*$/i.test(kg) || kg.length > 40) throw invalid('ipmi_hex_kg_key is not at most 20 bytes in hexadecimal format.');
+  return {
+    address: str(address),
+    port,
+    username: str(given('ipmi_username') ?? ''),
+    password: str(given('ipmi_password') ?? ''),
+    ...{ privilege, cipherSuite },
+    ...(kg === '' ? {} : { kg: Buffer.from(kg, 'hex') }),
+  };
+}
+
+/** A boolean of driver_info as operators write it; anything else is the default. */
+export const flagOf = (node: NodeRecord, key: string, otherwise: boolean): boolean => {
+  const value = node.driver_info[key];
+  return value === undefined || value === null ? otherwise : (toBoolean(value) ?? false);
+};
+
+/** Answers after which the same command may succeed later. */
+const BUSY: readonly number[] = [COMPLETION.nodeBusy, COMPLETION.timeout, COMPLETION.outOfSpace, COMPLETION.initialising];
+const NO_SESSION: readonly number[] = [RAKP_STATUS.insufficientResources, RAKP_STATUS.insufficientResourcesForRole];
+const isBusy = ({ completionCode, rakpStatus }: IpmiError): boolean =>
+  (completionCode !== undefined && BUSY.includes(completionCode)) || (rakpStatus !== undefined && NO_SESSION.includes(rakpStatus));
+
+/**
+ * One command to the node's BMC, tried again while the BMC is busy, every [ipmi]min_command_interval for [ipmi]command_retry_timeout.
+ * @param what the command as clients read it in errors
+ * @throws Fault DriverOperationError, its cause an IpmiError
+ */
+export async function ipmiCommand(
+  task: Task,
+  what: string,
+  [networkFunction, command]: readonly [number, number],
+  ...data: readonly number[]
+): Promise<Buffer> {
+  const { clock, options, signal, connections } = task;
+  const target = ipmiTarget(task.node);
+  const deadline = clock.now() + options['ipmi.command_retry_timeout'] * 1000;
+  const pause = options['ipmi.min_command_interval'] * 1000;
+  for (;;) {
+    try {
+      const timeoutMs = deadline - clock.now();
+      return await connections.ipmi.request(target, networkFunction, command, Buffer.from(data), { timeoutMs, signal });
+    } catch (error) {
+      if (!(error instanceof IpmiError)) throw error;
+      if (!isBusy(error) || clock.now() + pause >= deadline)
+        throw new Fault('DriverOperationError', { message: `IPMI call failed: ${what}. Reason: ${error.message}` }, { cause: error });
+      await clock.sleep(Math.max(pause, 100), signal);
+    }
+  }
+}
