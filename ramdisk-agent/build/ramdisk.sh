@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# Builds the ramdisk that machines boot for inspection, cleaning and deployment: Debian's kernel, and an initramfs with the agent.
+#
+#   ramdisk.sh [OUTDIR]      default .cache/ramdisk; it gets vmlinuz and initrd
+#
+# The agent is bundled and put into a Node program of its own; the kernel comes from Debian's package, unpacked and kept in .cache/kernel.
+# Nothing is built when OUTDIR has what these sources make.
+# Debian packages: busybox-static cpio kmod zstd binutils hdparm nvme-cli efibootmgr (and apt itself).
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+project=$(cd "$here/../.." && pwd)
+out=${1:-$project/.cache/ramdisk}
+kernel=$project/.cache/kernel
+node=$(node -p process.execPath)
+
+missing=
+for need in busybox:busybox-static cpio:cpio depmod:kmod zstd:zstd strip:binutils hdparm:hdparm nvme:nvme-cli efibootmgr:efibootmgr blkdiscard:util-linux; do
+  PATH=$PATH:/sbin:/usr/sbin command -v "${need%:*}" > /dev/null || missing="$missing ${need#*:}"
+done
+if [ -n "$missing" ]; then
+  if [ "$(id -u)" != 0 ]; then
+    echo "The ramdisk needs these Debian packages:$missing" >&2
+    exit 1
+  fi
+  apt-get -qq update > /dev/null && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $missing > /dev/null
+fi
+export PATH=$PATH:/sbin:/usr/sbin
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+if [ ! -d "$kernel/boot" ]; then
+  apt-cache show linux-image-amd64 > /dev/null 2>&1 || apt-get -qq update
+  package=$(apt-cache depends linux-image-amd64 | awk '/Depends: linux-image/ {print $2; exit}')
+  mkdir "$work/download"
+  chmod 755 "$work" "$work/download"
+  (cd "$work/download" && apt-get -qq download "$package" 2> /dev/null && dpkg -x ./*.deb "$work/kernel")
+  depmod -b "$work/kernel" "$(ls "$work/kernel/lib/modules")"
+  mkdir -p "$(dirname "$kernel")"
+  mv -T "$work/kernel" "$kernel" 2> /dev/null || [ -d "$kernel/boot" ]
+fi
+version=$(ls "$kernel/lib/modules")
+
+# One program of JavaScript; and a sum over all that goes into the ramdisk
+cd "$project"
+node_modules/.bin/esbuild ramdisk-agent/main.ts --bundle --platform=node --target=node20 --format=cjs --minify-syntax --log-level=warning --outfile="$work/agent.js"
+tools="/bin/busybox $(command -v hdparm) $(command -v nvme) $(command -v efibootmgr) $(command -v blkdiscard)"
+# shellcheck disable=SC2086
+sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$node" $tools <(echo "$version") | sha256sum | cut -d' ' -f1)
+if [ -f "$out/initrd" ] && [ -f "$out/vmlinuz" ] && [ "$(cat "$out/sum" 2> /dev/null)" = "$sum" ]; then
+  echo "The ramdisk in $out is up to date"
+  exit 0
+fi
+
+root=$work/root
+mkdir -p "$root"/{bin,sbin,proc,sys,dev,run,tmp,etc,lib64}
+# The agent: Node's own program with the script inside
+printf '{"main":"%s","output":"%s","disableExperimentalSEAWarning":true,"useCodeCache":true}' "$work/agent.js" "$work/agent.blob" > "$work/sea.json"
+"$node" --experimental-sea-config "$work/sea.json" 2> /dev/null
+cp "$node" "$root/bin/agent"
+chmod u+w "$root/bin/agent"
+strip "$root/bin/agent"
+node_modules/.bin/postject "$root/bin/agent" NODE_SEA_BLOB "$work/agent.blob" --sentinel-fuse NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2 > "$work/postject.log" 2>&1 || { cat "$work/postject.log" >&2; exit 1; }
+
+# Programs with the libraries that they load
+cp /bin/busybox "$root/bin/"
+for applet in $(/bin/busybox --list); do [ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"; done
+for tool in $tools; do
+  [ "$tool" = /bin/busybox ] || install -D --strip "$tool" "$root/bin/$(basename "$tool")"
+done
+for program in "$root"/bin/{agent,hdparm,nvme,efibootmgr,blkdiscard}; do
+  ldd "$program" | { grep -oE '/[^ ]+' || true; }
+done | sort -u | while read -r library; do install -D "$(readlink -f "$library")" "$root$library"; done
+
+# Modules with what they need
+mkdir -p "$root/lib/modules/$version"
+for module in $(sed 's/#.*//' "$here/modules.txt"); do
+  modprobe -d "$kernel" -S "$version" --show-depends "$module" 2> /dev/null | awk '$1 == "insmod" {print $2}' || true
+done | sort -u | while read -r file; do install -D -m 644 "$file" "$root${file#"$kernel"}"; done
+cp "$kernel/lib/modules/$version"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$version/"
+depmod -b "$root" "$version"
+rm -f "$root/lib/modules/$version"/*.bin "$root/lib/modules/$version"/modules.{symbols,builtin.modinfo,order,devname,softdep}
+
+install -m 755 "$here/init" "$root/init"
+install -m 755 "$here/lease" "$root/bin/lease"
+(cd "$root" && find . | LC_ALL=C sort | cpio --quiet -o -H newc -R 0:0) > "$work/initrd"
+zstd -q -19 -T0 "$work/initrd" -o "$work/initrd.zst"
+
+mkdir -p "$out"
+rm -f "$out/sum"
+mv "$work/initrd.zst" "$out/initrd"
+cp "$kernel/boot/vmlinuz-$version" "$out/vmlinuz"
+chmod 644 "$out/vmlinuz" "$out/initrd"
+echo "$sum" > "$out/sum"
+echo "The ramdisk is in $out: kernel $version, initrd $(stat -c %s "$out/initrd") bytes"
