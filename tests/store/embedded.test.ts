@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import {
@@ -36,9 +36,22 @@ let said: string[];
 const note = (text: string): void => void said.push(text);
 const log: Log = { debug: note, info: note, warn: note, error: note, child: () => log };
 
+const made = join(root, 'made');
+/** A state directory with a database that was stopped in good order; without one: `empty`. */
+const withData = (folder: string): string => {
+  mkdirSync(folder, { recursive: true });
+  execFileSync('cp', ['-a', join(made, 'postgres'), folder]);
+  return folder;
+};
+const empty = (): string => (stateDir = mkdtempSync(join(root, 'empty-')));
+
+beforeAll(async () => {
+  mkdirSync(made);
+  await (await startEmbedded({ stateDir: made, log: silentLog, clock: systemClock, durable: false })).stop();
+});
 beforeEach(() => {
   said = [];
-  stateDir = mkdtempSync(join(root, 'state-'));
+  stateDir = withData(mkdtempSync(join(root, 'state-')));
 });
 afterEach(async () => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
@@ -82,6 +95,7 @@ const supervisor = async (ending: string): Promise<{ child: ChildProcess; connec
 };
 
 it('makes a database, keeps it, and leaves nothing running', async () => {
+  empty();
   const first = await start();
   expect(await nodesIn(first, true)).toBe(1);
   expect(await alive(first.pid)).toBe(true);
@@ -130,6 +144,7 @@ it('does not touch what a living supervisor runs', async () => {
 });
 
 it('started twice at once where there is nothing yet: one has it, the other says so', async () => {
+  empty();
   const both = await Promise.allSettled([supervisor('stay'), start()]);
   const errors = both.map((one) => (one.status === 'rejected' ? String(one.reason) : ((one.value as { error?: string }).error ?? '')));
   expect(errors.filter((error) => error === '')).toHaveLength(1);
@@ -149,7 +164,6 @@ describe('a postmaster.pid of a server that is gone', () => {
     ['its number is free', () => 4_000_000],
     ["its number is another process's", () => process.ppid],
   ])('%s', async (_what, pid) => {
-    await (await start()).stop();
     for (const path of [join(data(), 'postmaster.pid'), join(stateDir, 'postgres', 'run', '.s.PGSQL.5432.lock')]) {
       writeFileSync(path, [pid(), data(), 1, 5432, dirname(path), '', '  1  1', 'ready   ', ''].join('\n'), { mode: 0o600 });
       const { uid, gid } = statSync(data());
@@ -161,7 +175,6 @@ describe('a postmaster.pid of a server that is gone', () => {
 });
 
 it("refuses another major version's data, and changes nothing", async () => {
-  await (await start()).stop();
   const version = join(data(), 'PG_VERSION');
   writeFileSync(version, '17\n');
   const before = readdirSync(data(), { recursive: true }).map((name) => [name, statSync(join(data(), String(name))).mtimeMs]);
@@ -170,7 +183,6 @@ it("refuses another major version's data, and changes nothing", async () => {
 });
 
 it('says what is wrong with the data, in one line', async () => {
-  await (await start()).stop();
   chmodSync(data(), 0o777);
   const error = (await start().catch((reason: unknown) => reason)) as Error;
   expect(error.message).toMatch(/^The embedded PostgreSQL did not start: data directory ".*" has invalid permissions \(log: .*\)$/);
@@ -179,6 +191,7 @@ it('says what is wrong with the data, in one line', async () => {
 });
 
 it('begins anew after a first making that was cut off', async () => {
+  empty();
   mkdirSync(join(stateDir, 'postgres', 'data.new-4000000-abc', 'base'), { recursive: true });
   if (process.getuid!() === 0) chownSync(join(stateDir, 'postgres'), 65534, 65534);
   expect(await nodesIn(await start(), true)).toBe(1);
@@ -187,7 +200,7 @@ it('begins anew after a first making that was cut off', async () => {
 
 it('can live where its user cannot come to by the path', async () => {
   const folder = join(stateDir, 'closed', 'state');
-  mkdirSync(folder, { recursive: true });
+  withData(folder);
   chmodSync(join(stateDir, 'closed'), 0o700);
   const server = await start(folder);
   expect(await nodesIn(server, true)).toBe(1);
@@ -197,7 +210,7 @@ it('can live where its user cannot come to by the path', async () => {
 
 it('has its socket elsewhere where its name would be too long', async () => {
   const folder = join(stateDir, 'x'.repeat(100));
-  mkdirSync(folder);
+  withData(folder);
   const server = await start(folder);
   const socket = decodeURIComponent(server.connection.split('host=')[1]!);
   expect(basename(socket)).toMatch(/^bloomery-postgres-/);
@@ -208,6 +221,7 @@ it('has its socket elsewhere where its name would be too long', async () => {
 });
 
 it('can be told to give up while it starts', async () => {
+  empty();
   await expect(start(stateDir, { signal: AbortSignal.abort(new Error('no more')) })).rejects.toThrow('no more');
   const controller = new AbortController();
   const starting = start(stateDir, { signal: controller.signal });
@@ -229,6 +243,7 @@ it('can be told to give up while it starts', async () => {
 
 it('needs a folder, and says which', async () => {
   await expect(start(join(stateDir, 'none'))).rejects.toThrow(/no such file or directory.*none/);
+  empty();
   writeFileSync(join(stateDir, 'postgres'), '');
   await expect(start()).rejects.toThrow(/postgres/);
 });
