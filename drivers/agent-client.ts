@@ -5,6 +5,7 @@ import { Agent, request } from 'undici';
 import { Fault } from '../model/errors';
 import type { JsonObject } from '../model/records';
 import type { Task } from './interfaces';
+import { connectionReason } from './reason';
 
 /** A command's result as the agent keeps it. */
 export interface AgentCommand {
@@ -96,7 +97,7 @@ function clientOf(task: Task, base: string, dispatcher: Agent): AgentClient {
       text = await answer.body.text();
     } catch (error) {
       task.signal.throwIfAborted();
-      throw new AgentError('connection', describe(error), { cause: error });
+      throw new AgentError('connection', connectionReason(error), { cause: error });
     }
     const parsed = parse(text);
     if (status < 400 && parsed !== undefined) return parsed;
@@ -210,12 +211,6 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Node hides the reasons of a connection that was tried over several addresses in an AggregateError without a message. */
-function describe(error: unknown): string {
-  if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
-  return error instanceof Error ? error.message || error.name : String(error);
 }
 
 const TRUTH: Readonly<Record<string, boolean>> = Object.fromEntries([

@@ -4,9 +4,10 @@ import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { request, fetch } from 'undici';
-import { Fault, reasonOf } from '../model/errors';
+import { type RequestInit, type Response, fetch } from 'undici';
+import { Fault } from '../model/errors';
 import type { JsonObject, NodeRecord } from '../model/records';
+import { connectionReason } from './reason';
 
 /** Where an image's bytes are. */
 export type ImageLocation = { readonly kind: 'http'; readonly url: string } | { readonly kind: 'file'; readonly path: string };
@@ -50,7 +51,7 @@ function filePath(href: string): string {
   try {
     return resolve(fileURLToPath(href));
   } catch (error) {
-    throw refused(href, reasonOf(error), error);
+    throw refused(href, connectionReason(error), error);
   }
 }
 
@@ -65,20 +66,24 @@ export async function checkLocation(location: ImageLocation, signal: AbortSignal
     return location;
   }
   const shown = withoutCredentials(location.url);
-  const answer = await fetch(location.url, {
-    method: 'HEAD',
-    signal: AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]),
-  }).catch((error: unknown) => {
+  const answer = await ask(location.url, { method: 'HEAD' }, signal).catch((error: unknown) => {
     signal.throwIfAborted();
-    throw refused(shown, reasonOf(error instanceof Error && error.cause ? error.cause : error), error);
+    throw refused(shown, connectionReason(error), error);
   });
   if (answer.status !== 200) throw refused(shown, `Got HTTP code ${answer.status} instead of 200 in response to HEAD request.`);
-  return { kind: 'http', url: answer.url };
+  return answer.redirected ? { kind: 'http', url: answer.url } : location;
 }
 
 /** A user and a password in a URL are for the server only. */
-export function withoutCredentials(href: string): string {
-  return href.replace(/^([a-z]+:\/\/)[^/@]*@/i, '$1');
+const withoutCredentials = (href: string): string => href.replace(/^([a-z]+:\/\/)[^/@]*@/i, '$1');
+
+/** fetch takes no URL with credentials: they go as basic authentication, which it drops at a redirection to another host. */
+async function ask(href: string, init: RequestInit, signal: AbortSignal): Promise<Response> {
+  const { username, password } = new URL(href);
+  const credentials = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64');
+  const headers = { ...(init.headers as Record<string, string>), ...(username ? { authorization: `Basic ${credentials}` } : {}) };
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]);
+  return fetch(withoutCredentials(href), { ...init, headers, signal: limited });
 }
 
 /** Throws MissingParameterValue unless instance_info says what the image is to be checked against. Files are checked against themselves. */
@@ -138,9 +143,8 @@ export function findChecksum(text: string, imageSource: string, checksumUrl: str
 }
 
 async function download(url: string, signal: AbortSignal): Promise<string> {
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]);
   try {
-    const answer = await fetch(url, { signal: limited });
+    const answer = await ask(url, {}, signal);
     if (answer.status !== 200) throw new Error(`Got HTTP code ${answer.status} instead of 200 in response to GET request.`);
     const chunks: Uint8Array[] = [];
     let size = 0;
@@ -152,8 +156,7 @@ async function download(url: string, signal: AbortSignal): Promise<string> {
     return Buffer.concat(chunks).toString('utf8');
   } catch (error) {
     signal.throwIfAborted();
-    const cause = error instanceof Error && error.cause ? error.cause : error;
-    throw invalid(`Failed to download image ${withoutCredentials(url)}, reason: ${reasonOf(cause)}`, error);
+    throw invalid(`Failed to download image ${withoutCredentials(url)}, reason: ${connectionReason(error)}`, error);
   }
 }
 
@@ -189,17 +192,18 @@ async function fileStart(path: string): Promise<Buffer> {
 
 /** Asks for four bytes, and hangs up on a server that sends more. */
 async function urlStart(url: string, signal: AbortSignal): Promise<Buffer> {
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]);
-  const answer = await request(url, { headers: { range: 'bytes=0-3' }, signal: limited });
+  const answer = await ask(url, { headers: { range: 'bytes=0-3' } }, signal);
+  const reader = answer.body?.getReader();
   try {
-    if (answer.statusCode !== 200 && answer.statusCode !== 206) throw new Error(`HTTP ${answer.statusCode}`);
+    if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
     let start = Buffer.alloc(0);
-    for await (const chunk of answer.body) {
-      start = Buffer.concat([start, chunk as Buffer]);
-      if (start.length >= 4) break;
+    while (start.length < 4) {
+      const part = await reader?.read();
+      if (part?.value === undefined) break;
+      start = Buffer.concat([start, part.value as Uint8Array]);
     }
     return start;
   } finally {
-    answer.body.destroy();
+    await reader?.cancel();
   }
 }

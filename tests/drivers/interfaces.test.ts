@@ -1,0 +1,116 @@
+import { delayOf } from '../../drivers/fake';
+import { HARDWARE_TYPES, INTERFACES } from '../../drivers/index';
+import type { Interface } from '../../drivers/interfaces';
+import { INTERFACE_KINDS } from '../../model/records';
+import { testTask } from '../support/task';
+
+describe('hardware types', () => {
+  it.each(Object.keys(HARDWARE_TYPES))('%s has something for every kind of interface', (name) => {
+    const type = HARDWARE_TYPES[name]!;
+    for (const kind of INTERFACE_KINDS) {
+      const known = type[kind].filter((one) => one === '*' || one in INTERFACES[kind]);
+      // The interfaces that reach a BMC come with the protocols.
+      if (!(name === 'ipmi' || name === 'redfish')) expect([kind, known]).not.toEqual([kind, []]);
+      expect(new Set(type[kind]).size).toBe(type[kind].length);
+    }
+  });
+  it('puts first what Ironic puts first', () => {
+    expect(HARDWARE_TYPES.ipmi).toMatchObject({
+      boot: ['ipxe', 'pxe', 'http-ipxe', 'http'],
+      power: ['ipmitool'],
+      vendor: ['ipmitool', 'no-vendor'],
+    });
+    expect(HARDWARE_TYPES.redfish).toMatchObject({ inspect: ['redfish', 'agent', 'no-inspect'], bios: ['redfish', 'no-bios'] });
+    expect(HARDWARE_TYPES['manual-management']).toMatchObject({ management: ['noop', 'fake'], power: ['agent', 'fake'] });
+    for (const kind of INTERFACE_KINDS) expect(HARDWARE_TYPES['fake-hardware']![kind]).toContain('*');
+  });
+});
+
+describe('no-* interfaces', () => {
+  it.each([
+    ['bios', 'no-bios'],
+    ['console', 'no-console'],
+    ['firmware', 'no-firmware'],
+    ['inspect', 'no-inspect'],
+    ['raid', 'no-raid'],
+    ['rescue', 'no-rescue'],
+    ['vendor', 'no-vendor'],
+  ] as const)('%s is refused', async (kind, name) => {
+    const found = (INTERFACES[kind] as Readonly<Record<string, Interface>>)[name]!;
+    const { task } = testTask({ node: { driver: 'ipmi' } });
+    await expect(found.validate!(task)).rejects.toMatchObject({
+      status: 400,
+      message: `Driver ipmi does not support ${kind} (disabled or not implemented).`,
+    });
+  });
+  it('refuses to inspect', async () => {
+    const { task } = testTask();
+    await expect(INTERFACES.inspect['no-inspect']!.inspect(task)).rejects.toMatchObject({ name: 'UnsupportedDriverExtension' });
+  });
+});
+
+describe('noop', () => {
+  it('takes pxe and disk and nothing else', async () => {
+    const { task } = testTask();
+    const management = INTERFACES.management.noop!;
+    await management.setBootDevice(task, 'disk', true);
+    expect(await management.getBootDevice(task)).toEqual({ device: 'pxe', persistent: true });
+    await expect(management.setBootDevice(task, 'cdrom', true)).rejects.toThrow(
+      'Invalid boot device cdrom specified, supported are pxe, disk.',
+    );
+  });
+});
+
+describe('fake', () => {
+  it.each([
+    ['power on', 'power on'],
+    ['power off', 'power off'],
+    ['rebooting', 'power on'],
+    ['soft power off', 'power off'],
+    ['soft rebooting', 'power on'],
+  ] as const)('power: %s leaves it %s', async (order, after) => {
+    const { task, node } = testTask({ node: { power_state: null } });
+    const power = INTERFACES.power.fake!;
+    expect(power.supported).toContain(order);
+    expect(await power.get(task)).toBeNull();
+    await power.set(task, order);
+    expect([await power.get(task), node().power_state]).toEqual([after, after]);
+  });
+  it('management knows pxe only', async () => {
+    const { task } = testTask();
+    const management = INTERFACES.management.fake!;
+    await management.setBootDevice(task, 'pxe', true);
+    expect(await management.getBootDevice(task)).toEqual({ device: 'pxe', persistent: false });
+    await expect(management.setBootDevice(task, 'disk', true)).rejects.toThrow('Invalid boot device disk specified.');
+  });
+  it('waits as long as it is told, by the clock', async () => {
+    const { task } = testTask({ options: { 'fake.deploy_delay': '3' } });
+    const before = task.clock.now();
+    expect(await INTERFACES.deploy.fake!.steps![0]!.run(task, {})).toEqual({ kind: 'done' });
+    expect(task.clock.now() - before).toBe(3000);
+  });
+  it('stops waiting when it is stopped', async () => {
+    const { task, stop } = testTask({ options: { 'fake.inspect_delay': '3' } });
+    stop(new Error('going down'));
+    await expect(INTERFACES.inspect.fake!.inspect(task)).rejects.toThrow('going down');
+  });
+  it.each([
+    ['0', 5, 0],
+    ['2', 5, 2000],
+    ['2,4', 0, 2000],
+    ['2,4', 2000, 4000],
+    ['2,4', 2001, 2000],
+    ['4,2', 77, 4000],
+  ])('a delay of %s, spread by %i, is %i ms', (text, spread, expected) => {
+    expect(delayOf(text, spread)).toBe(expected);
+  });
+  it.each(['x', '1,2,3', '-1', '1.5'])('a delay of %s is refused', (text) => {
+    expect(() => delayOf(text, 0)).toThrow('A fake delay is N or N,M seconds');
+  });
+  it('has one clean step, which needs no ramdisk', () => {
+    const steps = Object.values(INTERFACES).flatMap((named: Readonly<Record<string, Interface>>) => named.fake?.steps ?? []);
+    expect(steps.filter((step) => (step.priority.clean ?? 0) > 0).map((step) => [step.step, step.requiresRamdisk])).toEqual([
+      ['log_passthrough', false],
+    ]);
+  });
+});

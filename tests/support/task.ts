@@ -1,0 +1,191 @@
+/** A task without a conductor, for tests of drivers: the node in memory, a clock that jumps, every order to the machine written down. */
+import { OPTIONS } from '../../config/options';
+import { noopManagement, noopNetwork, noopStorage } from '../../drivers/noop';
+import { fakeBoot, fakeDeploy, fakeInspect, fakeInterface, fakePower } from '../../drivers/fake';
+import type { Driver, DriverOptions, Task } from '../../drivers/interfaces';
+import type { Log } from '../../model/log';
+import { INTERFACE_KINDS, type BootRecord, type InterfaceFields, type NodeRecord, type PortRecord } from '../../model/records';
+
+export const NODE_UUID = '5b7b9a3e-1d0f-4b0c-9b0e-3f6f0c2f8a11';
+const NOW = Date.parse('2026-02-03T04:05:06Z');
+
+export const nodeRecord = (changes: Partial<NodeRecord> = {}): NodeRecord => ({
+  ...(Object.fromEntries(INTERFACE_KINDS.map((kind) => [`${kind}_interface`, 'fake'])) as unknown as InterfaceFields),
+  id: 1,
+  uuid: NODE_UUID,
+  name: 'n1',
+  driver: 'fake-hardware',
+  driver_info: {},
+  driver_internal_info: {},
+  properties: {},
+  instance_info: {},
+  instance_uuid: null,
+  instance_name: null,
+  extra: {},
+  chassis_uuid: null,
+  resource_class: null,
+  conductor_group: '',
+  automated_clean: null,
+  protected: false,
+  protected_reason: null,
+  retired: false,
+  retired_reason: null,
+  owner: null,
+  lessee: null,
+  description: null,
+  shard: null,
+  parent_node: null,
+  disable_power_off: false,
+  network_data: {},
+  maintenance: false,
+  maintenance_reason: null,
+  fault: null,
+  power_state: 'power off',
+  target_power_state: null,
+  provision_state: 'deploying',
+  target_provision_state: 'active',
+  provision_updated_at: null,
+  last_error: null,
+  reservation: 'here',
+  console_enabled: false,
+  clean_step: {},
+  deploy_step: {},
+  service_step: {},
+  raid_config: {},
+  target_raid_config: {},
+  inspection_started_at: null,
+  inspection_finished_at: null,
+  boot_mode: null,
+  secure_boot: null,
+  health: null,
+  traits: [],
+  allocation_uuid: null,
+  created_at: '2026-02-03T04:05:06.000000+00:00',
+  updated_at: null,
+  revision: 7,
+  lock_fence: 3,
+  ...changes,
+});
+
+export const portRecord = (changes: Partial<PortRecord> = {}): PortRecord => ({
+  id: 1,
+  uuid: '0b3f8e0e-51a3-4a0e-8a5b-4f7f0f6c6d01',
+  node_uuid: NODE_UUID,
+  address: '52:54:00:00:00:01',
+  name: null,
+  extra: {},
+  internal_info: {},
+  pxe_enabled: true,
+  local_link_connection: {},
+  portgroup_uuid: null,
+  physical_network: null,
+  is_smartnic: false,
+  description: null,
+  vendor: null,
+  category: null,
+  available_for_dynamic_portgroup: true,
+  created_at: '2026-02-03T04:05:06.000000+00:00',
+  updated_at: null,
+  revision: 1,
+  ...changes,
+});
+
+const defaults = Object.fromEntries(OPTIONS.map((row) => [`${row.section}.${row.name}`, row.default])) as unknown as DriverOptions;
+export const driverOptions = (changes: Partial<DriverOptions> = {}): DriverOptions => ({
+  ...defaults,
+  'service_catalog.endpoint_override': 'http://10.0.0.1:6385',
+  'deploy.http_url': 'http://10.0.0.1:8080',
+  ...changes,
+});
+
+export interface TestTask {
+  readonly task: Task;
+  /** What happened to the machine, in order: `power: power off`, `boot device: pxe once`, … */
+  readonly events: string[];
+  /** Node UUID → its boot row. */
+  readonly boots: Map<string, BootRecord>;
+  /** Lines of warnings and errors. */
+  readonly complaints: string[];
+  readonly node: () => NodeRecord;
+  readonly stop: (reason: Error) => void;
+}
+
+/** Fake interfaces, a noop network and a management interface that takes every device, unless `driver` says others. */
+export function testTask(
+  given: {
+    readonly node?: Partial<NodeRecord>;
+    readonly ports?: readonly PortRecord[];
+    readonly options?: Partial<DriverOptions>;
+    readonly driver?: Partial<Driver>;
+    readonly globalRequestId?: string;
+  } = {},
+): TestTask {
+  let node = nodeRecord(given.node);
+  let now = NOW;
+  const events: string[] = [];
+  const complaints: string[] = [];
+  const boots = new Map<string, BootRecord>();
+  const stopping = new AbortController();
+  const complain = (message: string, fields?: object): void => void complaints.push(`${message} ${JSON.stringify(fields ?? {})}`);
+  const log: Log = { debug: () => {}, info: () => {}, warn: complain, error: complain, child: () => log };
+  const driver: Driver = {
+    bios: fakeInterface,
+    boot: fakeBoot,
+    console: fakeInterface,
+    deploy: fakeDeploy,
+    firmware: fakeInterface,
+    inspect: fakeInspect,
+    management: {
+      ...noopManagement,
+      setBootDevice: async (_, device, persistent) => void events.push(`boot device: ${device} ${persistent ? 'for good' : 'once'}`),
+    },
+    network: noopNetwork,
+    power: fakePower,
+    raid: fakeInterface,
+    rescue: fakeInterface,
+    storage: noopStorage,
+    vendor: fakeInterface,
+    ...given.driver,
+  };
+  const task: Task = {
+    get node() {
+      return node;
+    },
+    ports: given.ports ?? [portRecord()],
+    driver,
+    exclusive: true,
+    log,
+    clock: {
+      now: () => now,
+      sleep: async (milliseconds, signal) => {
+        signal?.throwIfAborted();
+        now += milliseconds;
+      },
+    },
+    signal: stopping.signal,
+    boots: {
+      put: async (boot) => void boots.set(boot.node_uuid, boot),
+      remove: async (uuid) => void boots.delete(uuid),
+      ofNode: async (uuid) => boots.get(uuid),
+      forMac: async (mac) => [...boots.values()].find((boot) => boot.macs.includes(mac)),
+    },
+    options: driverOptions(given.options),
+    connections: {
+      ipmi: { request: async () => Promise.reject(new Error('no BMC here')), close: async () => {} },
+      redfish: { request: async () => Promise.reject(new Error('no BMC here')), close: async () => {} },
+    },
+    ...(given.globalRequestId === undefined ? {} : { globalRequestId: given.globalRequestId }),
+    save: async (changes) => {
+      node = { ...node, ...changes };
+    },
+    saveInternal: async (keys) => {
+      const kept = Object.entries({ ...node.driver_internal_info, ...keys }).filter(([, value]) => value !== undefined);
+      node = { ...node, driver_internal_info: Object.fromEntries(kept) };
+    },
+    power: async (target) => {
+      events.push(`power: ${target}`);
+      node = { ...node, power_state: target === 'power off' || target === 'soft power off' ? 'power off' : 'power on' };
+    },
+  };
+  return { task, events, boots, complaints, node: () => node, stop: (reason) => stopping.abort(reason) };
+}
