@@ -31,6 +31,8 @@ const root = mkdtempSync(join(tmpdir(), 'bloomery-embedded-'));
 const script = join(__dirname, '..', '..', '.cache', `supervisor-${process.pid}.cjs`);
 const started: Embedded[] = [];
 const children: ChildProcess[] = [];
+/** Databases that supervisors in other processes started. */
+const servers: number[] = [];
 let stateDir: string;
 let said: string[];
 const note = (text: string): void => void said.push(text);
@@ -54,8 +56,12 @@ beforeEach(() => {
   stateDir = withData(mkdtempSync(join(root, 'state-')));
 });
 afterEach(async () => {
-  for (const child of children.splice(0)) child.kill('SIGKILL');
+  for (const child of children.splice(0)) {
+    child.kill('SIGTERM');
+    if (running(child)) await new Promise((done) => child.once('exit', done));
+  }
   for (const server of started.splice(0)) await server.stop();
+  for (const pid of servers.splice(0)) await until(async () => !(await alive(pid)));
 });
 afterAll(() => {
   rmSync(root, { recursive: true, force: true });
@@ -82,6 +88,7 @@ const until = async (condition: () => Promise<boolean>): Promise<void> => {
   for (let tries = 0; tries < 1000 && !(await condition()); tries++) await systemClock.sleep(10);
   expect(await condition()).toBe(true);
 };
+const running = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
 /** The same in a process of its own; answers what it wrote. */
 const supervisor = async (ending: string): Promise<{ child: ChildProcess; connection: string; pid: number; error?: string }> => {
   if (!existsSync(script)) {
@@ -91,7 +98,9 @@ const supervisor = async (ending: string): Promise<{ child: ChildProcess; connec
   const child = spawn(process.execPath, [script, stateDir, ending], { stdio: ['ignore', 'pipe', 'ignore'] });
   children.push(child);
   const line = await new Promise<string>((done) => child.stdout.setEncoding('utf8').once('data', done));
-  return { child, ...(JSON.parse(line) as { connection: string; pid: number }) };
+  const answer = JSON.parse(line) as { connection: string; pid: number; error?: string };
+  if (!answer.error) servers.push(answer.pid);
+  return { child, ...answer };
 };
 
 it('makes a database, keeps it, and leaves nothing running', async () => {
@@ -154,7 +163,7 @@ it('started twice at once where there is nothing yet: one has it, the other says
 
 it.each(['exit', 'idle', 'throw'])('ends with a supervisor that ends by itself (%s)', async (ending) => {
   const { child, pid } = await supervisor(ending);
-  if (child.exitCode === null) await new Promise((done) => child.once('exit', done));
+  if (running(child)) await new Promise((done) => child.once('exit', done));
   await until(async () => !(await alive(pid)));
   expect(existsSync(join(data(), 'postmaster.pid'))).toBe(false);
 });

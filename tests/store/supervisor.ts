@@ -4,6 +4,7 @@ import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 
 const [stateDir = '', ending] = process.argv.slice(2);
+process.once('SIGTERM', () => process.exit(0));
 const finish: Readonly<Record<string, () => void>> = {
   exit: () => process.exit(0),
   // Nothing is left to do: the process ends by itself.
