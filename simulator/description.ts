@@ -1,0 +1,106 @@
+/** What a simulated machine is made of, and how an agent in it reports that. */
+import type { Inventory, JsonObject } from '../model/records';
+
+export interface DiskDescription {
+  /** /dev/sda, … */
+  readonly name: string;
+  /** Bytes. */
+  readonly size: number;
+  readonly serial: string;
+  readonly rotational: boolean;
+  readonly model: string;
+}
+export interface MachineDescription {
+  readonly name: string;
+  /** UUID as SMBIOS and Redfish show it. */
+  readonly uuid: string;
+  readonly serial: string;
+  readonly architecture: 'x86_64' | 'aarch64';
+  /** Boot mode when the BMC asks for none. */
+  readonly mode: 'uefi' | 'bios';
+  readonly cpus: number;
+  readonly memoryMiB: number;
+  /** The first one boots. Lower case. */
+  readonly macs: readonly string[];
+  readonly disks: readonly DiskDescription[];
+  readonly bmcAddress: string;
+}
+
+const GIB = 2 ** 30;
+export const MANUFACTURER = 'Bloomery';
+export const PRODUCT = 'Simulated machine';
+
+/** The machine with this number: the same number, the same machine, in every run. At most 65,536 of them. */
+export function describeMachine(index: number, bmcAddress: string): MachineDescription {
+  const hex = index.toString(16).padStart(4, '0');
+  return {
+    name: `sim-${index}`,
+    uuid: `b100e000-0000-4000-8000-00000000${hex}`,
+    serial: `SIM${String(index).padStart(6, '0')}`,
+    architecture: 'x86_64',
+    mode: 'uefi',
+    cpus: 8,
+    memoryMiB: 16384,
+    macs: ['00', '01'].map((nic) => `52:54:${nic}:b1:${hex.slice(0, 2)}:${hex.slice(2)}`),
+    disks: [
+      { name: '/dev/sda', size: 100 * GIB, serial: `SSD${hex}`, rotational: false, model: 'Simulated SSD' },
+      { name: '/dev/sdb', size: 500 * GIB, serial: `HDD${hex}`, rotational: true, model: 'Simulated disk' },
+    ],
+    bmcAddress,
+  };
+}
+
+/** `bootInterface`: the address that the kernel was told (BOOTIF). */
+export const inventoryOf = (machine: MachineDescription, mode: 'uefi' | 'bios', bootInterface: string | undefined): Inventory => ({
+  interfaces: machine.macs.map((mac, index) => ({
+    name: `eth${index}`,
+    mac_address: mac,
+    ipv4_address: index === 0 ? '127.0.0.1' : null,
+    ipv6_address: null,
+    has_carrier: index === 0,
+    lldp: null,
+    vendor: '0x1af4',
+    product: '0x0001',
+    client_id: null,
+    biosdevname: null,
+    speed_mbps: 10_000,
+    pci_address: `0000:00:0${index + 3}.0`,
+    driver: 'virtio_net',
+  })),
+  cpu: {
+    model_name: 'Simulated CPU',
+    frequency: '2400.0',
+    count: machine.cpus,
+    architecture: machine.architecture,
+    flags: ['fpu', 'aes'],
+    socket_count: 1,
+  },
+  disks: machine.disks.map(({ name, size, serial, rotational, model }, index) => ({
+    name,
+    model,
+    size,
+    rotational,
+    wwn: `0x5000c500${serial.slice(-4)}${String(index).padStart(4, '0')}`,
+    serial,
+    vendor: MANUFACTURER,
+    wwn_with_extension: null,
+    wwn_vendor_extension: null,
+    hctl: `${index}:0:0:0`,
+    by_path: `/dev/disk/by-path/pci-0000:00:1f.2-ata-${index + 1}`,
+    logical_sectors: 512,
+    physical_sectors: 4096,
+    tran: 'sata',
+  })),
+  memory: { total: machine.memoryMiB * 2 ** 20, physical_mb: machine.memoryMiB },
+  bmc_address: machine.bmcAddress,
+  bmc_v6address: '::/0',
+  bmc_mac: machine.macs[0]!.replace(/^52:54/, '52:55'),
+  system_vendor: {
+    product_name: PRODUCT,
+    serial_number: machine.serial,
+    manufacturer: MANUFACTURER,
+    firmware: { vendor: MANUFACTURER, version: '1.0', build_date: '01/01/2026' },
+  } satisfies JsonObject,
+  boot: { current_boot_mode: mode, ...(bootInterface === undefined ? {} : { pxe_interface: bootInterface }) },
+  hostname: machine.name,
+});

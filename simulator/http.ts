@@ -1,0 +1,71 @@
+/** HTTP as the simulated machines use it: one client and one server for all of them. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Agent, request } from 'undici';
+
+export interface HttpAnswer {
+  readonly status: number;
+  header(name: string): string | undefined;
+  /** Read it, or `drain` it. */
+  readonly body: AsyncIterable<Buffer>;
+  drain(): Promise<void>;
+  json(): Promise<unknown>;
+  text(): Promise<string>;
+}
+export interface HttpAsk {
+  readonly method?: 'GET' | 'HEAD' | 'POST';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly json?: unknown;
+  readonly signal: AbortSignal;
+}
+export interface HttpClient {
+  /** Rejects when there is no answer. */
+  ask(url: string, ask: HttpAsk): Promise<HttpAnswer>;
+  close(): Promise<void>;
+}
+
+export function openHttpClient(): HttpClient {
+  const dispatcher = new Agent({ connect: { timeout: 5000, rejectUnauthorized: false }, headersTimeout: 30_000, bodyTimeout: 30_000 });
+  return {
+    ask: async (url, { method = 'GET', headers = {}, json, signal }) => {
+      const answer = await request(url, {
+        dispatcher,
+        method,
+        signal,
+        headers: { ...headers, ...(json === undefined ? {} : { 'content-type': 'application/json' }) },
+        ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+      });
+      return {
+        status: answer.statusCode,
+        header: (name) => [answer.headers[name] ?? []].flat()[0],
+        body: answer.body,
+        drain: () => answer.body.dump(),
+        json: () => answer.body.json(),
+        text: () => answer.body.text(),
+      };
+    },
+    close: () => dispatcher.destroy(),
+  };
+}
+
+/** The body of a request as JSON: undefined for none; throws for what is too long or no JSON. */
+export async function readJson(incoming: IncomingMessage, maxBytes: number): Promise<unknown> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  for await (const part of incoming as AsyncIterable<Buffer>) {
+    length += part.length;
+    if (length > maxBytes) throw new Error('the body is too long');
+    parts.push(part);
+  }
+  return length === 0 ? undefined : JSON.parse(Buffer.concat(parts).toString());
+}
+
+export function sendJson(response: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void {
+  const text = body === undefined ? '' : JSON.stringify(body);
+  response
+    .writeHead(status, {
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(status === 204 ? {} : { 'content-length': Buffer.byteLength(text) }),
+      ...headers,
+    })
+    .end(text);
+}

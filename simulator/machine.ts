@@ -1,0 +1,267 @@
+/**
+ * A simulated machine behind a BMC: its firmware boots from the network or from a disk, over the real boot service; the kernel that it
+ * "runs" is the agent. Switched off, everything in it ends at once.
+ */
+import type { Clock } from '../model/clock';
+import { reasonOf } from '../model/errors';
+import type { Log } from '../model/log';
+import { createAgent, type AgentAnswer, type SimulatedAgent } from './agent';
+import type { BootSetting, MachineControl } from './control';
+import { inventoryOf, type MachineDescription } from './description';
+import type { HttpClient } from './http';
+import type { DiskContent } from './image';
+
+/** How a machine behaves; times in milliseconds. */
+export interface Behaviour {
+  /** From power on to the first request of the firmware. */
+  readonly firmwareMs: number;
+  /** From kernel and ramdisk to the agent's first request. */
+  readonly bootMs: number;
+  /** That each of the agent's commands in the background takes at least. */
+  readonly stepMs: number;
+  /** From a soft power off to off; null: it is ignored. */
+  readonly softOffMs: number | null;
+  /** Between tries of what failed. */
+  readonly retryMs: number;
+  /** The ramdisk hangs before its agent speaks. */
+  readonly neverCalls: boolean;
+  /** Its agent sends a token that it was not given. */
+  readonly wrongToken: boolean;
+  /** Why write_image fails; null: it does not. */
+  readonly failWriteImage: string | null;
+}
+export const WELL_BEHAVED: Behaviour = {
+  firmwareMs: 50,
+  bootMs: 200,
+  stepMs: 0,
+  softOffMs: 100,
+  retryMs: 500,
+  neverCalls: false,
+  wrongToken: false,
+  failWriteImage: null,
+};
+
+/** What it does: `halted` is on, and finds nothing to boot; `system` runs what was written to its disk. */
+export type Phase = 'off' | 'firmware' | 'ramdisk' | 'agent' | 'system' | 'halted';
+export interface SimulatedMachine extends MachineControl {
+  readonly description: MachineDescription;
+  phase(): Phase;
+  /** What is on a disk (/dev/sda); undefined: nothing. */
+  content(disk: string): DiskContent | undefined;
+  /** From then on. */
+  behave(changes: Partial<Behaviour>): void;
+  /** A request to the agent in it; undefined: there is none, as when nothing listens on its address. */
+  agentAnswer(method: string, path: string, body: unknown): Promise<AgentAnswer | undefined>;
+  /** Switches it off and waits until everything in it has ended. */
+  close(): Promise<void>;
+}
+export interface MachineSetup {
+  readonly description: MachineDescription;
+  /** URL of the HTTP boot service; no trailing slash. */
+  readonly bootUrl: string;
+  /** Where `agentAnswer` is reached. */
+  readonly callbackUrl: string;
+  readonly certificate?: string;
+  readonly behaviour?: Partial<Behaviour>;
+  readonly http: HttpClient;
+  readonly clock: Clock;
+  readonly random: (bytes: number) => Buffer;
+  readonly log: Log;
+  readonly onPhase?: (machine: SimulatedMachine) => void;
+}
+
+/** Tries of the firmware, and of a boot script. */
+const TRIES = 10;
+const NO_OVERRIDE = { device: 'none', persistent: false } as const;
+/** Boot setting → where the firmware looks, in order. What is not here waits for somebody at its screen. */
+const ORDER: Readonly<Partial<Record<BootSetting['device'], readonly ('network' | 'disk')[]>>> = {
+  none: ['disk', 'network'],
+  disk: ['disk', 'network'],
+  pxe: ['network', 'disk'],
+  'uefi-http': ['network', 'disk'],
+};
+
+/** What an iPXE script boots: kernel, ramdisk and parameters; undefined: it hands over to the disk. */
+export interface BootScript {
+  readonly files: readonly string[];
+  readonly parameters: ReadonlyMap<string, string>;
+}
+export function readScript(text: string, mac: string): BootScript | undefined {
+  const lines = text.split('\n').map((line) =>
+    line
+      .replace(/\s\|\|.*$/, '')
+      .split(/\s+/)
+      .filter((word) => word !== ''),
+  );
+  const kernel = lines.find(([command]) => command === 'kernel');
+  const initrd = lines.find(([command]) => command === 'initrd');
+  if (!kernel?.[1] || !initrd) return undefined;
+  const pairs = kernel.slice(2).map((word): readonly [string, string] => {
+    const [name, ...value] = word.replaceAll('${mac}', mac).split('=');
+    return [name!, value.join('=')];
+  });
+  return { files: [kernel[1], initrd.at(-1)!], parameters: new Map(pairs) };
+}
+
+export function createMachine(setup: MachineSetup): SimulatedMachine {
+  const { description, http, clock, bootUrl } = setup;
+  const log = setup.log.child({ machine: description.name });
+  const contents = new Map<string, DiskContent>();
+  let behaviour: Behaviour = { ...WELL_BEHAVED, ...setup.behaviour };
+  let setting: BootSetting = { ...NO_OVERRIDE, mode: description.mode };
+  let phase: Phase = 'off';
+  let agent: SimulatedAgent | undefined;
+  let power: AbortController | undefined;
+  /** Everything that runs in it, from each power on; a rejection is its end by power off. */
+  const running = new Set<Promise<void>>();
+
+  const enter = (next: Phase): void => {
+    phase = next;
+    log.debug('machine', { phase });
+    setup.onPhase?.(machine);
+  };
+
+  const off = (): void => {
+    if (!power) return;
+    power.abort(new Error('the machine is off'));
+    power = undefined;
+    agent = undefined;
+    enter('off');
+  };
+  const on = (): void => {
+    if (power) return;
+    power = new AbortController();
+    const { signal } = power;
+    const used = setting;
+    // A setting for one boot is used up by it (DSP0266 BootSourceOverrideEnabled Once; IPMI 2.0 §28.13 parameter 5).
+    if (!used.persistent) setting = { ...NO_OVERRIDE, mode: used.mode };
+    enter('firmware');
+    track(boot(used, signal), signal);
+  };
+  const track = (work: Promise<void>, signal: AbortSignal): void => {
+    const tracked = work
+      .catch((error: unknown) => {
+        if (!signal.aborted) log.error('the simulated machine failed', { error: reasonOf(error) });
+      })
+      .finally(() => running.delete(tracked));
+    running.add(tracked);
+  };
+
+  const boot = async (used: BootSetting, signal: AbortSignal): Promise<void> => {
+    await clock.sleep(behaviour.firmwareMs, signal);
+    for (const source of ORDER[used.device] ?? []) {
+      if (source === 'disk' && contents.size > 0) {
+        enter('system');
+        return;
+      }
+      if (source === 'disk') continue;
+      const script = await networkBoot(signal);
+      if (script) return ramdisk(script, used.mode ?? description.mode, signal);
+    }
+    enter('halted');
+  };
+
+  /** Asks on each interface, as firmware and iPXE do; undefined: nothing is there for this machine, or it is to use its disk. */
+  const networkBoot = async (signal: AbortSignal): Promise<BootScript | undefined> => {
+    for (let tries = 0; tries < TRIES; tries++) {
+      let answered = 0;
+      for (const mac of description.macs) {
+        const answer = await http.ask(`${bootUrl}/ipxe/${mac.replaceAll(':', '-')}`, { signal }).catch((error: unknown) => {
+          log.debug('the boot service does not answer', { error: reasonOf(error) });
+        });
+        signal.throwIfAborted();
+        if (answer?.status === 200) return readScript(await answer.text(), mac);
+        await answer?.drain();
+        if (answer && answer.status < 500) answered++;
+      }
+      if (answered === description.macs.length) return undefined;
+      await clock.sleep(behaviour.retryMs, signal);
+    }
+    return undefined;
+  };
+
+  const ramdisk = async (script: BootScript, mode: 'uefi' | 'bios', signal: AbortSignal): Promise<void> => {
+    enter('ramdisk');
+    for (let tries = 0; ; tries++) {
+      const there = await Promise.all(script.files.map((url) => isThere(url, signal)));
+      if (there.every(Boolean)) break;
+      log.warn('kernel or ramdisk cannot be had', { files: script.files });
+      if (tries === TRIES) {
+        enter('halted');
+        return;
+      }
+      await clock.sleep(behaviour.retryMs, signal);
+    }
+    await clock.sleep(behaviour.bootMs, signal);
+    if (behaviour.neverCalls) return;
+    agent = createAgent({
+      inventory: inventoryOf(description, mode, script.parameters.get('BOOTIF')),
+      parameters: script.parameters,
+      callbackUrl: setup.callbackUrl,
+      certificate: setup.certificate,
+      http,
+      clock,
+      random: setup.random,
+      log,
+      signal,
+      stepMs: behaviour.stepMs,
+      retryMs: behaviour.retryMs,
+      wrongToken: behaviour.wrongToken,
+      failWriteImage: behaviour.failWriteImage ?? undefined,
+      setContent: (disk, content) => {
+        if (signal.aborted) return;
+        if (content) contents.set(disk, content);
+        else contents.delete(disk);
+      },
+      leave: (how) => void machine.act(how),
+    });
+    enter('agent');
+    await agent.run();
+  };
+
+  const isThere = async (url: string, signal: AbortSignal): Promise<boolean> => {
+    try {
+      const answer = await http.ask(url, { method: 'HEAD', signal });
+      await answer.drain();
+      return answer.status === 200;
+    } catch {
+      signal.throwIfAborted();
+      return false;
+    }
+  };
+
+  const softOff = (): void => {
+    if (!power || behaviour.softOffMs === null) return;
+    const { signal } = power;
+    track(clock.sleep(behaviour.softOffMs, signal).then(off), signal);
+  };
+  const cycle = (): void => {
+    if (!power) return;
+    off();
+    on();
+  };
+  const actions = { on, off, cycle, reset: cycle, soft: softOff, diagnostic: () => {} } as const;
+
+  const machine: SimulatedMachine = {
+    name: description.name,
+    macs: description.macs,
+    description,
+    isOn: () => power !== undefined,
+    act: async (action) => actions[action](),
+    boot: () => setting,
+    setBoot: (wanted) => {
+      setting = { ...wanted, mode: wanted.mode ?? setting.mode };
+    },
+    phase: () => phase,
+    content: (disk) => contents.get(disk),
+    behave: (changes) => {
+      behaviour = { ...behaviour, ...changes };
+    },
+    agentAnswer: async (method, path, body) => agent?.answer(method, path, body),
+    close: async () => {
+      off();
+      await Promise.all(running);
+    },
+  };
+  return machine;
+}
