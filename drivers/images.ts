@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
-import { basename, resolve } from 'node:path';
+import { basename, resolve, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type RequestInit, type Response, fetch } from 'undici';
 import { Fault } from '../model/errors';
@@ -42,7 +42,7 @@ export function locate(href: string, allowed: readonly string[]): ImageLocation 
   const path = filePath(href);
   const blocked = BLOCKED.find((folder) => path === folder || path.startsWith(`${folder}/`));
   if (blocked !== undefined) throw refused(href, `Security: The path ${blocked} is not permitted in file URLs`);
-  const inside = (folder: string) => path === resolve(folder) || path.startsWith(`${resolve(folder)}/`);
+  const inside = (folder: string) => !relative(resolve(folder), path).startsWith('..');
   if (!allowed.some(inside)) throw refused(href, `Security: Path ${path} is not allowed for image source file URLs`);
   return { kind: 'file', path };
 }
