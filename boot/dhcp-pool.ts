@@ -22,10 +22,10 @@ export interface Binding<Note> {
   /** What the caller decided when it offered, to be found again when the machine takes the offer. */
   readonly note: Note | undefined;
 }
-/** What the store has to learn. Removals come first: an address may have gone to another machine. */
-export interface LeaseChanges {
-  readonly removed: readonly string[];
-  readonly put: readonly LeaseRecord[];
+/** What the store has to learn: the machine's lease as it is now; undefined: it has none. */
+export interface LeaseChange {
+  readonly mac: string;
+  readonly lease: LeaseRecord | undefined;
 }
 export interface Pool<Note> {
   /** What this machine has or had last. */
@@ -43,10 +43,10 @@ export interface Pool<Note> {
   withdraw(mac: string, now: number): void;
   /** The machine found the address in use. False: it was not this machine's. */
   decline(mac: string, address: number, now: number): boolean;
-  /** What changed since this was last asked. */
-  changes(): LeaseChanges;
+  /** What changed since this was last asked, a machine at most once. */
+  changes(): LeaseChange[];
   /** Hands back what could not be written; later changes of the same machines win. */
-  retry(changes: LeaseChanges): void;
+  retry(changes: readonly LeaseChange[]): void;
 }
 
 /** An address and what is known of it; in exactly one queue at a time. */
@@ -113,8 +113,7 @@ export function createPool<Note>(range: PoolRange, leases: readonly LeaseRecord[
   };
   /** Addresses from here on have no cell yet, unless a machine asked for one by itself. */
   let fresh = first;
-  let removed = new Set<string>();
-  let put = new Map<string, LeaseRecord>();
+  let changed = new Map<string, LeaseChange>();
 
   const inside = (address: number): boolean => address >= first && address <= last && !range.excluded.includes(address);
 
@@ -143,18 +142,15 @@ export function createPool<Note>(range: PoolRange, leases: readonly LeaseRecord[
     queues[state].push(cell);
     return cell;
   }
+  const record = (mac: string, lease: LeaseRecord | undefined): void => void changed.set(mac, { mac, lease });
   /** The address is no machine's any more, in the store neither. */
   function strip(cell: Cell<Note>, state: 'free' | 'declined', until: number): Cell<Note> {
-    if (cell.stored) {
-      put.delete(cell.mac);
-      removed.add(cell.mac);
-      cell.stored = false;
-    }
+    if (cell.stored) record(cell.mac, undefined);
+    cell.stored = false;
     return move(cell, state, '', until);
   }
   const end = (cell: Cell<Note>): unknown => (cell.stored ? move(cell, 'ended', cell.mac, cell.until) : strip(cell, 'free', 0));
-  const save = ({ mac, address, until }: Cell<Note>): unknown =>
-    put.set(mac, { mac, address: numberToAddress(address), expires_at: until });
+  const save = ({ mac, address, until }: Cell<Note>): void => record(mac, { mac, address: numberToAddress(address), expires_at: until });
 
   /** Takes what is over out of its state: each cell is touched once for each time it was given. */
   function settle(at: number): void {
@@ -179,7 +175,7 @@ export function createPool<Note>(range: PoolRange, leases: readonly LeaseRecord[
   // Ends beyond a lease time (it was longer before, the clock was set back) are cut, so that the queue keeps its order.
   for (const lease of [...leases].sort((one, other) => one.expires_at - other.expires_at)) {
     const address = addressToNumber(lease.address);
-    if (!isFree(address)) removed.add(lease.mac);
+    if (!isFree(address)) record(lease.mac, undefined);
     else {
       const until = Math.min(lease.expires_at, now + leaseMs);
       move(cellOf(address), until > now ? 'bound' : 'ended', lease.mac, until).stored = true;
@@ -232,14 +228,12 @@ export function createPool<Note>(range: PoolRange, leases: readonly LeaseRecord[
       return cell !== undefined;
     },
     changes() {
-      const taken = { removed: [...removed], put: [...put.values()] };
-      removed = new Set();
-      put = new Map();
+      const taken = [...changed.values()];
+      changed = new Map();
       return taken;
     },
     retry(changes) {
-      for (const mac of changes.removed) removed.add(mac);
-      for (const lease of changes.put) if (byMac.get(lease.mac)?.stored && !put.has(lease.mac)) put.set(lease.mac, lease);
+      changed = new Map([...changes.map((change) => [change.mac, change] as const), ...changed]);
     },
   };
 }

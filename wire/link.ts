@@ -3,7 +3,6 @@
  * socket is not to be had at all. The descriptor is made through libc; node:dgram then drives it as any other of its sockets. Linux only.
  */
 import { createSocket, type Socket } from 'node:dgram';
-import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
 
 /** The socket cannot be had; the message is for the operator. */
 export class LinkError extends Error {}
@@ -24,15 +23,19 @@ const IPPROTO_IPV6 = 41;
 const IPV6_UNICAST_HOPS = 16;
 const IPV6_MULTICAST_HOPS = 18;
 const IPV6_MULTICAST_LOOP = 19;
-/** IFNAMSIZ, with its NUL. */
-const INTERFACE_NAME_LIMIT = 16;
 
+interface Sockaddr {
+  readonly family: number;
+  readonly address: readonly number[];
+}
 interface Libc {
   readonly socket: (family: number, type: number, protocol: number) => number;
   readonly setsockopt: (fd: number, level: number, name: number, value: Buffer, length: number) => number;
   readonly bind: (fd: number, address: Buffer, length: number) => number;
   readonly dup2: (from: number, to: number) => number;
   readonly close: (fd: number) => number;
+  /** getifaddrs(3): every interface by name, with its IPv4 addresses. */
+  readonly interfaces: () => ReadonlyMap<string, readonly LinkAddress[]>;
   /** The error for the operator: what was tried, and what the system said to it. */
   readonly refusal: (what: string) => LinkError;
 }
@@ -51,12 +54,35 @@ async function libc(): Promise<Libc> {
   ]);
   // The program's own symbols: whichever C library Node runs on.
   const own = koffi.load(null);
+  const getifaddrs = own.func('int getifaddrs(_Out_ void **)') as (list: [unknown]) => number;
+  const freeifaddrs = own.func('void freeifaddrs(void *)') as (list: unknown) => void;
+  // struct ifaddrs, as far as it is read; sockaddr_in: family in host order, port, address.
+  const entry = koffi.struct({ next: 'void *', name: 'const char *', flags: 'unsigned int', address: 'void *', netmask: 'void *' });
+  const ipv4 = koffi.struct({ family: 'uint16', port: 'uint16', address: koffi.array('uint8', 4, 'Array') });
   return {
     socket: own.func('int socket(int, int, int)') as Libc['socket'],
     setsockopt: own.func('int setsockopt(int, int, int, const void *, uint32_t)') as Libc['setsockopt'],
     bind: own.func('int bind(int, const void *, uint32_t)') as Libc['bind'],
     dup2: own.func('int dup2(int, int)') as Libc['dup2'],
     close: own.func('int close(int)') as Libc['close'],
+    interfaces: () => {
+      const list: [unknown] = [null];
+      if (getifaddrs(list) < 0) throw new LinkError(`cannot read the interfaces: error ${koffi.errno()}`);
+      const found = new Map<string, LinkAddress[]>();
+      for (let at = list[0]; at !== null;) {
+        const { next, name, address, netmask } = koffi.decode(at, entry) as Record<'next' | 'address' | 'netmask', unknown> & {
+          name: string;
+        };
+        const read = (pointer: unknown): Sockaddr | undefined => (pointer === null ? undefined : (koffi.decode(pointer, ipv4) as Sockaddr));
+        const [one, mask] = [read(address), read(netmask)];
+        const addresses = found.get(name) ?? [];
+        found.set(name, addresses);
+        if (one?.family === AF_INET && mask) addresses.push({ address: one.address.join('.'), netmask: mask.address.join('.') });
+        at = next;
+      }
+      freeifaddrs(list[0]);
+      return found;
+    },
     refusal: (what) => {
       const code = koffi.errno();
       return new LinkError(`${what}: ${reasons.get(code) ?? `error ${code}`}`);
@@ -109,11 +135,17 @@ async function adopt(c: Libc, type: 'udp4' | 'udp6', fd: number, onListening?: (
   return socket;
 }
 
-/** The addresses of an interface. Throws LinkError when the name is none. */
-export function interfaceAddresses(name: string): readonly NetworkInterfaceInfo[] {
-  if (name === '' || name.length >= INTERFACE_NAME_LIMIT || /[/\s]/.test(name))
-    throw new LinkError(`${name} is not a name of an interface`);
-  return networkInterfaces()[name] ?? [];
+export interface LinkAddress {
+  readonly address: string;
+  readonly netmask: string;
+}
+/**
+ * The IPv4 addresses of an interface, also of one without carrier, which node:os leaves out. Undefined: there is no such interface.
+ * @throws LinkError when the system refuses
+ */
+export async function linkAddresses(name: string): Promise<readonly LinkAddress[] | undefined> {
+  const c = await libc();
+  return c.interfaces().get(name);
 }
 
 /**
@@ -123,7 +155,6 @@ export function interfaceAddresses(name: string): readonly NetworkInterfaceInfo[
  * @throws LinkError
  */
 export async function openUdp(name: string, port: number, receiveBuffer: number): Promise<Socket> {
-  interfaceAddresses(name);
   const c = await libc();
   const fd = descriptor(c, AF_INET, SOCK_DGRAM, 0, name);
   c.setsockopt(fd, SOL_SOCKET, SO_BROADCAST, int32(1), 4);
@@ -144,7 +175,6 @@ export async function openUdp(name: string, port: number, receiveBuffer: number)
  * @throws LinkError also where the interface has no IPv6
  */
 export async function openIcmpv6(name: string, messageType: number, group: string): Promise<Socket> {
-  interfaceAddresses(name);
   const c = await libc();
   const raw = descriptor(c, AF_INET6, SOCK_RAW, IPPROTO_ICMPV6, name);
   // RFC 3542 §3.2: 256 bits in host words, a set bit keeps that type away.

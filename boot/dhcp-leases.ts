@@ -1,0 +1,73 @@
+/** Leases on their way to the store, behind the answers: the pool in memory is what answers, the rows are what a restart begins with. */
+import type { Clock } from '../model/clock';
+import { reasonOf } from '../model/errors';
+import type { Store } from '../store/store';
+import type { LeaseChange } from './dhcp-pool';
+
+/**
+ * Changes of this long are written together. A crash may lose them; their machines then ask for the address that they have, or get the one
+ * that their MAC address points at.
+ */
+const WRITE_AFTER_MS = 200;
+const WRITE_AGAIN_MS = 5000;
+const CHANGES_PER_WRITE = 250;
+/** What a stop waits for work that may hang (the database is away). */
+const STOP_MS = 3000;
+
+/** Until the work is over, for as long as a stop may wait for it. */
+export async function within(clock: Clock, work: Promise<unknown>): Promise<void> {
+  const late = new AbortController();
+  await Promise.race([work, clock.sleep(STOP_MS, late.signal).catch(() => {})]);
+  late.abort();
+}
+
+/** Where changes come from, and where those go back to that could not be written; bounded by the machines of the pool. */
+export interface LeaseSource {
+  changes(): LeaseChange[];
+  retry(changes: readonly LeaseChange[]): void;
+}
+
+/** @param warn called for each write that fails */
+export function createLeaseWriter(
+  store: Pick<Store, 'transaction'>,
+  source: LeaseSource,
+  clock: Clock,
+  warn: (message: string, fields: object) => void,
+): { schedule(): void; stop(): Promise<void> } {
+  const ended = new AbortController();
+  let running: Promise<void> | undefined;
+
+  async function write(): Promise<'nothing' | 'written' | 'failed'> {
+    const changes = source.changes();
+    if (changes.length === 0) return 'nothing';
+    for (let at = 0; at < changes.length; at += CHANGES_PER_WRITE) {
+      try {
+        await store.transaction(async ({ leases }) => {
+          // A row of another machine with the same address gives way to `put`, so the order does not matter.
+          for (const { mac, lease } of changes.slice(at, at + CHANGES_PER_WRITE)) await (lease ? leases.put(lease) : leases.remove(mac));
+        });
+      } catch (error) {
+        source.retry(changes.slice(at));
+        warn('DHCP leases could not be written', { reason: reasonOf(error) });
+        return 'failed';
+      }
+    }
+    return 'written';
+  }
+  async function run(): Promise<void> {
+    for (let result = 'written'; result !== 'nothing'; result = await write())
+      await clock.sleep(result === 'failed' ? WRITE_AGAIN_MS : WRITE_AFTER_MS, ended.signal);
+  }
+  return {
+    schedule() {
+      if (ended.signal.aborted) return;
+      running ??= run()
+        .catch(() => {})
+        .finally(() => (running = undefined));
+    },
+    async stop() {
+      ended.abort();
+      await within(clock, (running ?? Promise.resolve()).then(write));
+    },
+  };
+}

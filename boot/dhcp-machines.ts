@@ -1,0 +1,59 @@
+/** What the store knows about a MAC address, asked for many machines at once when many ask at once. */
+import type { Store } from '../store/store';
+import type { Machine } from './dhcp';
+
+/** Machines in one query for ports; also bounds the queries for boot rows that run side by side. */
+const LARGEST_BATCH = 64;
+
+interface Question {
+  readonly mac: string;
+  readonly answer: Promise<Machine>;
+  readonly resolve: (machine: Machine) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * One batch is asked at a time; what arrives meanwhile is the next one. Nothing is remembered: a node enrolled or a boot row written a
+ * moment ago counts.
+ */
+export function createLookup(
+  store: { readonly ports: Pick<Store['ports'], 'byMacs'>; readonly boots: Pick<Store['boots'], 'forMac'> },
+  unknownMacs: 'ignore' | 'discover',
+): (mac: string) => Promise<Machine> {
+  const waiting = new Map<string, Question>();
+  let asking = false;
+
+  async function ask(batch: readonly Question[]): Promise<void> {
+    const ports = await store.ports.byMacs(batch.map(({ mac }) => mac));
+    const known = new Set(ports.map(({ address }) => address));
+    const settle = async ({ mac, resolve }: Question): Promise<void> => {
+      // An unknown machine is answered alike with and without a boot row where discovery is on.
+      const asksBoot = known.has(mac) || unknownMacs === 'ignore';
+      resolve({ known: known.has(mac), boots: asksBoot && (await store.boots.forMac(mac)) !== undefined });
+    };
+    await Promise.all(batch.map(settle));
+  }
+  async function run(): Promise<void> {
+    asking = true;
+    while (waiting.size > 0) {
+      const batch = [...waiting.values()].slice(0, LARGEST_BATCH);
+      for (const { mac } of batch) waiting.delete(mac);
+      // A second answer to a question changes nothing.
+      await ask(batch).catch((error: unknown) => batch.forEach(({ reject }) => reject(error)));
+    }
+    asking = false;
+  }
+  return async (mac) => {
+    const same = waiting.get(mac);
+    if (same) return same.answer;
+    let resolve!: Question['resolve'];
+    let reject!: Question['reject'];
+    const answer = new Promise<Machine>((done, fail) => {
+      resolve = done;
+      reject = fail;
+    });
+    waiting.set(mac, { mac, answer, resolve, reject });
+    if (!asking) void run();
+    return answer;
+  };
+}

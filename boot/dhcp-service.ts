@@ -1,0 +1,116 @@
+/** DHCP on one interface: the socket, the pool with its leases in the store, and the log. What is answered: boot/dhcp.ts. */
+import type { Clock } from '../model/clock';
+import { reasonOf } from '../model/errors';
+import type { Log } from '../model/log';
+import type { Store } from '../store/store';
+import { decode, encode, type DhcpPacket } from '../wire/dhcp';
+import { linkAddresses, openUdp } from '../wire/link';
+import { answer, SERVER_PORT, type Decision } from './dhcp';
+import { createLeaseWriter, within } from './dhcp-leases';
+import { createLookup } from './dhcp-machines';
+import { createPool } from './dhcp-pool';
+import { setUp, type DhcpOptions } from './dhcp-setup';
+import { startRouterAdvertisements } from './router-advertisements';
+
+export type { DhcpOptions } from './dhcp-setup';
+
+/** Packets that may wait for the store at once; more are dropped, and their senders ask again. */
+const MOST_PENDING = 512;
+/** Bytes of packets that may wait in the kernel; the system's net.core.rmem_max bounds it. */
+const RECEIVE_BUFFER = 4 << 20;
+/** A line of one kind is logged once in this time, with the count of those left out. */
+const LOG_EVERY_MS = 60_000;
+/** RFC 2132 §9.10: what every client takes; the IP and UDP headers count. */
+const SMALLEST_MESSAGE = 576;
+const LARGEST_MESSAGE = 1500;
+const HEADERS = 28;
+
+export interface DhcpSetup {
+  readonly options: DhcpOptions;
+  readonly store: Pick<Store, 'ports' | 'boots' | 'leases' | 'transaction'>;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** That many random bytes. */
+  readonly random: (bytes: number) => Buffer;
+}
+
+/** Warnings that traffic can cause, bounded. The messages are a small set of sentences of ours, so the memory is too. */
+function createWarnings(log: Log, clock: Clock): (message: string, fields: object) => void {
+  const kinds = new Map<string, { readonly until: number; left: number }>();
+  return (message, fields) => {
+    const kind = kinds.get(message);
+    if (kind && kind.until > clock.now()) {
+      kind.left += 1;
+      return;
+    }
+    log.warn(message, kind?.left ? { ...fields, repeated: kind.left } : fields);
+    kinds.set(message, { until: clock.now() + LOG_EVERY_MS, left: 0 });
+  };
+}
+
+/**
+ * Answers on [boot]interface until stopped.
+ * @throws DhcpSetupError for options that cannot work, LinkError where the socket cannot be had (not root, port in use)
+ */
+export async function startDhcp(setup: DhcpSetup): Promise<{ stop(): Promise<void> }> {
+  const { options, store, clock } = setup;
+  const name = options['boot.interface'] ?? '';
+  const { policy, range, direct } = setUp(options, name === '' ? undefined : await linkAddresses(name));
+  const log = setup.log.child({ interface: name });
+  const warn = createWarnings(log, clock);
+  const pool = createPool<Decision>(range, await store.leases.list(), clock.now());
+  const lookup = createLookup(store, policy.unknownMacs);
+  const writer = createLeaseWriter(store, pool, clock, warn);
+  const socket = await openUdp(name, SERVER_PORT, RECEIVE_BUFFER);
+  const pending = new Set<Promise<void>>();
+
+  async function handle(packet: DhcpPacket): Promise<void> {
+    const outcome = await answer(policy, pool, lookup, packet, clock);
+    writer.schedule();
+    const about = { mac: packet.chaddr, message: packet.options.messageType };
+    if (outcome.kind === 'silence') {
+      if (outcome.notable) warn(`DHCP: ${outcome.reason}`, about);
+      else log.debug('DHCP: no answer', { ...about, reason: outcome.reason });
+      return;
+    }
+    const size = Math.min(Math.max(packet.options.maximumMessageSize ?? 0, SMALLEST_MESSAGE), LARGEST_MESSAGE);
+    const bytes = encode(outcome.packet, size - HEADERS);
+    socket.send(bytes, outcome.port, outcome.address, (error) => {
+      if (error) warn('DHCP: an answer could not be sent', { ...about, to: outcome.address, reason: error.message });
+    });
+    const { messageType, bootFileName } = outcome.packet.options;
+    log.debug('DHCP: answered', { ...about, with: messageType, address: outcome.packet.yiaddr, file: bootFileName });
+  }
+  socket.on('error', (error) => warn('DHCP: the socket failed', { reason: error.message }));
+  socket.on('message', (bytes, { address: from }) => {
+    const packet = decode(bytes);
+    if ('malformed' in packet) {
+      warn('DHCP: malformed packet', { from, reason: packet.malformed });
+      return;
+    }
+    if (pending.size >= MOST_PENDING) {
+      warn('DHCP: too many packets at once, some are dropped', { from });
+      return;
+    }
+    const work = handle(packet)
+      .catch((error: unknown) => warn('DHCP: no answer could be made', { mac: packet.chaddr, reason: reasonOf(error) }))
+      .finally(() => pending.delete(work));
+    pending.add(work);
+  });
+  const advertisements = options['boot.router_advertisements']
+    ? await startRouterAdvertisements({ ...setup, log, interface: name })
+    : undefined;
+  if (!direct) log.warn('DHCP: the interface is not in the subnet of [boot]dhcp_range: only machines behind relays are answered');
+  log.info('DHCP answers', { server: policy.server, range: options['boot.dhcp_range'], unknown_macs: policy.unknownMacs });
+
+  return {
+    stop: async () => {
+      await advertisements?.stop();
+      // No new packets; those in work are answered still.
+      socket.removeAllListeners('message');
+      await within(clock, Promise.allSettled(pending));
+      await new Promise<void>((done) => void socket.close(done));
+      await writer.stop();
+    },
+  };
+}

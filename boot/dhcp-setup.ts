@@ -1,0 +1,122 @@
+/** From the options and the interface's addresses to what the DHCP service works with; whatever cannot work stops the start. */
+import { isIPv4 } from 'node:net';
+import { addressToNumber, numberToAddress } from '../wire/dhcp';
+import type { LinkAddress } from '../wire/link';
+import type { DhcpPolicy } from './dhcp';
+import { LARGEST_POOL, type PoolRange } from './dhcp-pool';
+
+/** The options (section.name) that the DHCP service reads. */
+export interface DhcpOptions {
+  readonly 'DEFAULT.my_ip': string;
+  readonly 'deploy.http_url': string;
+  readonly 'pxe.tftp_server': string;
+  readonly 'pxe.ipxe_bootfile_name': string;
+  readonly 'pxe.uefi_ipxe_bootfile_name': string;
+  readonly 'pxe.ipxe_bootfile_name_by_arch': Readonly<Record<string, string>>;
+  readonly 'boot.interface': string | null;
+  readonly 'boot.dhcp_range': string | null;
+  readonly 'boot.dhcp_netmask': string | null;
+  readonly 'boot.dhcp_gateway': string | null;
+  readonly 'boot.dhcp_dns': readonly string[];
+  readonly 'boot.dhcp_lease_time': number;
+  readonly 'boot.dhcp_unknown_macs': string;
+  readonly 'boot.router_advertisements': boolean;
+}
+
+/** DHCP cannot start as it was asked to; the message is for the operator and names the option. */
+export class DhcpSetupError extends Error {}
+
+function ipv4(option: string, value: string): string {
+  if (!isIPv4(value)) throw new DhcpSetupError(`${option} = ${value} is not an IPv4 address`);
+  return value;
+}
+/** Ones, then zeros. */
+function mask(value: string): number {
+  const bits = addressToNumber(ipv4('[boot]dhcp_netmask', value));
+  const zeros = ~bits >>> 0;
+  if (bits === 0 || (zeros & (zeros + 1)) !== 0) throw new DhcpSetupError(`[boot]dhcp_netmask = ${value} is not a netmask`);
+  return bits;
+}
+const networkOf = (address: number, bits: number): number => (address & bits) >>> 0;
+
+function rangeOf(text: string | null): { readonly first: number; readonly last: number } {
+  const parts = (text ?? '').split('-').map((part) => part.trim());
+  if (parts.length !== 2 || !parts.every(isIPv4))
+    throw new DhcpSetupError(`[boot]dhcp_range = ${text ?? ''} is not FIRST-LAST of two IPv4 addresses`);
+  const [first, last] = parts.map(addressToNumber) as [number, number];
+  if (last < first) throw new DhcpSetupError(`[boot]dhcp_range = ${text!} ends before it begins`);
+  if (last - first >= LARGEST_POOL) throw new DhcpSetupError(`[boot]dhcp_range = ${text!} has more than ${LARGEST_POOL} addresses`);
+  return { first, last };
+}
+
+export interface DhcpPlan {
+  readonly policy: DhcpPolicy;
+  readonly range: PoolRange;
+  /** The interface is in the subnet of the range; else only relays bring machines. */
+  readonly direct: boolean;
+}
+
+/**
+ * @param addresses of the interface; undefined: there is no such interface
+ * @throws DhcpSetupError
+ */
+export function setUp(options: DhcpOptions, addresses: readonly LinkAddress[] | undefined): DhcpPlan {
+  const name = options['boot.interface'];
+  if (!name) throw new DhcpSetupError('[boot]interface is not set: DHCP answers on one interface only');
+  if (!addresses) throw new DhcpSetupError(`[boot]interface = ${name}: there is no such interface`);
+  if (addresses.length === 0) throw new DhcpSetupError(`[boot]interface = ${name}: it has no IPv4 address`);
+  const range = rangeOf(options['boot.dhcp_range']);
+  const given = options['boot.dhcp_netmask'];
+
+  // The address whose subnet holds the range. With a netmask given it may be none: then all machines are behind relays.
+  const home = addresses.find(({ address, netmask }) => {
+    const bits = mask(given ?? netmask);
+    return networkOf(addressToNumber(address), bits) === networkOf(range.first, bits);
+  });
+  const netmask = given ?? home?.netmask;
+  if (netmask === undefined)
+    throw new DhcpSetupError(`[boot]dhcp_range = ${options['boot.dhcp_range']!} is in no subnet of interface ${name}`);
+  const bits = mask(netmask);
+  const network = networkOf(range.first, bits);
+  if (networkOf(range.last, bits) !== network)
+    throw new DhcpSetupError(`[boot]dhcp_range = ${options['boot.dhcp_range']!} is not within one subnet (netmask ${netmask})`);
+
+  const gateway = options['boot.dhcp_gateway'];
+  if (gateway !== null && networkOf(addressToNumber(ipv4('[boot]dhcp_gateway', gateway)), bits) !== network)
+    throw new DhcpSetupError(`[boot]dhcp_gateway = ${gateway} is not in the subnet of [boot]dhcp_range`);
+  const myIp = options['DEFAULT.my_ip'];
+  const server = (
+    addresses.find(({ address }) => address === myIp && (!home || networkOf(addressToNumber(address), bits) === network)) ??
+    home ??
+    addresses[0]!
+  ).address;
+  const unknownMacs = options['boot.dhcp_unknown_macs'] === 'discover' ? 'discover' : 'ignore';
+  const leaseSeconds = options['boot.dhcp_lease_time'];
+  return {
+    direct: home !== undefined,
+    policy: {
+      server,
+      network,
+      netmask: numberToAddress(bits),
+      gateway,
+      dns: options['boot.dhcp_dns'].map((each) => ipv4('[boot]dhcp_dns', each)),
+      leaseSeconds,
+      unknownMacs,
+      tftpServer: ipv4('[pxe]tftp_server', options['pxe.tftp_server']),
+      httpUrl: options['deploy.http_url'],
+      biosLoader: options['pxe.ipxe_bootfile_name'],
+      uefiLoader: options['pxe.uefi_ipxe_bootfile_name'],
+      loaderByCpu: options['pxe.ipxe_bootfile_name_by_arch'],
+    },
+    range: {
+      ...range,
+      leaseMs: leaseSeconds * 1000,
+      excluded: [
+        network,
+        (network | ~bits) >>> 0,
+        ...addresses.map(({ address }) => addressToNumber(address)),
+        ...(gateway === null ? [] : [addressToNumber(gateway)]),
+      ],
+    },
+  };
+}

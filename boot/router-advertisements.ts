@@ -1,0 +1,67 @@
+/**
+ * Router advertisements that say nothing: iPXE configures IPv6 beside IPv4 and waits about ten seconds for a router to speak before it
+ * boots. The answer "no prefix, no DHCPv6, not a default router" ends that wait at once.
+ */
+import type { Clock } from '../model/clock';
+import type { Log } from '../model/log';
+import { IPPROTO_ICMPV6, LinkError, openIcmpv6 } from '../wire/link';
+import { ALL_NODES, ALL_ROUTERS, emptyRouterAdvertisement, isRouterSolicitation, ROUTER_SOLICITATION } from '../wire/router-advertisement';
+
+/** RFC 4861 §6.2.1: unsolicited ones come at random between Min- and MaxRtrAdvInterval. */
+const INTERVAL_MS = { least: 200_000, most: 600_000 } as const;
+/** RFC 4861 §10, MIN_DELAY_BETWEEN_RAS: of those to all nodes. */
+const MULTICAST_GAP_MS = 3000;
+
+export interface Advertiser {
+  readonly interface: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: (bytes: number) => Buffer;
+}
+
+/** Never fails: where the interface has no IPv6, there is no wait to shorten; that is a debug message. */
+export async function startRouterAdvertisements(setup: Advertiser): Promise<{ stop(): Promise<void> }> {
+  const { log, clock } = setup;
+  const socket = await openIcmpv6(setup.interface, ROUTER_SOLICITATION, ALL_ROUTERS).catch((error: unknown) => {
+    if (!(error instanceof LinkError)) throw error;
+    log.debug('no router advertisements', { interface: setup.interface, reason: error.message });
+    return undefined;
+  });
+  if (!socket) return { stop: async () => {} };
+
+  const message = emptyRouterAdvertisement();
+  const ended = new AbortController();
+  let lastToAll = -Infinity;
+  const send = (address: string): void =>
+    socket.send(message, IPPROTO_ICMPV6, address, (error) => {
+      // A link-local address comes only with the carrier: the next solicitation or interval tries again.
+      if (error) log.debug('router advertisement not sent', { interface: setup.interface, reason: error.message });
+    });
+  const sendToAll = (): void => {
+    if (clock.now() - lastToAll < MULTICAST_GAP_MS) return;
+    lastToAll = clock.now();
+    send(`${ALL_NODES}%${setup.interface}`);
+  };
+  socket.on('error', (error) => log.debug('router advertisements', { reason: error.message }));
+  socket.on('message', (bytes, { address }) => {
+    if (!isRouterSolicitation(bytes)) return;
+    // A machine without an address yet can only be reached with all; off-link addresses have no business here (RFC 4861 §6.1.1).
+    if (address.startsWith('::')) sendToAll();
+    else if (address.startsWith('fe80:')) send(address);
+  });
+  const advertise = async (): Promise<void> => {
+    while (!ended.signal.aborted) {
+      sendToAll();
+      const part = setup.random(4).readUInt32BE() / 2 ** 32;
+      await clock.sleep(INTERVAL_MS.least + part * (INTERVAL_MS.most - INTERVAL_MS.least), ended.signal);
+    }
+  };
+  const advertising = advertise().catch(() => {});
+  return {
+    stop: async () => {
+      ended.abort();
+      await advertising;
+      await new Promise<void>((done) => void socket.close(done));
+    },
+  };
+}

@@ -1,0 +1,46 @@
+/** What the DHCP service asks of the store, in memory. Ports and boot rows are given by their MAC addresses. */
+import type { BootRecord, LeaseRecord, PortRecord } from '../../model/records';
+import type { Store } from '../../store/store';
+import type { DhcpSetup } from '../../boot/dhcp-service';
+
+export interface DhcpRows {
+  /** MAC addresses that a port has. */
+  readonly ports: readonly string[];
+  /** MAC addresses that a boot row names. */
+  readonly boots: readonly string[];
+}
+export interface DhcpStore {
+  readonly store: DhcpSetup['store'];
+  readonly leases: Map<string, LeaseRecord>;
+  /** How often ports and boot rows were asked for. */
+  readonly queries: { ports: number; boots: number };
+}
+
+export function dhcpStore(rows: DhcpRows, known: readonly LeaseRecord[] = []): DhcpStore {
+  const leases = new Map(known.map((lease) => [lease.mac, lease]));
+  const queries = { ports: 0, boots: 0 };
+  const store = {
+    ports: {
+      byMacs: async (macs: readonly string[]) => {
+        queries.ports += 1;
+        return rows.ports.filter((address) => macs.includes(address)).map((address) => ({ address }) as PortRecord);
+      },
+    },
+    boots: {
+      forMac: async (mac: string) => {
+        queries.boots += 1;
+        return rows.boots.includes(mac) ? ({ macs: [mac] } as unknown as BootRecord) : undefined;
+      },
+    },
+    leases: {
+      list: async () => [...leases.values()],
+      put: async (lease: LeaseRecord) => {
+        for (const other of leases.values()) if (other.address === lease.address) leases.delete(other.mac);
+        leases.set(lease.mac, lease);
+      },
+      remove: async (mac: string) => void leases.delete(mac),
+    },
+    transaction: async <T>(work: (inner: Store) => Promise<T>): Promise<T> => work(store as unknown as Store),
+  };
+  return { store: store as unknown as DhcpSetup['store'], leases, queries };
+}
