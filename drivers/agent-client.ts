@@ -29,17 +29,19 @@ export class AgentError extends Error {
 }
 
 export interface CommandOptions {
+  /** The answer comes when the command is over: for short ones. */
   readonly wait?: boolean;
   /** In the place of [agent]max_command_attempts. */
   readonly attempts?: number;
   /** Seconds, in the place of [agent]command_timeout. */
   readonly timeout?: number;
+  /** Ends the waiting for an answer, as if the connection was lost. */
+  readonly signal?: AbortSignal;
 }
 
 export interface AgentClient {
   /**
-   * Sends `extension.command`. `wait`: the answer comes when the command is over (short ones only). A lost connection is tried again
-   * [agent]max_command_attempts times, unless the agent turns out to run the command already. Throws AgentError.
+   * Sends `extension.command`. A lost connection is tried again, unless the agent turns out to run the command already. Throws AgentError.
    */
   command(name: string, params: JsonObject, options?: CommandOptions): Promise<AgentCommand>;
   /** All commands since the agent started, the oldest first. Throws AgentError. */
@@ -80,9 +82,9 @@ function clientOf(task: Task, base: string, dispatcher: Agent): AgentClient {
     path: string,
     query: Readonly<Record<string, string>>,
     body?: JsonObject,
-    seconds = options['agent.command_timeout'],
+    { timeout: seconds = options['agent.command_timeout'], signal }: CommandOptions = {},
   ): Promise<unknown> {
-    const timeout = AbortSignal.timeout(seconds * 1000);
+    const signals = [AbortSignal.timeout(seconds * 1000), task.signal, ...(signal ? [signal] : [])];
     let status: number;
     let text: string;
     try {
@@ -90,7 +92,7 @@ function clientOf(task: Task, base: string, dispatcher: Agent): AgentClient {
         method,
         dispatcher,
         query: { ...query, ...(typeof token === 'string' ? { agent_token: token } : {}) },
-        signal: AbortSignal.any([timeout, task.signal]),
+        signal: AbortSignal.any(signals),
         ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
       });
       status = answer.statusCode;
@@ -140,21 +142,23 @@ function clientOf(task: Task, base: string, dispatcher: Agent): AgentClient {
   };
 
   return {
-    command: (name, params, { wait = false, attempts = options['agent.max_command_attempts'], timeout } = {}) =>
-      retried(`for invoking command ${name}`, attempts, async () => {
+    command: (name, params, told = {}) => {
+      const attempts = told.attempts ?? options['agent.max_command_attempts'];
+      return retried(`for invoking command ${name}`, attempts, async () => {
         try {
-          return commandOf(await send('POST', '', { wait: String(wait) }, { name, params }, timeout));
+          return commandOf(await send('POST', '', { wait: String(told.wait ?? false) }, { name, params }, told));
         } catch (error) {
           if (!(error instanceof AgentError)) throw error;
           if (error.kind === 'busy') {
             const message = `Node ${node.uuid} command "${name}" failed. Agent is presently executing a command. Error ${error.message}`;
             throw new AgentError('busy', message, { cause: error });
           }
-          const running = error.kind === 'connection' ? await taken(name) : undefined;
+          const running = error.kind === 'connection' && attempts > 1 ? await taken(name) : undefined;
           if (running === undefined) throw error;
           return running;
         }
-      }),
+      });
+    },
     commands: () => retried('to collect commands status', options['agent.max_command_attempts'], list),
     finished: async (command, seconds) => {
       const deadline = task.clock.now() + seconds * 1000;

@@ -22,8 +22,11 @@ export async function tearDownAgent(task: Task): Promise<Outcome> {
     if (isTrue(task.node.driver_info['deploy_forces_oob_reboot'])) {
       await tell(task, 'standby.sync', { wait: true });
     } else {
-      await tell(task, 'standby.power_off', { timeout: LAST_WORD_SECONDS });
-      await untilOff(task);
+      const off = new AbortController();
+      await Promise.all([
+        tell(task, 'standby.power_off', { timeout: LAST_WORD_SECONDS, signal: off.signal }),
+        untilOff(task).finally(() => off.abort()),
+      ]);
     }
     await task.power('power off');
     return done;
@@ -39,6 +42,7 @@ async function tell(task: Task, command: string, options: CommandOptions): Promi
     await withAgent(task, (agent) => agent.command(command, {}, { ...options, attempts: 1 }));
   } catch (error) {
     task.signal.throwIfAborted();
+    if (options.signal?.aborted) return;
     task.log.warn('The agent did not take a command', { command, reason: reasonOf(error) });
   }
 }
