@@ -49,7 +49,7 @@ export interface IpmiPoolOptions {
 }
 
 /** Sends in a kept session before it counts as lost (the BMC was reset, or it ended the session) and a new one is opened. */
-const TRIES_IN_KEPT_SESSION = 2;
+const TRIES_IN_KEPT_SESSION = 3;
 /** Requests that may wait for one BMC. */
 const MAX_WAITING = 64;
 

@@ -212,9 +212,9 @@ export interface Answered {
 }
 export const encodeRefusal = ({ tag, status, consoleId }: Answered): Buffer =>
   Buffer.concat([Buffer.from([tag, status, 0, 0]), uint32(consoleId)]);
-/** The head of an Open Session Response, RAKP 2 or RAKP 4. Some BMCs leave out even the session ID of a refusal. */
+/** The head of an Open Session Response, RAKP 2 or RAKP 4. Some BMCs leave out the session ID when they refuse: then it is 0, which is none. */
 export function decodeAnswered(bytes: Buffer): Answered | undefined {
-  return bytes.length < 8 ? undefined : { tag: bytes[0]!, status: bytes[1]!, consoleId: bytes.readUInt32LE(4) };
+  return bytes.length < 2 ? undefined : { tag: bytes[0]!, status: bytes[1]!, consoleId: bytes.length < 8 ? 0 : bytes.readUInt32LE(4) };
 }
 
 /** RMCP+ Open Session Response (§13.18). */
@@ -297,5 +297,5 @@ export interface Rakp4 extends Answered {
 export const encodeRakp4 = (message: Rakp4): Buffer => Buffer.concat([encodeRefusal(message), message.code]);
 export function decodeRakp4(bytes: Buffer): Rakp4 | undefined {
   const head = decodeAnswered(bytes);
-  return head && { ...head, code: bytes.subarray(8) };
+  return head && bytes.length >= 8 ? { ...head, code: bytes.subarray(8) } : undefined;
 }

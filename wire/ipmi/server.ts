@@ -82,7 +82,14 @@ const SESSION_SILENCE = 60_000;
 const HANDSHAKE_SILENCE = 10_000;
 /** Milliseconds within which a request with the same rqSeq is the same request, sent again (§5.5: 5 s on the IPMB). */
 const SAME_REQUEST = 5000;
+/** Requests that are remembered for that; consoles wait for an answer before they ask again, so that few can be under way. */
+const MAX_RECENT = 4;
 
+interface Recent {
+  readonly request: Buffer;
+  readonly at: number;
+  readonly answer: Promise<BmcAnswer>;
+}
 interface Session {
   readonly id: number;
   readonly consoleId: number;
@@ -98,7 +105,8 @@ interface Session {
   keys?: SessionKeys;
   received: SequenceWindow;
   sent: number;
-  last?: { readonly request: Buffer; readonly at: number; readonly answer: Promise<BmcAnswer> };
+  /** The latest requests with their answers, the oldest first. */
+  recent: readonly Recent[];
 }
 
 const is = (message: LanMessage, [networkFunction, command]: readonly [number, number]): boolean =>
@@ -140,7 +148,7 @@ export function createBmc(options: BmcOptions): Bmc {
     let id = 0;
     while (id === 0 || sessions.has(id)) id = random(4).readUInt32LE();
     const limit = asked.privilege === 0 ? PRIVILEGE.ADMINISTRATOR : asked.privilege;
-    sessions.set(id, { id, consoleId, suite, limit, privilege: 0, usedAt: clock.now(), received: newWindow, sent: 0 });
+    sessions.set(id, { id, consoleId, suite, limit, privilege: 0, usedAt: clock.now(), received: newWindow, sent: 0, recent: [] });
     return encodeOpenSessionResponse({ tag, status: RAKP_STATUS.ok, privilege: limit, consoleId, bmcId: id, algorithms: suite });
   };
 
@@ -284,10 +292,11 @@ export function createBmc(options: BmcOptions): Bmc {
     const message = requestIn(payload);
     if (!message) return undefined;
     const now = (session.usedAt = clock.now());
-    // A request that was sent again because its answer was lost is not run again: it may be a power cycle.
-    if (!session.last || !session.last.request.equals(payload) || now - session.last.at > SAME_REQUEST)
-      session.last = { request: Buffer.from(payload), at: now, answer: run(session, message) };
-    const answer = answerTo(message, await session.last.answer);
+    // A request that came again, because its answer was lost or it took two ways, is not run again: it may be a power cycle.
+    const known = session.recent.find(({ request, at }) => now - at <= SAME_REQUEST && request.equals(payload));
+    const it = known ?? { request: Buffer.from(payload), at: now, answer: run(session, message) };
+    if (!known) session.recent = [...session.recent.slice(1 - MAX_RECENT), it];
+    const answer = answerTo(message, await it.answer);
     session.sent = nextSequence(session.sent);
     const header = { payloadType: PAYLOAD.ipmi, sessionId: session.consoleId, sequence: session.sent };
     return seal(session.keys, header, answer, random);

@@ -10,6 +10,11 @@ export interface Peer {
   readonly family: 4 | 6;
   readonly port: number;
 }
+interface Waiting {
+  readonly peer: Peer;
+  readonly read: (packet: RmcpPlusPacket) => void;
+  readonly fail: (reason: Error) => void;
+}
 export interface ConsoleSockets {
   /**
    * One try: sends, and waits for a packet of that session that `read` makes something of; all others are dropped.
@@ -46,18 +51,21 @@ export async function resolvePeer(host: string, port: number): Promise<Peer> {
 
 export function createConsoleSockets(log: { warn(message: string, fields?: object): void }): ConsoleSockets {
   const sockets = new Map<4 | 6, Socket>();
-  const waiting = new Map<number, { readonly read: (packet: RmcpPlusPacket) => void; readonly fail: (reason: Error) => void }>();
+  const waiting = new Map<number, Waiting>();
   let interrupted: Error | undefined;
   const socketOf = (family: 4 | 6): Socket => {
     const open = sockets.get(family);
     if (open) return open;
     const socket = createSocket({ type: family === 6 ? 'udp6' : 'udp4', recvBufferSize: 1 << 20 });
     sockets.set(family, socket);
-    socket.on('message', (bytes) => {
+    socket.on('message', (bytes, from) => {
       const packet = decodePacket(bytes);
       if (packet?.kind !== 'rmcp+') return;
       const id = consoleIdOf(packet);
-      if (id !== undefined) waiting.get(id)?.read(packet);
+      if (id) waiting.get(id)?.read(packet);
+      // A refusal without our session ID: for whoever asked that BMC.
+      else if (id === 0)
+        for (const { peer, read } of [...waiting.values()]) if (peer.port === from.port && peer.address === from.address) read(packet);
     });
     socket.on('error', (error) => {
       log.warn('IPMI socket failed', { error });
@@ -97,6 +105,7 @@ export function createConsoleSockets(log: { warn(message: string, fields?: objec
         }, milliseconds);
         signal?.addEventListener('abort', aborted);
         waiting.set(consoleId, {
+          peer,
           fail: giveUp,
           read: (packet) => {
             const value = read(packet);

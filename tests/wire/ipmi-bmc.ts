@@ -1,0 +1,57 @@
+/** The BMC side of the project on a socket, with commands that a test can count. */
+import { randomBytes } from 'node:crypto';
+import { createSocket } from 'node:dgram';
+import { PRIVILEGE } from '../../wire/ipmi/constants';
+import { createBmc, type BmcAnswer, type BmcOptions, type BmcRequest } from '../../wire/ipmi/server';
+
+export interface TestBmc {
+  readonly port: number;
+  /** Every command that ran, in order. */
+  readonly ran: BmcRequest[];
+  /** As after a reset: all sessions are forgotten. */
+  restart(): void;
+  /** Takes packets and says nothing. */
+  mute(silent: boolean): void;
+  close(): Promise<void>;
+}
+export const echo = (request: BmcRequest): BmcAnswer => ({ completionCode: 0, data: request.data });
+
+export async function testBmc(
+  given: Partial<BmcOptions> & { readonly reply?: (request: BmcRequest) => BmcAnswer | Promise<BmcAnswer> } = {},
+): Promise<TestBmc> {
+  const ran: BmcRequest[] = [];
+  const { reply = echo, ...options } = given;
+  const make = (): ReturnType<typeof createBmc> =>
+    createBmc({
+      users: [
+        { name: 'admin', password: 'secret', privilege: PRIVILEGE.ADMINISTRATOR },
+        { name: 'guest', password: 'guest', privilege: PRIVILEGE.USER },
+      ],
+      cipherSuites: [0, 1, 2, 3, 15, 16, 17],
+      guid: Buffer.alloc(16, 7),
+      clock: { now: () => Date.now() },
+      random: randomBytes,
+      command: async (request) => {
+        ran.push({ ...request, data: Buffer.from(request.data) });
+        return reply(request);
+      },
+      ...options,
+    });
+  let bmc = make();
+  let silent = false;
+  const socket = createSocket('udp4');
+  socket.on('message', (bytes, from) => {
+    if (silent) return;
+    void bmc.answer(bytes).then((answer) => {
+      if (answer) socket.send(answer, from.port, from.address, () => {});
+    });
+  });
+  await new Promise<void>((done) => socket.bind(0, '127.0.0.1', done));
+  return {
+    port: socket.address().port,
+    ran,
+    restart: () => (bmc = make()),
+    mute: (on) => (silent = on),
+    close: () => new Promise((done) => socket.close(() => done())),
+  };
+}
