@@ -1,0 +1,67 @@
+/** What a simulated agent needs of a server, and nothing more: lookup, heartbeat, inspection; it keeps what it was told. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { readJson, sendJson } from '../../simulator/http';
+
+export const NODE = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
+export interface SmallIronic {
+  readonly url: string;
+  readonly beats: { readonly callback_url: string; readonly agent_token: string }[];
+  readonly inventories: { readonly inventory: { readonly boot: object } }[];
+  /** Addresses of each lookup. */
+  readonly lookups: string[];
+  /** Path → text; what is not here is 404. */
+  readonly files: Map<string, string | Buffer>;
+  /** What the next lookups and inventories get instead of success. */
+  readonly refuse: number[];
+  /** Resolves when there are so many heartbeats. */
+  beat(count: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function smallIronic(token = 'the token'): Promise<SmallIronic> {
+  const seen: Pick<SmallIronic, 'beats' | 'inventories' | 'lookups' | 'files' | 'refuse'> = {
+    beats: [],
+    inventories: [],
+    lookups: [],
+    files: new Map(),
+    refuse: [],
+  };
+  const waiting: { readonly count: number; readonly done: () => void }[] = [];
+  const server = createServer((request, response) => {
+    void (async () => {
+      const { pathname, searchParams } = new URL(request.url!, 'http://small');
+      const file = seen.files.get(pathname);
+      if (file !== undefined) return response.writeHead(200, { 'content-length': file.length }).end(request.method === 'HEAD' ? '' : file);
+      if (pathname === '/') { sendJson(response, 200, { default_version: { version: '1.115' } }); return; }
+      const body = await readJson(request, 2 ** 20);
+      if (pathname === `/v1/heartbeat/${NODE}`) {
+        const beat = body as SmallIronic['beats'][number];
+        seen.beats.push(beat);
+        sendJson(response, beat.agent_token === token ? 202 : 400, undefined);
+        for (const { count, done } of waiting) if (seen.beats.length >= count) done();
+        return;
+      }
+      const isKnown = pathname === '/v1/lookup' || pathname === '/v1/continue_inspection';
+      const refusal = isKnown ? seen.refuse.shift() : 404;
+      if (refusal !== undefined) { sendJson(response, refusal, {}); return; }
+      if (pathname === '/v1/continue_inspection') {
+        seen.inventories.push(body as SmallIronic['inventories'][number]);
+        sendJson(response, 202, { uuid: NODE }); return;
+      }
+      seen.lookups.push(searchParams.get('addresses')!);
+      sendJson(response, 200, { node: { uuid: NODE }, config: { heartbeat_timeout: 300, agent_token: token } });
+    })();
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  return {
+    ...seen,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    beat: (count) => new Promise((done) => (seen.beats.length >= count ? done() : waiting.push({ count, done }))),
+    close: () =>
+      new Promise((done) => {
+        server.close(() => done());
+        server.closeAllConnections();
+      }),
+  };
+}
