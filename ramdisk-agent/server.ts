@@ -35,9 +35,15 @@ export async function serve(options: ServerOptions): Promise<Server> {
     (request, response) => void respond(options, request, response),
   );
   server.on('tlsClientError', (error) => options.log.warn(`TLS: ${error.message}`));
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, options.host, resolve);
+  const listen = (host: string): Promise<void> =>
+    new Promise((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(options.port, host, resolve);
+    });
+  await listen(options.host).catch((error: unknown) => {
+    // A kernel without IPv6 has no `::`.
+    if (options.host !== '::' || (error as NodeJS.ErrnoException).code !== 'EAFNOSUPPORT') throw error;
+    return listen('0.0.0.0');
   });
   return server;
 }

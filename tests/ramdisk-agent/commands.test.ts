@@ -1,0 +1,105 @@
+import { silentLog } from '../../model/log';
+import { type Commands, runner } from '../../ramdisk-agent/commands';
+import { AgentError } from '../../ramdisk-agent/errors';
+
+function make(): { readonly it: ReturnType<typeof runner>; readonly finish: (error?: Error) => void; readonly finished: () => number } {
+  let end: (error?: Error) => void = () => {};
+  let finished = 0;
+  let count = 0;
+  const commands: Commands = {
+    'a.quick': { run: async (params) => ({ got: params }) },
+    'a.text': { run: async () => 'said' },
+    'a.broken': {
+      run: async () => {
+        throw new Error('what happened');
+      },
+    },
+    'a.long': {
+      inBackground: true,
+      run: (_, progress) =>
+        new Promise((resolve, reject) => {
+          progress(41.7);
+          end = (error) => (error ? reject(error) : resolve('done'));
+        }),
+    },
+  };
+  return {
+    it: runner(
+      commands,
+      () => `id${++count}`,
+      () => finished++,
+      silentLog,
+    ),
+    finish: (error) => end(error),
+    finished: () => finished,
+  };
+}
+const settled = { command_error: null, command_status: 'SUCCEEDED' };
+
+it('answers quick commands with their end', async () => {
+  const { it: runs } = make();
+  expect(await runs.execute('a.quick', { x: 1 }, false)).toEqual({
+    id: 'id1',
+    command_name: 'quick',
+    command_result: { got: { x: 1 } },
+    ...settled,
+  });
+  expect(await runs.execute('a.text', {}, false)).toMatchObject({ command_result: { result: 'said' } });
+  expect(runs.list().map((one) => one.id)).toEqual(['id1', 'id2']);
+});
+
+it('answers long ones at once, shows their progress, and tells their end', async () => {
+  const { it: runs, finish, finished } = make();
+  expect(await runs.execute('a.long', {}, false)).toMatchObject({ command_name: 'long', command_status: 'RUNNING' });
+  await Promise.resolve();
+  expect(runs.list()[0]).toMatchObject({ command_status: 'RUNNING', command_result: { progress: 42 } });
+  await expect(runs.execute('a.quick', {}, false)).rejects.toThrow(new AgentError('AgentIsBusy', 'executing command long'));
+  const waiting = runs.get('id1', true);
+  finish();
+  expect(await waiting).toEqual({ id: 'id1', command_name: 'long', command_result: { result: 'long: done' }, ...settled });
+  expect(finished()).toBe(1);
+  expect(await runs.execute('a.quick', {}, false)).toMatchObject({ command_status: 'SUCCEEDED' });
+});
+
+it.each<[Error, object]>([
+  [new Error('boom'), { type: 'CommandExecutionError', code: 500, message: 'Command execution failed', details: 'boom' }],
+  [new AgentError('DeviceNotFound', 'none'), { type: 'DeviceNotFound', code: 404, details: 'none' }],
+])('says why a long one failed: %s', async (error, expected) => {
+  const { it: runs, finish, finished } = make();
+  const result = runs.execute('a.long', {}, true);
+  await Promise.resolve();
+  finish(error);
+  expect(await result).toMatchObject({ command_status: 'FAILED', command_result: null, command_error: expected });
+  expect(finished()).toBe(1);
+});
+
+it('has a status of its own for steps of another version', async () => {
+  const { it: runs, finish } = make();
+  const result = runs.execute('a.long', {}, true);
+  await Promise.resolve();
+  finish(new AgentError('VersionMismatch', 'x'));
+  expect(await result).toMatchObject({ command_status: 'CLEAN_VERSION_MISMATCH', command_error: { code: 409 } });
+});
+
+it('records quick ones that fail', async () => {
+  const { it: runs } = make();
+  expect(await runs.execute('a.broken', {}, false)).toMatchObject({
+    command_status: 'FAILED',
+    command_error: { details: 'what happened' },
+  });
+});
+
+it.each([
+  ['quick', 400, 'Invalid command: Command name must be of the form <extension>.<name>'],
+  ['b.quick', 404, 'Not found: Extension with id b not found.'],
+  ['a.slow', 400, 'Invalid command: Unknown command: slow'],
+  ['a.toString', 400, 'Invalid command: Unknown command: toString'],
+])('refuses %s', async (name, status, message) => {
+  const { it: runs } = make();
+  await expect(runs.execute(name, {}, false)).rejects.toMatchObject({ status, message });
+  expect(runs.list()).toEqual([]);
+});
+
+it('knows no other results than its own', async () => {
+  await expect(make().it.get('x', false)).rejects.toMatchObject({ status: 404, message: 'Not found: Command Result with id x not found.' });
+});

@@ -1,0 +1,92 @@
+import { silentLog } from '../../model/log';
+import { type Heart, heart } from '../../ramdisk-agent/heartbeat';
+import { type FakeClock, fakeClock } from './support';
+
+interface Beating {
+  readonly clock: FakeClock;
+  readonly heart: Heart;
+  /** Seconds after the start. */
+  readonly sent: number[];
+  fail: boolean;
+  end(): Promise<void>;
+}
+function start(random: number): Beating {
+  const clock = fakeClock();
+  const begun = clock.now();
+  const stop = new AbortController();
+  const beating: { -readonly [Key in keyof Beating]: Beating[Key] } = {
+    clock,
+    sent: [],
+    fail: false,
+    heart: heart({
+      send: async () => {
+        beating.sent.push((clock.now() - begun) / 1000);
+        if (beating.fail) throw new Error('no');
+      },
+      timeout: 300,
+      clock,
+      random: () => random,
+      log: silentLog,
+    }),
+    end: async () => {
+      stop.abort();
+      await running;
+    },
+  };
+  const running = beating.heart.beat(stop.signal);
+  return beating;
+}
+
+it('beats at once, again until it is heard, then by the interval', async () => {
+  const beating = start(0);
+  await beating.clock.advance(2_500);
+  expect(beating.sent).toEqual([0, 2]);
+  beating.heart.heard();
+  await beating.clock.advance(200_000);
+  expect(beating.sent).toEqual([0, 2, 92, 182]);
+  await beating.end();
+});
+
+it('gives up forcing after a while when nobody hears', async () => {
+  const beating = start(1);
+  await beating.clock.advance(400_000);
+  expect(beating.sent).toEqual([0, 2, 6, 14, 22, 30, 210, 390]);
+  await beating.end();
+});
+
+it('beats a second after a command ended, and again until it is heard after that', async () => {
+  const beating = start(0);
+  await beating.clock.advance(500);
+  beating.heart.heard();
+  await beating.clock.advance(9_500);
+  beating.heart.heard();
+  beating.heart.force();
+  beating.heart.heard();
+  await beating.clock.advance(1_500);
+  expect(beating.sent).toEqual([0, 11]);
+  await beating.clock.advance(2_000);
+  expect(beating.sent).toEqual([0, 11, 13]);
+  beating.heart.heard();
+  await beating.clock.advance(60_000);
+  expect(beating.sent).toEqual([0, 11, 13]);
+  await beating.end();
+});
+
+it.each([
+  [0, [0, 5, 10]],
+  [1, [0, 10]],
+])('after an error tries again in 5 to 10 seconds (random %s)', async (random, expected) => {
+  const beating = start(random);
+  beating.fail = true;
+  await beating.clock.advance(14_000);
+  expect(beating.sent).toEqual(expected);
+  await beating.end();
+});
+
+it('stops in the middle of a pause', async () => {
+  const beating = start(0);
+  await beating.clock.advance(1_000);
+  await beating.end();
+  await beating.clock.advance(100_000);
+  expect(beating.sent).toEqual([0]);
+});

@@ -1,0 +1,30 @@
+import { parseParameters, plainMac } from '../../ramdisk-agent/parameters';
+
+it.each([
+  ['', { apiUrls: [], inspectionUrls: [], lookupTimeout: 600, listenHost: '::', listenPort: 9999, insecure: false, bootInterface: null }],
+  ['quiet ipa-api-url=http://a:6385,http://b:6385', { apiUrls: ['http://a:6385', 'http://b:6385'] }],
+  ['ipa-inspection-callback-url=http://a/v1/continue_inspection', { inspectionUrls: ['http://a/v1/continue_inspection'] }],
+  ['ipa-inspection-collectors=default,pci-devices', { inspectionCollectors: ['default', 'pci-devices'] }],
+  ['ipa-debug=1 ipa-insecure', { debug: true, insecure: true }],
+  ['ipa-debug=0 ipa-insecure=False', { debug: false, insecure: false }],
+  ['ipa-lookup-timeout=30 ipa-lookup-timeout=40', { lookupTimeout: 40 }],
+  ['ipa-agent-token="a b" BOOTIF=01-AA-bb-cc-dd-ee-ff', { agentToken: 'a b', bootInterface: '01-AA-bb-cc-dd-ee-ff' }],
+  ['ipa-global-request-id=req-1=2', { globalRequestId: 'req-1=2' }],
+])('%s', (commandLine, expected) => {
+  expect(parseParameters(commandLine)).toMatchObject(expected);
+});
+
+it('keeps the default of what is no number, and says so', () => {
+  const warnings: string[] = [];
+  expect(parseParameters('ipa-listen-port=high', (message) => warnings.push(message)).listenPort).toBe(9999);
+  expect(warnings).toEqual(['Kernel parameter ipa-listen-port is not a number: high']);
+});
+
+it.each([
+  ['01-AA-bb-cc-dd-ee-ff', 'aa:bb:cc:dd:ee:ff'],
+  ['aa:bb:cc:dd:ee:FF', 'aa:bb:cc:dd:ee:ff'],
+  ['aa-bb-cc-dd-ee-ff', 'aa:bb:cc:dd:ee:ff'],
+  ['20-aa-bb-cc-dd-ee-ff', 'aa:bb:cc:dd:ee:ff'],
+])('%s is %s', (given, plain) => {
+  expect(plainMac(given)).toBe(plain);
+});

@@ -1,0 +1,71 @@
+/** Trees of files, a clock that only moves when told, a device that is a file. */
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { Clock } from '../../model/clock';
+import { type Device, openDevice } from '../../ramdisk-agent/disk/device';
+
+const made: string[] = [];
+afterAll(() => {
+  for (const folder of made) rmSync(folder, { recursive: true, force: true });
+});
+export function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'ramdisk-agent-'));
+  made.push(path);
+  return path;
+}
+
+/** Path → content; a content that begins with `->` is a symbolic link to what follows. */
+export function fileTree(files: Readonly<Record<string, string | Buffer>>): string {
+  const root = folder();
+  for (const [path, content] of Object.entries(files)) {
+    const at = join(root, path);
+    mkdirSync(dirname(at), { recursive: true });
+    if (typeof content === 'string' && content.startsWith('->')) symlinkSync(content.slice(2), at);
+    else writeFileSync(at, content);
+  }
+  return root;
+}
+
+export async function fileDevice(size: number, sectorSize = 512): Promise<Device> {
+  const path = join(folder(), 'disk');
+  writeFileSync(path, '');
+  truncateSync(path, size);
+  return openDevice({ path, size, sectorSize });
+}
+
+export interface FakeClock extends Clock {
+  /** Moves on; whoever slept until then goes on, in order, each before time moves further. */
+  advance(milliseconds: number): Promise<void>;
+}
+export function fakeClock(start = 1_700_000_000_000): FakeClock {
+  let now = start;
+  let sleepers: { readonly due: number; readonly wake: () => void }[] = [];
+  const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  return {
+    now: () => now,
+    sleep: (milliseconds, signal) =>
+      new Promise((resolve, reject) => {
+        const sleeper = { due: now + milliseconds, wake: resolve };
+        sleepers.push(sleeper);
+        signal?.addEventListener('abort', () => {
+          sleepers = sleepers.filter((one) => one !== sleeper);
+          reject(signal.reason as Error);
+        });
+      }),
+    async advance(milliseconds) {
+      const end = now + milliseconds;
+      await settle();
+      for (;;) {
+        const next = sleepers.filter((one) => one.due <= end).sort((a, b) => a.due - b.due)[0];
+        if (!next) break;
+        now = Math.max(now, next.due);
+        sleepers = sleepers.filter((one) => one !== next);
+        next.wake();
+        await settle();
+      }
+      now = end;
+      await settle();
+    },
+  };
+}
