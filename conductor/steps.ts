@@ -92,18 +92,21 @@ export interface AskedStep {
 export const askedSteps = (steps: readonly JsonObject[]): readonly AskedStep[] => steps as unknown as readonly AskedStep[];
 
 function stepErrors(kind: SavedKind, asked: AskedStep, offered: PlannedStep | undefined, withoutRamdisk: boolean): readonly string[] {
-  if (!offered) return [`node does not support this ${kind} step: ${repr(asked)}`];
+  // The database keeps the members of an object in an order of its own.
+  const { interface: owner, step, ...rest } = asked;
+  const shown = repr({ interface: owner, step, ...rest });
+  if (!offered) return [`node does not support this ${kind} step: ${shown}`];
   const known = (offered.argsinfo ?? {}) as Readonly<Record<string, { description?: string; required?: boolean }>>;
   const given = asked.args ?? {};
   const errors: string[] = [];
   const unexpected = Object.keys(given).filter((name) => !Object.hasOwn(known, name));
-  if (unexpected.length > 0) errors.push(`${kind} step ${repr(asked)} has these unexpected arguments: ${unexpected.join(', ')}`);
+  if (unexpected.length > 0) errors.push(`${kind} step ${shown} has these unexpected arguments: ${unexpected.join(', ')}`);
   if (kind === 'deploy' && asked.priority === 0) return errors;
   const missing = Object.entries(known)
     .filter(([name, { required }]) => required && !Object.hasOwn(given, name))
     .map(([name, { description }]) => (description ? `${name} (${description})` : name));
-  if (missing.length > 0) errors.push(`${kind} step ${repr(asked)} is missing these required arguments: ${missing.join(', ')}`);
-  if (withoutRamdisk && (offered.requires_ramdisk ?? true)) errors.push(`${kind} step ${repr(asked)} requires booting a ramdisk`);
+  if (missing.length > 0) errors.push(`${kind} step ${shown} is missing these required arguments: ${missing.join(', ')}`);
+  if (withoutRamdisk && (offered.requires_ramdisk ?? true)) errors.push(`${kind} step ${shown} requires booting a ramdisk`);
   if (kind === 'deploy' && stepId(offered) === 'deploy.deploy')
     errors.push(
       'deploy step deploy on interface deploy is a core step and cannot be overridden by user steps. ' +

@@ -233,11 +233,11 @@ export interface Started {
   readonly store: Store;
   /** Warnings and errors. */
   readonly complaints: readonly string[];
-  node(uuid: string): Promise<NodeRecord>;
+  readonly node: (uuid: string) => Promise<NodeRecord>;
   /** A node of test-hardware in this state. */
-  enrol(changes?: Partial<NewNode>): Promise<NodeRecord>;
+  readonly enrol: (changes?: Partial<NewNode>) => Promise<NodeRecord>;
   /** Lookup and heartbeat of the machine's agent. */
-  speak(uuid: string, token?: string): Promise<string>;
+  readonly speak: (uuid: string, token?: string) => Promise<string>;
 }
 /** Lines of this level and above are kept in the array. */
 function collecting(lines: string[]): Log {

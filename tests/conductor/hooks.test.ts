@@ -1,0 +1,195 @@
+/** Inspection hooks: an inventory and what they would change. */
+import type { Change, HookOptions, Seen } from '../../conductor/inspection/hook';
+import { HOOKS } from '../../conductor/inspection/hooks';
+import { normalMac, pxeMac } from '../../conductor/inspection/interfaces';
+import { lookAtAll, newProperties } from '../../conductor/inspection/runner';
+import type { NodeRecord, PortRecord } from '../../model/records';
+import { nodeRecord, portRecord } from '../support/task';
+
+const OPTIONS: HookOptions = {
+  'inspector.add_ports': 'pxe',
+  'inspector.keep_ports': 'all',
+  'inspector.update_pxe_enabled': true,
+  'inspector.disk_partitioning_spacing': true,
+};
+const [A, B, C] = ['52:54:00:00:00:0a', '52:54:00:00:00:0b', '52:54:00:00:00:0c'] as const;
+interface Given {
+  readonly inventory?: unknown;
+  readonly data?: Record<string, unknown>;
+  readonly node?: Partial<NodeRecord>;
+  readonly ports?: readonly PortRecord[];
+  readonly options?: Partial<HookOptions>;
+}
+const seen = ({ inventory = {}, data = {}, node, ports = [], options }: Given): Seen => ({
+  node: nodeRecord(node),
+  ports,
+  inventory: { interfaces: [], ...(inventory as object) },
+  pluginData: data,
+  options: { ...OPTIONS, ...options },
+});
+const look = (names: readonly string[], given: Given): readonly Change[] => lookAtAll(names, seen(given)).changes;
+const hidden = (change: Change): boolean =>
+  change.on === 'plugin_data' && ['all_interfaces', 'valid_interfaces', 'macs'].includes(change.name);
+
+it.each<[string, Given, readonly Change[] | string]>([
+  ['ramdisk-error', { data: { error: '' } }, []],
+  ['ramdisk-error', { data: { error: 'no disk' } }, 'Failed to inspect hardware. Reason: Ramdisk reported error: no disk'],
+  ['architecture', { inventory: { cpu: { architecture: 'aarch64' } } }, [{ on: 'property', name: 'cpu_arch', value: 'aarch64' }]],
+  ['architecture', {}, 'Inventory has malformed or missing CPU architecture information: None'],
+  ['architecture', { inventory: { cpu: { architecture: 7 } } }, 'Inventory has malformed or missing CPU architecture information'],
+  ['memory', { inventory: { memory: { physical_mb: 4096 } } }, [{ on: 'property', name: 'memory_mb', value: 4096 }]],
+  ['memory', { inventory: { memory: {} } }, 'Inventory has missing memory information: {}'],
+  ['cpus', { inventory: { cpu: { count: 8 } } }, [{ on: 'property', name: 'cpus', value: 8 }]],
+  ['cpus', {}, []],
+  [
+    'cpu-capabilities',
+    { inventory: { cpu: { flags: ['svm', 'vmx', 'aes', 'constructor', 3] } } },
+    [
+      { on: 'capability', name: 'cpu_vt', value: 'true' },
+      { on: 'capability', name: 'cpu_aes', value: 'true' },
+    ],
+  ],
+  ['boot-mode', { inventory: { boot: { current_boot_mode: 'uefi' } } }, [{ on: 'capability', name: 'boot_mode', value: 'uefi' }]],
+  ['boot-mode', { inventory: { boot: { current_boot_mode: 'x,y:z' } } }, []],
+  [
+    'root-device',
+    { data: { root_disk: { name: '/dev/sda', size: 20 * 1024 ** 3 } } },
+    [
+      { on: 'plugin_data', name: 'root_disk', value: { name: '/dev/sda', size: 20 * 1024 ** 3 } },
+      { on: 'plugin_data', name: 'local_gb', value: 19 },
+      { on: 'property', name: 'local_gb', value: 19 },
+    ],
+  ],
+  [
+    'root-device',
+    {},
+    [
+      { on: 'plugin_data', name: 'local_gb', value: 0 },
+      { on: 'property', name: 'local_gb', value: 0 },
+    ],
+  ],
+  [
+    'root-device',
+    {
+      inventory: {
+        disks: [
+          { name: '/dev/sda', size: 1024 ** 3 },
+          { name: '/dev/sdb', size: 50 * 1024 ** 3 },
+          { name: '/dev/sdc', size: 60 * 1024 ** 3 },
+        ],
+      },
+      node: { properties: { root_device: { size: '> 10' }, skip_block_devices: [{ name: '/dev/sdb' }] } },
+      options: { 'inspector.disk_partitioning_spacing': false },
+    },
+    [
+      { on: 'plugin_data', name: 'root_disk', value: { name: '/dev/sdc', size: 60 * 1024 ** 3 } },
+      { on: 'plugin_data', name: 'local_gb', value: 60 },
+      { on: 'property', name: 'local_gb', value: 60 },
+    ],
+  ],
+  [
+    'root-device',
+    { inventory: { disks: [] }, node: { properties: { root_device: { size: '> 10' } } } },
+    'No disks satisfied root device hints for node',
+  ],
+  ['root-device', { inventory: { disks: 3 }, node: { properties: { root_device: { colour: 'red' } } } }, 'because they failed to validate'],
+])('%s of %j', (name, given, expected) => {
+  if (typeof expected === 'string') expect(() => look([name], given)).toThrow(expected);
+  else expect(look([name], given)).toEqual(expected);
+});
+
+const interfaces = (boot?: string) => ({
+  interfaces: [
+    { name: 'lo', mac_address: '00:00:00:00:00:00', ipv4_address: '127.0.0.1' },
+    { name: 'eth0', mac_address: A.toUpperCase(), ipv4_address: '192.0.2.1', ipv6_address: 'fe80::1%eth0' },
+    { name: 'eth1', mac_address: B, client_id: 'ff:00' },
+    { name: '', mac_address: C },
+    { name: 'ib0', mac_address: '80:00:02:08' },
+    { name: 'tun0' },
+    null,
+    7,
+  ],
+  ...(boot ? { boot: { pxe_interface: boot } } : {}),
+});
+const port = (mac: string, pxeEnabled: boolean): Change => ({ on: 'port', mac, pxeEnabled });
+it.each<[string, Given, readonly Change[] | string]>([
+  ['only the one that booted', { inventory: interfaces(A) }, [port(A, true)]],
+  ['the same, in the form of pxelinux', { inventory: interfaces(`01-${A.replaceAll(':', '-')}`) }, [port(A, true)]],
+  [
+    'all, when none is known to have booted',
+    { inventory: interfaces() },
+    [port(A, false), { ...port(B, false), clientId: 'ff:00' } as Change],
+  ],
+  [
+    'all',
+    { inventory: interfaces(A), options: { 'inspector.add_ports': 'all' } },
+    [port(A, true), { ...port(B, false), clientId: 'ff:00' } as Change],
+  ],
+  ['those with an address', { inventory: interfaces(), options: { 'inspector.add_ports': 'active' } }, [port(A, false)]],
+  ['none', { inventory: interfaces(A), options: { 'inspector.add_ports': 'disabled' } }, []],
+  ['not those that there are', { inventory: interfaces(A), ports: [portRecord({ address: A })] }, []],
+  [
+    'what booted is noted on ports that there are',
+    { inventory: interfaces(A), ports: [portRecord({ uuid: 'p', address: B })] },
+    [port(A, true), { on: 'port update', uuid: 'p', pxeEnabled: false, extra: { 'client-id': 'ff:00' } }],
+  ],
+  [
+    'ports that the machine has not go, if the option says so',
+    {
+      inventory: interfaces(A),
+      ports: [
+        portRecord({ uuid: 'p', address: B, pxe_enabled: false, extra: { 'client-id': 'ff:00' } }),
+        portRecord({ uuid: 'q', address: C }),
+      ],
+      options: { 'inspector.keep_ports': 'present' },
+    },
+    [port(A, true), { on: 'port removal', uuid: 'q' }],
+  ],
+  [
+    'or all that were not added',
+    { inventory: interfaces(A), ports: [portRecord({ uuid: 'p', address: B })], options: { 'inspector.keep_ports': 'added' } },
+    [port(A, true), { on: 'port removal', uuid: 'p' }],
+  ],
+  [
+    'nothing that counts',
+    { inventory: { interfaces: [{ name: 'lo', mac_address: A }] } },
+    'no network interfaces match the configuration (add_ports set to "pxe")',
+  ],
+  ['nothing at all', { inventory: { interfaces: [] } }, 'no valid network interfaces'],
+  ['no list', { inventory: { interfaces: 'eth0' } }, 'no interfaces present in inventory'],
+])('ports: %s', (_name, given, expected) => {
+  const run = (): readonly Change[] => look(['validate-interfaces', 'ports'], given).filter((change) => !hidden(change));
+  if (typeof expected === 'string') expect(run).toThrow(expected);
+  else expect(run()).toEqual(expected);
+});
+
+it('keeps what it made of the interfaces in plugin_data', () => {
+  const { seen: after } = lookAtAll(['validate-interfaces'], seen({ inventory: interfaces(A) }));
+  expect(after.pluginData).toMatchObject({
+    macs: [A],
+    valid_interfaces: { eth0: { mac_address: A, pxe_enabled: true, ipv6_address: 'fe80::1' } },
+  });
+  expect(Object.keys(after.pluginData.all_interfaces as object)).toEqual(['lo', 'eth0', 'eth1']);
+});
+
+it('joins capabilities with those that there are', () => {
+  const changes: readonly Change[] = [
+    { on: 'capability', name: 'boot_mode', value: 'uefi' },
+    { on: 'capability', name: 'cpu_vt', value: 'true' },
+    { on: 'property', name: 'cpus', value: 4 },
+  ];
+  expect(newProperties({ capabilities: 'boot_mode:bios,x:y', local_gb: 3 }, changes)).toEqual({
+    capabilities: 'boot_mode:uefi,x:y,cpu_vt:true',
+    local_gb: 3,
+    cpus: 4,
+  });
+});
+
+it.each([
+  ['AA-BB-CC-00-11-22', 'aa:bb:cc:00:11:22'],
+  ['aa:bb:cc:00:11', undefined],
+  [12, undefined],
+  [null, undefined],
+])('MAC address %s is %s', (given, normal) => expect(normalMac(given)).toBe(normal));
+it('finds no boot interface where none is told', () => expect(pxeMac({ interfaces: [], boot: { pxe_interface: 'x' } })).toBeUndefined());
+it('names each hook once', () => expect(new Set(HOOKS.map(({ name }) => name)).size).toBe(HOOKS.length));

@@ -1,0 +1,68 @@
+/** What a conductor keeps in memory: places for work, and who waits for a node. */
+import { createLocks } from '../../conductor/locks';
+import { inParallel } from '../../conductor/parallel';
+import { createWorkers } from '../../conductor/workers';
+import { lookEvery } from '../../conductor/timeouts';
+import { silentLog } from '../../model/log';
+import { conductorOptions, gate } from '../support/conductor';
+import { testClock } from '../support/clock';
+import { errorWith } from '../support/expect';
+
+describe('workers', () => {
+  it('are so many, whatever becomes of their work', async () => {
+    const errors: string[] = [];
+    const workers = createWorkers(2, { ...silentLog, error: (message) => void errors.push(message) });
+    const end = gate();
+    workers.take().run(() => end.passed);
+    const place = workers.take();
+    expect(() => workers.take()).toThrow(errorWith({ status: 503 }));
+    place.giveBack();
+    place.giveBack();
+    workers.take().run(async () => Promise.reject(new Error('no')));
+    end.open();
+    await workers.idle();
+    expect(errors).toEqual(['a piece of work ended badly']);
+    workers.take().giveBack();
+    workers.close();
+    expect(() => workers.take()).toThrow(errorWith({ name: 'NoFreeConductorWorker' }));
+  });
+});
+
+describe('locks', () => {
+  it('wake who waits, and call what is remembered once', async () => {
+    const clock = testClock();
+    const locks = createLocks(clock);
+    const signal = new AbortController().signal;
+    let calls = 0;
+    locks.add('a');
+    locks.remember('a', () => calls++);
+    locks.remember('a', () => calls++);
+    const waits = Promise.all([locks.wait('a', 60_000, signal), locks.wait('a', 60_000, signal)]);
+    locks.remove('a');
+    await waits;
+    locks.remove('a');
+    expect([calls, clock.sleeping(), locks.has('a')]).toEqual([1, 0, false]);
+  });
+});
+
+it('works through a list with so many at once', async () => {
+  let [at, most] = [0, 0];
+  const seen: number[] = [];
+  await inParallel([1, 2, 3, 4, 5], 2, new AbortController().signal, async (item) => {
+    most = Math.max(most, ++at);
+    await new Promise((resolve) => setImmediate(resolve));
+    seen.push(item);
+    at--;
+  });
+  expect([most, seen.sort()]).toEqual([2, [1, 2, 3, 4, 5]]);
+});
+
+it.each([
+  [{}, 60],
+  [{ 'conductor.clean_callback_timeout': 20 }, 2],
+  [{ 'conductor.clean_callback_timeout': 1 }, 0.25],
+  [{ 'conductor.check_provision_state_interval': 0 }, 0],
+  [{ 'conductor.clean_callback_timeout': 0, 'conductor.deploy_callback_timeout': 0, 'conductor.inspect_wait_timeout': 0 }, 0],
+])('looks for late nodes as often as the limits need it: %j every %s s', (options, seconds) => {
+  expect(lookEvery(conductorOptions(options))).toBe(seconds);
+});

@@ -1,0 +1,31 @@
+/** Where events lead, and what a node is bound for there. */
+import { transition } from '../../conductor/task';
+import type { Event, ProvisionState } from '../../model/states';
+import { nodeRecord } from '../support/task';
+import { errorWith } from '../support/expect';
+
+it.each<[ProvisionState, ProvisionState | null, Event, ProvisionState, ProvisionState | null]>([
+  ['enroll', null, 'manage', 'verifying', 'manageable'],
+  ['verifying', 'manageable', 'fail', 'enroll', null],
+  ['manageable', null, 'provide', 'cleaning', 'available'],
+  ['cleaning', 'manageable', 'wait', 'clean wait', 'manageable'],
+  ['clean wait', 'manageable', 'resume', 'cleaning', 'manageable'],
+  ['clean wait', 'available', 'abort', 'clean failed', 'available'],
+  ['cleaning', 'manageable', 'fail', 'clean failed', 'manageable'],
+  ['clean failed', 'manageable', 'manage', 'manageable', null],
+  ['deleting', 'available', 'clean', 'cleaning', 'available'],
+  ['deleting', 'available', 'fail', 'error', null],
+  ['available', null, 'deploy', 'deploying', 'active'],
+  ['deploy failed', 'active', 'delete', 'deleting', 'available'],
+  ['wait call-back', 'active', 'delete', 'deleting', 'available'],
+  ['inspect failed', 'manageable', 'inspect', 'inspecting', 'manageable'],
+  ['service failed', 'active', 'rescue', 'rescuing', 'rescue'],
+])('%s (bound for %s): %s leads to %s (bound for %s)', (from, bound, event, to, target) => {
+  expect(transition(nodeRecord({ provision_state: from, target_provision_state: bound }), event)).toEqual({ to, target });
+});
+
+it('refuses what the machine has no edge for', () => {
+  expect(() => transition(nodeRecord({ provision_state: 'active' }), 'provide')).toThrow(
+    errorWith({ status: 400, name: 'InvalidStateRequested' }),
+  );
+});
