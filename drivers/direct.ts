@@ -5,6 +5,7 @@
 import { basename } from 'node:path';
 import { Fault, reasonOf } from '../model/errors';
 import { parseHints } from '../model/hints';
+import { repr, str } from '../model/python';
 import type { JsonObject, NodeRecord } from '../model/records';
 import { commandError, withAgent } from './agent-client';
 import { agentSteps, onHeartbeat, runAgentStep } from './agent-steps';
@@ -80,25 +81,25 @@ function validateRootDevice(node: NodeRecord): void {
   try {
     parseHints(hints);
   } catch (error) {
-    const shown = JSON.stringify(hints);
     throw invalid(
-      `Failed to validate the root device hints ${shown} (from the node's ${source}) for node ${node.uuid}: ${reasonOf(error)}`,
+      `Failed to validate the root device hints ${repr(hints)} (from the node's ${source}) for node ${node.uuid}: ${reasonOf(error)}`,
     );
   }
 }
 
+/** A host name with a port, but without a scheme, has one to Ironic (`proxy:3128`): refused as there. */
 function validateProxies(node: NodeRecord): void {
   const given = ['image_http_proxy', 'image_https_proxy'].map((key) => [key, text(node.driver_info[key])] as const);
-  const wrong = given.filter(([, url]) => /^[a-z][a-z0-9+.-]*:\/\//i.test(url) && !/^https?:/i.test(url));
+  const wrong = given.filter(([, url]) => /^[a-z][a-z0-9+.-]*:/i.test(url) && !/^https?:/i.test(url));
   if (wrong.length > 0) {
     throw invalid(
-      `Proxy URL should either have HTTP(S) scheme or no scheme at all, the following URLs are invalid: ${JSON.stringify(Object.fromEntries(wrong))}.`,
+      `Proxy URL should either have HTTP(S) scheme or no scheme at all, the following URLs are invalid: ${repr(Object.fromEntries(wrong))}.`,
     );
   }
   const without = node.driver_info['image_no_proxy'];
   if (without === undefined || without === null || (typeof without === 'string' && without.split(',').every(isHost))) return;
   throw invalid(
-    `image_no_proxy should be a list of host names, IP addresses or domain names to exclude from proxying, the specified list ${JSON.stringify(without)} is incorrect. To denote a domain name, prefix it with a dot (instead of e.g. '.*').`,
+    `image_no_proxy should be a list of host names, IP addresses or domain names to exclude from proxying, the specified list ${str(without)} is incorrect. To denote a domain name, prefix it with a dot (instead of e.g. '.*').`,
   );
 }
 

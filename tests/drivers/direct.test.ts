@@ -61,7 +61,7 @@ describe('validate', () => {
       'proxies',
       {
         instance_info: good,
-        driver_info: { image_http_proxy: 'proxy:3128', image_https_proxy: 'https://p', image_no_proxy: '.x.y, 10.0.0.1:80' },
+        driver_info: { image_http_proxy: '10.0.0.9:3128', image_https_proxy: 'https://p', image_no_proxy: '.x.y, 10.0.0.1:80' },
       },
     ],
   ])('takes %s', async (_, node) => {
@@ -106,12 +106,12 @@ describe('validate', () => {
     [
       'a bad proxy',
       { instance_info: good, driver_info: { image_http_proxy: 'ftp://p' } },
-      'Proxy URL should either have HTTP(S) scheme or no scheme at all, the following URLs are invalid: {"image_http_proxy":"ftp://p"}.',
+      "Proxy URL should either have HTTP(S) scheme or no scheme at all, the following URLs are invalid: {'image_http_proxy': 'ftp://p'}.",
     ],
     [
       'a bad list of hosts',
       { instance_info: good, driver_info: { image_no_proxy: '.*.x' } },
-      'image_no_proxy should be a list of host names, IP addresses or domain names to exclude from proxying, the specified list ".*.x" is incorrect. To denote a domain name, prefix it with a dot (instead of e.g. \'.*\').',
+      "image_no_proxy should be a list of host names, IP addresses or domain names to exclude from proxying, the specified list .*.x is incorrect. To denote a domain name, prefix it with a dot (instead of e.g. '.*').",
     ],
   ])('refuses %s', async (_, node, message) => {
     await expect(directDeploy.validate!(testTask({ node }).task)).rejects.toMatchObject(told(message));

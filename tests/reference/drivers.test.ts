@@ -1,0 +1,137 @@
+/** What the drivers say of a node's settings, beside what the real Ironic says of the same node. */
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { INTERFACES } from '../../drivers/index';
+import type { Interface } from '../../drivers/interfaces';
+import { reasonOf } from '../../model/errors';
+import { INTERFACE_KINDS, type InterfaceKind, type JsonObject, type NodeRecord } from '../../model/records';
+import { startRealIronic, type RealIronic } from '../lab/real-ironic';
+import { portRecord, testTask } from '../support/task';
+
+let folder: string;
+let ironic: RealIronic;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'reference-drivers-'));
+  ironic = await startRealIronic(folder, '127.0.0.1', await freePort(), {
+    inspector: { require_managed_boot: 'true' },
+    deploy: { http_url: 'http://10.0.0.1:8080', http_root: join(folder, 'http') },
+  });
+}, 600_000);
+afterAll(async () => {
+  await ironic?.stop();
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function call(method: string, path: string, body?: unknown): Promise<JsonObject> {
+  const answer = await fetch(`${ironic.url}${path}`, {
+    method,
+    headers: { 'X-OpenStack-Ironic-API-Version': '1.104', 'Content-Type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(60_000),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+  return text === '' ? {} : (JSON.parse(text) as JsonObject);
+}
+
+type Fields = { readonly [Key in `${InterfaceKind}_interface`]?: string };
+interface Case {
+  readonly driver?: string;
+  readonly interfaces: Fields;
+  readonly node?: Partial<NodeRecord>;
+  readonly port?: false;
+  /** Kinds that are compared. */
+  readonly kinds: readonly InterfaceKind[];
+}
+const deploying: Fields = { deploy_interface: 'direct', boot_interface: 'ipxe', management_interface: 'noop' };
+const ramdisk = { deploy_kernel: 'http://10.0.0.9/kernel', deploy_ramdisk: 'http://10.0.0.9/ramdisk' };
+const image = { image_source: 'http://10.0.0.9/disk.img', image_checksum: 'd41d8cd98f00b204e9800998ecf8427e' };
+const both: readonly InterfaceKind[] = ['boot', 'deploy'];
+const direct = (node: Partial<NodeRecord>): Case => ({ interfaces: deploying, node: { driver_info: ramdisk, ...node }, kinds: both });
+const inspecting: Fields = { inspect_interface: 'agent', boot_interface: 'ipxe' };
+
+const CASES: Readonly<Record<string, Case>> = {
+  'all fake': { interfaces: {}, kinds: INTERFACE_KINDS.filter((kind) => kind !== 'vendor') },
+  'no interfaces': {
+    interfaces: {
+      bios_interface: 'no-bios',
+      console_interface: 'no-console',
+      firmware_interface: 'no-firmware',
+      inspect_interface: 'no-inspect',
+      raid_interface: 'no-raid',
+      rescue_interface: 'no-rescue',
+    },
+    kinds: ['bios', 'console', 'firmware', 'inspect', 'raid', 'rescue'],
+  },
+  'no port': { interfaces: deploying, node: { driver_info: ramdisk, instance_info: image }, port: false, kinds: both },
+  'no ramdisk': { interfaces: deploying, node: { instance_info: image }, kinds: both },
+  'half a ramdisk': { interfaces: deploying, node: { driver_info: { deploy_kernel: 'http://10.0.0.9/kernel' } }, kinds: both },
+  'no image': direct({}),
+  'all right': direct({ instance_info: image }),
+  'a hash': direct({
+    instance_info: { image_source: 'http://10.0.0.9/x', image_os_hash_algo: 'sha256', image_os_hash_value: 'a'.repeat(64) },
+  }),
+  'no checksum': direct({ instance_info: { image_source: 'http://10.0.0.9/x' } }),
+  'a hash without its algorithm': direct({ instance_info: { ...image, image_os_hash_value: 'a'.repeat(64) } }),
+  'an algorithm without its hash': direct({ instance_info: { ...image, image_os_hash_algo: 'sha256' } }),
+  'an image and an ISO': direct({ instance_info: { ...image, boot_iso: 'http://10.0.0.9/x.iso' } }),
+  'a bad capability of the machine': direct({ instance_info: image, properties: { capabilities: 'boot_mode:efi,x:y' } }),
+  'a bad capability of the instance': direct({ instance_info: { ...image, capabilities: { disk_label: 'bsd' } } }),
+  'capabilities that are none': direct({ instance_info: { ...image, capabilities: 'boot_mode:uefi' } }),
+  'a hint that is none': direct({ instance_info: image, properties: { root_device: { colour: 'red' } } }),
+  'a bad hint of the instance': direct({ instance_info: { ...image, root_device: { size: 'big' } } }),
+  'a bad proxy': direct({
+    instance_info: image,
+    driver_info: { ...ramdisk, image_http_proxy: 'ftp://p', image_https_proxy: 'socks5://q' },
+  }),
+  proxies: direct({
+    instance_info: image,
+    driver_info: { ...ramdisk, image_http_proxy: '10.0.0.9:3128', image_https_proxy: 'p', image_no_proxy: '.a.b,10.0.0.1:80, c' },
+  }),
+  'a proxy with a port': direct({ instance_info: image, driver_info: { ...ramdisk, image_http_proxy: 'p:3128' } }),
+  'a bad list of hosts without proxy': direct({ instance_info: image, driver_info: { ...ramdisk, image_no_proxy: '.*.a' } }),
+  'a bad download source': direct({ instance_info: image, driver_info: { ...ramdisk, image_download_source: 'post' } }),
+  inspection: { interfaces: inspecting, node: { driver_info: ramdisk }, kinds: ['inspect'] },
+  'inspection without a ramdisk': { interfaces: inspecting, kinds: ['inspect'] },
+  'inspection with a fake boot interface': { interfaces: { inspect_interface: 'agent' }, kinds: ['inspect'] },
+  'another way to boot over the network': { interfaces: { ...deploying, boot_interface: 'http-ipxe' }, kinds: both },
+};
+
+let made = 0;
+it.each(Object.entries(CASES))('%s', async (_, { driver = 'fake-hardware', interfaces, node = {}, port, kinds }) => {
+  const { uuid, ...created } = await call('POST', '/v1/nodes', { driver, ...interfaces, ...node });
+  const address = `52:54:00:99:00:${String(made++).padStart(2, '0')}`;
+  if (port !== false) await call('POST', '/v1/ports', { node_uuid: uuid, address });
+  const theirs = await call('GET', `/v1/nodes/${uuid as string}/validate`);
+
+  const names = Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, String(created[`${kind}_interface`])])) as Record<
+    InterfaceKind,
+    string
+  >;
+  const named = INTERFACES as Readonly<Record<InterfaceKind, Readonly<Record<string, Interface>>>>;
+  const { task } = testTask({
+    node: { uuid: uuid as string, driver, ...node },
+    ports: port === false ? [] : [portRecord({ address })],
+    driver: Object.fromEntries(kinds.concat('boot').map((kind) => [kind, named[kind][names[kind]]])),
+  });
+  const ours: Record<string, unknown> = {};
+  for (const kind of kinds) {
+    ours[kind] = await (named[kind][names[kind]]!.validate?.(task) ?? Promise.resolve()).then(
+      () => ({ result: true }),
+      (error: unknown) => ({ result: false, reason: reasonOf(error) }),
+    );
+  }
+  expect(ours).toEqual(Object.fromEntries(kinds.map((kind) => [kind, theirs[kind]])));
+});
