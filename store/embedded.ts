@@ -5,10 +5,10 @@
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { readFile, rm, stat, truncate } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
-import { ensureData, findPlace, seenFrom, SHORT_FOLDER, SOCKET_NAME, spawnIn } from './embedded-place';
+import { ensureData, findPlace, removeShortFolder, seenFrom, SOCKET_NAME, spawnIn } from './embedded-place';
 import type { Place } from './embedded-place';
 import { messageOf } from './faults';
 import { clusterName, describe, end, readPidFile } from './postmaster';
@@ -112,7 +112,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     await endChild(server, clock);
     await watching;
     process.removeListener('exit', onExit);
-    if (basename(place.sockets).startsWith(SHORT_FOLDER)) await rm(place.sockets, { recursive: true, force: true });
+    await removeShortFolder(place.sockets);
   };
   let stopped: Promise<void> | undefined;
   return {
@@ -219,7 +219,7 @@ async function endOrphan(place: Place, name: string, log: Log, clock: Clock): Pr
     await rm(join(place.data, 'postmaster.pid'), { force: true });
     await rm(join(place.sockets, `${SOCKET_NAME}.lock`), { force: true });
   }
-  if (basename(file.sockets).startsWith(SHORT_FOLDER)) await rm(file.sockets, { recursive: true, force: true });
+  await removeShortFolder(file.sockets);
 }
 
 function exists(pid: number): boolean {

@@ -22,13 +22,13 @@ import type { Log } from '../../model/log';
 import { silentLog } from '../../model/log';
 import { startEmbedded } from '../../store/embedded';
 import type { Embedded } from '../../store/embedded';
-import { restoreLinks } from '../../store/embedded-place';
+import { restoreLinks } from '../../store/embedded-binaries';
 import { openStore } from '../../store/postgres';
 import { describe as describeProcess, readPidFile } from '../../store/postmaster';
 
 jest.setTimeout(60_000);
 const root = mkdtempSync(join(tmpdir(), 'bloomery-embedded-'));
-const script = join(__dirname, '..', '..', '.cache', `supervisor-${process.pid}.cjs`);
+const script = join(root, 'supervisor.cjs');
 const started: Embedded[] = [];
 const children: ChildProcess[] = [];
 /** Databases that supervisors in other processes started. */
@@ -63,10 +63,7 @@ afterEach(async () => {
   for (const server of started.splice(0)) await server.stop();
   for (const pid of servers.splice(0)) await until(async () => !(await alive(pid)));
 });
-afterAll(() => {
-  rmSync(root, { recursive: true, force: true });
-  rmSync(script, { force: true });
-});
+afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const start = async (folder = stateDir, more: { signal?: AbortSignal; durable?: boolean } = {}): Promise<Embedded> => {
   const server = await startEmbedded({ stateDir: folder, log, clock: systemClock, durable: false, ...more });
@@ -95,7 +92,9 @@ const supervisor = async (ending: string): Promise<{ child: ChildProcess; connec
     const bundle = { bundle: true, platform: 'node', format: 'cjs', outfile: script, logLevel: 'error' } as const;
     buildSync({ ...bundle, entryPoints: [join(__dirname, 'supervisor.ts')] });
   }
-  const child = spawn(process.execPath, [script, stateDir, ending], { stdio: ['ignore', 'pipe', 'ignore'] });
+  // The bundle is not where the packages are found.
+  const env = { ...process.env, NODE_PATH: join(__dirname, '..', '..', 'node_modules') };
+  const child = spawn(process.execPath, [script, stateDir, ending], { stdio: ['ignore', 'pipe', 'ignore'], env });
   children.push(child);
   const line = await new Promise<string>((done) => child.stdout.setEncoding('utf8').once('data', done));
   const answer = JSON.parse(line) as { connection: string; pid: number; error?: string };
@@ -119,7 +118,8 @@ it('makes a database, keeps it, and leaves nothing running', async () => {
 it('is open to nobody else: no TCP port, and folders for its user alone', async () => {
   await start();
   expect(readFileSync(join(data(), 'postmaster.pid'), 'utf8').split('\n')[5]).toBe('');
-  for (const folder of ['', 'data', 'run']) expect(statSync(join(stateDir, 'postgres', folder)).mode & 0o077).toBe(0);
+  for (const folder of ['data', 'run']) expect(statSync(join(stateDir, 'postgres', folder)).mode & 0o077).toBe(0);
+  expect(statSync(join(stateDir, 'postgres')).mode & 0o066).toBe(0);
 });
 
 it('starts again after a crash, with what was committed', async () => {
@@ -202,7 +202,6 @@ it('says what is wrong with the data, in one line', async () => {
 it('begins anew after a first making that was cut off', async () => {
   empty();
   mkdirSync(join(stateDir, 'postgres', 'data.new-4000000-abc', 'base'), { recursive: true });
-  if (process.getuid!() === 0) chownSync(join(stateDir, 'postgres'), 65534, 65534);
   expect(await nodesIn(await start(), true)).toBe(1);
   expect(readdirSync(join(stateDir, 'postgres')).sort()).toEqual(['data', 'postgres.log', 'run']);
 });
