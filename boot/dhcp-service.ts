@@ -67,7 +67,7 @@ export async function startDhcp(setup: DhcpSetup): Promise<{ stop(): Promise<voi
   async function handle(packet: DhcpPacket): Promise<void> {
     const outcome = await answer(policy, pool, lookup, packet, clock);
     writer.schedule();
-    const about = { mac: packet.chaddr, message: packet.options.messageType };
+    const about = { mac: packet.chaddr, type: packet.options.messageType };
     if (outcome.kind === 'silence') {
       if (outcome.notable) warn(`DHCP: ${outcome.reason}`, about);
       else log.debug('DHCP: no answer', { ...about, reason: outcome.reason });
@@ -79,7 +79,7 @@ export async function startDhcp(setup: DhcpSetup): Promise<{ stop(): Promise<voi
       if (error) warn('DHCP: an answer could not be sent', { ...about, to: outcome.address, reason: error.message });
     });
     const { messageType, bootFileName } = outcome.packet.options;
-    log.debug('DHCP: answered', { ...about, with: messageType, address: outcome.packet.yiaddr, file: bootFileName });
+    log.debug('DHCP: answered', { ...about, answer: messageType, address: outcome.packet.yiaddr, file: bootFileName });
   }
   socket.on('error', (error) => warn('DHCP: the socket failed', { reason: error.message }));
   socket.on('message', (bytes, { address: from }) => {

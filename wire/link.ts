@@ -12,6 +12,7 @@ const AF_INET = 2;
 const AF_INET6 = 10;
 const SOCK_DGRAM = 2;
 const SOCK_RAW = 3;
+const SOCK_NONBLOCK = 0o4000;
 const SOCK_CLOEXEC = 0o2000000;
 const SOL_SOCKET = 1;
 const SO_BROADCAST = 6;
@@ -98,7 +99,7 @@ const int32 = (value: number): Buffer => {
 
 /** A descriptor of a socket that sends and receives on this interface only. */
 function descriptor(c: Libc, family: number, type: number, protocol: number, name: string): number {
-  const fd = c.socket(family, type | SOCK_CLOEXEC, protocol);
+  const fd = c.socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
   if (fd < 0) throw c.refusal('cannot make a socket');
   const device = Buffer.from(`${name}\0`);
   if (c.setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, device.length) < 0) {
