@@ -38,9 +38,10 @@ export function checkBeat(node: NodeRecord, beat: Heartbeat, requireTls: boolean
 }
 
 /** Throws NodeNotFound, InvalidParameterValue (not this node's agent), NodeLocked (another host holds the node). */
-export async function heartbeat(context: Context, uuid: string, beat: Heartbeat): Promise<void> {
+export async function heartbeat(context: Context, ident: string, beat: Heartbeat): Promise<void> {
   const { store, clock, options, locks, log } = context;
-  const node = await store.nodes.find(uuid);
+  const node = await store.nodes.find(ident);
+  const { uuid } = node;
   checkBeat(node, beat, options['agent.require_tls']);
   const { heartbeat: meaning, working } = stateRow(node.provision_state);
   if (meaning === undefined) {

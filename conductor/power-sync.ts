@@ -47,7 +47,7 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
   } catch (error) {
     if (context.signal.aborted) return;
     failures.set(node.uuid, count);
-    if (given) return withTask(context, node.uuid, { purpose }, (task) => giveUp(task, 'error', reasonOf(error)));
+    if (given) return withTask(context, node.uuid, { purpose }, (task) => giveUp(task, null, reasonOf(error)));
     looking.log.warn(`the power state cannot be read, attempt ${count}`, { reason: reasonOf(error) });
     return;
   }
@@ -87,9 +87,9 @@ const isValid = (task: Held): Promise<boolean> =>
 /** The node goes out of service until its BMC answers again. */
 async function giveUp(task: Held, actual: NodeRecord['power_state'], why?: string): Promise<void> {
   const { uuid, power_state: known, maintenance } = task.node;
-  const shown = why === undefined ? actual : 'None';
+  const shown = actual ?? 'None';
   const text =
-    `During sync_power_state, max retries exceeded for node ${uuid}, node state ${shown} does not match expected state '${known}'. ` +
+    `During sync_power_state, max retries exceeded for node ${uuid}, node state ${shown} does not match expected state '${known ?? 'None'}'. ` +
     `Updating DB state to '${shown}' Switching node to maintenance mode.${why === undefined ? '' : ` Error: ${why}`}`;
   const fault = maintenance ? {} : { maintenance: true, maintenance_reason: text, fault: 'power failure' };
   await task.save({ power_state: actual, last_error: text, ...fault });

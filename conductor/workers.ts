@@ -18,37 +18,37 @@ export interface Workers {
 
 /** @param size most pieces of work at once */
 export function createWorkers(size: number, log: Log): Workers {
-  const running = new Set<Promise<void>>();
-  let taken = 0;
+  /** One promise a place, from when it is taken until it is free again. */
+  const taken = new Set<Promise<void>>();
   let closed = false;
   return {
     take: () => {
-      if (closed || taken >= size) throw new Fault('NoFreeConductorWorker');
-      taken++;
+      if (closed || taken.size >= size) throw new Fault('NoFreeConductorWorker');
+      let free = (): void => {};
+      const place = new Promise<void>((resolve) => {
+        free = () => {
+          taken.delete(place);
+          resolve();
+        };
+      });
+      taken.add(place);
       let used = false;
-      const leave = (): void => {
-        taken--;
-      };
       return {
         run: (work) => {
           if (used) throw new Error('a place for work is used twice');
           used = true;
-          const done: Promise<void> = work()
+          work()
             .catch((error: unknown) => log.error('a piece of work ended badly', { reason: reasonOf(error), error }))
-            .finally(() => {
-              running.delete(done);
-              leave();
-            });
-          running.add(done);
+            .finally(free);
         },
         giveBack: () => {
-          if (!used) leave();
+          if (!used) free();
           used = true;
         },
       };
     },
     idle: async () => {
-      while (running.size > 0) await Promise.all(running);
+      while (taken.size > 0) await Promise.all(taken);
     },
     close: () => {
       closed = true;

@@ -22,10 +22,16 @@ export function testClock(start = Date.parse('2026-03-01T00:00:00Z'), shortMs = 
     sleeping: () => sleepers.size,
     sleep: (milliseconds, signal) =>
       new Promise((resolve, reject) => {
-        if (signal?.aborted) { reject(signal.reason as Error); return; }
+        if (signal?.aborted) {
+          reject(signal.reason as Error);
+          return;
+        }
         if (milliseconds <= shortMs) {
           setImmediate(() => {
-            if (signal?.aborted) { reject(signal.reason as Error); return; }
+            if (signal?.aborted) {
+              reject(signal.reason as Error);
+              return;
+            }
             now += milliseconds;
             resolve();
           });

@@ -1,0 +1,50 @@
+/** The state machine's rows: complete, without contradictions, and drawn as they are. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { OPTIONS } from '../../config/options';
+import { STATES, TRANSITIONS, VERBS, next, stateRow, type ProvisionState } from '../../model/states';
+import { statesPage } from '../support/states-page';
+
+const states = Object.keys(STATES) as ProvisionState[];
+
+it('is drawn in docs/states.md as it is', () => {
+  const path = join(__dirname, '../../docs/states.md');
+  if (process.env['UPDATE_DOCS']) writeFileSync(path, statesPage());
+  expect(readFileSync(path, 'utf8')).toBe(statesPage());
+});
+
+it('has one edge for a state and an event, between states that there are', () => {
+  const edges = TRANSITIONS.map(([from, event]) => `${from}/${event}`);
+  expect(edges.filter((edge, at) => edges.indexOf(edge) !== at)).toEqual([]);
+  expect(TRANSITIONS.flatMap(([from, , to]) => [from, to]).filter((state) => !states.includes(state))).toEqual([]);
+  expect(states.filter((state) => state !== 'enroll' && !TRANSITIONS.some(([, , to]) => to === state))).toEqual([]);
+});
+
+it('lets every working state fail, and every waiting one be waited for', () => {
+  const working = states.filter((state) => stateRow(state).working);
+  expect(working.filter((state) => next(state, 'fail') === undefined)).toEqual([]);
+  const options = OPTIONS.map((row) => `${row.section}.${row.name}`);
+  const bounded = states.map((state) => stateRow(state).timeout).filter((option) => option !== undefined);
+  expect(bounded.filter((option) => !options.includes(option as never))).toEqual([]);
+});
+
+it('has a target for what is on its way, and only for that', () => {
+  expect(states.filter((state) => (stateRow(state).target === undefined) !== (stateRow(state).stable ?? false))).toEqual([]);
+  expect(states.filter((state) => stateRow(state).target && !states.includes(stateRow(state).target as ProvisionState))).toEqual([]);
+});
+
+it('has a use for every verb', () => {
+  expect(Object.keys(VERBS).filter((verb) => !TRANSITIONS.some(([, event]) => event === VERBS[verb]!.event))).toEqual([]);
+});
+
+it.each<[ProvisionState, string, readonly string[]]>([
+  ['available', 'deploy manage', ['deploying', 'manageable']],
+  ['active', 'rebuild delete rescue service', ['deploying', 'deleting', 'rescuing', 'servicing']],
+  ['clean failed', 'manage', ['manageable']],
+  ['error', 'rebuild delete', ['deploying', 'deleting']],
+])('from %s users may ask for %s', (from, events, to) => {
+  const verbs = new Set(Object.values(VERBS).map(({ event }) => event));
+  const edges = TRANSITIONS.filter(([state, event]) => state === from && verbs.has(event));
+  expect(edges.map(([, event]) => event).join(' ')).toBe(events);
+  expect(edges.map((edge) => edge[2])).toEqual(to);
+});
