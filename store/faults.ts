@@ -17,7 +17,8 @@ const CONSTRAINTS: Readonly<Record<string, readonly [FaultName, Readonly<Record<
 
 /** The database is away, starting, stopping or full: the caller may try again. (Class 57 and 53 of PostgreSQL's codes, and sockets'.) */
 const AWAY = /^(?:57P0\d|53\d{3}|08\d{3}|ECONN\w+|ENOENT|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/;
-const AWAY_TEXT = /(?:^| - )(?:Knex: Timeout acquiring a connection|Connection terminated|timeout expired|Query read timeout)/;
+const AWAY_TEXT =
+  /(?:^| - )(?:Knex: Timeout acquiring a connection|Connection terminated|Client has encountered|Client was closed|timeout expired|Query read timeout)/;
 
 /** The text of whatever was thrown. Sockets' errors are not `instanceof` the Error of a test's sandbox, so the member decides. */
 export const messageOf = (error: unknown): string => {

@@ -34,6 +34,7 @@ it.each<[object, string]>([
   [{ code: '57P01', message: 'terminating connection' }, 'TemporaryFailure'],
   [{ code: '53300', message: 'too many' }, 'TemporaryFailure'],
   [{ message: 'Connection terminated unexpectedly' }, 'TemporaryFailure'],
+  [{ message: 'ROLLBACK - Client has encountered a connection error and is not queryable' }, 'TemporaryFailure'],
   [{ code: '22P05', message: 'insert … - unsupported' }, 'Invalid'],
   [{ code: '23505', constraint: 'nodes_name_unique', message: 'm' }, 'DuplicateName'],
 ])('makes a fault of %j', (error, name) => expect(toFault(error, { name: 'n' })).toMatchObject({ name }));
@@ -169,16 +170,19 @@ it('lets its connections be cut, and answers again afterwards', async () => {
   const note = (text: string): void => void lines.push(text);
   const log: Log = { debug: note, info: note, warn: note, error: note, child: () => log };
   const store = await open(database.connection(), { log });
-  const { uuid } = await store.nodes.create({ uuid: randomUUID(), driver: 'x' });
-  const cut = store.transaction(async (inner) => {
-    await inner.nodes.update(uuid, { name: 'cut' });
-    await database.query(
-      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()',
-      ['bloomery'],
-    );
-    await inner.nodes.update(uuid, { name: 'cut again' });
-  });
-  await expect(cut).rejects.toMatchObject({ name: 'TemporaryFailure', status: 503 });
-  expect(await store.nodes.find(uuid)).toMatchObject({ name: null, revision: 1 });
-  await store.close();
+  try {
+    const { uuid } = await store.nodes.create({ uuid: randomUUID(), driver: 'x' });
+    const cut = store.transaction(async (inner) => {
+      await inner.nodes.update(uuid, { name: 'cut' });
+      await database.query(
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()',
+        ['bloomery'],
+      );
+      await inner.nodes.update(uuid, { name: 'cut again' });
+    });
+    await expect(cut).rejects.toMatchObject({ name: 'TemporaryFailure', status: 503 });
+    expect(await store.nodes.find(uuid)).toMatchObject({ name: null, revision: 1 });
+  } finally {
+    await store.close();
+  }
 });
