@@ -37,6 +37,7 @@ export const ipmiPower: PowerInterface = {
   },
   get: async (task) => {
     const status = await ipmiCommand(task, 'power status', COMMANDS.getChassisStatus);
+    if (status.length < 1) throw new Fault('DriverOperationError', { message: 'IPMI call failed: power status. Reason: an empty answer' });
     return status[0]! & 0x01 ? 'power on' : 'power off';
   },
   set: async (task, state, timeoutSeconds) => {
