@@ -2,9 +2,16 @@
 import { Fault } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { NodeRecord } from '../../model/records';
+import type { ProvisionState } from '../../model/states';
 import type { Store } from '../../store/store';
 import type { Lookup } from '../conductor';
 import { normalMac } from './interfaces';
+
+/**
+ * A quick machine may report before its conductor has written down that it waits for it: `inspecting` is believed here, and looked at
+ * again under the node's lock.
+ */
+const AWAITED: readonly ProvisionState[] = ['inspecting', 'inspect wait'];
 
 /** One text for every failure: a stranger shall not learn which nodes there are. */
 const nothing = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });
@@ -27,7 +34,7 @@ async function byMacs(store: Store, macs: readonly string[], node: NodeRecord | 
 }
 
 async function byBmc(store: Store, addresses: readonly string[], node: NodeRecord | undefined, log: Log): Promise<NodeRecord | undefined> {
-  const waiting = await store.nodes.list({ where: { provision_state: 'inspect wait' }, children: 'all' });
+  const waiting = await store.nodes.list({ where: { provision_state: AWAITED }, children: 'all' });
   const matching = waiting.filter(({ driver_internal_info: { lookup_bmc_addresses: hints } }) =>
     addresses.some((address) => Array.isArray(hints) && hints.includes(address)),
   );
@@ -40,7 +47,7 @@ async function byBmc(store: Store, addresses: readonly string[], node: NodeRecor
   return matching[0];
 }
 
-/** Throws Invalid (nothing to look for) and NotFound, whatever the reason. The node is in inspect wait. */
+/** Throws Invalid (nothing to look for) and NotFound, whatever the reason. The node is being inspected. */
 export async function lookupInspected(store: Store, lookup: Lookup, log: Log): Promise<NodeRecord> {
   const macs = [...new Set(lookup.macs.map(normalMac).filter((mac) => mac !== undefined))];
   const addresses = (lookup.bmcAddresses ?? []).filter((address) => address !== '');
@@ -48,7 +55,7 @@ export async function lookupInspected(store: Store, lookup: Lookup, log: Log): P
     throw new Fault('Invalid', { message: 'No lookup information provided' });
   let node = lookup.nodeUuid === undefined ? undefined : await findOrNothing(store, lookup.nodeUuid);
   if (macs.length > 0) node = await byMacs(store, macs, node, log);
-  if (node && node.provision_state !== 'inspect wait') {
+  if (node && !AWAITED.includes(node.provision_state)) {
     log.warn(`inspection data of node ${node.uuid} in state ${node.provision_state} refused`);
     throw nothing();
   }

@@ -101,6 +101,22 @@ describe('locks', () => {
   });
 });
 
+it('takes the inventory of a machine that is quicker than its conductor', async () => {
+  const one = await start();
+  const { conductor, machine, enrol, node } = one;
+  const { uuid } = await enrol({ provision_state: 'manageable' });
+  const booting = gate();
+  machine.stuck.set('power on', booting.passed);
+  await conductor.provision(uuid, 'inspect', {});
+  await told(one, 'power on');
+  const inventory = { interfaces: [{ name: 'eth0', mac_address: '52:54:00:00:00:01' }], cpu: { architecture: 'x86_64' } };
+  const answer = conductor.continueInspection({ macs: [], bmcAddresses: ['192.0.2.9'] }, inventory, {});
+  booting.open();
+  expect((await answer).uuid).toBe(uuid);
+  await conductor.idle();
+  expect((await node(uuid)).provision_state).toBe('manageable');
+});
+
 describe('heartbeats', () => {
   const waiting: NodeChanges = { provision_state: 'clean wait', target_provision_state: 'available' };
 
