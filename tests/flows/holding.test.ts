@@ -102,7 +102,7 @@ describe('locks', () => {
 });
 
 it('takes the inventory of a machine that is quicker than its conductor', async () => {
-  const one = await start();
+  const one = await start({ options: { 'conductor.node_locked_retry_interval': 1000 } });
   const { conductor, machine, enrol, node } = one;
   const { uuid } = await enrol({ provision_state: 'manageable' });
   const booting = gate();
