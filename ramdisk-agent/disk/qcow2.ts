@@ -222,10 +222,14 @@ function parseL2(header: Header, bytes: Buffer, guest: number): Clusters {
 const hostOffset = (high: number, low: number): number => (high & 0x00ffffff) * 2 ** 32 + (low - (low % 512));
 
 function inflate(bytes: Buffer, clusterSize: number): Buffer {
-  // A cluster's data ends inside its last sector, so that the stream is followed by others' bytes.
-  const content = inflateRawSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: clusterSize });
-  if (content.length !== clusterSize) throw new Error('the image is damaged: a compressed cluster is too short');
-  return content;
+  try {
+    // A cluster's data ends inside its last sector, so that the stream is followed by others' bytes.
+    const content = inflateRawSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: clusterSize });
+    if (content.length === clusterSize) return content;
+  } catch (error) {
+    throw new Error('the image is damaged: a compressed cluster cannot be read', { cause: error });
+  }
+  throw new Error('the image is damaged: a compressed cluster is too short');
 }
 
 /** What is waited for, the first in the file first (a binary heap). */

@@ -52,11 +52,11 @@ export async function writeImage(options: WriteOptions): Promise<Written> {
   try {
     await stream(options, sink, checksum);
     await sink.commit();
+    await finish(options, volume);
   } catch (error) {
     await wipeEdges(device);
     throw error;
   }
-  await finish(options, volume);
   log.info(`Image ${String(image['id'])} written to device ${device.path}`);
   return { diskIdentifier: await diskIdentifier(device) };
 }

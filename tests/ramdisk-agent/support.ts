@@ -6,7 +6,9 @@ import type { Clock } from '../../model/clock';
 import { type Device, openDevice } from '../../ramdisk-agent/disk/device';
 
 const made: string[] = [];
-afterAll(() => {
+const opened: Device[] = [];
+afterAll(async () => {
+  for (const device of opened) await device.close();
   for (const folder of made) rmSync(folder, { recursive: true, force: true });
 });
 export function folder(): string {
@@ -31,7 +33,9 @@ export async function fileDevice(size: number, sectorSize = 512): Promise<Device
   const path = join(folder(), 'disk');
   writeFileSync(path, '');
   truncateSync(path, size);
-  return openDevice({ path, size, sectorSize });
+  const device = await openDevice({ path, size, sectorSize });
+  opened.push(device);
+  return device;
 }
 
 export interface FakeClock extends Clock {

@@ -1,0 +1,325 @@
+import { readFileSync } from 'node:fs';
+import { readDisks } from '../../ramdisk-agent/inventory/disks';
+import { readInterfaces, readPciDevices } from '../../ramdisk-agent/inventory/interfaces';
+import { bootMode, readInventory } from '../../ramdisk-agent/inventory/inventory';
+import { readCpu, readMemory } from '../../ramdisk-agent/inventory/processor';
+import { readSmbios } from '../../ramdisk-agent/inventory/smbios';
+import { type Tree, tree } from '../../ramdisk-agent/inventory/tree';
+import { fileTree } from './support';
+
+const of = (files: Readonly<Record<string, string | Buffer>>): Tree => tree(fileTree(files));
+const nothing = (): Tree => of({ empty: '' });
+
+describe('processors', () => {
+  const block = (number: number): string =>
+    `processor\t: ${number}\nmodel name\t: Best CPU @ 3.00GHz\ncpu MHz\t\t: 2999.998\nflags\t\t: fpu vme\tsse\npower management:\n`;
+  it('are counted, their sockets too', () => {
+    const files = { 'proc/cpuinfo': `${block(0)}\n${block(1)}\n${block(2)}\n` };
+    const sockets = { cpu0: '0', cpu1: '0', cpu2: '1' };
+    const topology = Object.entries(sockets).map(([cpu, id]) => [`sys/devices/system/cpu/${cpu}/topology/physical_package_id`, `${id}\n`]);
+    expect(readCpu(of({ ...files, ...(Object.fromEntries(topology) as object) }), 'x86_64')).toEqual({
+      model_name: 'Best CPU @ 3.00GHz',
+      frequency: '2999.998',
+      count: 3,
+      architecture: 'x86_64',
+      flags: ['fpu', 'vme', 'sse'],
+      socket_count: 2,
+    });
+  });
+  it('say their highest frequency where it is known', () => {
+    const files = { 'proc/cpuinfo': block(0), 'sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq': '3600000\n' };
+    expect(readCpu(of(files), 'x86_64')).toMatchObject({ frequency: '3600.0000' });
+  });
+  it('of ARM have features and no model', () => {
+    const arm = 'processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd\n\nprocessor\t: 1\nFeatures\t: fp asimd\n';
+    expect(readCpu(of({ 'proc/cpuinfo': arm }), 'aarch64')).toMatchObject({
+      model_name: '',
+      frequency: '',
+      count: 2,
+      flags: ['fp', 'asimd'],
+    });
+  });
+  it('are none where nothing can be read', () => {
+    expect(readCpu(nothing(), 'x86_64')).toMatchObject({ count: 0, flags: [], socket_count: 0 });
+  });
+});
+
+it('memory: what the kernel has, and what is installed', () => {
+  expect(readMemory(of({ 'proc/meminfo': 'MemTotal:         482304 kB\nMemFree: 1 kB\n' }), 512)).toEqual({
+    total: 493879296,
+    physical_mb: 512,
+  });
+  expect(readMemory(nothing(), null)).toEqual({ total: null, physical_mb: null });
+});
+
+describe('SMBIOS', () => {
+  /** One structure: the formatted area after the header, and its strings. */
+  const structure = (type: number, area: Buffer, ...strings: readonly string[]): Buffer =>
+    Buffer.concat([
+      Buffer.of(type, area.length + 4, 0, 0),
+      area,
+      strings.length > 0 ? Buffer.from(strings.map((one) => `${one}\0`).join('')) : Buffer.of(0),
+      Buffer.of(0),
+    ]);
+  const at = (length: number, ...values: readonly (readonly [number, number, number])[]): Buffer => {
+    const area = Buffer.alloc(length);
+    for (const [offset, size, value] of values) area.writeUIntLE(value, offset - 4, size);
+    return area;
+  };
+  const end = structure(127, Buffer.alloc(0));
+  const bios = structure(0, at(0x14, [4, 1, 1], [5, 1, 2], [8, 1, 3]), 'Firm Co', '1.2', '01/02/2026');
+  const system = structure(1, at(0x17, [4, 1, 1], [5, 1, 2], [7, 1, 3]), 'Maker', 'Model 7 ', 'SN1');
+  const device = (...values: readonly (readonly [number, number, number])[]): Buffer => structure(17, at(0x24, ...values), 'DIMM 0');
+
+  it('names the maker and the firmware', () => {
+    expect(readSmbios(Buffer.concat([bios, system, end]))).toEqual({
+      firmware: { vendor: 'Firm Co', version: '1.2', build_date: '01/02/2026' },
+      manufacturer: 'Maker',
+      product_name: 'Model 7',
+      serial_number: 'SN1',
+      physical_mb: null,
+    });
+  });
+  it.each<[string, readonly Buffer[], number | null]>([
+    ['two modules', [device([0x0c, 2, 8192]), device([0x0c, 2, 8192])], 16384],
+    ['an empty slot', [device([0x0c, 2, 8192]), device([0x0c, 2, 0])], 8192],
+    ['an unknown size', [device([0x0c, 2, 0xffff])], null],
+    ['a size in KiB', [device([0x0c, 2, 0x8000 | 2048])], 2],
+    ['an extended size', [device([0x0c, 2, 0x7fff], [0x1c, 4, 65536])], 65536],
+    [
+      'only address ranges',
+      [structure(19, at(0x1b, [4, 4, 0], [8, 4, 524287])), structure(19, at(0x1b, [4, 4, 1048576], [8, 4, 1572863]))],
+      1024,
+    ],
+    ['a range in bytes', [structure(19, at(0x1f, [4, 4, 0xffffffff], [8, 4, 0xffffffff], [0x17, 6, 2 ** 33 - 1]))], 8192],
+  ])('counts memory: %s', (_, structures, expected) => {
+    expect(readSmbios(Buffer.concat([...structures, end])).physical_mb).toBe(expected);
+  });
+  it.each<[string, Buffer | null]>([
+    ['no table', null],
+    ['an empty one', Buffer.alloc(0)],
+    ['a length that is none', Buffer.of(1, 2, 0, 0, 0, 0)],
+    ['one cut off', system.subarray(0, 10)],
+    ['strings that are not there', structure(1, at(0x17, [4, 1, 9], [5, 1, 9], [7, 1, 200]))],
+  ])('lives through %s', (_, table) => {
+    expect(readSmbios(table)).toMatchObject({ manufacturer: '', product_name: '', serial_number: '' });
+  });
+});
+
+describe('network interfaces', () => {
+  const files = {
+    'sys/class/net/lo/address': '00:00:00:00:00:00\n',
+    'sys/class/net/eth0': '->../../devices/pci0000:00/0000:00:03.0/virtio0/net/eth0',
+    'sys/devices/pci0000:00/0000:00:03.0/virtio0/net/eth0/address': '52:54:00:AA:BB:CC\n',
+    'sys/devices/pci0000:00/0000:00:03.0/virtio0/net/eth0/carrier': '1\n',
+    'sys/devices/pci0000:00/0000:00:03.0/virtio0/net/eth0/speed': '-1\n',
+    'sys/devices/pci0000:00/0000:00:03.0/virtio0/net/eth0/device': '->../../../virtio0',
+    'sys/devices/pci0000:00/0000:00:03.0/virtio0/vendor': '0x1af4\n',
+    'sys/devices/pci0000:00/0000:00:03.0/virtio0/device': '0x0001\n',
+    'sys/devices/pci0000:00/0000:00:03.0/virtio0/driver': '->../../../../bus/virtio/drivers/virtio_net',
+    'sys/class/net/ib0/address': '80:00:02:08:fe:80:00:00:00:00:00:00:7c:fe:90:03:00:29:26:52\n',
+    'sys/class/net/ib0/type': '32\n',
+    'sys/class/net/ib0/speed': '100000\n',
+    'sys/class/net/ib0/device': '->../../../devices/pci0000:00/0000:05:00.0',
+    'sys/devices/pci0000:00/0000:05:00.0/vendor': '0x15b3\n',
+  };
+  it('are those with hardware behind them', () => {
+    const addresses = {
+      eth0: [
+        { address: 'fe80::1', family: 'IPv6' },
+        { address: '192.0.2.5', family: 'IPv4' },
+        { address: '2001:db8::5', family: 'IPv6' },
+      ],
+      ib0: [{ address: 'fe80::2', family: 'IPv6' }],
+    };
+    expect(readInterfaces(of(files), addresses)).toMatchObject([
+      {
+        name: 'eth0',
+        mac_address: '52:54:00:aa:bb:cc',
+        ipv4_address: '192.0.2.5',
+        ipv6_address: '2001:db8::5',
+        has_carrier: true,
+        lldp: null,
+        vendor: '0x1af4',
+        product: '0x0001',
+        client_id: null,
+        speed_mbps: null,
+        pci_address: '0000:00:03.0',
+        driver: 'virtio_net',
+      },
+      {
+        name: 'ib0',
+        mac_address: '7c:fe:90:29:26:52',
+        client_id: 'ff:00:00:00:00:00:02:00:00:02:c9:00:7c:fe:90:03:00:29:26:52',
+        ipv4_address: null,
+        ipv6_address: 'fe80::2',
+        has_carrier: false,
+        speed_mbps: 100000,
+        driver: null,
+      },
+    ]);
+  });
+});
+
+it('PCI devices are those that say what they are', () => {
+  const files = {
+    'sys/bus/pci/devices/0000:00:03.0/vendor': '0x1af4\n',
+    'sys/bus/pci/devices/0000:00:03.0/device': '0x1000\n',
+    'sys/bus/pci/devices/0000:00:03.0/class': '0x020000\n',
+    'sys/bus/pci/devices/0000:00:03.0/revision': '0x01\n',
+    'sys/bus/pci/devices/0000:00:03.0/numa_node': '-1\n',
+    'sys/bus/pci/devices/0000:00:04.0/vendor': '0x8086\n',
+  };
+  expect(readPciDevices(of(files))).toEqual([
+    { vendor_id: '1af4', product_id: '1000', class: '020000', revision: '01', bus: '0000:00:03.0', numa_node_id: '-1' },
+  ]);
+});
+
+describe('disks', () => {
+  const disk = (name: string, path: string, files: Readonly<Record<string, string | Buffer>>): Record<string, string | Buffer> => ({
+    [`sys/block/${name}`]: `->..${path}/block/${name}`,
+    [`sys${path}/block/${name}/size`]: '8388608\n',
+    [`sys${path}/block/${name}/queue/rotational`]: '0\n',
+    [`sys${path}/block/${name}/queue/logical_block_size`]: '512\n',
+    [`sys${path}/block/${name}/queue/physical_block_size`]: '4096\n',
+    ...Object.fromEntries(Object.entries(files).map(([file, content]) => [`sys${path}/block/${name}/${file}`, content])),
+  });
+  const pci = '/devices/pci0000:00/0000:00:1f.2';
+  it.each<[string, Record<string, string | Buffer>, object]>([
+    [
+      'virtio',
+      disk('vda', '/devices/pci0000:00/0000:00:02.0/virtio1', { serial: 'SER1\n', 'device/vendor': '0x1af4\n' }),
+      {
+        name: '/dev/vda',
+        serial: 'SER1',
+        vendor: '0x1af4',
+        model: null,
+        tran: 'virtio',
+        by_path: '/dev/disk/by-path/pci-0000:00:02.0',
+        wwn: null,
+        hctl: null,
+      },
+    ],
+    [
+      'SATA',
+      {
+        ...disk('sda', `${pci}/ata3/host2/target2:0:0/2:0:0:0`, {
+          'queue/rotational': '1\n',
+          'device/model': 'QEMU HARDDISK   \n',
+          'device/vendor': 'ATA     \n',
+          'device/vpd_pg80': Buffer.from('\0\x80\0\x08  S0001 ', 'latin1'),
+          'device/wwid': 'naa.5000c500a1b2c3d4\n',
+          'device/scsi_device/2:0:0:0/x': '',
+        }),
+        [`sys${pci}/ata3/ata_port/ata3/port_no`]: '3\n',
+      },
+      {
+        name: '/dev/sda',
+        rotational: true,
+        model: 'QEMU HARDDISK',
+        vendor: 'ATA',
+        serial: 'S0001',
+        wwn: '0x5000c500a1b2c3d4',
+        wwn_with_extension: '0x5000c500a1b2c3d4',
+        wwn_vendor_extension: null,
+        hctl: '2:0:0:0',
+        tran: 'sata',
+        by_path: '/dev/disk/by-path/pci-0000:00:1f.2-ata-3',
+      },
+    ],
+    [
+      'SAS behind a RAID controller',
+      disk('sdb', '/devices/pci0000:00/0000:02:00.0/host0/target0:2:1/0:2:1:0', {
+        'device/wwid': 'naa.600508b1001c1234abcd567890abcdef\n',
+      }),
+      {
+        wwn: '0x600508b1001c1234',
+        wwn_with_extension: '0x600508b1001c1234abcd567890abcdef',
+        wwn_vendor_extension: '0xabcd567890abcdef',
+        tran: null,
+        by_path: '/dev/disk/by-path/pci-0000:02:00.0-scsi-0:2:1:0',
+      },
+    ],
+    [
+      'NVMe',
+      disk('nvme0n1', '/devices/pci0000:00/0000:00:04.0/nvme/nvme0', {
+        'device/serial': 'NV1                 \n',
+        'device/model': 'QEMU NVMe Ctrl   \n',
+        wwid: 'nvme.1b36-4e5631-51454d55-00000001\n',
+      }),
+      {
+        name: '/dev/nvme0n1',
+        serial: 'NV1',
+        model: 'QEMU NVMe Ctrl',
+        tran: 'nvme',
+        by_path: '/dev/disk/by-path/pci-0000:00:04.0-nvme-1',
+        wwn: 'nvme.1b36-4e5631-51454d55-00000001',
+      },
+    ],
+    [
+      'USB',
+      disk('sdc', '/devices/pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host6/target6:0:0/6:0:0:0', { 'device/wwid': 't10.ATA whatever' }),
+      { tran: 'usb', by_path: '/dev/disk/by-path/pci-0000:00:14.0-usb-0:1:1.0-scsi-0:0:0:0', wwn: null },
+    ],
+  ])('%s', (_, files, expected) => {
+    expect(readDisks(of(files))).toMatchObject([{ size: 4294967296, logical_sectors: 512, physical_sectors: 4096, ...expected }]);
+  });
+  it('are not what is no disk, empty or hidden', () => {
+    const files = {
+      ...disk('sr0', '/devices/x', {}),
+      ...disk('loop0', '/devices/x', {}),
+      ...disk('zram0', '/devices/x', {}),
+      ...disk('sdd', '/devices/x', { size: '0\n' }),
+      ...disk('nvme0c0n1', '/devices/x', { hidden: '1\n' }),
+    };
+    expect(readDisks(of(files))).toEqual([]);
+  });
+});
+
+describe('the whole', () => {
+  const around = (
+    files: Readonly<Record<string, string | Buffer>>,
+    run = async (): Promise<string> => Promise.reject(new Error('no such program')),
+  ) => ({
+    tree: of(files),
+    run,
+    addresses: () => ({}),
+    machine: 'x86_64',
+    hostname: () => 'machine-7',
+    bootInterface: '01-52-54-00-aa-bb-cc',
+  });
+  it('has every part, of an empty machine too', async () => {
+    expect(await readInventory(around({ empty: '' }))).toMatchObject({
+      interfaces: [],
+      disks: [],
+      cpu: { count: 0 },
+      memory: { physical_mb: null },
+      bmc_address: '0.0.0.0',
+      bmc_v6address: '::/0',
+      system_vendor: { manufacturer: '', firmware: { vendor: '' } },
+      boot: { current_boot_mode: 'bios', pxe_interface: '01-52-54-00-aa-bb-cc' },
+      hostname: 'machine-7',
+    });
+  });
+  it('asks ipmitool for the BMC where the kernel has one', async () => {
+    const asked: string[] = [];
+    const run = async (program: string, args: readonly string[]): Promise<string> => {
+      asked.push([program, ...args].join(' '));
+      if (args[2] === '1') throw new Error('Invalid channel: 1');
+      return 'Set in Progress         : Set Complete\nIP Address              : 192.0.2.99\nMAC Address             : 3C:EC:EF:00:00:01\n';
+    };
+    expect(await readInventory({ ...around({ 'dev/ipmi0': '' }), run })).toMatchObject({
+      bmc_address: '192.0.2.99',
+      bmc_mac: '3c:ec:ef:00:00:01',
+    });
+    expect(asked).toEqual(['ipmitool lan print 1', 'ipmitool lan print 2']);
+    expect(await readInventory(around({ 'dev/ipmi0': '' }))).toMatchObject({ bmc_address: '0.0.0.0' });
+  });
+  it('knows how the machine booted', () => {
+    expect(bootMode(of({ 'sys/firmware/efi/runtime': '' }))).toBe('uefi');
+    expect(bootMode(nothing())).toBe('bios');
+  });
+  it('reads this computer as well', () => {
+    expect(readCpu(tree(), 'x86_64').count).toBe(readFileSync('/proc/cpuinfo', 'utf8').match(/^processor\s*:/gm)!.length);
+  });
+});

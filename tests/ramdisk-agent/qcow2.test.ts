@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto';
+import type { Sink } from '../../ramdisk-agent/disk/image';
+import { qcow2Writer } from '../../ramdisk-agent/disk/qcow2';
+import { CLUSTER, header, type Part, qcow2 } from './qcow2-builder';
+
+/** Full of other bytes at first: what is not written is seen. */
+function memory(size: number): Sink & { readonly bytes: Buffer } {
+  const bytes = Buffer.alloc(size, 0xaa);
+  return {
+    size,
+    bytes,
+    write: async (content, position) => bytes.set(content, position),
+    async zero(position, length) {
+      bytes.fill(0, position, position + length);
+    },
+  };
+}
+/** Answers how many passes it took. */
+async function write(file: Buffer, sink: Sink, chunk: number): Promise<number> {
+  const writer = qcow2Writer(sink);
+  for (let passes = 1; ; passes++) {
+    for (let at = 0; at < file.length; at += chunk) await writer.take(file.subarray(at, at + chunk));
+    if ((await writer.end()) === 'done') return passes;
+  }
+}
+
+const random = randomBytes(CLUSTER);
+const guest = {
+  clusters: { 0: 1, 1: random, 5: 5, 511: 6, 512: 7, 1500: random, 1501: Buffer.from('text '.repeat(2000).slice(0, CLUSTER)) },
+  compressed: [1, 511, 1501],
+  zeroed: [5],
+  size: 2000 * CLUSTER - 512,
+};
+function expected(): Buffer {
+  const bytes = Buffer.alloc(guest.size);
+  bytes.fill(1, 0, CLUSTER);
+  random.copy(bytes, CLUSTER);
+  bytes.fill(6, 511 * CLUSTER, 512 * CLUSTER);
+  bytes.fill(7, 512 * CLUSTER, 513 * CLUSTER);
+  random.copy(bytes, 1500 * CLUSTER);
+  bytes.write('text '.repeat(2000).slice(0, CLUSTER), 1501 * CLUSTER);
+  return bytes;
+}
+
+const orders: readonly (readonly [readonly Part[], number])[] = [
+  [['l1', 'l2', 'data'], 1],
+  [['l1', 'data', 'l2'], 2],
+  [['l2', 'l1', 'data'], 2],
+  [['data', 'l1', 'l2'], 2],
+  [['data', 'l2', 'l1'], 3],
+  [['l2', 'data', 'l1'], 2],
+];
+describe.each(orders)('a file in the order %s', (order, passes) => {
+  it.each([1000, 4096, 100_000, 10_000_000])('is written from chunks of %s bytes', async (chunk) => {
+    const sink = memory(guest.size + 1024);
+    // What a large chunk holds is all there at once.
+    expect(await write(qcow2({ ...guest, order }), sink, chunk)).toBe(chunk > 10_000 ? 1 : passes);
+    expect(sink.bytes.subarray(0, guest.size).equals(expected())).toBe(true);
+    expect(sink.bytes.subarray(guest.size).every((byte) => byte === 0xaa)).toBe(true);
+  });
+});
+
+it('an empty image is zeros', async () => {
+  const sink = memory(10 * CLUSTER);
+  expect(await write(qcow2({ clusters: {}, size: 3 * CLUSTER }), sink, 1000)).toBe(1);
+  expect(sink.bytes.subarray(0, 3 * CLUSTER).every((byte) => byte === 0)).toBe(true);
+});
+
+it('writes the last cluster only as far as the image goes', async () => {
+  const sink = memory(CLUSTER + 100);
+  await write(qcow2({ clusters: { 0: 1, 1: 2 }, size: CLUSTER + 100 }), sink, 4096);
+  expect(sink.bytes[CLUSTER + 99]).toBe(2);
+});
+
+const altered = (change: (bytes: Buffer) => void): Buffer => {
+  const file = qcow2({ clusters: { 0: 1, 1: 2 }, compressed: [1], size: 4 * CLUSTER });
+  change(file);
+  return file;
+};
+it.each<[string, Buffer, RegExp]>([
+  [
+    'larger than the disk',
+    qcow2({ clusters: { 0: 1 }, size: 20 * CLUSTER }),
+    /the image of 81920 bytes is larger than the disk of 40960 bytes/,
+  ],
+  ['no qcow2', altered((bytes) => bytes.write('XXXX')), /not a qcow2 image/],
+  ['version 1', altered((bytes) => bytes.writeUInt32BE(1, 4)), /version 1 is not supported/],
+  ['backed by another file', altered((bytes) => bytes.writeBigUInt64BE(512n, 8)), /has a backing file/],
+  ['encrypted', altered((bytes) => bytes.writeUInt32BE(1, 32)), /encrypted/],
+  ['with external data', altered((bytes) => bytes.writeUInt32BE(4, 76)), /external data file/],
+  ['compressed with zstd', altered((bytes) => bytes.writeUInt32BE(8, 76)), /zstd/],
+  ['with extended tables', altered((bytes) => bytes.writeUInt32BE(16, 76)), /extended tables/],
+  ['corrupt', altered((bytes) => bytes.writeUInt32BE(2, 76)), /marked as corrupt/],
+  ['of the future', altered((bytes) => bytes.writeUInt32BE(32, 76)), /unknown features/],
+  ['of absurd clusters', altered((bytes) => bytes.writeUInt32BE(40, 20)), /header makes no sense/],
+  ['of an absurd table', altered((bytes) => bytes.writeUInt32BE(0xffffffff, 36)), /header makes no sense/],
+  ['with a table too short', altered((bytes) => bytes.writeBigUInt64BE(2n ** 40n, 24)), /first table is too short/],
+  ['cut off', qcow2({ clusters: { 0: 1 }, size: CLUSTER }).subarray(0, 2 * CLUSTER), /points beyond its end/],
+  ['only a header', header(CLUSTER, 1, 2 ** 40), /points beyond its end/],
+  ['nothing', Buffer.alloc(0), /points beyond its end/],
+  ['with a broken cluster', altered((bytes) => bytes.fill(0xff, bytes.length - 20)), /the image is damaged: a compressed cluster/],
+])('refuses a file that is %s', async (_, file, reason) => {
+  await expect(write(file, memory(10 * CLUSTER), 4096)).rejects.toThrow(reason);
+});
+
+it('does not go round in a file whose table points at its own', async () => {
+  const file = qcow2({ clusters: { 0: 1 }, size: 4 * CLUSTER });
+  file.writeBigUInt64BE(BigInt(CLUSTER), CLUSTER);
+  const sink = memory(10 * CLUSTER);
+  await write(file, sink, 4096).catch(() => undefined);
+  expect(sink.bytes).toHaveLength(10 * CLUSTER);
+});

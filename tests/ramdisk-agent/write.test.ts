@@ -1,0 +1,295 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { silentLog } from '../../model/log';
+import type { JsonObject } from '../../model/records';
+import { expectedChecksum } from '../../ramdisk-agent/disk/checksum';
+import type { Device } from '../../ramdisk-agent/disk/device';
+import { formatOf, HEAD_LENGTH } from '../../ramdisk-agent/disk/image';
+import { readPartitions } from '../../ramdisk-agent/disk/partitions';
+import { writeImage, type WriteOptions, type Written } from '../../ramdisk-agent/disk/write';
+import { CLUSTER, qcow2 } from './qcow2-builder';
+import { fileDevice } from './support';
+
+const MiB = 2 ** 20;
+const sha = (algorithm: string, bytes: Buffer): string => createHash(algorithm).update(bytes).digest('hex');
+
+/** A whole disk of 6 MiB: an MBR, one partition from 1 to 3 MiB, noise in it. */
+const disk = Buffer.alloc(6 * MiB);
+disk.writeUInt32LE(0xcafe1234, 440);
+disk[446 + 4] = 0x83;
+disk.writeUInt32LE(2048, 446 + 8);
+disk.writeUInt32LE(4096, 446 + 12);
+disk.writeUInt16LE(0xaa55, 510);
+randomBytes(2 * MiB).copy(disk, MiB);
+const asQcow2 = qcow2({
+  clusters: Object.fromEntries(
+    Array.from(
+      { length: disk.length / CLUSTER },
+      (_, number) => [number, disk.subarray(number * CLUSTER, (number + 1) * CLUSTER)] as const,
+    ).filter(([, content]) => content.some((byte) => byte !== 0)),
+  ),
+  size: disk.length,
+  order: ['data', 'l2', 'l1'],
+});
+const iso = Buffer.alloc(300 * 1024, 7);
+iso.write('CD001', 32769);
+iso.write('config-2', 32808);
+
+type Answer = (response: ServerResponse, request: IncomingMessage) => void;
+let server: Server;
+let url: string;
+let served: Record<string, Answer>;
+let requests: string[];
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    requests.push(request.url!);
+    const answer = served[request.url!];
+    if (answer) answer(response, request);
+    else response.writeHead(404).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+const bytes =
+  (content: Buffer | string): Answer =>
+  (response) =>
+    response.writeHead(200, { 'content-length': Buffer.byteLength(content) }).end(content);
+beforeEach(() => {
+  requests = [];
+  served = { '/disk.raw': bytes(disk), '/disk.qcow2': bytes(asQcow2) };
+});
+
+interface Run {
+  readonly device: Device;
+  readonly result: Promise<Written>;
+  readonly rescans: () => number;
+  readonly percents: readonly number[];
+}
+async function write(image: JsonObject, more: Partial<WriteOptions> = {}, size = 16 * MiB): Promise<Run> {
+  const device = more.device ?? (await fileDevice(size));
+  // What a system before left there.
+  await device.write(Buffer.alloc(MiB, 0x55), 0);
+  await device.write(Buffer.alloc(MiB, 0x55), size - MiB);
+  let rescans = 0;
+  const percents: number[] = [];
+  const result = writeImage({
+    image: {
+      id: 'the image',
+      urls: [`${url}/disk.raw`],
+      disk_format: 'raw',
+      os_hash_algo: 'sha256',
+      os_hash_value: sha('sha256', disk),
+      ...image,
+    },
+    configDrive: null,
+    device,
+    fetching: { trust: { insecure: false }, timeoutMs: 2000, signal: new AbortController().signal },
+    retries: 2,
+    retryIntervalMs: 1,
+    md5Allowed: true,
+    permittedFormats: ['raw', 'gpt', 'qcow2', 'iso'],
+    rescan: async () => {
+      rescans++;
+    },
+    newGuid: () => '99999999-8888-7777-6666-555555555555',
+    progress: (percent) => percents.push(percent),
+    clock: { now: () => 0, sleep: async () => {} },
+    log: silentLog,
+    ...more,
+  });
+  result.catch(() => undefined);
+  return { device, result, rescans: () => rescans, percents };
+}
+const qcow2Image = (): JsonObject => ({ urls: [`${url}/disk.qcow2`], disk_format: 'qcow2', os_hash_value: sha('sha256', asQcow2) });
+
+it.each<[string, () => JsonObject]>([
+  ['raw', () => ({})],
+  ['raw that does not say so', () => ({ disk_format: null })],
+  ['qcow2, three times read', qcow2Image],
+  ['qcow2 that does not say so', () => ({ ...qcow2Image(), disk_format: undefined })],
+  ['with a lone checksum', () => ({ os_hash_algo: null, os_hash_value: null, checksum: sha('sha512', disk) })],
+  ['with upper case', () => ({ os_hash_algo: 'SHA256', os_hash_value: sha('sha256', disk).toUpperCase() })],
+  ['of a second server', () => ({ urls: ['http://127.0.0.1:1/disk.raw', `${url}/disk.raw`] })],
+])('writes an image: %s', async (_, image) => {
+  const { device, result, rescans, percents } = await write(image());
+  expect(await result).toEqual({ diskIdentifier: '0xcafe1234' });
+  expect((await device.read(0, disk.length)).equals(disk)).toBe(true);
+  expect((await device.read(15 * MiB, MiB)).every((byte) => byte === 0)).toBe(true);
+  expect(rescans()).toBe(1);
+  expect(percents.at(-1)).toBe(100);
+});
+
+it.each(['text', 'url'])('adds the config drive: %s', async (kind) => {
+  const encoded = gzipSync(iso).toString('base64');
+  served['/drive'] = bytes(`${encoded}\n`);
+  const { device, result } = await write({}, { configDrive: kind === 'url' ? `${url}/drive` : encoded }, 80 * MiB);
+  await result;
+  const partition = (await readPartitions(device))!.partitions[1]!;
+  expect(partition).toMatchObject({ number: 2, start: 16 * MiB, size: 64 * MiB });
+  expect((await device.read(partition.start, iso.length)).equals(iso)).toBe(true);
+});
+
+it('uses the partition that the image has for the config drive', async () => {
+  const image = Buffer.from(disk);
+  image.write('config-2', MiB + 32808);
+  served['/own.raw'] = bytes(image);
+  const wanted = { urls: [`${url}/own.raw`], os_hash_value: sha('sha256', image) };
+  const { device, result } = await write(wanted, { configDrive: gzipSync(iso).toString('base64') });
+  await result;
+  expect((await readPartitions(device))!.partitions).toHaveLength(1);
+  expect((await device.read(MiB, iso.length)).equals(iso)).toBe(true);
+});
+
+it('follows redirects, and shows its credentials only where they belong', async () => {
+  const seen: (string | undefined)[] = [];
+  served['/moved'] = (response, request) => {
+    seen.push(request.headers.authorization);
+    response.writeHead(302, { location: url.replace('127.0.0.1', 'localhost') + '/disk.raw' }).end();
+  };
+  served['/disk.raw'] = (response, request) => {
+    seen.push(request.headers.authorization);
+    bytes(disk)(response, request);
+  };
+  const basic = { image_server_auth_strategy: 'http_basic', image_server_user: 'u', image_server_password: 'p' };
+  await (
+    await write({ urls: [`${url}/moved`], ...basic })
+  ).result;
+  expect(seen).toEqual([`Basic ${Buffer.from('u:p').toString('base64')}`, undefined]);
+});
+
+it('tries again after a connection that broke, from the beginning', async () => {
+  let tries = 0;
+  served['/disk.raw'] = (response, request) => {
+    if (++tries === 3) {
+      bytes(disk)(response, request);
+      return;
+    }
+    response.writeHead(200, { 'content-length': disk.length });
+    response.write(disk.subarray(0, 3 * MiB), () => response.destroy());
+  };
+  const { device, result } = await write({});
+  await result;
+  expect(tries).toBe(3);
+  expect((await device.read(0, disk.length)).equals(disk)).toBe(true);
+});
+
+const broken: Answer = (response) => {
+  response.writeHead(200, { 'content-length': disk.length });
+  response.write(disk.subarray(0, 3 * MiB), () => response.destroy());
+};
+const large = { os_hash_value: sha('sha256', Buffer.alloc(17 * MiB)) };
+const noTable = Buffer.alloc(2 * MiB, 1);
+const noPartitions = Buffer.alloc(2 * MiB);
+noPartitions.writeUInt16LE(0xaa55, 510);
+const image = (content: Buffer, more: JsonObject = {}): (() => JsonObject) => {
+  return () => {
+    served['/x'] = bytes(content);
+    return { urls: [`${url}/x`], os_hash_value: sha('sha256', content), ...more };
+  };
+};
+it.each<[string, () => JsonObject, string, RegExp]>([
+  ['a wrong checksum', () => ({ os_hash_value: '0'.repeat(64) }), 'ImageChecksumError', /image checksum: 0{64}; verification checksum: /],
+  ['a wrong checksum of qcow2', () => ({ ...qcow2Image(), os_hash_value: '0'.repeat(64) }), 'ImageChecksumError', /failed to verify/],
+  ['no checksum', () => ({ os_hash_algo: null, os_hash_value: null }), 'InvalidCommandParamsError', /checksum is not available/],
+  ['no such file', () => ({ urls: [`${url}/nothing`] }), 'ImageDownloadError', /Received status code 404 from .*\/nothing, expected 200/],
+  ['no such server', () => ({ urls: ['http://127.0.0.1:1/x'] }), 'ImageDownloadError', /ECONNREFUSED/],
+  ['no protocol that is known', () => ({ urls: ['ftp://127.0.0.1/x'] }), 'ImageDownloadError', /Unsupported protocol/],
+  ['no URL', () => ({ urls: [] }), 'ImageDownloadError', /no URL is given/],
+  ['a connection that always breaks', () => ((served['/disk.raw'] = broken), {}), 'ImageDownloadError', /broke off/],
+  ['more than the disk holds', image(Buffer.alloc(17 * MiB), large), 'ImageWriteError', /image of 17825792 bytes is larger than the disk/],
+  [
+    'more than the disk holds, without saying so',
+    () => ((served['/x'] = (response) => response.writeHead(200).end(Buffer.alloc(17 * MiB))), { urls: [`${url}/x`], ...large }),
+    'ImageWriteError',
+    /the image is larger than the disk of 16777216 bytes/,
+  ],
+  [
+    'a qcow2 larger than the disk',
+    image(qcow2({ clusters: {}, size: 17 * MiB }), { disk_format: 'qcow2' }),
+    'ImageWriteError',
+    /larger than the disk/,
+  ],
+  [
+    'something else than it says',
+    () => ({ disk_format: 'qcow2' }),
+    'InvalidImage',
+    /Expected format was qcow2, but image was actually gpt/,
+  ],
+  [
+    'a format that is not allowed',
+    image(Buffer.from('KDMV'.padEnd(70_000)), { disk_format: 'vmdk' }),
+    'InvalidImage',
+    /Detected image format was vmdk/,
+  ],
+  ['a partition image', () => ({ image_type: 'partition' }), 'InvalidImage', /partition images are not supported/],
+  ['an image without a partition table', image(noTable), 'DeploymentError', /Unable to find a valid partition table/],
+  ['an image without partitions', image(noPartitions), 'DeploymentError', /No partitions found on the device/],
+  ['an empty image', image(Buffer.alloc(0)), 'DeploymentError', /Unable to find a valid partition table/],
+])('refuses %s, and leaves nothing that boots', async (_, given, type, reason) => {
+  const { device, result, rescans } = await write(given());
+  await expect(result).rejects.toMatchObject({ type, message: expect.stringMatching(reason) as string });
+  // What is refused before anything is fetched leaves the disk as it is.
+  const left = type === 'InvalidCommandParamsError' || given()['image_type'] === 'partition' ? 0x55 : 0;
+  for (const position of [0, 15 * MiB]) expect((await device.read(position, MiB)).every((byte) => byte === left)).toBe(true);
+  expect(rescans()).toBe(0);
+});
+
+it.each<[string, string, RegExp]>([
+  ['is no base64', '!!!', /not base64 encoded gzip/],
+  ['is too large', gzipSync(Buffer.alloc(65 * MiB)).toString('base64'), /exceeds maximum limit of 64MiB/],
+])('refuses a config drive that %s, before the disk is touched', async (_, configDrive, reason) => {
+  const { device, result } = await write({}, { configDrive });
+  await expect(result).rejects.toThrow(reason);
+  expect((await device.read(0, 512)).every((byte) => byte === 0x55)).toBe(true);
+});
+
+it('refuses a config drive that has no room', async () => {
+  const { device, result } = await write({}, { configDrive: gzipSync(randomBytes(14 * MiB)).toString('base64') });
+  await expect(result).rejects.toThrow(/Failed to create config drive on disk .*: no room/);
+  expect((await device.read(0, MiB)).every((byte) => byte === 0)).toBe(true);
+});
+
+describe('checksums', () => {
+  const value = sha('sha256', disk);
+  const files: Record<string, string> = {
+    lone: `${value}\n`,
+    gnu: `# comment\n${'1'.repeat(64)}  other.raw\n${value} *disk.raw\n`,
+    bsd: `SHA256 (other.raw) = ${'1'.repeat(64)}\nSHA256 (disk.raw) = ${value}\n`,
+    without: `${'1'.repeat(64)}  other.raw\n`,
+  };
+  const expected = (given: JsonObject, md5 = true): ReturnType<typeof expectedChecksum> =>
+    expectedChecksum({ urls: ['http://x/disk.raw?y'], ...given }, md5, async (file) => files[file.slice('http://s/'.length)]!);
+  it.each(['lone', 'gnu', 'bsd'])('are read from a file: %s', async (file) => {
+    expect(await expected({ checksum: `http://s/${file}` })).toEqual({ algorithm: 'sha256', value });
+    expect(await expected({ os_hash_algo: 'sha256', os_hash_value: `http://s/${file}` })).toEqual({ algorithm: 'sha256', value });
+  });
+  it.each<[JsonObject, RegExp]>([
+    [{ checksum: 'http://s/without' }, /does not contain name disk.raw/],
+    [{ checksum: 'abc' }, /of no known algorithm/],
+    [{ checksum: 'a'.repeat(32) }, /MD5 support is disabled/],
+    [{ os_hash_algo: 'rot13', os_hash_value: 'x' }, /checksum is not available/],
+  ])('are refused: %j', async (given, reason) => {
+    await expect(expected(given, false)).rejects.toThrow(reason);
+  });
+  it('of MD5 are used where they are allowed', async () => {
+    expect(await expected({ checksum: 'a'.repeat(32) })).toEqual({ algorithm: 'md5', value: 'a'.repeat(32) });
+  });
+});
+
+it.each<[string, Buffer]>([
+  ['qcow2', asQcow2],
+  ['gpt', disk],
+  ['iso', iso],
+  ['raw', Buffer.alloc(1000)],
+  ['raw', Buffer.alloc(0)],
+  ['vhdx', Buffer.from('vhdxfile')],
+  ['vdi', Buffer.concat([Buffer.alloc(64), Buffer.of(0x7f, 0x10, 0xda, 0xbe)])],
+])('knows %s', (format, content) => {
+  expect(formatOf(content.subarray(0, HEAD_LENGTH))).toBe(format);
+});
