@@ -22,6 +22,8 @@ export interface MachineDescription {
   readonly memoryMiB: number;
   /** The first one boots. Lower case. */
   readonly macs: readonly string[];
+  /** Address of the first interface, as its agent reports it; nothing is ever sent there. */
+  readonly address: string;
   readonly disks: readonly DiskDescription[];
   readonly bmcAddress: string;
 }
@@ -42,6 +44,8 @@ export function describeMachine(index: number, bmcAddress: string): MachineDescr
     cpus: 8,
     memoryMiB: 16384,
     macs: ['00', '01'].map((nic) => `52:54:${nic}:b1:${hex.slice(0, 2)}:${hex.slice(2)}`),
+    // 198.18.0.0/15 is for tests of network devices (RFC 2544).
+    address: `198.18.${index >> 8}.${index & 255}`,
     disks: [
       { name: '/dev/sda', size: 100 * GIB, serial: `SSD${hex}`, rotational: false, model: 'Simulated SSD' },
       { name: '/dev/sdb', size: 500 * GIB, serial: `HDD${hex}`, rotational: true, model: 'Simulated disk' },
@@ -55,7 +59,7 @@ export const inventoryOf = (machine: MachineDescription, mode: 'uefi' | 'bios', 
   interfaces: machine.macs.map((mac, index) => ({
     name: `eth${index}`,
     mac_address: mac,
-    ipv4_address: index === 0 ? '127.0.0.1' : null,
+    ipv4_address: index === 0 ? machine.address : null,
     ipv6_address: null,
     has_carrier: index === 0,
     lldp: null,
