@@ -116,7 +116,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   };
   let stopped: Promise<void> | undefined;
   return {
-    connection: `postgresql://bloomery@/postgres?host=${encodeURIComponent(place.sockets)}`,
+    connection: `postgresql://bloomery@/postgres?host=${encodeURIComponent(place.sockets)}&sslmode=disable`,
     get pid() {
       return server.pid!;
     },

@@ -220,7 +220,7 @@ it('has its socket elsewhere where its name would be too long', async () => {
   const folder = join(stateDir, 'x'.repeat(100));
   withData(folder);
   const server = await start(folder);
-  const socket = decodeURIComponent(server.connection.split('host=')[1]!);
+  const socket = new URLSearchParams(server.connection.split('?')[1]).get('host')!;
   expect(basename(socket)).toMatch(/^bloomery-postgres-/);
   expect(statSync(socket).mode & 0o077).toBe(0);
   expect(await nodesIn(server, true)).toBe(1);
