@@ -41,12 +41,12 @@ export interface IpmiSim {
 }
 
 /**
- * @param where the namespace and the address in it that the BMC listens on, and a folder for its files
+ * @param where the namespace (absent: this one) and the address in it that the BMC listens on, and a folder for its files
  * @throws when it does not listen within ten seconds
  */
 export async function startIpmiSim(
   machine: MachineControl,
-  where: { readonly namespace: string; readonly address: string; readonly port: number; readonly folder: string },
+  where: { readonly namespace?: string; readonly address: string; readonly port: number; readonly folder: string },
 ): Promise<IpmiSim> {
   const folder = join(where.folder, `bmc-${machine.name}`);
   mkdirSync(join(folder, 'state'), { recursive: true });
@@ -89,20 +89,9 @@ export async function startIpmiSim(
   );
   const log = createWriteStream(join(folder, 'log'));
   await once(log, 'open');
-  const args = [
-    'netns',
-    'exec',
-    where.namespace,
-    'ipmi_sim',
-    '-c',
-    join(folder, 'lan.conf'),
-    '-f',
-    join(folder, 'bmc.emu'),
-    '-s',
-    join(folder, 'state'),
-    '-n',
-  ];
-  const bmc = spawn('ip', args, { stdio: ['ignore', log, log] });
+  const words = ['ipmi_sim', '-c', join(folder, 'lan.conf'), '-f', join(folder, 'bmc.emu'), '-s', join(folder, 'state'), '-n'];
+  const command = where.namespace === undefined ? words : ['ip', 'netns', 'exec', where.namespace, ...words];
+  const bmc = spawn(command[0]!, command.slice(1), { stdio: ['ignore', log, log] });
   const ended = once(bmc, 'exit');
   return {
     address: where.address,
