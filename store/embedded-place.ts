@@ -79,7 +79,7 @@ export async function ensureData(place: Place, durable: boolean, log: Log, signa
   try {
     if (place.user) await chown(unfinished, place.user.uid, place.user.gid);
     const words = ['-U', 'bloomery', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-D', seenFrom(place, unfinished)];
-    await runInitdb(place, [...words, ...(durable ? [] : ['--no-sync'])], signal);
+    await runInitdb(place, [...words, ...(durable ? [] : ['--no-sync', '--wal-segsize=1'])], signal);
     await rename(unfinished, data);
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
