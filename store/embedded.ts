@@ -56,7 +56,7 @@ const SETTINGS: Readonly<Record<string, string | number>> = {
   log_min_messages: 'log',
   log_checkpoints: 'off',
 };
-const NOT_DURABLE = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', min_wal_size: '5MB' };
+const NOT_DURABLE = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', min_wal_size: '32MB' };
 
 const POLL_MS = 10;
 /** Recovery after a crash replays at most max_wal_size, some seconds. */

