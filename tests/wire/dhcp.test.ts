@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   ANY_ADDRESS,
   BOOT_REPLY,
@@ -192,7 +193,7 @@ describe('hostile bytes', () => {
     expect(packet.options).toEqual({});
     expect([...packet.unknown.keys()]).toEqual([code]);
   });
-  it('10,000 spoiled packets give a packet or a reason, and what is read can be written', () => {
+  it('5,000 spoiled packets give a packet or a reason, and what is read can be written', () => {
     let seed = 1;
     const random = (below: number): number => {
       seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
@@ -200,14 +201,16 @@ describe('hostile bytes', () => {
     };
     const all = Object.values(PACKETS);
     const reasons = new Set<string>();
-    for (let round = 0; round < 10_000; round += 1) {
+    const different: string[] = [];
+    for (let round = 0; round < 5000; round += 1) {
       const bytes = Buffer.from(all[random(all.length)]!);
       for (let change = random(8); change >= 0; change -= 1)
         bytes[random(3) === 0 ? random(240) : 240 + random(bytes.length - 240)] = random(256);
       const packet: DhcpPacket | Malformed = decode(bytes.subarray(0, random(20) === 0 ? random(bytes.length) : bytes.length));
       if ('malformed' in packet) reasons.add(packet.malformed);
-      else expect(read(encode(packet))).toEqual(packet);
+      else if (!isDeepStrictEqual(read(encode(packet)), packet)) different.push(bytes.toString('hex'));
     }
+    expect(different).toEqual([]);
     expect(reasons.size).toBeGreaterThan(5);
   });
 });
