@@ -23,7 +23,9 @@ export default tseslint.config(
     ...js.configs.recommended,
     languageOptions: {
       globals: Object.fromEntries(
-        'process console setTimeout fetch URL Buffer AbortSignal module require __dirname'.split(' ').map((name) => [name, 'writable']),
+        'process console performance setTimeout fetch URL Buffer AbortSignal module require __dirname'
+          .split(' ')
+          .map((name) => [name, 'writable']),
       ),
     },
   },

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { parseIni } from './ini';
 import { OPTIONS, type OptionRow, type Options } from './options';
+import { writtenDefault } from './documents';
 
 export interface Loaded {
   readonly options: Options;
@@ -61,8 +62,9 @@ function substitute(text: string, section: string, raw: ReadonlyMap<string, stri
     if (name === undefined) return '$';
     const candidates = name.includes('.') ? [name] : [`${section}.${name}`, `DEFAULT.${name}`];
     for (const key of candidates) {
-      const given = raw.get(key) ?? ROWS.find((row) => keyOf(row) === key)?.default;
-      if (given !== undefined && given !== null) return substitute(String(given), key.split('.')[0]!, raw, depth + 1);
+      const row = ROWS.find((candidate) => keyOf(candidate) === key);
+      const given = raw.get(key) ?? (row && row.default !== null ? writtenDefault(row) : undefined);
+      if (given !== undefined) return substitute(given, key.split('.')[0]!, raw, depth + 1);
     }
     return all;
   });

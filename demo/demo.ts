@@ -161,7 +161,10 @@ async function simulated(keep: boolean): Promise<void> {
 async function main(words: readonly string[]): Promise<void> {
   const unknown = words.find((word) => !['--keep', '--qemu', '--help'].includes(word));
   if (unknown !== undefined) throw new Error(`unknown option ${unknown}\n${USAGE}`);
-  if (words.includes('--help')) return console.log(USAGE);
+  if (words.includes('--help')) {
+    console.log(USAGE);
+    return;
+  }
   const keep = words.includes('--keep');
   await (words.includes('--qemu') ? booted(keep) : simulated(keep));
 }

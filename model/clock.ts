@@ -11,7 +11,11 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => Date.now(),
   sleep: async (milliseconds, signal) => {
-    await delay(milliseconds, undefined, signal ? { signal } : {});
+    try {
+      await delay(milliseconds, undefined, signal ? { signal } : {});
+    } catch (error) {
+      throw signal?.aborted ? signal.reason : error;
+    }
   },
 };
 
