@@ -13,7 +13,6 @@ const SOURCES: Readonly<Record<string, readonly [string, ...string[]]>> = {
   partitions: ['cat', '/proc/partitions'],
   modules: ['cat', '/proc/modules'],
   cmdline: ['cat', '/proc/cmdline'],
-  blkid: ['blkid'],
   efibootmgr: ['efibootmgr', '-v'],
   ps: ['ps'],
 };

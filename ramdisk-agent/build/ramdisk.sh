@@ -52,7 +52,8 @@ if [ -f "$out/initrd" ] && [ -f "$out/vmlinuz" ] && [ "$(cat "$out/sum" 2> /dev/
 fi
 
 root=$work/root
-mkdir -p "$root"/{bin,sbin,proc,sys,dev,run,tmp,etc,lib64}
+mkdir -p "$root"/{bin,proc,sys,dev,run,tmp,etc,lib64}
+ln -s bin "$root/sbin" # where the kernel looks for modprobe
 # The agent: Node's own program with the script inside
 printf '{"main":"%s","output":"%s","disableExperimentalSEAWarning":true,"useCodeCache":true}' "$work/agent.js" "$work/agent.blob" > "$work/sea.json"
 "$node" --experimental-sea-config "$work/sea.json" 2> /dev/null

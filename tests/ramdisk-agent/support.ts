@@ -73,3 +73,6 @@ export function fakeClock(start = 1_700_000_000_000): FakeClock {
     },
   };
 }
+
+/** Whether all bytes are that one. */
+export const isFull = (bytes: Buffer, byte: number): boolean => bytes.equals(Buffer.alloc(bytes.length, byte));

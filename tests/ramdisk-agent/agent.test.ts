@@ -1,0 +1,322 @@
+/** The whole agent in one process: a machine made of files, an API that answers as Ironic's, commands over its real HTTPS. */
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { request } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { systemClock } from '../../model/clock';
+import { silentLog } from '../../model/log';
+import type { JsonObject } from '../../model/records';
+import { routeSource, runAgent } from '../../ramdisk-agent/agent';
+import { tree } from '../../ramdisk-agent/inventory/tree';
+import type { Machine } from '../../ramdisk-agent/machine';
+import { parseParameters } from '../../ramdisk-agent/parameters';
+import { fileTree } from './support';
+
+const GiB = 2 ** 30;
+const MAC = '52:54:00:aa:bb:cc';
+const TOKEN = 'T'.repeat(43);
+const image = Buffer.alloc(2 ** 20);
+image[446 + 4] = 0x83;
+image.writeUInt32LE(1, 446 + 8);
+image.writeUInt32LE(100, 446 + 12);
+image.writeUInt16LE(0xaa55, 510);
+
+let api: Server;
+let url: string;
+let calls: { readonly path: string; readonly body: JsonObject }[];
+let answers: Record<string, () => readonly [number, JsonObject]>;
+let stop: AbortController;
+let running: Promise<void>;
+let ran: string[];
+
+beforeAll(async () => {
+  api = createServer((incoming, response) => {
+    const parts: Buffer[] = [];
+    incoming.on('data', (part: Buffer) => parts.push(part));
+    incoming.on('end', () => {
+      const path = incoming.url!.split('?')[0]!;
+      if (path === '/image') return response.writeHead(200, { 'content-length': image.length }).end(image);
+      calls.push({ path: incoming.url!, body: parts.length > 0 ? (JSON.parse(Buffer.concat(parts).toString()) as JsonObject) : {} });
+      const [status, body] = answers[path]?.() ?? [404, {}];
+      return response.writeHead(status).end(JSON.stringify(body));
+    });
+  });
+  await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(api.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  api.closeAllConnections();
+  await new Promise((resolve) => api.close(resolve));
+});
+beforeEach(() => {
+  calls = [];
+  ran = [];
+  answers = {
+    '/': () => [200, { default_version: { version: '1.115' } }],
+    '/v1/lookup': () => [
+      200,
+      {
+        node: { uuid: 'the-node', driver_internal_info: {} },
+        config: { heartbeat_timeout: 300, agent_token: TOKEN, tls_min_version: '1.3' },
+      },
+    ],
+    '/v1/heartbeat/the-node': () => [202, {}],
+    '/v1/continue_inspection': () => [202, { uuid: 'the-node' }],
+  };
+});
+afterEach(async () => {
+  stop.abort();
+  await running.catch(() => undefined);
+});
+
+/** A machine with one interface and one disk of 5 GiB, `/dev/…/disk` being a sparse file. */
+function boot(
+  commandLine: string,
+  more: Partial<Machine> = {},
+): { readonly machine: Machine; readonly disk: string; readonly port: number } {
+  const root = fileTree({
+    'sys/class/net/eth0/address': `${MAC}\n`,
+    'sys/class/net/eth0/carrier': '1\n',
+    'sys/class/net/eth0/device': '->../../../devices/eth0',
+    'proc/cpuinfo': 'processor : 0\n',
+  });
+  // The agent opens disks by /dev/NAME: a name that leads to our file.
+  const disk = join(root, 'disk');
+  writeFileSync(disk, '');
+  truncateSync(disk, 5 * GiB);
+  const name = `..${disk}`.replaceAll('/', '!');
+  mkdirSync(join(root, 'sys/block', name, 'queue'), { recursive: true });
+  writeFileSync(join(root, 'sys/block', name, 'size'), String((5 * GiB) / 512));
+  symlinkSync('x', join(root, 'sys/block', name, 'device'));
+  const port = 21710 + Math.floor(Math.random() * 80);
+  const machine: Machine = {
+    tree: tree(root),
+    run: async (program, args) => {
+      ran.push([program, ...args].join(' '));
+      if (program === 'blkdiscard') throw new Error('not here');
+      return '';
+    },
+    addresses: () => ({ eth0: [{ address: '127.0.0.1', family: 'IPv4' }] }),
+    machine: 'x86_64',
+    hostname: () => 'localhost',
+    bootInterface: MAC,
+    parameters: parseParameters(
+      `ipa-api-url=${url} BOOTIF=01-${MAC.replaceAll(':', '-')} ipa-listen-host=127.0.0.1 ipa-listen-port=${port} ${commandLine}`,
+    ),
+    clock: { ...systemClock, sleep: (milliseconds, signal) => systemClock.sleep(milliseconds / 50, signal) },
+    log: { ...silentLog, child: () => machine.log, text: () => 'the log\n' },
+    fetching: { trust: { insecure: false }, timeoutMs: 2000, signal: new AbortController().signal },
+    random: randomBytes,
+    newUuid: randomUUID,
+    temporary: root,
+    state: { node: {}, config: {}, partitionUuids: null },
+    ...more,
+  };
+  stop = new AbortController();
+  running = runAgent(machine, stop.signal);
+  running.catch(() => undefined);
+  return { machine, disk, port };
+}
+async function start(disk: string): Promise<Buffer> {
+  const file = await open(disk);
+  const { buffer } = await file.read(Buffer.alloc(image.length), 0, image.length, 0);
+  await file.close();
+  return buffer;
+}
+const until = async (condition: () => boolean): Promise<void> => {
+  for (let tries = 0; !condition(); tries++) {
+    if (tries > 400) throw new Error(`not in time: ${JSON.stringify(calls.map((call) => call.path))}`);
+    await delay(10);
+  }
+};
+const beats = (): number => calls.filter((call) => call.path.startsWith('/v1/heartbeat')).length;
+function command(port: number, name: string, params: JsonObject, wait = true): Promise<JsonObject> {
+  const ca = calls.find((call) => call.path.startsWith('/v1/heartbeat'))!.body['agent_verify_ca'] as string;
+  return new Promise((resolve, reject) => {
+    const path = `/v1/commands/?wait=${wait}&agent_token=${TOKEN}`;
+    const sent = request({ host: '127.0.0.1', port, method: 'POST', path, ca, agent: false }, (answer) => {
+      const parts: Buffer[] = [];
+      answer.on('data', (part: Buffer) => parts.push(part));
+      answer.on('end', () => resolve(JSON.parse(Buffer.concat(parts).toString()) as JsonObject));
+    });
+    sent.on('error', reject);
+    sent.end(JSON.stringify({ name, params }));
+  });
+}
+
+it('looks itself up, and beats with its address, token and certificate', async () => {
+  const { port } = boot('');
+  await until(() => beats() > 0);
+  expect(calls.map((call) => call.path).slice(0, 2)).toEqual(['/', `/v1/lookup?addresses=${encodeURIComponent(MAC)}`]);
+  expect(calls[2]!.body).toMatchObject({ callback_url: 'https://127.0.0.1:9999', agent_token: TOKEN, agent_version: 'bloomery-agent 1' });
+  expect(await command(port, 'clean.get_clean_steps', { node: { uuid: 'the-node' }, ports: [] })).toMatchObject({
+    command_status: 'SUCCEEDED',
+    command_result: {
+      clean_steps: {
+        BloomeryHardwareManager: [
+          { step: 'erase_devices_metadata', priority: 99, interface: 'deploy', reboot_requested: false, abortable: true },
+          { step: 'erase_devices', priority: 10, interface: 'deploy' },
+        ],
+      },
+      hardware_manager_version: { BloomeryHardwareManager: '1' },
+    },
+  });
+  stop.abort();
+  await running;
+});
+
+it('is inspected first when that is asked for, and looked up by the UUID that it got', async () => {
+  boot(`ipa-inspection-callback-url=${url}/v1/continue_inspection ipa-inspection-collectors=default,logs,pci-devices`);
+  await until(() => beats() > 0);
+  expect(calls[0]!.path).toBe('/v1/continue_inspection');
+  expect(calls[0]!.body).toMatchObject({
+    inventory: { interfaces: [{ name: 'eth0', mac_address: MAC }], disks: [{ size: 5 * GiB }] },
+    root_disk: { size: 5 * GiB },
+    boot_interface: MAC,
+    configuration: { collectors: ['default', 'logs', 'pci-devices'], managers: [{ name: 'BloomeryHardwareManager' }] },
+    pci_devices: [],
+    logs: expect.any(String) as string,
+    error: null,
+  });
+  expect(calls.find((call) => call.path.startsWith('/v1/lookup'))!.path).toContain('node_uuid=the-node');
+});
+
+it('tells of a collector that it does not have', async () => {
+  boot(`ipa-inspection-callback-url=${url}/v1/continue_inspection ipa-inspection-collectors=default,magic`);
+  await until(() => calls.length > 0);
+  expect(calls[0]!.body['error']).toContain('Failed to load collector magic');
+});
+
+it.each<[number, number]>([
+  [409, 5],
+  [503, 5],
+  [404, 1],
+])('posts its inventory again after %s: %s times', async (status, times) => {
+  answers['/v1/continue_inspection'] = () => [status, {}];
+  boot(`ipa-inspection-callback-url=${url}/v1/continue_inspection`);
+  await until(() => beats() > 0);
+  expect(calls.filter((call) => call.path === '/v1/continue_inspection')).toHaveLength(times);
+});
+
+it('asks again until the server knows it', async () => {
+  let asked = 0;
+  const known = answers['/v1/lookup']!;
+  answers['/v1/lookup'] = () => (++asked < 3 ? [asked === 1 ? 404 : 409, {}] : known());
+  boot('');
+  await until(() => beats() > 0);
+  expect(asked).toBe(3);
+});
+
+it('gives up when it is not known within its time', async () => {
+  answers['/v1/lookup'] = () => [404, { error_message: { faultstring: 'Not Found' } }];
+  boot('ipa-lookup-timeout=0');
+  await expect(running).rejects.toThrow(
+    'Error getting configuration from Ironic: Error getting configuration from Ironic: Error 404: Not Found',
+  );
+});
+
+it('does not go on with a token that another has', async () => {
+  answers['/v1/lookup'] = () => [200, { node: { uuid: 'the-node' }, config: { agent_token: '******' } }];
+  boot('');
+  await expect(running).rejects.toThrow('the machine has to be restarted');
+  expect(beats()).toBe(0);
+});
+
+it('uses the token of its command line where the server hides it', async () => {
+  answers['/v1/lookup'] = () => [200, { node: { uuid: 'the-node' }, config: { agent_token: '******' } }];
+  boot(`ipa-agent-token=${TOKEN}`);
+  await until(() => beats() > 0);
+  expect(calls.at(-1)!.body).toMatchObject({ agent_token: TOKEN });
+});
+
+describe('deployment', () => {
+  const info = (): JsonObject => ({
+    id: 'x',
+    urls: [`${url}/image`],
+    disk_format: 'raw',
+    os_hash_algo: 'sha256',
+    os_hash_value: createHash('sha256').update(image).digest('hex'),
+  });
+  const step = (args: JsonObject): JsonObject => ({
+    step: { step: 'write_image', interface: 'deploy', args },
+    node: { uuid: 'the-node' },
+    ports: [],
+  });
+
+  it('writes the image, tells at once that it did, and what it wrote', async () => {
+    const { disk, port } = boot('');
+    await until(() => beats() > 0);
+    const started = await command(port, 'deploy.execute_deploy_step', step({ image_info: info(), configdrive: '' }), false);
+    expect(started).toMatchObject({ command_name: 'execute_deploy_step', command_status: 'RUNNING' });
+    const before = beats();
+    await until(() => beats() > before);
+    expect(await command(port, 'standby.get_partition_uuids', {})).toMatchObject({ command_result: { 'root uuid': '0x00000000' } });
+    expect((await start(disk)).equals(image)).toBe(true);
+    expect(ran.some((one) => one.startsWith('blockdev --rereadpt'))).toBe(true);
+    expect(await command(port, 'image.install_bootloader', { root_uuid: null })).toMatchObject({ command_status: 'SUCCEEDED' });
+    expect(await command(port, 'standby.power_off', {})).toMatchObject({ command_status: 'SUCCEEDED' });
+    expect(ran.filter((one) => !/^blockdev|^blkdiscard/.test(one))).toEqual(['sync', 'poweroff -f']);
+  }, 20_000);
+
+  it.each<[string, JsonObject, object]>([
+    ['no image', step({}), { type: 'InvalidCommandParamsError' }],
+    [
+      'no URL',
+      step({ image_info: { id: 'x' } }),
+      { type: 'InvalidCommandParamsError', details: "Image 'urls' must be a list with at least one element." },
+    ],
+    ['a step that it has not', { ...step({}), step: { step: 'bake', interface: 'deploy' } }, { details: 'Unknown deploy step: bake' }],
+    ['no step', { node: {}, ports: [] }, { details: 'Unknown deploy step: undefined' }],
+    [
+      'no disk that fits the hints',
+      { ...step({ image_info: { id: 'x', urls: ['http://x'] } }), node: { properties: { root_device: { serial: 'none' } } } },
+      { type: 'DeviceNotFound', code: 404 },
+    ],
+  ])('says what is wrong with %s', async (_, params, error) => {
+    const { port } = boot('');
+    await until(() => beats() > 0);
+    expect(await command(port, 'deploy.execute_deploy_step', params)).toMatchObject({ command_status: 'FAILED', command_error: error });
+  });
+
+  it('refuses steps of another version of itself', async () => {
+    const { port } = boot('');
+    await until(() => beats() > 0);
+    const params = { ...step({}), deploy_version: { GenericHardwareManager: '1.2' } };
+    expect(await command(port, 'deploy.execute_deploy_step', params)).toMatchObject({ command_status: 'CLEAN_VERSION_MISMATCH' });
+  });
+});
+
+it('erases metadata as a cleaning step', async () => {
+  const { disk, port } = boot('');
+  await until(() => beats() > 0);
+  const params = {
+    step: { step: 'erase_devices_metadata', interface: 'deploy' },
+    node: { uuid: 'the-node' },
+    ports: [],
+    clean_version: { BloomeryHardwareManager: '1' },
+  };
+  expect(await command(port, 'clean.execute_clean_step', params)).toMatchObject({
+    command_status: 'SUCCEEDED',
+    command_result: { clean_result: null, clean_step: { step: 'erase_devices_metadata', interface: 'deploy' } },
+  });
+  expect(ran.some((one) => one.startsWith('blockdev --rereadpt'))).toBe(true);
+  expect((await start(disk)).subarray(0, 1000).every((byte) => byte === 0)).toBe(true);
+});
+
+it('gives its logs and its inventory', async () => {
+  const { port } = boot('');
+  await until(() => beats() > 0);
+  expect(await command(port, 'log.collect_system_logs', {})).toMatchObject({
+    command_result: { system_logs: expect.any(String) as string },
+  });
+  expect(await command(port, 'poll.get_hardware_info', {})).toMatchObject({ command_result: { interfaces: [{ mac_address: MAC }] } });
+});
+
+it('knows the address that it is reached at', async () => {
+  expect(await routeSource('127.0.0.1')).toBe('127.0.0.1');
+  expect(await routeSource('localhost')).toMatch(/^(127\.0\.0\.1|::1)$/);
+});

@@ -1,0 +1,95 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { findLoader, installBootEntry } from '../../ramdisk-agent/disk/efi';
+import { fileDevice, fileTree, folder } from './support';
+
+const csv = (text: string): Buffer => Buffer.concat([Buffer.of(0xff, 0xfe), Buffer.from(text, 'utf16le')]);
+
+it.each<[string, Record<string, string | Buffer>, object | null]>([
+  ['the removable path', { 'EFI/BOOT/BOOTX64.EFI': 'x' }, { path: '\\EFI\\BOOT\\BOOTX64.EFI', label: 'bloomery' }],
+  ['of ARM', { 'efi/boot/bootaa64.efi': 'x' }, { path: '\\efi\\boot\\bootaa64.efi', label: 'bloomery' }],
+  [
+    'a list of its own',
+    { 'EFI/BOOT/BOOTX64.EFI': 'x', 'EFI/ubuntu/BOOTX64.CSV': csv('shimx64.efi,ubuntu,,This is the boot entry\n') },
+    { path: '\\EFI\\ubuntu\\shimx64.efi', label: 'ubuntu' },
+  ],
+  ['an empty list', { 'EFI/x/BOOT.CSV': csv('') }, null],
+  ['nothing', { 'EFI/other/readme.txt': 'x' }, null],
+])('finds %s', async (_, files, loader) => {
+  expect(await findLoader(fileTree(files))).toEqual(loader);
+});
+
+async function install(
+  partitionType: number,
+  files: readonly string[],
+  answers: Readonly<Record<string, string>>,
+): Promise<{ result: unknown; ran: string[] }> {
+  const device = await fileDevice(10 * 2 ** 20);
+  const mbr = Buffer.alloc(512);
+  mbr[446 + 4] = partitionType;
+  mbr.writeUInt32LE(2048, 446 + 8);
+  mbr.writeUInt32LE(2048, 446 + 12);
+  mbr.writeUInt16LE(0xaa55, 510);
+  await device.write(mbr, 0);
+  const ran: string[] = [];
+  const temporary = folder();
+  const result: unknown = await installBootEntry(
+    { ...device, path: '/dev/sda' },
+    async (program, args) => {
+      const command = [program, ...args]
+        .join(' ')
+        .replaceAll(temporary, '/tmp')
+        .replaceAll(/esp-\w+/g, 'esp');
+      ran.push(command);
+      if (program === 'mount') {
+        for (const file of files) {
+          mkdirSync(dirname(join(args.at(-1)!, file)), { recursive: true });
+          writeFileSync(join(args.at(-1)!, file), 'x');
+        }
+      }
+      if (program === 'umount')
+        for (const file of files)
+          await import('node:fs/promises').then(({ rm }) => rm(join(args[0]!, file.split('/')[0]!), { recursive: true }));
+      if (answers[program] === undefined) throw new Error(`${program}: failed`);
+      return answers[program];
+    },
+    temporary,
+  ).catch((error: unknown) => error);
+  return { result, ran };
+}
+const ENTRIES = 'BootCurrent: 0001\nBoot0001* UEFI PXE\tPciRoot(0x0)\nBoot0003* bloomery\tHD(1,MBR,0x1)\nBoot0004  bloomery 2\tHD(2)\n';
+
+it('makes an entry for the loader, and drops an older one of its name', async () => {
+  const { result, ran } = await install(0xef, ['EFI/BOOT/BOOTX64.EFI'], { mount: '', umount: '', efibootmgr: ENTRIES });
+  expect(result).toEqual({ path: '\\EFI\\BOOT\\BOOTX64.EFI', label: 'bloomery' });
+  expect(ran).toEqual([
+    'mount -t vfat -o ro /dev/sda1 /tmp/esp',
+    'umount /tmp/esp',
+    'efibootmgr',
+    'efibootmgr --quiet --delete-bootnum --bootnum 0003',
+    'efibootmgr --quiet --create --disk /dev/sda --part 1 --label bloomery --loader \\EFI\\BOOT\\BOOTX64.EFI',
+  ]);
+});
+
+it.each<[string, Parameters<typeof install>, object]>([
+  [
+    'no EFI system partition',
+    [0x83, [], {}],
+    { type: 'DeviceNotFound', message: expect.stringContaining('No EFI partition could be detected') as string },
+  ],
+  [
+    'no loader',
+    [0xef, [], { mount: '', umount: '' }],
+    { type: 'CommandExecutionError', message: expect.stringContaining('has no boot loader') as string },
+  ],
+  [
+    'a firmware that refuses',
+    [0xef, ['EFI/BOOT/BOOTX64.EFI'], { mount: '', umount: '' }],
+    {
+      type: 'CommandExecutionError',
+      message: expect.stringContaining('Could not configure UEFI boot on device /dev/sda: efibootmgr: failed') as string,
+    },
+  ],
+])('fails with %s', async (_, given, error) => {
+  expect((await install(...given)).result).toMatchObject(error);
+});
