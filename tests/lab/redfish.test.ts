@@ -1,5 +1,6 @@
 /** The Redfish driver at a service that we did not write: sushy-tools' emulator with its fake machines, over TLS with a password. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
@@ -10,6 +11,7 @@ import { promisify } from 'node:util';
 import { redfishManagement, redfishPower } from '../../drivers/redfish';
 import type { Task } from '../../drivers/interfaces';
 import type { JsonObject } from '../../model/records';
+import { ownCertificate } from '../../ramdisk-agent/certificate';
 import { createRedfishPool, type RedfishPool } from '../../wire/redfish';
 import { bmcTask } from '../drivers/bmc-task';
 import { needs } from './needs';
@@ -74,11 +76,11 @@ async function emulator(uuids: readonly string[]): Promise<string> {
 }
 
 beforeAll(async () => {
-  needs({ openssl: 'openssl', python3: 'python3-venv' });
+  needs({ python3: 'python3-venv' });
   folderOfPrograms = await programs('sushy', ['sushy-tools==2.2.0'], true);
-  const subject = ['-subj', '/CN=bmc', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '2'];
-  const files = ['-nodes', '-keyout', join(folder, 'key.pem'), '-out', certificate];
-  await run('openssl', ['req', '-x509', '-newkey', 'rsa:2048', ...files, ...subject]);
+  const made = ownCertificate('127.0.0.1', 'bmc', Date.now(), randomBytes);
+  writeFileSync(certificate, made.certificate);
+  writeFileSync(join(folder, 'key.pem'), made.privateKey);
   const script = 'import bcrypt; print("admin:" + bcrypt.hashpw(b"secret", bcrypt.gensalt(5)).decode())';
   writeFileSync(join(folder, 'htpasswd'), (await run(join(folderOfPrograms, 'python'), ['-c', script])).stdout);
   pool = createRedfishPool();

@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ownCertificate } from '../../ramdisk-agent/certificate';
 import { createRedfishPool, RedfishError, rootPath, type RedfishPool, type RedfishTarget } from '../../wire/redfish';
 import { SYSTEM, redfishError, redfishService, type RedfishService } from './redfish-service';
 
@@ -203,12 +204,9 @@ describe('certificates', () => {
   let secure: RedfishService;
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'bloomery-redfish-'));
-    const files = ['-keyout', join(folder, 'key'), '-out', join(folder, 'cert')];
-    const subject = ['-subj', '/CN=bmc', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '2'];
-    execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', ...files, ...subject], {
-      stdio: 'ignore',
-    });
-    secure = await redfishService({ cert: readFileSync(join(folder, 'cert'), 'utf8'), key: readFileSync(join(folder, 'key'), 'utf8') });
+    const { certificate, privateKey } = ownCertificate('127.0.0.1', 'bmc', Date.now(), randomBytes);
+    writeFileSync(join(folder, 'cert'), certificate);
+    secure = await redfishService({ cert: certificate, key: privateKey });
   });
   afterAll(async () => {
     await secure.close();
