@@ -60,7 +60,9 @@ const CHECKS: Readonly<Record<ArgumentKind, (name: string, value: unknown, argum
   },
   names: (name, value) => {
     if (Array.isArray(value)) return value.map((item) => stringOf(name, item));
-    const words = stringOf(name, value).split(',').map((word) => word.trim().toLowerCase());
+    const words = stringOf(name, value)
+      .split(',')
+      .map((word) => word.trim().toLowerCase());
     return [...new Set(words.filter(Boolean))];
   },
   'host-port': hostPort,
@@ -80,7 +82,7 @@ export function refuse(below: Below, since: number, value?: unknown): never {
  * @param said path parameters, query and body members by name; a name said twice has a list
  * @returns a value for each argument that was given (or has a default); null where the caller said null
  */
-export function parseArguments({ arguments: known }: Operation, said: Readonly<Record<string, unknown>>, minor: number): Arguments {
+export function parseArguments({ arguments: known }: Operation, said: Readonly<Record<string, unknown>>): Arguments {
   const unexpected = Object.keys(said).filter((name) => !known.some((argument) => argument.name === name));
   if (unexpected.length > 0) throw invalid(`Unexpected arguments: ${unexpected.join(', ')}`);
   const values: Record<string, unknown> = {};
@@ -92,7 +94,17 @@ export function parseArguments({ arguments: known }: Operation, said: Readonly<R
     } else if (said[name] === null) values[name] = null;
     else values[name] = CHECKS[kind](argument.said, said[name], argument);
   }
-  for (const { name, gate, below } of known)
-    if (below !== 'handler' && Object.hasOwn(said, name) && said[name] !== null && !open(gate, minor)) refuse(below, gate.since, values[name]);
   return values;
+}
+
+/** Arguments newer than the request, in the order in which they are declared. */
+export function refuseNewer(
+  { arguments: known }: Operation,
+  said: Readonly<Record<string, unknown>>,
+  values: Arguments,
+  minor: number,
+): void {
+  for (const { name, gate, below } of known)
+    if (below !== 'handler' && Object.hasOwn(said, name) && said[name] !== null && !open(gate, minor))
+      refuse(below, gate.since, values[name]);
 }

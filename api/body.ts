@@ -23,7 +23,8 @@ export async function readBody(request: IncomingMessage, limit: number): Promise
   if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge();
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of request) {
+  // Whoever is refused still gets the answer on this connection: leaving the loop must not destroy it.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     length += (chunk as Buffer).length;
     if (length > limit) throw tooLarge();
     chunks.push(chunk as Buffer);

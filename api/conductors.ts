@@ -16,7 +16,8 @@ const SORTABLE = ['id', 'hostname', 'conductor_group', 'created_at', 'updated_at
 function checkKnown(fields: readonly string[] | null | undefined, rows: readonly FieldRow[]): void {
   const names = rows.map(({ name }) => name).sort();
   const unknown = fields?.find((field) => !names.includes(field));
-  if (unknown !== undefined) throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(unknown)} is not one of ${repr(names)}` });
+  if (unknown !== undefined)
+    throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(unknown)} is not one of ${repr(names)}` });
 }
 
 function presenter({ base }: Request, { clock, options }: Rooms, rows: readonly FieldRow[]) {

@@ -4,8 +4,11 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import type { Gate } from '../model/versions';
 
-/** A status: the router's refusal. With a sentence: a fault. `member`: no route of its own. `handler`: the handler sees to it. */
-export type Below = number | readonly [status: number, sentence: string] | 'member' | 'handler';
+/**
+ * What is behind a closed gate. A status: the router's refusal. With a sentence: a fault, told once the arguments were looked at
+ * (`early`: before). `member`: no route of its own. `handler`: the handler sees to it.
+ */
+export type Below = number | readonly [status: number, sentence: string, when?: 'early'] | 'member' | 'handler';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 export type Schema = Readonly<Record<string, unknown>>;
@@ -38,6 +41,8 @@ export interface Operation {
   /** What messages call the body; null: it takes none. */
   readonly bodyName: string | null;
   readonly bodySchema: string | null;
+  /** Its refusals come before those of the arguments. */
+  readonly bodyFirst: boolean;
 }
 /** One path, with what may be done there. */
 export interface Place {
@@ -49,6 +54,8 @@ export interface Place {
   readonly below: Below;
   readonly rest: Below | 'fields' | null;
   readonly reserved: readonly string[];
+  /** For other methods than its own it is not there. */
+  readonly only: boolean;
 }
 /** One field of a resource. */
 export interface FieldRow {
@@ -73,7 +80,9 @@ export interface Document {
   readonly max: number;
   readonly places: readonly Place[];
   readonly schemas: Readonly<Record<string, Schema>>;
+  /** Of a schema that is a resource; other bodies have no rows. */
   fields(resource: string): readonly FieldRow[];
+  isResource(schema: string): boolean;
   /** The document as it is written. */
   readonly source: Schema;
 }
@@ -127,6 +136,7 @@ function operation(method: Method, path: string, place: Node, node: Node): Opera
     bodyArguments: inBody,
     bodyName: (node['x-name'] as string | undefined) ?? null,
     bodySchema: inBody ? null : ((schema?.['$ref'] as string | undefined)?.split('/').at(-1) ?? null),
+    bodyFirst: node['x-body-first'] === true,
   };
 }
 
@@ -144,6 +154,7 @@ function placeOf(path: string, node: Node): Place {
     below: belowOf(node, 404),
     rest: (node['x-rest'] as Place['rest'] | undefined) ?? null,
     reserved: (node['x-reserved'] as string[] | undefined) ?? [],
+    only: node['x-only'] === true,
   };
 }
 
@@ -171,13 +182,17 @@ export function readDocument(text: string): Document {
   const rows = new Map(
     Object.entries(schemas)
       .filter(([, schema]) => schema['type'] === 'object' && schema['properties'])
-      .map(([name, schema]) => [name, Object.entries(schema['properties'] as Record<string, Node>).map(([field, node]) => fieldRow(field, node))]),
+      .map(([name, schema]) => [
+        name,
+        Object.entries(schema['properties'] as Record<string, Node>).map(([field, node]) => fieldRow(field, node)),
+      ]),
   );
   return {
     ...versions,
     places: Object.entries(source['paths'] as Record<string, Node>).map(([path, node]) => placeOf(path, node)),
     schemas,
     fields: (resource) => rows.get(resource)!,
+    isResource: (schema) => rows.get(schema)?.some(({ create }) => create) ?? false,
     source,
   };
 }

@@ -39,15 +39,19 @@ function fieldNames(rows: readonly FieldRow[], minor: number): string[] {
   const late = ['storage', 'rescue', 'bios', 'firmware'];
   const kinds = [...INTERFACE_KINDS.filter((kind) => !late.includes(kind)), ...late];
   const interfaces = kinds.flatMap((kind) => [`default_${kind}_interface`, `enabled_${kind}_interfaces`]);
-  return ['hosts', 'links', 'name', ...interfaces, 'properties', 'type'].filter((name) => rows.some((row) => row.name === name && open(row.gate, minor)));
+  return ['hosts', 'links', 'name', ...interfaces, 'properties', 'type'].filter((name) =>
+    rows.some((row) => row.name === name && open(row.gate, minor)),
+  );
 }
 function checkKnown(fields: readonly string[] | undefined, rows: readonly FieldRow[], minor: number): void {
   const names = fieldNames(rows, minor);
   const unknown = fields?.find((field) => !names.includes(field));
-  if (unknown !== undefined) throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(unknown)} is not one of ${repr(names)}` });
+  if (unknown !== undefined)
+    throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(unknown)} is not one of ${repr(names)}` });
 }
 
-const fieldsOf = ({ query }: Request): readonly string[] | undefined => (query['fields'] as readonly string[] | null | undefined) ?? undefined;
+const fieldsOf = ({ query }: Request): readonly string[] | undefined =>
+  (query['fields'] as readonly string[] | null | undefined) ?? undefined;
 
 async function listDrivers(request: Request, rooms: Rooms): Promise<Answer> {
   const { query, minor, base } = request;
@@ -64,7 +68,8 @@ async function listDrivers(request: Request, rooms: Rooms): Promise<Answer> {
   const names = type === 'classic' ? [] : [...new Set(conductors.flatMap(({ drivers }) => Object.keys(drivers)))].sort();
   const rows = rowsToShow(all, minor, fields).filter((row) => query['detail'] === true || !isInterface(row));
   const missing = (fields ?? []).filter((field) => !rows.some(({ name }) => name === field));
-  if (missing.length > 0 && names.length > 0) throw new Fault('InvalidParameterValue', { message: `Field(s) "${missing.join(', ')}" are not valid` });
+  if (missing.length > 0 && names.length > 0)
+    throw new Fault('InvalidParameterValue', { message: `Field(s) "${missing.join(', ')}" are not valid` });
   return { status: 200, body: { drivers: names.map((name) => present(name, offersOf(conductors, name), rows, base)) } };
 }
 

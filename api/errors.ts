@@ -30,12 +30,18 @@ const TITLES: Readonly<Record<number, string>> = {
 const wrapped = (inner: object): object => ({ error_message: JSON.stringify(inner) });
 
 /** Status, body and headers for whatever was thrown. Anything that the design does not know is a 500 that tells nothing. */
-export function explain(error: unknown): { readonly status: number; readonly body: object; readonly headers: Readonly<Record<string, string>>; readonly known: boolean } {
+export function explain(error: unknown): {
+  readonly status: number;
+  readonly body: object;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly known: boolean;
+} {
   if (error instanceof Refusal) {
     const body = wrapped({ code: error.status, title: TITLES[error.status] ?? '', description: error.description });
     return { status: error.status, body, headers: error.headers, known: true };
   }
-  if (error instanceof Unread) return { status: error.status, body: { faultcode: 'Client', faultstring: error.sentence }, headers: {}, known: true };
+  if (error instanceof Unread)
+    return { status: error.status, body: { faultcode: 'Client', faultstring: error.sentence }, headers: {}, known: true };
   const known = error instanceof Fault;
   const status = known ? error.status : 500;
   const faultstring = known ? error.message : 'An unexpected error occurred. The log of the server has the details.';

@@ -55,11 +55,18 @@ export function checkSortable(key: string, sortable: readonly string[]): void {
 export function envelope(
   name: string,
   items: readonly unknown[],
-  next: { readonly base: string; readonly path: string; readonly page: Page; readonly limit: number; readonly last: string | undefined; readonly also: readonly (readonly [string, unknown])[] },
+  next: {
+    readonly base: string;
+    readonly path: string;
+    readonly page: Page;
+    readonly limit: number;
+    readonly last: string | undefined;
+    readonly also: readonly (readonly [string, unknown])[];
+  },
 ): object {
   const { base, path, page, limit, last, also } = next;
   if (items.length === 0 || items.length !== limit || last === undefined) return { [name]: items };
   const query = [['sort_key', page.sortKey], ['sort_dir', page.sortDir], ...also, ['limit', limit], ['marker', last]] as const;
-  const words = query.map(([key, value]) => `${key}=${typeof value === 'boolean' ? repr(value) : String(value as string)}`);
+  const words = query.map(([key, value]) => `${key}=${typeof value === 'boolean' ? repr(value) : (value as string)}`);
   return { [name]: items, next: `${base}/v1/${path}?${words.join('&')}` };
 }

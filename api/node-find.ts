@@ -7,15 +7,16 @@ import { isAlive, serving } from '../model/ring';
 import type { Request, Rooms } from './routes';
 
 /** Names are host names before 1.10, RFC 3986 unreserved characters since. */
-export const isName = (name: unknown, minor: number): name is string => (minor < 10 ? isHostName(name) : isLogicalName(name));
+export const isName = (name: unknown, minor: number): boolean => (minor < 10 ? isHostName(name) : isLogicalName(name));
 
 /** @param error the sentence, up to the name */
 export function checkName(name: unknown, minor: number, error: string): void {
   if (minor < 5) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
-  if (!isName(name, minor) || isUuid(name)) throw new Fault('Invalid', { message: `${error} '${str(name)}'` });
-  if ((RESERVED_NODE_NAMES as readonly string[]).includes(name))
+  const text = str(name);
+  if (!isName(name, minor) || isUuid(name)) throw new Fault('Invalid', { message: `${error} '${text}'` });
+  if ((RESERVED_NODE_NAMES as readonly string[]).includes(text))
     throw new Fault('Invalid', {
-      message: `The word "${name}" is reserved and can not be used as a node name. Reserved words are: ${RESERVED_NODE_NAMES.join(', ')}.`,
+      message: `The word "${text}" is reserved and can not be used as a node name. Reserved words are: ${RESERVED_NODE_NAMES.join(', ')}.`,
     });
 }
 
@@ -60,10 +61,11 @@ export async function checkServed(node: { readonly driver: string; readonly cond
 
 /** A node that another record points to: it must be visible and of the same owner, and the answer does not tell which it is not. */
 export async function linkedNode(field: string, ident: unknown, owner: string | null, request: Request, rooms: Rooms): Promise<NodeRecord> {
-  const node = await nodeNamed(String(ident), request.minor, rooms).catch((error: unknown) => {
+  const found = typeof ident === 'string' ? nodeNamed(ident, request.minor, rooms) : Promise.resolve(undefined);
+  const node = await found.catch((error: unknown) => {
     if (error instanceof Fault && error.status < 500) return undefined;
     throw error;
   });
   if (node?.owner === owner && rooms.auth.allowed(request.who, 'node:get', node)) return node;
-  throw new Fault('Invalid', { message: `Unable to apply the requested ${field} '${String(ident)}'. Requested value was invalid.` });
+  throw new Fault('Invalid', { message: `Unable to apply the requested ${field} '${str(ident)}'. Requested value was invalid.` });
 }

@@ -29,7 +29,19 @@ const UNSORTABLE = [
 const NO_COLUMNS = ['chassis_uuid', 'allocation_uuid', 'conductor', 'links', 'ports', 'states', 'portgroups', 'volume'];
 const FAULTS_OF_NODES = ['power failure', 'clean failure', 'rescue abort failure', 'service failure'];
 /** Parameters that are columns to be matched exactly. */
-const EXACT = ['instance_uuid', 'maintenance', 'retired', 'provision_state', 'driver', 'resource_class', 'fault', 'conductor_group', 'owner', 'lessee', 'instance_name'] as const;
+const EXACT = [
+  'instance_uuid',
+  'maintenance',
+  'retired',
+  'provision_state',
+  'driver',
+  'resource_class',
+  'fault',
+  'conductor_group',
+  'owner',
+  'lessee',
+  'instance_name',
+] as const;
 
 function checkValues(query: Arguments): void {
   const { provision_state: state, fault } = query as { provision_state?: string; fault?: string };
@@ -40,29 +52,48 @@ function checkValues(query: Arguments): void {
   }
 }
 
+interface Said {
+  readonly shard?: readonly string[] | null;
+  readonly associated?: boolean | null;
+  readonly sharded?: boolean | null;
+  readonly project?: string | null;
+  readonly description_contains?: string | null;
+  readonly parent_node?: string | null;
+  /** On /detail any text means yes. */
+  readonly include_children?: boolean | string | null;
+}
 function filterOf(query: Arguments): NodeFilter {
-  const said = <T>(name: string): T | undefined => (query[name] ?? undefined) as T | undefined;
-  const where = Object.fromEntries(EXACT.filter((name) => said(name) !== undefined).map((name) => [name, query[name]]));
-  const shards = said<readonly string[]>('shard');
-  const children = said<string>('parent_node') ?? (said('include_children') ? 'all' : undefined);
+  const where = Object.fromEntries(EXACT.filter((name) => (query[name] ?? undefined) !== undefined).map((name) => [name, query[name]]));
+  const {
+    shard: shards,
+    associated,
+    sharded,
+    project,
+    description_contains: part,
+    parent_node: parent,
+    include_children: all,
+  } = query as Said;
+  const children = parent ?? (all ? 'all' : undefined);
   return {
-    where: { ...where, ...(shards ? { shard: shards } : {}) } as NonNullable<NodeFilter['where']>,
-    ...optional('associated', said<boolean>('associated')),
-    ...optional('sharded', said<boolean>('sharded')),
-    ...optional('descriptionContains', said<string>('description_contains') || undefined),
-    ...optional('project', said<string>('project')),
-    ...optional('children', children),
+    where: { ...where, ...(shards ? { shard: shards } : {}) },
+    ...(typeof associated === 'boolean' ? { associated } : {}),
+    ...(typeof sharded === 'boolean' ? { sharded } : {}),
+    ...(part ? { descriptionContains: part } : {}),
+    ...(typeof project === 'string' ? { project } : {}),
+    ...(typeof children === 'string' ? { children } : {}),
   };
 }
-const optional = <K extends string, T>(name: K, value: T | undefined): { readonly [Key in K]?: T } =>
-  (value === undefined ? {} : { [name]: value }) as { readonly [Key in K]?: T };
 
 /** @param path of the list, for the link to its next page */
 async function list(request: Request, rooms: Rooms, path: string, fields: readonly string[] | undefined): Promise<Answer> {
   const { query, base, minor, who } = request;
   const { document, store, auth, options } = rooms;
   const all = document.fields('Node');
-  checkNewer([...(fields ?? []), query['sort_key'] as string], all, minor);
+  checkNewer(
+    [...((query['fields'] as readonly string[] | null | undefined) ?? []), query['sort_key'] as string],
+    all.filter(({ selectable }) => selectable),
+    minor,
+  );
   checkValues(query);
   const page = pageOf(query, UNSORTABLE, options);
   checkSortable(page.sortKey, ['id', ...all.map(({ name }) => name).filter((name) => !NO_COLUMNS.includes(name))]);

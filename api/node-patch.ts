@@ -40,10 +40,12 @@ function policies(patch: readonly PatchOperation[], rows: readonly FieldRow[]): 
 }
 
 function checkState(node: NodeRecord, patch: readonly PatchOperation[], { minor, params, who }: Request, { auth }: Rooms): void {
-  const freesInstance = patch.length === 1 && patch[0]!.op === 'remove' && patch[0]!.path === '/instance_uuid' && Object.keys(patch[0]!).length === 2;
+  const freesInstance =
+    patch.length === 1 && patch[0]!.op === 'remove' && patch[0]!.path === '/instance_uuid' && Object.keys(patch[0]!).length === 2;
   if (node.maintenance && freesInstance) return;
   const { provision_state: state, target_provision_state: target } = node;
-  if (target && !CHANGEABLE.has(state)) throw conflict(`Node ${params['node_ident']!} can not be updated while a state transition is in progress.`);
+  if (target && !CHANGEABLE.has(state))
+    throw conflict(`Node ${params['node_ident']!} can not be updated while a state transition is in progress.`);
   if (state === 'inspecting' && minor >= 39) throw conflict(`Cannot update node "${node.uuid}" while it is in state "inspecting".`);
   if (state === 'active' && valuesAt(patch, '/owner').some(Boolean) && !auth.allowed(who, 'node:update_owner_provisioned', node))
     throw conflict(`Cannot update owner of node "${node.uuid}" while it is in state "active".`);
@@ -65,33 +67,46 @@ export async function changedNode(
   const { minor, query, body, params, who } = request;
   const rows = rooms.document.fields('Node');
   const resetInterfaces = query['reset_interfaces'] === true;
-  const patch = checkedPatch(body, rows, rooms);
+  const patch = checkedPatch(body, rows);
   if (rows.some(({ name, gate }) => !open(gate, minor) && valuesAt(patch, `/${name}`).length > 0))
     throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   if (resetInterfaces && valuesAt(patch, '/driver').length === 0)
     throw invalid("The reset_interfaces parameter can only be used when changing the node's driver.");
   const [description] = valuesAt(patch, '/description');
-  if (typeof description === 'string' && description.length > 4096) throw invalid('Cannot update node with description exceeding 4096 characters');
+  if (typeof description === 'string' && description.length > 4096)
+    throw invalid('Cannot update node with description exceeding 4096 characters');
   checkNetworkData(patch, rooms);
 
   const node = await nodeOf(request, rooms, 'node:get', true);
   for (const policy of policies(patch, rows)) if (!rooms.auth.allowed(who, policy, node)) throw new Fault('NotAuthorized');
   const [parent] = valuesAt(patch, '/parent_node');
-  const parentUuid = parent ? (await linkedNode('parent_node', parent, node.owner, request, rooms)).uuid : undefined;
+  const parentUuid = parent === undefined ? undefined : (await linkedNode('parent_node', parent, node.owner, request, rooms)).uuid;
   checkState(node, patch, request, rooms);
   for (const name of valuesAt(patch, '/name')) checkName(name, minor, `Node ${params['node_ident']!}: Cannot change name to invalid name`);
 
   const patchable = rows.filter(({ create, patch: may }) => create || may);
   const patched = applyPatch(node as unknown as Values, patch);
   const known = Object.fromEntries(Object.entries(patched).filter(([name]) => patchable.some((row) => row.name === name)));
-  const checked = checkedRecord('patch', 'Node', patchable, { ...known, ...(parentUuid === undefined ? {} : { parent_node: parentUuid }) }, rooms);
+  const checked = checkedRecord(
+    'patch',
+    'Node',
+    patchable,
+    { ...known, ...(parentUuid === undefined ? {} : { parent_node: parentUuid }) },
+    rooms,
+  );
   return { node, changes: await differences(node, checked, patchable, request, rooms), resetInterfaces };
 }
 
-async function differences(node: NodeRecord, checked: Values, rows: readonly FieldRow[], { minor, params }: Request, rooms: Rooms): Promise<NodeChanges> {
+async function differences(
+  node: NodeRecord,
+  checked: Values,
+  rows: readonly FieldRow[],
+  { minor, params }: Request,
+  rooms: Rooms,
+): Promise<NodeChanges> {
   const before = node as unknown as Values;
   const changes: Values = {};
-  for (const row of rows) {
+  for (const row of rows.filter(({ patch }) => patch)) {
     const value = checked[row.name] ?? emptyOf(row);
     if (!same(value, before[row.name])) changes[row.name] = value;
   }
@@ -101,9 +116,9 @@ async function differences(node: NodeRecord, checked: Values, rows: readonly Fie
   // Older clients name an instance by instance_info.display_name.
   const shown = (changes['instance_info'] as { display_name?: unknown } | undefined)?.display_name;
   if (typeof shown === 'string' && shown && !node.instance_name && !('instance_name' in changes)) changes['instance_name'] = shown;
-  const after = { ...node, ...(changes as NodeChanges) };
+  const after: NodeRecord = { ...node, ...changes };
   await checkServed(after, rooms);
   if (after.driver !== node.driver && node.console_enabled)
     throw conflict(`Node ${params['node_ident']!} can not update the driver while the console is enabled. Please stop the console first.`);
-  return changes as NodeChanges;
+  return changes;
 }

@@ -39,13 +39,14 @@ async function setPower(request: Request, rooms: Rooms): Promise<Answer> {
     new Fault('InvalidStateRequested', { action: target ?? repr(null), node: params['node_ident']!, state: state ?? repr(null) });
   if (!known) throw refused(node.power_state);
   if (node.provision_state === 'clean wait' || node.provision_state === 'cleaning') throw refused(node.provision_state);
-  if (node.disable_power_off && (target === 'power off' || target === 'soft power off')) throw new Fault('PowerStateFailure', { pstate: target });
+  if (node.disable_power_off && (target === 'power off' || target === 'soft power off'))
+    throw new Fault('PowerStateFailure', { pstate: target });
   await rooms.conductor.setPower(node.uuid, target, timeout);
   return accepted(request);
 }
 
-/** Verbs whose gate is looked at after the state and the body. */
-const LATE = ['unhold', 'service'];
+/** Verbs whose gate is looked at after the state and the body; `undeploy` is taken at every version, although documented since 1.73. */
+const LATE = ['unhold', 'service', 'undeploy'];
 
 /** The verb fits the version and the state; else 409 while somebody holds the node, 400 otherwise. */
 function checkVerb(target: string | null, node: NodeRecord, minor: number): void {
@@ -63,13 +64,15 @@ const BASE64 = /^[A-Za-z0-9+/=\n\r\t ]*$/;
 function checkConfigdrive(target: string, drive: unknown, minor: number, { validators, document }: Rooms): void {
   if (!drive || (typeof drive === 'object' && Object.keys(drive).length === 0)) return;
   const targets = minor >= 35 ? ['active', 'rebuild'] : ['active'];
-  if (!targets.includes(target)) throw invalid(`Adding a config drive is only supported when setting provision state to ${targets.join(', ')}`);
+  if (!targets.includes(target))
+    throw invalid(`Adding a config drive is only supported when setting provision state to ${targets.join(', ')}`);
   const problem = validators('Configdrive', () => document.schemas['Configdrive']!)(drive);
   if (problem !== undefined) throw invalid(`Invalid configdrive format: ${problem}`);
   if (typeof drive === 'object') {
     if (minor < 56) throw invalid('Providing a JSON object for configdrive is only supported starting with API version 1.56');
-    if ('vendor_data' in drive && minor < 59) throw invalid('Providing vendor_data in configdrive is only supported starting with API version 1.59');
-  } else if (!String(drive as string).includes('://') && !BASE64.test(drive as string))
+    if ('vendor_data' in drive && minor < 59)
+      throw invalid('Providing vendor_data in configdrive is only supported starting with API version 1.59');
+  } else if (typeof drive === 'string' && !drive.includes('://') && !BASE64.test(drive))
     throw invalid('Invalid configdrive format: it is neither a JSON, nor a URL, nor a base64 string');
 }
 
@@ -105,7 +108,12 @@ function checkKeys(target: string, query: Arguments, node: NodeRecord, minor: nu
 /** Steps that operators do not want asked for by the API ([api]disallow_*_steps). */
 const DISALLOWED = ['vendor.send_raw'];
 
-async function checkSteps(kind: 'clean' | 'deploy' | 'service', steps: readonly JsonObject[], request: Request, rooms: Rooms): Promise<void> {
+async function checkSteps(
+  kind: 'clean' | 'deploy' | 'service',
+  steps: readonly JsonObject[],
+  request: Request,
+  rooms: Rooms,
+): Promise<void> {
   const schema = { clean: 'CleanSteps', deploy: 'DeploySteps', service: 'ServiceSteps' }[kind];
   const problem = rooms.validators(schema, () => rooms.document.schemas[schema]!)(steps);
   if (problem !== undefined) throw invalid(`Invalid ${kind}_steps: ${problem}`);
@@ -136,6 +144,9 @@ async function checkNeeds(target: string, args: ProvisionArgs, request: Request,
   }
 }
 
+/** What the request names beside the verb's own arguments. */
+const NO_ARGUMENTS = ['node_ident', 'target', 'runbook'];
+
 async function setProvision(request: Request, rooms: Rooms): Promise<Answer> {
   const { minor, query, who } = request;
   const node = await nodeOf(request, rooms, 'node:set_provision_state');
@@ -146,8 +157,9 @@ async function setProvision(request: Request, rooms: Rooms): Promise<Answer> {
   const target = verb!;
   checkConfigdrive(target, query['configdrive'], minor, rooms);
   checkKeys(target, query, node, minor);
-  const { target: _, runbook: __, ...rest } = query;
-  const args = Object.fromEntries(Object.entries(rest).filter(([name, value]) => value !== null && name !== 'node_ident')) as ProvisionArgs;
+  const args = Object.fromEntries(
+    Object.entries(query).filter(([name, value]) => value !== null && !NO_ARGUMENTS.includes(name)),
+  ) as ProvisionArgs;
   await checkNeeds(target, args, request, rooms);
   await rooms.conductor.provision(node.uuid, target, args);
   return accepted(request);

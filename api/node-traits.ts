@@ -11,7 +11,6 @@ import { demand } from './schema';
 const USAGE =
   'A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no body, or all node traits may be replaced via PUT /v1/nodes/<node identifier>/traits with the list of traits specified in the request body.';
 
-const checkBody = (body: unknown, { validators, document }: Rooms): void => demand('body', validators('Traits', () => document.schemas['Traits']!)(body));
 function checkTrait(trait: string, { validators, document }: Rooms): void {
   const { properties } = document.schemas['Traits'] as { properties: { traits: { items: Schema } } };
   demand('trait', validators('Trait', () => properties.traits.items)(trait));
@@ -23,7 +22,6 @@ function checkCount(node: NodeRecord, traits: readonly string[]): void {
 }
 
 async function replaceTraits(request: Request, rooms: Rooms): Promise<Answer> {
-  checkBody(request.body, rooms);
   const node = await nodeOf(request, rooms, 'node:traits:set');
   const { traits } = request.body as { traits?: readonly string[] };
   if (!traits) throw new Fault('Invalid', { message: USAGE });
@@ -37,7 +35,6 @@ async function addTrait(request: Request, rooms: Rooms): Promise<Answer> {
   const { base, params, body } = request;
   const add = params['trait']!;
   checkTrait(add, rooms);
-  checkBody(body, rooms);
   const node = await nodeOf(request, rooms, 'node:traits:set');
   if ((body as { traits?: unknown }).traits !== undefined) throw new Fault('Invalid', { message: USAGE });
   checkCount(node, [...new Set([...node.traits, add])]);

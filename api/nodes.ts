@@ -14,7 +14,12 @@ import { checkNodeFields, nodePresenter, rowsToShow } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
 /** The whole node, or some fields, as this caller sees it. */
-export async function presentNode(node: NodeRecord, request: Request, rooms: Rooms, fields?: readonly string[]): Promise<Record<string, unknown>> {
+export async function presentNode(
+  node: NodeRecord,
+  request: Request,
+  rooms: Rooms,
+  fields?: readonly string[],
+): Promise<Record<string, unknown>> {
   const { base, minor, who } = request;
   const rows = rowsToShow(rooms.document.fields('Node'), minor, fields);
   const conductors = rows.some(({ name }) => name === 'conductor') ? await aliveConductors(rooms) : [];
@@ -45,7 +50,7 @@ async function createNode(request: Request, rooms: Rooms): Promise<Answer> {
     ...given,
     uuid: (given['uuid'] as string | undefined)?.toLowerCase() ?? newUuid(random),
     driver: given['driver'] as string,
-    conductor_group: ((given['conductor_group'] as string | undefined) || options['DEFAULT.default_conductor_group']).toLowerCase(),
+    conductor_group: (given['conductor_group'] as string | undefined) || options['DEFAULT.default_conductor_group'],
     resource_class: (given['resource_class'] as string | undefined) || options['DEFAULT.default_resource_class'],
     provision_state: minor < 11 ? 'available' : 'enroll',
     owner,
@@ -62,7 +67,11 @@ async function showNode(request: Request, rooms: Rooms): Promise<Answer> {
   const node = await nodeOf(request, rooms, 'node:get', true);
   const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
   checkFieldsAllowed(fields, minor);
-  checkNewer(fields ?? [], rows, minor);
+  checkNewer(
+    fields ?? [],
+    rows.filter(({ selectable }) => selectable),
+    minor,
+  );
   checkNodeFields(fields, rows);
   return { status: 200, body: await presentNode(node, request, rooms, fields) };
 }
@@ -82,7 +91,8 @@ async function deleteNode(request: Request, rooms: Rooms): Promise<Answer> {
 /** Names only from 1.5 on, which this door says with 406. */
 async function validate(ident: unknown, request: Request, rooms: Rooms): Promise<Answer> {
   const { minor, who } = request;
-  if (typeof ident !== 'string') throw minor < 5 ? new Fault('NodeNotFound', { node: repr(ident) }) : new Fault('InvalidUuidOrName', { name: repr(ident) });
+  if (typeof ident !== 'string')
+    throw minor < 5 ? new Fault('NodeNotFound', { node: repr(ident) }) : new Fault('InvalidUuidOrName', { name: repr(ident) });
   if (!isUuid(ident) && !open({ since: 5 }, minor)) refuse([406, 'Request not acceptable.'], 5);
   const node = await nodeNamed(ident, minor, rooms);
   if (!rooms.auth.allowed(who, 'node:validate', node)) throw new Fault('NotAuthorized');

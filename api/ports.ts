@@ -2,7 +2,8 @@
 import { Fault } from '../model/errors';
 import { isUuid, newUuid } from '../model/idents';
 import { applyPatch, same, valuesAt, type PatchOperation } from '../model/patch';
-import type { JsonObject, NewPort, NodeRecord, PortChanges, PortRecord } from '../model/records';
+import { str } from '../model/python';
+import type { JsonObject, NewPort, NodeRecord, PortRecord } from '../model/records';
 import { open } from '../model/versions';
 import type { PortFilter } from '../store/store';
 import { checkedPatch, checkedRecord, emptyOf, type Values } from './fields';
@@ -18,7 +19,7 @@ const unacceptable = (): Fault => new Fault('NotAcceptable', { message: 'Request
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
 
 /** internal_info is hidden from old versions, but naming it is no mistake. */
-const named = (rows: ReturnType<Rooms['document']['fields']>) => rows.filter(({ name }) => name !== 'internal_info');
+const named = (rows: ReturnType<Rooms['document']['fields']>) => rows.filter(({ name, hidden }) => name !== 'internal_info' && !hidden);
 
 function presentPort(port: PortRecord, request: Request, rooms: Rooms, fields?: readonly string[]): object {
   const { base, minor, who } = request;
@@ -35,20 +36,25 @@ async function portOf(request: Request, rooms: Rooms, policy: string): Promise<{
   return { port, node };
 }
 
+interface Said {
+  readonly node?: string | null;
+  readonly node_uuid?: string | null;
+  readonly portgroup?: string | null;
+  readonly address?: string | null;
+  readonly shard?: readonly string[] | null;
+  readonly conductor_groups?: readonly string[] | null;
+  readonly description_contains?: string | null;
+}
 /** Which ports: at most one of node, portgroup and shard. Undefined: none can match. */
 async function filterOf(request: Request, rooms: Rooms, parent?: string): Promise<PortFilter | undefined> {
   const { query, minor } = request;
-  const said = <T>(name: string): T | undefined => (query[name] as T | null | undefined) ?? undefined;
-  const shards = said<readonly string[]>('shard');
-  const groups = said<readonly string[]>('conductor_groups');
-  const [portgroup, address] = [said<string>('portgroup'), said<string>('address')];
-  const node = parent ?? said<string>('node_uuid') ?? said<string>('node');
-  if (!parent && !said('node_uuid') && node && minor < 5 && !isUuid(node)) throw unacceptable();
+  const { shard: shards, conductor_groups: groups, portgroup, address, node_uuid: uuid, description_contains: description } = query as Said;
+  const node = parent ?? uuid ?? (query as Said).node;
+  if (!parent && !uuid && node && minor < 5 && !isUuid(node)) throw unacceptable();
   if ([node, portgroup, shards?.length].filter(Boolean).length > 1) throw new Fault('OperationNotPermitted');
   if (groups?.length && (node ?? portgroup ?? address))
     throw invalid('Filtering by conductor_groups cannot be combined with node_ident, portgroup_ident, or node address filters.');
   if (portgroup) throw new Fault('PortgroupNotFound', { portgroup });
-  const description = said<string>('description_contains');
   const also = description ? { descriptionContains: description } : {};
   if (node) return { ...also, where: { node_uuid: (await nodeNamed(node, minor, rooms)).uuid } };
   if (address) return { where: { address } };
@@ -64,7 +70,10 @@ async function list(request: Request, rooms: Rooms, path: string, brief?: readon
   const fields = brief ? fieldsToShow(query, brief) : undefined;
   const page = pageOf(query, UNSORTABLE, rooms.options);
   const filter = await filterOf(request, rooms, parent);
-  checkSortable(page.sortKey, ['id', ...all.filter(({ hidden, links }) => !hidden && !links).map(({ name }) => name)].filter((name) => name !== 'portgroup_uuid'));
+  checkSortable(
+    page.sortKey,
+    ['id', ...all.filter(({ hidden, links }) => !hidden && !links).map(({ name }) => name)].filter((name) => name !== 'portgroup_uuid'),
+  );
   checkFields(fields, all);
   const ports = await rooms.store.ports.list({ ...filter, ...page });
   const rows = rowsToShow(all, minor, fields);
@@ -146,16 +155,16 @@ function checkPatchGates(patch: readonly PatchOperation[], rows: ReturnType<Room
 async function updatePort(request: Request, rooms: Rooms): Promise<Answer> {
   const { minor } = request;
   const rows = rooms.document.fields('Port');
-  const patch = checkedPatch(request.body, rows, rooms);
+  const patch = checkedPatch(request.body, rows);
   checkPatchGates(patch, rows, minor);
   const { port, node } = await portOf(request, rooms, 'port:update');
   const [wanted] = valuesAt(patch, '/node_uuid');
-  const owner = wanted ? await linkedNode('node_uuid', wanted, node.owner, request, rooms) : node;
+  const owner = wanted !== undefined ? await linkedNode('node_uuid', wanted, node.owner, request, rooms) : node;
   const patched: Values = { ...applyPatch(port as unknown as Values, patch), node_uuid: owner.uuid };
   const patchable = rows.filter(({ create, patch: may }) => create || may);
   const known = Object.fromEntries(Object.entries(patched).filter(([name]) => patchable.some((row) => row.name === name)));
   const group = patched['portgroup_uuid'];
-  if (group && group !== port.portgroup_uuid && isUuid(group)) throw new Fault('PortgroupUnknown', { portgroup: group });
+  if (group && group !== port.portgroup_uuid) throw new Fault('PortgroupUnknown', { portgroup: str(group) });
   const checked = checkedRecord('patch', 'Port', patchable, known, rooms);
   if (owner.provision_state === 'inspecting' && minor >= 39) {
     const message = `Cannot update port "${port.uuid}" on "${owner.uuid}" while it is in state "inspecting".`;
@@ -165,11 +174,11 @@ async function updatePort(request: Request, rooms: Rooms): Promise<Answer> {
     throw invalid('A non-empty value is required when setting physical_network');
   const before = port as unknown as Values;
   const changes: Values = {};
-  for (const row of patchable.filter(({ hidden }) => !hidden)) {
+  for (const row of patchable.filter(({ hidden, patch: may }) => !hidden && may)) {
     const value = checked[row.name] ?? EMPTY[row.name] ?? emptyOf(row);
     if (!same(value, before[row.name])) changes[row.name] = value;
   }
-  const changed = await rooms.conductor.updatePort(port.uuid, changes as PortChanges);
+  const changed = await rooms.conductor.updatePort(port.uuid, changes);
   return { status: 200, body: presentPort(changed, request, rooms) };
 }
 /** Fields whose empty value is yes. */

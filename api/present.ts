@@ -22,7 +22,8 @@ export function rewrite(rules: readonly Rewrite[], field: string, value: unknown
 /** Fields that a node can be asked to show alone. */
 export function checkNodeFields(fields: readonly string[] | undefined, rows: readonly FieldRow[]): void {
   for (const field of fields ?? [])
-    if (!rows.some(({ name, selectable }) => name === field && selectable)) throw new Fault('Invalid', { message: `Field ${field} is not a valid field.` });
+    if (!rows.some(({ name, selectable }) => name === field && selectable))
+      throw new Fault('Invalid', { message: `Field ${field} is not a valid field.` });
 }
 /** The same for the other resources, in their words. */
 export function checkFields(fields: readonly string[] | undefined, rows: readonly FieldRow[]): void {
@@ -74,7 +75,8 @@ export function portPresenter({ base, minor, rows }: View): (port: PortRecord) =
     const shown: Record<string, unknown> = {};
     const record = port as unknown as Readonly<Record<string, unknown>>;
     for (const { name, links } of rows) shown[name] = links ? linksTo(base, `ports/${port.uuid}`) : record[name];
-    if (shown['local_link_connection'] && !knowsVtep(minor) && VTEP.some((key) => key in port.local_link_connection)) shown['local_link_connection'] = {};
+    if (shown['local_link_connection'] && !knowsVtep(minor) && VTEP.some((key) => key in port.local_link_connection))
+      shown['local_link_connection'] = {};
     return shown;
   };
 }

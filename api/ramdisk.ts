@@ -9,7 +9,6 @@ import { stateRow } from '../model/states';
 import { nodeNamed } from './node-find';
 import { nodePresenter, rowsToShow } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
-import { demand } from './schema';
 
 const notFound = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
@@ -127,7 +126,8 @@ async function heartbeat(request: Request, rooms: Rooms): Promise<Answer> {
   if (version === undefined && status === undefined)
     throw invalid('Agent did not transmit a version, and a version is required. Please update the agent being used.');
   if (!sameSecret(token, secret)) throw invalid('Invalid or missing agent token received.');
-  if (rooms.options['agent.require_tls'] && callbackUrl !== '' && !callbackUrl.startsWith('https://')) throw invalid('TLS is required by configuration');
+  if (rooms.options['agent.require_tls'] && callbackUrl !== '' && !callbackUrl.startsWith('https://'))
+    throw invalid('TLS is required by configuration');
   const [verifyCa, message] = [said('agent_verify_ca'), said('agent_status_message')];
   const beat: Heartbeat = {
     callbackUrl,
@@ -144,13 +144,16 @@ async function heartbeat(request: Request, rooms: Rooms): Promise<Answer> {
 async function continueInspection(request: Request, rooms: Rooms): Promise<Answer> {
   checkEnabled(request, rooms);
   const { body, query, minor } = request;
-  demand('data', rooms.validators('InspectionData', () => rooms.document.schemas['InspectionData']!)(body));
   const { inventory, ...plugin } = body as { readonly inventory: Inventory } & JsonObject;
   const macs = macsOf(inventory.interfaces.map(({ mac_address: mac }) => mac));
   const addresses = [inventory.bmc_address, inventory.bmc_v6address].filter((one): one is string => !!one);
   const uuid = query['node_uuid'] as string | null | undefined;
   if (macs.length === 0 && addresses.length === 0 && !uuid) throw new Fault('Invalid', { message: 'No lookup information provided' });
-  const node = await rooms.conductor.continueInspection({ macs, bmcAddresses: addresses, ...(uuid ? { nodeUuid: uuid } : {}) }, inventory, plugin);
+  const node = await rooms.conductor.continueInspection(
+    { macs, bmcAddresses: addresses, ...(uuid ? { nodeUuid: uuid } : {}) },
+    inventory,
+    plugin,
+  );
   // Agents that send no version speak ironic-inspector's protocol.
   if (minor < 84) return { status: 202, body: { uuid: node.uuid } };
   return { status: 202, body: documentFor(node, node.driver_internal_info['agent_secret_token'], request, rooms) };

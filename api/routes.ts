@@ -75,6 +75,8 @@ export interface Match {
   readonly params: Readonly<Record<string, string>>;
   /** A field named by a further path segment. */
   readonly field?: string;
+  /** The operation is not there for this version, which is told after the arguments were looked at. */
+  readonly closed?: true;
 }
 export type Matcher = (method: string, segments: readonly string[], minor: number) => Match;
 
@@ -91,64 +93,87 @@ const paramsOf = (place: Place, segments: readonly string[]): Record<string, str
 export function matcher({ places }: Document): Matcher {
   /** Of two that fit, the one with the word and not the parameter. */
   const ordered = [...places].sort((a, b) => a.segments.filter(isParameter).length - b.segments.filter(isParameter).length);
-  const at = (segments: readonly string[]): Place | undefined => ordered.find((place) => fits(place, segments));
-  const members = new Map(places.map((place) => [place, places.find((p) => isParameter(p.segments.at(-1)) && p.segments.slice(0, -1).join() === place.segments.join())]));
-  const collections = new Map([...members].flatMap(([collection, member]) => (member ? [[member, collection] as const] : [])));
+  const at = (segments: readonly string[], method?: string): Place | undefined => {
+    const fitting = ordered.filter((place) => fits(place, segments));
+    return fitting.find(({ operations }) => method !== undefined && operations.has(method)) ?? fitting[0];
+  };
+  const memberOf = ({ segments }: Place): Place | undefined =>
+    places.find(
+      ({ segments: own }) =>
+        own.length === segments.length + 1 && isParameter(own.at(-1)) && segments.every((part, index) => part === own[index]),
+    );
 
-  function checkRouted(place: Place, segments: readonly string[]): void {
+  /** @param every also those that the router looks at only when it finds no method */
+  function checkRouted(place: Place, segments: readonly string[], every = false): void {
     const params = paramsOf(place, segments);
     for (const { name, routed } of place.arguments) {
       const ident = params[name];
-      if (!routed || ident === undefined) continue;
+      if (ident === undefined || !(routed || (every && name === 'node_ident'))) continue;
       if (places.some(({ reserved, segments: own }) => reserved.includes(ident) && own.at(-1) === `{${name}}`)) throw new Refusal(404);
-      if (!isLogicalName(ident) && !isUuid(ident)) throw new Refusal(400, `Expected UUID or name for node: ${ident}`);
+      if (![isLogicalName, isUuid].some((test) => test(ident))) throw new Refusal(400, `Expected UUID or name for node: ${ident}`);
     }
   }
   /** The method is none of this path's. */
   function wrongMethod(place: Place, method: string, segments: readonly string[]): never {
-    const member = members.get(place);
-    const collection = collections.get(place);
+    // Below a node, the router looks at its identifier before it says which method is missing.
+    if (place.segments[2] === '{node_ident}' && place.segments[1] === 'nodes' && (segments.length === 4 || method !== 'GET'))
+      checkRouted(place, segments, true);
+    const member = memberOf(place);
     const needed = member?.operations.get(method);
     if (needed) {
       const { said } = needed.arguments.find(({ from }) => from === 'path')!;
       throw new Fault('MissingParameterValue', { message: `Missing mandatory parameter: ${said}` });
     }
+    const collection = at(segments.slice(0, -1));
     const creation = method === 'POST' ? collection?.operations.get(method) : undefined;
-    if (creation)
+    if (creation?.bodyName)
       throw new Fault('InvalidParameterValue', {
-        message: `Schema error for ${creation.bodyName ?? 'body'}: ${repr(segments.at(-1))} is not of type 'object'`,
+        message: `Schema error for ${creation.bodyName}: ${repr(segments.at(-1))} is not of type 'object'`,
       });
-    if (place.rest !== null && place.rest !== 'fields') refuse(place.rest, 1);
-    const allowed = [place, member, collection].flatMap((one) => [...(one?.operations.keys() ?? [])]);
+    if (place.rest !== null && place.rest !== 'fields' && ['POST', 'PATCH', 'DELETE'].includes(method)) refuse(place.rest, 1);
+    const allowed = [place, member, isParameter(place.segments.at(-1)) ? collection : undefined].flatMap((one) => [
+      ...(one?.operations.keys() ?? []),
+    ]);
     throw new Refusal(405, '', { Allow: [...new Set(allowed)].sort().join(', ') });
   }
   /** The path goes on behind one that is known. */
-  function behind(method: string, segments: readonly string[], isField: boolean): Match {
+  function behind(method: string, segments: readonly string[], minor: number, isField: boolean): Match {
     for (let length = segments.length - 1; length > 1; length--) {
-      const place = at(segments.slice(0, length));
+      const place = ordered.find((one) => fits(one, segments.slice(0, length)) && one.rest !== null) ?? at(segments.slice(0, length));
       if (!place) continue;
       checkRouted(place, segments);
       const operation = place.operations.get(method);
       const rest = operation?.rest ?? place.rest;
       const field = segments[length]!;
-      if (rest === 'fields' && method === 'GET' && operation && length === segments.length - 1 && (isField || !place.reserved.includes(field)))
-        return { operation, params: paramsOf(place, segments), field };
+      if (
+        rest === 'fields' &&
+        method === 'GET' &&
+        operation &&
+        length === segments.length - 1 &&
+        (isField || !place.reserved.includes(field))
+      )
+        return open(operation.gate, minor)
+          ? { operation, params: paramsOf(place, segments), field }
+          : refuse(operation.below, operation.gate.since);
       if (rest !== null && rest !== 'fields') refuse(rest, 1);
+      if (rest === 'fields' && method !== 'GET') wrongMethod(place, method, segments.slice(0, length));
       break;
     }
     throw new Refusal(404);
   }
 
   return (method, segments, minor) => {
-    const place = at(segments);
-    if (!place) return behind(method, segments, false);
+    const place = at(segments, method);
+    if (!place) return behind(method, segments, minor, false);
     checkRouted(place, segments);
     if (typeof place.below === 'number' && !open(place.gate, minor)) throw new Refusal(place.below);
     const operation = place.operations.get(method);
-    if (!operation) return wrongMethod(place, method, segments);
-    if (open(operation.gate, minor)) return { operation, params: paramsOf(place, segments) };
-    if (operation.below === 'member') return behind(method, segments, true);
-    if (operation.below === 405) return wrongMethod(place, '', segments);
-    return refuse(operation.below, operation.gate.since);
+    if (!operation) return place.only ? behind(method, segments, minor, false) : wrongMethod(place, method, segments);
+    const found = { operation, params: paramsOf(place, segments) };
+    const { gate, below } = operation;
+    if (open(gate, minor)) return found;
+    if (below === 'member') return behind(method, segments, minor, true);
+    if (below === 405) return wrongMethod(place, '', segments);
+    return Array.isArray(below) && below[2] !== 'early' ? { ...found, closed: true } : refuse(below, gate.since);
   };
 }

@@ -12,23 +12,32 @@ export function toJsonSchema(schema: unknown): unknown {
   if (schema === null || typeof schema !== 'object') return schema;
   const { nullable, type, ...rest } = schema as Record<string, unknown>;
   const spelled = rest['x-spelled'] === true ? ['string'] : [];
-  const types = type === undefined ? [] : [...spelled, type, ...(nullable === true ? ['null'] : [])];
+  const listed = type === undefined ? [] : [...spelled, type, ...(nullable === true ? ['null'] : [])];
+  const types = rest['x-null-first'] === true ? listed.reverse() : listed;
   const kept = Object.entries(rest).filter(([key]) => !key.startsWith('x-'));
   const whole = kept.map(([key, value]) => [
     key,
-    key === 'properties' ? Object.fromEntries(Object.entries(value as object).map(([name, one]) => [name, toJsonSchema(one)])) : key === 'enum' ? value : toJsonSchema(value),
+    key === 'properties'
+      ? Object.fromEntries(Object.entries(value as object).map(([name, one]) => [name, toJsonSchema(one)]))
+      : key === 'enum'
+        ? value
+        : toJsonSchema(value),
   ]);
   return { ...(types.length > 0 ? { type: types.length > 1 ? types : types[0] } : {}), ...(Object.fromEntries(whole) as object) };
 }
 
 type Problem = ErrorObject & { readonly context: Problem[]; readonly position: readonly number[] };
-const parts = (path: string): string[] => path.split('/').slice(1).map((part) => decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~'));
+const parts = (path: string): string[] =>
+  path
+    .split('/')
+    .slice(1)
+    .map((part) => decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~'));
 
 /** Where a keyword stands in the schema, as the order in which it is read. */
 function positionOf(root: unknown, schemaPath: string): number[] {
   let at: unknown = root;
   return parts(schemaPath).map((part) => {
-    const index = Object.keys((at ?? {}) as object).indexOf(part);
+    const index = Object.keys(at ?? {}).indexOf(part);
     at = (at as Record<string, unknown> | undefined)?.[part];
     return index;
   });
@@ -41,12 +50,24 @@ function compare(one: readonly (string | number | boolean)[], other: readonly (s
 }
 
 const isOfType = (data: unknown, type: string): boolean =>
-  type === 'null' ? data === null : type === 'array' ? Array.isArray(data) : type === 'object' ? data !== null && typeof data === 'object' && !Array.isArray(data) : type === 'integer' ? Number.isInteger(data) : typeof data === type;
+  type === 'null'
+    ? data === null
+    : type === 'array'
+      ? Array.isArray(data)
+      : type === 'object'
+        ? data !== null && typeof data === 'object' && !Array.isArray(data)
+        : type === 'integer'
+          ? Number.isInteger(data)
+          : typeof data === type;
 /** How telling an error is: nearer to the top, later among siblings, no mere "none of these". */
 function relevance(problem: Problem, parent = ''): (string | number | boolean)[][] {
   const path = parts(problem.instancePath.slice(parent.length)).map((part) => (/^\d+$/.test(part) ? Number(part) : part));
   const types = [(problem.parentSchema as { type?: string | string[] } | undefined)?.type ?? []].flat();
-  return [[-path.length], path, [problem.keyword !== 'anyOf' && problem.keyword !== 'oneOf', !types.some((type) => isOfType(problem.data, type))]];
+  return [
+    [-path.length],
+    path,
+    [problem.keyword !== 'anyOf' && problem.keyword !== 'oneOf', !types.some((type) => isOfType(problem.data, type))],
+  ];
 }
 function moreRelevant(one: Problem, other: Problem, parent?: string): number {
   const [a, b] = [relevance(one, parent), relevance(other, parent)];
@@ -75,7 +96,10 @@ function asTree(errors: readonly ErrorObject[], root: unknown): Problem[] {
   const choices = problems.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf');
   return problems.filter((problem) => {
     const owners = choices.filter(
-      (choice) => problem !== choice && problem.schemaPath.startsWith(`${choice.schemaPath}/`) && `${problem.instancePath}/`.startsWith(`${choice.instancePath}/`),
+      (choice) =>
+        problem !== choice &&
+        problem.schemaPath.startsWith(`${choice.schemaPath}/`) &&
+        `${problem.instancePath}/`.startsWith(`${choice.instancePath}/`),
     );
     const owner = owners.sort((a, b) => b.schemaPath.length - a.schemaPath.length)[0];
     owner?.context.push(problem);
@@ -86,7 +110,8 @@ function asTree(errors: readonly ErrorObject[], root: unknown): Problem[] {
 const bounded = (limit: number, otherwise: string): string => (limit === 1 ? 'should be non-empty' : otherwise);
 type Words = (problem: Problem, siblings: readonly Problem[]) => string;
 const WORDS: Readonly<Record<string, Words>> = {
-  type: ({ data, parentSchema }) => `${repr(data)} is not of type ${[(parentSchema as { type: string | string[] }).type].flat().map(repr).join(', ')}`,
+  type: ({ data, parentSchema }) =>
+    `${repr(data)} is not of type ${[(parentSchema as { type: string | string[] }).type].flat().map(repr).join(', ')}`,
   required: ({ params }) => `${repr(params['missingProperty'])} is a required property`,
   additionalProperties: (problem, siblings) => {
     const same = siblings.filter((one) => one.schemaPath === problem.schemaPath && one.instancePath === problem.instancePath);
@@ -112,7 +137,8 @@ const WORDS: Readonly<Record<string, Words>> = {
 /** What is wrong, in one sentence, and perhaps its likely cause. */
 export function describe(errors: readonly ErrorObject[], root: unknown): string {
   const problems = asTree(errors, root);
-  const words = (problem: Problem, siblings: readonly Problem[]): string => (WORDS[problem.keyword] ?? (({ message }) => message ?? ''))(problem, siblings);
+  const words = (problem: Problem, siblings: readonly Problem[]): string =>
+    (WORDS[problem.keyword] ?? (({ message }) => message ?? ''))(problem, siblings);
   const found = best(problems);
   let [siblings, current] = [problems as readonly Problem[], found];
   while (current.context.length > 0) {

@@ -13,14 +13,14 @@ import { newUuid } from '../model/idents';
 import type { Log } from '../model/log';
 import { HEADER, negotiate } from '../model/versions';
 import type { Store } from '../store/store';
-import { parseArguments } from './arguments';
+import { parseArguments, refuse, refuseNewer } from './arguments';
 import { noauth } from './auth/noauth';
 import { limitFor, parseBody, readBody } from './body';
 import { loadDocument } from './document';
-import { explain, Refusal } from './errors';
+import { explain, Refusal, Unread } from './errors';
 import { handlers } from './handlers';
 import type { ApiOptions } from './options';
-import { createValidators } from './schema';
+import { createValidators, demand } from './schema';
 import { checkHandlers, matcher, type Answer, type Matcher, type Rooms } from './routes';
 
 export type { ApiOptions } from './options';
@@ -47,6 +47,16 @@ function queryOf(text: string): Record<string, unknown> {
     query.set(name, before === undefined ? value : [before, value].flat());
   }
   return Object.fromEntries(query);
+}
+
+/** Milliseconds that a caller has to notice that its body is too long. */
+const LINGER_MS = 1000;
+/** The rest of the body is thrown away for a moment, so that the caller can read its answer; then the connection goes. */
+function cutOff(request: IncomingMessage): void {
+  request.resume();
+  const late = setTimeout(() => request.destroy(), LINGER_MS);
+  late.unref();
+  request.once('close', () => clearTimeout(late));
 }
 
 interface Asked {
@@ -77,14 +87,31 @@ const argumentsSaid = (asked: Asked, params: object, body: unknown, field: strin
   ...params,
 });
 
-async function perform(asked: Asked, match: Matcher, raw: Buffer, headers: IncomingMessage['headers'], base: string, rooms: Rooms): Promise<Answer> {
+async function perform(
+  asked: Asked,
+  match: Matcher,
+  raw: Buffer,
+  headers: IncomingMessage['headers'],
+  base: string,
+  rooms: Rooms,
+): Promise<Answer> {
   const { method, segments, minor, path, jsonSuffix } = asked;
-  const { operation, params, field } = match(method, segments, minor);
+  const { operation, params, field, closed } = match(method, segments, minor);
   const who = rooms.auth.identify(headers);
   if (operation.policy && !rooms.auth.allowed(who, operation.policy)) throw new Fault('NotAuthorized');
-  const takesBody = operation.bodyArguments || operation.bodyName !== null;
-  const body = takesBody ? parseBody(raw, rooms.options['api.max_json_body_depth']) : {};
-  const query = parseArguments(operation, argumentsSaid(asked, params, operation.bodyArguments ? body : {}, field), minor);
+  const { bodyName, bodySchema, bodyArguments, bodyFirst, below, gate } = operation;
+  const body = bodyArguments || bodyName ? parseBody(raw, rooms.options['api.max_json_body_depth']) : {};
+  const said = argumentsSaid(asked, params, bodyArguments ? body : {}, field);
+  // Resources are held against their field rows by their handlers.
+  const checkBody = (): void => {
+    if (bodyName && bodySchema && !rooms.document.isResource(bodySchema))
+      demand(bodyName, rooms.validators(bodySchema, () => rooms.document.schemas[bodySchema]!)(body));
+  };
+  if (bodyFirst) checkBody();
+  const query = parseArguments(operation, said);
+  checkBody();
+  if (closed) refuse(below, gate.since);
+  refuseNewer(operation, said, query, minor);
   return handlers[operation.operationId]!({ minor, who, params, query, body, base, path, jsonSuffix }, rooms);
 }
 
@@ -120,7 +147,10 @@ export function createApi(given: {
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const method = request.method ?? 'GET';
-    if (method === 'OPTIONS') return send(response, false, 200, {});
+    if (method === 'OPTIONS') {
+      send(response, false, 200, {});
+      return;
+    }
     const id = `req-${newUuid(randomBytes)}`;
     const ids: Headers = { 'x-openstack-request-id': id, 'openstack-request-id': id };
     const range: Headers = { [MINIMUM]: `1.${document.min}`, [MAXIMUM]: `1.${document.max}` };
@@ -129,7 +159,11 @@ export function createApi(given: {
       const [written = '/', search = ''] = (request.url ?? '/').split(/\?(.*)/s);
       const raw = await readBody(request, limitFor(written.replace(/\/+$/, ''), options));
       const asked = negotiate(one(request.headers[HEADER.toLowerCase()]), one(request.headers['openstack-api-version']), document);
-      if ('refusal' in asked) throw new Refusal(406, asked.refusal, asked.inRange ? range : {});
+      if ('refusal' in asked) {
+        versions = asked.inRange ? range : {};
+        // The root document is told apart: its refusals are faults.
+        throw written === '/' ? new Fault('NotAcceptable', { message: asked.refusal }) : new Refusal(406, asked.refusal, versions);
+      }
       versions = { ...range, [HEADER]: asked.used };
       const jsonSuffix = asked.explicit && asked.minor < 91 && /\.json\/*$/.test(written);
       const path = jsonSuffix ? written.replace(/\.json\/*$/, '') : written;
@@ -137,16 +171,31 @@ export function createApi(given: {
       const secure = (request.socket as Partial<TLSSocket>).encrypted === true;
       const base = options['api.public_endpoint'] ?? `${secure ? 'https' : 'http'}://${request.headers.host ?? 'localhost'}`;
       const head = method === 'HEAD' && segments.length < 2;
-      const said: Asked = { method: head ? 'GET' : method, path: written, segments, query: queryOf(search), minor: asked.minor, jsonSuffix };
+      const show = head || segments.length === 0;
+      const said: Asked = {
+        method: show ? 'GET' : method,
+        path: written,
+        segments,
+        query: queryOf(search),
+        minor: asked.minor,
+        jsonSuffix,
+      };
       const result = await perform(said, match, raw, request.headers, base, rooms);
       send(response, head, result.status, { ...versions, ...result.headers, ...ids }, result.body);
     } catch (error) {
       const { status, body, headers, known } = explain(error);
-      if (!known && !request.destroyed) log.error('request failed', { request: id, method, path: request.url, error: reasonOf(error), stack: (error as Error).stack });
-      // What the router refuses has lost the version headers, as there.
-      send(response, method === 'HEAD', status, { ...(error instanceof Refusal ? {} : versions), ...headers, ...ids }, body);
-      // A body that was too long is not read to its end: the connection cannot be used again.
-      if (status === 413) response.once('finish', () => request.socket.destroySoon());
+      if (!known && !request.destroyed)
+        log.error('request failed', { request: id, method, path: request.url, error: reasonOf(error), stack: (error as Error).stack });
+      // What the router refuses, and what was not read, has no version headers, as there.
+      const close = status === 413 ? { Connection: 'close' } : {};
+      send(
+        response,
+        method === 'HEAD',
+        status,
+        { ...(error instanceof Refusal || error instanceof Unread ? {} : versions), ...headers, ...ids, ...close },
+        body,
+      );
+      if (status === 413) cutOff(request);
     }
   }
 

@@ -2,11 +2,18 @@
 
 /** Any spelling that clients use: with or without hyphens, braces or `urn:uuid:`, in either case. */
 const UUID = /^[0-9a-f]{32}$/;
-const bare = (text: string): string => text.toLowerCase().replace(/^urn:/, '').replace(/^uuid:/, '').replace(/^\{+|\}+$/g, '').replaceAll('-', '');
+const bare = (text: string): string =>
+  text
+    .toLowerCase()
+    .replace(/^urn:/, '')
+    .replace(/^uuid:/, '')
+    .replace(/^\{+|\}+$/g, '')
+    .replaceAll('-', '');
 export const isUuid = (value: unknown): value is string => typeof value === 'string' && UUID.test(bare(value));
 
 /** Names since 1.10: RFC 3986 §2.3 unreserved characters. */
-export const isLogicalName = (value: unknown): value is string => typeof value === 'string' && value.length <= 255 && /^[A-Za-z0-9\-._~]+$/.test(value);
+export const isLogicalName = (value: unknown): value is string =>
+  typeof value === 'string' && value.length <= 255 && /^[A-Za-z0-9\-._~]+$/.test(value);
 /** Names before 1.10: host names. */
 export const isHostName = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= 255 && /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9\-_]{0,62}[a-z0-9])*\.?$/.test(value);

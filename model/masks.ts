@@ -67,7 +67,9 @@ export function maskSecrets(object: JsonObject): JsonObject {
 }
 
 const also = (object: JsonObject, keys: readonly string[]): JsonObject =>
-  keys.some((key) => object[key]) ? { ...object, ...Object.fromEntries(keys.filter((key) => object[key]).map((key) => [key, MASK])) } : object;
+  keys.some((key) => object[key])
+    ? { ...object, ...Object.fromEntries(keys.filter((key) => object[key]).map((key) => [key, MASK])) }
+    : object;
 
 /** Field of a node → how answers show it. */
 export const NODE_MASKS: Readonly<Record<string, (value: JsonObject) => JsonObject>> = {

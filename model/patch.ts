@@ -45,9 +45,9 @@ function walk(container: unknown, part: string): unknown {
 
 const OPERATIONS: Readonly<Record<PatchOperation['op'], (target: Container, key: string | number, value: unknown) => void>> = {
   add: (target, key, value) => {
-    if (!Array.isArray(target)) return set(target, key, value);
-    if (key !== '-' && Number(key) > target.length) throw new Unfit("can't insert outside of list");
-    target.splice(key === '-' ? target.length : Number(key), 0, value);
+    if (!Array.isArray(target)) set(target, key, value);
+    else if (key !== '-' && Number(key) > target.length) throw new Unfit("can't insert outside of list");
+    else target.splice(key === '-' ? target.length : Number(key), 0, value);
   },
   replace: (target, key, value) => {
     if (Array.isArray(target) && key === '-') throw new Unfit("'path' with '-' can't be applied to 'replace' operation");
@@ -80,7 +80,7 @@ export function applyPatch(document: Readonly<Record<string, unknown>>, patch: r
     const parts = operation.path.split('/').slice(1);
     try {
       if (operation.op !== 'remove' && !('value' in operation)) throw new Unfit("The operation does not contain a 'value' member");
-      const target = parts.slice(0, -1).reduce(walk, patched as unknown);
+      const target = parts.slice(0, -1).reduce<unknown>(walk, patched);
       const key = step(target, parts.at(-1)!);
       OPERATIONS[operation.op](target as Container, key, structuredClone(operation.value));
     } catch (error) {

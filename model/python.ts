@@ -7,7 +7,7 @@ const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '
 
 function text(value: string): string {
   const quote = value.includes("'") && !value.includes('"') ? '"' : "'";
-  const escaped = value.replace(/[\\\n\r\t]|[\x00-\x1f\x7f]/g, (c) => ESCAPES[c] ?? `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`);
+  const escaped = value.replace(/[\\\p{Cc}]/gu, (c) => ESCAPES[c] ?? `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`);
   return quote + (quote === "'" ? escaped.replaceAll("'", "\\'") : escaped) + quote;
 }
 
@@ -21,7 +21,7 @@ export function repr(value: unknown): string {
     return `{${Object.entries(value)
       .map(([key, member]) => `${text(key)}: ${repr(member)}`)
       .join(', ')}}`;
-  return String(value as number);
+  return typeof value === 'number' ? String(value) : typeof value;
 }
 
 /** What Python's str() shows: like repr, but text bare. */
@@ -43,7 +43,10 @@ export function toBoolean(value: unknown): boolean | undefined {
   const word = str(value).trim().toLowerCase();
   return TRUE.includes(word) ? true : FALSE.includes(word) ? false : undefined;
 }
-export const BOOLEAN_WORDS = [...TRUE, ...FALSE].sort().map((word) => `'${word}'`).join(', ');
+export const BOOLEAN_WORDS = [...TRUE, ...FALSE]
+  .sort()
+  .map((word) => `'${word}'`)
+  .join(', ');
 
 /** An integer as clients spell it (text with blanks around and underscores inside, numbers cut to whole ones); undefined when it is none. */
 export function toInteger(value: unknown): number | undefined {

@@ -34,7 +34,8 @@ export type Asked =
   | { readonly refusal: string; readonly inRange: boolean };
 
 /** A number as clients spell it: blanks around it and underscores inside do no harm. */
-const number = (text: string): number | undefined => (/^\s*[+-]?\d+(?:_\d+)*\s*$/.test(text) ? Number(text.replaceAll('_', '')) : undefined);
+const number = (text: string): number | undefined =>
+  /^\s*[+-]?\d+(?:_\d+)*\s*$/.test(text) ? Number(text.replaceAll('_', '')) : undefined;
 
 /** The value of the standard header for our service: `baremetal 1.50`, perhaps among those of other services; the last one counts. */
 function standard(header: string | undefined): string | undefined {
@@ -54,8 +55,7 @@ export function negotiate(own: string | undefined, common: string | undefined, r
   const asked = !said ? `1.${range.min}` : said.toLowerCase() === 'latest' ? `1.${range.max}` : said;
   const [major, minor] = asked.split('.').length === 2 ? asked.split('.').map(number) : [];
   const versions = `[1.${range.min}, 1.${range.max}]`;
-  if (major === undefined || minor === undefined)
-    return { refusal: `Invalid value for ${HEADER} header`, inRange: false };
+  if (major === undefined || minor === undefined) return { refusal: `Invalid value for ${HEADER} header`, inRange: false };
   if (major !== 1)
     return {
       refusal: `Mutually exclusive versions requested. Version ${major}.${minor} requested but not supported by this service. The supported version range is: ${versions}.`,

@@ -1,0 +1,175 @@
+/** Asks two servers the same and says where their answers differ, once what must differ is made alike. */
+import { request as httpRequest } from 'node:http';
+import type { Sent, Step } from './requests';
+
+export interface Answered {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export async function ask(base: string, { method, path, version, body, headers }: Sent): Promise<Answered> {
+  const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
+  const sent = {
+    ...(version === null ? {} : { 'X-OpenStack-Ironic-API-Version': version }),
+    ...(text === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(text)) }),
+    ...headers,
+  };
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(`${base}${path}`, { method, headers: sent, timeout: 60_000 }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () =>
+        resolve({
+          status: response.statusCode!,
+          headers: Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, String(value)])),
+          body: Buffer.concat(chunks).toString(),
+        }),
+      );
+      response.on('error', reject);
+    });
+    request.on('timeout', () => request.destroy(new Error(`${method} ${path}: no answer`)));
+    // A server that has heard enough answers before all is sent.
+    request.on('error', (error) => void setTimeout(() => reject(error), 100));
+    request.end(text);
+  });
+}
+
+/** Waits until nobody holds the node and it is on its way nowhere. */
+export async function settle(base: string, node: string): Promise<void> {
+  for (let tries = 0; tries < 200; tries++) {
+    const { body } = await ask(base, { method: 'GET', path: `/v1/nodes/${node}`, version: '1.115' });
+    const {
+      reservation,
+      target_provision_state: target,
+      target_power_state: power,
+      provision_state: state,
+    } = JSON.parse(body) as Record<string, string | null>;
+    if (!reservation && !power && (!target || /failed|wait/.test(state ?? ''))) return;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  throw new Error(`${base}: ${node} does not settle`);
+}
+
+const COMPARED = [
+  'content-type',
+  'location',
+  'x-openstack-ironic-api-version',
+  'x-openstack-ironic-api-minimum-version',
+  'x-openstack-ironic-api-maximum-version',
+];
+const KNOWN_UUID = /^(?:aaaaaaaa|bbbbbbbb|cccccccc)-/;
+
+/** Sorts what has no order: lists of names, members of objects. Renames what each server makes for itself. */
+function alike(value: unknown, key = ''): unknown {
+  if (typeof value === 'string') return alikeText(value);
+  if (Array.isArray(value)) {
+    const members = value.map((one) => alike(one));
+    return /^(?:enabled_\w+|hosts|traits|drivers)$/.test(key) ? members.map((one) => JSON.stringify(one)).sort() : members;
+  }
+  if (value === null || typeof value !== 'object') return value;
+  const members = Object.entries(value)
+    // Its conductor on SQLite counts as dead after a minute; its locks stamp the row.
+    .filter(([name]) => name !== 'alive' && name !== 'updated_at')
+    .sort(([one], [other]) => (one < other ? -1 : 1));
+  // Which members of driver_internal_info are null and which absent is nobody's business.
+  const told = key === 'driver_internal_info' ? members.filter(([, one]) => one !== null) : members;
+  return Object.fromEntries(told.map(([name, one]) => [name, alike(one, name)]));
+}
+function alikeText(text: string): string {
+  return (
+    text
+      .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:\+00:00)?/g, 'TIME')
+      .replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, (uuid) => (KNOWN_UUID.test(uuid) ? uuid : 'UUID'))
+      .replace(/^Unexpected arguments: (.*)$/, (_, names: string) => `Unexpected arguments: ${names.split(', ').sort().join(', ')}`)
+      .replace(
+        /(Field\(s\) ")(.*)(" are)/,
+        (_, before: string, names: string, after: string) => before + names.split(', ').sort().join(', ') + after,
+      )
+      // A set in Python has no order.
+      .replace(
+        /(connectivity attributes \()([\w, ]+)(\))/,
+        (_, before: string, names: string, after: string) => before + names.split(', ').sort().join(', ') + after,
+      )
+      .replace(/( for node )(?:\d+|UUID|[0-9a-f-]{36})( )/, '$1N$2')
+      // Python's validator shows the schema too.
+      .replace(/\n\nFailed validating[\s\S]*$/, '')
+  );
+}
+
+/** Descriptions of driver properties are each project's own words. */
+function withoutWords({ method, path }: Sent, body: unknown): unknown {
+  if (body === null || typeof body !== 'object' || 'error_message' in body) return body;
+  if (path.endsWith('/properties')) return Object.keys(body);
+  // There a PATCH answers with the node as it was still held; here it is free again.
+  return method === 'PATCH' ? { ...body, reservation: null } : body;
+}
+
+export interface Seen {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+export function seen(base: string, sent: Sent, { status, headers, body }: Answered): Seen {
+  const text = body.replaceAll(base, 'BASE');
+  let value: unknown = text;
+  try {
+    value = JSON.parse(text);
+    const inner = (value as { error_message?: string } | null)?.error_message;
+    if (typeof inner === 'string') value = { error_message: alike(JSON.parse(inner)) };
+    else value = alike(value);
+  } catch {
+    // Not JSON: compared as it is.
+  }
+  // Which methods a 405 allows is told of the path here, of the controller there: only that it is told is compared.
+  const shown = Object.entries(headers).flatMap(([name, one]) =>
+    name === 'allow' ? ([[name, 'told']] as const) : COMPARED.includes(name) ? ([[name, one]] as const) : [],
+  );
+  return {
+    status,
+    headers: Object.fromEntries(shown.map(([name, one]) => [name, one.replace(base, 'BASE')])),
+    body: withoutWords(sent, value),
+  };
+}
+
+export interface Difference {
+  readonly request: Sent;
+  readonly reference: Seen;
+  readonly ours: Seen;
+}
+export interface Outcome {
+  readonly asked: number;
+  /** The reference failed (5xx) on what a client did wrong; ours gave an orderly answer. */
+  readonly failures: readonly Difference[];
+  readonly differences: readonly Difference[];
+}
+
+/** Sends the steps to both, one after the other. */
+export async function compare(reference: string, ours: string, steps: readonly Step[]): Promise<Outcome> {
+  const differences: Difference[] = [];
+  const failures: Difference[] = [];
+  let asked = 0;
+  for (const step of steps) {
+    if ('settle' in step) {
+      await Promise.all([settle(reference, step.settle), settle(ours, step.settle)]);
+      continue;
+    }
+    const [there, here] = await Promise.all([ask(reference, step), ask(ours, step)]);
+    if (step.quiet) continue;
+    asked++;
+    const [one, other] = [seen(reference, step, there), seen(ours, step, here)];
+    if (one.status >= 500 && other.status < 500) failures.push({ request: step, reference: one, ours: other });
+    else if (JSON.stringify(one) !== JSON.stringify(sameOrder(other, one)))
+      differences.push({ request: step, reference: one, ours: other });
+  }
+  return { asked, failures, differences };
+}
+/** Headers have no order. */
+const sameOrder = (one: Seen, like: Seen): Seen => ({
+  ...one,
+  headers: Object.fromEntries(
+    [...Object.keys(like.headers), ...Object.keys(one.headers)].flatMap((name) =>
+      name in one.headers ? [[name, one.headers[name]!]] : [],
+    ),
+  ),
+});
