@@ -15,8 +15,8 @@ import { startRouterAdvertisements } from './router-advertisements';
 export type { DhcpOptions } from './dhcp-setup';
 
 /** Packets that may wait for the store at once; more are dropped, and their senders ask again. */
-const MOST_PENDING = 512;
-/** Bytes of packets that may wait in the kernel; the system's net.core.rmem_max bounds it. */
+const MOST_PENDING = 2048;
+/** Bytes of packets that may wait in the kernel, so that a busy moment of ours drops none. */
 const RECEIVE_BUFFER = 4 << 20;
 /** A line of one kind is logged once in this time, with the count of those left out. */
 const LOG_EVERY_MS = 60_000;

@@ -18,6 +18,7 @@ const SOL_SOCKET = 1;
 const SO_BROADCAST = 6;
 const SO_BINDTODEVICE = 25;
 const SO_RCVBUF = 8;
+const SO_RCVBUFFORCE = 33;
 export const IPPROTO_ICMPV6 = 58;
 const ICMP6_FILTER = 1;
 const IPPROTO_IPV6 = 41;
@@ -152,14 +153,16 @@ export async function linkAddresses(name: string): Promise<readonly LinkAddress[
 /**
  * A UDP socket on 0.0.0.0:port that hears and reaches this interface alone: broadcasts too, and with no address or route set.
  * Another socket on the port of this interface (or of none) is refused; one on another interface is not in the way.
- * @param receiveBuffer bytes that may wait in the kernel (SO_RCVBUF; the system's own maximum bounds it)
+ * @param receiveBuffer bytes that may wait in the kernel, as far as it allows so many
  * @throws LinkError
  */
 export async function openUdp(name: string, port: number, receiveBuffer: number): Promise<Socket> {
   const c = await libc();
   const fd = descriptor(c, AF_INET, SOCK_DGRAM, 0, name);
   c.setsockopt(fd, SOL_SOCKET, SO_BROADCAST, int32(1), 4);
-  c.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, int32(receiveBuffer), 4);
+  // Past net.core.rmem_max with the capability NET_ADMIN, else up to it.
+  const forced = c.setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, int32(receiveBuffer), 4);
+  if (forced < 0) c.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, int32(receiveBuffer), 4);
   const address = wildcard(AF_INET, port);
   // Before node:dgram sets SO_REUSEADDR, which would let two servers share the port.
   if (c.bind(fd, address, address.length) < 0) {
