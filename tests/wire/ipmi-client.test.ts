@@ -45,8 +45,10 @@ const failure = async (promise: Promise<unknown>): Promise<IpmiError> => {
   expect(error).toBeInstanceOf(IpmiError);
   return error as IpmiError;
 };
-/** Sessions that were asked for (payload type Open Session Request). */
-const opened = (relay: Relay): number => relay.seen.filter(({ toServer, packet }) => toServer && packet[5] === 0x10).length;
+/** Sessions that were asked for: Open Session Requests, those sent again counted once (the console's session ID is the same). */
+const opened = (relay: Relay): number =>
+  new Set(relay.seen.filter(({ toServer, packet }) => toServer && packet[5] === 0x10).map(({ packet }) => packet.toString('hex', 20, 24)))
+    .size;
 
 describe('a session', () => {
   it.each(Object.keys(CIPHER_SUITES).map(Number))('with cipher suite %i', async (cipherSuite) => {
@@ -154,7 +156,7 @@ describe('a bad network', () => {
     'that %s: every command runs once, every answer is its own',
     async (_, fate) => {
       const bmc = await bmcOf();
-      const [pool, relay] = [poolOf({ resendMs: 12 }), await relayTo(bmc.port, fate)];
+      const [pool, relay] = [poolOf({ resendMs: 25 }), await relayTo(bmc.port, fate)];
       for (let i = 0; i < 20; i++) expect(await ask(pool, target(relay.port), [i], 20_000)).toEqual(Buffer.from([i]));
       expect(bmc.ran.map(({ data }) => data[0])).toEqual(Array.from({ length: 20 }, (_, i) => i));
     },

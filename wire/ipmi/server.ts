@@ -82,8 +82,8 @@ const SESSION_SILENCE = 60_000;
 const HANDSHAKE_SILENCE = 10_000;
 /** Milliseconds within which a request with the same rqSeq is the same request, sent again (§5.5: 5 s on the IPMB). */
 const SAME_REQUEST = 5000;
-/** Requests that are remembered for that; consoles wait for an answer before they ask again, so that few can be under way. */
-const MAX_RECENT = 4;
+/** Requests that are remembered for that: an older one is outside the window of session sequence numbers. */
+const MAX_RECENT = 16;
 
 interface Recent {
   readonly request: Buffer;
