@@ -39,7 +39,7 @@ export function checkBeat(node: NodeRecord, beat: Heartbeat, requireTls: boolean
 
 /** Throws NodeNotFound, InvalidParameterValue (not this node's agent), NodeLocked (another host holds the node). */
 export async function heartbeat(context: Context, ident: string, beat: Heartbeat): Promise<void> {
-  const { store, clock, options, locks, log } = context;
+  const { store, clock, options, log } = context;
   const node = await store.nodes.find(ident);
   const { uuid } = node;
   checkBeat(node, beat, options['agent.require_tls']);
@@ -63,7 +63,8 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
     await store.nodes.mergeInternal(uuid, Object.fromEntries(['agent_url', 'agent_verify_ca'].map((key) => [key, null])));
     return;
   }
-  if (meaning === 'resume' || (working && locks.has(uuid))) await goOn(context, uuid, 'heartbeat');
+  // Whether the node is held is for `goOn` to find out: a working state that was read above may be a waiting one by now.
+  if (meaning === 'resume' || working) await goOn(context, uuid, 'heartbeat');
 }
 
 /**

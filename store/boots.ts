@@ -30,7 +30,15 @@ export function bootsOn(db: Knex, clock: Clock): Boots {
       // `@>` is what the index answers. Two nodes can name a MAC address only while it moves from one to the other: the newer row counts.
       const query = boots().whereRaw('macs @> ARRAY[?]::text[]', [mac.toLowerCase()]).orderByRaw('updated_at DESC').limit(1);
       const [boot] = await run(query);
-      return boot;
+      if (boot) return boot;
+      // A machine without ports: any row of a ramdisk without addresses will do, as long as all of them boot the same.
+      const known = db('ports').select(db.raw('1')).where('address', mac.toLowerCase());
+      const open = await run(
+        boots().where({ purpose: 'ramdisk' }).whereRaw('cardinality(macs) = 0').whereNotExists(known).orderBy('node_uuid'),
+      );
+      const alike = ({ method, files }: BootRecord) => JSON.stringify([method, files['kernel'], files['ramdisk']]);
+      const [first] = open;
+      return first && open.every((other) => alike(other) === alike(first)) ? first : undefined;
     },
   };
 }

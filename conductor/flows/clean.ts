@@ -100,7 +100,7 @@ export async function continueClean(task: Held, from: number): Promise<Outcome> 
 }
 export const cleanStepFailure = (task: Held, reason: string): string => {
   const { running } = positionOf(task, 'clean');
-  return running ? `Node ${task.node.uuid} failed step ${stepId(running)}: ${reason}` : reason;
+  return running && !reason.includes(stepId(running)) ? `Node ${task.node.uuid} failed step ${stepId(running)}: ${reason}` : reason;
 };
 
 /** `last_error` of a cleaning that was aborted. */

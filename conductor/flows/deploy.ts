@@ -92,7 +92,8 @@ export async function continueDeploy(task: Held, from: number): Promise<Outcome>
 }
 export const deployStepFailure = (task: Held, reason: string): string => {
   const { running } = positionOf(task, 'deploy');
-  return running ? `Deploy step ${stepId(running)} failed: ${clause(reason)}.` : reason;
+  // A driver's own sentence may name the step already.
+  return running && !reason.includes(stepId(running)) ? `Deploy step ${stepId(running)} failed: ${clause(reason)}.` : reason;
 };
 
 export const deployAborted = (task: Held): string => {

@@ -124,6 +124,20 @@ describe('boots', () => {
     await store().boots.put(boot());
     expect((await store().boots.forMac(mac(1)))?.node_uuid).toBe(node.uuid);
   });
+  it('without addresses serve machines that no port knows, while all of them boot the same', async () => {
+    const unknown = mac(0xee);
+    await store().boots.put(boot({ macs: [] }));
+    expect(await store().boots.forMac(unknown)).toEqual(boot({ macs: [] }));
+    const port = await store().ports.create({ uuid: randomUUID(), node_uuid: node.uuid, address: mac(0xef) });
+    expect(await store().boots.forMac(port.address)).toBeUndefined();
+    const other = await store().nodes.create({ uuid: randomUUID(), driver: 'ipmi' });
+    await store().boots.put(boot({ node_uuid: other.uuid, macs: [], kernel_args: 'other' }));
+    expect(await store().boots.forMac(unknown)).toBeDefined();
+    await store().boots.put(boot({ node_uuid: other.uuid, macs: [], files: { kernel: 'other', ramdisk: '/srv/r' } }));
+    expect(await store().boots.forMac(unknown)).toBeUndefined();
+    await store().boots.put(boot({ node_uuid: other.uuid, macs: [], purpose: 'disk', files: {} }));
+    expect(await store().boots.forMac(unknown)).toEqual(boot({ macs: [] }));
+  });
   it('need a node', async () => {
     await expect(store().boots.put(boot({ node_uuid: 'gone' }))).rejects.toMatchObject({
       name: 'NodeNotFound',

@@ -1,0 +1,151 @@
+/** The whole server in this process on a database of the test's own, with simulated machines and a client: what flow tests drive. */
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { loadOptions } from '../../config/load';
+import type { Options } from '../../config/options';
+import { systemClock } from '../../model/clock';
+import { silentLog } from '../../model/log';
+import { startServer, type Server } from '../../main';
+import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet';
+
+export interface Answer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+export interface WholeServer {
+  readonly server: Server;
+  readonly fleet: Fleet;
+  readonly image: { readonly url: string; readonly sha256: string; readonly bytes: number };
+  /** One request at the newest microversion. */
+  call(method: string, path: string, body?: unknown): Promise<Answer>;
+  /** A node for this machine, with its ports, in enroll; its UUID. */
+  enrol(machine: FleetMachine, more?: Readonly<Record<string, unknown>>): Promise<string>;
+  /** PUT …/states/provision; throws unless it is accepted. */
+  order(uuid: string, target: string, more?: Readonly<Record<string, unknown>>): Promise<void>;
+  /** The node once it has this state; throws when it comes to rest in another, with the reason. */
+  reach(uuid: string, state: string, seconds?: number): Promise<Readonly<Record<string, unknown>>>;
+  /** What is deployed, as instance_info. */
+  deployable(more?: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
+  /** Stops the server and starts it again on the same database and ports. */
+  restart(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const RESTING = /failed$|^(error|enroll|manageable|available|active)$/;
+
+/** @param connection of an empty, migrated database */
+export async function startWholeServer(
+  connection: string,
+  setup: { readonly machines: number; readonly options?: Partial<Options>; readonly firstMachine?: number },
+): Promise<WholeServer> {
+  const stateDir = mkdtempSync(join(tmpdir(), 'bloomery-flow-'));
+  const http = join(stateDir, 'httpboot');
+  mkdirSync(http);
+  const bytes = randomBytes(300_000);
+  writeFileSync(join(http, 'image.raw'), bytes);
+  for (const name of ['kernel', 'ramdisk']) writeFileSync(join(http, name), randomBytes(1000));
+  let options: Options = {
+    ...loadOptions([], {}).options,
+    'DEFAULT.my_ip': '127.0.0.1',
+    'DEFAULT.host': 'conductor-1',
+    'DEFAULT.enabled_boot_interfaces': ['ipxe'],
+    'DEFAULT.enabled_deploy_interfaces': ['direct'],
+    'DEFAULT.enabled_inspect_interfaces': ['agent'],
+    'DEFAULT.enabled_network_interfaces': ['noop'],
+    'api.host_ip': '127.0.0.1',
+    'api.port': 0,
+    'boot.http_host': '127.0.0.1',
+    'boot.http_port': 0,
+    'boot.tftp': false,
+    'agent.require_tls': false,
+    'conductor.deploy_kernel': `file://${http}/kernel`,
+    'conductor.deploy_ramdisk': `file://${http}/ramdisk`,
+    'conductor.file_url_allowed_paths': [stateDir],
+    ...setup.options,
+  };
+  const start = (): Promise<Server> =>
+    startServer({ options, roles: ['api', 'conductor', 'boot'], stateDir, log: silentLog, databaseUrl: connection });
+  let server = await start();
+  const port = (url: string): number => Number(new URL(url).port);
+  // A server that comes back is found where it was.
+  options = { ...options, 'api.port': port(server.apiUrl!), 'boot.http_port': port(server.bootUrl!) };
+  const fleet = await startFleet({
+    count: setup.machines,
+    first: setup.firstMachine ?? 0,
+    bootUrl: server.bootUrl!,
+    host: '127.0.0.1',
+    log: silentLog,
+    clock: systemClock,
+    random: randomBytes,
+    behaviour: { firmwareMs: 10, bootMs: 20, retryMs: 50, softOffMs: 10 },
+  });
+  const image = { url: `${server.bootUrl!}/image.raw`, sha256: createHash('sha256').update(bytes).digest('hex'), bytes: bytes.length };
+
+  const call = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+    const response = await fetch(`${server.apiUrl!}${path}`, {
+      method,
+      headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(20_000),
+    });
+    const text = await response.text();
+    return { status: response.status, body: text === '' ? {} : (JSON.parse(text) as Answer['body']) };
+  };
+  const must = async (method: string, path: string, body?: unknown): Promise<Answer['body']> => {
+    const answer = await call(method, path, body);
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  };
+  return {
+    get server() {
+      return server;
+    },
+    fleet,
+    image,
+    call,
+    enrol: async (machine, more = {}) => {
+      const { address, systemId, username, password } = machine.redfish;
+      const node = await must('POST', '/v1/nodes', {
+        name: machine.name,
+        driver: 'redfish',
+        driver_info: { redfish_address: address, redfish_system_id: systemId, redfish_username: username, redfish_password: password },
+        ...more,
+      });
+      for (const mac of machine.macs) await must('POST', '/v1/ports', { node_uuid: node['uuid'], address: mac });
+      return node['uuid'] as string;
+    },
+    order: async (uuid, target, more = {}) => {
+      await must('PUT', `/v1/nodes/${uuid}/states/provision`, { target, ...more });
+    },
+    reach: async (uuid, state, seconds = 20) => {
+      const end = Date.now() + seconds * 1000;
+      for (;;) {
+        const node = await must('GET', `/v1/nodes/${uuid}`);
+        const now = node['provision_state'] as string;
+        if (now === state && node['reservation'] === null) return node;
+        const wrong = now !== state && RESTING.test(now) && node['reservation'] === null && node['last_error'] !== null;
+        if (wrong || Date.now() > end) throw new Error(`${uuid} is ${now}, not ${state}: ${String(node['last_error'])}`);
+        await delay(20);
+      }
+    },
+    deployable: (more = {}) => ({
+      image_source: image.url,
+      image_os_hash_algo: 'sha256',
+      image_os_hash_value: image.sha256,
+      image_disk_format: 'raw',
+      ...more,
+    }),
+    restart: async () => {
+      await server.stop();
+      server = await start();
+    },
+    close: async () => {
+      await fleet.close();
+      await server.stop();
+      rmSync(stateDir, { recursive: true, force: true });
+    },
+  };
+}
