@@ -15,6 +15,8 @@ const SOURCES: Readonly<Record<string, readonly [string, ...string[]]>> = {
   cmdline: ['cat', '/proc/cmdline'],
   efibootmgr: ['efibootmgr', '-v'],
   ps: ['ps'],
+  meminfo: ['cat', '/proc/meminfo'],
+  resident: ['sh', '-c', 'grep VmRSS /proc/[0-9]*/status'],
 };
 
 /** `agentLog`: the agent's own lines. Programs that fail leave what they said. */

@@ -15,7 +15,10 @@ export function readDisks(tree: Tree): readonly InventoryDisk[] {
       const size = (numberIn(tree.text(`${base}/size`)) ?? 0) * SECTOR;
       if (size === 0) return [];
       const serial =
-        tree.text(`${base}/serial`) ?? tree.text(`${base}/device/serial`) ?? vitalSerial(tree.bytes(`${base}/device/vpd_pg80`));
+        usbSerial(tree, name) ??
+        tree.text(`${base}/serial`) ??
+        tree.text(`${base}/device/serial`) ??
+        vitalSerial(tree.bytes(`${base}/device/vpd_pg80`));
       return {
         name: `/dev/${name.replaceAll('!', '/')}`,
         model: tree.text(`${base}/device/model`),
@@ -31,6 +34,13 @@ export function readDisks(tree: Tree): readonly InventoryDisk[] {
         tran: transport(tree, name),
       };
     });
+}
+
+/** A disk on USB has the serial number of the device that carries it, the parent of its interface. */
+function usbSerial(tree: Tree, name: string): string | null {
+  const path = pathOf(tree, name);
+  const usb = path.findIndex((part) => USB_INTERFACE.test(part));
+  return usb < 0 ? null : tree.text(`${path.slice(0, usb).join('/')}/serial`);
 }
 
 /** Unit Serial Number VPD page (SPC-4 §7.8.14): a header of four bytes, then text. */
@@ -55,6 +65,7 @@ function worldWideName(id: string | null): Names {
 }
 
 const pathOf = (tree: Tree, name: string): readonly string[] => (tree.real(`/sys/block/${name}`) ?? '').split('/');
+const USB_INTERFACE = /^\d+-[\d.]+:\d+\.\d+$/;
 const PCI = /^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$/;
 
 /** What lsblk shows as TRAN; null where it cannot be told. */
@@ -79,7 +90,7 @@ function byPath(tree: Tree, name: string): string | null {
   const scsi = below.map((part) => /^\d+:(\d+:\d+:\d+)$/.exec(part)?.[1]).find((part) => part !== undefined);
   const ata = below.find((part) => /^ata\d+$/.test(part));
   const port = ata === undefined ? null : (tree.text(`${path.slice(0, at + 1).join('/')}/${ata}/ata_port/${ata}/port_no`) ?? ata.slice(3));
-  const usb = below.findLast((part) => /^\d+-[\d.]+:\d+\.\d+$/.test(part));
+  const usb = below.findLast((part) => USB_INTERFACE.test(part));
   const namespace = /^nvme\d+n(\d+)$/.exec(name)?.[1];
   const way = [
     ...(usb === undefined ? [] : [`usb-0:${usb.slice(usb.indexOf('-') + 1)}`]),

@@ -258,8 +258,13 @@ describe('disks', () => {
     ],
     [
       'USB',
-      disk('sdc', '/devices/pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host6/target6:0:0/6:0:0:0', { 'device/wwid': 't10.ATA whatever' }),
-      { tran: 'usb', by_path: '/dev/disk/by-path/pci-0000:00:14.0-usb-0:1:1.0-scsi-0:0:0:0', wwn: null },
+      {
+        ...disk('sdc', '/devices/pci0000:00/0000:00:14.0/usb2/2-1/2-1:1.0/host6/target6:0:0/6:0:0:0', {
+          'device/wwid': 't10.ATA whatever',
+        }),
+        'sys/devices/pci0000:00/0000:00:14.0/usb2/2-1/serial': 'USB7\n',
+      },
+      { serial: 'USB7', tran: 'usb', by_path: '/dev/disk/by-path/pci-0000:00:14.0-usb-0:1:1.0-scsi-0:0:0:0', wwn: null },
     ],
   ])('%s', (_, files, expected) => {
     expect(readDisks(of(files))).toMatchObject([{ size: 4294967296, logical_sectors: 512, physical_sectors: 4096, ...expected }]);
