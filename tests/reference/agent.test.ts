@@ -23,7 +23,7 @@ const reportFile = (): string => join(lab.folder, 'report');
 
 beforeAll(async () => {
   await run('bash', [join(root, 'ramdisk-agent/build/ramdisk.sh')], { cwd: root, maxBuffer: 16 << 20, timeout: 600_000 });
-  lab = await openLab('bagent-ref');
+  lab = await openLab('ref-agent');
   undo.push(() => lab.close());
   await lab.exec('ip', 'addr', 'add', 'fd77::1/64', 'dev', lab.bridge, 'nodad');
   ironic = await startRealIronic(
