@@ -16,11 +16,12 @@ export interface Pace {
 const FIRST = 250;
 const LEAST = 10;
 /**
- * Longer than the clients' own timers (5 s): some start theirs anew whenever a packet comes, even one that they throw away, and
- * would repeat a lost acknowledgment only in a silence.
+ * Some clients start their own timer anew whenever a packet comes, even one that they throw away, and so repeat a lost acknowledgment
+ * only in a silence longer than that: 100 ms for busybox, 5 s for atftp. So waits grow fast, and soon become longer than any.
  */
+const GROWTH = 4;
+const QUICK_RESENDS = 4;
 const SILENCE = 6000;
-const QUICK_RESENDS = 5;
 
 /** @param agreed the client's timeout option (RFC 2349): it waits so long itself */
 export function createPace(agreed?: number): Pace {
@@ -41,7 +42,7 @@ export function createPace(agreed?: number): Pace {
     },
     wait: () => {
       const once = smoothed === undefined ? FIRST : Math.max(smoothed + 4 * variation, LEAST);
-      return inVain < QUICK_RESENDS ? Math.min(once * 2 ** inVain, silence) : silence;
+      return inVain < QUICK_RESENDS ? Math.min(once * GROWTH ** inVain, silence) : silence;
     },
   };
 }

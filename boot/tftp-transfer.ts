@@ -45,12 +45,14 @@ export async function sendFile({ socket, blocks, agreed, clock, signal, answered
   const timeout = agreed.timeoutSeconds === undefined ? undefined : agreed.timeoutSeconds * 1000;
   const patience = Math.max(ANSWERS_NO_MORE, 3 * (timeout ?? 0));
   const pace = createPace(timeout);
-  const over = new AbortController();
+  /** The sleep of the loop below, and when it ends. */
+  let nap = new AbortController();
+  let napEnds = 0;
   let ended: string | undefined;
   let failure: Error | undefined;
   const end = (why: string): void => {
     ended ??= why;
-    over.abort();
+    nap.abort();
   };
 
   /** The last block that is acknowledged, and the last that was sent. */
@@ -68,7 +70,10 @@ export async function sendFile({ socket, blocks, agreed, clock, signal, answered
 
   const stamp = (): void => {
     sentAt = clock.now();
-    deadline = sentAt + pace.wait();
+    const wait = pace.wait();
+    deadline = sentAt + wait;
+    // Waits became much shorter than the one that is slept through.
+    if (napEnds > deadline + wait) nap.abort();
   };
   /** Sends what follows `base`. */
   const sendWindow = (): void => {
@@ -141,8 +146,10 @@ export async function sendFile({ socket, blocks, agreed, clock, signal, answered
   if (signal.aborted) stopped();
   else sendWindow();
   while (ended === undefined) {
-    // One sleep is renewed as the deadline moves; a timer for each packet would cost more than the packet.
-    await clock.sleep(Math.max(deadline - clock.now(), 1), over.signal).catch(() => {});
+    // As the deadline moves on, the sleep is renewed when it ends; a timer for each packet would cost more than the packet.
+    nap = new AbortController();
+    napEnds = Math.max(deadline, clock.now() + 1);
+    await clock.sleep(napEnds - clock.now(), nap.signal).catch(() => {});
     const now = clock.now();
     if (now < deadline || ended !== undefined) continue;
     if (now - heard > (everHeard ? patience : NEVER_ANSWERED)) {

@@ -199,8 +199,8 @@ it('waits as long as the round trip asks for, and then for long enough that the 
   for (let i = 0; i < 50; i++) pace.measured(100);
   expect(pace.wait()).toBeCloseTo(100, 0);
   pace.inVain();
-  expect(pace.wait()).toBeCloseTo(200, 0);
-  for (let i = 0; i < 4; i++) pace.inVain();
+  expect(pace.wait()).toBeCloseTo(400, 0);
+  for (let i = 0; i < 3; i++) pace.inVain();
   expect(pace.wait()).toBe(6000);
   pace.progressed();
   expect(pace.wait()).toBeCloseTo(100, 0);

@@ -26,20 +26,24 @@ export async function lossyRelay(serverPort: number, share: number, seed = 7): P
   };
 
   const front = await socket();
+  /** Client → the socket that stands for it before the server: a request that is repeated comes from the same port again. */
+  const clients = new Map<number, Promise<Socket>>();
+  const standIn = async (clientPort: number): Promise<Socket> => {
+    const [near, far] = [await socket(), await socket()];
+    let transferPort = serverPort;
+    far.on('message', (bytes, from) => {
+      transferPort = from.port;
+      if (!lose()) near.send(bytes, clientPort, '127.0.0.1');
+    });
+    near.on('message', (bytes) => {
+      if (!lose()) far.send(bytes, transferPort, '127.0.0.1');
+    });
+    return far;
+  };
   front.on('message', (request, client) => {
-    // One pair of sockets a request: what the server answers from comes to the client from one new port, as from the server itself.
-    void (async () => {
-      const [near, far] = [await socket(), await socket()];
-      let transferPort: number | undefined;
-      far.on('message', (bytes, from) => {
-        transferPort ??= from.port;
-        if (from.port === transferPort && !lose()) near.send(bytes, client.port, client.address);
-      });
-      near.on('message', (bytes) => {
-        if (!lose()) far.send(bytes, transferPort ?? serverPort, '127.0.0.1');
-      });
-      far.send(request, serverPort, '127.0.0.1');
-    })();
+    const known = clients.get(client.port) ?? standIn(client.port);
+    clients.set(client.port, known);
+    void known.then((far) => far.send(request, serverPort, '127.0.0.1'));
   });
   return {
     port: front.address().port,
