@@ -81,12 +81,13 @@ export async function openCache({ folder, maxBytes, log, clock }: CacheSetup): P
     await rm(join(folder, file), { force: true });
   };
   /** Whoever still reads a file that goes reads on: it is open. */
-  const makeRoom = async (bytes: number): Promise<void> => {
+  const makeRoomFor = async (newcomer: Entry): Promise<void> => {
+    const bytes = newcomer.kept.size;
     if (bytes > maxBytes) throw new UpstreamError(`${bytes} bytes are more than the image cache may hold (${maxBytes})`);
-    let total = bytes;
-    for (const { kept, received } of entries.values()) total += Math.max(kept.size, received);
-    const whole = [...entries.values()].filter(({ kept, received }) => kept.size === received).sort((a, b) => a.used - b.used);
-    for (const entry of whole) {
+    let total = 0;
+    for (const { kept } of entries.values()) total += kept.size;
+    const whole = [...entries.values()].filter((one) => one !== newcomer && one.kept.size === one.received);
+    for (const entry of whole.sort((a, b) => a.used - b.used)) {
       if (total <= maxBytes) break;
       total -= entry.kept.size;
       await drop(entry);
@@ -118,7 +119,6 @@ export async function openCache({ folder, maxBytes, log, clock }: CacheSetup): P
       const size = header('content-length');
       if (size === null || !/^\d{1,15}$/.test(size)) throw new UpstreamError('the server does not say how large it is');
       if (known) await drop(known);
-      await makeRoom(Number(size));
       const modified = Date.parse(header('last-modified') ?? '');
       const kept: Kept = {
         url,
@@ -129,8 +129,14 @@ export async function openCache({ folder, maxBytes, log, clock }: CacheSetup): P
         lastModified: header('last-modified'),
       };
       const entry: Entry = { kept, received: 0, used: clock.now(), asked: clock.now(), signs: new EventEmitter().setMaxListeners(0) };
-      const handle = await open(join(folder, kept.file), 'w');
+      // Counted before there is room, so that several that come at once do not take the same room.
       entries.set(url, entry);
+      const handle = await makeRoomFor(entry)
+        .then(() => open(join(folder, kept.file), 'w'))
+        .catch((error: unknown) => {
+          entries.delete(url);
+          throw error;
+        });
       const coming = fetchInto(answer.body, handle, entry).finally(() => fetching.delete(coming));
       fetching.add(coming);
       return entry;
@@ -168,7 +174,7 @@ export async function openCache({ folder, maxBytes, log, clock }: CacheSetup): P
     open: async (url) => {
       const known = entries.get(url);
       const isCurrent = known && (known.received < known.kept.size || clock.now() - known.asked < FRESH);
-      let entry = isCurrent ? known : undefined;
+      let entry = isCurrent && !asking.has(url) ? known : undefined;
       if (!entry) {
         const answer = asking.get(url) ?? ask(url).finally(() => asking.delete(url));
         asking.set(url, answer);
