@@ -26,9 +26,13 @@ export interface HttpAnswer {
 const LARGEST_ANSWER = 8 * 2 ** 20;
 const MOST_REDIRECTS = 5;
 
-/** Rejects when there is no answer, or one above 8 MiB; a status of 400 and more is an answer. */
+/** An answer is whole within this many times `timeoutMs`. */
+const LONGEST_ANSWER = 4;
+
+/** Rejects when there is no answer, a very slow one, or one above 8 MiB; a status of 400 and more is an answer. */
 export async function ask(request: HttpRequest): Promise<HttpAnswer> {
-  const answer = await open(request);
+  const deadline = AbortSignal.timeout(LONGEST_ANSWER * request.timeoutMs);
+  const answer = await open({ ...request, signal: request.signal ? AbortSignal.any([request.signal, deadline]) : deadline });
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of answer as AsyncIterable<Buffer>) {

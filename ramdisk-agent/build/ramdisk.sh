@@ -33,7 +33,11 @@ if [ ! -d "$kernel/boot" ]; then
   package=$(apt-cache depends linux-image-amd64 | awk '/Depends: linux-image/ {print $2; exit}')
   mkdir "$work/download"
   chmod 755 "$work" "$work/download"
-  (cd "$work/download" && apt-get -qq download "$package" 2> /dev/null && dpkg -x ./*.deb "$work/kernel")
+  if ! (cd "$work/download" && apt-get -qq download "$package" 2> ../apt.log && dpkg -x ./*.deb "$work/kernel"); then
+    cat "$work/apt.log" >&2
+    echo "Debian's kernel package $package could not be fetched" >&2
+    exit 1
+  fi
   depmod -b "$work/kernel" "$(ls "$work/kernel/lib/modules")"
   mkdir -p "$(dirname "$kernel")"
   mv -T "$work/kernel" "$kernel" 2> /dev/null || [ -d "$kernel/boot" ]

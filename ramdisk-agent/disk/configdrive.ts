@@ -33,6 +33,8 @@ export async function writeConfigDrive(device: Device, volume: Buffer, guid: str
     );
   }
   await device.write(volume, partition.start);
+  // What an earlier, longer volume left behind it is nobody's business.
+  await device.zero(partition.start + volume.length, partition.size - volume.length);
   await device.flush();
   return partition;
 }
