@@ -33,7 +33,10 @@ export async function smallIronic(token = 'the token'): Promise<SmallIronic> {
       const { pathname, searchParams } = new URL(request.url!, 'http://small');
       const file = seen.files.get(pathname);
       if (file !== undefined) return response.writeHead(200, { 'content-length': file.length }).end(request.method === 'HEAD' ? '' : file);
-      if (pathname === '/') { sendJson(response, 200, { default_version: { version: '1.115' } }); return; }
+      if (pathname === '/') {
+        sendJson(response, 200, { default_version: { version: '1.115' } });
+        return;
+      }
       const body = await readJson(request, 2 ** 20);
       if (pathname === `/v1/heartbeat/${NODE}`) {
         const beat = body as SmallIronic['beats'][number];
@@ -44,10 +47,14 @@ export async function smallIronic(token = 'the token'): Promise<SmallIronic> {
       }
       const isKnown = pathname === '/v1/lookup' || pathname === '/v1/continue_inspection';
       const refusal = isKnown ? seen.refuse.shift() : 404;
-      if (refusal !== undefined) { sendJson(response, refusal, {}); return; }
+      if (refusal !== undefined) {
+        sendJson(response, refusal, {});
+        return;
+      }
       if (pathname === '/v1/continue_inspection') {
         seen.inventories.push(body as SmallIronic['inventories'][number]);
-        sendJson(response, 202, { uuid: NODE }); return;
+        sendJson(response, 202, { uuid: NODE });
+        return;
       }
       seen.lookups.push(searchParams.get('addresses')!);
       sendJson(response, 200, { node: { uuid: NODE }, config: { heartbeat_timeout: 300, agent_token: token } });
