@@ -52,7 +52,7 @@ export const stepsOf = (kind: StepKind): readonly JsonObject[] =>
 
 const wishesOf = ({ state }: Machine): JsonObject => (state.node['driver_internal_info'] ?? {}) as JsonObject;
 
-/** `at once` disks at a time; one that fails does not keep the others from being erased. */
+/** `atOnce` disks at a time; one that fails does not keep the others from being erased. */
 async function eraseEach(
   machine: Machine,
   erase: (erasing: Erasing) => Promise<void>,
@@ -94,43 +94,43 @@ async function eraseEach(
 
 async function writeStep(machine: Machine, args: JsonObject, progress: (percent: number) => void): Promise<JsonObject> {
   const { parameters, state, clock, log, fetching, run } = machine;
-  const image = args['image_info'];
-  if (typeof image !== 'object' || image === null) throw new AgentError('InvalidCommandParamsError', "Image is missing 'image_info'.");
-  return { result: await writeWith(image as JsonObject) };
-
-  async function writeWith(info: JsonObject): Promise<string> {
-    const urls = info['urls'];
-    if (!Array.isArray(urls) || urls.length === 0) {
-      throw new AgentError('InvalidCommandParamsError', "Image 'urls' must be a list with at least one element.");
-    }
-    const configDrive = args['configdrive'] ?? info['configdrive'] ?? null;
-    if (configDrive !== null && typeof configDrive !== 'string')
-      throw new AgentError('InvalidCommandParamsError', 'configdrive must be text');
-    const disk = rootDisk(disksOf(machine), state.node);
-    const formats = state.config['permitted_image_formats'];
-    const device = await openDisk(machine, disk);
-    try {
-      const written = await writeImage({
-        image: info,
-        configDrive: configDrive === '' ? null : configDrive,
-        device,
-        fetching,
-        retries: parameters.imageRetries,
-        retryIntervalMs: parameters.imageRetryInterval * 1000,
-        md5Allowed: state.config['agent_md5_checksum_enable'] !== false,
-        permittedFormats: Array.isArray(formats) ? formats.map(String) : ['raw', 'gpt', 'qcow2', 'iso'],
-        rescan: async () => {
-          await run('blockdev', ['--rereadpt', disk.name]);
-        },
-        newGuid: machine.newUuid,
-        progress,
-        clock,
-        log,
-      });
-      state.partitionUuids = { 'root uuid': written.diskIdentifier };
-      return `prepare_image: image (${String(info['id'])}) written to device ${disk.name} root_uuid=${written.diskIdentifier}`;
-    } finally {
-      await device.close();
-    }
+  const { image, configDrive } = readWriteArguments(args);
+  const disk = rootDisk(disksOf(machine), state.node);
+  const formats = state.config['permitted_image_formats'];
+  const device = await openDisk(machine, disk);
+  try {
+    const written = await writeImage({
+      image,
+      configDrive,
+      device,
+      fetching,
+      retries: parameters.imageRetries,
+      retryIntervalMs: parameters.imageRetryInterval * 1000,
+      md5Allowed: state.config['agent_md5_checksum_enable'] !== false,
+      permittedFormats: Array.isArray(formats) ? formats.map(String) : ['raw', 'gpt', 'qcow2', 'iso'],
+      rescan: async () => {
+        await run('blockdev', ['--rereadpt', disk.name]);
+      },
+      newGuid: machine.newUuid,
+      progress,
+      clock,
+      log,
+    });
+    state.partitionUuids = { 'root uuid': written.diskIdentifier };
+    return { result: `prepare_image: image (${String(image['id'])}) written to device ${disk.name} root_uuid=${written.diskIdentifier}` };
+  } finally {
+    await device.close();
   }
+}
+
+/** The config drive stands beside the image, or, from older conductors, in it; empty is none. Throws InvalidCommandParamsError. */
+function readWriteArguments(args: JsonObject): { readonly image: JsonObject; readonly configDrive: string | null } {
+  const refuse = (text: string): AgentError => new AgentError('InvalidCommandParamsError', text);
+  const image = args['image_info'];
+  if (typeof image !== 'object' || image === null) throw refuse("write_image needs 'image_info'.");
+  const { urls, configdrive } = image as JsonObject;
+  if (!Array.isArray(urls) || urls.length === 0) throw refuse("Image 'urls' must be a list with at least one element.");
+  const configDrive = args['configdrive'] ?? configdrive ?? '';
+  if (typeof configDrive !== 'string') throw refuse("'configdrive' must be a string: base64 of a gzipped volume, or its URL.");
+  return { image: image as JsonObject, configDrive: configDrive === '' ? null : configDrive };
 }
