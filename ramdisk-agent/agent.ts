@@ -11,6 +11,7 @@ import { rootDisk } from './disk/root';
 import { AgentError, reasonOf } from './errors';
 import { commandsOf } from './extensions';
 import { heart } from './heartbeat';
+import { readInterfaces } from './inventory/interfaces';
 import { COLLECTORS, readInventory } from './inventory/inventory';
 import { collectLogs } from './logs';
 import { disksOf, type Machine } from './machine';
@@ -39,6 +40,8 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
   const inspected = parameters.inspectionUrls.length > 0 ? await inspect(machine, server, signal) : null;
   if (parameters.apiUrls.length === 0) {
     log.info('No ipa-api-url: no lookup and no heartbeats');
+    // Ending would mean to be started again, and to inspect again.
+    while (!signal.aborted) await clock.sleep(60_000, signal).catch(() => undefined);
     return;
   }
 
@@ -93,15 +96,14 @@ async function waitForDisk(machine: Machine, signal: AbortSignal): Promise<void>
 async function waitForAddress(machine: Machine, signal: AbortSignal): Promise<void> {
   const { bootInterface, inspectionDhcpAll, inspectionDhcpWait } = machine.parameters;
   const boot = bootInterface === null ? null : plainMac(bootInterface);
-  const ready = async (): Promise<boolean> => {
-    const { interfaces } = await readInventory({ ...machine, run: async () => '' });
-    const linked = interfaces.filter((one) => one.has_carrier);
+  const ready = (): boolean => {
+    const linked = readInterfaces(machine.tree, machine.addresses()).filter((one) => one.has_carrier);
     const usable = linked.filter((one) => one.ipv4_address || (one.ipv6_address && !/^fe[89ab]/i.test(one.ipv6_address)));
     if (inspectionDhcpAll) return linked.length > 0 && usable.length === linked.length;
     return usable.some((one) => boot === null || one.mac_address === boot);
   };
   const end = machine.clock.now() + inspectionDhcpWait * 1000;
-  while (!(await ready())) {
+  while (!ready()) {
     if (machine.clock.now() > end) {
       machine.log.warn(`No address within ${inspectionDhcpWait} s`);
       return;
@@ -147,12 +149,8 @@ async function lookup(machine: Machine, server: Api, minor: number, uuid: string
   const end = clock.now() + parameters.lookupTimeout * 1000;
   for (let pause = parameters.lookupInterval; ; pause = Math.min(60, pause * 2)) {
     try {
-      const { interfaces } = await readInventory({ ...machine, run: async () => '' });
-      return await server.lookup(
-        minor,
-        interfaces.map((one) => one.mac_address),
-        uuid,
-      );
+      const macs = readInterfaces(machine.tree, machine.addresses()).map((one) => one.mac_address);
+      return await server.lookup(minor, macs, uuid);
     } catch (error) {
       if (clock.now() > end) throw new AgentError('LookupNodeError', reasonOf(error), { cause: error });
       log.warn(`Lookup: ${reasonOf(error)}; again in ${pause} s`);

@@ -32,6 +32,7 @@ let answers: Record<string, () => readonly [number, JsonObject]>;
 let stop: AbortController;
 let running: Promise<void>;
 let ran: string[];
+let freePort: number;
 
 beforeAll(async () => {
   api = createServer((incoming, response) => {
@@ -52,7 +53,11 @@ afterAll(async () => {
   api.closeAllConnections();
   await new Promise((resolve) => api.close(resolve));
 });
-beforeEach(() => {
+beforeEach(async () => {
+  const holder = createServer();
+  await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve));
+  freePort = (holder.address() as AddressInfo).port;
+  await new Promise((resolve) => holder.close(resolve));
   calls = [];
   ran = [];
   answers = {
@@ -92,7 +97,7 @@ function boot(
   mkdirSync(join(root, 'sys/block', name, 'queue'), { recursive: true });
   writeFileSync(join(root, 'sys/block', name, 'size'), String((5 * GiB) / 512));
   symlinkSync('x', join(root, 'sys/block', name, 'device'));
-  const port = 21710 + Math.floor(Math.random() * 80);
+  const port = freePort;
   const machine: Machine = {
     tree: tree(root),
     run: async (program, args) => {
@@ -183,6 +188,15 @@ it('is inspected first when that is asked for, and looked up by the UUID that it
     error: null,
   });
   expect(calls.find((call) => call.path.startsWith('/v1/lookup'))!.path).toContain('node_uuid=the-node');
+});
+
+it('only inspects where there is no API to look it up', async () => {
+  boot(`ipa-api-url= ipa-inspection-callback-url=${url}/v1/continue_inspection`);
+  await until(() => calls.length > 0);
+  await delay(100);
+  expect(calls.map((call) => call.path)).toEqual(['/v1/continue_inspection']);
+  stop.abort();
+  await running;
 });
 
 it('tells of a collector that it does not have', async () => {
