@@ -14,6 +14,7 @@ import type { Options } from './config/options';
 import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
 import { systemClock, type Clock } from './model/clock';
 import type { Log } from './model/log';
+import type { BootRecord } from './model/records';
 import { startEmbedded } from './store/embedded';
 import { openStore } from './store/postgres';
 import { createIpmiPool } from './wire/ipmi/client';
@@ -81,6 +82,21 @@ export function resolveOptions(
     'pxe.tftp_server': options['pxe.tftp_server'] ?? ip,
     'pxe.tftp_root': options['pxe.tftp_root'] ?? join(stateDir, 'tftpboot'),
     'boot.cache_root': join(stateDir, 'cache'),
+  };
+}
+
+/** What machines boot whose addresses nobody knows, when `[boot]dhcp_unknown_macs = discover`: the agent, which reports its inventory. */
+function discoveryRecord(options: ResolvedOptions): BootRecord | undefined {
+  const { 'conductor.deploy_kernel': kernel, 'conductor.deploy_ramdisk': ramdisk, 'service_catalog.endpoint_override': api } = options;
+  if (options['boot.dhcp_unknown_macs'] !== 'discover' || kernel === null || ramdisk === null) return undefined;
+  const append = [options['pxe.kernel_append_params'], options['inspector.extra_kernel_params']].filter((part) => part !== '').join(' ');
+  return {
+    node_uuid: '00000000-0000-0000-0000-000000000000',
+    macs: [],
+    method: 'ipxe',
+    purpose: 'ramdisk',
+    kernel_args: `selinux=0 troubleshoot=0 text ${append} ipa-api-url=${api} ipa-inspection-callback-url=${api}/v1/continue_inspection`,
+    files: { kernel, ramdisk },
   };
 }
 
@@ -156,7 +172,14 @@ export async function startServer(setup: Setup): Promise<Server> {
     if (roles.includes('boot')) {
       prepareFolder(early['deploy.http_root'], '[deploy]http_root');
       prepareFolder(early['pxe.tftp_root'], '[pxe]tftp_root');
-      const http = await startHttpBoot({ options: early, store, log: log.child({ room: 'boot' }), clock });
+      const discovery = discoveryRecord(early);
+      const http = await startHttpBoot({
+        options: early,
+        store,
+        log: log.child({ room: 'boot' }),
+        clock,
+        ...(discovery ? { discovery } : {}),
+      });
       stops.push(() => http.stop());
       options = resolveOptions(given, stateDir, { api: apiPort, http: http.port });
       if (options['boot.tftp']) {
