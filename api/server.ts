@@ -184,7 +184,7 @@ export function createApi(given: {
       send(response, head, result.status, { ...versions, ...result.headers, ...ids }, result.body);
     } catch (error) {
       const { status, body, headers, known } = explain(error);
-      if (!known && !request.destroyed)
+      if (!known && !request.socket.destroyed)
         log.error('request failed', { request: id, method, path: request.url, error: reasonOf(error), stack: (error as Error).stack });
       // What the router refuses, and what was not read, has no version headers, as there.
       const close = status === 413 ? { Connection: 'close' } : {};

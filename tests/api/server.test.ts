@@ -1,0 +1,150 @@
+import { connect } from 'node:net';
+import { useApi } from '../support/api';
+
+const api = useApi();
+const UUID = /^req-[0-9a-f-]{36}$/;
+
+it.each([
+  [50, '1.50'],
+  [null, '1.1'],
+  ['latest', '1.115'],
+])('answers version %p with its headers', async (minor, used) => {
+  const { status, headers } = await api.ask('GET', '/v1/nodes', minor);
+  expect(status).toBe(200);
+  expect(headers).toMatchObject({
+    'content-type': 'application/json',
+    'x-openstack-ironic-api-version': used,
+    'x-openstack-ironic-api-minimum-version': '1.1',
+    'x-openstack-ironic-api-maximum-version': '1.115',
+    'x-openstack-request-id': expect.stringMatching(UUID),
+  });
+  expect(headers['openstack-request-id']).toBe(headers['x-openstack-request-id']);
+});
+
+it.each([
+  ['1.116', true],
+  ['2.0', true],
+  ['junk', false],
+])('refuses version %p in the shape of the router', async (version, told) => {
+  const { status, headers, body } = await api.ask('GET', '/v1/nodes', version);
+  expect(status).toBe(406);
+  expect(JSON.parse(body.error_message)).toMatchObject({ code: 406, title: 'Not Acceptable' });
+  expect('x-openstack-ironic-api-maximum-version' in headers).toBe(told);
+  expect(headers['x-openstack-ironic-api-version']).toBeUndefined();
+});
+
+it.each(['/', '/v1', '/v1/', '/nodes', '/v1/nodes/', '/v1/nodes.json'])('finds %s', async (path) => {
+  expect((await api.ask('GET', path, 90)).status).toBe(200);
+});
+it('cuts .json off below 1.91 only, and only where the version was named by its own header', async () => {
+  expect((await api.ask('GET', '/v1/nodes.json', 91)).status).toBe(404);
+  expect((await api.ask('GET', '/v1/nodes.json', null, { headers: { 'OpenStack-API-Version': 'baremetal 1.50' } })).status).toBe(404);
+});
+
+it('tells of collections as their versions come', async () => {
+  const names = async (minor: number): Promise<string[]> => Object.keys((await api.ask('GET', '/v1', minor)).body);
+  expect(await names(22)).toEqual(expect.arrayContaining(['nodes', 'lookup', 'heartbeat']));
+  expect(await names(22)).not.toContain('portgroups');
+  expect(await names(115)).toEqual(expect.arrayContaining(['runbooks', 'inspection_rules', 'continue_inspection']));
+});
+
+it.each([
+  // method, path, status, in which shape, headers
+  ['GET', '/v1/nosuch', 404, 'router'],
+  ['GET', '/v2/', 404, 'router'],
+  ['PUT', '/v1/nodes', 405, 'router'],
+  ['GET', '/v1/nodes/x/maintenance', 405, 'router'],
+  ['GET', '/v1/nodes/a%20b', 400, 'router'],
+  ['GET', '/v1/nodes/ports', 404, 'router'],
+  ['GET', '/v1/nodes/nobody', 404, 'fault'],
+  ['DELETE', '/v1/nodes', 400, 'fault'],
+  ['GET', '/v1/nodes?nosuch=1', 400, 'fault'],
+  ['GET', '/v1/nodes/%ff', 400, 'router'],
+  ['GET', '/v1/drivers/%00', 404, 'fault'],
+])('refuses %s %s with %p in the shape of the %s', async (method, path, status, shape) => {
+  const answer = await api.ask(method, path);
+  expect(answer.status).toBe(status);
+  expect(Object.keys(JSON.parse(answer.body.error_message))).toEqual(
+    shape === 'router' ? ['code', 'title', 'description'] : ['faultcode', 'faultstring', 'debuginfo'],
+  );
+  expect('x-openstack-ironic-api-version' in answer.headers).toBe(shape === 'fault');
+  if (status === 405) expect(answer.headers['allow']).toBeTruthy();
+});
+
+it('answers HEAD at the root, and OPTIONS everywhere', async () => {
+  expect(await api.ask('HEAD', '/v1/')).toMatchObject({ status: 200, text: '' });
+  expect((await api.ask('HEAD', '/v1/nodes')).status).toBe(405);
+  const options = await api.ask('OPTIONS', '/nosuch');
+  expect(options).toMatchObject({ status: 200, text: '' });
+  expect(options.headers['content-type']).toBeUndefined();
+});
+
+it('makes links of the host that the caller used', async () => {
+  const { body } = await api.ask('GET', '/', 1, { headers: { Host: 'bare.metal:1234' } });
+  expect(body.default_version.links).toEqual([{ href: 'http://bare.metal:1234/v1/', rel: 'self' }]);
+});
+
+describe('bodies', () => {
+  it.each([
+    [
+      'too large',
+      JSON.stringify({ driver: 'x'.repeat(1024 * 1024) }),
+      413,
+      'Request body is too large. Please contact the service administrator.',
+    ],
+    [
+      'too deep',
+      `${'['.repeat(26)}${']'.repeat(26)}`,
+      400,
+      'Request body JSON is nested too deeply. Please contact the service administrator.',
+    ],
+  ])('%s: bare, and without version headers', async (_, body, status, faultstring) => {
+    const answer = await api.ask('POST', '/v1/nodes', 115, { body });
+    expect(answer).toMatchObject({ status, body: { faultcode: 'Client', faultstring } });
+    expect(answer.headers['x-openstack-ironic-api-version']).toBeUndefined();
+  });
+  it('counts brackets outside of strings only', async () => {
+    const body = JSON.stringify({ driver: 'fake-hardware', description: `\\"${'['.repeat(100)}` });
+    expect((await api.ask('POST', '/v1/nodes', 115, { body })).status).toBe(201);
+  });
+  it.each(['{bad', '"', '{"driver":', '\ud800'])('malformed JSON %p is the caller’s mistake', async (body) => {
+    expect((await api.ask('POST', '/v1/nodes', 115, { body })).status).toBe(400);
+  });
+  it('config drives may be larger', async () => {
+    const body = JSON.stringify({ target: 'active', configdrive: 'x'.repeat(2 * 1024 * 1024) });
+    expect((await api.ask('PUT', '/v1/nodes/nobody/states/provision', 115, { body })).status).toBe(404);
+  });
+  it('does not choke on a body of many mistakes', async () => {
+    const body = JSON.stringify({ target: 'manage', clean_steps: Array.from({ length: 200_000 }, () => 5) });
+    const started = Date.now();
+    expect((await api.ask('PUT', '/v1/nodes/nobody/states/provision', 115, { body })).status).toBe(404);
+    expect(Date.now() - started).toBeLessThan(2000);
+  });
+});
+
+it('answers 500 without details to what nobody foresaw, and logs them', async () => {
+  await api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware', name: 'victim' } });
+  api.conductor.fail('setMaintenance', new Error('secret detail'));
+  const answer = await api.ask('PUT', '/v1/nodes/victim/maintenance', 115, { body: {} });
+  expect(answer.status).toBe(500);
+  expect(answer.text).not.toContain('secret detail');
+  expect(JSON.parse(answer.body.error_message).faultcode).toBe('Server');
+  expect(api.logged).toContain('request failed');
+  expect((await api.ask('GET', '/v1/nodes')).status).toBe(200);
+});
+
+it('does not mind a caller that goes away', async () => {
+  const { hostname, port } = new URL(api.url());
+  const before = api.logged.length;
+  for (const text of [
+    'POST /v1/nodes HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"driver"',
+    'GET /v1/nodes HTTP/1.1\r\nHost: x\r\n\r\n',
+  ]) {
+    const socket = connect(Number(port), hostname);
+    await new Promise<void>((done) => socket.write(text, () => done()));
+    socket.destroy();
+  }
+  await new Promise((done) => setTimeout(done, 100));
+  expect((await api.ask('GET', '/v1/nodes')).status).toBe(200);
+  expect(api.logged.length).toBe(before);
+});

@@ -1,0 +1,169 @@
+import type { ProvisionState } from '../../model/states';
+import { useApi } from '../support/api';
+
+const api = useApi();
+const ONE = 'aaaaaaaa-0000-4000-8000-000000000001';
+const STEP = { interface: 'deploy', step: 's', args: {}, priority: 1 };
+const provision = (body: unknown, minor = 115) => api.ask('PUT', '/v1/nodes/one/states/provision', minor, { body });
+const power = (body: unknown, minor = 115) => api.ask('PUT', '/v1/nodes/one/states/power', minor, { body });
+const be = (provision_state: ProvisionState, more: object = {}) => api.database.store().nodes.update(ONE, { provision_state, ...more });
+
+beforeEach(async () => {
+  await api.database.query('DELETE FROM nodes');
+  await api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware', uuid: ONE, name: 'one' } });
+});
+
+it('shows the states of the version', async () => {
+  expect(Object.keys((await api.ask('GET', '/v1/nodes/one/states', 11)).body)).not.toContain('raid_config');
+  expect(Object.keys((await api.ask('GET', '/v1/nodes/one/states', 75)).body)).toEqual(
+    expect.arrayContaining(['raid_config', 'boot_mode']),
+  );
+});
+
+it.each([
+  // verb, since, a state in which it is possible, what the body needs
+  ['active', 1, 'available', {}],
+  ['deploy', 73, 'available', {}],
+  ['rebuild', 1, 'active', {}],
+  ['deleted', 1, 'active', {}],
+  ['manage', 4, 'enroll', {}],
+  ['provide', 4, 'manageable', {}],
+  ['inspect', 6, 'manageable', {}],
+  ['abort', 13, 'clean wait', {}],
+  ['abort', 41, 'inspect wait', {}],
+  ['abort', 110, 'wait call-back', {}],
+  ['clean', 15, 'manageable', { clean_steps: [{ interface: 'power', step: 'x' }] }],
+  ['adopt', 17, 'manageable', {}],
+  ['rescue', 38, 'active', { rescue_password: 'x' }],
+  ['unrescue', 38, 'rescue', {}],
+  ['unhold', 85, 'clean hold', {}],
+  ['service', 87, 'active', { service_steps: [{ interface: 'power', step: 'x' }] }],
+] as const)('%s since 1.%p from %s', async (target, since, state, args) => {
+  await be(state);
+  const ask = (minor: number) => api.ask('PUT', `/v1/nodes/${ONE}/states/provision`, minor, { body: { target, ...args } });
+  if (since > 1) expect((await ask(since - 1)).status).toBe(406);
+  const { status, headers, text } = await ask(since);
+  expect([status, text, headers['location'], headers['content-type']]).toEqual([202, '', `${api.url()}/v1/nodes/${ONE}/states`, undefined]);
+  expect(api.conductor.calls.at(-1)).toEqual({ name: 'provision', arguments: [ONE, target, args] });
+});
+
+it('refuses what is not possible: 400, or 409 while the node is held', async () => {
+  expect(await provision({ target: 'active' })).toMatchObject({
+    status: 400,
+    fault: `The requested action "active" can not be performed on node "${ONE}" while it is in state "enroll".`,
+  });
+  await api.database.store().nodes.reserve(ONE, 'elsewhere');
+  expect(await provision({ target: 'active' })).toMatchObject({
+    status: 409,
+    fault: `Node ${ONE} is locked by host elsewhere, please retry after the current operation is completed.`,
+  });
+});
+it.each(['active', 'rebuild'])('%s is not for nodes in maintenance', async (target) => {
+  await be('active', { maintenance: true });
+  expect(await provision({ target })).toMatchObject({
+    status: 400,
+    fault: `The provisioning operation can't be performed on node ${ONE} because it's in maintenance mode.`,
+  });
+});
+
+it.each([
+  [{ configdrive: 'x' }, 115, 400, 'Adding a config drive is only supported when setting provision state to active, rebuild'],
+  [{ configdrive: 5 }, 115, 400, "Expected types <class 'NoneType'>, <class 'dict'>, <class 'str'> for configdrive: 5"],
+  [{ clean_steps: [STEP] }, 115, 400, '"clean_steps" is only valid when setting target provision state to clean'],
+  [{ clean_steps: 5 }, 115, 400, "Expected types <class 'NoneType'>, <class 'list'> for clean_steps: 5"],
+  [{ deploy_steps: [STEP] }, 68, 406, 'Request not acceptable. The minimal required API version should be 1.69'],
+  [{ deploy_steps: [STEP] }, 69, 400, '"deploy_steps" is only valid when setting target provision state to active or rebuild'],
+  [{ service_steps: [STEP] }, 115, 400, '"service_steps" is only valid when setting target provision state to service'],
+  [{ rescue_password: 'x' }, 115, 400, '"rescue_password" is only valid when setting target provision state to rescue'],
+  [{ disable_ramdisk: true }, 115, 400, 'disable_ramdisk is supported only with manual cleaning or servicing'],
+  [{ disable_ramdisk: 'zz' }, 115, 400, /^Invalid disable_ramdisk: Unrecognized value 'zz'/],
+  [{ runbook: 'x' }, 91, 406, 'Request not acceptable.'],
+  [{ runbook: 'x' }, 92, 404, 'Runbook x could not be found.'],
+  [{ nosuch: 1 }, 115, 400, 'Unexpected arguments: nosuch'],
+])('manage with %j at 1.%p: %p', async (args, minor, status, sentence) => {
+  const asked = api.conductor.calls.length;
+  const answer = await provision({ target: 'manage', ...args }, minor);
+  expect(answer.status).toBe(status);
+  expect(answer.fault).toEqual(typeof sentence === 'string' ? sentence : expect.stringMatching(sentence));
+  expect(api.conductor.calls.length).toBe(asked);
+});
+
+it.each([
+  ['H4sIAAAA=\n', 1, 202],
+  ['http://x/y', 1, 202],
+  ['{"a": 1}', 115, 400],
+  [{ meta_data: {} }, 55, 400],
+  [{ meta_data: {} }, 56, 202],
+  [{ vendor_data: {} }, 58, 400],
+  [{ vendor_data: {} }, 59, 202],
+  [{ user_data: ['a'] }, 56, 202],
+  [{ bogus: 1 }, 115, 400],
+  [{ meta_data: 5 }, 115, 400],
+])('config drive %j at 1.%p: %p', async (configdrive, minor, status) => {
+  await be('available');
+  expect((await api.ask('PUT', `/v1/nodes/${ONE}/states/provision`, minor, { body: { target: 'active', configdrive } })).status).toBe(
+    status,
+  );
+});
+
+it.each([
+  ['clean', [{}], "Invalid clean_steps: 'interface' is a required property"],
+  ['clean', [5], "Invalid clean_steps: 5 is not of type 'object'"],
+  [
+    'clean',
+    [{ interface: 'nosuch', step: 'x' }],
+    "Invalid clean_steps: 'nosuch' is not one of ['vendor', 'power', 'management', 'firmware', 'deploy', 'bios', 'raid']",
+  ],
+  [
+    'clean',
+    [{ interface: 'vendor', step: 'send_raw' }],
+    "clean step 'vendor.send_raw' is not allowed. Disallowed by operator configuration [api]disallow_clean_steps.",
+  ],
+  [
+    'clean',
+    [{ interface: 'power', step: 'x', execute_on_child_nodes: true, limit_child_node_execution: ['zz'] }],
+    'Invalid entry detected for execute_on_child_node parameter in step x.',
+  ],
+  ['clean', [], '"clean_steps" is required when setting target provision state to clean'],
+])('%s steps %j', async (kind, steps, sentence) => {
+  await be('manageable');
+  expect(await provision({ target: kind, [`${kind}_steps`]: steps })).toMatchObject({ status: 400, fault: sentence });
+});
+
+it.each([
+  [{ target: 'power on' }, 115, 202, undefined],
+  [{ target: 'power on', timeout: '5' }, 27, 202, undefined],
+  [{ target: 'power on', timeout: 5 }, 26, 406, 'Request not acceptable.'],
+  [{ target: 'soft power off' }, 26, 406, 'Request not acceptable.'],
+  [{ target: 'soft rebooting' }, 27, 202, undefined],
+  [{ target: 'power on', timeout: 0 }, 115, 400, 'timeout has to be positive integer'],
+  [{ target: 'nosuch' }, 115, 400, 'The requested action "nosuch" can not be performed on node "one" while it is in state "None".'],
+  [{}, 115, 400, 'Missing mandatory parameter: target'],
+  [{ target: 5 }, 115, 400, 'Expected string for target: 5'],
+])('power %j at 1.%p: %p', async (body, minor, status, sentence) =>
+  expect(await power(body, minor)).toMatchObject({ status, fault: sentence }),
+);
+it('leaves machines alone that are being cleaned, or never to be off', async () => {
+  await be('clean wait');
+  expect((await power({ target: 'power off' })).status).toBe(400);
+  await be('manageable', { disable_power_off: true });
+  expect(await power({ target: 'power off' })).toMatchObject({ status: 409, fault: 'Failed to set node power state to power off.' });
+  expect((await power({ target: 'power on' })).status).toBe(202);
+});
+
+it('sets and clears maintenance, by the body and by the query', async () => {
+  const put = (path: string, body?: unknown) => api.ask('PUT', `/v1/nodes/one/maintenance${path}`, 115, body === undefined ? {} : { body });
+  expect(await put('', { reason: 'broken' })).toMatchObject({ status: 202, text: '' });
+  expect((await api.ask('GET', '/v1/nodes/one')).body).toMatchObject({ maintenance: true, maintenance_reason: 'broken' });
+  expect((await put('?reason=other')).status).toBe(202);
+  expect((await put('', { reason: 5 })).fault).toBe('Expected string for reason: 5');
+  expect((await api.ask('DELETE', '/v1/nodes/one/maintenance')).status).toBe(202);
+  expect(api.conductor.calls.at(-1)).toEqual({ name: 'setMaintenance', arguments: [ONE, false, null] });
+});
+it('hands boot devices on', async () => {
+  const device = '/v1/nodes/one/management/boot_device';
+  expect((await api.ask('GET', device)).body).toEqual({ boot_device: 'pxe', persistent: false });
+  expect((await api.ask('GET', `${device}/supported`)).body).toEqual({ supported_boot_devices: ['pxe', 'disk'] });
+  expect((await api.ask('PUT', device, 115, { body: { boot_device: 'disk', persistent: 'yes' } })).status).toBe(204);
+  expect(api.conductor.calls.at(-1)).toEqual({ name: 'setBootDevice', arguments: [ONE, 'disk', true] });
+});

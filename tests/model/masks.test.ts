@@ -1,0 +1,41 @@
+import { maskSecrets, NODE_MASKS } from '../../model/masks';
+
+const M = '******';
+
+it.each([
+  [
+    { password: 'x', user: 'u' },
+    { password: M, user: 'u' },
+  ],
+  [{ IPMI_Password: 'x' }, { IPMI_Password: M }],
+  [{ agent_secret_token: 'x' }, { agent_secret_token: M }],
+  [{ a: { b: { auth_token: 'x' } } }, { a: { b: { auth_token: M } } }],
+  [{ list: [{ secret: 1 }, 5] }, { list: [{ secret: M }, 5] }],
+  // An object under a secret key is looked into.
+  [{ secret: { plain: 1, password: 'x' } }, { secret: { plain: 1, password: M } }],
+  [{ password: null }, { password: M }],
+  [{ text: 'password=hunter2 rest' }, { text: `password=${M} rest` }],
+  [{ text: '{"admin_pass": "x"}' }, { text: `{"admin_pass": "${M}"}` }],
+  [{ text: '--password x -v' }, { text: `--password ${M} -v` }],
+  [{ text: '<token>x</token>' }, { text: `<token>${M}</token>` }],
+  [{ list: ['token=5'] }, { list: [`token=${M}`] }],
+  [
+    { plain: 'text', number: 5, none: null },
+    { plain: 'text', number: 5, none: null },
+  ],
+])('masks %j', (given, expected) => expect(maskSecrets(given)).toEqual(expected));
+
+it('leaves the record as it is, and keeps odd names', () => {
+  const record = JSON.parse('{"__proto__": {"password": "x"}, "password": "y"}') as Record<string, unknown>;
+  expect(JSON.stringify(maskSecrets(record))).toBe(`{"__proto__":{"password":"${M}"},"password":"${M}"}`);
+  expect(record['password']).toBe('y');
+});
+
+it('masks more in some fields of a node', () => {
+  expect(NODE_MASKS['driver_info']!({ snmp_auth_key: 'k', snmp_version: '3' })).toEqual({ snmp_auth_key: M, snmp_version: '3' });
+  expect(NODE_MASKS['instance_info']!({ configdrive: { meta_data: {} }, image_url: 'u', image_source: 's' })).toEqual({
+    configdrive: M,
+    image_url: M,
+    image_source: 's',
+  });
+});

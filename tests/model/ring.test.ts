@@ -1,0 +1,37 @@
+import type { ConductorRecord } from '../../model/records';
+import { conductorOf, isAlive } from '../../model/ring';
+
+const conductor = (hostname: string, group = '', online = true): ConductorRecord => ({
+  id: 1,
+  hostname,
+  conductor_group: group,
+  drivers: { 'fake-hardware': {} as never },
+  online,
+  created_at: '2026-01-01T00:00:00.000000+00:00',
+  updated_at: '2026-01-01T00:00:00.000000+00:00',
+});
+const node = (uuid: string, group = '') => ({ uuid, driver: 'fake-hardware', conductor_group: group });
+
+it('counts silence', () => {
+  const start = Date.parse('2026-01-01T00:00:00Z');
+  expect([
+    isAlive(conductor('a'), start + 60_000, 60),
+    isAlive(conductor('a'), start + 60_001, 60),
+    isAlive(conductor('a', '', false), start, 60),
+  ]).toEqual([true, false, false]);
+});
+
+it('serves only its group and drivers', () => {
+  expect(conductorOf([conductor('a', 'rack')], node('x'))).toBeUndefined();
+  expect(conductorOf([conductor('a', 'rack')], node('x', 'rack'))?.hostname).toBe('a');
+  expect(conductorOf([conductor('a')], { ...node('x'), driver: 'nosuch' })).toBeUndefined();
+});
+
+it('spreads nodes, and moves only those of a conductor that goes', () => {
+  const all = ['a', 'b', 'c'].map((name) => conductor(name));
+  const uuids = Array.from({ length: 300 }, (_, index) => `node-${index}`);
+  const before = uuids.map((uuid) => conductorOf(all, node(uuid))!.hostname);
+  for (const name of ['a', 'b', 'c']) expect(before.filter((one) => one === name).length).toBeGreaterThan(60);
+  const after = uuids.map((uuid) => conductorOf(all.slice(0, 2), node(uuid))!.hostname);
+  expect(uuids.filter((_, index) => before[index] !== 'c' && before[index] !== after[index])).toEqual([]);
+});

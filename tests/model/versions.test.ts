@@ -1,0 +1,51 @@
+import { negotiate, open } from '../../model/versions';
+
+const RANGE = { min: 1, max: 115 };
+const invalid = { refusal: 'Invalid value for X-OpenStack-Ironic-API-Version header', inRange: false };
+const tooNew = (version: string) => ({
+  refusal: `Version ${version} was requested but the minor version is not supported by this service. The supported version range is: [1.1, 1.115].`,
+  inRange: true,
+});
+
+it.each([
+  // own header, common header, what comes of it
+  [undefined, undefined, { minor: 1, used: '1.1', explicit: false }],
+  ['', undefined, { minor: 1, used: '1.1', explicit: false }],
+  ['1.50', undefined, { minor: 50, used: '1.50', explicit: true }],
+  [' 1.050 ', undefined, { minor: 50, used: '1.50', explicit: true }],
+  ['latest', undefined, { minor: 115, used: '1.115', explicit: true }],
+  ['LATEST', undefined, { minor: 115, used: '1.115', explicit: true }],
+  ['1.50,1.60', undefined, { minor: 60, used: '1.60', explicit: true }],
+  ['1.0', undefined, tooNew('1.0')],
+  ['1.116', undefined, tooNew('1.116')],
+  ['abc', undefined, invalid],
+  ['1', undefined, invalid],
+  ['1.1.1', undefined, invalid],
+  ['v1.1', undefined, invalid],
+  ['1.', undefined, invalid],
+  [undefined, 'baremetal 1.50', { minor: 50, used: '1.50', explicit: false }],
+  [undefined, 'compute 2.1, BareMetal 1.30', { minor: 30, used: '1.30', explicit: false }],
+  [undefined, 'compute 2.1', { minor: 1, used: '1.1', explicit: false }],
+  ['1.40', 'baremetal 1.50', { minor: 50, used: '1.50', explicit: true }],
+  [undefined, 'baremetal', { minor: 1, used: '1.1', explicit: false }],
+])('negotiates %p and %p', (own, common, expected) => {
+  expect(negotiate(own, common, RANGE)).toEqual(expected);
+});
+
+it('says that other major versions exclude ours', () => {
+  expect(negotiate('2.0', undefined, RANGE)).toMatchObject({
+    refusal: expect.stringContaining('Mutually exclusive versions requested. Version 2.0'),
+    inRange: true,
+  });
+});
+
+it.each([
+  [{ since: 84 }, 83, false],
+  [{ since: 84 }, 84, true],
+  [{ since: 84, also: [1] }, 1, true],
+  [{ since: 84, also: [1] }, 2, false],
+  [{ since: 90, until: 104 }, 104, true],
+  [{ since: 90, until: 104 }, 105, false],
+])('gate %p at %p', (gate, minor, expected) => {
+  expect(open(gate, minor)).toBe(expected);
+});

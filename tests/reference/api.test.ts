@@ -1,0 +1,122 @@
+/**
+ * Our answers beside the real Ironic's: thousands of requests, generated from openapi.yaml and from tables (requests.ts), are sent to
+ * both, and status, headers and bodies must be the same but for what is listed here with its reason.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadOptions } from '../../config/load';
+import { startServer, type Server } from '../../main';
+import { silentLog } from '../../model/log';
+import { startRealIronic, type RealIronic } from '../lab/real-ironic';
+import { compare, type Difference } from './compare';
+import { GROUPS } from './requests';
+
+/** What both enable: the fake hardware and everything that it can be made of on both sides. */
+const ENABLED: Readonly<Record<string, string>> = {
+  hardware_types: 'fake-hardware,manual-management',
+  bios_interfaces: 'no-bios,fake',
+  boot_interfaces: 'fake,ipxe,http-ipxe',
+  console_interfaces: 'no-console,fake',
+  deploy_interfaces: 'fake,direct',
+  firmware_interfaces: 'no-firmware,fake',
+  inspect_interfaces: 'no-inspect,fake,agent',
+  management_interfaces: 'fake',
+  network_interfaces: 'noop',
+  power_interfaces: 'fake',
+  raid_interfaces: 'no-raid,fake',
+  rescue_interfaces: 'no-rescue,fake',
+  storage_interfaces: 'noop,fake',
+  vendor_interfaces: 'no-vendor,fake',
+};
+
+/** Differences that are meant, each with its reason. */
+const MEANT: readonly { readonly why: string; is(difference: Difference): boolean }[] = [
+  {
+    why: 'a method that no path of this shape has: 405; there, the router takes the segments for arguments of another method',
+    is: ({ reference, ours, request: { method } }) => ours.status === 405 && [400, 405].includes(reference.status) && method !== 'GET',
+  },
+  {
+    why: 'a bad identifier on a path that has no GET: 405; there, the GET of the path above is asked',
+    is: ({ reference, ours, request: { path } }) => ours.status === 405 && reference.status === 400 && path.includes('a%20b'),
+  },
+  {
+    why: 'a bad identifier and a method that the path has not: both are refused, the other one first',
+    is: ({ reference, ours, request: { path } }) => ours.status === 400 && reference.status === 400 && path.includes('a%20b'),
+  },
+  {
+    why: 'the ports of a node cannot be made or changed through it: said at once; there, after a look at the body',
+    is: ({ reference, ours, request: { path } }) =>
+      /^\/v1\/nodes\/[^/]+\/ports/.test(path) && JSON.stringify(ours.body).includes('Malformed request URI') && reference.status === 400,
+  },
+  {
+    why: 'a body that is no JSON is refused as such; there, arguments in such a body are as if not said',
+    is: ({ ours, request: { body } }) => body === '{bad' && ours.status === 400,
+  },
+  {
+    why: 'a field that no version of the request knows, named by the path: the sentence lists the known ones, as for ?fields=',
+    is: ({ reference, ours, request: { path } }) => path.startsWith('/v1/drivers/') && reference.status === 400 && ours.status === 400,
+  },
+  {
+    why: 'listing the ports of a node in detail ignores the filter `node`, also where names are not yet known (below 1.5)',
+    is: ({ request: { path } }) => /\/ports\/detail\?node=/.test(path),
+  },
+];
+
+let folder: string;
+let ironic: RealIronic;
+let server: Server;
+const freePort = (): Promise<number> =>
+  new Promise((done) => {
+    const socket = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = socket.address() as AddressInfo;
+      socket.close(() => done(port));
+    });
+  });
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'bloomery-api-'));
+  const enabled = Object.fromEntries(Object.entries(ENABLED).map(([kind, names]) => [`enabled_${kind}`, names]));
+  ironic = await startRealIronic(join(folder, 'ironic'), '127.0.0.1', await freePort(), {
+    DEFAULT: enabled,
+    conductor: { node_locked_retry_attempts: '1' },
+  });
+  const variables = Object.fromEntries(Object.entries(enabled).map(([name, value]) => [`OS_DEFAULT__${name.toUpperCase()}`, value]));
+  const { options } = loadOptions([], {
+    ...variables,
+    OS_DEFAULT__HOST: 'real-ironic',
+    OS_API__HOST_IP: '127.0.0.1',
+    OS_API__PORT: '0',
+  });
+  server = await startServer({ options, roles: ['api', 'conductor'], stateDir: join(folder, 'state'), log: silentLog });
+}, 600_000);
+afterAll(async () => {
+  await server?.stop();
+  await ironic?.stop();
+  rmSync(folder, { recursive: true, force: true });
+}, 60_000);
+
+const total = { asked: 0, alike: 0, meant: 0, failures: 0 };
+describe('answers as the real Ironic', () => {
+  it.each(Object.keys(GROUPS))(
+    '%s',
+    async (name) => {
+      const { asked, failures, differences } = await compare(ironic.url, server.apiUrl!, GROUPS[name]!());
+      const unmeant = differences.filter((difference) => !MEANT.some(({ is }) => is(difference)));
+      total.asked += asked;
+      total.alike += asked - failures.length - differences.length;
+      total.meant += differences.length - unmeant.length;
+      total.failures += failures.length;
+      expect(unmeant).toEqual([]);
+    },
+    600_000,
+  );
+  it('asks thousands of questions', () => {
+    console.info(
+      `${total.asked} requests: ${total.alike} alike, ${total.meant} meant to differ, ${total.failures} where Ironic fails (5xx)`,
+    );
+    expect(total.asked).toBeGreaterThan(5000);
+    expect(total.alike / total.asked).toBeGreaterThan(0.95);
+  });
+});

@@ -1,0 +1,93 @@
+/** The API on a database of its own with a fake conductor, asked over HTTP as clients do. */
+import { createServer, request as httpRequest, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createApi, type ApiOptions } from '../../api/server';
+import { systemClock } from '../../model/clock';
+import type { Log } from '../../model/log';
+import { createFakeConductor, FAKE_HARDWARE, type FakeConductor } from './fake-conductor';
+import { useDatabase, type TestDatabase } from './database';
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** As JSON; undefined without a body. */
+  readonly body: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- whatever was answered is looked into
+  readonly text: string;
+  /** The sentence of a refusal of either shape. */
+  readonly fault: string | undefined;
+}
+export interface Send {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+export interface ApiUnderTest {
+  readonly database: TestDatabase;
+  readonly conductor: FakeConductor;
+  readonly logged: string[];
+  url(): string;
+  /** @param minor of the version header; null: none */
+  ask(method: string, path: string, minor?: number | string | null, send?: Send): Promise<Reply>;
+}
+export const OPTIONS: ApiOptions = {
+  'DEFAULT.default_resource_class': null,
+  'DEFAULT.default_conductor_group': '',
+  'api.max_limit': 1000,
+  'api.public_endpoint': null,
+  'api.restrict_lookup': true,
+  'api.ramdisk_heartbeat_timeout': 300,
+  'api.enable_ramdisk_endpoints': true,
+  'api.max_json_body_size': 1024,
+  'api.max_json_body_size_provision': 65536,
+  'api.max_json_body_size_inspection': 16384,
+  'api.max_json_body_depth': 25,
+  'agent.require_tls': true,
+  'conductor.heartbeat_timeout': 60,
+};
+
+/** To be called once at the top of a test file. A conductor `here` is registered that offers fake-hardware. */
+export function useApi(changed: Partial<ApiOptions> = {}): ApiUnderTest {
+  const database = useDatabase();
+  const conductor = createFakeConductor(() => database.store());
+  const logged: string[] = [];
+  const note = (message: string): void => void logged.push(message);
+  const log: Log = { debug: () => {}, info: () => {}, warn: note, error: note, child: () => log };
+  let server: Server;
+  const url = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  beforeAll(async () => {
+    await database.store().conductors.register({ hostname: 'here', conductor_group: '', drivers: { 'fake-hardware': FAKE_HARDWARE } });
+    const api = createApi({ store: database.store(), conductor, options: { ...OPTIONS, ...changed }, log, clock: systemClock });
+    server = createServer(api);
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  });
+  afterAll(async () => {
+    server.closeAllConnections();
+    await new Promise((done) => server.close(done));
+  });
+
+  const ask: ApiUnderTest['ask'] = (method, path, minor = 115, { body, headers } = {}) =>
+    new Promise((resolve, reject) => {
+      const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
+      const version = minor === null ? {} : { 'X-OpenStack-Ironic-API-Version': typeof minor === 'number' ? `1.${minor}` : minor };
+      const type = text === undefined ? {} : { 'Content-Type': 'application/json' };
+      const sent = httpRequest(`${url()}${path}`, { method, headers: { ...version, ...type, ...headers } }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('end', () => {
+          const answered = Buffer.concat(chunks).toString();
+          const value: unknown = answered === '' ? undefined : JSON.parse(answered);
+          const inner = (value as { error_message?: string } | undefined)?.error_message;
+          const told = inner === undefined ? undefined : (JSON.parse(inner) as { faultstring?: string; description?: string });
+          resolve({
+            status: response.statusCode!,
+            headers: response.headers,
+            body: value,
+            text: answered,
+            fault: told?.faultstring ?? told?.description,
+          });
+        });
+      });
+      sent.on('error', reject);
+      sent.end(text);
+    });
+  return { database, conductor, logged, url, ask };
+}

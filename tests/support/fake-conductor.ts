@@ -1,0 +1,76 @@
+/** A conductor without machines: what the API asks of it goes straight into the store, and is remembered. */
+import type { Conductor } from '../../conductor/conductor';
+import { Fault } from '../../model/errors';
+import type { EnabledHardware, Inventory, NodeRecord } from '../../model/records';
+import { INTERFACE_KINDS } from '../../model/records';
+import type { Store } from '../../store/store';
+
+export interface Call {
+  readonly name: string;
+  readonly arguments: readonly unknown[];
+}
+export interface FakeConductor extends Conductor {
+  /** What it was asked, in order. */
+  readonly calls: readonly Call[];
+  /** What the next call of this name throws. */
+  fail(name: keyof Conductor, error: unknown): void;
+}
+
+const everyKind = <T>(value: T) =>
+  Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, value])) as Record<(typeof INTERFACE_KINDS)[number], T>;
+/** A conductor's registration in which everything is fake. */
+export const FAKE_HARDWARE: EnabledHardware = { defaults: everyKind('fake'), enabled: everyKind(['fake']) };
+
+/** @param store gives the store when a call comes (test databases are opened late) */
+export function createFakeConductor(store: () => Store): FakeConductor {
+  const calls: Call[] = [];
+  const failures = new Map<string, unknown>();
+  const done =
+    <Arguments extends readonly unknown[], Result>(name: keyof Conductor, work: (...given: Arguments) => Promise<Result>) =>
+    async (...given: Arguments): Promise<Result> => {
+      calls.push({ name, arguments: given });
+      const failure = failures.get(name);
+      failures.delete(name);
+      if (failure !== undefined) throw failure;
+      return work(...given);
+    };
+  const find = (uuid: string): Promise<NodeRecord> => store().nodes.find(uuid);
+  return {
+    calls,
+    fail: (name, error) => void failures.set(name, error),
+    createNode: done('createNode', (node) =>
+      store().nodes.create({ ...Object.fromEntries(INTERFACE_KINDS.map((kind) => [`${kind}_interface`, 'fake'])), ...node }),
+    ),
+    updateNode: done('updateNode', (uuid, changes) => store().nodes.update(uuid, changes)),
+    deleteNode: done('deleteNode', (uuid) => store().nodes.remove(uuid)),
+    setMaintenance: done('setMaintenance', async (uuid, on, reason) => {
+      await store().nodes.update(uuid, { maintenance: on, maintenance_reason: reason ?? null });
+    }),
+    validate: done('validate', async () => ({ power: { result: true }, boot: { result: false, reason: 'no' } })),
+    provision: done('provision', async () => {}),
+    setPower: done('setPower', async () => {}),
+    getBootDevice: done('getBootDevice', async () => ({ boot_device: 'pxe', persistent: false })),
+    setBootDevice: done('setBootDevice', async () => {}),
+    supportedBootDevices: done('supportedBootDevices', async () => ['pxe', 'disk']),
+    setTraits: done('setTraits', async (uuid, { replace, add, remove }) => {
+      const { traits } = await find(uuid);
+      await store().nodes.update(uuid, { traits: replace ?? (add ? [...traits, add] : traits.filter((trait) => trait !== remove)) });
+    }),
+    createPort: done('createPort', (port) => store().ports.create(port)),
+    updatePort: done('updatePort', (uuid, changes) => store().ports.update(uuid, changes)),
+    deletePort: done('deletePort', (uuid) => store().ports.remove(uuid)),
+    driverProperties: done('driverProperties', async () => ({ address: 'where it is' })),
+    agentToken: done('agentToken', async (uuid) => {
+      const { driver_internal_info: info } = await find(uuid);
+      if (info['agent_secret_token']) return '******';
+      await store().nodes.mergeInternal(uuid, { agent_secret_token: 'secret-of-the-agent' });
+      return 'secret-of-the-agent';
+    }),
+    heartbeat: done('heartbeat', async () => {}),
+    continueInspection: done('continueInspection', async ({ macs }, _inventory: Inventory) => {
+      const [port] = await store().ports.byMacs(macs);
+      if (!port) throw new Fault('NotFound', { message: 'Resource could not be found.' });
+      return find(port.node_uuid);
+    }),
+  };
+}
