@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startIpmiSim } from '../tests/lab/ipmi-sim';
 import { consoleEnd, openLab, until, type Lab } from '../tests/lab/machines';
-import { startServerProcess } from '../tests/lab/server';
+import { bootingSections, startServerProcess } from '../tests/lab/server';
 import { openClient, type Exchange } from './client';
 import { openDisplay } from './progress';
 import { walk } from './walk';
@@ -65,28 +65,7 @@ export async function booted(keep: boolean): Promise<void> {
       quiet,
     );
     lab.start(process.execPath, join(root, 'tests/lab/report-server.mjs'), lab.address, String(REPORT_PORT), report);
-    const server = await startServerProcess(
-      join(lab.folder, 'server'),
-      {
-        DEFAULT: {
-          my_ip: lab.address,
-          enabled_hardware_types: 'ipmi',
-          enabled_boot_interfaces: 'ipxe',
-          enabled_deploy_interfaces: 'direct',
-          enabled_inspect_interfaces: 'agent',
-          enabled_network_interfaces: 'noop',
-        },
-        conductor: {
-          deploy_kernel: `file://${root}/.cache/ramdisk/vmlinuz`,
-          deploy_ramdisk: `file://${root}/.cache/ramdisk/initrd`,
-          file_url_allowed_paths: `${root}/.cache`,
-        },
-        pxe: { kernel_append_params: 'console=ttyS0' },
-        dhcp: { dhcp_provider: 'builtin' },
-        boot: { interface: lab.bridge, dhcp_range: '10.77.0.100-10.77.0.200' },
-      },
-      lab.namespace,
-    );
+    const server = await startServerProcess(join(lab.folder, 'server'), bootingSections(lab), lab.namespace);
     undo.push(() => server.stop());
     console.log(server.ready);
     const machine = await lab.machine({ name: 'qemu-0', firmware: 'bios', memoryMiB: 768, cpus: 1, diskGiB: 5 });

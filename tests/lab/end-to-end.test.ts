@@ -10,7 +10,7 @@ import { openCli, type Cli } from './cli';
 import { startIpmiSim } from './ipmi-sim';
 import { startLibvirt } from './libvirt';
 import { consoleEnd, openLab, until, type Lab } from './machines';
-import { startServerProcess, type RunningServer } from './server';
+import { bootingSections, startServerProcess, type RunningServer } from './server';
 import { root } from './venv';
 
 const run = promisify(execFile);
@@ -23,6 +23,7 @@ let lab: Lab;
 let cli: Cli;
 let server: RunningServer;
 let images: string;
+let bmcPort = 6230;
 const undo: (() => Promise<unknown>)[] = [];
 const reportFile = (): string => join(lab.folder, 'report');
 
@@ -35,28 +36,7 @@ beforeAll(async () => {
   for (const format of ['raw', 'qcow2'])
     await run('bash', [join(__dirname, 'image.sh'), join(images, `lab.${format}`), `http://10.77.0.1:${REPORT_PORT}/`, format]);
   lab.start(process.execPath, join(__dirname, 'report-server.mjs'), lab.address, String(REPORT_PORT), reportFile());
-  server = await startServerProcess(
-    join(lab.folder, 'server'),
-    {
-      DEFAULT: {
-        my_ip: lab.address,
-        enabled_hardware_types: 'ipmi,redfish',
-        enabled_boot_interfaces: 'ipxe',
-        enabled_deploy_interfaces: 'direct',
-        enabled_inspect_interfaces: 'agent',
-        enabled_network_interfaces: 'noop',
-      },
-      conductor: {
-        deploy_kernel: `file://${root}/.cache/ramdisk/vmlinuz`,
-        deploy_ramdisk: `file://${root}/.cache/ramdisk/initrd`,
-        file_url_allowed_paths: `${root}/.cache`,
-      },
-      pxe: { kernel_append_params: 'console=ttyS0' },
-      dhcp: { dhcp_provider: 'builtin' },
-      boot: { interface: lab.bridge, dhcp_range: '10.77.0.100-10.77.0.200' },
-    },
-    lab.namespace,
-  );
+  server = await startServerProcess(join(lab.folder, 'server'), bootingSections(lab), lab.namespace);
   undo.push(() => server.stop());
   cli = await openCli(API, lab.namespace);
 }, 1_200_000);
@@ -140,7 +120,7 @@ describe.each<Case>([
         const sim = await startIpmiSim(machine, {
           namespace: lab.namespace,
           address: lab.address,
-          port: 6230 + name.length,
+          port: bmcPort++,
           folder: lab.folder,
         });
         undo.push(() => sim.stop());

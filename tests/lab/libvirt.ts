@@ -29,10 +29,11 @@ export interface Domain {
   readonly console: string;
 }
 
+// The loader is what QEMU takes anyway; without it sushy-tools reports no boot mode and cannot set one.
 const domainXml = (domain: Domain, bridge: string): string => `<domain type='qemu'>
  <name>${domain.name}</name><uuid>${domain.uuid}</uuid>
  <memory unit='MiB'>${domain.memoryMiB}</memory><vcpu>${domain.cpus}</vcpu>
- <os><type arch='x86_64' machine='q35'>hvm</type><boot dev='network'/><bios useserial='yes'/></os>
+ <os><type arch='x86_64' machine='q35'>hvm</type><loader type='rom'>/usr/share/seabios/bios-256k.bin</loader><boot dev='network'/><bios useserial='yes'/></os>
  <features><acpi/></features><cpu mode='maximum'/>
  <on_poweroff>destroy</on_poweroff><on_reboot>restart</on_reboot>
  <devices><emulator>/usr/bin/qemu-system-x86_64</emulator>

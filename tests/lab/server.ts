@@ -16,6 +16,26 @@ export interface RunningServer {
 }
 export type Sections = Readonly<Record<string, Readonly<Record<string, string | number>>>>;
 
+/** A server that boots the machines of a lab with our own ramdisk: DHCP on its bridge, kernel messages on the serial line. */
+export const bootingSections = (lab: { readonly address: string; readonly bridge: string }): Sections => ({
+  DEFAULT: {
+    my_ip: lab.address,
+    enabled_hardware_types: 'ipmi,redfish',
+    enabled_boot_interfaces: 'ipxe',
+    enabled_deploy_interfaces: 'direct',
+    enabled_inspect_interfaces: 'agent',
+    enabled_network_interfaces: 'noop',
+  },
+  conductor: {
+    deploy_kernel: `file://${root}/.cache/ramdisk/vmlinuz`,
+    deploy_ramdisk: `file://${root}/.cache/ramdisk/initrd`,
+    file_url_allowed_paths: `${root}/.cache`,
+  },
+  pxe: { kernel_append_params: 'console=ttyS0' },
+  dhcp: { dhcp_provider: 'builtin' },
+  boot: { interface: lab.bridge, dhcp_range: '10.77.0.100-10.77.0.200' },
+});
+
 export const iniText = (sections: Sections): string =>
   Object.entries(sections)
     .map(([section, values]) => [`[${section}]`, ...Object.entries(values).map(([name, value]) => `${name} = ${value}`), ''].join('\n'))
