@@ -164,7 +164,8 @@ async function updatePort(request: Request, rooms: Rooms): Promise<Answer> {
   const patchable = rows.filter(({ create, patch: may }) => create || may);
   const known = Object.fromEntries(Object.entries(patched).filter(([name]) => patchable.some((row) => row.name === name)));
   const group = patched['portgroup_uuid'];
-  if (group && group !== port.portgroup_uuid) throw new Fault('PortgroupUnknown', { portgroup: str(group) });
+  const isNone = !group || (typeof group === 'object' && Object.keys(group).length === 0);
+  if (!isNone && group !== port.portgroup_uuid) throw new Fault('PortgroupUnknown', { portgroup: str(group) });
   const checked = checkedRecord('patch', 'Port', patchable, known, rooms);
   if (owner.provision_state === 'inspecting' && minor >= 39) {
     const message = `Cannot update port "${port.uuid}" on "${owner.uuid}" while it is in state "inspecting".`;

@@ -1,4 +1,4 @@
-import { useApi } from '../support/api';
+import { matching, useApi } from '../support/api';
 
 const api = useApi({ 'api.max_limit': 3 });
 const ONE = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -100,7 +100,7 @@ describe('lists', () => {
   });
   const names = async (query: string, minor = 115): Promise<unknown> => {
     const { body, fault } = await api.ask('GET', `/v1/nodes${query}`, minor);
-    return body.nodes?.map((node: { name: string }) => node.name) ?? fault;
+    return body.nodes?.map(({ name }) => name) ?? fault;
   };
   it.each([
     ['', ['one', 'two', 'three']],
@@ -133,12 +133,12 @@ describe('lists', () => {
   ])('%s', async (query, expected) => expect(await names(query)).toEqual(expected));
   it('leads to the next page while there may be one', async () => {
     const first = await api.ask('GET', '/v1/nodes?limit=2&maintenance=false&associated=False&fields=name,uuid');
-    const last = first.body.nodes.at(-1).uuid as string;
+    const last = first.body.nodes.at(-1)!.uuid;
     expect(first.body.next).toBe(`${api.url()}/v1/nodes?sort_key=id&sort_dir=asc&fields=name,uuid&limit=2&marker=${last}`);
     const second = await api.ask('GET', first.body.next.slice(api.url().length));
-    expect(second.body.nodes.map((node: { name: string }) => node.name)).toEqual(['three', 'four']);
+    expect(second.body.nodes.map(({ name }) => name)).toEqual(['three', 'four']);
     expect(second.body.next).toBeDefined();
-    expect((await api.ask('GET', `/v1/nodes?limit=2&marker=${second.body.nodes[1].uuid}`)).body).toEqual({ nodes: [] });
+    expect((await api.ask('GET', `/v1/nodes?limit=2&marker=${second.body.nodes[1]!.uuid}`)).body).toEqual({ nodes: [] });
   });
   it.each([
     ['provision_state=enroll', 9, 'Request not acceptable.'],
@@ -203,7 +203,7 @@ describe('patches', () => {
     [[{ op: 'replace', path: '/description', value: 'x'.repeat(5000) }], 400, /exceeding 4096 characters$/],
   ])('refuses %j', async (body, status, sentence) => {
     const before = api.conductor.calls.length;
-    expect(await patch('one', body)).toMatchObject({ status, fault: expect.stringMatching(sentence) });
+    expect(await patch('one', body)).toMatchObject({ status, fault: matching(sentence) });
     expect(api.conductor.calls.length).toBe(before);
   });
   it('knows in which states a node may be changed', async () => {
@@ -239,7 +239,7 @@ describe('patches', () => {
 });
 
 describe('traits', () => {
-  const traits = async () => (await api.ask('GET', '/v1/nodes/one/traits')).body.traits as unknown;
+  const traits = async () => (await api.ask('GET', '/v1/nodes/one/traits')).body.traits;
   it('are replaced, added and removed', async () => {
     expect(
       (await api.ask('PUT', '/v1/nodes/one/traits', 115, { body: { traits: ['CUSTOM_A', 'HW_CPU_X86_VMX', 'CUSTOM_A'] } })).status,
@@ -262,7 +262,7 @@ describe('traits', () => {
   ])('refuses %j', async (body, sentence) => {
     expect(await api.ask('PUT', '/v1/nodes/one/traits', 115, { body })).toMatchObject({
       status: 400,
-      fault: expect.stringMatching(sentence),
+      fault: matching(sentence),
     });
   });
   it('that are not there cannot be removed', async () => {

@@ -1,4 +1,4 @@
-import { useApi } from '../support/api';
+import { matching, useApi } from '../support/api';
 
 const api = useApi();
 const ONE = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -60,7 +60,7 @@ it.each([
 ])('refuses %j at 1.%p: %p', async (body, minor, status, sentence) => {
   const answer = await create(body, minor);
   expect(answer.status).toBe(status);
-  expect(answer.fault).toEqual(typeof sentence === 'string' ? sentence : expect.stringMatching(sentence));
+  expect(answer.fault).toEqual(typeof sentence === 'string' ? sentence : matching(sentence));
   expect((await api.ask('GET', '/v1/ports')).body.ports).toHaveLength(1);
 });
 
@@ -135,7 +135,7 @@ it.each([
 ])('refuses the patch %j at 1.%p: %p', async (body, minor, status, sentence) => {
   const answer = await patch(body, minor);
   expect(answer.status).toBe(status);
-  expect(answer.fault).toEqual(typeof sentence === 'string' ? sentence : expect.stringMatching(sentence));
+  expect(answer.fault).toEqual(typeof sentence === 'string' ? sentence : matching(sentence));
 });
 it('takes later fields in a patch at every version, as Ironic does', async () => {
   expect((await patch([{ op: 'replace', path: '/vendor', value: 'v' }], 50)).status).toBe(200);

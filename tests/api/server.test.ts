@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { useApi } from '../support/api';
+import { matching, useApi } from '../support/api';
 
 const api = useApi();
 const UUID = /^req-[0-9a-f-]{36}$/;
@@ -16,7 +16,7 @@ it.each([
     'x-openstack-ironic-api-version': used,
     'x-openstack-ironic-api-minimum-version': '1.1',
     'x-openstack-ironic-api-maximum-version': '1.115',
-    'x-openstack-request-id': expect.stringMatching(UUID),
+    'x-openstack-request-id': matching(UUID),
   });
   expect(headers['openstack-request-id']).toBe(headers['x-openstack-request-id']);
 });
@@ -28,7 +28,7 @@ it.each([
 ])('refuses version %p in the shape of the router', async (version, told) => {
   const { status, headers, body } = await api.ask('GET', '/v1/nodes', version);
   expect(status).toBe(406);
-  expect(JSON.parse(body.error_message)).toMatchObject({ code: 406, title: 'Not Acceptable' });
+  expect(JSON.parse(body.error_message) as object).toMatchObject({ code: 406, title: 'Not Acceptable' });
   expect('x-openstack-ironic-api-maximum-version' in headers).toBe(told);
   expect(headers['x-openstack-ironic-api-version']).toBeUndefined();
 });
@@ -64,7 +64,7 @@ it.each([
 ])('refuses %s %s with %p in the shape of the %s', async (method, path, status, shape) => {
   const answer = await api.ask(method, path);
   expect(answer.status).toBe(status);
-  expect(Object.keys(JSON.parse(answer.body.error_message))).toEqual(
+  expect(Object.keys(JSON.parse(answer.body.error_message) as object)).toEqual(
     shape === 'router' ? ['code', 'title', 'description'] : ['faultcode', 'faultstring', 'debuginfo'],
   );
   expect('x-openstack-ironic-api-version' in answer.headers).toBe(shape === 'fault');
@@ -128,7 +128,7 @@ it('answers 500 without details to what nobody foresaw, and logs them', async ()
   const answer = await api.ask('PUT', '/v1/nodes/victim/maintenance', 115, { body: {} });
   expect(answer.status).toBe(500);
   expect(answer.text).not.toContain('secret detail');
-  expect(JSON.parse(answer.body.error_message).faultcode).toBe('Server');
+  expect((JSON.parse(answer.body.error_message) as { faultcode: string }).faultcode).toBe('Server');
   expect(api.logged).toContain('request failed');
   expect((await api.ask('GET', '/v1/nodes')).status).toBe(200);
 });

@@ -33,10 +33,8 @@ it.each([
 });
 
 it('says that other major versions exclude ours', () => {
-  expect(negotiate('2.0', undefined, RANGE)).toMatchObject({
-    refusal: expect.stringContaining('Mutually exclusive versions requested. Version 2.0'),
-    inRange: true,
-  });
+  const { refusal } = negotiate('2.0', undefined, RANGE) as { refusal: string };
+  expect(refusal).toMatch(/^Mutually exclusive versions requested\. Version 2\.0 requested but not supported/);
 });
 
 it.each([

@@ -32,7 +32,7 @@ const ENABLED: Readonly<Record<string, string>> = {
 };
 
 /** Differences that are meant, each with its reason. */
-const MEANT: readonly { readonly why: string; is(difference: Difference): boolean }[] = [
+const MEANT: readonly { readonly why: string; readonly is: (difference: Difference) => boolean }[] = [
   {
     why: 'a method that no path of this shape has: 405; there, the router takes the segments for arguments of another method',
     is: ({ reference, ours, request: { method } }) => ours.status === 405 && [400, 405].includes(reference.status) && method !== 'GET',
@@ -57,6 +57,10 @@ const MEANT: readonly { readonly why: string; is(difference: Difference): boolea
   {
     why: 'a field that no version of the request knows, named by the path: the sentence lists the known ones, as for ?fields=',
     is: ({ reference, ours, request: { path } }) => path.startsWith('/v1/drivers/') && reference.status === 400 && ours.status === 400,
+  },
+  {
+    why: 'an identifier is missing from the path, and the body has mistakes too: both are refused, the other one first',
+    is: ({ reference, ours, request: { path } }) => path === '/v1/heartbeat' && reference.status === 400 && ours.status === 400,
   },
   {
     why: 'listing the ports of a node in detail ignores the filter `node`, also where names are not yet known (below 1.5)',
@@ -97,18 +101,25 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
+/** A difference in a few lines. */
+const brief = ({ request, reference, ours }: Difference): string =>
+  [
+    `${request.method} ${request.path} at ${request.version ?? 'no version'}: ${JSON.stringify(request.body)?.slice(0, 200) ?? 'no body'}`,
+    ...[reference, ours].map(({ status, headers, body }) => `${status} ${JSON.stringify(body).slice(0, 600)} ${JSON.stringify(headers)}`),
+  ].join('\n');
+
 const total = { asked: 0, alike: 0, meant: 0, failures: 0 };
 describe('answers as the real Ironic', () => {
   it.each(Object.keys(GROUPS))(
     '%s',
     async (name) => {
       const { asked, failures, differences } = await compare(ironic.url, server.apiUrl!, GROUPS[name]!());
-      const unmeant = differences.filter((difference) => !MEANT.some(({ is }) => is(difference)));
+      const unmeant = differences.filter((difference) => !MEANT.some((one) => one.is(difference)));
       total.asked += asked;
       total.alike += asked - failures.length - differences.length;
       total.meant += differences.length - unmeant.length;
       total.failures += failures.length;
-      expect(unmeant).toEqual([]);
+      expect(unmeant.map(brief)).toEqual([]);
     },
     600_000,
   );

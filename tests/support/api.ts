@@ -7,11 +7,26 @@ import type { Log } from '../../model/log';
 import { createFakeConductor, FAKE_HARDWARE, type FakeConductor } from './fake-conductor';
 import { useDatabase, type TestDatabase } from './database';
 
+/** What tests look into of an answer. */
+export interface Shown extends Readonly<Record<string, unknown>> {
+  readonly uuid: string;
+  readonly nodes: readonly Shown[];
+  readonly ports: readonly Shown[];
+  readonly links: readonly Shown[];
+  readonly next: string;
+  readonly node: Shown;
+  readonly config: Shown;
+  readonly default_version: Shown;
+  readonly error_message: string;
+}
+/** Any text like this. */
+export const matching = (pattern: RegExp): unknown => expect.stringMatching(pattern);
+
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** As JSON; undefined without a body. */
-  readonly body: any; // eslint-disable-line @typescript-eslint/no-explicit-any -- whatever was answered is looked into
+  readonly body: Shown;
   readonly text: string;
   /** The sentence of a refusal of either shape. */
   readonly fault: string | undefined;
@@ -74,8 +89,8 @@ export function useApi(changed: Partial<ApiOptions> = {}): ApiUnderTest {
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.on('end', () => {
           const answered = Buffer.concat(chunks).toString();
-          const value: unknown = answered === '' ? undefined : JSON.parse(answered);
-          const inner = (value as { error_message?: string } | undefined)?.error_message;
+          const value = (answered === '' ? undefined : JSON.parse(answered)) as Shown;
+          const inner = (value as Shown | undefined)?.error_message;
           const told = inner === undefined ? undefined : (JSON.parse(inner) as { faultstring?: string; description?: string });
           resolve({
             status: response.statusCode!,

@@ -1,7 +1,7 @@
 /** A conductor without machines: what the API asks of it goes straight into the store, and is remembered. */
 import type { Conductor } from '../../conductor/conductor';
 import { Fault } from '../../model/errors';
-import type { EnabledHardware, Inventory, NodeRecord } from '../../model/records';
+import type { EnabledHardware, NodeRecord } from '../../model/records';
 import { INTERFACE_KINDS } from '../../model/records';
 import type { Store } from '../../store/store';
 
@@ -13,7 +13,7 @@ export interface FakeConductor extends Conductor {
   /** What it was asked, in order. */
   readonly calls: readonly Call[];
   /** What the next call of this name throws. */
-  fail(name: keyof Conductor, error: unknown): void;
+  fail(name: keyof Conductor, error: Error): void;
 }
 
 const everyKind = <T>(value: T) =>
@@ -24,7 +24,7 @@ export const FAKE_HARDWARE: EnabledHardware = { defaults: everyKind('fake'), ena
 /** @param store gives the store when a call comes (test databases are opened late) */
 export function createFakeConductor(store: () => Store): FakeConductor {
   const calls: Call[] = [];
-  const failures = new Map<string, unknown>();
+  const failures = new Map<string, Error>();
   const done =
     <Arguments extends readonly unknown[], Result>(name: keyof Conductor, work: (...given: Arguments) => Promise<Result>) =>
     async (...given: Arguments): Promise<Result> => {
@@ -67,7 +67,7 @@ export function createFakeConductor(store: () => Store): FakeConductor {
       return 'secret-of-the-agent';
     }),
     heartbeat: done('heartbeat', async () => {}),
-    continueInspection: done('continueInspection', async ({ macs }, _inventory: Inventory) => {
+    continueInspection: done('continueInspection', async ({ macs }) => {
       const [port] = await store().ports.byMacs(macs);
       if (!port) throw new Fault('NotFound', { message: 'Resource could not be found.' });
       return find(port.node_uuid);
