@@ -16,7 +16,7 @@ const SOURCES: Readonly<Record<string, readonly [string, ...string[]]>> = {
   efibootmgr: ['efibootmgr', '-v'],
   ps: ['ps'],
   meminfo: ['cat', '/proc/meminfo'],
-  resident: ['sh', '-c', 'grep VmRSS /proc/[0-9]*/status'],
+  resident: ['sh', '-c', 'grep -s VmRSS /proc/[0-9]*/status; true'],
 };
 
 /** `agentLog`: the agent's own lines. Programs that fail leave what they said. */
