@@ -45,7 +45,8 @@ const EXACT = [
 
 function checkValues(query: Arguments): void {
   const { provision_state: state, fault } = query as { provision_state?: string; fault?: string };
-  if (state && !Object.hasOwn(STATES, state)) throw new Fault('InvalidParameterValue', { message: `Provision state "${state}" is not valid` });
+  if (state && !Object.hasOwn(STATES, state))
+    throw new Fault('InvalidParameterValue', { message: `Provision state "${state}" is not valid` });
   if (fault && !FAULTS_OF_NODES.includes(fault)) {
     const known = FAULTS_OF_NODES.map((one) => `'${one}'`).join(', ');
     throw new Fault('Invalid', { message: `Unrecognized fault "${fault}" is specified, allowed faults are (${known})` });

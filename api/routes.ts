@@ -23,7 +23,7 @@ export interface Who {
 /** How callers prove who they are, and what they may do. */
 export interface Auth {
   identify(headers: Readonly<Record<string, string | string[] | undefined>>): Who;
-  /** `owner`, `lessee`: projects that the thing asked for belongs to. */
+  /** `owner`, `lessee`: projects that the thing asked for belongs to. Without a target: whether there is anything that they might do so to. */
   allowed(who: Who, policy: string, target?: { readonly owner: string | null; readonly lessee: string | null }): boolean;
 }
 export interface Request {
@@ -32,7 +32,7 @@ export interface Request {
   readonly params: Readonly<Record<string, string>>;
   /** Arguments of the query, and of the body where its members are arguments: checked values by name. */
   readonly query: Arguments;
-  /** The body as JSON, already held against its schema's outer form by the handler; `{}` when there was none. */
+  /** The body as JSON, `{}` when there was none; held against its schema, unless it is a resource (fields.ts). */
   readonly body: unknown;
   /** What links begin with: scheme and host, without a slash. */
   readonly base: string;

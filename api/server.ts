@@ -16,13 +16,14 @@ import type { Store } from '../store/store';
 import { parseArguments, refuse, refuseNewer } from './arguments';
 import { noauth } from './auth/noauth';
 import { limitFor, parseBody, readBody } from './body';
-import { loadDocument } from './document';
+import { loadDocument, type Document } from './document';
 import { explain, Refusal, Unread } from './errors';
 import { handlers } from './handlers';
 import type { ApiOptions } from './options';
 import { createValidators, demand } from './schema';
 import { checkHandlers, matcher, type Answer, type Matcher, type Rooms } from './routes';
 
+export { loadDocument } from './document';
 export type { ApiOptions } from './options';
 export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -69,6 +70,12 @@ interface Asked {
   readonly jsonSuffix: boolean;
 }
 
+/** Not a regular expression: those walk a long row of slashes again and again. */
+function withoutSlashes(path: string): string {
+  let end = path.length;
+  while (path[end - 1] === '/') end--;
+  return path.slice(0, end);
+}
 /** Paths without /v1 and with a slash at the end are the same paths. */
 function segmentsOf(path: string): string[] {
   const segments = path.split('/').slice(1);
@@ -126,8 +133,10 @@ export function createApi(given: {
   readonly options: ApiOptions;
   readonly log: Log;
   readonly clock: Clock;
+  /** Read before, while something else was waited for (`loadDocument`); absent: read now. */
+  readonly document?: Document;
 }): RequestListener {
-  const document = loadDocument();
+  const document = given.document ?? loadDocument();
   checkHandlers(document, handlers);
   const match = matcher(document);
   const rooms: Rooms = { ...given, auth: noauth, document, random: randomBytes, validators: createValidators() };
@@ -157,7 +166,8 @@ export function createApi(given: {
     let versions: Headers = {};
     try {
       const [written = '/', search = ''] = (request.url ?? '/').split(/\?(.*)/s);
-      const raw = await readBody(request, limitFor(written.replace(/\/+$/, ''), options));
+      const bare = withoutSlashes(written);
+      const raw = await readBody(request, limitFor(bare, options));
       const asked = negotiate(one(request.headers[HEADER.toLowerCase()]), one(request.headers['openstack-api-version']), document);
       if ('refusal' in asked) {
         versions = asked.inRange ? range : {};
@@ -165,8 +175,8 @@ export function createApi(given: {
         throw written === '/' ? new Fault('NotAcceptable', { message: asked.refusal }) : new Refusal(406, asked.refusal, versions);
       }
       versions = { ...range, [HEADER]: asked.used };
-      const jsonSuffix = asked.explicit && asked.minor < 91 && /\.json\/*$/.test(written);
-      const path = jsonSuffix ? written.replace(/\.json\/*$/, '') : written;
+      const jsonSuffix = asked.explicit && asked.minor < 91 && bare.endsWith('.json');
+      const path = jsonSuffix ? bare.slice(0, -'.json'.length) : written;
       const segments = segmentsOf(path).map(decoded);
       const secure = (request.socket as Partial<TLSSocket>).encrypted === true;
       const base = options['api.public_endpoint'] ?? `${secure ? 'https' : 'http'}://${request.headers.host ?? 'localhost'}`;
