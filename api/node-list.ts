@@ -7,7 +7,7 @@ import type { NodeFilter } from '../store/store';
 import type { Arguments } from './arguments';
 import { checkNewer, checkSortable, envelope, fieldsToShow, pageOf } from './lists';
 import { aliveConductors } from './node-find';
-import { checkNodeFields, nodePresenter, rowsToShow } from './present';
+import { checkNodeFields, nodePresenter, nodeRowsToShow } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
 const BRIEF = ['instance_uuid', 'maintenance', 'power_state', 'provision_state', 'uuid', 'name'];
@@ -102,7 +102,7 @@ async function list(request: Request, rooms: Rooms, path: string, fields: readon
   // A chassis that nobody knows has no list.
   if (query['chassis_uuid']) throw new Fault('ChassisNotFound', { chassis: query['chassis_uuid'] as string });
 
-  const rows = rowsToShow(all, minor, fields);
+  const rows = nodeRowsToShow(all, minor, fields);
   const wanted = query['conductor'] as string | null | undefined;
   const conductors = wanted || rows.some(({ name }) => name === 'conductor') ? await aliveConductors(rooms) : [];
   const found = await store.nodes.list({ ...filterOf(query), ...page });

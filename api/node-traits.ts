@@ -5,6 +5,7 @@ import { MAX_TRAITS } from '../model/traits';
 import type { Schema } from './document';
 import { location } from './links';
 import { nodeOf } from './node-find';
+import { sortedTraits } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 import { demand } from './schema';
 
@@ -51,7 +52,7 @@ async function removeTrait(request: Request, rooms: Rooms): Promise<Answer> {
 }
 
 export const nodeTraitHandlers: Handlers = {
-  listTraits: async (request, rooms) => ({ status: 200, body: { traits: (await nodeOf(request, rooms, 'node:traits:list')).traits } }),
+  listTraits: async (request, rooms) => ({ status: 200, body: { traits: sortedTraits(await nodeOf(request, rooms, 'node:traits:list')) } }),
   replaceTraits,
   addTrait,
   removeTrait,

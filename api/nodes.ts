@@ -10,7 +10,7 @@ import { location } from './links';
 import { checkFieldsAllowed, checkNewer } from './lists';
 import { aliveConductors, checkName, checkServed, linkedNode, nodeNamed, nodeOf } from './node-find';
 import { changedNode } from './node-patch';
-import { checkNodeFields, nodePresenter, rowsToShow } from './present';
+import { checkNodeFields, nodePresenter, nodeRowsToShow } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
 /** The whole node, or some fields, as this caller sees it. */
@@ -21,7 +21,7 @@ export async function presentNode(
   fields?: readonly string[],
 ): Promise<Record<string, unknown>> {
   const { base, minor, who } = request;
-  const rows = rowsToShow(rooms.document.fields('Node'), minor, fields);
+  const rows = nodeRowsToShow(rooms.document.fields('Node'), minor, fields);
   const conductors = rows.some(({ name }) => name === 'conductor') ? await aliveConductors(rooms) : [];
   return nodePresenter({ base, minor, who, auth: rooms.auth, rows }, conductors)(node);
 }

@@ -12,6 +12,17 @@ import type { Auth, Who } from './routes';
 export const rowsToShow = (rows: readonly FieldRow[], minor: number, fields?: readonly string[]): readonly FieldRow[] =>
   rows.filter((row) => !row.hidden && open(row.gate, minor) && (!fields || row.name === 'links' || fields.includes(row.name)));
 
+/** Fields of a node that Ironic puts behind the others. */
+const LAST = ['links', 'conductor', 'allocation_uuid', 'chassis_uuid'];
+/** Of a node, fields asked for come in the order asked for (the UUID first): command lines print them so. */
+export function nodeRowsToShow(rows: readonly FieldRow[], minor: number, fields?: readonly string[]): readonly FieldRow[] {
+  const shown = rowsToShow(rows, minor, fields);
+  if (!fields) return shown;
+  const place = ({ name }: FieldRow): number =>
+    name === 'uuid' ? -1 : LAST.includes(name) ? fields.length + LAST.indexOf(name) : fields.indexOf(name);
+  return [...shown].sort((one, other) => place(one) - place(other));
+}
+
 export const rewritesFor = (minor: number): readonly Rewrite[] => REWRITES.filter(({ before }) => minor < before);
 /** The value as older versions knew it. */
 export function rewrite(rules: readonly Rewrite[], field: string, value: unknown): unknown {
@@ -45,6 +56,9 @@ const redacted = (row: FieldRow): unknown => {
   return row.schema['type'] === 'object' ? { content: text } : text;
 };
 
+/** Clients see them by name, whatever the order in which they came. */
+export const sortedTraits = ({ traits }: NodeRecord): readonly string[] => [...traits].sort();
+
 /** @param conductors the alive ones; needed when the field `conductor` is shown */
 export function nodePresenter(view: View, conductors: readonly ConductorRecord[]): (node: NodeRecord) => Record<string, unknown> {
   const { base, minor, who, auth, rows } = view;
@@ -55,6 +69,7 @@ export function nodePresenter(view: View, conductors: readonly ConductorRecord[]
     for (const row of rows) {
       const { name } = row;
       if (row.links) shown[name] = linksTo(base, name === 'links' ? `nodes/${node.uuid}` : `nodes/${node.uuid}/${name}`);
+      else if (name === 'traits') shown[name] = sortedTraits(node);
       else if (name === 'conductor') shown[name] = conductorOf(conductors, node)?.hostname ?? null;
       else if (row.readPolicy && !auth.allowed(who, row.readPolicy, node)) shown[name] = redacted(row);
       else {

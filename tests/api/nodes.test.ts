@@ -94,6 +94,11 @@ describe('names', () => {
   });
 });
 
+it('shows the fields asked for in the order asked for, the UUID first', async () => {
+  const { body } = await api.ask('GET', '/v1/nodes/one?fields=maintenance,conductor,name,uuid');
+  expect(Object.keys(body)).toEqual(['uuid', 'maintenance', 'name', 'links', 'conductor']);
+});
+
 describe('lists', () => {
   beforeEach(async () => {
     for (const name of ['two', 'three', 'four']) await create({ name, resource_class: 'big', description: `${name} of them`, shard: name });
@@ -247,7 +252,7 @@ describe('traits', () => {
     const added = await api.ask('PUT', '/v1/nodes/one/traits/CUSTOM_B');
     expect(added.headers['location']).toBe(`${api.url()}/v1/nodes/one/traits/CUSTOM_B`);
     expect((await api.ask('DELETE', '/v1/nodes/one/traits/CUSTOM_A')).status).toBe(204);
-    expect(await traits()).toEqual(['HW_CPU_X86_VMX', 'CUSTOM_B']);
+    expect(await traits()).toEqual(['CUSTOM_B', 'HW_CPU_X86_VMX']);
     await api.ask('DELETE', '/v1/nodes/one/traits');
     expect(await traits()).toEqual([]);
   });

@@ -65,7 +65,7 @@ function alike(value: unknown, key = ''): unknown {
   if (typeof value === 'string') return alikeText(value);
   if (Array.isArray(value)) {
     const members = value.map((one) => alike(one));
-    return /^(?:enabled_\w+|hosts|traits|drivers)$/.test(key) ? members.map((one) => JSON.stringify(one)).sort() : members;
+    return /^(?:enabled_\w+|hosts|drivers)$/.test(key) ? members.map((one) => JSON.stringify(one)).sort() : members;
   }
   if (value === null || typeof value !== 'object') return value;
   const members = Object.entries(value)
