@@ -1,7 +1,9 @@
 // npm run build: TypeScript to dist/. Does nothing when dist/ is newer than every source.
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parse } from 'yaml';
 
 const root = join(import.meta.dirname, '..');
 const stamp = join(root, 'dist/.built');
@@ -13,7 +15,7 @@ const newest = (folder) =>
       .filter((entry) => !skipped.has(entry.name))
       .map((entry) => {
         const path = join(folder, entry.name);
-        return entry.isDirectory() ? newest(path) : /\.(ts|json)$/.test(entry.name) ? statSync(path).mtimeMs : 0;
+        return entry.isDirectory() ? newest(path) : /\.(ts|json|yaml)$/.test(entry.name) ? statSync(path).mtimeMs : 0;
       }),
   );
 
@@ -26,4 +28,8 @@ try {
 } catch {
   process.exit(1);
 }
+// What the server reads at its start, read once (api/document.ts).
+const text = readFileSync(join(root, 'openapi.yaml'), 'utf8');
+const read = { sha256: createHash('sha256').update(text).digest('hex'), document: parse(text, { maxAliasCount: -1 }) };
+writeFileSync(join(root, 'dist/openapi.json'), JSON.stringify(read));
 writeFileSync(stamp, '');
