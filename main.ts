@@ -1,11 +1,11 @@
 /** The only file that knows every room: opens the store, starts api, conductor and boot services, and stops them in reverse. */
 import { randomBytes } from 'node:crypto';
-import { accessSync, constants, mkdirSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { createServer, type Server as HttpServer } from 'node:http';
 import { hostname, networkInterfaces } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { AddressInfo } from 'node:net';
-import { createApi } from './api/server';
+import { createApi, loadDocument } from './api/server';
 import { startDhcp } from './boot/dhcp-service';
 import { startHttpBoot } from './boot/http';
 import { startTftp } from './boot/tftp';
@@ -100,9 +100,16 @@ function discoveryRecord(options: ResolvedOptions): BootRecord | undefined {
   };
 }
 
+/** Not mkdir's own `recursive`: that never ends where a file system makes no folders (/proc). */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path));
+  mkdirSync(path, { mode: 0o755 });
+}
+
 function prepareFolder(path: string, what: string): string {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o755 });
+    makeFolder(path);
     accessSync(path, constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new StartError(`cannot write ${what} ${path}: ${(error as Error).message}`);
@@ -163,6 +170,7 @@ export async function startServer(setup: Setup): Promise<Server> {
       apiPort = await listen(server, given['api.host_ip'], given['api.port'], 'the API, [api]port');
       stops.push(async () => close(server));
     }
+    const document = roles.includes('api') ? loadDocument() : undefined;
     const early = resolveOptions(given, stateDir, { api: apiPort, http: given['boot.http_port'] });
     const connection = url ?? (await starting!).connection;
     const store = await openStore({ connection, poolSize: given['database.max_pool_size'], clock, log: log.child({ room: 'store' }) });
@@ -210,7 +218,7 @@ export async function startServer(setup: Setup): Promise<Server> {
         hardwareTypes: HARDWARE_TYPES,
       });
       stops.push(() => conductor!.stop());
-      handler = createApi({ store, conductor, options, log: log.child({ room: 'api' }), clock });
+      handler = createApi({ store, conductor, options, log: log.child({ room: 'api' }), clock, ...(document ? { document } : {}) });
     }
     return {
       ...(roles.includes('api') ? { apiUrl: `http://${options['DEFAULT.my_ip']}:${apiPort}` } : {}),
