@@ -16,7 +16,7 @@ export function maskSecrets(value: unknown, depth = 0): unknown {
 }
 
 /** @param file where to write; absent: the standard error */
-export function createLog(debug: boolean, file?: string | null): { readonly log: Log; flush(): void } {
+export function createLog(debug: boolean, file?: string | null): { readonly log: Log; readonly flush: () => void } {
   const destination = pino.destination({ dest: file ?? 2, sync: true, append: true });
   const root = pino({ level: debug ? 'debug' : 'info', base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
   const wrap = (logger: pino.Logger): Log => ({

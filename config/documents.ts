@@ -18,7 +18,7 @@ export function writtenDefault(row: OptionRow): string {
   if (Array.isArray(row.default)) return row.default.join(',');
   if (typeof row.default === 'object')
     return Object.entries(row.default)
-      .map(([key, value]) => `${key}:${value as string}`)
+      .map(([key, value]) => `${key}:${value}`)
       .join(',');
   return String(row.default);
 }

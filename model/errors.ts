@@ -21,10 +21,7 @@ export const FAULTS = {
   PortgroupUnknown: [400, 'Portgroup {portgroup} could not be found.'],
   NoConductor: [400, 'No valid host was found. Reason: {reason}'],
   InvalidStateRequested: [400, 'The requested action "{action}" can not be performed on node "{node}" while it is in state "{state}".'],
-  StepNotAllowed: [
-    400,
-    "{step_type} step '{step}' is not allowed. Disallowed by operator configuration [api]disallow_{step_type}_steps.",
-  ],
+  StepNotAllowed: [400, "{step_type} step '{step}' is not allowed. Disallowed by operator configuration [api]disallow_{step_type}_steps."],
   NodeInMaintenance: [400, "The {op} operation can't be performed on node {node} because it's in maintenance mode."],
   NodeIsRetired: [400, "The {op} operation can't be performed on node {node} because it is retired."],
   UnsupportedDriverExtension: [400, 'Driver {driver} does not support {extension} (disabled or not implemented).'],
