@@ -3,7 +3,7 @@ import { Fault } from '../model/errors';
 import { applyPatch, same, valuesAt, type PatchOperation } from '../model/patch';
 import { toBoolean } from '../model/python';
 import type { NodeChanges, NodeRecord } from '../model/records';
-import type { ProvisionState } from '../model/states';
+import { stateRow } from '../model/states';
 import { open } from '../model/versions';
 import type { FieldRow } from './document';
 import { checkedPatch, checkedRecord, emptyOf, type Values } from './fields';
@@ -12,22 +12,6 @@ import type { Request, Rooms } from './routes';
 
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
 const conflict = (message: string): Fault => new Fault('Conflict', { message });
-
-/** States on the way to another one in which a node may be changed all the same. */
-const CHANGEABLE: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
-  'deploy failed',
-  'inspecting',
-  'inspect failed',
-  'inspect wait',
-  'clean failed',
-  'error',
-  'verifying',
-  'adopt failed',
-  'rescue failed',
-  'unrescue failed',
-  'service hold',
-  'service failed',
-]);
 
 /** The rule for each path that the patch touches. */
 function policies(patch: readonly PatchOperation[], rows: readonly FieldRow[]): ReadonlySet<string> {
@@ -44,7 +28,7 @@ function checkState(node: NodeRecord, patch: readonly PatchOperation[], { minor,
     patch.length === 1 && patch[0]!.op === 'remove' && patch[0]!.path === '/instance_uuid' && Object.keys(patch[0]!).length === 2;
   if (node.maintenance && freesInstance) return;
   const { provision_state: state, target_provision_state: target } = node;
-  if (target && !CHANGEABLE.has(state))
+  if (target && !stateRow(state).changeable)
     throw conflict(`Node ${params['node_ident']!} can not be updated while a state transition is in progress.`);
   if (state === 'inspecting' && minor >= 39) throw conflict(`Cannot update node "${node.uuid}" while it is in state "inspecting".`);
   if (state === 'active' && valuesAt(patch, '/owner').some(Boolean) && !auth.allowed(who, 'node:update_owner_provisioned', node))

@@ -2,7 +2,7 @@
 import { Fault } from '../model/errors';
 import { repr } from '../model/python';
 import { INTERFACE_KINDS, type InterfaceFields, type NewNode, type NodeChanges, type NodeRecord } from '../model/records';
-import type { ProvisionState } from '../model/states';
+import { stateRow, type ProvisionState } from '../model/states';
 import { MAX_TRAITS } from '../model/traits';
 import type { Context } from './context';
 import { withTask } from './task';
@@ -10,21 +10,6 @@ import { withTask } from './task';
 const INTERFACE_FIELDS = INTERFACE_KINDS.map((kind) => `${kind}_interface` as const);
 /** States in which interfaces and a set resource_class may change. */
 const OPEN: readonly ProvisionState[] = ['enroll', 'inspecting', 'inspect wait', 'manageable', 'available'];
-/** States in which a node may be changed although it is on its way somewhere. */
-const OPEN_ON_THE_WAY: readonly ProvisionState[] = [
-  'deploy failed',
-  'inspecting',
-  'inspect failed',
-  'inspect wait',
-  'clean failed',
-  'error',
-  'verifying',
-  'adopt failed',
-  'rescue failed',
-  'unrescue failed',
-  'service hold',
-  'service failed',
-];
 const DELETABLE: readonly ProvisionState[] = ['manageable', 'enroll', 'adopt failed'];
 
 /** Throws as Ironic when no living conductor serves such a node. */
@@ -64,7 +49,7 @@ const invalid = (message: string): never => {
 /** What the state allows at all. */
 function checkTransit(node: NodeRecord, changes: NodeChanges): void {
   const frees = node.maintenance && Object.keys(changes).length === 1 && changes.instance_uuid === null;
-  if (node.target_provision_state !== null && !OPEN_ON_THE_WAY.includes(node.provision_state) && !frees)
+  if (node.target_provision_state !== null && !stateRow(node.provision_state).changeable && !frees)
     refuse(`Node ${node.uuid} can not be updated while a state transition is in progress.`);
 }
 

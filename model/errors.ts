@@ -62,7 +62,7 @@ export const FAULTS = {
   NoFreeConductorWorker: [503, 'Requested action cannot be performed due to lack of free conductor workers.'],
   ConcurrentActionLimit: [
     503,
-    'Unable to process {task_type} action because the conductor has already reached the maximum number of concurrent actions.',
+    'Unable to process request at this time. The concurrent action limit for {task_type} has been reached. Please contact your administrator and try again later.',
   ],
   TemporaryFailure: [503, '{message}'],
   DriverOperationError: [500, '{message}'],

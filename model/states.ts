@@ -19,6 +19,8 @@ export interface StateRow {
   readonly timeout?: string;
   /** A ramdisk may look its node up here. */
   readonly lookup?: true;
+  /** A node may be changed here although it is on its way to another state. */
+  readonly changeable?: true;
   /** The power synchronisation leaves nodes in this state alone. */
   readonly skipPowerSync?: true;
 }
@@ -29,9 +31,9 @@ export const STATES = {
   manageable: { stable: true },
   available: { stable: true },
   active: { stable: true },
-  error: { stable: true, failed: true },
+  error: { stable: true, failed: true, changeable: true },
   rescue: { stable: true },
-  verifying: { target: 'manageable', flow: 'verify', working: true },
+  verifying: { target: 'manageable', flow: 'verify', working: true, changeable: true },
   deploying: { target: 'active', flow: 'deploy', working: true, heartbeat: 'record', lookup: true },
   'wait call-back': {
     target: 'active',
@@ -41,7 +43,7 @@ export const STATES = {
     lookup: true,
     skipPowerSync: true,
   },
-  'deploy failed': { target: 'active', failed: true },
+  'deploy failed': { target: 'active', failed: true, changeable: true },
   'deploy hold': { target: 'active', flow: 'deploy', heartbeat: 'record' },
   cleaning: { target: 'available', flow: 'clean', working: true, heartbeat: 'record', lookup: true },
   'clean wait': {
@@ -52,23 +54,23 @@ export const STATES = {
     lookup: true,
     skipPowerSync: true,
   },
-  'clean failed': { target: 'available', failed: true },
+  'clean failed': { target: 'available', failed: true, changeable: true },
   'clean hold': { target: 'available', flow: 'clean', heartbeat: 'record' },
   deleting: { target: 'available', flow: 'undeploy', working: true },
-  inspecting: { target: 'manageable', flow: 'inspect', working: true, lookup: true },
-  'inspect wait': { target: 'manageable', flow: 'inspect', timeout: 'conductor.inspect_wait_timeout', lookup: true },
-  'inspect failed': { target: 'manageable', failed: true },
+  inspecting: { target: 'manageable', flow: 'inspect', working: true, lookup: true, changeable: true },
+  'inspect wait': { target: 'manageable', flow: 'inspect', timeout: 'conductor.inspect_wait_timeout', lookup: true, changeable: true },
+  'inspect failed': { target: 'manageable', failed: true, changeable: true },
   adopting: { target: 'active', flow: 'adopt', working: true },
-  'adopt failed': { target: 'active', failed: true, skipPowerSync: true },
+  'adopt failed': { target: 'active', failed: true, skipPowerSync: true, changeable: true },
   rescuing: { target: 'rescue', flow: 'rescue', working: true, heartbeat: 'record', lookup: true },
   'rescue wait': { target: 'rescue', flow: 'rescue', heartbeat: 'resume', timeout: 'conductor.rescue_callback_timeout', lookup: true },
-  'rescue failed': { target: 'rescue', failed: true },
+  'rescue failed': { target: 'rescue', failed: true, changeable: true },
   unrescuing: { target: 'active', flow: 'unrescue', working: true },
-  'unrescue failed': { target: 'active', failed: true },
+  'unrescue failed': { target: 'active', failed: true, changeable: true },
   servicing: { target: 'active', flow: 'service', working: true, heartbeat: 'record' },
   'service wait': { target: 'active', flow: 'service', heartbeat: 'resume', timeout: 'conductor.service_callback_timeout', lookup: true },
-  'service failed': { target: 'active', failed: true },
-  'service hold': { target: 'active', flow: 'service', heartbeat: 'record' },
+  'service failed': { target: 'active', failed: true, changeable: true },
+  'service hold': { target: 'active', flow: 'service', heartbeat: 'record', changeable: true },
 } as const satisfies Record<string, StateRow>;
 export type ProvisionState = keyof typeof STATES;
 
