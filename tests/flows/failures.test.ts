@@ -287,7 +287,7 @@ it('has an end of what it takes at once', async () => {
   await conductor.provision(c.uuid, 'active', {});
   await conductor.idle();
   await expect(conductor.provision(b.uuid, 'deleted', {})).rejects.toMatchObject({ name: 'ConcurrentActionLimit', status: 503 });
-  await expect(conductor.provision(d.uuid, 'active', {})).rejects.toThrow('Unable to process provisioning action');
+  await expect(conductor.provision(d.uuid, 'active', {})).rejects.toThrow('The concurrent action limit for provisioning has been reached.');
   machine.stuck.set('power off', new Promise(() => {}));
   const many = await Promise.all([1, 2, 3, 4].map(() => enrol(manageable)));
   machine.power = 'power on';
