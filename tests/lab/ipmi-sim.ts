@@ -7,6 +7,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import type { BootSetting, MachineControl } from '../../simulator/control';
 
+export const BMC_MAC = '52:54:00:0b:0c:0d';
 /** ipmi_sim's words for boot devices (what its chassis_control program is told) → ours. */
 const BOOT: Readonly<Record<string, BootSetting['device']>> = { pxe: 'pxe', default: 'disk', cdrom: 'cdrom', bios: 'bios', none: 'disk' };
 
@@ -42,11 +43,18 @@ export interface IpmiSim {
 
 /**
  * @param where the namespace (absent: this one) and the address in it that the BMC listens on, and a folder for its files
+ *   `machinePort`: where QEMU's `ipmi-bmc-extern` connects, so that the machine itself sees the BMC
  * @throws when it does not listen within ten seconds
  */
 export async function startIpmiSim(
   machine: MachineControl,
-  where: { readonly namespace?: string; readonly address: string; readonly port: number; readonly folder: string },
+  where: {
+    readonly namespace?: string;
+    readonly address: string;
+    readonly port: number;
+    readonly folder: string;
+    readonly machinePort?: number;
+  },
 ): Promise<IpmiSim> {
   const folder = join(where.folder, `bmc-${machine.name}`);
   mkdirSync(join(folder, 'state'), { recursive: true });
@@ -64,6 +72,14 @@ export async function startIpmiSim(
     `#!/bin/sh\nurl=http://chassis/\nfor w in "$@"; do set -- "$@" --data-urlencode "word=$w"; shift; done\nexec curl -sfG --unix-socket ${socket} "$@" $url\n`,
   );
   chmodSync(program, 0o755);
+  // What the machine is told of the BMC's own network (IPMI 2.0 §23.2).
+  const lanProgram = join(folder, 'lan');
+  const settings = { ip_addr: where.address, ip_addr_src: 'static', subnet_mask: '255.255.255.0', mac_addr: BMC_MAC };
+  const cases = Object.entries(settings).map(([name, value]) => `${name}) echo ${name}:${value};;`);
+  const others =
+    'default_gw_ip_addr|backup_gw_ip_addr) echo $w:0.0.0.0;; default_gw_mac_addr|backup_gw_mac_addr) echo $w:00:00:00:00:00:00;;';
+  writeFileSync(lanProgram, `#!/bin/sh\nfor w in "$@"; do case $w in ${cases.join(' ')} ${others} esac; done\n`);
+  chmodSync(lanProgram, 0o755);
   const users = 'none md2 md5 straight';
   writeFileSync(
     join(folder, 'lan.conf'),
@@ -76,8 +92,10 @@ export async function startIpmiSim(
       ...['callback', 'user', 'operator', 'admin'].map((level) => `  allowed_auths_${level} ${users}`),
       // Without a GUID it answers no RMCP+ session at all (RAKP 2 carries it).
       `  guid ${createHash('md5').update(machine.name).digest('hex')}`,
+      `  lan_config_program "${lanProgram}"`,
       ' endlan',
       ` chassis_control "${program}"`,
+      ...(where.machinePort === undefined ? [] : [` serial 15 127.0.0.1 ${where.machinePort} codec VM`]),
       ' user 1 true "" "" user 10 none md2 md5 straight',
       ' user 2 true "admin" "password" admin 10 none md2 md5 straight',
       '',

@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Inventory, JsonObject } from '../../model/records';
+import { BMC_MAC, startIpmiSim, type IpmiSim } from './ipmi-sim';
 import { consoleEnd, until } from './machines';
 import { root } from './venv';
 
@@ -29,8 +30,19 @@ const DISKS = {
   usb: ['qemu-xhci', 'usb-storage,drive=usb,serial=USB1'],
 } as const;
 
+const BMC_ADDRESS = '127.0.0.9';
+const NO_BOOT = { device: 'none', persistent: false, mode: null } as const;
+async function freePort(): Promise<number> {
+  const holder = createServer().listen(0, '127.0.0.1');
+  await once(holder, 'listening');
+  const { port } = holder.address() as AddressInfo;
+  await new Promise((resolve) => holder.close(resolve));
+  return port;
+}
+
 let folder: string;
 let api: Server;
+let bmc: IpmiSim;
 let qemu: ChildProcess;
 let agentPort: number;
 let startedAt: number;
@@ -60,10 +72,10 @@ beforeAll(async () => {
     });
   });
   await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve));
-  const holder = createServer().listen(0, '127.0.0.1');
-  await once(holder, 'listening');
-  agentPort = (holder.address() as AddressInfo).port;
-  await new Promise((resolve) => holder.close(resolve));
+  agentPort = await freePort();
+  const machinePort = await freePort();
+  const machine = { name: 'ramdisk', macs: [MAC], isOn: () => true, act: async () => {}, boot: () => NO_BOOT, setBoot: () => {} };
+  bmc = await startIpmiSim(machine, { address: BMC_ADDRESS, port: 16230, folder, machinePort });
 
   for (const name of Object.keys(DISKS)) {
     writeFileSync(diskFile(name), '');
@@ -79,6 +91,8 @@ beforeAll(async () => {
     ...['-serial', `file:${consoleFile()}`, '-append', words.join(' ')],
     ...['-kernel', join(root, '.cache/ramdisk/vmlinuz'), '-initrd', join(root, '.cache/ramdisk/initrd')],
     ...['-netdev', `user,id=n,hostfwd=tcp:127.0.0.1:${agentPort}-:9999`, '-device', `virtio-net-pci,netdev=n,mac=${MAC}`],
+    ...['-chardev', `socket,id=bmc,host=127.0.0.1,port=${machinePort},reconnect=1`, '-device', 'ipmi-bmc-extern,id=b0,chardev=bmc'],
+    ...['-device', 'isa-ipmi-kcs,bmc=b0'],
     ...Object.entries(DISKS).flatMap(([name, devices]) => [
       ...['-drive', `if=none,id=${name},format=raw,cache=unsafe,discard=unmap,detect-zeroes=unmap,file=${diskFile(name)}`],
       ...devices.flatMap((device) => ['-device', device]),
@@ -92,6 +106,7 @@ afterAll(async () => {
     qemu.kill('SIGKILL');
     await ended;
   }
+  await bmc.stop();
   api.closeAllConnections();
   await new Promise((resolve) => api.close(resolve));
   rmSync(folder, { recursive: true, force: true });
@@ -142,6 +157,7 @@ it(
       { name: '/dev/vda', serial: 'VIRTIO1', tran: 'virtio', size: 4 * GiB },
     ]);
     expect(rootDisk).toMatchObject({ name: '/dev/vda' });
+    expect(inventory).toMatchObject({ bmc_address: BMC_ADDRESS, bmc_mac: BMC_MAC });
     process.stderr.write(`ramdisk: ${((firstCall! - startedAt) / 1000).toFixed(1)} s from QEMU's start to the first call\n`);
   },
   (PATIENCE + 10) * 1000,
