@@ -1,13 +1,13 @@
 /** npm run demo: the server, three simulated machines, and their way from enroll to active. */
-import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createWriteStream, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { systemClock } from '../model/clock';
 import { silentLog } from '../model/log';
 import { startFleet } from '../simulator/fleet';
+import { startServerProcess, type Sections } from '../tests/lab/server';
 import { openClient } from './client';
 import { openDisplay } from './progress';
 import { booted } from './qemu';
@@ -37,70 +37,27 @@ function makeImage(path: string): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-interface DemoServer {
-  readonly api: string;
-  readonly boot: string;
-  stop(): Promise<void>;
-}
+/** Where the server is, by its ready line. */
+const placeOf = (ready: string, name: 'API' | 'boot'): string => new RegExp(`${name} (\\S+?),`).exec(ready)![1]!;
 
-/** Starts `bin/bloomery serve` and waits for its ready line. */
-async function startServer(): Promise<DemoServer> {
-  const apiPort = (await free(6385)) ? 6385 : 0;
-  const config = join(folder, 'ironic.conf');
-  writeFileSync(
-    config,
-    `[DEFAULT]
-my_ip = 127.0.0.1
-enabled_hardware_types = ipmi,redfish
-enabled_boot_interfaces = ipxe
-enabled_deploy_interfaces = direct
-enabled_inspect_interfaces = agent
-enabled_network_interfaces = noop
-[api]
-host_ip = 127.0.0.1
-port = ${apiPort}
-[conductor]
-deploy_kernel = file://${folder}/state/httpboot/kernel
-deploy_ramdisk = file://${folder}/state/httpboot/ramdisk
-file_url_allowed_paths = ${folder}
-[boot]
-http_host = 127.0.0.1
-http_port = 0
-tftp = false
-[agent]
-require_tls = false
-`,
-  );
-  const child: ChildProcess = spawn(
-    process.execPath,
-    [join(root, 'bin/bloomery'), 'serve', '--config-file', config, '--state-dir', join(folder, 'state')],
-    {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, DATABASE_URL: undefined },
-    },
-  );
-  const ended = once(child, 'exit');
-  const log = createWriteStream(join(folder, 'server.log'));
-  child.stderr!.pipe(log);
-  const ready = await new Promise<string>((done, fail) => {
-    child.stdout!.on('data', (data: Buffer) => {
-      const line = /^bloomery: ready.*$/m.exec(data.toString())?.[0];
-      if (line !== undefined) done(line);
-    });
-    child.once('exit', () =>
-      fail(new Error(`the server did not start:\n${readFileSync(join(folder, 'server.log'), 'utf8').slice(-3000)}`)),
-    );
-  });
-  console.log(ready);
-  return {
-    api: /API (\S+?),/.exec(ready)![1]!,
-    boot: /boot (\S+?),/.exec(ready)![1]!,
-    stop: async () => {
-      child.kill('SIGTERM');
-      await ended;
-    },
-  };
-}
+const sections = (apiPort: number): Sections => ({
+  DEFAULT: {
+    my_ip: '127.0.0.1',
+    enabled_hardware_types: 'ipmi,redfish',
+    enabled_boot_interfaces: 'ipxe',
+    enabled_deploy_interfaces: 'direct',
+    enabled_inspect_interfaces: 'agent',
+    enabled_network_interfaces: 'noop',
+  },
+  api: { host_ip: '127.0.0.1', port: apiPort },
+  conductor: {
+    deploy_kernel: `file://${folder}/state/httpboot/kernel`,
+    deploy_ramdisk: `file://${folder}/state/httpboot/ramdisk`,
+    file_url_allowed_paths: folder,
+  },
+  boot: { http_host: '127.0.0.1', http_port: 0, tftp: 'false' },
+  agent: { require_tls: 'false' },
+});
 
 async function simulated(keep: boolean): Promise<void> {
   const started = Date.now();
@@ -108,10 +65,12 @@ async function simulated(keep: boolean): Promise<void> {
   mkdirSync(join(folder, 'state/httpboot'), { recursive: true });
   const sha256 = makeImage(join(folder, 'state/httpboot/demo.img'));
   for (const name of ['kernel', 'ramdisk']) writeFileSync(join(folder, 'state/httpboot', name), randomBytes(64 << 10));
-  const server = await startServer();
+  const server = await startServerProcess(folder, sections((await free(6385)) ? 6385 : 0));
+  console.log(server.ready);
+  const [api, boot] = [placeOf(server.ready, 'API'), placeOf(server.ready, 'boot')];
   const fleet = await startFleet({
     count: 3,
-    bootUrl: server.boot,
+    bootUrl: boot,
     host: '127.0.0.1',
     log: silentLog,
     clock: systemClock,
@@ -139,13 +98,11 @@ async function simulated(keep: boolean): Promise<void> {
           },
     );
     console.log(`machines: ${machines.map(({ name, driver }) => `${name} (${driver})`).join(', ')}\n`);
-    const image: DemoImage = { url: `${server.boot}/demo.img`, sha256, format: 'raw' };
-    await walk(openClient(server.api), machines, image, openDisplay(process.stdout, Date.now), started + WITHIN_SECONDS * 1000);
+    const image: DemoImage = { url: `${boot}/demo.img`, sha256, format: 'raw' };
+    await walk(openClient(api), machines, image, openDisplay(process.stdout, Date.now), started + WITHIN_SECONDS * 1000);
     console.log(`\n${machines.length} machines active after ${((Date.now() - started) / 1000).toFixed(1)} s.`);
-    console.log(
-      `The API is at ${server.api}; look at it with the bare metal CLI (pip install python-openstackclient python-ironicclient):`,
-    );
-    console.log(`  export OS_AUTH_TYPE=none OS_ENDPOINT=${server.api}`);
+    console.log(`The API is at ${api}; look at it with the bare metal CLI (pip install python-openstackclient python-ironicclient):`);
+    console.log(`  export OS_AUTH_TYPE=none OS_ENDPOINT=${api}`);
     for (const command of ['node list', `node show ${machines[0]!.name}`, `node inventory save ${machines[0]!.name}`])
       console.log(`  openstack baremetal ${command}`);
     if (keep) {

@@ -1,12 +1,11 @@
 /** Many simulated machines in one process: each behind a Redfish and an IPMI BMC, all agents behind one HTTP server. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { describeMachine } from './description';
-import { openHttpClient, readJson, sendJson } from './http';
+import { openHttpClient, readJson, sendJson, listenOn } from './http';
 import { serveIpmi } from './ipmi';
 import { createMachine, type Behaviour, type SimulatedMachine } from './machine';
 import { serveRedfish } from './redfish';
@@ -132,19 +131,5 @@ async function serveAgents(
   };
   const listener = (request: IncomingMessage, response: ServerResponse): void => void handle(request, response);
   const server = tls ? createTlsServer({ cert: tls.certificate, key: tls.privateKey }, listener) : createServer(listener);
-  await new Promise<void>((done, fail) => {
-    server.once('error', fail);
-    server.listen(agentPort, host, () => {
-      server.off('error', fail);
-      done();
-    });
-  });
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: async () => {
-      const closed = new Promise<void>((done) => server.close(() => done()));
-      server.closeAllConnections();
-      await closed;
-    },
-  };
+  return listenOn(server, agentPort, host);
 }

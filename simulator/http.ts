@@ -1,5 +1,6 @@
 /** HTTP as the simulated machines use it: one client and one server for all of them. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { Agent, request } from 'undici';
 
 export interface HttpAnswer {
@@ -68,4 +69,28 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
       ...headers,
     })
     .end(text);
+}
+
+export interface Listening {
+  readonly port: number;
+  /** Ends the connections too. */
+  readonly close: () => Promise<void>;
+}
+/** Rejects when the port cannot be had. */
+export async function listenOn(server: Server, port: number, host: string): Promise<Listening> {
+  await new Promise<void>((done, fail) => {
+    server.once('error', fail);
+    server.listen(port, host, () => {
+      server.off('error', fail);
+      done();
+    });
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: async () => {
+      const closed = new Promise<void>((done) => server.close(() => done()));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
 }

@@ -1,11 +1,10 @@
 /** A Redfish service (DSP0266) in front of simulated machines: authentication, sessions, entity tags, errors. */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
-import { readJson, sendJson } from './http';
+import { readJson, sendJson, listenOn } from './http';
 import { collection, patchSystem, resetSystem, ROOT, session, show, type Refusal, type Shown, type System } from './redfish-resources';
 
 export interface RedfishEndpoint {
@@ -134,21 +133,7 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
   };
 
   const server = createServer((request, response) => void handle(request, response));
-  await new Promise<void>((done, fail) => {
-    server.once('error', fail);
-    server.listen(options.port, options.host, () => {
-      server.off('error', fail);
-      done();
-    });
-  });
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: async () => {
-      const closed = new Promise<void>((done) => server.close(() => done()));
-      server.closeAllConnections();
-      await closed;
-    },
-  };
+  return listenOn(server, options.port, options.host);
 }
 
 /** The form of errors: DSP0266 §8.6. */

@@ -3,8 +3,8 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { until } from './machines';
 import { programs } from './venv';
 
 const run = promisify(execFile);
@@ -44,15 +44,6 @@ const domainXml = (domain: Domain, bridge: string): string => `<domain type='qem
  </devices>
 </domain>
 `;
-
-/** Polls a condition; throws after `seconds`. */
-async function until(what: string, seconds: number, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const end = Date.now() + seconds * 1000;
-  while (!(await condition())) {
-    if (Date.now() > end) throw new Error(`${what}: not within ${seconds} s`);
-    await delay(100);
-  }
-}
 
 /** @param lab the namespace with its bridge, the address in it for the Redfish service, and a folder for all files */
 export async function startLibvirt(lab: {
@@ -102,7 +93,11 @@ export async function startLibvirt(lab: {
     }
   };
   try {
-    await until('libvirtd', 20, () => existsSync(socket));
+    await until(
+      20,
+      () => 'libvirtd',
+      () => existsSync(socket),
+    );
     const config = join(folder, 'emulator.conf');
     writeFileSync(
       config,
@@ -110,10 +105,14 @@ export async function startLibvirt(lab: {
     );
     start('sushy-emulator', emulator, '--config', config);
     const redfish = `http://${lab.address}:${lab.port}`;
-    await until('sushy-emulator', 30, async () => {
-      const answer = await run('ip', ['netns', 'exec', lab.namespace, 'curl', '-sf', `${redfish}/redfish/v1/`]).catch(() => undefined);
-      return answer !== undefined;
-    });
+    await until(
+      30,
+      () => 'sushy-emulator',
+      async () => {
+        const answer = await run('ip', ['netns', 'exec', lab.namespace, 'curl', '-sf', `${redfish}/redfish/v1/`]).catch(() => undefined);
+        return answer !== undefined;
+      },
+    );
     return {
       redfish,
       define: async (domain) => {
