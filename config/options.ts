@@ -167,6 +167,11 @@ export const OPTIONS = [
   { section: 'fake', name: 'management_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake management interface takes.' },
   { section: 'fake', name: 'inspect_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake inspect interface takes.' },
   { section: 'fake', name: 'vendor_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake vendor interface takes.' },
+  { section: 'fake', name: 'bios_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake bios interface takes.' },
+  { section: 'fake', name: 'raid_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake raid interface takes.' },
+  { section: 'fake', name: 'storage_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake storage interface takes.' },
+  { section: 'fake', name: 'rescue_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake rescue interface takes.' },
+  { section: 'fake', name: 'firmware_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake firmware interface takes.' },
 ] as const satisfies readonly OptionRow[];
 
 type Row = (typeof OPTIONS)[number];

@@ -1,37 +1,21 @@
 /** Hardware that is not there: every interface succeeds, after `[fake]…_delay`. For trying clients, and for tests of the flows. */
 import { Fault } from '../model/errors';
+import { pause } from './fake-delay';
 import {
   type BootInterface,
+  type ConsoleInterface,
   type DeployInterface,
-  type DriverOptions,
+  type IndicatorTable,
   type InspectInterface,
-  type Interface,
   type ManagementInterface,
   type Power,
   type PowerInterface,
+  type RescueInterface,
+  type StorageInterface,
   type Task,
   done,
 } from './interfaces';
 
-type DelayOption = Extract<keyof DriverOptions, `fake.${string}`>;
-
-/** Milliseconds of `N` or `N,M` seconds. `spread` (any integer ≥ 0) picks a value of the range. Throws InvalidParameterValue. */
-export function delayOf(text: string, spread: number): number {
-  const match = /^\s*(\d+)\s*(?:,\s*(\d+)\s*)?$/.exec(text);
-  if (!match) throw new Fault('InvalidParameterValue', { message: `A fake delay is N or N,M seconds, not "${text}".` });
-  const from = Number(match[1]) * 1000;
-  const to = Math.max(from, Number(match[2] ?? match[1]) * 1000);
-  return from + (spread % (to - from + 1));
-}
-
-/** What every operation does: wait as long as the option says. The clock's own milliseconds spread the waits of a range. */
-const pause =
-  (option: DelayOption) =>
-  async (task: Task): Promise<void> => {
-    const text = task.options[option];
-    if (text === '' || text === '0') return;
-    await task.clock.sleep(delayOf(text, task.clock.now()), task.signal);
-  };
 const booting = pause('fake.boot_delay');
 const deploying = pause('fake.deploy_delay');
 const managing = pause('fake.management_delay');
@@ -59,6 +43,11 @@ export const fakePower: PowerInterface = {
   },
 };
 
+const LAMPS: IndicatorTable = {
+  chassis: { 'led-0': { readonly: true, states: ['OFF', 'ON'] } },
+  system: { led: { readonly: false, states: ['BLINKING', 'OFF', 'ON'] } },
+};
+
 export const fakeManagement: ManagementInterface = {
   bootDevices: ['pxe'],
   getBootDevice: async (task) => {
@@ -68,6 +57,24 @@ export const fakeManagement: ManagementInterface = {
   setBootDevice: async (task, device) => {
     await managing(task);
     if (device !== 'pxe') throw new Fault('InvalidParameterValue', { message: `Invalid boot device ${device} specified.` });
+  },
+  sensors: async (task) => {
+    await managing(task);
+    return {};
+  },
+  indicators: {
+    supported: async (task) => {
+      await managing(task);
+      return LAMPS;
+    },
+    get: async (task, component, indicator) => {
+      await managing(task);
+      const named = Object.hasOwn(LAMPS, component) ? LAMPS[component]! : undefined;
+      if (!named) throw new Fault('InvalidParameterValue', { message: `Invalid component ${component} specified.` });
+      if (!Object.hasOwn(named, indicator))
+        throw new Fault('InvalidParameterValue', { message: `Invalid indicator ${indicator} specified.` });
+      return 'ON';
+    },
   },
 };
 
@@ -99,26 +106,15 @@ export const fakeInspect: InspectInterface = {
   },
 };
 
-const vending = pause('fake.vendor_delay');
-export const fakeVendor: Interface = {
-  properties: {
-    B1: { description: 'An example of a setting that is needed. Required.' },
-    B2: { description: 'Another example of a setting that is needed. Required.' },
-  },
-  steps: [
-    {
-      step: 'log_passthrough',
-      priority: { clean: 1, service: 0 },
-      requiresRamdisk: false,
-      resumable: true,
-      run: async (task, args) => {
-        task.log.debug('Fake vendor step', { args });
-        await vending(task);
-        return done;
-      },
-    },
-  ],
-};
+const consoleOff = async (): Promise<void> => {};
+export const fakeConsole: ConsoleInterface = { start: consoleOff, stop: consoleOff, get: async () => ({}) };
 
-/** bios, console, firmware, raid, rescue, storage: valid, and without steps. */
-export const fakeInterface: Interface = {};
+const storing = pause('fake.storage_delay');
+export const fakeStorage: StorageInterface = { attachVolumes: storing, detachVolumes: storing, shouldWriteImage: async () => true };
+
+const rescuing = pause('fake.rescue_delay');
+const rescued = async (task: Task) => {
+  await rescuing(task);
+  return done;
+};
+export const fakeRescue: RescueInterface = { rescue: rescued, unrescue: rescued };

@@ -2,27 +2,30 @@
 import type { InterfaceKind } from '../model/records';
 import { agentInspect } from './agent-inspect';
 import { directDeploy } from './direct';
-import { fakeBoot, fakeDeploy, fakeInspect, fakeInterface, fakeManagement, fakePower, fakeVendor } from './fake';
+import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakeManagement, fakePower, fakeRescue, fakeStorage } from './fake';
+import { fakeBios, fakeFirmware } from './fake-settings';
+import { fakeVendor } from './fake-vendor';
 import type { HardwareType, Interfaces } from './interfaces';
 import { ipmiManagement, ipmiPower, ipmiVendor } from './ipmi';
 import { httpIpxeBoot, ipxeBoot } from './ipxe';
 import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './no-interfaces';
 import { noopManagement, noopNetwork, noopStorage } from './noop';
+import { fakeRaid } from './raid';
 import { redfishManagement, redfishPower } from './redfish';
 
 export const INTERFACES: Interfaces = {
-  bios: { 'no-bios': noBios, fake: fakeInterface },
+  bios: { 'no-bios': noBios, fake: fakeBios },
   boot: { ipxe: ipxeBoot, 'http-ipxe': httpIpxeBoot, fake: fakeBoot },
-  console: { 'no-console': noConsole, fake: fakeInterface },
+  console: { 'no-console': noConsole, fake: fakeConsole },
   deploy: { direct: directDeploy, fake: fakeDeploy },
-  firmware: { 'no-firmware': noFirmware, fake: fakeInterface },
+  firmware: { 'no-firmware': noFirmware, fake: fakeFirmware },
   inspect: { agent: agentInspect, 'no-inspect': noInspect, fake: fakeInspect },
   management: { ipmitool: ipmiManagement, redfish: redfishManagement, noop: noopManagement, fake: fakeManagement },
   network: { noop: noopNetwork },
   power: { ipmitool: ipmiPower, redfish: redfishPower, fake: fakePower },
-  raid: { 'no-raid': noRaid, fake: fakeInterface },
-  rescue: { 'no-rescue': noRescue, fake: fakeInterface },
-  storage: { noop: noopStorage, fake: fakeInterface },
+  raid: { 'no-raid': noRaid, fake: fakeRaid },
+  rescue: { 'no-rescue': noRescue, fake: fakeRescue },
+  storage: { noop: noopStorage, fake: fakeStorage },
   vendor: { ipmitool: ipmiVendor, 'no-vendor': noVendor, fake: fakeVendor },
 };
 

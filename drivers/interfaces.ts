@@ -45,6 +45,11 @@ export interface DriverOptions {
   readonly 'fake.management_delay': string;
   readonly 'fake.inspect_delay': string;
   readonly 'fake.vendor_delay': string;
+  readonly 'fake.bios_delay': string;
+  readonly 'fake.raid_delay': string;
+  readonly 'fake.storage_delay': string;
+  readonly 'fake.rescue_delay': string;
+  readonly 'fake.firmware_delay': string;
 }
 
 /** Kept sessions to BMCs, shared by all tasks of a conductor. */
@@ -142,10 +147,39 @@ export interface ManagementInterface extends Interface {
   readonly bootDevices: readonly string[];
   getBootDevice(task: Task): Promise<BootDevice>;
   setBootDevice(task: Task, device: string, persistent: boolean): Promise<void>;
+  /** What is absent from here on, the interface does not support: it is refused. */
   readonly bootMode?: {
     get(task: Task): Promise<'bios' | 'uefi' | null>;
     set(task: Task, mode: 'bios' | 'uefi'): Promise<void>;
   };
+  readonly secureBoot?: {
+    get(task: Task): Promise<boolean | null>;
+    set(task: Task, on: boolean): Promise<void>;
+  };
+  injectNmi?(task: Task): Promise<void>;
+  readonly indicators?: Indicators;
+  /** Sensor kind → sensor → reading. */
+  sensors?(task: Task): Promise<JsonObject>;
+  readonly virtualMedia?: {
+    get(task: Task): Promise<readonly JsonObject[]>;
+    attach(task: Task, deviceType: VirtualMediaType, imageUrl: string): Promise<void>;
+    /** Absent types: whatever is attached. */
+    detach(task: Task, deviceTypes?: readonly VirtualMediaType[]): Promise<void>;
+  };
+}
+export type VirtualMediaType = 'cdrom' | 'disk' | 'floppy';
+
+/** Lamps: component (`chassis`, `system`, …) → name → what it can show. */
+export type IndicatorTable = Readonly<Record<string, Readonly<Record<string, Indicator>>>>;
+export interface Indicator {
+  readonly readonly: boolean;
+  readonly states: readonly string[];
+}
+export interface Indicators {
+  supported(task: Task): Promise<IndicatorTable>;
+  get(task: Task, component: string, indicator: string): Promise<string>;
+  /** Absent: all of them are for reading. */
+  set?(task: Task, component: string, indicator: string, state: string): Promise<void>;
 }
 export interface BootInterface extends Interface {
   /** Whether it can boot the ramdisk for inspection, ports or not; throws as `validate`. Absent: it cannot. */
@@ -200,22 +234,68 @@ export interface NetworkInterface extends Interface {
   configureTenantNetworks(task: Task): Promise<void>;
   unconfigureTenantNetworks(task: Task): Promise<void>;
 }
+export interface RescueInterface extends Interface {
+  /** Boots the rescue system: `wait` until its agent calls; `done`: it is up. */
+  rescue(task: Task): Promise<Outcome>;
+  /** Boots the instance again. */
+  unrescue(task: Task): Promise<Outcome>;
+  /** Undoes `rescue`: after a failure, and when the rescue system is up. */
+  cleanUp?(task: Task): Promise<void>;
+}
+export interface ConsoleInterface extends Interface {
+  start(task: Task): Promise<void>;
+  stop(task: Task): Promise<void>;
+  /** How to reach it: `{type, url}`. */
+  get(task: Task): Promise<JsonObject>;
+}
+export interface RaidInterface extends Interface {
+  /** What logical disks may say: name → description. */
+  readonly logicalDiskProperties?: Readonly<Record<string, string>>;
+  /** Throws InvalidParameterValue for a configuration that it cannot make. Absent: RAID cannot be configured. */
+  validateConfig?(task: Task, config: JsonObject): Promise<void>;
+}
+export interface StorageInterface extends Interface {
+  attachVolumes(task: Task): Promise<void>;
+  detachVolumes(task: Task): Promise<void>;
+  /** False: the instance boots from a volume. */
+  shouldWriteImage(task: Task): Promise<boolean>;
+}
 
-/** The objects that serve one node. The kinds without methods yet are tables of steps and properties only. */
+export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+/** A function of a vendor that clients call by its name: `…/vendor_passthru?method=NAME`. */
+export interface VendorMethod<Subject> {
+  readonly http: readonly HttpMethod[];
+  readonly description: string;
+  /** Answered with 202 before it has run; false: the answer is what it returned. Default: true. */
+  readonly async?: boolean;
+  /** Default: true. */
+  readonly exclusive?: boolean;
+  readonly attach?: boolean;
+  /** Throws MissingParameterValue, InvalidParameterValue. */
+  validate?(subject: Subject, args: JsonObject): Promise<void>;
+  run(subject: Subject, args: JsonObject, http: HttpMethod): Promise<unknown>;
+}
+export interface VendorInterface extends Interface {
+  readonly methods?: Readonly<Record<string, VendorMethod<Task>>>;
+  /** Without a node: `/v1/drivers/X/vendor_passthru`. */
+  readonly driverMethods?: Readonly<Record<string, VendorMethod<undefined>>>;
+}
+
+/** The objects that serve one node. bios and firmware are tables of steps and properties only. */
 export interface Driver {
   readonly bios: Interface;
   readonly boot: BootInterface;
-  readonly console: Interface;
+  readonly console: ConsoleInterface;
   readonly deploy: DeployInterface;
   readonly firmware: Interface;
   readonly inspect: InspectInterface;
   readonly management: ManagementInterface;
   readonly network: NetworkInterface;
   readonly power: PowerInterface;
-  readonly raid: Interface;
-  readonly rescue: Interface;
-  readonly storage: Interface;
-  readonly vendor: Interface;
+  readonly raid: RaidInterface;
+  readonly rescue: RescueInterface;
+  readonly storage: StorageInterface;
+  readonly vendor: VendorInterface;
 }
 /** A hardware type is data: for each kind, the names it takes, the best first (the first enabled one is the default). `*`: then any. */
 export type HardwareType = Readonly<Record<InterfaceKind, readonly string[]>>;

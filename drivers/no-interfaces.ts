@@ -1,7 +1,8 @@
 /** Interfaces that a node does not have: every use is refused, `validate` too, as clients of Ironic see it. */
 import { Fault } from '../model/errors';
 import type { InterfaceKind } from '../model/records';
-import type { InspectInterface, Interface, Task } from './interfaces';
+import type { ConsoleInterface, InspectInterface, Interface, RaidInterface, RescueInterface, Task } from './interfaces';
+import { LOGICAL_DISK_PROPERTIES } from './raid';
 
 const refusal =
   (extension: InterfaceKind) =>
@@ -11,9 +12,10 @@ const refusal =
 const without = (kind: InterfaceKind): Interface => ({ validate: refusal(kind) });
 
 export const noBios = without('bios');
-export const noConsole = without('console');
+const noScreen = refusal('console');
+export const noConsole: ConsoleInterface = { validate: noScreen, start: noScreen, stop: noScreen, get: noScreen };
 export const noFirmware = without('firmware');
-export const noRaid = without('raid');
-export const noRescue = without('rescue');
+export const noRaid: RaidInterface = { ...without('raid'), logicalDiskProperties: LOGICAL_DISK_PROPERTIES };
+export const noRescue: RescueInterface = { ...without('rescue'), rescue: refusal('rescue'), unrescue: refusal('rescue') };
 export const noVendor = without('vendor');
 export const noInspect: InspectInterface = { ...without('inspect'), inspect: refusal('inspect') };

@@ -1,6 +1,6 @@
 /** Interfaces that do nothing and say so: the network that needs no switching, the boot order that an operator set, local disks. */
 import { Fault } from '../model/errors';
-import type { Interface, ManagementInterface, NetworkInterface } from './interfaces';
+import type { ManagementInterface, NetworkInterface, StorageInterface } from './interfaces';
 
 const nothing = async (): Promise<void> => {};
 
@@ -31,4 +31,4 @@ export const noopManagement: ManagementInterface = {
 };
 
 /** The machine's own disks, which need no attaching. */
-export const noopStorage: Interface = {};
+export const noopStorage: StorageInterface = { attachVolumes: nothing, detachVolumes: nothing, shouldWriteImage: async () => true };

@@ -1,7 +1,7 @@
 /** A task without a conductor, for tests of drivers: the node in memory, a clock that jumps, every order to the machine written down. */
 import { OPTIONS } from '../../config/options';
 import { noopManagement, noopNetwork, noopStorage } from '../../drivers/noop';
-import { fakeBoot, fakeDeploy, fakeInspect, fakeInterface, fakePower } from '../../drivers/fake';
+import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakePower, fakeRescue } from '../../drivers/fake';
 import type { Driver, DriverOptions, Task } from '../../drivers/interfaces';
 import type { Log } from '../../model/log';
 import { INTERFACE_KINDS, type BootRecord, type InterfaceFields, type NodeRecord, type PortRecord } from '../../model/records';
@@ -129,11 +129,11 @@ export function testTask(
   const complain = (message: string, fields?: object): void => void complaints.push(`${message} ${JSON.stringify(fields ?? {})}`);
   const log: Log = { debug: () => {}, info: () => {}, warn: complain, error: complain, child: () => log };
   const driver: Driver = {
-    bios: fakeInterface,
+    bios: {},
     boot: fakeBoot,
-    console: fakeInterface,
+    console: fakeConsole,
     deploy: fakeDeploy,
-    firmware: fakeInterface,
+    firmware: {},
     inspect: fakeInspect,
     management: {
       ...noopManagement,
@@ -141,10 +141,10 @@ export function testTask(
     },
     network: noopNetwork,
     power: fakePower,
-    raid: fakeInterface,
-    rescue: fakeInterface,
+    raid: {},
+    rescue: fakeRescue,
     storage: noopStorage,
-    vendor: fakeInterface,
+    vendor: {},
     ...given.driver,
   };
   const task: Task = {
