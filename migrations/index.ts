@@ -4,6 +4,7 @@
  */
 import type { Knex } from 'knex';
 import { up as firstTables } from './0001_first_tables';
+import { up as wholeApi } from './0002_whole_api';
 
 export interface Migration {
   readonly name: string;
@@ -11,4 +12,7 @@ export interface Migration {
   up(knex: Knex): Promise<void>;
 }
 
-export const MIGRATIONS: readonly Migration[] = [{ name: '0001_first_tables', up: firstTables }];
+export const MIGRATIONS: readonly Migration[] = [
+  { name: '0001_first_tables', up: firstTables },
+  { name: '0002_whole_api', up: wholeApi },
+];

@@ -111,6 +111,133 @@ export interface PortRecord {
 export type PortChanges = Partial<Omit<PortRecord, 'id' | 'uuid' | 'created_at' | 'updated_at' | 'revision'>>;
 export type NewPort = PortChanges & { readonly uuid: string; readonly node_uuid: string; readonly address: string };
 
+/** What the records of every further resource share. */
+export interface Row {
+  readonly id: number;
+  readonly uuid: string;
+  readonly created_at: string;
+  readonly updated_at: string | null;
+  /** Raised by every write; what a cached answer is held against. */
+  readonly revision: number;
+}
+/** What may be changed of a record, and what a new one may have; `Needed` are the columns that it must have. */
+export type ChangesOf<RecordType> = Partial<Omit<RecordType, keyof Row>>;
+export type NewOf<RecordType, Needed extends keyof RecordType> = ChangesOf<RecordType> &
+  Readonly<Pick<RecordType, Needed>> & { readonly uuid: string };
+
+export interface ChassisRecord extends Row {
+  readonly description: string | null;
+  readonly extra: JsonObject;
+}
+export interface PortgroupRecord extends Row {
+  readonly node_uuid: string;
+  readonly name: string | null;
+  readonly address: string | null;
+  readonly extra: JsonObject;
+  readonly internal_info: JsonObject;
+  readonly standalone_ports_supported: boolean;
+  readonly mode: string | null;
+  readonly properties: JsonObject;
+  readonly physical_network: string | null;
+  readonly category: string | null;
+  readonly dynamic_portgroup: boolean;
+}
+export interface VolumeConnectorRecord extends Row {
+  readonly node_uuid: string;
+  readonly type: string;
+  readonly connector_id: string;
+  readonly extra: JsonObject;
+}
+export interface VolumeTargetRecord extends Row {
+  readonly node_uuid: string;
+  readonly volume_type: string;
+  readonly volume_id: string;
+  readonly boot_index: number;
+  readonly properties: JsonObject;
+  readonly extra: JsonObject;
+}
+export interface AllocationRecord extends Row {
+  readonly name: string | null;
+  readonly node_uuid: string | null;
+  readonly state: 'allocating' | 'active' | 'error';
+  readonly owner: string | null;
+  readonly last_error: string | null;
+  readonly resource_class: string | null;
+  readonly traits: readonly string[];
+  readonly candidate_nodes: readonly string[];
+  readonly extra: JsonObject;
+}
+/** A step of a deploy template (`priority`) or of a runbook (`order`). */
+export interface StepRecord {
+  readonly interface: string;
+  readonly step: string;
+  readonly args: JsonObject;
+  readonly priority?: number;
+  readonly order?: number;
+}
+export interface DeployTemplateRecord extends Row {
+  readonly name: string;
+  readonly steps: readonly StepRecord[];
+  readonly extra: JsonObject;
+}
+export interface RunbookRecord extends Row {
+  readonly name: string;
+  readonly description: string | null;
+  readonly steps: readonly StepRecord[];
+  readonly disable_ramdisk: boolean;
+  readonly public: boolean;
+  readonly owner: string | null;
+  readonly traits: readonly string[];
+  readonly extra: JsonObject;
+}
+export interface InspectionRuleRecord extends Row {
+  readonly description: string | null;
+  readonly priority: number;
+  readonly phase: string | null;
+  readonly sensitive: boolean;
+  readonly conditions: readonly JsonObject[];
+  readonly actions: readonly JsonObject[];
+}
+/** Something that happened to a node, for its operators. */
+export interface HistoryRecord extends Row {
+  readonly node_uuid: string;
+  readonly conductor: string | null;
+  readonly event_type: string | null;
+  readonly severity: string | null;
+  readonly event: string | null;
+  readonly user: string | null;
+  readonly project: string | null;
+  readonly state: string | null;
+  readonly target_provision_state: string | null;
+  readonly duration_seconds: number | null;
+}
+export interface BiosSettingRecord {
+  readonly name: string;
+  readonly value: string | null;
+  readonly attribute_type: string | null;
+  readonly allowable_values: readonly Json[] | null;
+  readonly lower_bound: number | null;
+  readonly upper_bound: number | null;
+  readonly min_length: number | null;
+  readonly max_length: number | null;
+  readonly read_only: boolean | null;
+  readonly reset_required: boolean | null;
+  readonly unique: boolean | null;
+  readonly created_at: string;
+  readonly updated_at: string | null;
+}
+export interface FirmwareComponentRecord {
+  readonly component: string;
+  readonly initial_version: string;
+  readonly current_version: string | null;
+  readonly last_version_flashed: string | null;
+  readonly vendor: string | null;
+  readonly model: string | null;
+  readonly serial_number: string | null;
+  readonly created_at: string;
+  readonly updated_at: string | null;
+}
+
 /** What one hardware type offers on one conductor. */
 export interface EnabledHardware {
   readonly defaults: Readonly<Record<InterfaceKind, string | null>>;

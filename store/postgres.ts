@@ -8,12 +8,14 @@ import type { Log } from '../model/log';
 import { bootsOn } from './boots';
 import { conductorsOn } from './conductors';
 import { messageOf, run } from './faults';
+import { biosSettingsOn, firmwareComponentsOn } from './hardware-facts';
 import { inventoriesOn } from './inventories';
 import { leasesOn } from './leases';
 import { nodesOn } from './nodes';
 import { portsOn } from './ports';
 import { migrate, missing, stepsDone } from './schema';
 import type { Store } from './store';
+import { tablesOn } from './tables';
 
 export interface StoreOptions {
   /** postgresql://user:password@host:port/database; a Unix socket's folder as ?host=/folder. SQLAlchemy's `postgresql+driver:` is understood. */
@@ -64,6 +66,9 @@ const storeOn = (db: Knex, clock: Clock): Store => ({
   inventories: inventoriesOn(db, clock),
   conductors: conductorsOn(db, clock),
   leases: leasesOn(db),
+  ...tablesOn(db, clock),
+  biosSettings: biosSettingsOn(db, clock),
+  firmwareComponents: firmwareComponentsOn(db, clock),
   transaction: (work) => run(db.transaction((transaction) => work(storeOn(transaction, clock)))),
 });
 

@@ -1,16 +1,30 @@
 /** What the database is to the other rooms: rows in, rows out, each write in a transaction. SQL lives in this room only. */
 import type {
+  AllocationRecord,
+  BiosSettingRecord,
   Boots,
+  ChangesOf,
+  ChassisRecord,
   ConductorRecord,
+  DeployTemplateRecord,
   EnabledHardware,
+  FirmwareComponentRecord,
+  HistoryRecord,
+  InspectionRuleRecord,
   InventoryRecord,
   LeaseRecord,
   NewNode,
+  NewOf,
   NewPort,
   NodeChanges,
   NodeRecord,
   PortChanges,
+  PortgroupRecord,
   PortRecord,
+  Row,
+  RunbookRecord,
+  VolumeConnectorRecord,
+  VolumeTargetRecord,
 } from '../model/records';
 
 export interface Paging {
@@ -75,6 +89,36 @@ export interface Ports {
   update(uuid: string, changes: PortChanges): Promise<PortRecord>;
   remove(uuid: string): Promise<void>;
 }
+export interface TableFilter<RecordType> extends Paging {
+  /** Exact match on columns; null: the column is null; a list: any of them. */
+  readonly where?: Readonly<Partial<Record<keyof RecordType, string | number | boolean | null | readonly string[]>>>;
+}
+/** What every table of a further resource can do (`Needed`: columns without which there is no record). */
+export interface Table<RecordType extends Row, Needed extends keyof RecordType = never> {
+  /** Throws the table's faults for what exists already. */
+  create(record: NewOf<RecordType, Needed>): Promise<RecordType>;
+  /** By UUID, or by name where the table has names. Throws the table's "not found". */
+  find(ident: string): Promise<RecordType>;
+  list(filter: TableFilter<RecordType>): Promise<readonly RecordType[]>;
+  /** Raises the revision and stamps updated_at. */
+  update(uuid: string, changes: ChangesOf<RecordType>): Promise<RecordType>;
+  remove(uuid: string): Promise<void>;
+}
+export interface BiosSettings {
+  /** By name. */
+  ofNode(nodeUuid: string): Promise<readonly BiosSettingRecord[]>;
+  /** Adds those that are new and changes the others. */
+  put(nodeUuid: string, settings: readonly (Partial<BiosSettingRecord> & { readonly name: string })[]): Promise<void>;
+  remove(nodeUuid: string, names: readonly string[]): Promise<void>;
+}
+export interface FirmwareComponents {
+  ofNode(nodeUuid: string): Promise<readonly FirmwareComponentRecord[]>;
+  /** Adds those that are new and changes the others. */
+  put(
+    nodeUuid: string,
+    components: readonly (Partial<FirmwareComponentRecord> & Pick<FirmwareComponentRecord, 'component' | 'initial_version'>)[],
+  ): Promise<void>;
+}
 export interface Inventories {
   find(nodeUuid: string): Promise<InventoryRecord | undefined>;
   put(nodeUuid: string, record: InventoryRecord): Promise<void>;
@@ -102,6 +146,17 @@ export interface Store {
   readonly inventories: Inventories;
   readonly conductors: Conductors;
   readonly leases: Leases;
+  readonly chassis: Table<ChassisRecord>;
+  readonly portgroups: Table<PortgroupRecord, 'node_uuid'>;
+  readonly volumeConnectors: Table<VolumeConnectorRecord, 'node_uuid' | 'type' | 'connector_id'>;
+  readonly volumeTargets: Table<VolumeTargetRecord, 'node_uuid' | 'volume_type' | 'volume_id' | 'boot_index'>;
+  readonly allocations: Table<AllocationRecord, 'state'>;
+  readonly deployTemplates: Table<DeployTemplateRecord, 'name'>;
+  readonly runbooks: Table<RunbookRecord, 'name'>;
+  readonly inspectionRules: Table<InspectionRuleRecord>;
+  readonly history: Table<HistoryRecord, 'node_uuid'>;
+  readonly biosSettings: BiosSettings;
+  readonly firmwareComponents: FirmwareComponents;
   /** Everything done through the inner store is one transaction. */
   transaction<T>(work: (store: Store) => Promise<T>): Promise<T>;
 }

@@ -54,7 +54,10 @@ export function useDatabase({ clock = systemClock, log = silentLog, poolSize = 1
     connection: () => connection,
     query,
     async clear() {
-      await query('TRUNCATE nodes, ports, boots, inventories, conductors, leases');
+      const tables = await query<{ tablename: string }>(
+        "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT LIKE 'knex%'",
+      );
+      await query(`TRUNCATE ${tables.map(({ tablename }) => tablename).join(', ')}`);
     },
   };
 }

@@ -1,0 +1,193 @@
+/** The tables of the resources beside nodes and ports: what differs between them is their columns and their faults. */
+import type { Knex } from 'knex';
+import type { Clock } from '../model/clock';
+import { timestamp } from '../model/clock';
+import { Fault, type FaultName } from '../model/errors';
+import type {
+  AllocationRecord,
+  ChassisRecord,
+  DeployTemplateRecord,
+  HistoryRecord,
+  InspectionRuleRecord,
+  PortgroupRecord,
+  Row,
+  RunbookRecord,
+  VolumeConnectorRecord,
+  VolumeTargetRecord,
+} from '../model/records';
+import { run } from './faults';
+import { findable, identColumn } from './nodes';
+import { applyPaging, applyWhere, toRow } from './rows';
+import type { Columns } from './rows';
+import type { Store, Table } from './store';
+
+interface Definition<RecordType> {
+  readonly table: string;
+  readonly columns: Omit<Columns<RecordType>, keyof Row>;
+  /** The fault when there is none, and the detail that names what was asked for. */
+  readonly notFound: readonly [FaultName, string];
+}
+const ROW: Columns<Row> = { id: 'integer', uuid: 'text', created_at: 'time', updated_at: 'time', revision: 'integer' };
+
+/** Addresses are kept in lower case. */
+const lowered = <T extends object>(record: T): T =>
+  'address' in record && typeof record.address === 'string' ? { ...record, address: record.address.toLowerCase() } : record;
+
+function tableOn<RecordType extends Row, Needed extends keyof RecordType>(
+  db: Knex,
+  clock: Clock,
+  { table, columns: own, notFound }: Definition<RecordType>,
+): Table<RecordType, Needed> {
+  const columns: Readonly<Record<string, Columns<Row>[keyof Row]>> = { ...ROW, ...own };
+  const [fault, detail] = notFound;
+  const missing = (ident: string): Fault => new Fault(fault, { [detail]: ident });
+  const rows = () => db<Record<string, unknown>>(table);
+  const byUuid = (uuid: string) => rows().where({ uuid: findable(uuid) ? uuid : '' });
+  const find = async (ident: string): Promise<RecordType> => {
+    const column = 'name' in columns ? identColumn(ident) : 'uuid';
+    const [record] = findable(ident) ? await run(rows().where(column, ident) as unknown as PromiseLike<RecordType[]>) : [];
+    if (!record) throw missing(ident);
+    return record;
+  };
+  return {
+    find,
+
+    async create(record) {
+      const row = { ...toRow(columns, lowered(record)), created_at: timestamp(clock.now()) };
+      const [made] = await run(rows().insert(row, '*') as unknown as PromiseLike<RecordType[]>, record);
+      return made!;
+    },
+
+    async list(filter) {
+      const marker = filter.marker === undefined ? undefined : await find(filter.marker);
+      const query = db(table).select('*');
+      if (filter.where) applyWhere(query, columns, lowered(filter.where));
+      applyPaging(query, columns, filter, marker as Readonly<Record<string, unknown>> | undefined);
+      return run(query as unknown as PromiseLike<RecordType[]>);
+    },
+
+    async update(uuid, changes) {
+      const row = { ...toRow(columns, lowered(changes)), revision: db.raw('revision + 1'), updated_at: timestamp(clock.now()) };
+      const [record] = await run(byUuid(uuid).update(row, '*') as unknown as PromiseLike<RecordType[]>, { ...changes, uuid });
+      if (!record) throw missing(uuid);
+      return record;
+    },
+
+    async remove(uuid) {
+      if ((await run(byUuid(uuid).delete(), { uuid })) === 0) throw missing(uuid);
+    },
+  };
+}
+
+const CHASSIS: Definition<ChassisRecord> = {
+  table: 'chassis',
+  columns: { description: 'text', extra: 'json' },
+  notFound: ['ChassisNotFound', 'chassis'],
+};
+const PORTGROUPS: Definition<PortgroupRecord> = {
+  table: 'portgroups',
+  columns: {
+    node_uuid: 'text',
+    name: 'text',
+    address: 'text',
+    extra: 'json',
+    internal_info: 'json',
+    standalone_ports_supported: 'boolean',
+    mode: 'text',
+    properties: 'json',
+    physical_network: 'text',
+    category: 'text',
+    dynamic_portgroup: 'boolean',
+  },
+  notFound: ['PortgroupNotFound', 'portgroup'],
+};
+const VOLUME_CONNECTORS: Definition<VolumeConnectorRecord> = {
+  table: 'volume_connectors',
+  columns: { node_uuid: 'text', type: 'text', connector_id: 'text', extra: 'json' },
+  notFound: ['VolumeConnectorNotFound', 'connector'],
+};
+const VOLUME_TARGETS: Definition<VolumeTargetRecord> = {
+  table: 'volume_targets',
+  columns: { node_uuid: 'text', volume_type: 'text', volume_id: 'text', boot_index: 'integer', properties: 'json', extra: 'json' },
+  notFound: ['VolumeTargetNotFound', 'target'],
+};
+const ALLOCATIONS: Definition<AllocationRecord> = {
+  table: 'allocations',
+  columns: {
+    name: 'text',
+    node_uuid: 'text',
+    state: 'text',
+    owner: 'text',
+    last_error: 'text',
+    resource_class: 'text',
+    traits: 'texts',
+    candidate_nodes: 'texts',
+    extra: 'json',
+  },
+  notFound: ['AllocationNotFound', 'allocation'],
+};
+const DEPLOY_TEMPLATES: Definition<DeployTemplateRecord> = {
+  table: 'deploy_templates',
+  columns: { name: 'text', steps: 'json', extra: 'json' },
+  notFound: ['DeployTemplateNotFound', 'template'],
+};
+const RUNBOOKS: Definition<RunbookRecord> = {
+  table: 'runbooks',
+  columns: {
+    name: 'text',
+    description: 'text',
+    steps: 'json',
+    disable_ramdisk: 'boolean',
+    public: 'boolean',
+    owner: 'text',
+    traits: 'texts',
+    extra: 'json',
+  },
+  notFound: ['RunbookNotFound', 'runbook'],
+};
+const INSPECTION_RULES: Definition<InspectionRuleRecord> = {
+  table: 'inspection_rules',
+  columns: { description: 'text', priority: 'integer', phase: 'text', sensitive: 'boolean', conditions: 'json', actions: 'json' },
+  notFound: ['InspectionRuleNotFound', 'rule'],
+};
+const HISTORY: Definition<HistoryRecord> = {
+  table: 'node_history',
+  columns: {
+    node_uuid: 'text',
+    conductor: 'text',
+    event_type: 'text',
+    severity: 'text',
+    event: 'text',
+    user: 'text',
+    project: 'text',
+    state: 'text',
+    target_provision_state: 'text',
+    duration_seconds: 'integer',
+  },
+  notFound: ['NodeHistoryNotFound', 'history'],
+};
+
+type Tables = Pick<
+  Store,
+  | 'chassis'
+  | 'portgroups'
+  | 'volumeConnectors'
+  | 'volumeTargets'
+  | 'allocations'
+  | 'deployTemplates'
+  | 'runbooks'
+  | 'inspectionRules'
+  | 'history'
+>;
+/** @param db the pool, or a transaction */
+export const tablesOn = (db: Knex, clock: Clock): Tables => ({
+  chassis: tableOn(db, clock, CHASSIS),
+  portgroups: tableOn(db, clock, PORTGROUPS),
+  volumeConnectors: tableOn(db, clock, VOLUME_CONNECTORS),
+  volumeTargets: tableOn(db, clock, VOLUME_TARGETS),
+  allocations: tableOn(db, clock, ALLOCATIONS),
+  deployTemplates: tableOn(db, clock, DEPLOY_TEMPLATES),
+  runbooks: tableOn(db, clock, RUNBOOKS),
+  inspectionRules: tableOn(db, clock, INSPECTION_RULES),
+  history: tableOn(db, clock, HISTORY),
+});
