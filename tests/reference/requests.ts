@@ -1,25 +1,7 @@
 /** The requests that both servers are asked, generated from openapi.yaml's rows and from tables of good and bad values. */
-import { loadDocument, type Argument, type FieldRow } from '../../api/document';
+import type { Argument, FieldRow } from '../../api/document';
+import { around, at, document, get, MAX, quietly, send, type Step } from './steps';
 
-export interface Sent {
-  readonly method: string;
-  readonly path: string;
-  /** Value of X-OpenStack-Ironic-API-Version; null: no header. */
-  readonly version: string | null;
-  /** JSON; text is sent as it is. */
-  readonly body?: unknown;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Only puts back what the one before may have done; its answer does not matter. */
-  readonly quiet?: true;
-}
-/** A pause until the node stands still, between requests that work goes on after. */
-export interface Settle {
-  readonly settle: string;
-}
-export type Step = Sent | Settle;
-
-const document = loadDocument();
-const MAX = document.max;
 const json = 'application/json';
 export const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
 export const SECOND = 'aaaaaaaa-0000-4000-8000-000000000002';
@@ -29,12 +11,6 @@ const NEW_PORT = 'bbbbbbbb-0000-4000-8000-0000000000ff';
 const NOBODY = 'cccccccc-0000-4000-8000-000000000000';
 const MAC = '52:54:00:00:00:01';
 
-const at = (minor: number): string => `1.${minor}`;
-const get = (path: string, minor = MAX): Sent => ({ method: 'GET', path, version: at(minor) });
-const send = (method: string, path: string, body: unknown, minor = MAX): Sent => ({ method, path, version: at(minor), body });
-const quietly = (step: Sent): Sent => ({ ...step, quiet: true });
-/** The versions at which something that came with `since` shows: before, at, newest. */
-const around = (since: number): number[] => [...new Set([Math.max(1, since - 1), since, MAX])];
 const escape = encodeURIComponent;
 
 /** Two nodes and two ports that the other requests talk about. */
