@@ -1,24 +1,17 @@
 /** /v1/conductors. */
 import { Fault } from '../model/errors';
-import { repr } from '../model/python';
 import type { ConductorRecord } from '../model/records';
 import { isAlive } from '../model/ring';
 import type { FieldRow } from './document';
 import { linksTo } from './links';
 import { checkSortable, envelope, fieldsToShow, pageOf, type Page } from './lists';
 import { rowsToShow } from './present';
+import { checkStrict } from './resource';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
 const BRIEF = ['hostname', 'conductor_group', 'alive'];
 const UNSORTABLE = ['alive', 'drivers'];
 const SORTABLE = ['id', 'hostname', 'conductor_group', 'created_at', 'updated_at', 'online'];
-
-function checkKnown(fields: readonly string[] | null | undefined, rows: readonly FieldRow[]): void {
-  const names = rows.map(({ name }) => name).sort();
-  const unknown = fields?.find((field) => !names.includes(field));
-  if (unknown !== undefined)
-    throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(unknown)} is not one of ${repr(names)}` });
-}
 
 function presenter({ base }: Request, { clock, options }: Rooms, rows: readonly FieldRow[]) {
   return (conductor: ConductorRecord): object => {
@@ -46,10 +39,7 @@ function pageFrom(all: readonly ConductorRecord[], { sortKey, sortDir, marker, l
 async function listConductors(request: Request, rooms: Rooms): Promise<Answer> {
   const { query, base, minor } = request;
   const all = rooms.document.fields('Conductor');
-  checkKnown(query['fields'] as readonly string[] | null | undefined, all);
-  const direction = query['sort_dir'] as string;
-  if (direction !== 'asc' && direction !== 'desc')
-    throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(direction)} is not one of ['asc', 'desc']` });
+  checkStrict(request, all);
   const fields = fieldsToShow(query, BRIEF);
   const page = pageOf(query, UNSORTABLE, rooms.options);
   checkSortable(page.sortKey, SORTABLE);
@@ -67,7 +57,7 @@ async function showConductor(request: Request, rooms: Rooms): Promise<Answer> {
   const { query, params, minor } = request;
   const all = rooms.document.fields('Conductor');
   const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
-  checkKnown(fields, all);
+  checkStrict(request, all);
   const hostname = params['hostname']!;
   const conductor = (await rooms.store.conductors.list()).find((one) => one.hostname === hostname);
   if (!conductor) throw new Fault('ConductorNotFound', { conductor: hostname });

@@ -1,4 +1,5 @@
 /** Every handler by its operationId. A new resource is a file and a line here. */
+import { chassisHandlers } from './chassis';
 import { conductorHandlers } from './conductors';
 import { driverHandlers } from './drivers';
 import { nodeListHandlers } from './node-list';
@@ -19,6 +20,7 @@ export const handlers: Handlers = {
   ...nodeManagementHandlers,
   ...nodeTraitHandlers,
   ...portHandlers,
+  ...chassisHandlers,
   ...driverHandlers,
   ...conductorHandlers,
   ...ramdiskHandlers,
