@@ -5,7 +5,6 @@ import { INTERFACE_KINDS, type ConductorRecord, type EnabledHardware, type Inter
 import { open } from '../model/versions';
 import type { FieldRow } from './document';
 import { linksTo } from './links';
-import { aliveConductors } from './node-find';
 import { rowsToShow } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
@@ -63,7 +62,7 @@ async function listDrivers(request: Request, rooms: Rooms): Promise<Answer> {
   const type = (query['type'] as string | null | undefined) ?? 'dynamic';
   if (type !== 'classic' && type !== 'dynamic')
     throw new Fault('Invalid', { message: '"type" filter must be one of "classic" or "dynamic", if specified.' });
-  const conductors = await aliveConductors(rooms);
+  const conductors = (await rooms.conductors()).conductors;
   // Classic drivers went away with the Rocky release.
   const names = type === 'classic' ? [] : [...new Set(conductors.flatMap(({ drivers }) => Object.keys(drivers)))].sort();
   const rows = rowsToShow(all, minor, fields).filter((row) => query['detail'] === true || !isInterface(row));
@@ -79,7 +78,7 @@ async function showDriver(request: Request, rooms: Rooms): Promise<Answer> {
   const fields = fieldsOf(request);
   checkKnown(fields, all, minor);
   const name = params['driver_name']!;
-  const offers = offersOf(await aliveConductors(rooms), name);
+  const offers = offersOf((await rooms.conductors()).conductors, name);
   if (offers.length === 0) throw new Fault('DriverNotFound', { driver_name: name });
   return { status: 200, body: present(name, offers, rowsToShow(all, minor, fields), base) };
 }
@@ -89,7 +88,7 @@ export const driverHandlers: Handlers = {
   showDriver,
   showDriverProperties: async ({ params }, rooms) => {
     const name = params['driver_name']!;
-    const offers = offersOf(await aliveConductors(rooms), name);
+    const offers = offersOf((await rooms.conductors()).conductors, name);
     if (offers.length === 0) throw new Fault('NotFound', { message: `The driver '${name}' is unknown.` });
     return { status: 200, body: await rooms.conductor.driverProperties(name) };
   },

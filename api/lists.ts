@@ -4,6 +4,7 @@ import { repr } from '../model/python';
 import { open } from '../model/versions';
 import type { Arguments } from './arguments';
 import type { FieldRow } from './document';
+import type { Fragment } from './fragments';
 import type { ApiOptions } from './options';
 
 const unacceptable = (): Fault => new Fault('NotAcceptable', { message: 'Request not acceptable.' });
@@ -52,21 +53,33 @@ export function checkSortable(key: string, sortable: readonly string[]): void {
  * @param also further parameters that the next page needs, in the order in which clients see them
  * @param last the marker of the last item
  */
-export function envelope(
-  name: string,
-  items: readonly unknown[],
-  next: {
-    readonly base: string;
-    readonly path: string;
-    readonly page: Page;
-    readonly limit: number;
-    readonly last: string | undefined;
-    readonly also: readonly (readonly [string, unknown])[];
-  },
-): object {
-  const { base, path, page, limit, last, also } = next;
-  if (items.length === 0 || items.length !== limit || last === undefined) return { [name]: items };
+export interface Next {
+  readonly base: string;
+  readonly path: string;
+  readonly page: Page;
+  readonly limit: number;
+  readonly last: string | undefined;
+  readonly also: readonly (readonly [string, unknown])[];
+}
+/** The link to the next page; undefined: there is none. */
+function nextLink(count: number, { base, path, page, limit, last, also }: Next): string | undefined {
+  if (count === 0 || count !== limit || last === undefined) return undefined;
   const query = [['sort_key', page.sortKey], ['sort_dir', page.sortDir], ...also, ['limit', limit], ['marker', last]] as const;
   const words = query.map(([key, value]) => `${key}=${typeof value === 'boolean' ? repr(value) : (value as string)}`);
-  return { [name]: items, next: `${base}/v1/${path}?${words.join('&')}` };
+  return `${base}/v1/${path}?${words.join('&')}`;
+}
+export function envelope(name: string, items: readonly unknown[], next: Next): object {
+  const link = nextLink(items.length, next);
+  return { [name]: items, ...(link === undefined ? {} : { next: link }) };
+}
+const COMMA = Buffer.from(',');
+/**
+ * The same of items that are JSON already. The last one is the marker of the next page.
+ * @param count how many rows the page had when it was looked up: rows may be gone since, and still there is a next page
+ */
+export function envelopeOf(name: string, items: readonly Fragment[], count: number, next: Omit<Next, 'last'>): readonly Buffer[] {
+  const link = nextLink(count, { ...next, last: items.at(-1)?.uuid });
+  const end = link === undefined ? ']}' : `],"next":${JSON.stringify(link)}}`;
+  const pieces = items.flatMap(({ bytes }, index) => (index === 0 ? [bytes] : [COMMA, bytes]));
+  return [Buffer.from(`{"${name}":[`), ...pieces, Buffer.from(end)];
 }

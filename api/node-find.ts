@@ -2,8 +2,8 @@
 import { Fault } from '../model/errors';
 import { isHostName, isLogicalName, isUuid, RESERVED_NODE_NAMES } from '../model/idents';
 import { str } from '../model/python';
-import type { ConductorRecord, NodeRecord } from '../model/records';
-import { isAlive, serving } from '../model/ring';
+import type { NodeRecord } from '../model/records';
+import { serving } from '../model/ring';
 import type { Request, Rooms } from './routes';
 
 /** Names are host names before 1.10, RFC 3986 unreserved characters since. */
@@ -46,15 +46,10 @@ export async function nodeOf(request: Request, rooms: Rooms, policy: string, suf
   return node;
 }
 
-export async function aliveConductors({ store, clock, options }: Rooms): Promise<readonly ConductorRecord[]> {
-  const conductors = await store.conductors.list();
-  return conductors.filter((one) => isAlive(one, clock.now(), options['conductor.heartbeat_timeout']));
-}
-
 /** Somebody must serve the driver in the group. */
 export async function checkServed(node: { readonly driver: string; readonly conductor_group: string }, rooms: Rooms): Promise<void> {
   const { driver, conductor_group: group } = node;
-  if (serving(await aliveConductors(rooms), node).length > 0) return;
+  if (serving((await rooms.conductors()).conductors, node).length > 0) return;
   const reason = `No conductor service registered which supports driver ${driver} for conductor group "${group}". Ensure the driver is valid and enabled.`;
   throw new Fault('NoConductor', { reason });
 }

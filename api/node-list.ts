@@ -1,13 +1,12 @@
 /** GET /v1/nodes and /v1/nodes/detail: filters, fields, pages. */
 import { Fault } from '../model/errors';
-import type { NodeRecord } from '../model/records';
 import { conductorOf } from '../model/ring';
 import { STATES } from '../model/states';
 import type { NodeFilter } from '../store/store';
+import type { Alive } from './alive';
 import type { Arguments } from './arguments';
-import { checkNewer, checkSortable, envelope, fieldsToShow, pageOf } from './lists';
-import { aliveConductors } from './node-find';
-import { checkNodeFields, nodePresenter, nodeRowsToShow } from './present';
+import { checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from './lists';
+import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
 const BRIEF = ['instance_uuid', 'maintenance', 'power_state', 'provision_state', 'uuid', 'name'];
@@ -53,6 +52,8 @@ function checkValues(query: Arguments): void {
   }
 }
 
+const NOBODY: Alive = { word: '', conductors: [] };
+
 interface Said {
   readonly shard?: readonly string[] | null;
   readonly associated?: boolean | null;
@@ -88,7 +89,7 @@ function filterOf(query: Arguments): NodeFilter {
 /** @param path of the list, for the link to its next page */
 async function list(request: Request, rooms: Rooms, path: string, fields: readonly string[] | undefined): Promise<Answer> {
   const { query, base, minor, who } = request;
-  const { document, store, auth, options } = rooms;
+  const { document, store, auth, options, fragments } = rooms;
   const all = document.fields('Node');
   checkNewer(
     [...((query['fields'] as readonly string[] | null | undefined) ?? []), query['sort_key'] as string],
@@ -104,9 +105,20 @@ async function list(request: Request, rooms: Rooms, path: string, fields: readon
 
   const rows = nodeRowsToShow(all, minor, fields);
   const wanted = query['conductor'] as string | null | undefined;
-  const conductors = wanted || rows.some(({ name }) => name === 'conductor') ? await aliveConductors(rooms) : [];
-  const found = await store.nodes.list({ ...filterOf(query), ...page });
-  const nodes = wanted ? found.filter((node: NodeRecord) => conductorOf(conductors, node)?.hostname === wanted) : found;
+  const { word, conductors } = wanted || rows.some(({ name }) => name === 'conductor') ? await rooms.conductors() : NOBODY;
+  const filter = filterOf(query);
+  // Whose a node is, the database does not know.
+  const found = wanted ? await store.nodes.list({ ...filter, ...page }) : undefined;
+  const versions =
+    found?.filter((node) => conductorOf(conductors, node)?.hostname === wanted) ?? (await store.nodes.versions({ ...filter, ...page }));
+  const view = { base, minor, who, auth, rows };
+  const items = await fragments.of({
+    shape: viewShape('nodes', view, word),
+    versions,
+    // The filter again: a node may have changed meanwhile.
+    read: (ids) => store.nodes.list({ ...filter, ids }),
+    renderer: () => nodePresenter(view, conductors),
+  });
 
   const also = [
     ...(['associated', 'maintenance', 'retired'] as const).filter((name) => query[name] === true).map((name) => [name, true] as const),
@@ -115,8 +127,7 @@ async function list(request: Request, rooms: Rooms, path: string, fields: readon
   ];
   // An instance is on one node: there is no next page.
   const limit = query['instance_uuid'] ? 0 : page.limit;
-  const items = nodes.map(nodePresenter({ base, minor, who, auth, rows }, conductors));
-  return { status: 200, body: envelope('nodes', items, { base, path, page, limit, last: nodes.at(-1)?.uuid, also }) };
+  return { status: 200, bytes: envelopeOf('nodes', items, versions.length, { base, path, page, limit, also }) };
 }
 
 export const nodeListHandlers: Handlers = {

@@ -8,7 +8,7 @@ import { refuse } from './arguments';
 import { checkedRecord, refuseNewer, type Values } from './fields';
 import { location } from './links';
 import { checkFieldsAllowed, checkNewer } from './lists';
-import { aliveConductors, checkName, checkServed, linkedNode, nodeNamed, nodeOf } from './node-find';
+import { checkName, checkServed, linkedNode, nodeNamed, nodeOf } from './node-find';
 import { changedNode } from './node-patch';
 import { checkNodeFields, nodePresenter, nodeRowsToShow } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
@@ -22,7 +22,7 @@ export async function presentNode(
 ): Promise<Record<string, unknown>> {
   const { base, minor, who } = request;
   const rows = nodeRowsToShow(rooms.document.fields('Node'), minor, fields);
-  const conductors = rows.some(({ name }) => name === 'conductor') ? await aliveConductors(rooms) : [];
+  const conductors = rows.some(({ name }) => name === 'conductor') ? (await rooms.conductors()).conductors : [];
   return nodePresenter({ base, minor, who, auth: rooms.auth, rows }, conductors)(node);
 }
 

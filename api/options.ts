@@ -7,6 +7,7 @@ export interface ApiOptions {
   readonly 'api.restrict_lookup': boolean;
   readonly 'api.ramdisk_heartbeat_timeout': number;
   readonly 'api.enable_ramdisk_endpoints': boolean;
+  readonly 'api.fragment_cache_size': number;
   readonly 'api.max_json_body_size': number;
   readonly 'api.max_json_body_size_provision': number;
   readonly 'api.max_json_body_size_inspection': number;

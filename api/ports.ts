@@ -8,9 +8,9 @@ import { open } from '../model/versions';
 import type { PortFilter } from '../store/store';
 import { checkedPatch, checkedRecord, emptyOf, type Values } from './fields';
 import { location } from './links';
-import { checkFieldsAllowed, checkNewer, checkSortable, envelope, fieldsToShow, pageOf } from './lists';
+import { checkFieldsAllowed, checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from './lists';
 import { linkedNode, nodeNamed } from './node-find';
-import { checkFields, knowsVtep, portPresenter, rowsToShow } from './present';
+import { checkFields, knowsVtep, portPresenter, rowsToShow, viewShape } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
 const BRIEF = ['uuid', 'address'];
@@ -75,14 +75,19 @@ async function list(request: Request, rooms: Rooms, path: string, brief?: readon
     ['id', ...all.filter(({ hidden, links }) => !hidden && !links).map(({ name }) => name)].filter((name) => name !== 'portgroup_uuid'),
   );
   checkFields(fields, all);
-  const ports = await rooms.store.ports.list({ ...filter, ...page });
-  const rows = rowsToShow(all, minor, fields);
-  const items = ports.map(portPresenter({ base, minor, who, auth: rooms.auth, rows }));
+  const view = { base, minor, who, auth: rooms.auth, rows: rowsToShow(all, minor, fields) };
+  const versions = await rooms.store.ports.versions({ ...filter, ...page });
+  const items = await rooms.fragments.of({
+    shape: viewShape('ports', view),
+    versions,
+    read: (ids) => rooms.store.ports.list({ ...filter, ids }),
+    renderer: () => portPresenter(view),
+  });
   const also = [
     ...(typeof query['detail'] === 'boolean' ? [['detail', query['detail']] as const] : []),
     ...(fields ? [['fields', fields.join(',')] as const] : []),
   ];
-  return { status: 200, body: envelope('ports', items, { base, path, page, limit: page.limit, last: ports.at(-1)?.uuid, also }) };
+  return { status: 200, bytes: envelopeOf('ports', items, versions.length, { base, path, page, limit: page.limit, also }) };
 }
 /** The ports of a node are found by its UUID only; the refusal speaks of a portgroup, which clients know. */
 async function listOfNode(request: Request, rooms: Rooms, path: string, brief?: readonly string[]): Promise<Answer> {

@@ -5,6 +5,7 @@ import type { ConductorRecord, JsonObject, NodeRecord, PortRecord } from '../mod
 import { conductorOf } from '../model/ring';
 import { open, REWRITES, type Rewrite } from '../model/versions';
 import type { FieldRow } from './document';
+import { shapeOf } from './fragments';
 import { linksTo } from './links';
 import type { Auth, Who } from './routes';
 
@@ -49,6 +50,11 @@ export interface View {
   readonly who: Who;
   readonly auth: Auth;
   readonly rows: readonly FieldRow[];
+}
+/** What an answer depends on beside the row: with it, answers can be kept (fragments.ts). `also`: of what else the fields are made. */
+export function viewShape(resource: string, { base, minor, who, rows }: View, also = ''): string {
+  const names = rows.map(({ name }) => name);
+  return shapeOf(resource, base, minor, names, rows.some(({ readPolicy }) => readPolicy !== null) ? who : null, also);
 }
 /** What callers see who may not see the field: its kind decides the shape. */
 const redacted = (row: FieldRow): unknown => {

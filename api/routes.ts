@@ -7,9 +7,11 @@ import type { Log } from '../model/log';
 import { repr } from '../model/python';
 import { open } from '../model/versions';
 import type { Store } from '../store/store';
+import type { AliveConductors } from './alive';
 import { refuse, type Arguments } from './arguments';
 import type { Document, Operation, Place } from './document';
 import { Refusal } from './errors';
+import type { Fragments } from './fragments';
 import type { ApiOptions } from './options';
 import type { Validators } from './schema';
 
@@ -45,6 +47,8 @@ export interface Answer {
   readonly status: number;
   /** JSON; absent: no body and no content type. */
   readonly body?: unknown;
+  /** In place of `body`: JSON as it is sent, in pieces. */
+  readonly bytes?: readonly Buffer[];
   readonly headers?: Readonly<Record<string, string>>;
 }
 export interface Rooms {
@@ -57,6 +61,8 @@ export interface Rooms {
   readonly document: Document;
   readonly random: (bytes: number) => Buffer;
   readonly validators: Validators;
+  readonly conductors: AliveConductors;
+  readonly fragments: Fragments;
 }
 export type Handler = (request: Request, rooms: Rooms) => Promise<Answer>;
 export type Handlers = Readonly<Record<string, Handler>>;

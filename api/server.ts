@@ -13,11 +13,13 @@ import { newUuid } from '../model/idents';
 import type { Log } from '../model/log';
 import { HEADER, negotiate } from '../model/versions';
 import type { Store } from '../store/store';
+import { aliveConductors } from './alive';
 import { parseArguments, refuse, refuseNewer } from './arguments';
 import { noauth } from './auth/noauth';
 import { limitFor, parseBody, readBody } from './body';
 import { loadDocument, type Document } from './document';
 import { explain, Refusal, Unread } from './errors';
+import { createFragments } from './fragments';
 import { handlers } from './handlers';
 import type { ApiOptions } from './options';
 import { createValidators, demand } from './schema';
@@ -58,6 +60,13 @@ function cutOff(request: IncomingMessage): void {
   const late = setTimeout(() => request.destroy(), LINGER_MS);
   late.unref();
   request.once('close', () => clearTimeout(late));
+}
+
+/** Many pieces go to the socket together. */
+function sendPieces(response: ServerResponse, pieces: readonly Buffer[]): void {
+  response.cork();
+  for (const piece of pieces.slice(0, -1)) response.write(piece);
+  response.end(pieces.at(-1));
 }
 
 interface Asked {
@@ -139,25 +148,35 @@ export function createApi(given: {
   const document = given.document ?? loadDocument();
   checkHandlers(document, handlers);
   const match = matcher(document);
-  const rooms: Rooms = { ...given, auth: noauth, document, random: randomBytes, validators: createValidators() };
-  const { options, log } = given;
+  const { store, options, log, clock } = given;
+  const rooms: Rooms = {
+    ...given,
+    auth: noauth,
+    document,
+    random: randomBytes,
+    validators: createValidators(),
+    conductors: aliveConductors(store, clock, options),
+    fragments: createFragments(options['api.fragment_cache_size'] * 2 ** 20),
+  };
 
-  function send(response: ServerResponse, head: boolean, status: number, headers: Headers, body?: unknown): void {
+  function send(response: ServerResponse, head: boolean, { status, headers, body, bytes }: Answer): void {
     if (response.headersSent || response.destroyed) return;
-    const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+    const pieces = bytes ?? (body === undefined ? [] : [Buffer.from(JSON.stringify(body))]);
+    const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
     response.writeHead(status, {
       ...headers,
-      ...(bytes ? { 'Content-Type': 'application/json' } : {}),
+      ...(pieces.length > 0 ? { 'Content-Type': 'application/json' } : {}),
       // RFC 9110 §8.6: 204 has no length.
-      ...(status === 204 ? {} : { 'Content-Length': String(bytes?.length ?? 0) }),
+      ...(status === 204 ? {} : { 'Content-Length': String(length) }),
     });
-    response.end(head ? undefined : bytes);
+    if (head) response.end();
+    else sendPieces(response, pieces);
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const method = request.method ?? 'GET';
     if (method === 'OPTIONS') {
-      send(response, false, 200, {});
+      send(response, false, { status: 200 });
       return;
     }
     const id = `req-${newUuid(randomBytes)}`;
@@ -191,20 +210,15 @@ export function createApi(given: {
         jsonSuffix,
       };
       const result = await perform(said, match, raw, request.headers, base, rooms);
-      send(response, head, result.status, { ...versions, ...result.headers, ...ids }, result.body);
+      send(response, head, { ...result, headers: { ...versions, ...result.headers, ...ids } });
     } catch (error) {
       const { status, body, headers, known } = explain(error);
       if (!known && !request.socket.destroyed)
         log.error('request failed', { request: id, method, path: request.url, error: reasonOf(error), stack: (error as Error).stack });
       // What the router refuses, and what was not read, has no version headers, as there.
       const close = status === 413 ? { Connection: 'close' } : {};
-      send(
-        response,
-        method === 'HEAD',
-        status,
-        { ...(error instanceof Refusal || error instanceof Unread ? {} : versions), ...headers, ...ids, ...close },
-        body,
-      );
+      const spoken = error instanceof Refusal || error instanceof Unread ? {} : versions;
+      send(response, method === 'HEAD', { status, body, headers: { ...spoken, ...headers, ...ids, ...close } });
       if (status === 413) cutOff(request);
     }
   }

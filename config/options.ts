@@ -62,6 +62,7 @@ export const OPTIONS = [
   { section: 'api', name: 'restrict_lookup', kind: 'boolean', default: true, help: 'Ramdisks find their node only in the states in which one is expected.' },
   { section: 'api', name: 'ramdisk_heartbeat_timeout', kind: 'integer', default: 300, min: 1, help: 'Seconds within which a ramdisk shall heartbeat; it is told at lookup.' },
   { section: 'api', name: 'enable_ramdisk_endpoints', kind: 'boolean', default: true, help: 'Answer lookup, heartbeat and continue_inspection here.' },
+  { section: 'api', name: 'fragment_cache_size', kind: 'integer', default: 64, min: 0, ours: true, help: 'Memory for answers that are kept, in MiB: a node in detail takes about 4 KiB, once for each version that is asked for.' },
   { section: 'api', name: 'max_json_body_size', kind: 'integer', default: 1024, min: 1, help: 'Largest JSON body, KiB.' },
   { section: 'api', name: 'max_json_body_size_provision', kind: 'integer', default: 65536, min: 1, help: 'Largest JSON body of a provision request (it may carry a config drive), KiB.' },
   { section: 'api', name: 'max_json_body_size_inspection', kind: 'integer', default: 16384, min: 1, help: 'Largest JSON body of continue_inspection, KiB.' },

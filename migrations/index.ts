@@ -5,6 +5,7 @@
 import type { Knex } from 'knex';
 import { up as firstTables } from './0001_first_tables';
 import { up as wholeApi } from './0002_whole_api';
+import { up as revisions } from './0003_revisions';
 
 export interface Migration {
   readonly name: string;
@@ -15,4 +16,5 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { name: '0001_first_tables', up: firstTables },
   { name: '0002_whole_api', up: wholeApi },
+  { name: '0003_revisions', up: revisions },
 ];

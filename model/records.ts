@@ -253,6 +253,8 @@ export interface ConductorRecord {
   readonly created_at: string;
   /** Its last sign of life. */
   readonly updated_at: string;
+  /** Raised when it registers again, since it may offer something else then. */
+  readonly revision: number;
 }
 
 /**

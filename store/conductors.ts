@@ -5,9 +5,11 @@ import { timestamp } from '../model/clock';
 import { Fault } from '../model/errors';
 import type { ConductorRecord } from '../model/records';
 import { run } from './faults';
+import { preparedOn } from './prepared';
 import type { Conductors } from './store';
 
 export function conductorsOn(db: Knex, clock: Clock): Conductors {
+  const prepared = preparedOn(db);
   const conductors = () => db<ConductorRecord>('conductors');
   /** Sets the sign of life. Throws ConductorNotFound. */
   const mark = async (hostname: string, online: boolean): Promise<void> => {
@@ -25,12 +27,26 @@ export function conductorsOn(db: Knex, clock: Clock): Conductors {
       const query = db('conductors')
         .insert(row, '*')
         .onConflict('hostname')
-        .merge(['conductor_group', 'drivers', 'online', 'updated_at']) as unknown as PromiseLike<ConductorRecord[]>;
+        .merge({
+          conductor_group,
+          drivers: row.drivers,
+          online: true,
+          updated_at: now,
+          revision: db.raw('conductors.revision + 1'),
+        }) as unknown as PromiseLike<ConductorRecord[]>;
       const [conductor] = await run(query);
       return conductor!;
     },
     touch: (hostname) => mark(hostname, true),
     unregister: (hostname) => mark(hostname, false),
+    async alive(since) {
+      const [found] = await prepared<{ alive: string | null }>(
+        'conductors_alive',
+        `SELECT string_agg(id || ':' || revision, ',' ORDER BY id) AS alive FROM conductors WHERE online AND updated_at >= $1`,
+        [timestamp(since)],
+      );
+      return found!.alive ?? '';
+    },
     list: () => run(conductors().orderBy('id')),
   };
 }

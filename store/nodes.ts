@@ -5,7 +5,7 @@ import { timestamp } from '../model/clock';
 import { Fault } from '../model/errors';
 import type { InterfaceFields, NodeChanges, NodeRecord } from '../model/records';
 import { run } from './faults';
-import { applyPaging, applyWhere, contains, toRow } from './rows';
+import { applyPaging, applyWhere, contains, toRow, versionsOf } from './rows';
 import type { Columns } from './rows';
 import type { NodeFilter, Nodes } from './store';
 
@@ -119,6 +119,27 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     return node;
   };
 
+  const markerOf = async ({ marker }: NodeFilter): Promise<NodeRecord | undefined> => (marker === undefined ? undefined : find(marker));
+  /** The rows of a list, in order, without its columns. */
+  const selection = (filter: NodeFilter, marker: NodeRecord | undefined): Knex.QueryBuilder => {
+    const query = db('nodes');
+    if (filter.where) applyWhere(query, NODE_COLUMNS, filter.where);
+    if (filter.ids) void query.whereRaw('nodes.id = ANY(?)', [[...filter.ids]]);
+    for (const [column, wanted] of [
+      ['instance_uuid', filter.associated],
+      ['reservation', filter.reserved],
+      ['shard', filter.sharded],
+    ] as const)
+      if (wanted !== undefined) void (wanted ? query.whereNotNull(column) : query.whereNull(column));
+    if (filter.descriptionContains !== undefined) contains(query, 'description', filter.descriptionContains);
+    const project = filter.project;
+    if (project !== undefined) void query.where((either) => void either.where('owner', project).orWhere('lessee', project));
+    if (filter.children === undefined) void query.whereNull('parent_node');
+    else if (filter.children !== 'all') void query.where('parent_node', filter.children);
+    applyPaging(query, NODE_COLUMNS, filter, marker as unknown as Record<string, unknown> | undefined);
+    return query;
+  };
+
   return {
     find,
 
@@ -128,24 +149,8 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
       return made!;
     },
 
-    async list(filter: NodeFilter) {
-      const marker = filter.marker === undefined ? undefined : await find(filter.marker);
-      const query = db('nodes').select('*');
-      if (filter.where) applyWhere(query, NODE_COLUMNS, filter.where);
-      for (const [column, wanted] of [
-        ['instance_uuid', filter.associated],
-        ['reservation', filter.reserved],
-        ['shard', filter.sharded],
-      ] as const)
-        if (wanted !== undefined) void (wanted ? query.whereNotNull(column) : query.whereNull(column));
-      if (filter.descriptionContains !== undefined) contains(query, 'description', filter.descriptionContains);
-      const project = filter.project;
-      if (project !== undefined) void query.where((either) => void either.where('owner', project).orWhere('lessee', project));
-      if (filter.children === undefined) void query.whereNull('parent_node');
-      else if (filter.children !== 'all') void query.where('parent_node', filter.children);
-      applyPaging(query, NODE_COLUMNS, filter, marker as unknown as Record<string, unknown> | undefined);
-      return run(query as PromiseLike<NodeRecord[]>);
-    },
+    list: async (filter) => run(selection(filter, await markerOf(filter)).select('*') as PromiseLike<NodeRecord[]>),
+    versions: async (filter) => versionsOf(db, selection(filter, await markerOf(filter))),
 
     update: (uuid, changes: NodeChanges, fence) => write(uuid, toRow(NODE_COLUMNS, changes), fence, changes),
 

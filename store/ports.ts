@@ -6,9 +6,9 @@ import { Fault } from '../model/errors';
 import type { PortRecord } from '../model/records';
 import { run } from './faults';
 import { findable, identColumn } from './nodes';
-import { applyPaging, applyWhere, contains, toRow } from './rows';
+import { applyPaging, applyWhere, contains, toRow, versionsOf } from './rows';
 import type { Columns } from './rows';
-import type { Ports } from './store';
+import type { PortFilter, Ports } from './store';
 
 export const PORT_COLUMNS: Columns<PortRecord> = {
   id: 'integer',
@@ -42,6 +42,27 @@ export function portsOn(db: Knex, clock: Clock): Ports {
     if (!port) throw new Fault('PortNotFound', { port: ident });
     return port;
   };
+  const markerOf = async ({ marker }: PortFilter): Promise<PortRecord | undefined> => (marker === undefined ? undefined : find(marker));
+  /** The rows of a list, in order, without its columns. */
+  const selection = (filter: PortFilter, marker: PortRecord | undefined): Knex.QueryBuilder => {
+    const query = db('ports');
+    if (filter.where) applyWhere(query, PORT_COLUMNS, lowered(filter.where));
+    if (filter.ids) void query.whereRaw('ports.id = ANY(?)', [[...filter.ids]]);
+    if (filter.descriptionContains !== undefined) contains(query, 'description', filter.descriptionContains);
+    for (const [column, values] of [
+      ['shard', filter.shards],
+      ['conductor_group', filter.conductorGroups],
+    ] as const)
+      if (values)
+        void query.whereIn(
+          'node_uuid',
+          db('nodes')
+            .select('uuid')
+            .whereRaw('?? = ANY(?)', [column, [...values]]),
+        );
+    applyPaging(query, PORT_COLUMNS, filter, marker as unknown as Record<string, unknown> | undefined);
+    return query;
+  };
   return {
     find,
 
@@ -51,25 +72,8 @@ export function portsOn(db: Knex, clock: Clock): Ports {
       return made!;
     },
 
-    async list(filter) {
-      const marker = filter.marker === undefined ? undefined : await find(filter.marker);
-      const query = db('ports').select('*');
-      if (filter.where) applyWhere(query, PORT_COLUMNS, lowered(filter.where));
-      if (filter.descriptionContains !== undefined) contains(query, 'description', filter.descriptionContains);
-      for (const [column, values] of [
-        ['shard', filter.shards],
-        ['conductor_group', filter.conductorGroups],
-      ] as const)
-        if (values)
-          void query.whereIn(
-            'node_uuid',
-            db('nodes')
-              .select('uuid')
-              .whereRaw('?? = ANY(?)', [column, [...values]]),
-          );
-      applyPaging(query, PORT_COLUMNS, filter, marker as unknown as Record<string, unknown> | undefined);
-      return run(query as PromiseLike<PortRecord[]>);
-    },
+    list: async (filter) => run(selection(filter, await markerOf(filter)).select('*') as PromiseLike<PortRecord[]>),
+    versions: async (filter) => versionsOf(db, selection(filter, await markerOf(filter))),
 
     ofNode: (nodeUuid) => run(ports().where('node_uuid', nodeUuid).orderBy('id')),
 

@@ -35,7 +35,14 @@ export interface Paging {
   readonly sortKey?: string;
   readonly sortDir?: 'asc' | 'desc';
 }
+/** A row by its number, and the number that every write of it raises: what a kept answer is held against. */
+export interface Version {
+  readonly id: number;
+  readonly revision: number;
+}
 export interface NodeFilter extends Paging {
+  /** Only rows of these numbers. */
+  readonly ids?: readonly number[];
   /** Exact match on columns; null: the column is null; a list: any of them. */
   readonly where?: Readonly<Partial<Record<keyof NodeRecord, string | number | boolean | null | readonly string[]>>>;
   readonly associated?: boolean;
@@ -54,6 +61,8 @@ export interface Nodes {
   /** By UUID or name. Throws NodeNotFound. */
   find(ident: string): Promise<NodeRecord>;
   list(filter: NodeFilter): Promise<readonly NodeRecord[]>;
+  /** The same rows by their versions: for answers that are kept. */
+  versions(filter: NodeFilter): Promise<readonly Version[]>;
   /**
    * Raises the revision and stamps updated_at. With `fence`: only while the row still carries that fencing number
    * (else NodeLocked: the caller's lock was taken over). Throws NodeNotFound, DuplicateName, InstanceAssociated.
@@ -70,6 +79,7 @@ export interface Nodes {
   releaseAll(host: string): Promise<readonly NodeRecord[]>;
 }
 export interface PortFilter extends Paging {
+  readonly ids?: readonly number[];
   readonly where?: Readonly<Partial<Record<keyof PortRecord, string | number | boolean | null>>>;
   /** Ports of nodes in one of these shards. */
   readonly shards?: readonly string[];
@@ -83,6 +93,7 @@ export interface Ports {
   /** By UUID or name. Throws PortNotFound. */
   find(ident: string): Promise<PortRecord>;
   list(filter: PortFilter): Promise<readonly PortRecord[]>;
+  versions(filter: PortFilter): Promise<readonly Version[]>;
   ofNode(nodeUuid: string): Promise<readonly PortRecord[]>;
   /** Those of the given addresses that exist, in one query. */
   byMacs(macs: readonly string[]): Promise<readonly PortRecord[]>;
@@ -130,6 +141,8 @@ export interface Conductors {
     drivers: Readonly<Record<string, EnabledHardware>>;
   }): Promise<ConductorRecord>;
   touch(hostname: string): Promise<void>;
+  /** Those online that gave a sign of life since then (milliseconds), as a word: `id:revision,…`. */
+  alive(since: number): Promise<string>;
   unregister(hostname: string): Promise<void>;
   list(): Promise<readonly ConductorRecord[]>;
 }

@@ -9,6 +9,7 @@ const conductor = (hostname: string, group = '', online = true): ConductorRecord
   online,
   created_at: '2026-01-01T00:00:00.000000+00:00',
   updated_at: '2026-01-01T00:00:00.000000+00:00',
+  revision: 1,
 });
 const node = (uuid: string, group = '') => ({ uuid, driver: 'fake-hardware', conductor_group: group });
 

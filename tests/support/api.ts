@@ -51,6 +51,7 @@ export const OPTIONS: ApiOptions = {
   'api.restrict_lookup': true,
   'api.ramdisk_heartbeat_timeout': 300,
   'api.enable_ramdisk_endpoints': true,
+  'api.fragment_cache_size': 64,
   'api.max_json_body_size': 1024,
   'api.max_json_body_size_provision': 65536,
   'api.max_json_body_size_inspection': 16384,
