@@ -44,6 +44,15 @@ function typesOf(name: string, value: unknown, types: readonly string[]): unknow
   return value;
 }
 
+/** Held against a schema: its words. */
+const strict =
+  (fits: (value: unknown) => boolean, format: string, lead = '') =>
+  (_name: string, value: unknown): unknown => {
+    const wrong = typeof value !== 'string' ? `is not of type 'string'` : fits(value) ? undefined : `is not a '${format}'`;
+    if (wrong !== undefined) throw invalid(`Schema error: ${lead && `${repr(value)} ${lead}`}${repr(value)} ${wrong}`);
+    return value;
+  };
+
 const CHECKS: Readonly<Record<ArgumentKind, (name: string, value: unknown, argument: Argument) => unknown>> = {
   string: stringOf,
   boolean: booleanOf,
@@ -66,6 +75,13 @@ const CHECKS: Readonly<Record<ArgumentKind, (name: string, value: unknown, argum
     return [...new Set(words.filter(Boolean))];
   },
   'host-port': hostPort,
+  'strict-uuid': strict(isUuid, 'uuid'),
+  'strict-mac': strict(isMac, 'mac-address'),
+  'strict-ident': strict(
+    (value) => isLogicalName(value) || isUuid(value),
+    'uuid',
+    'is not valid under any of the given schemas. Possible root cause: ',
+  ),
   types: (name, value, { schema }) => typesOf(name, value, schema['x-types'] as string[]),
 };
 

@@ -13,7 +13,19 @@ export type Below = number | readonly [status: number, sentence: string, when?: 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 export type Schema = Readonly<Record<string, unknown>>;
-export type ArgumentKind = 'string' | 'boolean' | 'integer' | 'names' | 'uuid' | 'ident' | 'mac' | 'host-port' | 'types';
+export type ArgumentKind =
+  | 'string'
+  | 'boolean'
+  | 'integer'
+  | 'names'
+  | 'uuid'
+  | 'ident'
+  | 'mac'
+  | 'host-port'
+  | 'types'
+  | 'strict-uuid'
+  | 'strict-ident'
+  | 'strict-mac';
 
 /** Something that a caller says by name: in the path, the query, or (x-arguments) as a member of the body. */
 export interface Argument {
@@ -62,6 +74,8 @@ export interface Place {
 export interface FieldRow {
   readonly name: string;
   readonly gate: Gate;
+  /** When callers may name it: to set it, to ask for it, to sort by it. */
+  readonly named: Gate;
   readonly create: boolean;
   readonly patch: boolean;
   /** Its place in the sentence that lists what may be patched: by name, later ones behind. */
@@ -98,6 +112,7 @@ const belowOf = (node: Node, otherwise: Below): Below => (node['x-below'] as Bel
 
 function kindOf(schema: Node): ArgumentKind {
   if (schema['x-types']) return 'types';
+  if (schema['x-strict']) return `strict-${schema['format'] as 'uuid' | 'ident' | 'mac'}`;
   if (schema['format']) return schema['format'] as ArgumentKind;
   return schema['type'] === 'array' ? 'names' : (schema['type'] as ArgumentKind);
 }
@@ -162,6 +177,7 @@ function placeOf(path: string, node: Node): Place {
 const fieldRow = (name: string, node: Node): FieldRow => ({
   name,
   gate: gateOf(node),
+  named: node['x-named-since'] === undefined ? gateOf(node) : { since: node['x-named-since'] as number },
   create: node['x-create'] === true,
   patch: node['x-patch'] !== undefined,
   patchOrder: Number(node['x-patch'] === true ? 0 : (node['x-patch'] ?? 0)),

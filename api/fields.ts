@@ -57,8 +57,8 @@ export function checkedRecord(said: string, resource: string, rows: readonly Fie
 
 /** A field newer than the request is refused, unless its value is the empty one (absent; for conductor_group ''). */
 export function refuseNewer(record: Values, rows: readonly FieldRow[], minor: number): void {
-  for (const { name, gate } of rows) {
-    if (open(gate, minor) || !Object.hasOwn(record, name)) continue;
+  for (const { name, named } of rows) {
+    if (open(named, minor) || !Object.hasOwn(record, name)) continue;
     if (name === 'conductor_group' ? record[name] !== '' : record[name] !== null)
       throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   }
@@ -79,6 +79,7 @@ export function checkedPatch(body: unknown, rows: readonly FieldRow[]): readonly
 
 /** What a field is when it has no value. */
 export function emptyOf({ name, schema, spelled }: FieldRow): unknown {
+  if (schema['default'] !== undefined) return schema['default'];
   if (schema['type'] === 'object') return {};
   if (name === 'conductor_group') return '';
   return spelled && name !== 'automated_clean' ? false : null;

@@ -16,7 +16,7 @@ export function checkFieldsAllowed(fields: readonly string[] | undefined, minor:
 }
 /** A field newer than the request cannot be named. */
 export function checkNewer(names: readonly string[], rows: readonly FieldRow[], minor: number): void {
-  if (rows.some(({ name, gate }) => names.includes(name) && !open(gate, minor))) throw unacceptable();
+  if (rows.some(({ name, named }) => names.includes(name) && !open(named, minor))) throw unacceptable();
 }
 /** `fields` or `detail`, not both. @returns the fields to show; undefined: all */
 export function fieldsToShow(query: Arguments, brief: readonly string[]): readonly string[] | undefined {

@@ -18,8 +18,7 @@ const UNSORTABLE = ['extra', 'internal_info', 'local_link_connection'];
 const unacceptable = (): Fault => new Fault('NotAcceptable', { message: 'Request not acceptable.' });
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
 
-/** internal_info is hidden from old versions, but naming it is no mistake. */
-const named = (rows: ReturnType<Rooms['document']['fields']>) => rows.filter(({ name, hidden }) => name !== 'internal_info' && !hidden);
+const shown = (rows: ReturnType<Rooms['document']['fields']>) => rows.filter(({ hidden }) => !hidden);
 
 function presentPort(port: PortRecord, request: Request, rooms: Rooms, fields?: readonly string[]): object {
   const { base, minor, who } = request;
@@ -66,7 +65,7 @@ async function filterOf(request: Request, rooms: Rooms, parent?: string): Promis
 async function list(request: Request, rooms: Rooms, path: string, brief?: readonly string[], parent?: string): Promise<Answer> {
   const { query, base, minor, who } = request;
   const all = rooms.document.fields('Port');
-  checkNewer([...((query['fields'] as readonly string[] | null | undefined) ?? []), query['sort_key'] as string], named(all), minor);
+  checkNewer([...((query['fields'] as readonly string[] | null | undefined) ?? []), query['sort_key'] as string], shown(all), minor);
   const fields = brief ? fieldsToShow(query, brief) : undefined;
   const page = pageOf(query, UNSORTABLE, rooms.options);
   const filter = await filterOf(request, rooms, parent);
@@ -143,7 +142,7 @@ async function showPort(request: Request, rooms: Rooms): Promise<Answer> {
   const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
   const all = rooms.document.fields('Port');
   checkFieldsAllowed(fields, minor);
-  checkNewer(fields ?? [], named(all), minor);
+  checkNewer(fields ?? [], shown(all), minor);
   checkFields(fields, all);
   return { status: 200, body: presentPort(port, request, rooms, fields) };
 }
@@ -181,14 +180,12 @@ async function updatePort(request: Request, rooms: Rooms): Promise<Answer> {
   const before = port as unknown as Values;
   const changes: Values = {};
   for (const row of patchable.filter(({ hidden, patch: may }) => !hidden && may)) {
-    const value = checked[row.name] ?? EMPTY[row.name] ?? emptyOf(row);
+    const value = checked[row.name] ?? emptyOf(row);
     if (!same(value, before[row.name])) changes[row.name] = value;
   }
   const changed = await rooms.conductor.updatePort(port.uuid, changes);
   return { status: 200, body: presentPort(changed, request, rooms) };
 }
-/** Fields whose empty value is yes. */
-const EMPTY: Values = { pxe_enabled: true, available_for_dynamic_portgroup: true };
 
 async function deletePort(request: Request, rooms: Rooms): Promise<Answer> {
   const { port } = await portOf(request, rooms, 'port:delete');

@@ -4,7 +4,7 @@
  */
 import { Fault } from '../model/errors';
 import { newUuid } from '../model/idents';
-import { applyPatch, same, valuesAt } from '../model/patch';
+import { applyPatch, same, valuesAt, type PatchOperation } from '../model/patch';
 import { repr } from '../model/python';
 import type { Row } from '../model/records';
 import { open } from '../model/versions';
@@ -35,15 +35,21 @@ export interface Resource<RecordType extends Row> {
   readonly computed: readonly string[];
   /** Whether `fields` and `sort_dir` are held against a schema, which speaks first (in its own words). */
   readonly strict: boolean;
+  /** Lists show all fields at every version. */
+  readonly wholeLists?: true;
   table(rooms: Rooms): Pick<Table<RecordType>, 'find' | 'list'>;
   /** The project that a record belongs to, directly or by its node. Absent: to nobody. */
   owner?(record: RecordType, rooms: Rooms): Promise<{ readonly owner: string | null; readonly lessee: string | null }>;
   /** Which ones a list has, by the request's own parameters; parameters that the next page needs come in `also`. */
   filter?(request: Request, rooms: Rooms): Promise<TableFilter<RecordType>['where']>;
+  /** The same by the nodes that the records belong to. */
+  ofNodes?(request: Request): TableFilter<RecordType>['ofNodes'];
   /** Fields whose value is not the column's. */
   readonly values?: Readonly<Record<string, (record: RecordType, request: Request, rooms: Rooms) => unknown>>;
   /** Rules for a new record or a changed one (`before`), and what is stored of it. Throws the refusal. */
   check?(values: Values, request: Request, rooms: Rooms, before?: RecordType): Promise<Values> | Values;
+  /** A look at the patch and at what came of it, before that is held against the schema. Answers what comes of it. Throws the refusal. */
+  patched?(patched: Values, patch: readonly PatchOperation[], before: RecordType, request: Request, rooms: Rooms): Promise<Values>;
   create(record: Values & { readonly uuid: string }, rooms: Rooms): Promise<RecordType>;
   update(before: RecordType, changes: Values, rooms: Rooms): Promise<RecordType>;
   remove(record: RecordType, rooms: Rooms): Promise<void>;
@@ -67,9 +73,10 @@ export function presenterOf<RecordType extends Row>(
   request: Request,
   rooms: Rooms,
   fields?: readonly string[],
+  minor = request.minor,
 ): (record: RecordType) => Record<string, unknown> {
   const { schema, path, values } = resource;
-  const rows = rowsToShow(rooms.document.fields(schema), request.minor, fields);
+  const rows = rowsToShow(rooms.document.fields(schema), minor, fields);
   return (record) => {
     const columns = record as unknown as Readonly<Record<string, unknown>>;
     const shown: Record<string, unknown> = {};
@@ -117,13 +124,14 @@ export async function listOf<RecordType extends Row>(
   const where = { ...(await resource.filter?.(request, rooms)), ...given.where } as NonNullable<TableFilter<RecordType>['where']>;
   checkSortable(page.sortKey, ['id', ...all.filter(({ links, name }) => !links && !computed.includes(name)).map(({ name }) => name)]);
   checkFields(fields, all);
-  const records = await resource.table(rooms).list({ where, ...page });
+  const ofNodes = resource.ofNodes?.(request);
+  const records = await resource.table(rooms).list({ where, ...(ofNodes ? { ofNodes } : {}), ...page });
   const also = [
     ...(typeof query['detail'] === 'boolean' ? [['detail', query['detail']] as const] : []),
     ...(fields ? [['fields', fields.join(',')] as const] : []),
   ];
   const path = given.path ?? (given.detail ? `${resource.path}/detail` : resource.path);
-  const items = records.map(presenterOf(resource, request, rooms, fields));
+  const items = records.map(presenterOf(resource, request, rooms, fields, resource.wholeLists ? rooms.document.max : minor));
   return { status: 200, body: envelope(list, items, { base, path, page, limit: page.limit, last: records.at(-1)?.uuid, also }) };
 }
 
@@ -158,11 +166,12 @@ export async function createOf<RecordType extends Row>(resource: Resource<Record
 export async function updateOf<RecordType extends Row>(resource: Resource<RecordType>, request: Request, rooms: Rooms): Promise<Answer> {
   const rows = rooms.document.fields(resource.schema);
   const patch = checkedPatch(request.body, rows);
-  if (rows.some(({ name, gate }) => !open(gate, request.minor) && valuesAt(patch, `/${name}`).length > 0))
+  if (rows.some(({ name, named }) => !open(named, request.minor) && valuesAt(patch, `/${name}`).length > 0))
     throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   const before = await recordOf(resource, 'update', request, rooms);
   const patchable = rows.filter(({ create, patch: may }) => create || may);
-  const patched = applyPatch(before as unknown as Values, patch);
+  const applied = applyPatch(before as unknown as Values, patch);
+  const patched = (await resource.patched?.(applied, patch, before, request, rooms)) ?? applied;
   const known = Object.fromEntries(Object.entries(patched).filter(([name]) => patchable.some((row) => row.name === name)));
   const record = checkedRecord('patch', resource.schema, patchable, known, rooms);
   const checked = (await resource.check?.(record, request, rooms, before)) ?? record;

@@ -6,7 +6,7 @@ import { Fault } from '../model/errors';
 import type { PortRecord } from '../model/records';
 import { run } from './faults';
 import { findable, identColumn } from './nodes';
-import { applyPaging, applyWhere, contains, toRow, versionsOf } from './rows';
+import { applyOfNodes, applyPaging, applyWhere, contains, toRow, versionsOf } from './rows';
 import type { Columns } from './rows';
 import type { PortFilter, Ports } from './store';
 
@@ -49,17 +49,7 @@ export function portsOn(db: Knex, clock: Clock): Ports {
     if (filter.where) applyWhere(query, PORT_COLUMNS, lowered(filter.where));
     if (filter.ids) void query.whereRaw('ports.id = ANY(?)', [[...filter.ids]]);
     if (filter.descriptionContains !== undefined) contains(query, 'description', filter.descriptionContains);
-    for (const [column, values] of [
-      ['shard', filter.shards],
-      ['conductor_group', filter.conductorGroups],
-    ] as const)
-      if (values)
-        void query.whereIn(
-          'node_uuid',
-          db('nodes')
-            .select('uuid')
-            .whereRaw('?? = ANY(?)', [column, [...values]]),
-        );
+    applyOfNodes(query, db, filter);
     applyPaging(query, PORT_COLUMNS, filter, marker as unknown as Record<string, unknown> | undefined);
     return query;
   };

@@ -5,7 +5,7 @@
 import type { Knex } from 'knex';
 import { Fault } from '../model/errors';
 import { run } from './faults';
-import type { Paging, Version } from './store';
+import type { OfNodes, Paging, Version } from './store';
 
 /** How a column is written and whether lists may be sorted and filtered by it. */
 export type ColumnKind = 'text' | 'boolean' | 'integer' | 'time' | 'json' | 'texts';
@@ -40,6 +40,21 @@ export function applyWhere(query: Knex.QueryBuilder, columns: Readonly<Record<st
     else if (Array.isArray(value)) void query.whereRaw('?? = ANY(?)', [name, value]);
     else void query.where(name, value as string | number | boolean);
   }
+}
+
+/** Those that belong to nodes in one of the shards, and in one of the conductor groups. */
+export function applyOfNodes(query: Knex.QueryBuilder, db: Knex, { shards, conductorGroups }: OfNodes): void {
+  for (const [column, values] of [
+    ['shard', shards],
+    ['conductor_group', conductorGroups],
+  ] as const)
+    if (values)
+      void query.whereIn(
+        'node_uuid',
+        db('nodes')
+          .select('uuid')
+          .whereRaw('?? = ANY(?)', [column, [...values]]),
+      );
 }
 
 /** A condition for "contains", whatever the letters' case; `%`, `_` and `\` of the text stand for themselves. */

@@ -78,14 +78,16 @@ export interface Nodes {
   /** Ends every reservation of this host (it just started, so none can be its own); answers the nodes as they were. */
   releaseAll(host: string): Promise<readonly NodeRecord[]>;
 }
-export interface PortFilter extends Paging {
+/** Records of nodes in one of these shards or conductor groups. */
+export interface OfNodes {
+  readonly shards?: readonly string[];
+  readonly conductorGroups?: readonly string[];
+}
+export interface PortFilter extends Paging, OfNodes {
   readonly ids?: readonly number[];
   readonly where?: Readonly<Partial<Record<keyof PortRecord, string | number | boolean | null>>>;
-  /** Ports of nodes in one of these shards. */
-  readonly shards?: readonly string[];
   /** Part of the description. */
   readonly descriptionContains?: string;
-  readonly conductorGroups?: readonly string[];
 }
 export interface Ports {
   /** Throws MACAlreadyExists, PortAlreadyExists. */
@@ -103,6 +105,7 @@ export interface Ports {
 export interface TableFilter<RecordType> extends Paging {
   /** Exact match on columns; null: the column is null; a list: any of them. */
   readonly where?: Readonly<Partial<Record<keyof RecordType, string | number | boolean | null | readonly string[]>>>;
+  readonly ofNodes?: OfNodes;
 }
 /** What every table of a further resource can do (`Needed`: columns without which there is no record). */
 export interface Table<RecordType extends Row, Needed extends keyof RecordType = never> {

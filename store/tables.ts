@@ -17,7 +17,7 @@ import type {
 } from '../model/records';
 import { run } from './faults';
 import { findable, identColumn } from './nodes';
-import { applyPaging, applyWhere, toRow } from './rows';
+import { applyOfNodes, applyPaging, applyWhere, toRow } from './rows';
 import type { Columns } from './rows';
 import type { Store, Table } from './store';
 
@@ -62,6 +62,7 @@ function tableOn<RecordType extends Row, Needed extends keyof RecordType>(
       const marker = filter.marker === undefined ? undefined : await find(filter.marker);
       const query = db(table).select('*');
       if (filter.where) applyWhere(query, columns, lowered(filter.where));
+      if (filter.ofNodes) applyOfNodes(query, db, filter.ofNodes);
       applyPaging(query, columns, filter, marker as Readonly<Record<string, unknown>> | undefined);
       return run(query as unknown as PromiseLike<RecordType[]>);
     },
