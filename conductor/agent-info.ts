@@ -31,6 +31,18 @@ export const FORGET_DEPLOYING: Internal = {
   ...FORGET_POLL,
   ...none('deploy_steps', 'agent_cached_deploy_steps', 'deploy_step_index', 'steps_validated', 'user_deploy_steps', 'deployment_reboot'),
 };
+export const FORGET_SERVICING: Internal = {
+  ...FORGET_TOKEN_AND_URL,
+  ...FORGET_POLL,
+  ...none(
+    'service_steps',
+    'agent_cached_service_steps',
+    'service_step_index',
+    'service_disable_ramdisk',
+    'steps_validated',
+    'servicing_reboot',
+  ),
+};
 /** What the end of an instance leaves nothing of. */
 export const FORGET_INSTANCE: Internal = {
   ...FORGET_DEPLOYING,

@@ -30,6 +30,9 @@ export type ConductorOptions = DriverOptions & {
   readonly 'conductor.deploy_callback_timeout': number;
   readonly 'conductor.clean_callback_timeout': number;
   readonly 'conductor.inspect_wait_timeout': number;
+  readonly 'conductor.service_callback_timeout': number;
+  readonly 'conductor.rescue_callback_timeout': number;
+  readonly 'conductor.rescue_password_hash_algorithm': string;
   readonly 'conductor.allow_deleting_available_nodes': boolean;
   readonly 'conductor.allow_provisioning_in_maintenance': boolean;
   readonly 'conductor.workers_pool_size': number;

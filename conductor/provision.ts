@@ -1,17 +1,22 @@
 /** PUT …/states/provision: a verb is checked, its event fired, and its flow goes on under the same lock after the answer. */
 import { timestamp } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
+import type { InterfaceKind } from '../model/records';
 import { VERBS, next, type Event, type ProvisionState } from '../model/states';
+import { abort, unhold } from './abort';
 import { FORGET_TOKEN_AND_URL } from './agent-info';
 import type { ProvisionArgs } from './conductor';
 import type { Context } from './context';
-import { afterCleanAbort, beginClean, clean, cleanAborted, startingClean } from './flows/clean';
-import { afterDeployAbort, beginDeploy, checkDeploy, deploy, deployAborted, startingDeploy } from './flows/deploy';
+import { adopt, beginAdopt } from './flows/adopt';
+import { beginClean, clean, startingClean } from './flows/clean';
+import { beginDeploy, checkDeploy, deploy, startingDeploy } from './flows/deploy';
 import { settle } from './flows/flow';
 import { beginInspect, inspect } from './flows/inspect';
+import { beginRescue, beginUnrescue, rescue, unrescue, withoutPasswords } from './flows/rescue';
+import { beginService, service, startingService } from './flows/service';
 import { beginUndeploy, undeploy } from './flows/undeploy';
 import { beginVerify, verify } from './flows/verify';
-import { positionOf } from './steps';
+import { hashPassword, type HashAlgorithm } from './password-hash';
 import { startTask, type Held } from './task';
 import { validateInterface } from './validate';
 
@@ -42,6 +47,16 @@ async function refusing(say: (reason: string) => string, check: () => Promise<vo
     throw new Fault('InvalidParameterValue', { message: say(reasonOf(error)) }, { cause: error });
   }
 }
+/** The interfaces that rescuing needs, refused in one sentence. */
+const rescuable = async (task: Held, fault: 'InstanceRescueFailure' | 'InstanceUnrescueFailure', kinds: readonly InterfaceKind[]) => {
+  try {
+    for (const kind of kinds) await validateInterface(task, kind);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const { uuid: node, instance_uuid: instance } = task.node;
+    throw new Fault(fault, { instance: instance ?? 'None', node, reason: `Validation failed: ${reasonOf(error)}` }, { cause: error });
+  }
+};
 const move =
   (event: Event): Handler =>
   async (task) => {
@@ -59,44 +74,6 @@ const beginDeployment =
     await task.fire(event, ...startingDeploy(task.node, args));
     return () => settle(task, deploy, () => beginDeploy(task));
   };
-
-/** A step that cannot be stopped is only marked: the abort follows when it is over. Answers whether it was. */
-async function markedForLater(task: Held, kind: 'clean' | 'deploy'): Promise<boolean> {
-  const { running } = positionOf(task, kind);
-  if (!running || running.abortable) return false;
-  await task.save({ [`${kind}_step`]: { ...running, abort_after: true } });
-  return true;
-}
-/** State → how an abort goes there. */
-const ABORTS: Partial<Record<ProvisionState, Handler>> = {
-  'clean wait': async (task) => {
-    if (await markedForLater(task, 'clean')) return undefined;
-    await task.fire('abort', { last_error: cleanAborted(task) });
-    return () => afterCleanAbort(task);
-  },
-  'wait call-back': async (task) => {
-    if (await markedForLater(task, 'deploy')) return undefined;
-    await task.fire('abort', { last_error: deployAborted(task) }, FORGET_TOKEN_AND_URL);
-    return () => afterDeployAbort(task);
-  },
-  'inspect wait': async (task) => {
-    const { inspect: driver } = task.driver;
-    if (!driver.abort)
-      throw new Fault('UnsupportedDriverExtension', { driver: task.node.inspect_interface ?? task.node.driver, extension: 'abort' });
-    try {
-      await driver.abort(task);
-    } catch (error) {
-      await task.save({ last_error: `Failed to abort inspection: ${reasonOf(error)}` });
-      throw error;
-    }
-    await task.fire(
-      'abort',
-      { last_error: 'Inspection was aborted by request.', inspection_started_at: null },
-      { ...FORGET_TOKEN_AND_URL, lookup_bmc_addresses: undefined },
-    );
-    return undefined;
-  },
-};
 
 const HANDLERS: Partial<Record<Event, Handler>> = {
   manage: async (task, args) => {
@@ -143,13 +120,43 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
     await task.fire('delete', { last_error: null }, FORGET_TOKEN_AND_URL);
     return () => settle(task, undeploy, () => beginUndeploy(task));
   },
-  abort: async (task, args) => {
-    const handler = ABORTS[task.node.provision_state];
-    if (!handler) throw notYet(task, 'abort');
-    return handler(task, args);
+  adopt: async (task) => {
+    await task.fire('adopt', { last_error: null });
+    return () => settle(task, adopt, () => beginAdopt(task));
   },
+  service: async (task, { service_steps: asked = [], disable_ramdisk: without = false }) => {
+    maintained(task, 'service');
+    await refusing(
+      (reason) => `Validation of node ${task.node.uuid} for servicing failed: ${reason}`,
+      async () => {
+        await validateInterface(task, 'power');
+        await validateInterface(task, 'network');
+      },
+    );
+    await task.fire('service', { last_error: null, service_step: {} }, startingService(asked, without));
+    return () => settle(task, service, () => beginService(task));
+  },
+  rescue: async (task, { rescue_password: password = '' }) => {
+    maintained(task, 'rescuing');
+    await rescuable(task, 'InstanceRescueFailure', ['power', 'rescue', 'network']);
+    const hashed = hashPassword(
+      password,
+      task.context.options['conductor.rescue_password_hash_algorithm'] as HashAlgorithm,
+      task.context.random,
+    );
+    const instance = { ...withoutPasswords(task.node), rescue_password: password, hashed_rescue_password: hashed };
+    await task.fire('rescue', { last_error: null, instance_info: instance }, FORGET_TOKEN_AND_URL);
+    return () => settle(task, rescue, () => beginRescue(task));
+  },
+  unrescue: async (task) => {
+    maintained(task, 'unrescuing');
+    await rescuable(task, 'InstanceUnrescueFailure', ['power']);
+    await task.fire('unrescue', { last_error: null }, FORGET_TOKEN_AND_URL);
+    return () => settle(task, unrescue, () => beginUnrescue(task));
+  },
+  abort,
+  unhold,
 };
-const notYet = (task: Held, verb: string): Fault => new Fault('UnsupportedDriverExtension', { driver: task.node.driver, extension: verb });
 
 /** Throws before anything changed: 400, 403, 409 (NodeLocked) or 503, as Ironic does. Returns when the work is under way. */
 export async function provision(context: Context, uuid: string, verb: string, args: ProvisionArgs): Promise<void> {
@@ -166,8 +173,6 @@ export async function provision(context: Context, uuid: string, verb: string, ar
   await startTask(context, uuid, { purpose: `provision action ${verb}`, retry: true }, async (task) => {
     // Looked at again: the lock may have come after someone else's work.
     if (next(task.node.provision_state, event) === undefined) throw impossible(task.node.provision_state);
-    const handler = HANDLERS[event];
-    if (!handler) throw notYet(task, verb);
-    return handler(task, args);
+    return HANDLERS[event]!(task, args);
   });
 }

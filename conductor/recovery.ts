@@ -7,13 +7,18 @@ import { Fault, reasonOf } from '../model/errors';
 import type { NodeRecord } from '../model/records';
 import { STATES, stateRow, type FlowName, type ProvisionState } from '../model/states';
 import type { Context } from './context';
-import { beginClean, clean, continueClean } from './flows/clean';
-import { beginDeploy, continueDeploy, deploy } from './flows/deploy';
-import { settle, type Flow } from './flows/flow';
+import { adopt, beginAdopt } from './flows/adopt';
+import { beginClean, clean } from './flows/clean';
+import { beginDeploy, deploy } from './flows/deploy';
+import { settle, type Flow, type SteppedFlow } from './flows/flow';
 import { beginInspect, inspect } from './flows/inspect';
+import { beginRescue, beginUnrescue, rescue, unrescue } from './flows/rescue';
+import { beginService, service } from './flows/service';
 import { beginUndeploy, undeploy } from './flows/undeploy';
 import { beginVerify, verify } from './flows/verify';
-import { findStep, positionOf, type SavedKind } from './steps';
+import { reservedStep, type StepOutcome } from './reserved-steps';
+import { positionOf } from './running';
+import { findStep } from './steps';
 import { startTask, withTask, type Held } from './task';
 
 const WORKING = (Object.keys(STATES) as ProvisionState[]).filter((state) => stateRow(state).working);
@@ -23,25 +28,34 @@ const cutOff = (task: Held): Outcome => ({
   reason: `The ${task.node.provision_state} state can't be resumed by conductor ${task.context.host}. Moving to fail state.`,
 });
 
+interface Resume {
+  readonly flow: Flow;
+  readonly work: (task: Held) => Promise<StepOutcome>;
+}
 /** Goes on with the steps: a running one only if running it again is right, or if the agent runs it and can be asked. */
-const resumeSteps =
-  (kind: SavedKind, begin: (task: Held) => Promise<Outcome>, proceed: (task: Held, from: number) => Promise<Outcome>) =>
-  async (task: Held): Promise<Outcome> => {
-    const { index, running } = positionOf(task, kind);
+const steps = (flow: SteppedFlow, begin: (task: Held) => Promise<StepOutcome>): Resume => ({
+  flow,
+  work: async (task) => {
+    const { index, running } = positionOf(task, flow.kind);
     if (index === undefined) return begin(task);
-    if (!running) return proceed(task, index);
-    const own = findStep(task.driver, kind, running);
+    if (!running || running.execute_on_child_nodes) return running ? cutOff(task) : flow.proceed(task, index);
+    const own = findStep(task.driver, flow.kind, running) ?? reservedStep(running);
     if (!own) return { kind: 'wait' };
-    return own.resumable ? proceed(task, index) : cutOff(task);
-  };
+    return own.resumable ? flow.proceed(task, index) : cutOff(task);
+  },
+});
 
-/** Flow → how it goes on. Verification, inspection and tearing down may be done again from their beginning. */
-const RESUME: Partial<Record<FlowName, { readonly flow: Flow; readonly work: (task: Held) => Promise<Outcome> }>> = {
+/** Flow → how it goes on. What is not made of steps may be done again from its beginning. */
+const RESUME: Readonly<Record<FlowName, Resume>> = {
   verify: { flow: verify, work: beginVerify },
   inspect: { flow: inspect, work: beginInspect },
   undeploy: { flow: undeploy, work: beginUndeploy },
-  clean: { flow: clean, work: resumeSteps('clean', beginClean, continueClean) },
-  deploy: { flow: deploy, work: resumeSteps('deploy', beginDeploy, continueDeploy) },
+  adopt: { flow: adopt, work: beginAdopt },
+  rescue: { flow: rescue, work: beginRescue },
+  unrescue: { flow: unrescue, work: beginUnrescue },
+  clean: steps(clean, beginClean),
+  deploy: steps(deploy, beginDeploy),
+  service: steps(service, beginService),
 };
 
 /** The reservations of a host that is gone end; what they were for shows in the nodes' states. */
@@ -67,7 +81,6 @@ export async function resumeAbandoned(context: Context): Promise<void> {
         if (!row.working) return undefined;
         const found = RESUME[row.flow!];
         task.log.warn(`${task.node.provision_state} was left by its conductor`, { step: positionsOf(task.node) });
-        if (!found) return () => task.fire('fail', { last_error: (cutOff(task) as { reason: string }).reason });
         return () => settle(task, found.flow, () => found.work(task));
       });
     } catch (error) {
@@ -75,8 +88,8 @@ export async function resumeAbandoned(context: Context): Promise<void> {
     }
   }
 }
-const positionsOf = ({ clean_step: cleanStep, deploy_step: deployStep }: NodeRecord): string | undefined =>
-  (cleanStep.step ?? deployStep.step) as string | undefined;
+const positionsOf = ({ clean_step: clean, deploy_step: deploy, service_step: service }: NodeRecord): string | undefined =>
+  (clean.step ?? deploy.step ?? service.step) as string | undefined;
 
 /** At the start: this host's reservations cannot be its own yet. Nodes that wait go on waiting, and are asked again if they were before. */
 export async function recover(context: Context): Promise<void> {

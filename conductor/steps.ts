@@ -1,13 +1,12 @@
-/** The steps of a node: collected from its interfaces and its agent, put in order, saved, and run one after the other. */
-import { failed, type Driver, type Interface, type Outcome, type PlannedStep, type Step, type StepKind } from '../drivers/interfaces';
-import { Fault, reasonOf } from '../model/errors';
+/** The steps of a node: collected from its interfaces and its agent, held against what is asked for, put in order. */
+import type { Driver, Interface, PlannedStep, SavedKind, Step, StepKind } from '../drivers/interfaces';
+import { Fault } from '../model/errors';
 import { repr } from '../model/python';
-import type { InterfaceKind, JsonObject, NodeChanges } from '../model/records';
+import type { InterfaceKind, JsonObject } from '../model/records';
 import type { ConductorOptions } from './context';
-import { mustLeave, type Held, type Internal } from './task';
+import { isPassedOver, plannedReserved } from './reserved-steps';
 
-/** Kinds whose list is saved on the node; verify steps run in one go. */
-export type SavedKind = 'clean' | 'deploy';
+export type { SavedKind } from '../drivers/interfaces';
 
 /** Which interface's step goes first when priorities are equal: the higher number. Interfaces that are not here have no steps of the kind. */
 const COMMON_ORDER = { vendor: 7, power: 6, management: 5, firmware: 4, deploy: 3, bios: 2, raid: 1 } as const;
@@ -82,19 +81,31 @@ export const automatedSteps = (offered: readonly PlannedStep[], overrides: Reado
     offered.map((step) => ({ ...step, priority: overrides[stepId(step)] ?? step.priority })).filter(({ priority }) => priority > 0),
   );
 
-/** A step as a client asks for it. The API checked its shape. */
+/** A step as a client, a template or a runbook asks for it. The API checked its shape. */
 export interface AskedStep {
   readonly interface: string;
   readonly step: string;
   readonly args?: JsonObject;
   readonly priority?: number;
+  readonly order?: number;
+  readonly execute_on_child_nodes?: boolean;
+  readonly limit_child_node_execution?: readonly string[];
 }
-export const askedSteps = (steps: readonly JsonObject[]): readonly AskedStep[] => steps as unknown as readonly AskedStep[];
+export const askedSteps = (steps: readonly object[]): readonly AskedStep[] =>
+  (steps as readonly AskedStep[]).filter((step) => !isPassedOver(step));
+
+/** The database keeps the members of an object in an order of its own; this is the one that clients know. */
+const MEMBERS = ['interface', 'step', 'args', 'order', 'execute_on_child_nodes', 'limit_child_node_execution', 'abortable', 'priority'];
+const place = (member: string): number => (MEMBERS.includes(member) ? MEMBERS.indexOf(member) : MEMBERS.length);
+export const shaped = <T extends object>(step: T): T =>
+  Object.fromEntries(Object.entries(step).sort(([a], [b]) => place(a) - place(b))) as T;
+/** A step as texts show it. */
+export const showStep = (step: object): string => repr(shaped(step));
 
 function stepErrors(kind: SavedKind, asked: AskedStep, offered: PlannedStep | undefined, withoutRamdisk: boolean): readonly string[] {
-  // The database keeps the members of an object in an order of its own.
-  const { interface: owner, step, ...rest } = asked;
-  const shown = repr({ interface: owner, step, ...rest });
+  // What a child offers, it says itself when the step is run on it.
+  if (asked.execute_on_child_nodes) return [];
+  const shown = showStep(asked);
   if (!offered) return [`node does not support this ${kind} step: ${shown}`];
   const known = (offered.argsinfo ?? {}) as Readonly<Record<string, { description?: string; required?: boolean }>>;
   const given = asked.args ?? {};
@@ -115,12 +126,29 @@ function stepErrors(kind: SavedKind, asked: AskedStep, offered: PlannedStep | un
   return errors;
 }
 
+/** A deployment has each step once. */
+function repeated(kind: SavedKind, asked: readonly AskedStep[]): readonly string[] {
+  const ids = asked.map(stepId);
+  const twice = [...new Set(ids.filter((id, index) => ids.indexOf(id) !== index))];
+  return kind === 'deploy' && twice.length > 0
+    ? [
+        "deploy steps from all deploy templates matching this node's instance traits cannot have the same interface and step. " +
+          `Duplicate deploy steps for ${twice.join(', ')}`,
+      ]
+    : [];
+}
+
 export interface Checking {
   /** A step that nobody offers yet may be the agent's: leave it for later. */
   readonly unknownLater?: boolean;
   readonly withoutRamdisk?: boolean;
   /** Stands before the errors. */
   readonly prefix?: string;
+}
+/** What is offered under an asked step's name: by the node, or by the conductor itself. */
+function offer(kind: SavedKind, offered: readonly PlannedStep[]): (asked: AskedStep) => PlannedStep | undefined {
+  const byId = new Map(offered.map((step) => [stepId(step), step]));
+  return (asked) => byId.get(stepId(asked)) ?? plannedReserved(asked, kind);
 }
 /** Throws InvalidParameterValue that lists all that is wrong. */
 export function checkAsked(
@@ -129,33 +157,45 @@ export function checkAsked(
   offered: readonly PlannedStep[],
   { unknownLater = false, withoutRamdisk = false, prefix = '' }: Checking = {},
 ): void {
-  const byId = new Map(offered.map((step) => [stepId(step), step]));
-  const errors = asked
-    .filter((step) => !unknownLater || byId.has(stepId(step)))
-    .flatMap((step) => stepErrors(kind, step, byId.get(stepId(step)), withoutRamdisk));
+  const found = offer(kind, offered);
+  const looked = asked.filter((step) => !unknownLater || found(step) !== undefined);
+  const errors = [...looked.flatMap((step) => stepErrors(kind, step, found(step), withoutRamdisk)), ...repeated(kind, looked)];
   if (errors.length > 0) throw new Fault('InvalidParameterValue', { message: prefix + errors.join('; ') });
 }
 
-/** What manual cleaning runs: exactly the list, in its order. Throws as `checkAsked`. */
-export function manualSteps(asked: readonly AskedStep[], offered: readonly PlannedStep[], checking: Checking): readonly PlannedStep[] {
-  checkAsked('clean', asked, offered, checking);
-  const byId = new Map(offered.map((step) => [stepId(step), step]));
+/** What manual cleaning and servicing run: exactly the list, in its order. Throws as `checkAsked`. */
+export function manualSteps(
+  kind: 'clean' | 'service',
+  asked: readonly AskedStep[],
+  offered: readonly PlannedStep[],
+  checking: Checking,
+): readonly PlannedStep[] {
+  checkAsked(kind, asked, offered, checking);
+  const found = offer(kind, offered);
   return asked.flatMap((step) => {
-    const found = byId.get(stepId(step));
-    return found ? [{ ...found, ...(step.args ? { args: step.args } : {}) }] : [];
+    const own: Partial<PlannedStep> | undefined = step.execute_on_child_nodes ? {} : found(step);
+    return own ? [shaped({ ...step, abortable: own.abortable ?? false, priority: own.priority ?? 0 })] : [];
   });
 }
 
-/** What a deployment runs: the offered steps under the client's priorities and arguments; priority 0 leaves one out. */
+/** Whether one of the steps may be the agent's, or is told to need its system. */
+export function needsRamdisk(kind: SavedKind, asked: readonly AskedStep[], offered: readonly PlannedStep[]): boolean {
+  const found = offer(kind, offered);
+  return !asked.every((step) => step.execute_on_child_nodes || found(step)?.requires_ramdisk === false);
+}
+
+/** What a deployment runs: the offered steps, in place of which the asked ones stand; priority 0 leaves one out. */
 export function deploySteps(asked: readonly AskedStep[], offered: readonly PlannedStep[]): readonly PlannedStep[] {
-  const wanted = new Map(asked.map((step) => [stepId(step), step]));
-  const all = offered.map((step) => {
-    const own = wanted.get(stepId(step));
-    return own ? { ...step, priority: own.priority ?? step.priority, ...(own.args ? { args: own.args } : {}) } : step;
+  const found = offer('deploy', offered);
+  const wanted = new Set(asked.map(stepId));
+  const own = asked.flatMap((step) => {
+    const { abortable } = found(step) ?? {};
+    const planned = { ...step, priority: step.priority ?? 0, ...(abortable ? { abortable } : {}) };
+    return found(step) || step.execute_on_child_nodes ? [shaped(planned)] : [];
   });
   return inOrder(
     'deploy',
-    all.filter(({ priority }) => priority > 0),
+    [...offered.filter((step) => !wanted.has(stepId(step))), ...own].filter(({ priority }) => priority > 0),
   );
 }
 
@@ -168,65 +208,3 @@ export const findStep = (
   const chosen = (driver as unknown as Readonly<Record<string, Interface | undefined>>)[owner];
   return chosen?.steps?.find((one) => one.step === step && one.priority[kind] !== undefined);
 };
-
-/** Column of the running step, and the keys of the saved list and position. */
-const PLACES = {
-  clean: { column: 'clean_step', list: 'clean_steps', index: 'clean_step_index' },
-  deploy: { column: 'deploy_step', list: 'deploy_steps', index: 'deploy_step_index' },
-} as const satisfies Record<SavedKind, { column: keyof NodeChanges; list: string; index: string }>;
-
-export interface Position {
-  readonly steps: readonly PlannedStep[];
-  /** The step that runs, or the next one to run; undefined before the list is made. */
-  readonly index: number | undefined;
-  readonly running: PlannedStep | undefined;
-}
-export function positionOf(task: Held, kind: SavedKind): Position {
-  const { column, list, index } = PLACES[kind];
-  const internal = task.node.driver_internal_info;
-  const steps = Array.isArray(internal[list]) ? (internal[list] as PlannedStep[]) : [];
-  const running = task.node[column] as unknown as Partial<PlannedStep>;
-  return {
-    steps,
-    index: typeof internal[index] === 'number' ? internal[index] : undefined,
-    running: running.step === undefined ? undefined : (running as PlannedStep),
-  };
-}
-/** The list as keys to save; `index` absent: nothing has begun. */
-export const savedList = (kind: SavedKind, steps: readonly PlannedStep[], index?: number): Internal => ({
-  [PLACES[kind].list]: steps,
-  [PLACES[kind].index]: index,
-});
-
-/** Runs one step; whatever it throws is its failure. */
-export async function runStep(task: Held, kind: SavedKind, step: PlannedStep): Promise<Outcome> {
-  const own = findStep(task.driver, kind, step);
-  try {
-    if (own) return await own.run(task, step.args ?? {});
-    if (task.driver.deploy.runAgentStep) return await task.driver.deploy.runAgentStep(task, kind, step);
-    return failed('neither the driver nor an agent has such a step');
-  } catch (error) {
-    if (mustLeave(task.context, error)) throw error;
-    if (!(error instanceof Fault)) task.log.warn(`step ${stepId(step)} threw`, { error });
-    return failed(reasonOf(error));
-  }
-}
-
-/**
- * The one loop under cleaning and deployment. Each step is written down before it runs, and cleared when it is done: a step that stands on the
- * node runs or ran, an index without one names the next. Ends with `wait`, a failure, or `done` after the last.
- */
-export async function runSteps(task: Held, kind: SavedKind, from: number): Promise<Outcome> {
-  const { steps } = positionOf(task, kind);
-  const { column, index } = PLACES[kind];
-  for (let at = from; at < steps.length; at++) {
-    task.signal.throwIfAborted();
-    const step = steps[at]!;
-    await task.write({ [column]: step }, { [index]: at });
-    task.log.info(`${kind} step ${stepId(step)} (${at + 1} of ${steps.length})`);
-    const outcome = await runStep(task, kind, step);
-    if (outcome.kind !== 'done') return outcome;
-    await task.write({ [column]: {} }, { [index]: at + 1 });
-  }
-  return { kind: 'done' };
-}

@@ -1,19 +1,21 @@
 /** Nodes that wait too long for their machine: failed as their flow fails. */
 import { Fault, reasonOf } from '../model/errors';
 import type { NodeRecord } from '../model/records';
-import { repr } from '../model/python';
 import { STATES, type ProvisionState } from '../model/states';
 import type { Context } from './context';
 import { clean } from './flows/clean';
 import { deploy } from './flows/deploy';
 import type { Flow } from './flows/flow';
 import { inspect } from './flows/inspect';
+import { rescue } from './flows/rescue';
+import { service } from './flows/service';
 import { inParallel } from './parallel';
+import { showStep } from './steps';
 import { startTask } from './task';
 
 interface Limit {
   readonly flow: Flow;
-  readonly option: 'conductor.deploy_callback_timeout' | 'conductor.clean_callback_timeout' | 'conductor.inspect_wait_timeout';
+  readonly option: `conductor.${'deploy_callback' | 'clean_callback' | 'service_callback' | 'rescue_callback' | 'inspect_wait'}_timeout`;
   /** Since when it waits: heartbeats that are acted on start a wait anew, but for an inspection there are none. */
   readonly since: 'provision_updated_at' | 'inspection_started_at';
   readonly text: (node: NodeRecord) => string;
@@ -31,7 +33,21 @@ const LIMITS: Readonly<Partial<Record<ProvisionState, Limit>>> = {
     since: 'provision_updated_at',
     text: ({ clean_step: step }) =>
       'Timeout reached while cleaning the node. Please check if the ramdisk responsible for the cleaning is running on the node. ' +
-      `Failed on step ${repr(step)}.`,
+      `Failed on step ${showStep(step)}.`,
+  },
+  'service wait': {
+    flow: service,
+    option: 'conductor.service_callback_timeout',
+    since: 'provision_updated_at',
+    text: ({ service_step: step }) =>
+      'Timeout reached while servicing the node. Please check if the ramdisk responsible for the servicing is running on the node. ' +
+      `Failed on step ${showStep(step)}.`,
+  },
+  'rescue wait': {
+    flow: rescue,
+    option: 'conductor.rescue_callback_timeout',
+    since: 'provision_updated_at',
+    text: () => 'Timeout reached while waiting for rescue ramdisk callback for node',
   },
   'inspect wait': {
     flow: inspect,

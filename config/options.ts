@@ -87,6 +87,8 @@ export const OPTIONS = [
   { section: 'conductor', name: 'clean_callback_timeout', kind: 'integer', default: 1800, min: 0, help: 'Seconds to wait for the ramdisk in cleaning; 0: for ever.' },
   { section: 'conductor', name: 'inspect_wait_timeout', kind: 'integer', default: 1800, min: 0, help: 'Seconds to wait for the ramdisk in inspection; 0: for ever.' },
   { section: 'conductor', name: 'rescue_callback_timeout', kind: 'integer', default: 1800, min: 0, help: 'Seconds to wait for the rescue ramdisk; 0: for ever.' },
+  { section: 'conductor', name: 'rescue_password_hash_algorithm', kind: 'string', default: 'sha256', choices: ['sha256', 'sha512'], help: 'How the password of a rescue system is hashed.' },
+  { section: 'conductor', name: 'max_conductor_wait_step_seconds', kind: 'integer', default: 30, min: 0, max: 1800, help: 'Longest wait that a step `power.wait` may ask for, in seconds.' },
   { section: 'conductor', name: 'service_callback_timeout', kind: 'integer', default: 1800, min: 0, help: 'Seconds to wait for the ramdisk in servicing; 0: for ever.' },
   { section: 'conductor', name: 'power_state_change_timeout', kind: 'integer', default: 60, min: 1, help: 'Seconds that a machine may take to reach a power state.' },
   { section: 'conductor', name: 'soft_power_off_timeout', kind: 'integer', default: 600, min: 1, help: 'Seconds that a machine may take to shut itself down.' },

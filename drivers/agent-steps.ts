@@ -3,12 +3,16 @@ import { timestamp } from '../model/clock';
 import type { JsonObject } from '../model/records';
 import { AgentError, type AgentClient, type AgentCommand, commandError, withAgent } from './agent-client';
 import { nodeForAgent, portForAgent } from './agent-view';
-import { type Outcome, type PlannedStep, type Task, done, failed, wait } from './interfaces';
+import { type Outcome, type PlannedStep, type SavedKind, type Task, done, failed, wait } from './interfaces';
 
-export type AgentStepKind = 'clean' | 'deploy';
+export type AgentStepKind = SavedKind;
 
 /** driver_internal_info: the machine is on its way back into the ramdisk because a step asked for it. */
-const REBOOTING: Readonly<Record<AgentStepKind, string>> = { clean: 'cleaning_reboot', deploy: 'deployment_reboot' };
+const REBOOTING: Readonly<Record<AgentStepKind, string>> = {
+  clean: 'cleaning_reboot',
+  deploy: 'deployment_reboot',
+  service: 'servicing_reboot',
+};
 
 /** No hardware manager has more; what an agent says is kept in the node's row. */
 const MAX_STEPS = 500;

@@ -22,6 +22,7 @@ export interface DriverOptions {
   readonly 'conductor.deploy_ramdisk': string | null;
   readonly 'conductor.file_url_allowed_paths': readonly string[];
   readonly 'conductor.power_state_change_timeout': number;
+  readonly 'conductor.max_conductor_wait_step_seconds': number;
   readonly 'conductor.soft_power_off_timeout': number;
   readonly 'pxe.kernel_append_params': string;
   readonly 'inspector.extra_kernel_params': string;
@@ -91,6 +92,8 @@ export const wait: Outcome = { kind: 'wait' };
 export const failed = (reason: string): Outcome => ({ kind: 'failed', reason });
 
 export type StepKind = 'deploy' | 'clean' | 'service' | 'verify';
+/** Kinds whose list is saved on the node; verify steps run in one go. */
+export type SavedKind = Exclude<StepKind, 'verify'>;
 export interface Step {
   readonly step: string;
   /** Absent: not a step of that kind. 0: only when asked for. */
@@ -113,6 +116,9 @@ export interface PlannedStep {
   readonly requires_ramdisk?: boolean;
   readonly reboot_requested?: boolean;
   readonly argsinfo?: JsonObject | null;
+  readonly execute_on_child_nodes?: boolean;
+  /** UUIDs; absent: all children. */
+  readonly limit_child_node_execution?: readonly string[];
 }
 
 /** A key of driver_info: `GET /v1/drivers/X/properties`, `validate` and masking read it. */
@@ -200,19 +206,23 @@ export interface DeployInterface extends Interface {
   /** Boots the ramdisk for cleaning: `wait` until it calls; `done`: no ramdisk is needed. */
   prepareCleaning(task: Task): Promise<Outcome>;
   tearDownCleaning(task: Task): Promise<void>;
+  /** Boots the ramdisk for servicing, as `prepareCleaning`. Absent: there is none. */
+  prepareService?(task: Task): Promise<Outcome>;
+  /** The instance is there again. */
+  tearDownService?(task: Task): Promise<void>;
   /**
    * The steps that the agent in the machine offers, asked for at the first heartbeat; kept in driver_internal_info as Ironic does
    * (`agent_cached_KIND_steps`: whoever asks again looks there first, an empty answer is an answer). Undefined: the agent is busy, ask
    * at the next heartbeat.
    */
-  agentSteps?(task: Task, kind: 'clean' | 'deploy'): Promise<readonly PlannedStep[] | undefined>;
+  agentSteps?(task: Task, kind: SavedKind): Promise<readonly PlannedStep[] | undefined>;
   /** Runs a step that `agentSteps` named. */
-  runAgentStep?(task: Task, kind: 'clean' | 'deploy', step: PlannedStep): Promise<Outcome>;
+  runAgentStep?(task: Task, kind: SavedKind, step: PlannedStep): Promise<Outcome>;
   /**
    * The agent spoke while `step` runs (for `deploy.deploy`: the ramdisk is up, so it is over). `wait`: nothing new; `done`: the step is
    * over; `failed`: it is over badly, and the reason is a whole sentence that names the step.
    */
-  onHeartbeat?(task: Task, kind: 'clean' | 'deploy', step: PlannedStep): Promise<Outcome>;
+  onHeartbeat?(task: Task, kind: SavedKind, step: PlannedStep): Promise<Outcome>;
 }
 export interface InspectInterface extends Interface {
   /** In band: boots the ramdisk, then `wait`; out of band: `done`. */
@@ -239,6 +249,8 @@ export interface RescueInterface extends Interface {
   rescue(task: Task): Promise<Outcome>;
   /** Boots the instance again. */
   unrescue(task: Task): Promise<Outcome>;
+  /** The agent of the rescue system called: gives it the password and the tenant's network. */
+  finish?(task: Task): Promise<void>;
   /** Undoes `rescue`: after a failure, and when the rescue system is up. */
   cleanUp?(task: Task): Promise<void>;
 }

@@ -28,6 +28,9 @@ export const FAULTS = {
   NodeIsRetired: [400, "The {op} operation can't be performed on node {node} because it is retired."],
   UnsupportedDriverExtension: [400, 'Driver {driver} does not support {extension} (disabled or not implemented).'],
   DriverNotFoundInEntrypoint: [400, 'Could not find the following items in the {entrypoint} entrypoint: {names}.'],
+  // Ironic answers 500 to these two.
+  InstanceRescueFailure: [400, 'Failed to rescue instance {instance} for node {node}: {reason}'],
+  InstanceUnrescueFailure: [400, 'Failed to unrescue instance {instance} for node {node}: {reason}'],
   NoValidHost: [404, 'No valid host was found. Reason: {reason}'],
   NotAuthorized: [403, 'Not authorized.'],
   OperationNotPermitted: [403, 'Operation not permitted.'],
@@ -81,6 +84,14 @@ export const FAULTS = {
   RunbookDuplicateName: [409, 'A runbook with name {name} already exists.'],
   InspectionRuleAlreadyExists: [409, 'A rule with UUID {uuid} already exists.'],
   PowerStateFailure: [409, 'Failed to set node power state to {pstate}.'],
+  ParentNodeLocked: [
+    409,
+    'Node {node} parent_node {parent} is presently locked and we are unable to perform any action on it at this time. Please retry after the current operation is completed.',
+  ],
+  ChildNodeLocked: [
+    409,
+    'Node {node} child_node {child} is presently locked and we are unable to perform any action on it at this time. Please retry after the current operation is completed.',
+  ],
   // 5xx
   NoFreeConductorWorker: [503, 'Requested action cannot be performed due to lack of free conductor workers.'],
   ConcurrentActionLimit: [

@@ -1,22 +1,13 @@
 /** Cleaning, automated (deleting or manageable → available) and manual (manageable → manageable with a list of steps). */
-import { done, failed, type Outcome, type PlannedStep } from '../../drivers/interfaces';
+import { done, failed, type PlannedStep } from '../../drivers/interfaces';
 import type { JsonObject } from '../../model/records';
 import { FORGET_CLEANING } from '../agent-info';
-import {
-  automatedSteps,
-  cleanPriorities,
-  findStep,
-  manualSteps,
-  offeredSteps,
-  positionOf,
-  runSteps,
-  savedList,
-  stepId,
-  type AskedStep,
-} from '../steps';
+import type { StepOutcome } from '../reserved-steps';
+import { positionOf, runSteps, savedList } from '../running';
+import { askedSteps, automatedSteps, cleanPriorities, manualSteps, needsRamdisk, offeredSteps, type AskedStep } from '../steps';
 import type { Held, Internal } from '../task';
 import { validateInterface } from '../validate';
-import { clause, saying, trying, type Flow } from './flow';
+import { aborted, clause, manualStepFailure, saying, trying, type SteppedFlow } from './flow';
 
 const isManual = (task: Held): boolean => task.node.target_provision_state === 'manageable';
 
@@ -26,13 +17,13 @@ const wanted = (task: Held): boolean => task.node.automated_clean ?? task.contex
 const withoutRamdisk = (task: Held): boolean => task.node.driver_internal_info.cleaning_disable_ramdisk === true;
 
 /** Until the list is made, what the client asked for stands in its place. */
-const askedOf = (task: Held): readonly AskedStep[] => positionOf(task, 'clean').steps;
+const askedOf = (task: Held): readonly AskedStep[] => askedSteps(positionOf(task, 'clean').steps);
 
 /** The list, made of what driver and agent offer: saved, and then what runs. */
 async function planClean(task: Held, fromAgent: readonly PlannedStep[]): Promise<void> {
   const offered = offeredSteps(task.driver, 'clean', fromAgent);
   const steps = isManual(task)
-    ? manualSteps(askedOf(task), offered, { withoutRamdisk: withoutRamdisk(task) })
+    ? manualSteps('clean', askedOf(task), offered, { withoutRamdisk: withoutRamdisk(task) })
     : automatedSteps(offered, cleanPriorities(task.context.options));
   await task.saveInternal(savedList('clean', steps, 0));
 }
@@ -49,7 +40,7 @@ export const startingClean = (asked?: readonly JsonObject[], disableRamdisk = fa
 });
 
 /** From the beginning; a restarted conductor does it again as long as no list was made. */
-export async function beginClean(task: Held): Promise<Outcome> {
+export async function beginClean(task: Held): Promise<StepOutcome> {
   const { uuid, maintenance } = task.node;
   const manual = isManual(task);
   if (!manual && !wanted(task)) {
@@ -82,43 +73,32 @@ export async function beginClean(task: Held): Promise<Outcome> {
 /** What can be known before the ramdisk is there, and whether one is needed at all. */
 async function checkManual(task: Held): Promise<void> {
   const asked = askedOf(task);
-  const outOfBand = asked.every((step) => findStep(task.driver, 'clean', step)?.requiresRamdisk === false);
-  const without = withoutRamdisk(task) || outOfBand;
-  manualSteps(asked, offeredSteps(task.driver, 'clean'), { unknownLater: !without, withoutRamdisk: withoutRamdisk(task) });
+  const offered = offeredSteps(task.driver, 'clean');
+  const without = withoutRamdisk(task) || !needsRamdisk('clean', asked, offered);
+  manualSteps('clean', asked, offered, { unknownLater: !without, withoutRamdisk: withoutRamdisk(task) });
   await task.saveInternal({ cleaning_disable_ramdisk: without });
 }
 
 /** The ramdisk is there, or none is needed: makes the list and runs it. */
-export async function startCleanSteps(task: Held, fromAgent: readonly PlannedStep[]): Promise<Outcome> {
+export async function startCleanSteps(task: Held, fromAgent: readonly PlannedStep[]): Promise<StepOutcome> {
   await saying(task, cannot(task), () => planClean(task, fromAgent));
-  return continueClean(task, 0);
+  return clean.proceed(task, 0);
 }
 
-export async function continueClean(task: Held, from: number): Promise<Outcome> {
-  const outcome = await runSteps(task, 'clean', from);
-  return outcome.kind === 'failed' ? { kind: 'failed', reason: cleanStepFailure(task, outcome.reason) } : outcome;
-}
-export const cleanStepFailure = (task: Held, reason: string): string => {
-  const { running } = positionOf(task, 'clean');
-  return running && !reason.includes(stepId(running)) ? `Node ${task.node.uuid} failed step ${stepId(running)}: ${reason}` : reason;
-};
-
-/** `last_error` of a cleaning that was aborted. */
-export const cleanAborted = (task: Held): string => {
-  const { running } = positionOf(task, 'clean');
-  const during = running ? ` during or after the completion of step "${stepId(running)}"` : '';
-  return `By request, the clean operation was aborted${during}`;
-};
-
-/** After `abort`, or `fail` of a step that could not be aborted before: the node is in clean failed already. */
-export async function afterCleanAbort(task: Held): Promise<void> {
-  const lastError = task.node.last_error;
-  const reason = await trying(task, 'tearing down cleaning', async () => task.driver.deploy.tearDownCleaning(task));
-  const text = reason === undefined ? lastError : 'Failed to tear down cleaning after aborting the operation';
-  await task.write({ clean_step: {}, last_error: text }, FORGET_CLEANING);
-}
-
-export const clean: Flow = {
+export const clean: SteppedFlow = {
+  kind: 'clean',
+  cannotLoad: 'Node failed to start the first cleaning step',
+  proceed: async (task, from) => {
+    const outcome = await runSteps(task, 'clean', from);
+    return outcome.kind === 'failed' ? failed(clean.stepFailure(task, outcome.reason)) : outcome;
+  },
+  stepFailure: (task, reason) => manualStepFailure(task, 'clean', reason),
+  afterAbort: async (task) => {
+    const lastError = aborted(task, 'clean');
+    const reason = await trying(task, 'tearing down cleaning', async () => task.driver.deploy.tearDownCleaning(task));
+    const text = reason === undefined ? lastError : 'Failed to tear down cleaning after aborting the operation';
+    await task.write({ clean_step: {}, last_error: text }, FORGET_CLEANING);
+  },
   finish: async (task) => {
     const without = withoutRamdisk(task);
     if (!without)

@@ -1,13 +1,15 @@
 /** available, deploy failed (deploy) and active, error, deploy failed (rebuild) → active. */
-import { type Outcome, type PlannedStep } from '../../drivers/interfaces';
+import { failed, type PlannedStep } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
 import type { JsonObject, NodeChanges, NodeRecord } from '../../model/records';
 import { FORGET_DEPLOYING, FORGET_POLL, FORGET_TOKEN_AND_URL } from '../agent-info';
 import type { ProvisionArgs } from '../conductor';
-import { askedSteps, checkAsked, deploySteps, offeredSteps, positionOf, runSteps, savedList, stepId, type AskedStep } from '../steps';
+import type { StepOutcome } from '../reserved-steps';
+import { positionOf, runSteps, savedList } from '../running';
+import { askedSteps, checkAsked, deploySteps, offeredSteps, stepId, type AskedStep } from '../steps';
 import type { Held, Internal } from '../task';
 import { validateInterface } from '../validate';
-import { clause, saying, trying, type Flow } from './flow';
+import { aborted, clause, saying, trying, type SteppedFlow } from './flow';
 
 function checkTraits(task: Held): void {
   const asked = task.node.instance_info.traits;
@@ -43,7 +45,7 @@ export async function checkDeploy(task: Held, asked: readonly JsonObject[]): Pro
 }
 
 const userSteps = (task: Held): readonly AskedStep[] =>
-  Array.isArray(task.node.driver_internal_info.user_deploy_steps) ? (task.node.driver_internal_info.user_deploy_steps as AskedStep[]) : [];
+  askedSteps((task.node.driver_internal_info.user_deploy_steps as readonly JsonObject[] | null | undefined) ?? []);
 
 /** The event that begins a deployment goes with these: what came with the verb stands on the node before anything happens. */
 export const startingDeploy = (
@@ -55,16 +57,16 @@ export const startingDeploy = (
 ];
 
 /** From the beginning; a restarted conductor does it again as long as no list was made. */
-export async function beginDeploy(task: Held): Promise<Outcome> {
+export async function beginDeploy(task: Held): Promise<StepOutcome> {
   await saying(
     task,
     (reason) => `Failed to prepare to deploy: ${reason}`,
     async () => task.driver.deploy.prepare?.(task),
   );
   const steps = deploySteps(userSteps(task), offeredSteps(task.driver, 'deploy'));
-  if (steps.length === 0) return { kind: 'failed', reason: 'No deploy steps returned by the driver' };
+  if (steps.length === 0) return failed('No deploy steps returned by the driver');
   await task.saveInternal(savedList('deploy', steps, 0));
-  return continueDeploy(task, 0);
+  return deploy.proceed(task, 0);
 }
 
 /** The agent is there: its own steps join the list, and what the client asked for must all be known now. */
@@ -86,21 +88,6 @@ export async function takeAgentSteps(task: Held, fromAgent: readonly PlannedStep
   );
 }
 
-export async function continueDeploy(task: Held, from: number): Promise<Outcome> {
-  const outcome = await runSteps(task, 'deploy', from);
-  return outcome.kind === 'failed' ? { kind: 'failed', reason: deployStepFailure(task, outcome.reason) } : outcome;
-}
-export const deployStepFailure = (task: Held, reason: string): string => {
-  const { running } = positionOf(task, 'deploy');
-  // A driver's own sentence may name the step already.
-  return running && !reason.includes(stepId(running)) ? `Deploy step ${stepId(running)} failed: ${clause(reason)}.` : reason;
-};
-
-export const deployAborted = (task: Held): string => {
-  const { running } = positionOf(task, 'deploy');
-  const during = running ? ` during or after the completion of step "${stepId(running)}"` : '';
-  return `By request, the deploy operation was aborted${during}`;
-};
 /** Undoes what was prepared and powers the machine off. Answers what to add to the reason. */
 async function cleanUpDeploy(task: Held): Promise<string> {
   const reason = await trying(task, 'cleaning up the deployment', async () => task.driver.deploy.cleanUp?.(task));
@@ -108,16 +95,25 @@ async function cleanUpDeploy(task: Held): Promise<string> {
     await trying(task, 'powering off after a failed deployment', () => task.power('power off'));
   return reason === undefined ? '' : `. Also failed to clean up due to: ${reason}`;
 }
-/** After `abort`: the node is in deploy failed already. */
-export async function afterDeployAbort(task: Held): Promise<void> {
-  const lastError = task.node.last_error;
-  await task.saveInternal(FORGET_TOKEN_AND_URL);
-  const also = await cleanUpDeploy(task);
-  const text = also === '' ? lastError : 'Failed to clean up deploying after aborting the operation';
-  await task.write({ deploy_step: {}, last_error: text }, { ...FORGET_DEPLOYING });
-}
-
-export const deploy: Flow = {
+export const deploy: SteppedFlow = {
+  kind: 'deploy',
+  cannotLoad: 'Failed to load in-band deploy steps',
+  proceed: async (task, from) => {
+    const outcome = await runSteps(task, 'deploy', from);
+    return outcome.kind === 'failed' ? failed(deploy.stepFailure(task, outcome.reason)) : outcome;
+  },
+  stepFailure: (task, reason) => {
+    const { running } = positionOf(task, 'deploy');
+    // A driver's own sentence may name the step already.
+    return running && !reason.includes(stepId(running)) ? `Deploy step ${stepId(running)} failed: ${clause(reason)}.` : reason;
+  },
+  afterAbort: async (task) => {
+    const lastError = aborted(task, 'deploy');
+    await task.saveInternal(FORGET_TOKEN_AND_URL);
+    const also = await cleanUpDeploy(task);
+    const text = also === '' ? lastError : 'Failed to clean up deploying after aborting the operation';
+    await task.write({ deploy_step: {}, last_error: text }, { ...FORGET_DEPLOYING });
+  },
   finish: (task) => task.fire('done', { deploy_step: {} }, FORGET_DEPLOYING),
   fail: async (task, reason) => {
     const also = await cleanUpDeploy(task);

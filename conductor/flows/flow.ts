@@ -1,6 +1,8 @@
 /** What the flows have in common: how the outcome of their work becomes an event. Drivers never move a node; this file does. */
-import type { Outcome } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
+import { positionOf } from '../running';
+import type { StepOutcome } from '../reserved-steps';
+import { showStep, stepId, type SavedKind } from '../steps';
 import { mustLeave, type Held } from '../task';
 
 export interface Flow {
@@ -8,6 +10,32 @@ export interface Flow {
   finish(task: Held): Promise<void>;
   /** Cleans up as far as it goes, and fires `fail` with the reason as `last_error`. */
   fail(task: Held, reason: string): Promise<void>;
+}
+
+/** A flow whose work is a list of steps. */
+export interface SteppedFlow extends Flow {
+  readonly kind: SavedKind;
+  /** What stands before the reason when the agent's steps cannot be had. */
+  readonly cannotLoad: string;
+  /** Runs the saved list from this position on. */
+  proceed(task: Held, from: number): Promise<StepOutcome>;
+  /** The reason of a failure, with the step that failed. */
+  stepFailure(task: Held, reason: string): string;
+  /** After an abort, which the state shows already. */
+  afterAbort(task: Held): Promise<void>;
+}
+
+/** `last_error` of an operation that was aborted. */
+export function aborted(task: Held, kind: SavedKind): string {
+  const { running } = positionOf(task, kind);
+  const during = running ? ` during or after the completion of step "${stepId(running)}"` : '';
+  return `By request, the ${kind} operation was aborted${during}`;
+}
+
+/** The sentence of a step of manual cleaning or servicing that failed; a driver's own may name the step already. */
+export function manualStepFailure(task: Held, kind: SavedKind, reason: string): string {
+  const { running } = positionOf(task, kind);
+  return running && !reason.includes(stepId(running)) ? `Node ${task.node.uuid} failed step ${showStep(running)}: ${reason}` : reason;
 }
 
 /** Why a flow failed, in the sentence that `last_error` shall have. */
@@ -37,13 +65,17 @@ export async function trying(task: Held, what: string, work: () => Promise<unkno
 }
 
 /** The only place where an outcome becomes an event. */
-export async function settle(task: Held, flow: Flow, work: () => Promise<Outcome>): Promise<void> {
+export async function settle(task: Held, flow: Flow, work: () => Promise<StepOutcome>): Promise<void> {
   let reason: string;
   try {
     const outcome = await work();
     if (outcome.kind === 'failed') ({ reason } = outcome);
     else {
-      await (outcome.kind === 'done' ? flow.finish(task) : startWaiting(task, outcome.pollEvery));
+      await {
+        done: () => flow.finish(task),
+        hold: () => task.fire('hold'),
+        wait: () => startWaiting(task, 'pollEvery' in outcome ? outcome.pollEvery : undefined),
+      }[outcome.kind]();
       return;
     }
   } catch (error) {

@@ -5,6 +5,7 @@ import { FORGET_INSTANCE } from '../agent-info';
 import type { Held } from '../task';
 import { beginClean, clean, startingClean } from './clean';
 import { saying, settle, type Flow } from './flow';
+import { isRescued } from './rescue';
 
 /** The columns that belong to the instance. */
 const WIPED: NodeChanges = {
@@ -25,6 +26,7 @@ export async function beginUndeploy(task: Held): Promise<Outcome> {
     task,
     (reason) => `Failed to tear down: ${reason}`,
     async () => {
+      if (isRescued(task.node)) await task.driver.rescue.cleanUp?.(task);
       await task.driver.deploy.cleanUp?.(task);
       const outcome = await task.driver.deploy.tearDown(task);
       if (outcome.kind === 'failed') throw new Error(outcome.reason);

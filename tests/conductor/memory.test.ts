@@ -62,7 +62,16 @@ it.each([
   [{ 'conductor.clean_callback_timeout': 20 }, 2],
   [{ 'conductor.clean_callback_timeout': 1 }, 0.25],
   [{ 'conductor.check_provision_state_interval': 0 }, 0],
-  [{ 'conductor.clean_callback_timeout': 0, 'conductor.deploy_callback_timeout': 0, 'conductor.inspect_wait_timeout': 0 }, 0],
+  [
+    {
+      'conductor.clean_callback_timeout': 0,
+      'conductor.deploy_callback_timeout': 0,
+      'conductor.inspect_wait_timeout': 0,
+      'conductor.rescue_callback_timeout': 0,
+      'conductor.service_callback_timeout': 0,
+    },
+    0,
+  ],
 ])('looks for late nodes as often as the limits need it: %j every %s s', (options, seconds) => {
   expect(lookEvery(conductorOptions(options))).toBe(seconds);
 });

@@ -77,13 +77,16 @@ it('cleans automatically by the priorities of driver, agent and operator', () =>
   expect(ids(automatedSteps(offered, overrides))).toEqual(['raid.create', 'deploy.erase_devices_metadata', 'deploy.off']);
 });
 
-it('cleans by hand exactly what was asked, with what the driver knows of it', () => {
+it('cleans by hand exactly what was asked, with what the driver says of it', () => {
   const offered = [at('deploy.erase', 10, { abortable: true }), at('raid.create', 0, { argsinfo: { size: { description: 'How big' } } })];
   const asked = [
     { interface: 'raid', step: 'create', args: { size: 2 } },
     { interface: 'deploy', step: 'erase' },
   ];
-  expect(manualSteps(asked, offered, {})).toEqual([{ ...offered[1], args: { size: 2 } }, { ...offered[0] }]);
+  expect(manualSteps('clean', asked, offered, {})).toEqual([
+    { ...asked[0], abortable: false, priority: 0 },
+    { ...asked[1], abortable: true, priority: 10 },
+  ]);
 });
 
 it('deploys by the client, where it says so', () => {

@@ -30,6 +30,8 @@ interface Row {
   readonly out: string;
 }
 const manageable: NodeChanges = { provision_state: 'manageable' };
+const instance = { image_source: 'http://192.0.2.1/image' };
+const active: NodeChanges = { provision_state: 'active', instance_info: instance };
 const available: NodeChanges = { provision_state: 'available' };
 const clean = { clean_steps: [{ interface: 'deploy', step: 'erase' }] };
 const eraser = [{ interface: 'deploy', step: 'erase', priority: 10 }];
@@ -109,7 +111,7 @@ const ROWS: readonly Row[] = [
     breaks: ['step deploy.erase'],
     beats: 1,
     ends: { provision_state: 'clean failed', maintenance: true, fault: 'clean failure', clean_step: {} },
-    error: /^Node \S+ failed step deploy\.erase: the BMC does not answer$/,
+    error: /^Node \S+ failed step \{'interface': 'deploy', 'step': 'erase', 'abortable': False, 'priority': 10\}: the BMC does not answer$/,
     out: 'manage',
   },
   {
@@ -190,6 +192,76 @@ const ROWS: readonly Row[] = [
     error: /^Failed to tear down: the BMC does not answer$/,
     out: 'deleted',
   },
+  {
+    name: 'a rescue system that does not boot',
+    from: { ...active, power_state: 'power on' },
+    verb: 'rescue',
+    args: { rescue_password: 'secret' },
+    breaks: ['rescue'],
+    ends: { provision_state: 'rescue failed', target_provision_state: 'rescue', power_state: 'power off', instance_info: instance },
+    error: /^Failed to rescue: the BMC does not answer$/,
+    out: 'unrescue',
+  },
+  {
+    name: 'a rescue system whose agent does not do as told',
+    from: active,
+    verb: 'rescue',
+    args: { rescue_password: 'secret' },
+    breaks: ['finish rescue'],
+    beats: 1,
+    ends: { provision_state: 'rescue failed', instance_info: instance },
+    error: /^Node failed to perform rescue operation: the BMC does not answer$/,
+    out: 'unrescue',
+  },
+  {
+    name: 'a rescue that is not cleaned up',
+    from: active,
+    verb: 'rescue',
+    args: { rescue_password: 'secret' },
+    breaks: ['rescue', 'clean up rescue'],
+    ends: { provision_state: 'rescue failed' },
+    error: /^Rescue operation was unsuccessful, clean up failed for node: the BMC does not answer$/,
+    out: 'deleted',
+  },
+  {
+    name: 'an instance that does not come back from rescue',
+    from: { ...active, provision_state: 'rescue' },
+    verb: 'unrescue',
+    breaks: ['unrescue'],
+    ends: { provision_state: 'unrescue failed', target_provision_state: 'active' },
+    error: /^Failed to unrescue: the BMC does not answer$/,
+    out: 'unrescue',
+  },
+  {
+    name: 'a ramdisk for servicing that does not boot',
+    from: active,
+    verb: 'service',
+    args: { service_steps: [{ interface: 'deploy', step: 'burnin_cpu' }] },
+    breaks: ['prepareService'],
+    ends: { provision_state: 'service failed', target_provision_state: 'active', maintenance: false },
+    error: /^Failed to prepare node \S+ for service: the BMC does not answer$/,
+    out: 'abort',
+  },
+  {
+    name: 'a service step that the agent does not know',
+    from: active,
+    verb: 'service',
+    args: { service_steps: [{ interface: 'deploy', step: 'burnin_cpu' }] },
+    breaks: [],
+    beats: 1,
+    ends: { provision_state: 'service failed', maintenance: false },
+    error: /^Cannot service node \S+: node does not support this service step: \{'interface': 'deploy', 'step': 'burnin_cpu'\}$/,
+    out: 'abort',
+  },
+  {
+    name: 'an instance that cannot be adopted',
+    from: manageable,
+    verb: 'adopt',
+    breaks: ['prepare'],
+    ends: { provision_state: 'adopt failed', target_provision_state: 'active', power_state: null },
+    error: /^Error while attempting to adopt node \S+: the BMC does not answer\.$/,
+    out: 'adopt',
+  },
 ];
 
 it.each(ROWS.map((row) => [row.name, row] as const))('%s', async (_name, row) => {
@@ -214,7 +286,8 @@ it.each(ROWS.map((row) => [row.name, row] as const))('%s', async (_name, row) =>
   await conductor.idle();
   const { provision_state: state, last_error: error } = await node(uuid);
   expect(['manageable', 'available', 'active']).toContain(state);
-  if (row.out !== 'manage' || state !== 'manageable') expect(error).toBeNull();
+  if (row.out === 'abort') expect(error).toBe('By request, the service operation was aborted');
+  else if (row.out !== 'manage' || state !== 'manageable') expect(error).toBeNull();
 });
 
 it.each<[string, NodeChanges, string, Parameters<Started['conductor']['provision']>[2], number, RegExp]>([
@@ -264,8 +337,12 @@ it.each<[string, NodeChanges, string, Parameters<Started['conductor']['provision
     400,
     /argument failed\.deploy step deploy on interface deploy is a core step/,
   ],
-  ['not yet', manageable, 'adopt', {}, 400, /does not support adopt/],
-  ['not yet', { provision_state: 'active' }, 'rescue', { rescue_password: 'x' }, 400, /does not support rescue/],
+  ['in maintenance', { ...active, maintenance: true }, 'rescue', { rescue_password: 'x' }, 400, /^The rescuing operation can't/],
+  ['in maintenance', { ...active, maintenance: true, provision_state: 'rescue' }, 'unrescue', {}, 400, /^The unrescuing operation can't/],
+  ['in maintenance', { ...active, maintenance: true }, 'service', {}, 400, /^The service operation can't/],
+  ['without a BMC', { ...active, driver_info: {} }, 'rescue', {}, 400, /^Failed to rescue instance None for node \S+: Validation failed: /],
+  ['without a BMC', { ...active, driver_info: {} }, 'service', {}, 400, /^Validation of node \S+ for servicing failed: /],
+  ['abort in maintenance', { provision_state: 'service failed', maintenance: true }, 'abort', {}, 409, /^Can not abort service on node/],
   ['no abort', { provision_state: 'inspect wait', inspect_interface: 'other' }, 'abort', {}, 400, /^Driver other does not support abort/],
 ])('refuses before anything changes: %s', async (_name, from, verb, args, status, text) => {
   const { conductor, enrol, node, machine } = await start();

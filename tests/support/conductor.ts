@@ -93,7 +93,19 @@ export function interfacesOf(machine: Machine): Interfaces {
     console: plain,
     firmware: plain,
     raid: plain,
-    rescue: plain,
+    rescue: {
+      rescue: async (task: Task) => {
+        await tell(task, 'rescue');
+        await boots(task);
+        return machine.ramdisk ? wait : done;
+      },
+      unrescue: async (task: Task) => {
+        await tell(task, 'unrescue');
+        return done;
+      },
+      finish: says('finish rescue'),
+      cleanUp: says('clean up rescue'),
+    },
     storage: plain,
     vendor: {
       get steps() {
@@ -134,6 +146,15 @@ export function interfacesOf(machine: Machine): Interfaces {
       tearDownCleaning: async (task: Task) => {
         await tell(task, 'tearDownCleaning');
         await task.power('power off');
+      },
+      prepareService: async (task: Task) => {
+        await tell(task, 'prepareService');
+        await boots(task);
+        return machine.ramdisk ? wait : done;
+      },
+      tearDownService: async (task: Task) => {
+        await tell(task, 'tearDownService');
+        await task.power('rebooting');
       },
       agentSteps: async (task: Task) => {
         await tell(task, 'agentSteps');

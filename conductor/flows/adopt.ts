@@ -1,0 +1,24 @@
+/** manageable, adopt failed → active: an instance that is on the machine already. Neither its disk nor its power is touched. */
+import { instanceCapabilities } from '../../drivers/capabilities';
+import { done, type Outcome } from '../../drivers/interfaces';
+import type { Held } from '../task';
+import { validateInterface } from '../validate';
+import { clause, saying, type Flow } from './flow';
+
+export const beginAdopt = (task: Held): Promise<Outcome> =>
+  saying(
+    task,
+    (reason) => `Error while attempting to adopt node ${task.node.uuid}: ${clause(reason)}.`,
+    async () => {
+      // What boots over the network or from a volume must be told to be able to.
+      if ((instanceCapabilities(task.node).boot_option ?? 'local') !== 'local') await validateInterface(task, 'boot');
+      await task.driver.deploy.prepare?.(task);
+      return done;
+    },
+  );
+
+export const adopt: Flow = {
+  finish: (task) => task.fire('done'),
+  // The power state was read while the machine was somebody else's.
+  fail: (task, reason) => task.fire('fail', { last_error: reason, power_state: null }),
+};

@@ -1,0 +1,115 @@
+/** active, service failed → active, with a list of steps on the way, as manual cleaning. */
+import { failed, type PlannedStep } from '../../drivers/interfaces';
+import type { JsonObject } from '../../model/records';
+import { FORGET_SERVICING } from '../agent-info';
+import type { StepOutcome } from '../reserved-steps';
+import { positionOf, runSteps, savedList } from '../running';
+import { askedSteps, manualSteps, needsRamdisk, offeredSteps, type AskedStep } from '../steps';
+import type { Held, Internal } from '../task';
+import { validateInterface } from '../validate';
+import { aborted, manualStepFailure, saying, trying, type SteppedFlow } from './flow';
+
+const withoutRamdisk = (task: Held): boolean => task.node.driver_internal_info.service_disable_ramdisk === true;
+/** Until the list is made, what the client asked for stands in its place. */
+const askedOf = (task: Held): readonly AskedStep[] => askedSteps(positionOf(task, 'service').steps);
+
+/** The event that begins servicing goes with these: what was asked for stands on the node before anything happens. */
+export const startingService = (asked: readonly JsonObject[], disableRamdisk: boolean): Internal => ({
+  ...FORGET_SERVICING,
+  service_steps: asked,
+  service_disable_ramdisk: disableRamdisk,
+});
+
+/** From the beginning; a restarted conductor does it again as long as no list was made. */
+export async function beginService(task: Held): Promise<StepOutcome> {
+  const { uuid } = task.node;
+  await saying(
+    task,
+    (reason) => `Validation of node ${uuid} for service failed: ${reason}`,
+    async () => {
+      await validateInterface(task, 'power');
+      if (!withoutRamdisk(task)) await validateInterface(task, 'network');
+    },
+  );
+  const offered = offeredSteps(task.driver, 'service');
+  if (withoutRamdisk(task)) return startServiceSteps(task, []);
+  if (needsRamdisk('service', askedOf(task), offered)) {
+    const prepared = await saying(
+      task,
+      (reason) => `Failed to prepare node ${uuid} for service: ${reason}`,
+      async () => task.driver.deploy.prepareService?.(task),
+    );
+    if (prepared && prepared.kind !== 'done') return prepared;
+    // No agent will come: a step that is not known fails when it is its turn.
+    return startServiceSteps(task, unknownOf(task, offered));
+  }
+  await task.saveInternal({ service_disable_ramdisk: true });
+  return startServiceSteps(task, []);
+}
+const unknownOf = (task: Held, offered: readonly PlannedStep[]): readonly PlannedStep[] =>
+  askedOf(task)
+    .filter((step) => !offered.some((one) => one.interface === step.interface && one.step === step.step))
+    .map(({ interface: owner, step, args = {} }) => ({
+      interface: owner,
+      step,
+      priority: 0,
+      argsinfo: Object.fromEntries(Object.keys(args).map((name) => [name, { description: '' }])),
+    }));
+
+/** The ramdisk is there, or none is needed: makes the list and runs it. */
+export async function startServiceSteps(task: Held, fromAgent: readonly PlannedStep[]): Promise<StepOutcome> {
+  await saying(
+    task,
+    (reason) => `Cannot service node ${task.node.uuid}: ${reason}`,
+    async () => {
+      const offered = offeredSteps(task.driver, 'service', fromAgent);
+      const steps = manualSteps('service', askedOf(task), offered, { withoutRamdisk: withoutRamdisk(task) });
+      await task.saveInternal(savedList('service', steps, 0));
+    },
+  );
+  return service.proceed(task, 0);
+}
+
+const tearDown = async (task: Held): Promise<void> => {
+  if (!withoutRamdisk(task)) await task.driver.deploy.tearDownService?.(task);
+};
+
+export const service: SteppedFlow = {
+  kind: 'service',
+  cannotLoad: 'Node failed to start the first service step',
+  proceed: async (task, from) => {
+    const outcome = await runSteps(task, 'service', from);
+    return outcome.kind === 'failed' ? failed(service.stepFailure(task, outcome.reason)) : outcome;
+  },
+  stepFailure: (task, reason) => manualStepFailure(task, 'service', reason),
+  finish: async (task) => {
+    await saying(
+      task,
+      (reason) => `Failed to tear down from service for node ${task.node.uuid}, reason: ${reason}`,
+      () => tearDown(task),
+    );
+    await task.fire('done', { service_step: {} }, FORGET_SERVICING);
+  },
+  fail: async (task, reason) => {
+    const stepHadStarted = positionOf(task, 'service').running !== undefined;
+    const also = await trying(task, 'tearing down servicing', () => tearDown(task));
+    const text = also === undefined ? reason : `${reason}. Also failed to tear down servicing.`;
+    const { maintenance_reason: why, driver_internal_info: internal } = task.node;
+    await task.fire(
+      'fail',
+      {
+        service_step: {},
+        last_error: text,
+        ...(stepHadStarted ? { maintenance: true, fault: 'service failure', maintenance_reason: why ?? text } : {}),
+      },
+      // The list stays for whoever looks.
+      { ...FORGET_SERVICING, service_steps: internal.service_steps },
+    );
+  },
+  afterAbort: async (task) => {
+    const lastError = aborted(task, 'service');
+    const reason = await trying(task, 'tearing down servicing', () => tearDown(task));
+    const text = reason === undefined ? lastError : 'Failed to tear down service after aborting the operation';
+    await task.write({ service_step: {}, last_error: text }, FORGET_SERVICING);
+  },
+};

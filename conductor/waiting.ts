@@ -1,0 +1,133 @@
+/** How a node goes on that waits for its machine: an agent spoke, the running step is asked for again, or a hold was ended. */
+import { failed, type Outcome, type PlannedStep } from '../drivers/interfaces';
+import { timestamp } from '../model/clock';
+import { Fault, reasonOf } from '../model/errors';
+import type { ProvisionState } from '../model/states';
+import { clean, startCleanSteps } from './flows/clean';
+import { deploy, takeAgentSteps } from './flows/deploy';
+import { aborted, settle, type Flow, type SteppedFlow } from './flows/flow';
+import { finishRescue, rescue } from './flows/rescue';
+import { service, startServiceSteps } from './flows/service';
+import { reservedStep, type StepOutcome } from './reserved-steps';
+import { positionOf, savedList } from './running';
+import { stepId } from './steps';
+import { mustLeave, type Held } from './task';
+
+export type Why = 'heartbeat' | 'poll' | 'unhold';
+interface Waiting {
+  readonly flow: Flow;
+  /** Why the flow fails when maintenance was switched on and must not be waited in. */
+  readonly maintained: string;
+  readonly goOn: (task: Held, why: Why) => Promise<void>;
+}
+const inSteps = (flow: SteppedFlow, maintained: string): Waiting => ({
+  flow,
+  maintained,
+  goOn: (task, why) => advanceSteps(task, flow, why),
+});
+/** Waiting state → how it goes on. */
+const WAITING: Partial<Record<ProvisionState, Waiting>> = {
+  'clean wait': inSteps(clean, 'Cleaning aborted as node is in maintenance mode'),
+  'wait call-back': inSteps(deploy, 'Deploy aborted as node is in maintenance mode'),
+  'service wait': inSteps(service, 'Service aborted as node is in maintenance mode'),
+  'rescue wait': {
+    flow: rescue,
+    maintained: 'Rescue aborted as node is in maintenance mode',
+    goOn: async (task) => {
+      await task.fire('resume');
+      await settle(task, rescue, () => finishRescue(task));
+    },
+  },
+};
+
+export async function advance(task: Held, why: Why): Promise<void> {
+  const waiting = WAITING[task.node.provision_state];
+  if (!waiting) return;
+  if (task.node.maintenance) {
+    if (task.context.options['conductor.allow_provisioning_in_maintenance'])
+      task.log.warn('heartbeat of a node in maintenance mode; not taking any action');
+    else await waiting.flow.fail(task, waiting.maintained);
+    return;
+  }
+  await task.save({ provision_updated_at: timestamp(task.clock.now()) });
+  await waiting.goOn(task, why);
+}
+
+/** What makes a list of the agent's steps and runs it. In a deployment, they join a list that runs. */
+const START: Partial<Record<SteppedFlow['kind'], (task: Held, steps: readonly PlannedStep[]) => Promise<StepOutcome>>> = {
+  clean: startCleanSteps,
+  service: startServiceSteps,
+};
+
+async function advanceSteps(task: Held, flow: SteppedFlow, why: Why): Promise<void> {
+  if (why === 'heartbeat' && needsAgentSteps(task, flow)) {
+    const steps = await agentStepsOf(task, flow).catch((error: unknown) => {
+      if (mustLeave(task.context, error)) throw error;
+      return `${flow.cannotLoad}: ${reasonOf(error)}`;
+    });
+    // Undefined: the agent is busy, the next heartbeat asks again.
+    if (steps === undefined) return;
+    if (typeof steps === 'string') return flow.fail(task, steps);
+    const start = START[flow.kind];
+    if (start) {
+      await task.fire('resume');
+      return settle(task, flow, () => start(task, steps));
+    }
+    const refused = await takeAgentSteps(task, steps).then(
+      () => undefined,
+      (error: unknown) => {
+        if (mustLeave(task.context, error)) throw error;
+        return reasonOf(error);
+      },
+    );
+    if (refused !== undefined) return flow.fail(task, refused);
+  }
+  await afterStep(task, flow, why);
+}
+
+const needsAgentSteps = (task: Held, { kind }: SteppedFlow): boolean =>
+  kind === 'deploy'
+    ? task.driver.deploy.agentSteps !== undefined && task.node.driver_internal_info.steps_validated !== true
+    : positionOf(task, kind).running === undefined;
+
+const agentStepsOf = async (task: Held, { kind }: SteppedFlow): Promise<readonly PlannedStep[] | undefined> => {
+  const { deploy: driver } = task.driver;
+  return driver.agentSteps ? driver.agentSteps(task, kind) : [];
+};
+
+/** How the running step stands, as the driver sees it (a failure in whole sentences); one that asks nobody is over with the first sign of life. */
+async function standing(task: Held, flow: SteppedFlow, running: PlannedStep, why: Why): Promise<Outcome> {
+  // A wait of some seconds is over after them; every other, and a hold, when somebody calls.
+  if (reservedStep(running)) return running.args?.seconds !== undefined && why === 'heartbeat' ? { kind: 'wait' } : { kind: 'done' };
+  try {
+    return (await task.driver.deploy.onHeartbeat?.(task, flow.kind, running)) ?? { kind: 'done' };
+  } catch (error) {
+    if (mustLeave(task.context, error)) throw error;
+    if (!(error instanceof Fault)) task.log.warn(`asking for step ${stepId(running)} threw`, { error });
+    return failed(flow.stepFailure(task, reasonOf(error)));
+  }
+}
+
+async function afterStep(task: Held, flow: SteppedFlow, why: Why): Promise<void> {
+  const { kind } = flow;
+  const { steps, index = 0, running } = positionOf(task, kind);
+  if (running) {
+    const said = await standing(task, flow, running, why);
+    if (said.kind === 'wait') {
+      const again = said.pollEvery ?? (task.node.driver_internal_info.step_poll_every as number | undefined);
+      if (why === 'poll' && again !== undefined) task.context.askLater(task.node.uuid, again);
+      return;
+    }
+    if (said.kind === 'failed') return flow.fail(task, said.reason);
+    if ((running as { abort_after?: boolean }).abort_after) return abortNow(task, flow);
+  }
+  const from = running ? index + 1 : index;
+  await task.fire('resume', { [`${kind}_step`]: {} }, { ...savedList(kind, steps, from), step_poll_every: undefined });
+  await settle(task, flow, () => flow.proceed(task, from));
+}
+
+/** The step that could not be aborted is over. */
+async function abortNow(task: Held, flow: SteppedFlow): Promise<void> {
+  await task.fire('fail', { last_error: aborted(task, flow.kind) });
+  await flow.afterAbort(task);
+}
