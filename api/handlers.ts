@@ -10,6 +10,7 @@ import { nodeHandlers } from './nodes';
 import { portHandlers } from './ports';
 import { ramdiskHandlers } from './ramdisk';
 import { rootHandlers } from './root';
+import { volumeHandlers } from './volumes';
 import type { Handlers } from './routes';
 
 export const handlers: Handlers = {
@@ -21,6 +22,7 @@ export const handlers: Handlers = {
   ...nodeTraitHandlers,
   ...portHandlers,
   ...chassisHandlers,
+  ...volumeHandlers,
   ...driverHandlers,
   ...conductorHandlers,
   ...ramdiskHandlers,

@@ -46,6 +46,8 @@ export interface Resource<RecordType extends Row> {
   ofNodes?(request: Request): TableFilter<RecordType>['ofNodes'];
   /** Fields whose value is not the column's. */
   readonly values?: Readonly<Record<string, (record: RecordType, request: Request, rooms: Rooms) => unknown>>;
+  /** A patch that changes nothing has to be allowed, too. */
+  readonly asksAlways?: true;
   /** Rules for a new record or a changed one (`before`), and what is stored of it. Throws the refusal. */
   check?(values: Values, request: Request, rooms: Rooms, before?: RecordType): Promise<Values> | Values;
   /** A look at the patch and at what came of it, before that is held against the schema. Answers what comes of it. Throws the refusal. */
@@ -183,7 +185,7 @@ export async function updateOf<RecordType extends Row>(resource: Resource<Record
     const value = checked[row.name] ?? emptyOf(row);
     if (!same(value, columns[row.name])) changes[row.name] = value;
   }
-  const changed = Object.keys(changes).length > 0 ? await resource.update(before, changes, rooms) : before;
+  const changed = resource.asksAlways || Object.keys(changes).length > 0 ? await resource.update(before, changes, rooms) : before;
   return { status: 200, body: presenterOf(resource, request, rooms)(changed) };
 }
 

@@ -148,6 +148,7 @@ export function matcher({ places }: Document): Matcher {
       const place = ordered.find((one) => fits(one, segments.slice(0, length)) && one.rest !== null) ?? at(segments.slice(0, length));
       if (!place) continue;
       checkRouted(place, segments);
+      if (typeof place.below === 'number' && !open(place.gate, minor)) throw new Refusal(place.below);
       const operation = place.operations.get(method);
       const rest = operation?.rest ?? place.rest;
       const field = segments[length]!;

@@ -1,5 +1,6 @@
 /** All that the API may ask. Arguments and answers are plain JSON, so that a wire can stand between. */
 import type {
+  ChangesOf,
   Heartbeat,
   Inventory,
   JsonObject,
@@ -9,6 +10,8 @@ import type {
   NodeRecord,
   PortChanges,
   PortRecord,
+  VolumeConnectorRecord,
+  VolumeTargetRecord,
 } from '../model/records';
 
 export interface Validation {
@@ -29,6 +32,13 @@ export interface Lookup {
   readonly bmcAddresses?: readonly string[];
   readonly nodeUuid?: string;
 }
+
+/** What a node can boot from over a network. */
+export interface VolumeRecords {
+  readonly connector: VolumeConnectorRecord;
+  readonly target: VolumeTargetRecord;
+}
+export type VolumeKind = keyof VolumeRecords;
 
 export interface Conductor {
   /** Fills the interfaces by the hardware type; throws when the type or an interface is not enabled (400). */
@@ -51,6 +61,10 @@ export interface Conductor {
   createPort(port: NewPort): Promise<PortRecord>;
   updatePort(uuid: string, changes: PortChanges): Promise<PortRecord>;
   deletePort(uuid: string): Promise<void>;
+  /** Volume connectors and targets of a node: changed only while it is powered off, which an empty change is held against too. */
+  updateVolume<Kind extends VolumeKind>(kind: Kind, uuid: string, changes: ChangesOf<VolumeRecords[Kind]>): Promise<VolumeRecords[Kind]>;
+  deleteVolume(kind: VolumeKind, uuid: string): Promise<void>;
+
   /** driver_info key → description. Throws DriverNotFound. */
   driverProperties(driver: string): Promise<Readonly<Record<string, string>>>;
   /** A lookup by a ramdisk that may know its token: made at the first call, `******` at each later one. */

@@ -17,6 +17,7 @@ import { recover } from './recovery';
 import { createTokens } from './token';
 import { createNode, deleteNode, setMaintenance, setTraits, updateNode } from './update';
 import { validateNode } from './validate';
+import { deleteVolume, updateVolume } from './volumes';
 import { createWorkers } from './workers';
 
 export type { ConductorOptions, ConductorRooms } from './context';
@@ -121,6 +122,9 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     createPort: (port) => createPort(context, port),
     updatePort: (uuid, changes) => updatePort(context, uuid, changes),
     deletePort: (uuid) => deletePort(context, uuid),
+    updateVolume: (kind, uuid, changes) => updateVolume(context, kind, uuid, changes),
+    deleteVolume: (kind, uuid) => deleteVolume(context, kind, uuid),
+
     driverProperties: async (driver) => propertiesOf(context, driver),
     agentToken: (uuid) => tokens.give(uuid),
     heartbeat: (uuid, beat) => heartbeat(context, uuid, beat),

@@ -37,7 +37,9 @@ export function shaCrypt(password: string, salt: string, algorithm: HashAlgorith
   const sum = (...parts: readonly Buffer[]): Buffer => digest(algorithm, ...parts);
   // Clauses 1 to 12.
   const alternate = sum(key, salted, key);
-  const bits = Array.from(key.length.toString(2)).reverse().filter(() => key.length > 0);
+  const bits = Array.from(key.length.toString(2))
+    .reverse()
+    .filter(() => key.length > 0);
   let bytes = sum(key, salted, repeated(alternate, key.length), ...bits.map((bit) => (bit === '1' ? alternate : key)));
   // Clauses 13 to 20.
   const p = repeated(sum(...Array.from({ length: key.length }, () => key)), key.length);

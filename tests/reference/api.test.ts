@@ -46,9 +46,11 @@ const MEANT: readonly { readonly why: string; readonly is: (difference: Differen
     is: ({ reference, ours, request: { path } }) => ours.status === 400 && reference.status === 400 && path.includes('a%20b'),
   },
   {
-    why: 'the ports of a node cannot be made or changed through it: said at once; there, after a look at the body',
+    why: 'the ports and volumes of a node cannot be made or changed through it: said at once; there, after a look at the body',
     is: ({ reference, ours, request: { path } }) =>
-      /^\/v1\/nodes\/[^/]+\/ports/.test(path) && JSON.stringify(ours.body).includes('Malformed request URI') && reference.status === 400,
+      /^\/v1\/nodes\/[^/]+\/(?:ports|volume)/.test(path) &&
+      JSON.stringify(ours.body).includes('Malformed request URI') &&
+      reference.status === 400,
   },
   {
     why: 'a body that is no JSON is refused as such; there, arguments in such a body are as if not said',

@@ -1,6 +1,7 @@
 /** The requests that both servers are asked, generated from openapi.yaml's rows and from tables of good and bad values. */
 import type { Argument, FieldRow } from '../../api/document';
 import { around, at, document, get, MAX, quietly, send, type Step } from './steps';
+import { volumeGroups } from './requests-volumes';
 
 const json = 'application/json';
 export const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -764,4 +765,5 @@ export const GROUPS: Readonly<Record<string, () => readonly Step[]>> = {
   management,
   ramdisk,
   states,
+  ...volumeGroups,
 };

@@ -1,5 +1,5 @@
 /** A conductor without machines: what the API asks of it goes straight into the store, and is remembered. */
-import type { Conductor } from '../../conductor/conductor';
+import type { Conductor, VolumeKind } from '../../conductor/conductor';
 import { Fault } from '../../model/errors';
 import type { EnabledHardware, NodeRecord } from '../../model/records';
 import { INTERFACE_KINDS } from '../../model/records';
@@ -34,6 +34,7 @@ export function createFakeConductor(store: () => Store): FakeConductor {
       if (failure !== undefined) throw failure;
       return work(...given);
     };
+  const volumes = (kind: VolumeKind) => (kind === 'connector' ? store().volumeConnectors : store().volumeTargets) as Store['volumeTargets'];
   const find = (uuid: string): Promise<NodeRecord> => store().nodes.find(uuid);
   return {
     calls,
@@ -59,6 +60,9 @@ export function createFakeConductor(store: () => Store): FakeConductor {
     createPort: done('createPort', (port) => store().ports.create(port)),
     updatePort: done('updatePort', (uuid, changes) => store().ports.update(uuid, changes)),
     deletePort: done('deletePort', (uuid) => store().ports.remove(uuid)),
+    updateVolume: done('updateVolume', (kind, uuid, changes) => volumes(kind).update(uuid, changes as never)) as Conductor['updateVolume'],
+    deleteVolume: done('deleteVolume', (kind, uuid) => volumes(kind).remove(uuid)),
+
     driverProperties: done('driverProperties', async () => ({ address: 'where it is' })),
     agentToken: done('agentToken', async (uuid) => {
       const { driver_internal_info: info } = await find(uuid);
