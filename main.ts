@@ -5,7 +5,7 @@ import { createServer, type Server as HttpServer } from 'node:http';
 import { hostname, networkInterfaces } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { AddressInfo } from 'node:net';
-import { createApi, loadDocument } from './api/server';
+import { createApi, loadDocument, serverOptions } from './api/server';
 import { startDhcp } from './boot/dhcp-service';
 import { startHttpBoot } from './boot/http';
 import { startTftp } from './boot/tftp';
@@ -163,7 +163,7 @@ export async function startServer(setup: Setup): Promise<Server> {
     let apiPort = given['api.port'];
     if (starting) stops.push(async () => (await starting.catch(() => undefined))?.stop());
     if (roles.includes('api')) {
-      const server = createServer((request, response) => {
+      const server = createServer(serverOptions(given), (request, response) => {
         if (handler) handler(request, response);
         else response.writeHead(503).end();
       });

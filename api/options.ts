@@ -13,5 +13,19 @@ export interface ApiOptions {
   readonly 'api.max_json_body_size_inspection': number;
   readonly 'api.max_json_body_depth': number;
   readonly 'agent.require_tls': boolean;
+
+  // The front door.
+  readonly 'DEFAULT.auth_strategy': string;
+  readonly 'DEFAULT.http_basic_auth_user_file': string;
+  readonly 'api.request_timeout': number;
+  readonly 'cors.allowed_origin': readonly string[];
+  readonly 'cors.allow_credentials': boolean;
+  readonly 'cors.expose_headers': readonly string[];
+  readonly 'cors.max_age': number;
+  readonly 'cors.allow_methods': readonly string[];
+  readonly 'cors.allow_headers': readonly string[];
+  readonly 'healthcheck.enabled': boolean;
+  readonly 'oslo_middleware.enable_proxy_headers_parsing': boolean;
+
   readonly 'conductor.heartbeat_timeout': number;
 }

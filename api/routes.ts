@@ -1,4 +1,5 @@
 /** What a handler gets and gives, and how a path finds its operation. */
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Conductor } from '../conductor/conductor';
 import type { Clock } from '../model/clock';
 import { Fault } from '../model/errors';
@@ -24,7 +25,11 @@ export interface Who {
 }
 /** How callers prove who they are, and what they may do. */
 export interface Auth {
-  identify(headers: Readonly<Record<string, string | string[] | undefined>>): Who;
+  /**
+   * @param path as the caller wrote it, without slashes at the end: some are public
+   * @throws Unauthenticated
+   */
+  identify(headers: IncomingHttpHeaders, path: string): Promise<Who>;
   /** `owner`, `lessee`: projects that the thing asked for belongs to. Without a target: whether there is anything that they might do so to. */
   allowed(who: Who, policy: string, target?: { readonly owner: string | null; readonly lessee: string | null }): boolean;
 }

@@ -3,34 +3,36 @@
  * Handlers see neither Express nor sockets (routes.ts).
  */
 import { randomBytes } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { TLSSocket } from 'node:tls';
+import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import express from 'express';
 import type { Conductor } from '../conductor/conductor';
 import type { Clock } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
 import { newUuid } from '../model/idents';
 import type { Log } from '../model/log';
-import { HEADER, negotiate } from '../model/versions';
+import { HEADER, MAXIMUM, MINIMUM, negotiate } from '../model/versions';
 import type { Store } from '../store/store';
+import { acceptsJson } from './accept';
 import { aliveConductors } from './alive';
 import { parseArguments, refuse, refuseNewer } from './arguments';
+import { httpBasic } from './auth/http-basic';
 import { noauth } from './auth/noauth';
 import { limitFor, parseBody, readBody } from './body';
+import { createCors } from './cors';
 import { loadDocument, type Document } from './document';
-import { explain, Refusal, Unread } from './errors';
+import { explain, Refusal, Unacceptable, Unauthenticated, Unread } from './errors';
+import { baseOf } from './forwarded';
 import { createFragments } from './fragments';
 import { handlers } from './handlers';
+import { healthcheck, isHealthcheck } from './healthcheck';
 import type { ApiOptions } from './options';
 import { createValidators, demand } from './schema';
-import { checkHandlers, matcher, type Answer, type Matcher, type Rooms } from './routes';
+import { checkHandlers, matcher, type Answer, type Matcher, type Rooms, type Who } from './routes';
 
 export { loadDocument } from './document';
 export type { ApiOptions } from './options';
 export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
-const MINIMUM = 'X-OpenStack-Ironic-API-Minimum-Version';
-const MAXIMUM = 'X-OpenStack-Ironic-API-Maximum-Version';
 type Headers = Readonly<Record<string, string>>;
 const one = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value.join(',') : value);
 
@@ -107,13 +109,14 @@ async function perform(
   asked: Asked,
   match: Matcher,
   raw: Buffer,
-  headers: IncomingMessage['headers'],
+  who: Who,
+  accept: string | undefined,
   base: string,
   rooms: Rooms,
 ): Promise<Answer> {
   const { method, segments, minor, path, jsonSuffix } = asked;
   const { operation, params, field, closed } = match(method, segments, minor);
-  const who = rooms.auth.identify(headers);
+  if (!acceptsJson(accept)) throw new Unacceptable(accept);
   if (operation.policy && !rooms.auth.allowed(who, operation.policy)) throw new Fault('NotAuthorized');
   const { bodyName, bodySchema, bodyArguments, bodyFirst, below, gate } = operation;
   const body = bodyArguments || bodyName ? parseBody(raw, rooms.options['api.max_json_body_depth']) : {};
@@ -130,6 +133,12 @@ async function perform(
   refuseNewer(operation, said, query, minor);
   return handlers[operation.operationId]!({ minor, who, params, query, body, base, path, jsonSuffix }, rooms);
 }
+
+/** For node:http's createServer: whoever sends slowly is cut off. */
+export const serverOptions = (options: ApiOptions): ServerOptions => {
+  const limit = options['api.request_timeout'] * 1000;
+  return { requestTimeout: limit, headersTimeout: limit, connectionsCheckingInterval: Math.min(limit, 10_000) };
+};
 
 /**
  * @param rooms what the API works with; the conductor is asked for everything that changes a machine or its record
@@ -149,9 +158,11 @@ export function createApi(given: {
   checkHandlers(document, handlers);
   const match = matcher(document);
   const { store, options, log, clock } = given;
+  const cors = createCors(options);
+  const basic = options['DEFAULT.auth_strategy'] === 'http_basic';
   const rooms: Rooms = {
     ...given,
-    auth: noauth,
+    auth: basic ? httpBasic(options['DEFAULT.http_basic_auth_user_file'], log, clock) : noauth,
     document,
     random: randomBytes,
     validators: createValidators(),
@@ -164,8 +175,8 @@ export function createApi(given: {
     const pieces = bytes ?? (body === undefined ? [] : [Buffer.from(JSON.stringify(body))]);
     const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
     response.writeHead(status, {
-      ...headers,
       ...(pieces.length > 0 ? { 'Content-Type': 'application/json' } : {}),
+      ...headers,
       // RFC 9110 §8.6: 204 has no length.
       ...(status === 204 ? {} : { 'Content-Length': String(length) }),
     });
@@ -175,17 +186,26 @@ export function createApi(given: {
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const method = request.method ?? 'GET';
-    if (method === 'OPTIONS') {
+    for (const [name, value] of Object.entries(cors(method, request.headers))) response.setHeader(name, value);
+    const [written = '/', search = ''] = (request.url ?? '/').split(/\?(.*)/s);
+    const bare = withoutSlashes(written);
+    const id = `req-${newUuid(randomBytes)}`;
+    const ids: Headers = { 'x-openstack-request-id': id, 'openstack-request-id': id };
+    if (options['healthcheck.enabled'] && isHealthcheck(written)) {
+      const { status, headers, text } = healthcheck(method, request.headers.accept);
+      response.writeHead(status, { ...headers, ...ids, ...(status === 204 ? {} : { 'Content-Length': String(text.length) }) }).end(text);
+      return;
+    }
+    // The root document answers to every method.
+    if (method === 'OPTIONS' && bare !== '') {
       send(response, false, { status: 200 });
       return;
     }
-    const id = `req-${newUuid(randomBytes)}`;
-    const ids: Headers = { 'x-openstack-request-id': id, 'openstack-request-id': id };
     const range: Headers = { [MINIMUM]: `1.${document.min}`, [MAXIMUM]: `1.${document.max}` };
     let versions: Headers = {};
     try {
-      const [written = '/', search = ''] = (request.url ?? '/').split(/\?(.*)/s);
-      const bare = withoutSlashes(written);
+      // Before anything is read of those who may not ask.
+      const who = await rooms.auth.identify(request.headers, bare);
       const raw = await readBody(request, limitFor(bare, options));
       const asked = negotiate(one(request.headers[HEADER.toLowerCase()]), one(request.headers['openstack-api-version']), document);
       if ('refusal' in asked) {
@@ -195,10 +215,9 @@ export function createApi(given: {
       }
       versions = { ...range, [HEADER]: asked.used };
       const jsonSuffix = asked.explicit && asked.minor < 91 && bare.endsWith('.json');
-      const path = jsonSuffix ? bare.slice(0, -'.json'.length) : written;
+      const path = jsonSuffix ? bare.slice(0, -'.json'.length) : bare === '' ? '/' : written;
       const segments = segmentsOf(path).map(decoded);
-      const secure = (request.socket as Partial<TLSSocket>).encrypted === true;
-      const base = options['api.public_endpoint'] ?? `${secure ? 'https' : 'http'}://${request.headers.host ?? 'localhost'}`;
+      const base = baseOf(request, options);
       const head = method === 'HEAD' && segments.length < 2;
       const show = head || segments.length === 0;
       const said: Asked = {
@@ -209,7 +228,7 @@ export function createApi(given: {
         minor: asked.minor,
         jsonSuffix,
       };
-      const result = await perform(said, match, raw, request.headers, base, rooms);
+      const result = await perform(said, match, raw, who, request.headers.accept, base, rooms);
       send(response, head, { ...result, headers: { ...versions, ...result.headers, ...ids } });
     } catch (error) {
       const { status, body, headers, known } = explain(error);
@@ -217,8 +236,8 @@ export function createApi(given: {
         log.error('request failed', { request: id, method, path: request.url, error: reasonOf(error), stack: (error as Error).stack });
       // What the router refuses, and what was not read, has no version headers, as there.
       const close = status === 413 ? { Connection: 'close' } : {};
-      const spoken = error instanceof Refusal || error instanceof Unread ? {} : versions;
-      send(response, method === 'HEAD', { status, body, headers: { ...spoken, ...headers, ...ids, ...close } });
+      const early = [Refusal, Unread, Unauthenticated, Unacceptable].some((kind) => error instanceof kind);
+      send(response, method === 'HEAD', { status, body, headers: { ...(early ? {} : versions), ...headers, ...ids, ...close } });
       if (status === 413) cutOff(request);
     }
   }

@@ -22,7 +22,8 @@ export const OPTIONS = [
   // [DEFAULT]
   { section: 'DEFAULT', name: 'my_ip', kind: 'string', default: null, help: 'Address of this host that machines reach: in the URLs and DHCP answers that they get. Default: that of [boot]interface, else 127.0.0.1.' },
   { section: 'DEFAULT', name: 'host', kind: 'string', default: null, help: 'Name of this conductor, as `reservation` and the conductor list show it. Default: the host name.' },
-  { section: 'DEFAULT', name: 'auth_strategy', kind: 'string', default: 'noauth', choices: ['noauth'], help: 'How API callers prove who they are.' },
+  { section: 'DEFAULT', name: 'auth_strategy', kind: 'string', default: 'noauth', choices: ['noauth', 'http_basic'], help: 'How API callers prove who they are.' },
+  { section: 'DEFAULT', name: 'http_basic_auth_user_file', kind: 'string', default: '/etc/ironic/htpasswd', help: 'Users of http_basic: lines of user:digest, bcrypt only, as `htpasswd -B` writes them. Read again when it changes.' },
   { section: 'DEFAULT', name: 'debug', kind: 'boolean', default: false, help: 'Log debug messages.' },
   { section: 'DEFAULT', name: 'log_file', kind: 'string', default: null, help: 'Log to this file instead of the standard error.' },
   { section: 'DEFAULT', name: 'enabled_hardware_types', kind: 'list', default: ['ipmi', 'redfish'], help: 'Hardware types that nodes may use.' },
@@ -67,6 +68,17 @@ export const OPTIONS = [
   { section: 'api', name: 'max_json_body_size_provision', kind: 'integer', default: 65536, min: 1, help: 'Largest JSON body of a provision request (it may carry a config drive), KiB.' },
   { section: 'api', name: 'max_json_body_size_inspection', kind: 'integer', default: 16384, min: 1, help: 'Largest JSON body of continue_inspection, KiB.' },
   { section: 'api', name: 'max_json_body_depth', kind: 'integer', default: 25, min: 1, help: 'Deepest nesting of a JSON body.' },
+  { section: 'api', name: 'request_timeout', kind: 'integer', default: 120, min: 1, ours: true, help: 'Seconds within which a caller must have sent its whole request; then the connection is closed.' },
+  // [cors]
+  { section: 'cors', name: 'allowed_origin', kind: 'list', default: [], help: 'Origins whose pages may ask the API: scheme, host and port; * for all.' },
+  { section: 'cors', name: 'allow_credentials', kind: 'boolean', default: true, help: 'Such pages may send credentials.' },
+  { section: 'cors', name: 'expose_headers', kind: 'list', default: [], help: 'Headers of answers that such pages may read.' },
+  { section: 'cors', name: 'max_age', kind: 'integer', default: 3600, min: 0, help: 'Seconds that browsers may remember what such pages may do.' },
+  { section: 'cors', name: 'allow_methods', kind: 'list', default: ['OPTIONS', 'GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'TRACE', 'PATCH'], help: 'Methods that such pages may use.' },
+  { section: 'cors', name: 'allow_headers', kind: 'list', default: [], help: "Headers that such pages may send, beside the usual ones and Ironic's." },
+  // [healthcheck], [oslo_middleware]
+  { section: 'healthcheck', name: 'enabled', kind: 'boolean', default: false, help: 'Answer /healthcheck, without authentication.' },
+  { section: 'oslo_middleware', name: 'enable_proxy_headers_parsing', kind: 'boolean', default: false, help: 'Believe Forwarded, X-Forwarded-Proto, -Host and -Prefix of a proxy: links begin with what they say.' },
   // [service_catalog]
   { section: 'service_catalog', name: 'endpoint_override', kind: 'string', default: null, help: 'URL at which ramdisks reach the API. Default: made of my_ip and the API port.' },
   // [database]

@@ -27,6 +27,8 @@ export interface VersionRange {
   readonly max: number;
 }
 export const HEADER = 'X-OpenStack-Ironic-API-Version';
+export const MINIMUM = 'X-OpenStack-Ironic-API-Minimum-Version';
+export const MAXIMUM = 'X-OpenStack-Ironic-API-Maximum-Version';
 export type Asked =
   /** `used` is as the answer's header says it; `explicit`: the caller's own header named it. */
   | { readonly minor: number; readonly used: string; readonly explicit: boolean }

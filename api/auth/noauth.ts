@@ -4,7 +4,7 @@ import type { Auth } from '../routes';
 const first = (value: string | string[] | undefined): string | null => (Array.isArray(value) ? value[0] : value) || null;
 
 export const noauth: Auth = {
-  identify: (headers) => ({
+  identify: async (headers) => ({
     user: first(headers['x-user-id']),
     project: first(headers['x-project-id']),
     roles: (first(headers['x-roles']) ?? '')

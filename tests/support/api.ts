@@ -1,7 +1,7 @@
 /** The API on a database of its own with a fake conductor, asked over HTTP as clients do. */
 import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createApi, type ApiOptions } from '../../api/server';
+import { createApi, serverOptions, type ApiOptions } from '../../api/server';
 import { systemClock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { createFakeConductor, FAKE_HARDWARE, type FakeConductor } from './fake-conductor';
@@ -57,6 +57,19 @@ export const OPTIONS: ApiOptions = {
   'api.max_json_body_size_inspection': 16384,
   'api.max_json_body_depth': 25,
   'agent.require_tls': true,
+
+  'DEFAULT.auth_strategy': 'noauth',
+  'DEFAULT.http_basic_auth_user_file': '/nonexistent',
+  'api.request_timeout': 120,
+  'cors.allowed_origin': [],
+  'cors.allow_credentials': true,
+  'cors.expose_headers': [],
+  'cors.max_age': 3600,
+  'cors.allow_methods': ['OPTIONS', 'GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'TRACE', 'PATCH'],
+  'cors.allow_headers': [],
+  'healthcheck.enabled': false,
+  'oslo_middleware.enable_proxy_headers_parsing': false,
+
   'conductor.heartbeat_timeout': 60,
 };
 
@@ -71,8 +84,9 @@ export function useApi(changed: Partial<ApiOptions> = {}): ApiUnderTest {
   const url = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   beforeAll(async () => {
     await database.store().conductors.register({ hostname: 'here', conductor_group: '', drivers: { 'fake-hardware': FAKE_HARDWARE } });
-    const api = createApi({ store: database.store(), conductor, options: { ...OPTIONS, ...changed }, log, clock: systemClock });
-    server = createServer(api);
+    const options = { ...OPTIONS, ...changed };
+    const api = createApi({ store: database.store(), conductor, options, log, clock: systemClock });
+    server = createServer(serverOptions(options), api);
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   });
   afterAll(async () => {
@@ -92,13 +106,14 @@ export function useApi(changed: Partial<ApiOptions> = {}): ApiUnderTest {
           const answered = Buffer.concat(chunks).toString();
           const value = (answered === '' ? undefined : JSON.parse(answered)) as Shown;
           const inner = (value as Shown | undefined)?.error_message;
-          const told = inner === undefined ? undefined : (JSON.parse(inner) as { faultstring?: string; description?: string });
+          // Only one refusal is not JSON within JSON: that of callers who take none.
+          const told = inner?.startsWith('{') ? (JSON.parse(inner) as { faultstring?: string; description?: string }) : undefined;
           resolve({
             status: response.statusCode!,
             headers: response.headers,
             body: value,
             text: answered,
-            fault: told?.faultstring ?? told?.description,
+            fault: told?.faultstring ?? told?.description ?? inner,
           });
         });
       });

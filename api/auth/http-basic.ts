@@ -1,0 +1,116 @@
+/** [DEFAULT]auth_strategy = http_basic: users and bcrypt digests in an htpasswd file; whoever is in it may do everything. */
+import { createHmac, randomBytes } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { reasonOf } from '../../model/errors';
+import type { Log } from '../../model/log';
+import type { Clock } from '../../model/clock';
+import { Unauthenticated } from '../errors';
+import type { Auth, Who } from '../routes';
+import { createBcrypt, type Bcrypt } from './bcrypt';
+
+/** What needs no name: discovery, and what ramdisks call. Matched as written, so that no escape reads otherwise here than in the router. */
+const PUBLIC = /^(?:\/?|\/v1|\/v1\/lookup|\/v1\/heartbeat\/[a-z0-9-]+|\/v1\/continue_inspection)(?:\.json|\.xml)?$/;
+const NOBODY: Who = { user: null, project: null, roles: [], system: false };
+const BCRYPT = /^\$2[yab]\$\d\d\$[./A-Za-z0-9]{53}$/;
+
+export class HtpasswdError extends Error {}
+
+/** @throws HtpasswdError for a digest that is not bcrypt's; the digest itself is not told */
+export function parseHtpasswd(text: string): ReadonlyMap<string, string> {
+  const users = new Map<string, string>();
+  for (const line of text.split('\n').map((one) => one.trim())) {
+    const colon = line.indexOf(':');
+    if (colon < 0) continue;
+    const [user, digest] = [line.slice(0, colon), line.slice(colon + 1)];
+    if (!BCRYPT.test(digest)) throw new HtpasswdError(`Only bcrypt digested passwords are supported for ${user}`);
+    // Of several lines for one user the first counts.
+    if (!users.has(user)) users.set(user, digest);
+  }
+  return users;
+}
+
+/** The file's users; read again when it has changed. */
+function watchHtpasswd(path: string): () => ReadonlyMap<string, string> {
+  let read: { readonly stamp: string; readonly users: ReadonlyMap<string, string> } | undefined;
+  return () => {
+    const { mtimeMs, ctimeMs, size, ino } = statSync(path);
+    const stamp = [mtimeMs, ctimeMs, size, ino].join(' ');
+    if (read?.stamp !== stamp) read = { stamp, users: parseHtpasswd(readFileSync(path, 'utf8')) };
+    return read.users;
+  };
+}
+
+/** @throws Unauthenticated */
+function credentialsOf(header: string | undefined): { readonly user: string; readonly password: string } {
+  if (header === undefined) throw new Unauthenticated(401, 'Authorization required');
+  const [, scheme, token] = /^\s*(\S+)\s+(\S.*?)\s*$/.exec(header) ?? [];
+  if (scheme === undefined || token === undefined) throw new Unauthenticated(400, 'Could not parse Authorization header');
+  if (scheme.toLowerCase() !== 'basic') throw new Unauthenticated(400, `Unsupported authorization type "${scheme}"`);
+  const undecodable = new Unauthenticated(400, 'Could not decode authorization token');
+  if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(token)) throw undecodable;
+  const pair = Buffer.from(token, 'base64');
+  const colon = pair.indexOf(':');
+  if (colon < 0) throw undecodable;
+  try {
+    const user = new TextDecoder('utf-8', { fatal: true }).decode(pair.subarray(0, colon));
+    return { user, password: pair.subarray(colon + 1).toString('utf8') };
+  } catch {
+    throw undecodable;
+  }
+}
+
+/** Successes are remembered for so long, and so many of them: bcrypt is slow by design, and callers come again. */
+const REMEMBERED_MS = 60_000;
+const REMEMBERED = 256;
+
+/**
+ * @param path of the htpasswd file
+ * @throws HtpasswdError, with a line for the operator, when it cannot be used
+ */
+export function httpBasic(path: string, log: Log, clock: Clock, bcrypt: Bcrypt = createBcrypt()): Auth {
+  const users = watchHtpasswd(path);
+  try {
+    users();
+  } catch (error) {
+    throw new HtpasswdError(`[DEFAULT]http_basic_auth_user_file: cannot use ${path}: ${reasonOf(error)}`);
+  }
+  /** Keyed by a digest under a key of this process: no password is kept. A changed file has other digests, so nothing stays valid. */
+  const known = new Map<string, number>();
+  const key = randomBytes(32);
+
+  async function isRight(user: string, password: string, all: ReadonlyMap<string, string>): Promise<boolean> {
+    const digest = all.get(user);
+    const fingerprint = createHmac('sha256', key)
+      .update(JSON.stringify([user, digest, password]))
+      .digest('base64');
+    const until = known.get(fingerprint);
+    if (until !== undefined && until > clock.now()) return true;
+    known.delete(fingerprint);
+    // For a user that nobody knows the same work is done, so that the time does not tell.
+    const other = all.values().next().value;
+    if (digest === undefined && other === undefined) return false;
+    const right = (await bcrypt(password, digest ?? other!)) && digest !== undefined;
+    if (!right) return false;
+    const oldest = known.size >= REMEMBERED ? known.keys().next().value : undefined;
+    if (oldest !== undefined) known.delete(oldest);
+    known.set(fingerprint, clock.now() + REMEMBERED_MS);
+    return true;
+  }
+
+  return {
+    identify: async (headers, path_) => {
+      if (PUBLIC.test(path_)) return NOBODY;
+      const { user, password } = credentialsOf(headers.authorization);
+      let all;
+      try {
+        all = users();
+      } catch (error) {
+        log.error('cannot read the users', { error: reasonOf(error) });
+        throw new Unauthenticated(503, 'Problem reading auth user file');
+      }
+      if (!(await isRight(user, password, all))) throw new Unauthenticated(401, 'Incorrect username or password');
+      return { ...NOBODY, user };
+    },
+    allowed: () => true,
+  };
+}

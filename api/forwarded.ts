@@ -1,0 +1,39 @@
+/** What links begin with: the host that the caller used, or what a proxy before us says that it was. */
+import type { IncomingMessage } from 'node:http';
+import type { TLSSocket } from 'node:tls';
+import type { ApiOptions } from './options';
+
+const one = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
+const PORTS: Readonly<Record<string, string>> = { http: ':80', https: ':443' };
+
+/** RFC 7239: of several proxies the first is next to the caller. */
+function forwarded(header: string): Readonly<Record<string, string | undefined>> {
+  const pairs = header.split(',')[0]!.split(';');
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const [name, ...value] = pair.split('=');
+      return [name!.trim().toLowerCase(), value.join('=').trim()];
+    }),
+  );
+}
+
+/** Scheme, host and prefix, without a slash. What is no scheme, host or path is not believed: it would be in every link. */
+export function baseOf({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>, options: ApiOptions): string {
+  const behindProxy = options['oslo_middleware.enable_proxy_headers_parsing'];
+  const fixed = options['api.public_endpoint'];
+  if (!behindProxy && fixed) return fixed;
+  const rfc7239 = headers.forwarded === undefined ? undefined : forwarded(headers.forwarded);
+  const told = !behindProxy
+    ? {}
+    : {
+        proto: rfc7239 ? rfc7239['proto'] : one(headers['x-forwarded-proto']),
+        host: rfc7239 ? rfc7239['host'] : one(headers['x-forwarded-host']),
+        prefix: one(headers['x-forwarded-prefix']),
+      };
+  const secure = (socket as Partial<TLSSocket>).encrypted === true;
+  const scheme = /^https?$/.test(told.proto ?? '') ? told.proto! : secure ? 'https' : 'http';
+  const host = /^[\w.:[\]-]+$/.test(told.host ?? '') ? told.host! : (headers.host ?? 'localhost');
+  const prefix = /^\/[\w./~-]*$/.test(told.prefix ?? '') ? told.prefix! : '';
+  const port = PORTS[scheme]!;
+  return `${scheme}://${host.endsWith(port) ? host.slice(0, -port.length) : host}${prefix}`;
+}

@@ -1,0 +1,156 @@
+/** What happens before a handler is asked: other origins, proxies, Accept, health checks, callers that are slow. */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { acceptsJson } from '../../api/accept';
+import { createCors } from '../../api/cors';
+import { baseOf } from '../../api/forwarded';
+import { OPTIONS, useApi } from '../support/api';
+
+const api = useApi({ 'healthcheck.enabled': true, 'cors.allowed_origin': ['https://page'], 'api.request_timeout': 1 });
+
+// As measured: without [cors] options there is nothing, and with an origin the defaults are oslo.middleware's.
+describe('other origins', () => {
+  const told = (method: string, headers: object, options: object = {}): object =>
+    createCors({ ...OPTIONS, 'cors.allowed_origin': ['http://good:80', 'https://other'], ...options })(
+      method,
+      headers as IncomingHttpHeaders,
+    );
+  const basic = { Vary: 'Origin', 'Access-Control-Allow-Origin': 'https://other', 'Access-Control-Allow-Credentials': 'true' };
+  const other = { origin: 'https://other' };
+  const wants = (method: string, headers?: string): object => ({
+    ...other,
+    'access-control-request-method': method,
+    ...(headers === undefined ? {} : { 'access-control-request-headers': headers }),
+  });
+  it.each<[string, object, object, object?]>([
+    ['GET', {}, {}],
+    ['GET', { origin: 'http://bad' }, {}],
+    ['GET', { origin: 'null' }, {}],
+    ['GET', other, basic],
+    ['GET', other, {}, { 'cors.allowed_origin': [] }],
+    ['GET', other, { ...basic, 'Access-Control-Allow-Origin': '*' }, { 'cors.allowed_origin': ['*'] }],
+    ['GET', other, { ...basic, 'Access-Control-Expose-Headers': 'X-A,X-B' }, { 'cors.expose_headers': ['X-A', 'X-B'] }],
+    ['GET', other, { Vary: 'Origin', 'Access-Control-Allow-Origin': 'https://other' }, { 'cors.allow_credentials': false }],
+    ['OPTIONS', other, {}],
+    ['OPTIONS', { 'access-control-request-method': 'GET' }, {}],
+    ['OPTIONS', wants('GET'), { ...basic, 'Access-Control-Max-Age': '3600', 'Access-Control-Allow-Methods': 'GET' }],
+    ['OPTIONS', wants('HEAD'), { ...basic, 'Access-Control-Max-Age': '3600', 'Access-Control-Allow-Methods': 'HEAD' }],
+    ['OPTIONS', wants('get'), {}],
+    ['OPTIONS', wants('GET'), {}, { 'cors.allow_methods': ['PUT'] }],
+    ['OPTIONS', wants('GET', 'X-Foo'), {}],
+    ['OPTIONS', wants('GET'), { ...basic, 'Access-Control-Allow-Methods': 'GET' }, { 'cors.max_age': 0 }],
+    [
+      'OPTIONS',
+      wants('PUT', 'x-auth-token, content-type,X-OpenStack-Ironic-API-Version'),
+      {
+        ...basic,
+        'Access-Control-Max-Age': '3600',
+        'Access-Control-Allow-Methods': 'PUT',
+        'Access-Control-Allow-Headers': 'x-auth-token,content-type,X-OpenStack-Ironic-API-Version',
+      },
+    ],
+    [
+      'OPTIONS',
+      wants('PUT', 'x-foo'),
+      { ...basic, 'Access-Control-Max-Age': '3600', 'Access-Control-Allow-Methods': 'PUT', 'Access-Control-Allow-Headers': 'x-foo' },
+      { 'cors.allow_headers': ['X-Foo'] },
+    ],
+  ])('%s %j', (method, headers, expected, options = {}) => expect(told(method, headers, options)).toEqual(expected));
+
+  it('are told on every answer, refusals too', async () => {
+    const headers = { Origin: 'https://page' };
+    for (const path of ['/v1/nodes', '/v1/nosuch', '/healthcheck'])
+      expect((await api.ask('GET', path, 115, { headers })).headers).toMatchObject({ 'access-control-allow-origin': 'https://page' });
+    const options = await api.ask('OPTIONS', '/v1/nodes', null, { headers: { ...headers, 'Access-Control-Request-Method': 'PATCH' } });
+    expect(options).toMatchObject({ status: 200, text: '', headers: { 'access-control-allow-methods': 'PATCH' } });
+  });
+});
+
+it('answers OPTIONS at the root as it does GET', async () => {
+  expect(await api.ask('OPTIONS', '/')).toMatchObject({ status: 200, body: { name: 'OpenStack Ironic API' } });
+  expect(await api.ask('OPTIONS', '/v1')).toMatchObject({ status: 200, text: '' });
+});
+
+describe('links begin with', () => {
+  const base = (headers: object, options: object = {}): string =>
+    baseOf({ headers: { host: 'here:1', ...headers }, socket: {} } as unknown as IncomingMessage, { ...OPTIONS, ...options });
+  const proxy = { 'oslo_middleware.enable_proxy_headers_parsing': true };
+  it.each<[object, string, object?]>([
+    [{}, 'http://here:1'],
+    [{ host: 'here:80' }, 'http://here'],
+    [{ 'x-forwarded-proto': 'https', 'x-forwarded-prefix': '/pre' }, 'http://here:1'],
+    [{}, 'http://public', { 'api.public_endpoint': 'http://public' }],
+    [{}, 'http://here:1', { ...proxy, 'api.public_endpoint': 'http://public' }],
+    [{ 'x-forwarded-proto': 'https' }, 'https://here:1', proxy],
+    [{ 'x-forwarded-proto': 'https', host: 'x:443' }, 'https://x', proxy],
+    [{ 'x-forwarded-proto': 'https', host: 'x:80' }, 'https://x:80', proxy],
+    [{ 'x-forwarded-host': 'foo.bar:99' }, 'http://foo.bar:99', proxy],
+    [{ 'x-forwarded-host': '[2001:db8::1]:99' }, 'http://[2001:db8::1]:99', proxy],
+    [{ 'x-forwarded-port': '77' }, 'http://here:1', proxy],
+    [{ 'x-forwarded-prefix': '/pre' }, 'http://here:1/pre', proxy],
+    [{ forwarded: 'for=1.2.3.4;proto=https;host=abc.de, for=5' }, 'https://abc.de', proxy],
+    [{ forwarded: 'Proto=https', 'x-forwarded-host': 'not', 'x-forwarded-prefix': '/p' }, 'https://here:1/p', proxy],
+    [{ forwarded: 'junk' }, 'http://here:1', proxy],
+    // Not believed.
+    [{ 'x-forwarded-proto': 'https, http', 'x-forwarded-host': '<x>"', 'x-forwarded-prefix': 'pre' }, 'http://here:1', proxy],
+  ])('%j: %s', (headers, expected, options = {}) => expect(base(headers, options)).toBe(expected));
+});
+
+describe('Accept', () => {
+  it.each([
+    [undefined, true],
+    ['*/*', true],
+    ['application/*', true],
+    ['junk', true],
+    ['application/json;q=0', true],
+    ['application/json;version=1', true],
+    ['image/png, application/json;q=0.5', true],
+    ['text/html,*/*;q=0.1', true],
+    ['text/html', false],
+    ['application/xml', false],
+    ['text/html, */*;q=0', false],
+    ['*/*, application/json;q=0', false],
+  ])('%p: %p', (header, expected) => expect(acceptsJson(header)).toBe(expected));
+  it('is looked at once the path is found', async () => {
+    const headers = { Accept: 'image/png' };
+    expect(await api.ask('GET', '/', 115, { headers })).toMatchObject({
+      status: 406,
+      fault:
+        '406 Not Acceptable\n\nThe resource could not be generated that was acceptable to your browser (content of type image/png. \n\n ',
+    });
+    expect((await api.ask('GET', '/v1/nosuch', 115, { headers })).status).toBe(404);
+  });
+});
+
+it('is healthy without being asked who asks', async () => {
+  expect(await api.ask('GET', '/healthcheck')).toMatchObject({
+    status: 200,
+    text: '',
+    headers: { 'content-type': 'text/plain; charset=UTF-8', 'content-length': '0' },
+  });
+  expect((await api.ask('HEAD', '/healthcheck')).status).toBe(204);
+  expect((await api.ask('POST', '/healthcheck/x', 115, { headers: { Accept: 'application/json' } })).body).toEqual({
+    detailed: false,
+    reasons: [],
+  });
+});
+
+describe('whoever is slow is cut off', () => {
+  it.each([
+    ['headers', 'GET /v1/nodes HTTP/1.1\r\nHost: x\r\n', 'X: y\r\n'],
+    ['body', 'POST /v1/nodes HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"driver"', ' '],
+  ])('in its %s', async (_, text, slowly) => {
+    const { hostname, port } = new URL(api.url());
+    const socket = connect(Number(port), hostname);
+    const drip = setInterval(() => socket.write(slowly), 200);
+    socket.write(text);
+    let answered = '';
+    socket.on('data', (data: Buffer) => (answered += data.toString()));
+    socket.on('error', () => {});
+    const started = Date.now();
+    await new Promise((done) => socket.once('close', done));
+    clearInterval(drip);
+    expect(Date.now() - started).toBeLessThan(5000);
+    expect(answered).toMatch(/^HTTP\/1.1 408 /);
+  });
+});

@@ -1,0 +1,147 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { httpBasic, parseHtpasswd } from '../../api/auth/http-basic';
+import { silentLog } from '../../model/log';
+import { useApi } from '../support/api';
+import { testClock } from '../support/clock';
+
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-htpasswd-'));
+const file = join(folder, 'htpasswd');
+/** Of bcrypt at its lowest cost. */
+const DIGESTS = {
+  secret: '$2b$04$JCYtpV1F4gyrBd50P97aReFpr1INtdnhJUuzUjJeiKJYffB6hR8iK',
+  'pass:wörd': '$2b$04$kez3JHJpodS1DIZNNYzj/.0SzdM.u/HndhEey3yKTFzGLGb7atcmC',
+  later: '$2b$04$qW46L8Xp9FrpkKtsk4i35u5Eq./L9FeiN3/9sLh2vK7bcxUNnCC1i',
+  one: '$2b$04$S9dpHkjyOUtbikXLceEa5ub3DbWwRvw7L4vkFa6sqkuLo/x1yPtxW',
+  'new one': '$2b$04$f7GgOfNx4QG4U3c9H4UsnOyBKcg4beBV1Q5JSRJ/IF5QPKGfXrfLW',
+  two: '$2b$04$DCM5xlC.rTwl7Xn6BzmbBuNq6V0sgU.s3SGjXTYi6i3sra0/PCdrG',
+} as const;
+const digest = (password: keyof typeof DIGESTS): string => DIGESTS[password];
+writeFileSync(file, `admin:${digest('secret')}\n\nother:${digest('pass:wörd').replace('$2b$', '$2y$')}\nadmin:${digest('later')}\n`);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const basic = (pair: string): string => `Basic ${Buffer.from(pair).toString('base64')}`;
+const api = useApi({ 'DEFAULT.auth_strategy': 'http_basic', 'DEFAULT.http_basic_auth_user_file': file });
+const ask = (path: string, authorization?: string, method = 'GET') =>
+  api.ask(method, path, 115, authorization === undefined ? {} : { headers: { Authorization: authorization } });
+
+it.each([
+  ['admin:secret', 200],
+  ['other:pass:wörd', 200],
+  ['admin:wrong', 401],
+  // Of two lines for one user the first counts.
+  ['admin:later', 401],
+  ['nobody:secret', 401],
+  ['admin:', 401],
+  [':', 401],
+])('%s: %p', async (pair, status) => {
+  const answer = await ask('/v1/nodes', basic(pair));
+  expect(answer.status).toBe(status);
+  if (status !== 401) return;
+  expect(answer.body).toEqual({ error: { message: 'Incorrect username or password', code: 401 } });
+  expect(answer.headers).toMatchObject({ 'www-authenticate': 'Basic realm="Baremetal API"', 'content-type': 'application/json' });
+  expect(answer.headers).toHaveProperty('x-openstack-request-id');
+  expect(answer.headers).not.toHaveProperty('x-openstack-ironic-api-version');
+});
+
+it.each([
+  [undefined, 401, 'Authorization required'],
+  ['', 400, 'Could not parse Authorization header'],
+  ['Basic', 400, 'Could not parse Authorization header'],
+  ['Bearer x', 400, 'Unsupported authorization type "Bearer"'],
+  ['Basic !!', 400, 'Could not decode authorization token'],
+  ['Basic YWRtaW4=', 400, 'Could not decode authorization token'],
+  ['Basic YWRtaW4', 400, 'Could not decode authorization token'],
+  ['Basic YQ== YQ==', 400, 'Could not decode authorization token'],
+  ['Basic /zph', 400, 'Could not decode authorization token'],
+])('%p is refused with %p', async (authorization, status, message) => {
+  const answer = await ask('/v1/nodes', authorization);
+  expect(answer).toMatchObject({ status, body: { error: { message, code: status } } });
+  expect('www-authenticate' in answer.headers).toBe(status === 401);
+});
+it('reads the scheme in any case', async () => {
+  expect((await ask('/v1/nodes', `  bASIC   ${basic('admin:secret').slice(6)}  `)).status).toBe(200);
+});
+
+it.each([
+  ['GET', '/', 200],
+  ['GET', '//', 200],
+  ['GET', '/v1', 200],
+  ['HEAD', '/v1/', 200],
+  ['GET', '/v1/lookup', 400],
+  ['POST', '/v1/heartbeat/aaaaaaaa-0000-4000-8000-000000000001', 400],
+  ['POST', '/v1/continue_inspection/', 400],
+  ['OPTIONS', '/v1/nodes', 200],
+  // Everything else is not, not even whether it exists.
+  ['GET', '/nodes', 401],
+  ['GET', '/v1/nosuch', 401],
+  ['GET', '/v2', 401],
+  ['GET', '/lookup', 401],
+  ['GET', '/v1/lookup/x', 401],
+  ['GET', '/v1/lookup%2f', 401],
+  ['GET', '/v1/../v1/nodes', 401],
+  ['POST', '/v1/heartbeat/Foo_bar', 401],
+  ['GET', '/healthcheck', 401],
+])('%s %s without a name: %p', async (method, path, status) => expect((await ask(path, undefined, method)).status).toBe(status));
+
+it('asks for the name before it reads the body or looks at the version', async () => {
+  expect((await api.ask('POST', '/v1/nodes', 115, { body: 'x'.repeat(1024 * 1024 + 1) })).status).toBe(401);
+  expect((await api.ask('GET', '/v1/nodes', '1.999')).status).toBe(401);
+});
+
+describe('the file', () => {
+  const path = join(folder, 'other');
+  const write = (text: string): void => writeFileSync(path, text);
+  const who = (auth: ReturnType<typeof httpBasic>, pair: string): Promise<unknown> =>
+    auth.identify({ authorization: basic(pair) }, '/v1/nodes').then(
+      ({ user }) => user,
+      (error: unknown) => (error as { status: number }).status,
+    );
+
+  it('is read again when it changes, and what was remembered does not survive it', async () => {
+    write(`a:${digest('one')}\n`);
+    const auth = httpBasic(path, silentLog, testClock());
+    expect([await who(auth, 'a:one'), await who(auth, 'b:two')]).toEqual(['a', 401]);
+    write(`a:${digest('new one')}\nb:${digest('two')}\n`);
+    expect([await who(auth, 'a:one'), await who(auth, 'b:two')]).toEqual([401, 'b']);
+    rmSync(path);
+    expect(await who(auth, 'b:two')).toBe(503);
+  });
+
+  it('remembers successes for a while, mistakes never, and does as much work for a user that nobody knows', async () => {
+    write(`a:${digest('one')}\n`);
+    let checks = 0;
+    const clock = testClock();
+    const auth = httpBasic(path, silentLog, clock, async (password) => {
+      checks++;
+      return password === 'one';
+    });
+    const cost = async (pair: string): Promise<number> => {
+      const before = checks;
+      await who(auth, pair);
+      return checks - before;
+    };
+    expect([await cost('a:one'), await cost('a:one'), await cost('a:two'), await cost('a:two'), await cost('b:one')]).toEqual([
+      1, 0, 1, 1, 1,
+    ]);
+    expect(await who(auth, 'b:one')).toBe(401);
+    await clock.advance(61);
+    expect(await cost('a:one')).toBe(1);
+  });
+
+  it.each([
+    ['a:$apr1$x$y', 'Only bcrypt digested passwords are supported for a'],
+    ['# a comment: too', 'Only bcrypt'],
+  ])('%s is refused at the start, without the digest', (text, message) => {
+    expect(() => parseHtpasswd(text)).toThrow(message);
+    write(text);
+    expect(() => httpBasic(path, silentLog, testClock())).toThrow(`[DEFAULT]http_basic_auth_user_file: cannot use ${path}: ${message}`);
+    expect(() => parseHtpasswd(text)).not.toThrow('apr1');
+  });
+  it('must be there at the start', () => {
+    expect(() => httpBasic('/nonexistent', silentLog, testClock())).toThrow(
+      /\[DEFAULT\]http_basic_auth_user_file: cannot use \/nonexistent: .*ENOENT/,
+    );
+  });
+});
