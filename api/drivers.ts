@@ -83,13 +83,18 @@ async function showDriver(request: Request, rooms: Rooms): Promise<Answer> {
   return { status: 200, body: present(name, offers, rowsToShow(all, minor, fields), base) };
 }
 
+/** Throws NotFound when no alive conductor has the hardware type. */
+export async function checkDriverServed(name: string, rooms: Rooms): Promise<void> {
+  if (offersOf((await rooms.conductors()).conductors, name).length === 0)
+    throw new Fault('NotFound', { message: `The driver '${name}' is unknown.` });
+}
+
 export const driverHandlers: Handlers = {
   listDrivers,
   showDriver,
   showDriverProperties: async ({ params }, rooms) => {
     const name = params['driver_name']!;
-    const offers = offersOf((await rooms.conductors()).conductors, name);
-    if (offers.length === 0) throw new Fault('NotFound', { message: `The driver '${name}' is unknown.` });
+    await checkDriverServed(name, rooms);
     return { status: 200, body: await rooms.conductor.driverProperties(name) };
   },
 };

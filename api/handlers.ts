@@ -1,16 +1,23 @@
 /** Every handler by its operationId. A new resource is a file and a line here. */
+import { biosHandlers } from './bios';
 import { chassisHandlers } from './chassis';
 import { conductorHandlers } from './conductors';
 import { driverHandlers } from './drivers';
+import { firmwareHandlers } from './firmware';
+import { indicatorHandlers } from './indicators';
+import { machineStateHandlers } from './machine-states';
 import { nodeListHandlers } from './node-list';
 import { nodeManagementHandlers } from './node-management';
 import { nodeStateHandlers } from './node-states';
 import { nodeTraitHandlers } from './node-traits';
 import { nodeHandlers } from './nodes';
 import { portHandlers } from './ports';
+import { raidHandlers } from './raid';
 import { ramdiskHandlers } from './ramdisk';
 import { rootHandlers } from './root';
 import { volumeHandlers } from './volumes';
+import { vendorHandlers } from './vendor-passthru';
+import { virtualMediaHandlers } from './virtual-media';
 import type { Handlers } from './routes';
 
 export const handlers: Handlers = {
@@ -20,6 +27,14 @@ export const handlers: Handlers = {
   ...nodeStateHandlers,
   ...nodeManagementHandlers,
   ...nodeTraitHandlers,
+  ...machineStateHandlers,
+  ...raidHandlers,
+  ...indicatorHandlers,
+  ...vendorHandlers,
+  ...biosHandlers,
+  ...firmwareHandlers,
+  ...virtualMediaHandlers,
+
   ...portHandlers,
   ...chassisHandlers,
   ...volumeHandlers,

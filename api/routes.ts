@@ -183,7 +183,7 @@ export function matcher({ places }: Document): Matcher {
     if (!operation) return place.only ? behind(method, segments, minor, false) : wrongMethod(place, method, segments);
     const found = { operation, params: paramsOf(place, segments) };
     const { gate, below } = operation;
-    if (open(gate, minor)) return found;
+    if (open(gate, minor) || below === 'handler') return found;
     if (below === 'member') return behind(method, segments, minor, true);
     if (below === 405) return wrongMethod(place, '', segments);
     return Array.isArray(below) && below[2] !== 'early' ? { ...found, closed: true } : refuse(below, gate.since);

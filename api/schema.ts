@@ -6,7 +6,7 @@ import { isTrait } from '../model/traits';
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import type { Schema } from './document';
 
-/** OpenAPI 3.0 as JSON schema: `nullable` and `x-spelled` become lists of types, our own keys go. */
+/** OpenAPI 3.0 as JSON schema: `nullable` and `x-spelled` become lists of types, `x-json-schema` joins, our own keys go. */
 export function toJsonSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(toJsonSchema);
   if (schema === null || typeof schema !== 'object') return schema;
@@ -14,12 +14,12 @@ export function toJsonSchema(schema: unknown): unknown {
   const spelled = rest['x-spelled'] === true ? ['string'] : [];
   const listed = type === undefined ? [] : [...spelled, type, ...(nullable === true ? ['null'] : [])];
   const types = rest['x-null-first'] === true ? listed.reverse() : listed;
-  const kept = Object.entries(rest).filter(([key]) => !key.startsWith('x-'));
+  const kept = Object.entries({ ...rest, ...(rest['x-json-schema'] as object | undefined) }).filter(([key]) => !key.startsWith('x-'));
   const whole = kept.map(([key, value]) => [
     key,
     key === 'properties'
       ? Object.fromEntries(Object.entries(value as object).map(([name, one]) => [name, toJsonSchema(one)]))
-      : key === 'enum'
+      : key === 'enum' || key === 'dependencies'
         ? value
         : toJsonSchema(value),
   ]);
@@ -125,6 +125,8 @@ const WORDS: Readonly<Record<string, Words>> = {
   maxLength: ({ data }) => `${repr(data)} is too long`,
   minItems: ({ data, schema }) => `${repr(data)} ${bounded(schema as number, 'is too short')}`,
   minimum: ({ data, schema }) => `${repr(data)} is less than the minimum of ${repr(schema)}`,
+  exclusiveMinimum: ({ data, schema }) => `${repr(data)} is less than or equal to the minimum of ${repr(schema)}`,
+  dependencies: ({ params }) => `${repr(params['deps'])} is a dependency of ${repr(params['property'])}`,
   maximum: ({ data, schema }) => `${repr(data)} is greater than the maximum of ${repr(schema)}`,
   anyOf: ({ data }) => `${repr(data)} is not valid under any of the given schemas`,
   oneOf: ({ data, params, schema }) => {

@@ -3,6 +3,7 @@ import type {
   ChangesOf,
   Heartbeat,
   Inventory,
+  Json,
   JsonObject,
   NewNode,
   NewPort,
@@ -27,6 +28,25 @@ export interface ProvisionArgs {
   readonly rescue_password?: string;
   readonly disable_ramdisk?: boolean;
 }
+/** Lamps of a machine: component → name → what it can show. */
+export type IndicatorTable = Readonly<
+  Record<string, Readonly<Record<string, { readonly readonly: boolean; readonly states: readonly string[] }>>>
+>;
+export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+/** A vendor's method, as clients are told of it. */
+export interface VendorMethodInfo {
+  readonly http_methods: readonly HttpMethod[];
+  readonly async: boolean;
+  readonly description: string;
+  readonly attach: boolean;
+  readonly require_exclusive_lock: boolean;
+}
+export interface VendorAnswer {
+  /** Accepted; the work goes on. */
+  readonly async: boolean;
+  readonly result: Json;
+}
+export type VirtualMediaType = 'cdrom' | 'disk' | 'floppy';
 export interface Lookup {
   readonly macs: readonly string[];
   readonly bmcAddresses?: readonly string[];
@@ -56,6 +76,28 @@ export interface Conductor {
   getBootDevice(uuid: string): Promise<{ readonly boot_device: string | null; readonly persistent: boolean | null }>;
   setBootDevice(uuid: string, device: string, persistent: boolean): Promise<void>;
   supportedBootDevices(uuid: string): Promise<readonly string[]>;
+
+  /** `{}` clears it. `objection`: what its schema says against it, told after the question whether the node has RAID. Throws RaidNotSupported. */
+  setRaidConfig(uuid: string, config: JsonObject, objection?: string): Promise<void>;
+  /** Returns when accepted (202), as the four after it; what fails then stands in last_error. */
+  setBootMode(uuid: string, mode: 'bios' | 'uefi'): Promise<void>;
+  setSecureBoot(uuid: string, on: boolean): Promise<void>;
+  setConsole(uuid: string, on: boolean): Promise<void>;
+  attachVirtualMedia(uuid: string, device: VirtualMediaType, imageUrl: string): Promise<void>;
+  /** `null`: all of them. */
+  detachVirtualMedia(uuid: string, devices: readonly VirtualMediaType[] | null): Promise<void>;
+  getVirtualMedia(uuid: string): Promise<readonly JsonObject[]>;
+  /** `null`: the console is off. */
+  consoleInfo(uuid: string): Promise<JsonObject | null>;
+  injectNmi(uuid: string): Promise<void>;
+  listIndicators(uuid: string): Promise<IndicatorTable>;
+  getIndicator(uuid: string, component: string, indicator: string): Promise<string>;
+  setIndicator(uuid: string, component: string, indicator: string, state: string): Promise<void>;
+  vendorMethods(uuid: string): Promise<Readonly<Record<string, VendorMethodInfo>>>;
+  callVendor(uuid: string, method: string, http: HttpMethod, args: JsonObject): Promise<VendorAnswer>;
+  driverVendorMethods(driver: string): Promise<Readonly<Record<string, VendorMethodInfo>>>;
+  callDriverVendor(driver: string, method: string, http: HttpMethod, args: JsonObject): Promise<VendorAnswer>;
+
   /** The whole list of traits as it shall be; checked by the API. */
   setTraits(uuid: string, change: { readonly replace?: readonly string[]; readonly add?: string; readonly remove?: string }): Promise<void>;
   createPort(port: NewPort): Promise<PortRecord>;

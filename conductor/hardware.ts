@@ -18,6 +18,19 @@ export interface Hardware {
   /** Throws as `fill`. */
   driverOf(node: { readonly driver: string } & InterfaceFields): Driver;
 }
+
+/** The interface that a hardware type takes when a node names none. Throws DriverNotFound. */
+export function defaultInterface<Kind extends InterfaceKind>(
+  { hardware, interfaces }: { readonly hardware: Hardware; readonly interfaces: Interfaces },
+  driver: string,
+  kind: Kind,
+): Driver[Kind] {
+  const type = Object.hasOwn(hardware.enabled, driver) ? hardware.enabled[driver] : undefined;
+  if (!type) throw new Fault('DriverNotFound', { driver_name: driver });
+  const named: Readonly<Record<string, Driver[Kind]>> = interfaces[kind];
+  return named[type.defaults[kind]!]!;
+}
+
 const field = (kind: InterfaceKind): `${InterfaceKind}_interface` => `${kind}_interface`;
 const everyKind = <T>(make: (kind: InterfaceKind) => T): Record<InterfaceKind, T> =>
   Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, make(kind)])) as Record<InterfaceKind, T>;

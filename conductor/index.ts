@@ -1,23 +1,29 @@
 /** The conductor in this process: registered, its nodes recovered, its periodic work running, and what the API may ask of it. */
-import { Fault, reasonOf } from '../model/errors';
+import { reasonOf } from '../model/errors';
 import { INTERFACE_KINDS } from '../model/records';
+import { setBootMode, setSecureBoot } from './boot-mode';
 import { getBootDevice, setBootDevice, supportedBootDevices } from './boot-device';
 import type { Conductor } from './conductor';
+import { consoleInfo, setConsole } from './console';
 import type { ConductorRooms, Context } from './context';
-import { createHardware } from './hardware';
+import { createHardware, defaultInterface } from './hardware';
 import { goOn, heartbeat } from './heartbeat';
 import { continueInspection } from './inspection/continue';
 import { chosenHooks } from './inspection/hooks';
+import { getIndicator, injectNmi, listIndicators, setIndicator } from './indicators';
 import { createLocks } from './locks';
 import { runPeriodics } from './periodics';
 import { createPort, deletePort, updatePort } from './ports';
 import { setPower } from './power';
 import { provision } from './provision';
+import { setRaidConfig } from './raid';
 import { recover } from './recovery';
 import { createTokens } from './token';
 import { createNode, deleteNode, setMaintenance, setTraits, updateNode } from './update';
 import { validateNode } from './validate';
 import { deleteVolume, updateVolume } from './volumes';
+import { callDriverVendor, callVendor, driverVendorMethods, vendorMethods } from './vendor';
+import { attachVirtualMedia, detachVirtualMedia, getVirtualMedia } from './virtual-media';
 import { createWorkers } from './workers';
 
 export type { ConductorOptions, ConductorRooms } from './context';
@@ -56,16 +62,13 @@ function createAskLater(context: () => Context): Context['askLater'] {
 }
 
 /** driver_info key → description, over all interfaces that the type takes by default. */
-function propertiesOf({ hardware, interfaces }: Context, driver: string): Readonly<Record<string, string>> {
-  const type = Object.hasOwn(hardware.enabled, driver) ? hardware.enabled[driver] : undefined;
-  if (!type) throw new Fault('DriverNotFound', { driver_name: driver });
-  return Object.fromEntries(
-    INTERFACE_KINDS.flatMap((kind) => Object.entries(interfaces[kind][type.defaults[kind]!]?.properties ?? {})).map(([key, property]) => [
+const propertiesOf = (context: Context, driver: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    INTERFACE_KINDS.flatMap((kind) => Object.entries(defaultInterface(context, driver, kind).properties ?? {})).map(([key, property]) => [
       key,
       property.description,
     ]),
   );
-}
 
 /** Throws an Error for the operator when the options name hardware or hooks that cannot be had. */
 export async function startConductor(rooms: ConductorRooms): Promise<RunningConductor> {
@@ -118,6 +121,22 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     getBootDevice: (uuid) => getBootDevice(context, uuid),
     setBootDevice: (uuid, device, persistent) => setBootDevice(context, uuid, device, persistent),
     supportedBootDevices: (uuid) => supportedBootDevices(context, uuid),
+    setRaidConfig: (uuid, config, objection) => setRaidConfig(context, uuid, config, objection),
+    setBootMode: (uuid, mode) => setBootMode(context, uuid, mode),
+    setSecureBoot: (uuid, on) => setSecureBoot(context, uuid, on),
+    setConsole: (uuid, on) => setConsole(context, uuid, on),
+    attachVirtualMedia: (uuid, device, imageUrl) => attachVirtualMedia(context, uuid, device, imageUrl),
+    detachVirtualMedia: (uuid, devices) => detachVirtualMedia(context, uuid, devices),
+    getVirtualMedia: (uuid) => getVirtualMedia(context, uuid),
+    consoleInfo: (uuid) => consoleInfo(context, uuid),
+    injectNmi: (uuid) => injectNmi(context, uuid),
+    listIndicators: (uuid) => listIndicators(context, uuid),
+    getIndicator: (uuid, component, indicator) => getIndicator(context, uuid, component, indicator),
+    setIndicator: (uuid, component, indicator, state) => setIndicator(context, uuid, component, indicator, state),
+    vendorMethods: (uuid) => vendorMethods(context, uuid),
+    callVendor: (uuid, method, http, args) => callVendor(context, uuid, method, http, args),
+    driverVendorMethods: async (driver) => driverVendorMethods(context, driver),
+    callDriverVendor: (driver, method, http, args) => callDriverVendor(context, driver, method, http, args),
     setTraits: (uuid, change) => setTraits(context, uuid, change),
     createPort: (port) => createPort(context, port),
     updatePort: (uuid, changes) => updatePort(context, uuid, changes),

@@ -5,6 +5,7 @@ import { Fault, reasonOf } from '../model/errors';
 import type { NodeChanges, NodeRecord, PortRecord } from '../model/records';
 import { next, stateRow, type Event, type ProvisionState } from '../model/states';
 import type { Store } from '../store/store';
+import { replaceBiosSettings } from './bios-settings';
 import type { Context } from './context';
 import { changePower } from './power';
 import type { Place } from './workers';
@@ -98,6 +99,7 @@ export async function taskOf(context: Context, reserved: NodeRecord, exclusive =
           return inner.nodes.update(uuid, changes, fence);
         }),
       ),
+    saveBiosSettings: (settings) => task.write({}, {}, (inner) => replaceBiosSettings(inner, uuid, settings)),
     fire: async (event, changes = {}, internal = {}) => {
       const from = node.provision_state;
       const { to, target } = transition(node, event);

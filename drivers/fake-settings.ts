@@ -1,9 +1,22 @@
 /** Settings and firmware of hardware that is not there. */
+import { Fault } from '../model/errors';
+import { str } from '../model/python';
 import { pause } from './fake-delay';
-import { type Interface, type Step, type Task, done } from './interfaces';
+import { type BiosSetting, type Interface, type Step, type Task, done } from './interfaces';
 
 const configuring = pause('fake.bios_delay');
 const updating = pause('fake.firmware_delay');
+
+/** Settings as steps get them: a list of names with values, which are kept as text. */
+function settingsOf(given: unknown): readonly BiosSetting[] {
+  const wrong = new Fault('InvalidParameterValue', { message: 'settings must be a list of objects, each with a name and a value' });
+  if (!Array.isArray(given)) throw wrong;
+  return (given as unknown[]).map((one) => {
+    const { name, value } = (one ?? {}) as { readonly name?: unknown; readonly value?: unknown };
+    if (typeof name !== 'string' || value === undefined || (typeof value === 'object' && value !== null)) throw wrong;
+    return { name, value: value === null ? null : str(value) };
+  });
+}
 
 const after =
   (waits: (task: Task) => Promise<void>): Step['run'] =>
@@ -21,10 +34,23 @@ export const fakeBios: Interface = {
         settings: { description: 'List of BIOS settings, each item needs to contain a dictionary with name/value pairs', required: true },
       },
       resumable: true,
-      run: after(configuring),
+      run: async (task, { settings }) => {
+        await configuring(task);
+        await task.saveBiosSettings(settingsOf(settings));
+        return done;
+      },
     },
     { step: 'cache_bios_settings', priority: { clean: 0 }, resumable: true, run: after(configuring) },
-    { step: 'factory_reset', priority: { clean: 0 }, resumable: true, run: after(configuring) },
+    {
+      step: 'factory_reset',
+      priority: { clean: 0 },
+      resumable: true,
+      run: async (task) => {
+        await configuring(task);
+        await task.saveBiosSettings([]);
+        return done;
+      },
+    },
   ],
 };
 

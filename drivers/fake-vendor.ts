@@ -9,6 +9,7 @@ const vending = pause('fake.vendor_delay');
 const guess = (name: string, word: string, how: Pick<VendorMethod<Task>, 'async' | 'exclusive'> = {}): VendorMethod<Task> => ({
   ...how,
   http: ['POST'],
+  args: ['bar'],
   description: `Test if the value of bar is ${word}`,
   validate: async (_task, { bar }) => {
     if (!bar) throw new Fault('MissingParameterValue', { message: `Parameter 'bar' not passed to method '${name}'.` });

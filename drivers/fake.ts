@@ -10,6 +10,7 @@ import {
   type ManagementInterface,
   type Power,
   type PowerInterface,
+  type RaidInterface,
   type RescueInterface,
   type StorageInterface,
   type Task,
@@ -44,8 +45,8 @@ export const fakePower: PowerInterface = {
 };
 
 const LAMPS: IndicatorTable = {
-  chassis: { 'led-0': { readonly: true, states: ['OFF', 'ON'] } },
-  system: { led: { readonly: false, states: ['BLINKING', 'OFF', 'ON'] } },
+  chassis: { 'led-0': { readonly: true, states: ['off', 'on'] } },
+  system: { led: { readonly: false, states: ['blinking', 'off', 'on'] } },
 };
 
 export const fakeManagement: ManagementInterface = {
@@ -73,7 +74,7 @@ export const fakeManagement: ManagementInterface = {
       if (!named) throw new Fault('InvalidParameterValue', { message: `Invalid component ${component} specified.` });
       if (!Object.hasOwn(named, indicator))
         throw new Fault('InvalidParameterValue', { message: `Invalid indicator ${indicator} specified.` });
-      return 'ON';
+      return 'on';
     },
   },
 };
@@ -108,6 +109,9 @@ export const fakeInspect: InspectInterface = {
 
 const consoleOff = async (): Promise<void> => {};
 export const fakeConsole: ConsoleInterface = { start: consoleOff, stop: consoleOff, get: async () => ({}) };
+
+/** Takes any configuration and makes nothing of it. */
+export const fakeRaid: RaidInterface = {};
 
 const storing = pause('fake.storage_delay');
 export const fakeStorage: StorageInterface = { attachVolumes: storing, detachVolumes: storing, shouldWriteImage: async () => true };

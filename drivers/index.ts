@@ -2,7 +2,7 @@
 import type { InterfaceKind } from '../model/records';
 import { agentInspect } from './agent-inspect';
 import { directDeploy } from './direct';
-import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakeManagement, fakePower, fakeRescue, fakeStorage } from './fake';
+import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakeManagement, fakePower, fakeRaid, fakeRescue, fakeStorage } from './fake';
 import { fakeBios, fakeFirmware } from './fake-settings';
 import { fakeVendor } from './fake-vendor';
 import type { HardwareType, Interfaces } from './interfaces';
@@ -10,7 +10,6 @@ import { ipmiManagement, ipmiPower, ipmiVendor } from './ipmi';
 import { httpIpxeBoot, ipxeBoot } from './ipxe';
 import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './no-interfaces';
 import { noopManagement, noopNetwork, noopStorage } from './noop';
-import { fakeRaid } from './raid';
 import { redfishManagement, redfishPower } from './redfish';
 
 export const INTERFACES: Interfaces = {

@@ -1,7 +1,17 @@
 /** What a driver is: objects of tables and functions. A driver gets a Task, says how its work stands, and never moves the node. */
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
-import type { Boots, Heartbeat, InterfaceKind, Inventory, JsonObject, NodeChanges, NodeRecord, PortRecord } from '../model/records';
+import type {
+  BiosSettingRecord,
+  Boots,
+  Heartbeat,
+  InterfaceKind,
+  Inventory,
+  JsonObject,
+  NodeChanges,
+  NodeRecord,
+  PortRecord,
+} from '../model/records';
 import type { IpmiPool } from '../wire/ipmi/client';
 import type { RedfishPool } from '../wire/redfish';
 
@@ -77,9 +87,14 @@ export interface Task {
   save(changes: NodeChanges): Promise<void>;
   /** Sets keys of driver_internal_info; `undefined` removes one. */
   saveInternal(keys: Readonly<Record<string, unknown>>): Promise<void>;
+  /** What the machine's BIOS settings are now: others than these are forgotten. */
+  saveBiosSettings(settings: readonly BiosSetting[]): Promise<void>;
   /** Changes the machine's power as the conductor does: forgets the agent (token, URL), sets target and state, waits until it is so. */
   power(target: Power, timeoutSeconds?: number): Promise<void>;
 }
+
+/** A setting of the BIOS by its name; what is not known of it stays away. */
+export type BiosSetting = Pick<BiosSettingRecord, 'name' | 'value'> & Partial<Omit<BiosSettingRecord, 'created_at' | 'updated_at'>>;
 
 /** A driver never moves the provision state: it says how its work stands, and the conductor moves it. */
 export type Outcome =
@@ -261,9 +276,7 @@ export interface ConsoleInterface extends Interface {
   get(task: Task): Promise<JsonObject>;
 }
 export interface RaidInterface extends Interface {
-  /** What logical disks may say: name → description. */
-  readonly logicalDiskProperties?: Readonly<Record<string, string>>;
-  /** Throws InvalidParameterValue for a configuration that it cannot make. Absent: RAID cannot be configured. */
+  /** Beyond the schema that holds for all. Throws InvalidParameterValue for a configuration that it cannot make, UnsupportedDriverExtension. */
   validateConfig?(task: Task, config: JsonObject): Promise<void>;
 }
 export interface StorageInterface extends Interface {
@@ -282,7 +295,8 @@ export interface VendorMethod<Subject> {
   readonly async?: boolean;
   /** Default: true. */
   readonly exclusive?: boolean;
-  readonly attach?: boolean;
+  /** The names that it knows; absent: any. */
+  readonly args?: readonly string[];
   /** Throws MissingParameterValue, InvalidParameterValue. */
   validate?(subject: Subject, args: JsonObject): Promise<void>;
   run(subject: Subject, args: JsonObject, http: HttpMethod): Promise<unknown>;

@@ -2,7 +2,6 @@
 import { Fault } from '../model/errors';
 import type { InterfaceKind } from '../model/records';
 import type { ConsoleInterface, InspectInterface, Interface, RaidInterface, RescueInterface, Task } from './interfaces';
-import { LOGICAL_DISK_PROPERTIES } from './raid';
 
 const refusal =
   (extension: InterfaceKind) =>
@@ -15,7 +14,7 @@ export const noBios = without('bios');
 const noScreen = refusal('console');
 export const noConsole: ConsoleInterface = { validate: noScreen, start: noScreen, stop: noScreen, get: noScreen };
 export const noFirmware = without('firmware');
-export const noRaid: RaidInterface = { ...without('raid'), logicalDiskProperties: LOGICAL_DISK_PROPERTIES };
+export const noRaid: RaidInterface = { ...without('raid'), validateConfig: refusal('raid') };
 export const noRescue: RescueInterface = { ...without('rescue'), rescue: refusal('rescue'), unrescue: refusal('rescue') };
 export const noVendor = without('vendor');
 export const noInspect: InspectInterface = { ...without('inspect'), inspect: refusal('inspect') };

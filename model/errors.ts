@@ -43,6 +43,8 @@ export const FAULTS = {
   ChassisNotFound: [404, 'Chassis {chassis} could not be found.'],
   PortgroupNotFound: [404, 'Portgroup {portgroup} could not be found.'],
   ConductorNotFound: [404, 'Conductor {conductor} could not be found.'],
+  RaidNotSupported: [404, 'Driver {driver} does not support raid (disabled or not implemented).'],
+  BIOSSettingNotFound: [404, "Node {node} doesn't have a BIOS setting '{name}'"],
   DriverNotFound: [404, 'Could not find the following driver(s) or hardware type(s): {driver_name}.'],
   VolumeConnectorNotFound: [404, 'Volume connector {connector} could not be found.'],
   VolumeTargetNotFound: [404, 'Volume target {target} could not be found.'],

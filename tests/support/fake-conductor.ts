@@ -53,6 +53,25 @@ export function createFakeConductor(store: () => Store): FakeConductor {
     getBootDevice: done('getBootDevice', async () => ({ boot_device: 'pxe', persistent: false })),
     setBootDevice: done('setBootDevice', async () => {}),
     supportedBootDevices: done('supportedBootDevices', async () => ['pxe', 'disk']),
+    setRaidConfig: done('setRaidConfig', async (uuid, config, objection) => {
+      if (objection) throw new Fault('InvalidParameterValue', { message: objection });
+      await store().nodes.update(uuid, { target_raid_config: config });
+    }),
+    setBootMode: done('setBootMode', async () => {}),
+    setSecureBoot: done('setSecureBoot', async () => {}),
+    setConsole: done('setConsole', async () => {}),
+    attachVirtualMedia: done('attachVirtualMedia', async () => {}),
+    detachVirtualMedia: done('detachVirtualMedia', async () => {}),
+    getVirtualMedia: done('getVirtualMedia', async () => [{ media_types: ['CD'], inserted: false, image: null }]),
+    consoleInfo: done('consoleInfo', async () => null),
+    injectNmi: done('injectNmi', async () => {}),
+    listIndicators: done('listIndicators', async () => ({ system: { led: { readonly: false, states: ['off', 'on'] } } })),
+    getIndicator: done('getIndicator', async () => 'on'),
+    setIndicator: done('setIndicator', async () => {}),
+    vendorMethods: done('vendorMethods', async () => ({})),
+    callVendor: done('callVendor', async (_uuid, method) => ({ async: method !== 'sync', result: method === 'sync' ? { a: [1] } : null })),
+    driverVendorMethods: done('driverVendorMethods', async () => ({})),
+    callDriverVendor: done('callDriverVendor', async () => ({ async: false, result: null })),
     setTraits: done('setTraits', async (uuid, { replace, add, remove }) => {
       const { traits } = await find(uuid);
       await store().nodes.update(uuid, { traits: replace ?? (add ? [...traits, add] : traits.filter((trait) => trait !== remove)) });

@@ -182,6 +182,7 @@ export function testTask(
       const kept = Object.entries({ ...node.driver_internal_info, ...keys }).filter(([, value]) => value !== undefined);
       node = { ...node, driver_internal_info: Object.fromEntries(kept) };
     },
+    saveBiosSettings: async (settings) => void events.push(`BIOS: ${settings.map(({ name, value }) => `${name}=${value}`).join(', ')}`),
     power: async (target) => {
       events.push(`power: ${target}`);
       node = { ...node, power_state: target === 'power off' || target === 'soft power off' ? 'power off' : 'power on' };

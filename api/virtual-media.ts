@@ -1,0 +1,35 @@
+/** /v1/nodes/X/vmedia. */
+import type { VirtualMediaType } from '../conductor/conductor';
+import { Fault } from '../model/errors';
+import { nodeOf } from './node-find';
+import type { Handlers } from './routes';
+
+const DEVICES: readonly string[] = ['disk', 'cdrom', 'floppy'];
+const SCHEMES: readonly string[] = ['http', 'https', 'nfs', 'cifs', 'smb'];
+const invalid = (message: string): Fault => new Fault('Invalid', { message });
+
+/** RFC 3986 §3.1, in lower case; '' for none. */
+const schemeOf = (url: string): string => /^([a-z][a-z\d+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? '';
+
+export const virtualMediaHandlers: Handlers = {
+  showVirtualMedia: async (request, rooms) => {
+    const node = await nodeOf(request, rooms, 'node:vmedia:get');
+    return { status: 200, body: await rooms.conductor.getVirtualMedia(node.uuid) };
+  },
+  attachVirtualMedia: async (request, rooms) => {
+    const { device_type: device, image_url: url } = request.body as { device_type: VirtualMediaType; image_url: string };
+    const scheme = schemeOf(url);
+    if (!SCHEMES.includes(scheme)) throw invalid(`Unsupported or missing URL scheme: ${scheme}`);
+    const node = await nodeOf(request, rooms, 'node:vmedia:attach');
+    await rooms.conductor.attachVirtualMedia(node.uuid, device, url);
+    return { status: 204 };
+  },
+  detachVirtualMedia: async (request, rooms) => {
+    const devices = (request.query['device_types'] as readonly string[] | null | undefined) ?? null;
+    const unknown = (devices ?? []).filter((device) => !DEVICES.includes(device));
+    if (unknown.length > 0) throw invalid(`Invalid device type(s) ${unknown.join(', ')} (valid are ${DEVICES.join(', ')})`);
+    const node = await nodeOf(request, rooms, 'node:vmedia:detach');
+    await rooms.conductor.detachVirtualMedia(node.uuid, devices as readonly VirtualMediaType[] | null);
+    return { status: 204 };
+  },
+};

@@ -1,0 +1,30 @@
+/** Work on a machine that the client does not wait for: accepted at once, and what fails then stands in `last_error`. */
+import { reasonOf } from '../model/errors';
+import type { Context } from './context';
+import { mustLeave, startTask, type Held } from './task';
+
+export interface Background {
+  readonly purpose: string;
+  /** Throws what the client is refused with; nothing has changed then. */
+  readonly check: (task: Held) => Promise<void>;
+  readonly work: (task: Held) => Promise<void>;
+  /** The sentence for `last_error`. */
+  readonly failed: (reason: string) => string;
+}
+
+/** Throws NodeLocked, NoFreeConductorWorker, and what `check` throws. */
+export async function inBackground(context: Context, uuid: string, { purpose, check, work, failed }: Background): Promise<void> {
+  await startTask(context, uuid, { purpose, retry: true }, async (task) => {
+    await check(task);
+    await task.save({ last_error: null });
+    return async () => {
+      try {
+        await work(task);
+      } catch (error) {
+        if (mustLeave(context, error)) throw error;
+        task.log.warn(`${purpose} failed`, { reason: reasonOf(error) });
+        await task.save({ last_error: failed(reasonOf(error)) });
+      }
+    };
+  });
+}
