@@ -7,6 +7,8 @@ import { nodeOf } from './node-find';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
+/** Since when the BIOS's own words on a setting are shown. */
+const REGISTRY_SINCE = 74;
 const SHORT = ['name', 'value'];
 /** With what the BIOS says of the setting itself. */
 const WHOLE = [
@@ -33,7 +35,12 @@ function present(setting: BiosSettingRecord, nodeUuid: string, ident: string, fi
 }
 
 async function listBiosSettings(request: Request, rooms: Rooms): Promise<Answer> {
-  const { query, base, params } = request;
+  const { query, base, params, minor } = request;
+  const early = minor < REGISTRY_SINCE ? ['detail', 'fields'].filter((name) => Object.hasOwn(query, name)) : [];
+  if (early.length > 0)
+    throw invalid(
+      `Schema error: Additional properties are not allowed (${early.map(repr).join(', ')} ${early.length === 1 ? 'was' : 'were'} unexpected)`,
+    );
   const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
   const unknown = fields?.find((field) => !SELECTABLE.includes(field));
   if (unknown !== undefined) throw invalid(`Schema error: ${repr(unknown)} is not one of ${repr(SELECTABLE)}`);
@@ -51,7 +58,7 @@ async function showBiosSetting(request: Request, rooms: Rooms): Promise<Answer> 
   const node = await nodeOf(request, rooms, 'node:bios:get');
   const setting = (await rooms.store.biosSettings.ofNode(node.uuid)).find((one) => one.name === name);
   if (!setting) throw new Fault('BIOSSettingNotFound', { node: node.uuid, name });
-  return { status: 200, body: { [name]: present(setting, node.uuid, node.uuid, minor < 74 ? SHORT : WHOLE, base) } };
+  return { status: 200, body: { [name]: present(setting, node.uuid, node.uuid, minor < REGISTRY_SINCE ? SHORT : WHOLE, base) } };
 }
 
 export const biosHandlers: Handlers = { listBiosSettings, showBiosSetting };

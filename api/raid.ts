@@ -10,7 +10,8 @@ import type { Answer, Handlers, Request, Rooms } from './routes';
 /** What is wrong with the configuration; undefined: nothing. */
 function objectionTo(config: JsonObject, { validators, document }: Rooms): string | undefined {
   const problem = validators('RaidConfig', () => document.schemas['RaidConfig']!)(config);
-  if (problem !== undefined) return `RAID config validation error: ${problem}`;
+  // Of a choice, only that none fits is told here.
+  if (problem !== undefined) return `RAID config validation error: ${problem.split('. Possible root cause: ')[0]}`;
   const roots = (config['logical_disks'] as readonly JsonObject[]).filter((disk) => disk['is_root_volume'] === true);
   return roots.length > 1 ? `Raid config cannot have more than one root volume. ${roots.length} root volumes were specified` : undefined;
 }

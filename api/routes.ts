@@ -132,7 +132,7 @@ export function matcher({ places }: Document): Matcher {
     const member = memberOf(place);
     const needed = member?.operations.get(method);
     if (needed) {
-      const { said } = needed.arguments.find(({ from }) => from === 'path')!;
+      const { said } = needed.arguments.filter(({ from }) => from === 'path').at(-1)!;
       throw new Fault('MissingParameterValue', { message: `Missing mandatory parameter: ${said}` });
     }
     const collection = at(segments.slice(0, -1));
@@ -167,6 +167,7 @@ export function matcher({ places }: Document): Matcher {
         return open(operation.gate, minor)
           ? { operation, params: paramsOf(place, segments), field }
           : refuse(operation.below, operation.gate.since);
+      if (rest === 405) wrongMethod(place, '', segments.slice(0, length));
       if (rest !== null && rest !== 'fields') refuse(rest, 1);
       if (rest === 'fields' && method !== 'GET') wrongMethod(place, method, segments.slice(0, length));
       break;

@@ -105,8 +105,10 @@ export const showStep = (step: object): string => repr(shaped(step));
 function stepErrors(kind: SavedKind, asked: AskedStep, offered: PlannedStep | undefined, withoutRamdisk: boolean): readonly string[] {
   // What a child offers, it says itself when the step is run on it.
   if (asked.execute_on_child_nodes) return [];
-  const shown = showStep(asked);
-  if (!offered) return [`node does not support this ${kind} step: ${shown}`];
+  if (!offered) return [`node does not support this ${kind} step: ${showStep(asked)}`];
+  // What is the driver's to say of a step is shown where clients cannot say it.
+  const { abortable = false, priority } = offered;
+  const shown = showStep(kind === 'deploy' ? asked : { ...asked, abortable, priority });
   const known = (offered.argsinfo ?? {}) as Readonly<Record<string, { description?: string; required?: boolean }>>;
   const given = asked.args ?? {};
   const errors: string[] = [];

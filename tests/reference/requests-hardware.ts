@@ -1,5 +1,5 @@
 /** What goes through the conductor to a driver: RAID, boot mode, console, indicators, passthru, BIOS settings, firmware, virtual media. */
-import { NODE, NOBODY, get, send, type Sent, type Step } from './steps';
+import { get, send, type Sent, type Step } from './steps';
 
 /** All that a node may have, and as little as it may have. */
 const FAKE = 'aaaaaaaa-0000-4000-8000-0000000000d1';
@@ -13,7 +13,9 @@ const start = (): Step[] => [
   send('POST', '/v1/nodes', {
     driver: 'fake-hardware',
     uuid: BARE,
-    ...Object.fromEntries(['bios', 'console', 'firmware', 'inspect', 'raid', 'rescue', 'vendor'].map((kind) => [`${kind}_interface`, `no-${kind}`])),
+    ...Object.fromEntries(
+      ['bios', 'console', 'firmware', 'inspect', 'raid', 'rescue', 'vendor'].map((kind) => [`${kind}_interface`, `no-${kind}`]),
+    ),
   }),
 ];
 
@@ -34,7 +36,12 @@ const CONFIGS: readonly unknown[] = [
   { logical_disks: [{ size_gb: 'all', raid_level: '1' }] },
   { logical_disks: [{ size_gb: 1.5, raid_level: '1' }] },
   { logical_disks: [{ size_gb: 1, raid_level: 1 }] },
-  { logical_disks: [{ ...disk, is_root_volume: true }, { ...disk, is_root_volume: true }] },
+  {
+    logical_disks: [
+      { ...disk, is_root_volume: true },
+      { ...disk, is_root_volume: true },
+    ],
+  },
   { logical_disks: [{ ...disk, is_root_volume: 'yes' }] },
   { logical_disks: [{ ...disk, physical_disks: ['a'] }] },
   { logical_disks: [{ ...disk, controller: 'c', physical_disks: [{}] }] },
@@ -63,36 +70,64 @@ const raid = (): Step[] => [
 ];
 
 const bootMode = (): Step[] =>
-  [fake, bare].flatMap((node) => [
-    ...['boot_mode', 'secure_boot', 'console'].flatMap((what) =>
-      [{}, { target: 'uefi' }, { target: 'x' }, { target: 5 }, { target: null }, { target: true }, { target: 'on' }, { enabled: true }, { enabled: 'zz' }, { enabled: 'off' }, { enabled: 0 }, { target: 'bios', x: 1 }, [], undefined]
-        .flatMap((body) => [1, 75, 76, 115].filter((minor) => body !== undefined || minor > 75).flatMap((minor): Step[] => [send('PUT', `${node}/states/${what}`, body, minor), settled(node.split('/').at(-1)!)]))
-        .concat([get(`${node}/states`), get(`${node}/states`, 74), get(`${node}/states`, 75)]),
-    ),
-    get(`${node}/states/console`),
-    get(`${node}/states/console?x=1`),
-    send('PUT', `${node}/states/console`, { enabled: true }),
-    settled(node.split('/').at(-1)!),
-    get(`${node}/states/console`),
-    get(`${node}?fields=console_enabled,last_error`),
-    send('PUT', `${node}/states/console`, { enabled: true }),
-    send('PUT', `${node}/states/console`, { enabled: false }),
-    settled(node.split('/').at(-1)!),
-    get(`${node}/states/console`, 1),
-    get(`${node}/states`),
-  ]).concat(['boot_mode', 'secure_boot', 'console'].flatMap((what) => [75, 115].flatMap((minor) => [
-    send('PUT', `/v1/nodes/nobody/states/${what}`, { target: true }, minor),
-    send('PUT', `/v1/nodes/nobody/states/${what}`, { target: 'uefi' }, minor),
-    send('PUT', `/v1/nodes/nobody/states/${what}`, { enabled: true }, minor),
-    get(`/v1/nodes/nobody/states/${what}`, minor),
-    send('PUT', `/v1/nodes/faked/states/${what}`, { target: 'zz' }, minor),
-  ])), [get(`${bare}?fields=boot_mode,secure_boot`, 74), get(`${bare}?fields=boot_mode,secure_boot`, 75)]);
+  [fake, bare]
+    .flatMap((node) => [
+      ...['boot_mode', 'secure_boot', 'console'].flatMap((what) =>
+        [
+          {},
+          { target: 'uefi' },
+          { target: 'x' },
+          { target: 5 },
+          { target: null },
+          { target: true },
+          { target: 'on' },
+          { enabled: true },
+          { enabled: 'zz' },
+          { enabled: 'off' },
+          { enabled: 0 },
+          { target: 'bios', x: 1 },
+          [],
+          undefined,
+        ]
+          .flatMap((body) =>
+            [1, 75, 76, 115]
+              .filter((minor) => body !== undefined || minor > 75)
+              .flatMap((minor): Step[] => [send('PUT', `${node}/states/${what}`, body, minor), settled(node.split('/').at(-1)!)]),
+          )
+          .concat([get(`${node}/states`), get(`${node}/states`, 74), get(`${node}/states`, 75)]),
+      ),
+      get(`${node}/states/console`),
+      get(`${node}/states/console?x=1`),
+      send('PUT', `${node}/states/console`, { enabled: true }),
+      settled(node.split('/').at(-1)!),
+      get(`${node}/states/console`),
+      get(`${node}?fields=console_enabled,last_error`),
+      send('PUT', `${node}/states/console`, { enabled: true }),
+      send('PUT', `${node}/states/console`, { enabled: false }),
+      settled(node.split('/').at(-1)!),
+      get(`${node}/states/console`, 1),
+      get(`${node}/states`),
+    ])
+    .concat(
+      ['boot_mode', 'secure_boot', 'console'].flatMap((what) =>
+        [75, 115].flatMap((minor) => [
+          send('PUT', `/v1/nodes/nobody/states/${what}`, { target: true }, minor),
+          send('PUT', `/v1/nodes/nobody/states/${what}`, { target: 'uefi' }, minor),
+          send('PUT', `/v1/nodes/nobody/states/${what}`, { enabled: true }, minor),
+          get(`/v1/nodes/nobody/states/${what}`, minor),
+          send('PUT', `/v1/nodes/faked/states/${what}`, { target: 'zz' }, minor),
+        ]),
+      ),
+      [get(`${bare}?fields=boot_mode,secure_boot`, 74), get(`${bare}?fields=boot_mode,secure_boot`, 75)],
+    );
 
 const indicators = (): Step[] => [
-  ...[fake, bare, '/v1/nodes/nobody', '/v1/nodes/faked', `/v1/nodes/${NOBODY}`].flatMap((node) =>
+  ...[fake, bare, '/v1/nodes/nobody', '/v1/nodes/faked', '/v1/nodes/cccccccc-0000-4000-8000-000000000000'].flatMap((node) =>
     [1, 5, 28, 29, 63, 115].flatMap((minor) => [
       get(`${node}/management/indicators`, minor),
-      ...['led@system', 'led-0@chassis', 'led', 'x@system', 'x@y', '@', 'led@'].map((name) => get(`${node}/management/indicators/${name}`, minor)),
+      ...['led@system', 'led-0@chassis', 'led', 'x@system', 'x@y', '@', 'led@'].map((name) =>
+        get(`${node}/management/indicators/${name}`, minor),
+      ),
       send('PUT', `${node}/management/inject_nmi`, {}, minor),
       send('PUT', `${node}/management/inject_nmi`, { x: 1 }, minor),
     ]),
@@ -113,13 +148,17 @@ const passthru = (): Step[] => {
   const bodies = [{}, { bar: 'meow' }, { bar: 'kazoo' }, { bar: 5 }, { bar: '' }, undefined];
   return [
     ...[fake, '/v1/nodes/faked', '/v1/nodes/nobody'].flatMap((node) =>
-      ['second_method', 'third_method_sync', 'fourth_method_shared_lock', 'log_passthrough', 'nosuch', 'methods', 'first_method'].flatMap((name) => [
-        ...bodies.flatMap((body) => [1, 115].flatMap((minor): Step[] => [send('POST', `${node}/vendor_passthru/${name}`, body, minor), settled(FAKE)])),
-        send('POST', `${node}/vendor_passthru?method=${name}`, { bar: 'meow' }),
-        settled(FAKE),
-        ...methods.filter((one) => one !== 'POST').map((one) => send(one, `${node}/vendor_passthru/${name}`, undefined)),
-        ...methods.filter((one) => one !== 'POST').map((one) => send(one, `${node}/vendor_passthru?method=${name}`, undefined)),
-      ]),
+      ['second_method', 'third_method_sync', 'fourth_method_shared_lock', 'log_passthrough', 'nosuch', 'methods', 'first_method'].flatMap(
+        (name) => [
+          ...bodies.flatMap((body) =>
+            [1, 115].flatMap((minor): Step[] => [send('POST', `${node}/vendor_passthru/${name}`, body, minor), settled(FAKE)]),
+          ),
+          send('POST', `${node}/vendor_passthru?method=${name}`, { bar: 'meow' }),
+          settled(FAKE),
+          ...methods.filter((one) => one !== 'POST').map((one) => send(one, `${node}/vendor_passthru/${name}`, undefined)),
+          ...methods.filter((one) => one !== 'POST').map((one) => send(one, `${node}/vendor_passthru?method=${name}`, undefined)),
+        ],
+      ),
     ),
     // Both are cached there by driver, so the node without methods is not asked.
     get(`${fake}/vendor_passthru/methods?x=1`),
@@ -150,12 +189,32 @@ const clean = (steps: readonly unknown[], node = FAKE): Step[] => [
   send('PUT', `/v1/nodes/${node}/states/provision`, { target: 'clean', clean_steps: steps }),
   settled(node),
   get(`/v1/nodes/${node}?fields=provision_state,last_error,maintenance,fault`),
+  // Back from a failure.
+  { ...send('PUT', `/v1/nodes/${node}/states/provision`, { target: 'manage' }), quiet: true },
+  settled(node),
+  { ...send('DELETE', `/v1/nodes/${node}/maintenance`, undefined), quiet: true },
 ];
 const apply = (settings: unknown) => ({ interface: 'bios', step: 'apply_configuration', args: { settings } });
 const looks = (): Sent[] => [
-  ...[39, 40, 73, 74, 115].flatMap((minor) => [get(`${fake}/bios`, minor), get(`${fake}/bios/virt`, minor), get('/v1/nodes/faked/bios/virt', minor)]),
-  ...['detail=true', 'detail=false', 'detail=zz', 'fields=name', 'fields=', 'fields=nosuch', 'fields=created_at,value', 'fields=name&detail=true', 'fields=name&detail=false', 'fields=unique,lower_bound', 'fields=upper_bound', 'x=1']
-    .flatMap((query) => [73, 74, 115].map((minor) => get(`${fake}/bios?${query}`, minor))),
+  ...[39, 40, 73, 74, 115].flatMap((minor) => [
+    get(`${fake}/bios`, minor),
+    get(`${fake}/bios/virt`, minor),
+    get('/v1/nodes/faked/bios/virt', minor),
+  ]),
+  ...[
+    'detail=true',
+    'detail=false',
+    'detail=zz',
+    'fields=name',
+    'fields=',
+    'fields=nosuch',
+    'fields=created_at,value',
+    'fields=name&detail=true',
+    'fields=name&detail=false',
+    'fields=unique,lower_bound',
+    'fields=upper_bound',
+    'x=1',
+  ].flatMap((query) => [73, 74, 115].map((minor) => get(`${fake}/bios?${query}`, minor))),
   ...['VIRT', 'vi%20rt', 'sriov', 'nosuch', 'a@b'].map((name) => get(`${fake}/bios/${name}`)),
   get(`${fake}/bios/virt?x=1`),
   get('/v1/nodes/nobody/bios', 39),
@@ -167,9 +226,20 @@ const looks = (): Sent[] => [
 const settings = (): Step[] => [
   send('PUT', `${fake}/states/provision`, { target: 'manage' }),
   settled(FAKE),
-  ...clean([apply([{ name: 'virt', value: 'on' }, { name: 'sriov', value: 'off' }, { name: 'five', value: 5 }])]),
+  ...clean([
+    apply([
+      { name: 'virt', value: 'on' },
+      { name: 'sriov', value: 'off' },
+      { name: 'five', value: 5 },
+    ]),
+  ]),
   ...looks(),
-  ...clean([apply([{ name: 'virt', value: 'off' }, { name: 'new', value: null }])]),
+  ...clean([
+    apply([
+      { name: 'virt', value: 'off' },
+      { name: 'new', value: null },
+    ]),
+  ]),
   get(`${fake}/bios?detail=true`),
   ...clean([{ interface: 'bios', step: 'cache_bios_settings' }]),
   get(`${fake}/bios`),
@@ -184,9 +254,17 @@ const settings = (): Step[] => [
   ...clean([{ interface: 'bios', step: 'factory_reset' }]),
   get(`${fake}/bios`),
   ...[85, 86, 113, 114, 115].flatMap((minor) => [
-    ...['', '?fields=component', '?fields=vendor', '?fields=vendor,model', '?fields=nosuch', '?fields=', '?detail=true', '?detail=', '?x=1'].map((query) =>
-      get(`${fake}/firmware${query}`, minor),
-    ),
+    ...[
+      '',
+      '?fields=component',
+      '?fields=vendor',
+      '?fields=vendor,model',
+      '?fields=nosuch',
+      '?fields=',
+      '?detail=true',
+      '?detail=',
+      '?x=1',
+    ].map((query) => get(`${fake}/firmware${query}`, minor)),
     get('/v1/nodes/nobody/firmware', minor),
     get('/v1/nodes/faked/firmware', minor),
   ]),
@@ -195,7 +273,8 @@ const settings = (): Step[] => [
 
 const vmedia = (): Step[] =>
   [fake, bare, '/v1/nodes/nobody'].flatMap((node) => {
-    const rest = (): Step[] => [FAKE, BARE].filter((one) => node.endsWith(one)).flatMap((one): Step[] => [settled(one), get(`${node}/states`)]);
+    const rest = (): Step[] =>
+      [FAKE, BARE].filter((one) => node.endsWith(one)).flatMap((one): Step[] => [settled(one), get(`${node}/states`)]);
     return [
       ...[88, 89, 92, 93, 115].flatMap((minor): Step[] => [
         get(`${node}/vmedia`, minor),
@@ -221,10 +300,9 @@ const vmedia = (): Step[] =>
         { image_url: 'http://x' },
         { device_type: 'cdrom' },
       ].flatMap((body) => [send('POST', `${node}/vmedia`, body), ...rest()]),
-      ...['device_types=x', 'device_types=x,y,cdrom', 'device_types=cdrom', 'device_types=', 'device_types=disk,cdrom', 'x=1'].flatMap((query) => [
-        send('DELETE', `${node}/vmedia?${query}`, undefined),
-        ...rest(),
-      ]),
+      ...['device_types=x', 'device_types=x,y,cdrom', 'device_types=cdrom', 'device_types=', 'device_types=disk,cdrom', 'x=1'].flatMap(
+        (query) => [send('DELETE', `${node}/vmedia?${query}`, undefined), ...rest()],
+      ),
       get(`${node}/vmedia?x=1`),
       send('PUT', `${node}/vmedia`, {}),
     ];

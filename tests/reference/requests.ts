@@ -2,6 +2,7 @@
 import type { Argument, FieldRow } from '../../api/document';
 import { around, at, document, get, MAX, quietly, send, type Step } from './steps';
 import { volumeGroups } from './requests-volumes';
+import { HARDWARE_GROUPS } from './requests-hardware';
 
 const json = 'application/json';
 export const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -766,4 +767,6 @@ export const GROUPS: Readonly<Record<string, () => readonly Step[]>> = {
   ramdisk,
   states,
   ...volumeGroups,
+
+  ...HARDWARE_GROUPS,
 };
