@@ -10,7 +10,9 @@ import { nodeListHandlers } from './node-list';
 import { nodeManagementHandlers } from './node-management';
 import { nodeStateHandlers } from './node-states';
 import { nodeTraitHandlers } from './node-traits';
+import { nodeVifHandlers } from './node-vifs';
 import { nodeHandlers } from './nodes';
+import { portgroupHandlers } from './portgroups';
 import { portHandlers } from './ports';
 import { raidHandlers } from './raid';
 import { ramdiskHandlers } from './ramdisk';
@@ -35,7 +37,9 @@ export const handlers: Handlers = {
   ...firmwareHandlers,
   ...virtualMediaHandlers,
 
+  ...nodeVifHandlers,
   ...portHandlers,
+  ...portgroupHandlers,
   ...chassisHandlers,
   ...volumeHandlers,
   ...driverHandlers,

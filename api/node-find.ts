@@ -54,6 +54,12 @@ export async function checkServed(node: { readonly driver: string; readonly cond
   throw new Fault('NoConductor', { reason });
 }
 
+/** What belongs to a node that is being inspected stays as it is (from 1.39 on). */
+export function checkNotInspecting(what: string, node: NodeRecord, minor: number): void {
+  if (node.provision_state === 'inspecting' && minor >= 39)
+    throw new Fault('Conflict', { message: `Cannot update ${what} "${node.uuid}" while it is in state "inspecting".` });
+}
+
 /** A node that another record points to: it must be visible and of the same owner, and the answer does not tell which it is not. */
 export async function linkedNode(field: string, ident: unknown, owner: string | null, request: Request, rooms: Rooms): Promise<NodeRecord> {
   const found = typeof ident === 'string' ? nodeNamed(ident, request.minor, rooms) : Promise.resolve(undefined);

@@ -7,7 +7,7 @@ import { stateRow } from '../model/states';
 import { open } from '../model/versions';
 import type { FieldRow } from './document';
 import { checkedPatch, checkedRecord, emptyOf, type Values } from './fields';
-import { checkName, checkServed, linkedNode, nodeOf } from './node-find';
+import { checkName, checkNotInspecting, checkServed, linkedNode, nodeOf } from './node-find';
 import type { Request, Rooms } from './routes';
 
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
@@ -30,7 +30,7 @@ function checkState(node: NodeRecord, patch: readonly PatchOperation[], { minor,
   const { provision_state: state, target_provision_state: target } = node;
   if (target && !stateRow(state).changeable)
     throw conflict(`Node ${params['node_ident']!} can not be updated while a state transition is in progress.`);
-  if (state === 'inspecting' && minor >= 39) throw conflict(`Cannot update node "${node.uuid}" while it is in state "inspecting".`);
+  checkNotInspecting('node', node, minor);
   if (state === 'active' && valuesAt(patch, '/owner').some(Boolean) && !auth.allowed(who, 'node:update_owner_provisioned', node))
     throw conflict(`Cannot update owner of node "${node.uuid}" while it is in state "active".`);
 }

@@ -2,6 +2,7 @@
 export interface ApiOptions {
   readonly 'DEFAULT.default_resource_class': string | null;
   readonly 'DEFAULT.default_conductor_group': string;
+  readonly 'DEFAULT.default_portgroup_mode': string;
   readonly 'api.max_limit': number;
   readonly 'api.public_endpoint': string | null;
   readonly 'api.restrict_lookup': boolean;

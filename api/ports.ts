@@ -3,13 +3,13 @@ import { Fault } from '../model/errors';
 import { isUuid, newUuid } from '../model/idents';
 import { applyPatch, same, valuesAt, type PatchOperation } from '../model/patch';
 import { str } from '../model/python';
-import type { JsonObject, NewPort, NodeRecord, PortRecord } from '../model/records';
+import type { JsonObject, NewPort, NodeRecord, PortgroupRecord, PortRecord } from '../model/records';
 import { open } from '../model/versions';
 import type { PortFilter } from '../store/store';
 import { checkedPatch, checkedRecord, emptyOf, type Values } from './fields';
 import { location } from './links';
 import { checkFieldsAllowed, checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from './lists';
-import { linkedNode, nodeNamed } from './node-find';
+import { checkNotInspecting, linkedNode, nodeNamed } from './node-find';
 import { checkFields, knowsVtep, portPresenter, rowsToShow, viewShape } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
@@ -44,17 +44,20 @@ interface Said {
   readonly conductor_groups?: readonly string[] | null;
   readonly description_contains?: string | null;
 }
-/** Which ports: at most one of node, portgroup and shard. Undefined: none can match. */
-async function filterOf(request: Request, rooms: Rooms, parent?: string): Promise<PortFilter | undefined> {
+/** The node or the portgroup of the path. */
+type Parent = Readonly<Partial<Pick<PortRecord, 'node_uuid' | 'portgroup_uuid'>>>;
+/** Which ports: at most one of node, portgroup and shard. */
+async function filterOf(request: Request, rooms: Rooms, parent: Parent): Promise<PortFilter> {
   const { query, minor } = request;
-  const { shard: shards, conductor_groups: groups, portgroup, address, node_uuid: uuid, description_contains: description } = query as Said;
-  const node = parent ?? uuid ?? (query as Said).node;
-  if (!parent && !uuid && node && minor < 5 && !isUuid(node)) throw unacceptable();
+  const { shard: shards, conductor_groups: groups, address, node_uuid: uuid, description_contains: description } = query as Said;
+  const node = parent.node_uuid ?? uuid ?? (query as Said).node;
+  const portgroup = parent.portgroup_uuid ?? (query as Said).portgroup;
+  if (!parent.node_uuid && !uuid && node && minor < 5 && !isUuid(node)) throw unacceptable();
   if ([node, portgroup, shards?.length].filter(Boolean).length > 1) throw new Fault('OperationNotPermitted');
   if (groups?.length && (node ?? portgroup ?? address))
     throw invalid('Filtering by conductor_groups cannot be combined with node_ident, portgroup_ident, or node address filters.');
-  if (portgroup) throw new Fault('PortgroupNotFound', { portgroup });
   const also = description ? { descriptionContains: description } : {};
+  if (portgroup) return { ...also, where: { portgroup_uuid: (await rooms.store.portgroups.find(portgroup)).uuid } };
   if (node) return { ...also, where: { node_uuid: (await nodeNamed(node, minor, rooms)).uuid } };
   if (address) return { where: { address } };
   if (shards?.length) return { ...also, shards };
@@ -62,7 +65,7 @@ async function filterOf(request: Request, rooms: Rooms, parent?: string): Promis
 }
 
 /** @param path of the list, for the link to its next page; the ports of a node go on in /v1/ports, as Ironic's do */
-async function list(request: Request, rooms: Rooms, path: string, brief?: readonly string[], parent?: string): Promise<Answer> {
+async function list(request: Request, rooms: Rooms, path: string, brief?: readonly string[], parent: Parent = {}): Promise<Answer> {
   const { query, base, minor, who } = request;
   const all = rooms.document.fields('Port');
   checkNewer([...((query['fields'] as readonly string[] | null | undefined) ?? []), query['sort_key'] as string], shown(all), minor);
@@ -93,7 +96,15 @@ async function listOfNode(request: Request, rooms: Rooms, path: string, brief?: 
   const ident = request.params['node_ident']!;
   const node = isUuid(ident) ? await rooms.store.nodes.find(ident).catch(() => undefined) : undefined;
   if (!node || !rooms.auth.allowed(request.who, 'node:get', node)) throw new Fault('PortgroupNotFound', { portgroup: 'None' });
-  return list(request, rooms, path, brief, node.uuid);
+  return list(request, rooms, path, brief, { node_uuid: node.uuid });
+}
+async function listOfPortgroup(request: Request, rooms: Rooms, path: string, brief?: readonly string[]): Promise<Answer> {
+  const ident = request.params['portgroup_ident']!;
+  const missing = new Fault('PortgroupNotFound', { portgroup: ident });
+  if (!isUuid(ident)) throw missing;
+  const portgroup = await rooms.store.portgroups.find(ident);
+  if (!rooms.auth.allowed(request.who, 'node:get', await rooms.store.nodes.find(portgroup.node_uuid))) throw missing;
+  return list(request, rooms, path, brief, { portgroup_uuid: portgroup.uuid });
 }
 
 const isFilled = (value: unknown): value is JsonObject => value !== null && typeof value === 'object';
@@ -107,6 +118,17 @@ function checkTogether(record: Values, minor: number): void {
       throw invalid('Smart NIC port must have port_id and hostname in local_link_connection');
   }
   if (record['physical_network'] === '') throw invalid('A non-empty value is required when setting physical_network');
+}
+
+/** The portgroup that a port shall belong to: known, and of the same node. */
+async function portgroupFor(uuid: unknown, node: NodeRecord, { store }: Rooms): Promise<PortgroupRecord> {
+  const unknown = new Fault('PortgroupUnknown', { portgroup: str(uuid) });
+  if (!isUuid(uuid)) throw unknown;
+  const portgroup = await store.portgroups.find(uuid).catch((error: unknown) => {
+    throw error instanceof Fault && error.status === 404 ? unknown : error;
+  });
+  if (portgroup.node_uuid !== node.uuid) throw invalid('Port can not be added to a portgroup belonging to a different node.');
+  return portgroup;
 }
 
 async function createPort(request: Request, rooms: Rooms): Promise<Answer> {
@@ -124,8 +146,14 @@ async function createPort(request: Request, rooms: Rooms): Promise<Answer> {
   if (!rooms.auth.allowed(request.who, 'port:create', node)) throw new Fault('NotAuthorized');
   // Here the name counts, not whether the value is the empty one.
   if (rows.some(({ name, gate }) => name in record && !open(gate, minor))) throw unacceptable();
-  if (given['portgroup_uuid']) throw new Fault('PortgroupUnknown', { portgroup: given['portgroup_uuid'] as string });
+  const portgroup = given['portgroup_uuid'] ? await portgroupFor(given['portgroup_uuid'], node, rooms) : undefined;
   checkTogether(given, minor);
+  if (portgroup && given['pxe_enabled'] === true && !portgroup.standalone_ports_supported)
+    throw new Fault('Conflict', {
+      message:
+        `Port group ${portgroup.uuid} doesn't support standalone ports. This port cannot be created as a member of that portgroup ` +
+        `as the port's 'pxe_enabled' field was set to True.`,
+    });
   const port: NewPort = {
     ...given,
     uuid: (given['uuid'] as string | undefined)?.toLowerCase() ?? newUuid(random),
@@ -169,14 +197,14 @@ async function updatePort(request: Request, rooms: Rooms): Promise<Answer> {
   const known = Object.fromEntries(Object.entries(patched).filter(([name]) => patchable.some((row) => row.name === name)));
   const group = patched['portgroup_uuid'];
   const isNone = !group || (typeof group === 'object' && Object.keys(group).length === 0);
-  if (!isNone && group !== port.portgroup_uuid) throw new Fault('PortgroupUnknown', { portgroup: str(group) });
+  if (!isNone && (group !== port.portgroup_uuid || owner.uuid !== port.node_uuid)) await portgroupFor(group, owner, rooms);
   const checked = checkedRecord('patch', 'Port', patchable, known, rooms);
-  if (owner.provision_state === 'inspecting' && minor >= 39) {
-    const message = `Cannot update port "${port.uuid}" on "${owner.uuid}" while it is in state "inspecting".`;
-    throw new Fault('Conflict', { message });
-  }
+  checkNotInspecting(`port "${port.uuid}" on`, owner, minor);
   if (patch.some(({ path }) => path === '/physical_network') && checked['physical_network'] === '')
     throw invalid('A non-empty value is required when setting physical_network');
+  // Only where it is the patch's first operation: clients that join a portgroup say its network too.
+  if (minor >= 102 && patch[0]?.path === '/physical_network' && !isNone)
+    throw invalid('physical_network cannot be changed while the port belongs to a portgroup.');
   const before = port as unknown as Values;
   const changes: Values = {};
   for (const row of patchable.filter(({ hidden, patch: may }) => !hidden && may)) {
@@ -198,6 +226,8 @@ export const portHandlers: Handlers = {
   listPortsDetail: (request, rooms) => list(request, rooms, 'ports/detail'),
   listNodePorts: (request, rooms) => listOfNode(request, rooms, 'ports', BRIEF),
   listNodePortsDetail: (request, rooms) => listOfNode(request, rooms, 'ports/detail'),
+  listPortgroupPorts: (request, rooms) => listOfPortgroup(request, rooms, 'ports', BRIEF),
+  listPortgroupPortsDetail: (request, rooms) => listOfPortgroup(request, rooms, 'ports/detail'),
   createPort,
   showPort,
   updatePort,

@@ -10,9 +10,11 @@ import type {
   NodeChanges,
   NodeRecord,
   PortChanges,
+  PortgroupRecord,
   PortRecord,
   VolumeConnectorRecord,
   VolumeTargetRecord,
+  Vif,
 } from '../model/records';
 
 export interface Validation {
@@ -107,6 +109,11 @@ export interface Conductor {
   updateVolume<Kind extends VolumeKind>(kind: Kind, uuid: string, changes: ChangesOf<VolumeRecords[Kind]>): Promise<VolumeRecords[Kind]>;
   deleteVolume(kind: VolumeKind, uuid: string): Promise<void>;
 
+  updatePortgroup(uuid: string, changes: ChangesOf<PortgroupRecord>): Promise<PortgroupRecord>;
+  deletePortgroup(uuid: string): Promise<void>;
+  listVifs(uuid: string): Promise<readonly Vif[]>;
+  attachVif(uuid: string, vif: Vif): Promise<void>;
+  detachVif(uuid: string, id: string): Promise<void>;
   /** driver_info key → description. Throws DriverNotFound. */
   driverProperties(driver: string): Promise<Readonly<Record<string, string>>>;
   /** A lookup by a ramdisk that may know its token: made at the first call, `******` at each later one. */

@@ -13,6 +13,7 @@ import { chosenHooks } from './inspection/hooks';
 import { getIndicator, injectNmi, listIndicators, setIndicator } from './indicators';
 import { createLocks } from './locks';
 import { runPeriodics } from './periodics';
+import { deletePortgroup, updatePortgroup } from './portgroups';
 import { createPort, deletePort, updatePort } from './ports';
 import { setPower } from './power';
 import { provision } from './provision';
@@ -24,6 +25,7 @@ import { validateNode } from './validate';
 import { deleteVolume, updateVolume } from './volumes';
 import { callDriverVendor, callVendor, driverVendorMethods, vendorMethods } from './vendor';
 import { attachVirtualMedia, detachVirtualMedia, getVirtualMedia } from './virtual-media';
+import { attachVif, detachVif, listVifs } from './vifs';
 import { createWorkers } from './workers';
 
 export type { ConductorOptions, ConductorRooms } from './context';
@@ -144,6 +146,11 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     updateVolume: (kind, uuid, changes) => updateVolume(context, kind, uuid, changes),
     deleteVolume: (kind, uuid) => deleteVolume(context, kind, uuid),
 
+    updatePortgroup: (uuid, changes) => updatePortgroup(context, uuid, changes),
+    deletePortgroup: (uuid) => deletePortgroup(context, uuid),
+    listVifs: (uuid) => listVifs(context, uuid),
+    attachVif: (uuid, vif) => attachVif(context, uuid, vif),
+    detachVif: (uuid, id) => detachVif(context, uuid, id),
     driverProperties: async (driver) => propertiesOf(context, driver),
     agentToken: (uuid) => tokens.give(uuid),
     heartbeat: (uuid, beat) => heartbeat(context, uuid, beat),

@@ -55,6 +55,7 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'default_vendor_interface', kind: 'string', default: null, help: 'Vendor interface of nodes that name none.' },
   { section: 'DEFAULT', name: 'default_resource_class', kind: 'string', default: null, help: 'Resource class of new nodes that name none.' },
   { section: 'DEFAULT', name: 'default_conductor_group', kind: 'string', default: '', help: 'Conductor group of new nodes that name none.' },
+  { section: 'DEFAULT', name: 'default_portgroup_mode', kind: 'string', default: 'active-backup', help: 'Mode of new portgroups that name none (a name that the operating system of the machine knows).' },
   // [api]
   { section: 'api', name: 'host_ip', kind: 'string', default: '0.0.0.0', help: 'Address that the API listens on.' },
   { section: 'api', name: 'port', kind: 'integer', default: 6385, min: 0, max: 65535, help: 'Port that the API listens on.' },

@@ -10,7 +10,9 @@ import type {
   JsonObject,
   NodeChanges,
   NodeRecord,
+  PortgroupRecord,
   PortRecord,
+  Vif,
 } from '../model/records';
 import type { IpmiPool } from '../wire/ipmi/client';
 import type { RedfishPool } from '../wire/redfish';
@@ -258,6 +260,28 @@ export interface NetworkInterface extends Interface {
   removeInspectionNetwork(task: Task): Promise<void>;
   configureTenantNetworks(task: Task): Promise<void>;
   unconfigureTenantNetworks(task: Task): Promise<void>;
+  /** VIFs: the names of the virtual ports that tenants plug into a node (vifs.ts has the rules). */
+  vifList(task: Task): Promise<readonly Vif[]>;
+  /** Throws VifAlreadyAttached, NoFreePhysicalPorts. */
+  vifAttach(task: Task, vif: Vif): Promise<void>;
+  /** Throws VifNotAttached. */
+  vifDetach(task: Task, id: string): Promise<void>;
+  /** The VIF that a port or portgroup carries now: it cannot be deleted then. */
+  currentVif(held: PortRecord | PortgroupRecord): string | undefined;
+  /** Throws Conflict for what it does not allow. */
+  portChanged?(task: Task, change: PortChange): Promise<void>;
+  portgroupChanged?(task: Task, change: PortgroupChange): Promise<void>;
+}
+/** What is about to change. `portgroup`: the one that the port belongs to then. */
+export interface PortChange {
+  readonly before: PortRecord;
+  readonly after: PortRecord;
+  readonly portgroup?: PortgroupRecord;
+}
+export interface PortgroupChange {
+  readonly before: PortgroupRecord;
+  readonly after: PortgroupRecord;
+  readonly members: readonly PortRecord[];
 }
 export interface RescueInterface extends Interface {
   /** Boots the rescue system: `wait` until its agent calls; `done`: it is up. */

@@ -14,6 +14,11 @@ export const noopNetwork: NetworkInterface = {
   removeInspectionNetwork: nothing,
   configureTenantNetworks: nothing,
   unconfigureTenantNetworks: nothing,
+  // Any VIF is welcome, and none is kept.
+  vifList: async () => [],
+  vifAttach: nothing,
+  vifDetach: nothing,
+  currentVif: () => undefined,
 };
 
 /** The machine tries the network first and its disk then, by its own settings. */

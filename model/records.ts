@@ -142,6 +142,13 @@ export interface PortgroupRecord extends Row {
   readonly category: string | null;
   readonly dynamic_portgroup: boolean;
 }
+/** What a client says of a virtual port to plug into a node: where it goes, and whatever else the network interface may know. */
+export interface Vif {
+  readonly id: string;
+  readonly port_uuid?: unknown;
+  readonly portgroup_uuid?: unknown;
+  readonly [more: string]: unknown;
+}
 export interface VolumeConnectorRecord extends Row {
   readonly node_uuid: string;
   readonly type: string;

@@ -61,7 +61,7 @@ describe('routes', () => {
     ['PATCH', '/v1/nodes/detail', 1, 'updateNode'],
     ['GET', '/v1/nodes/x/uuid', 8, 'showNode uuid'],
     ['GET', '/v1/nodes/x/uuid/more', 8, 404],
-    ['GET', '/v1/nodes/x/portgroups', 115, 404],
+    ['GET', '/v1/nodes/x/portgroups', 23, 404],
     ['DELETE', '/v1/nodes/x/uuid', 8, 404],
     ['GET', '/v1/nodes/x/inventory', 80, 404],
     ['GET', '/v1/nodes/x/inventory', 81, 'showInventory'],

@@ -46,6 +46,7 @@ export interface ApiUnderTest {
 export const OPTIONS: ApiOptions = {
   'DEFAULT.default_resource_class': null,
   'DEFAULT.default_conductor_group': '',
+  'DEFAULT.default_portgroup_mode': 'active-backup',
   'api.max_limit': 1000,
   'api.public_endpoint': null,
   'api.restrict_lookup': true,

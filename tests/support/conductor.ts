@@ -2,8 +2,20 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { OPTIONS } from '../../config/options';
 import { startConductor, type ConductorOptions, type RunningConductor } from '../../conductor/index';
-import type { HardwareType, Interface, Interfaces, Outcome, PlannedStep, Power, Step, Task } from '../../drivers/interfaces';
+import type {
+  HardwareType,
+  Interface,
+  Interfaces,
+  Outcome,
+  PlannedStep,
+  PortChange,
+  PortgroupChange,
+  Power,
+  Step,
+  Task,
+} from '../../drivers/interfaces';
 import { done, wait } from '../../drivers/interfaces';
+import { attachedVifs, checkPortChange, checkPortgroupChange, currentVif } from '../../drivers/vifs';
 import type { Clock } from '../../model/clock';
 import { silentLog, type Log } from '../../model/log';
 import { INTERFACE_KINDS, type NewNode, type NodeRecord } from '../../model/records';
@@ -191,18 +203,26 @@ export function interfacesOf(machine: Machine): Interfaces {
       setBootDevice: async (task: Task, device: string, persistent: boolean) =>
         tell(task, `boot device ${device} ${persistent ? 'for good' : 'once'}`),
     },
-    network: Object.fromEntries(
-      [
-        'addProvisioningNetwork',
-        'removeProvisioningNetwork',
-        'addCleaningNetwork',
-        'removeCleaningNetwork',
-        'addInspectionNetwork',
-        'removeInspectionNetwork',
-        'configureTenantNetworks',
-        'unconfigureTenantNetworks',
-      ].map((name) => [name, says(name)]),
-    ),
+    network: {
+      ...Object.fromEntries(
+        [
+          'addProvisioningNetwork',
+          'removeProvisioningNetwork',
+          'addCleaningNetwork',
+          'removeCleaningNetwork',
+          'addInspectionNetwork',
+          'removeInspectionNetwork',
+          'configureTenantNetworks',
+          'unconfigureTenantNetworks',
+          'vifAttach',
+          'vifDetach',
+        ].map((name) => [name, says(name)]),
+      ),
+      vifList: async ({ ports }: Task) => attachedVifs({ ports, portgroups: [] }),
+      currentVif,
+      portChanged: async (_: Task, change: PortChange) => checkPortChange(change),
+      portgroupChanged: async (_: Task, change: PortgroupChange) => checkPortgroupChange(change),
+    },
     power: {
       properties: {
         bmc: { description: 'Address of the BMC. Required.', required: true },

@@ -82,6 +82,11 @@ export function createFakeConductor(store: () => Store): FakeConductor {
     updateVolume: done('updateVolume', (kind, uuid, changes) => volumes(kind).update(uuid, changes as never)) as Conductor['updateVolume'],
     deleteVolume: done('deleteVolume', (kind, uuid) => volumes(kind).remove(uuid)),
 
+    updatePortgroup: done('updatePortgroup', (uuid, changes) => store().portgroups.update(uuid, changes)),
+    listVifs: done('listVifs', async () => [{ id: 'vif-1' }]),
+    attachVif: done('attachVif', async () => {}),
+    detachVif: done('detachVif', async () => {}),
+    deletePortgroup: done('deletePortgroup', (uuid) => store().portgroups.remove(uuid)),
     driverProperties: done('driverProperties', async () => ({ address: 'where it is' })),
     agentToken: done('agentToken', async (uuid) => {
       const { driver_internal_info: info } = await find(uuid);

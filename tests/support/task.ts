@@ -4,7 +4,14 @@ import { noopManagement, noopNetwork, noopStorage } from '../../drivers/noop';
 import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakePower, fakeRescue } from '../../drivers/fake';
 import type { Driver, DriverOptions, Task } from '../../drivers/interfaces';
 import type { Log } from '../../model/log';
-import { INTERFACE_KINDS, type BootRecord, type InterfaceFields, type NodeRecord, type PortRecord } from '../../model/records';
+import {
+  INTERFACE_KINDS,
+  type BootRecord,
+  type InterfaceFields,
+  type NodeRecord,
+  type PortgroupRecord,
+  type PortRecord,
+} from '../../model/records';
 
 export const NODE_UUID = '5b7b9a3e-1d0f-4b0c-9b0e-3f6f0c2f8a11';
 const NOW = Date.parse('2026-02-03T04:05:06Z');
@@ -84,6 +91,26 @@ export const portRecord = (changes: Partial<PortRecord> = {}): PortRecord => ({
   vendor: null,
   category: null,
   available_for_dynamic_portgroup: true,
+  created_at: '2026-02-03T04:05:06.000000+00:00',
+  updated_at: null,
+  revision: 1,
+  ...changes,
+});
+
+export const portgroupRecord = (changes: Partial<PortgroupRecord> = {}): PortgroupRecord => ({
+  id: 1,
+  uuid: '0b3f8e0e-51a3-4a0e-8a5b-4f7f0f6c6e01',
+  node_uuid: NODE_UUID,
+  name: null,
+  address: null,
+  extra: {},
+  internal_info: {},
+  standalone_ports_supported: true,
+  mode: 'active-backup',
+  properties: {},
+  physical_network: null,
+  category: null,
+  dynamic_portgroup: false,
   created_at: '2026-02-03T04:05:06.000000+00:00',
   updated_at: null,
   revision: 1,
