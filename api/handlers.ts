@@ -6,6 +6,7 @@ import { driverHandlers } from './drivers';
 import { firmwareHandlers } from './firmware';
 import { indicatorHandlers } from './indicators';
 import { machineStateHandlers } from './machine-states';
+import { nodeHistoryHandlers } from './node-history';
 import { nodeListHandlers } from './node-list';
 import { nodeManagementHandlers } from './node-management';
 import { nodeStateHandlers } from './node-states';
@@ -38,6 +39,7 @@ export const handlers: Handlers = {
   ...virtualMediaHandlers,
 
   ...nodeVifHandlers,
+  ...nodeHistoryHandlers,
   ...portHandlers,
   ...portgroupHandlers,
   ...chassisHandlers,

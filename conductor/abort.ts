@@ -66,14 +66,11 @@ const ABORTS: Partial<Record<ProvisionState, Handler>> = {
     try {
       await driver.abort(task);
     } catch (error) {
-      await task.save({ last_error: `Failed to abort inspection: ${reasonOf(error)}` });
+      await task.record({ type: 'introspection', event: `Failed to abort inspection: ${reasonOf(error)}`, error: true });
       throw error;
     }
-    await task.fire(
-      'abort',
-      { last_error: 'Inspection was aborted by request.', inspection_started_at: null },
-      { ...FORGET_TOKEN_AND_URL, lookup_bmc_addresses: undefined },
-    );
+    await task.record({ type: 'introspection', event: 'Inspection was aborted by request.', error: true });
+    await task.fire('abort', { inspection_started_at: null }, { ...FORGET_TOKEN_AND_URL, lookup_bmc_addresses: undefined });
     return undefined;
   },
 };

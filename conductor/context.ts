@@ -33,6 +33,12 @@ export type ConductorOptions = DriverOptions & {
   readonly 'conductor.service_callback_timeout': number;
   readonly 'conductor.rescue_callback_timeout': number;
   readonly 'conductor.rescue_password_hash_algorithm': string;
+  readonly 'conductor.node_history': boolean;
+  readonly 'conductor.node_history_max_entries': number;
+  readonly 'conductor.node_history_cleanup_interval': number;
+  readonly 'conductor.node_history_cleanup_batch_count': number;
+  readonly 'conductor.node_history_minimum_days': number;
+  readonly 'conductor.record_step_flows_in_history': boolean;
   readonly 'conductor.allow_deleting_available_nodes': boolean;
   readonly 'conductor.allow_provisioning_in_maintenance': boolean;
   readonly 'conductor.workers_pool_size': number;

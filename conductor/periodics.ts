@@ -1,6 +1,7 @@
 /** Work that comes again: a table, and the loop that runs each row on its own, with jitter, until the conductor stops. */
 import { reasonOf } from '../model/errors';
 import type { ConductorOptions, Context } from './context';
+import { trimHistory } from './history';
 import { recoverPowerFailures, synchronisePower, type SyncFailures } from './power-sync';
 import { endStrayReservations } from './recovery';
 import { failLateNodes, lookEvery } from './timeouts';
@@ -24,6 +25,7 @@ export const PERIODICS: readonly Periodic[] = [
     every: (options) => options['conductor.power_failure_recovery_interval'],
     run: recoverPowerFailures,
   },
+  { name: 'node history', every: (options) => options['conductor.node_history_cleanup_interval'], run: trimHistory },
   { name: 'callback timeouts', every: lookEvery, run: failLateNodes },
 ];
 

@@ -54,18 +54,19 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
   const isRight = actual === node.power_state;
   if (isRight) failures.delete(node.uuid);
   // An old error is not the state of things any more once the machine was heard; it lives on in the history.
-  if (isRight && node.last_error === null) return;
+  const clears = context.options['conductor.node_history'];
+  if (isRight && (node.last_error === null || !clears)) return;
   await withTask(context, node.uuid, { purpose }, async (task) => {
     if (!isSynchronised({ ...task.node, reservation: null })) return;
     const { power_state: known, disable_power_off: stays } = task.node;
     if (actual === known) {
       failures.delete(node.uuid);
-      if (task.node.last_error !== null) await task.save({ last_error: null });
+      if (task.node.last_error !== null && clears) await task.save({ last_error: null });
       return;
     }
     if (known === null) {
       failures.delete(node.uuid);
-      return task.save({ power_state: actual, last_error: null });
+      return task.save({ power_state: actual, ...(clears ? { last_error: null } : {}) });
     }
     failures.set(node.uuid, count);
     if (given) return giveUp(task, actual);
@@ -92,7 +93,7 @@ async function giveUp(task: Held, actual: NodeRecord['power_state'], why?: strin
     `During sync_power_state, max retries exceeded for node ${uuid}, node state ${shown} does not match expected state '${known ?? 'None'}'. ` +
     `Updating DB state to '${shown}' Switching node to maintenance mode.${why === undefined ? '' : ` Error: ${why}`}`;
   const fault = maintenance ? {} : { maintenance: true, maintenance_reason: text, fault: 'power failure' };
-  await task.save({ power_state: actual, last_error: text, ...fault });
+  await task.record({ type: 'monitoring', event: text, error: true }, { power_state: actual, ...fault });
 }
 
 /** Nodes that were given up: asked again; an answer ends their maintenance. */

@@ -60,7 +60,10 @@ export async function changePower(task: Held, target: Power, seconds?: number): 
   const { ends, endsSystem } = ORDERS[target];
   if (ends === 'power off' && task.node.disable_power_off) throw new Fault('PowerStateFailure', { pstate: target });
   const fail = async (text: string, error: unknown): Promise<never> => {
-    if (!mustLeave(task.context, error)) await task.save({ target_power_state: null, last_error: `${text}: ${reasonOf(error)}` });
+    if (!mustLeave(task.context, error)) {
+      const event = `${text}: ${reasonOf(error)}`;
+      await task.record({ type: 'UNKNOWN', event, error: true }, { target_power_state: null });
+    }
     throw error;
   };
   const now = await task.driver.power.get(task).catch((error: unknown) => fail(`Failed to change power state to '${target}'`, error));

@@ -65,7 +65,7 @@ async function releaseOf(context: Context, host: string): Promise<void> {
     if (target === null) continue;
     const lastError = 'Pending power operation was aborted due to conductor restart';
     await withTask(context, uuid, { purpose: 'power state clean up' }, (task) =>
-      task.save({ target_power_state: null, last_error: lastError }),
+      task.record({ type: 'startup failure', event: lastError, error: true }, { target_power_state: null }),
     ).catch((error: unknown) => context.log.warn(`node ${uuid} after its host went`, { reason: reasonOf(error) }));
   }
 }

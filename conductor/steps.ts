@@ -4,7 +4,7 @@ import { Fault } from '../model/errors';
 import { repr } from '../model/python';
 import type { InterfaceKind, JsonObject } from '../model/records';
 import type { ConductorOptions } from './context';
-import { isPassedOver, plannedReserved } from './reserved-steps';
+import { isPassedOver, plannedReserved, reservedStep } from './reserved-steps';
 
 export type { SavedKind } from '../drivers/interfaces';
 
@@ -41,15 +41,13 @@ export const inOrder = (kind: StepKind, steps: readonly PlannedStep[]): readonly
 };
 
 const planned = (kind: StepKind, owner: string, step: Step): PlannedStep => ({
-  interface: owner,
   step: step.step,
   priority: step.priority[kind]!,
+  // A deployment may be broken off at every step.
+  ...(kind === 'verify' ? {} : { abortable: step.abortable ?? kind === 'deploy' }),
   argsinfo: step.args ?? null,
-  ...(kind === 'clean' || kind === 'service'
-    ? { abortable: step.abortable ?? false, requires_ramdisk: step.requiresRamdisk ?? true }
-    : step.abortable
-      ? { abortable: true }
-      : {}),
+  interface: owner,
+  ...(kind === 'clean' || kind === 'service' ? { requires_ramdisk: step.requiresRamdisk ?? true } : {}),
 });
 
 /** All steps of a kind, those of priority 0 too; a step that the driver has itself wins over the agent's of the same name. */
@@ -94,11 +92,14 @@ export interface AskedStep {
 export const askedSteps = (steps: readonly object[]): readonly AskedStep[] =>
   (steps as readonly AskedStep[]).filter((step) => !isPassedOver(step));
 
-/** The database keeps the members of an object in an order of its own; this is the one that clients know. */
+/** The database keeps the members of an object in an order of its own; these are the ones that clients know: of asked steps, and of a driver's. */
 const MEMBERS = ['interface', 'step', 'args', 'order', 'execute_on_child_nodes', 'limit_child_node_execution', 'abortable', 'priority'];
-const place = (member: string): number => (MEMBERS.includes(member) ? MEMBERS.indexOf(member) : MEMBERS.length);
-export const shaped = <T extends object>(step: T): T =>
-  Object.fromEntries(Object.entries(step).sort(([a], [b]) => place(a) - place(b))) as T;
+const OWN_MEMBERS = ['step', 'priority', 'abortable', 'argsinfo', 'interface', 'requires_ramdisk'];
+export function shaped<T extends object>(step: T): T {
+  const members = 'argsinfo' in step ? OWN_MEMBERS : MEMBERS;
+  const place = (member: string): number => (members.includes(member) ? members.indexOf(member) : members.length);
+  return Object.fromEntries(Object.entries(step).sort(([a], [b]) => place(a) - place(b))) as T;
+}
 /** A step as texts show it. */
 export const showStep = (step: object): string => repr(shaped(step));
 
@@ -191,8 +192,7 @@ export function deploySteps(asked: readonly AskedStep[], offered: readonly Plann
   const found = offer('deploy', offered);
   const wanted = new Set(asked.map(stepId));
   const own = asked.flatMap((step) => {
-    const { abortable } = found(step) ?? {};
-    const planned = { ...step, priority: step.priority ?? 0, ...(abortable ? { abortable } : {}) };
+    const planned = { ...step, priority: step.priority ?? 0, ...(reservedStep(step) ? { abortable: true } : {}) };
     return found(step) || step.execute_on_child_nodes ? [shaped(planned)] : [];
   });
   return inOrder(

@@ -7,6 +7,7 @@ import { next, stateRow, type Event, type ProvisionState } from '../model/states
 import type { Store } from '../store/store';
 import { replaceBiosSettings } from './bios-settings';
 import type { Context } from './context';
+import { entryOf, failureOf, type Said } from './history';
 import { changePower } from './power';
 import type { Place } from './workers';
 
@@ -16,8 +17,13 @@ export interface Held extends Task {
   readonly context: Context;
   /** Columns, keys of driver_internal_info, and what `also` does, in one transaction. */
   write(changes: NodeChanges, internal: Internal, also?: (store: Store) => Promise<void>): Promise<void>;
-  /** Fires an event of the state machine and saves the node in one write; `changes` go with it. Throws InvalidStateRequested. */
+  /**
+   * Fires an event of the state machine and saves the node in one write; `changes` go with it. The `last_error` of a `fail` goes into the
+   * history. Throws InvalidStateRequested.
+   */
   fire(event: Event, changes?: NodeChanges, internal?: Internal): Promise<void>;
+  /** Writes an entry into the node's history; an error is its `last_error` too. */
+  record(said: Said, changes?: NodeChanges, internal?: Internal): Promise<void>;
   /** Reads node and ports again, after others than this task wrote them. */
   refresh(): Promise<void>;
 }
@@ -103,11 +109,21 @@ export async function taskOf(context: Context, reserved: NodeRecord, exclusive =
     fire: async (event, changes = {}, internal = {}) => {
       const from = node.provision_state;
       const { to, target } = transition(node, event);
+      const entry = event === 'fail' && changes.last_error ? entryOf(context, node, failureOf(node, changes.last_error)) : undefined;
       await task.write(
         { provision_state: to, target_provision_state: target, provision_updated_at: timestamp(clock.now()), ...changes },
         internal,
+        async (inner) => {
+          if (entry) await inner.history.create(entry);
+        },
       );
       task.log.info(`node ${node.name ?? uuid}: ${from} → ${to} (${event})`, { last_error: node.last_error });
+    },
+    record: (said, changes = {}, internal = {}) => {
+      const entry = entryOf(context, node, said);
+      return task.write(said.error ? { last_error: said.event, ...changes } : changes, internal, async (inner) => {
+        if (entry) await inner.history.create(entry);
+      });
     },
     refresh: async () => {
       node = await store.nodes.find(uuid);

@@ -5,7 +5,7 @@ import { Fault, reasonOf } from '../model/errors';
 import type { ProvisionState } from '../model/states';
 import { clean, startCleanSteps } from './flows/clean';
 import { deploy, takeAgentSteps } from './flows/deploy';
-import { aborted, settle, type Flow, type SteppedFlow } from './flows/flow';
+import { settle, type Flow, type SteppedFlow } from './flows/flow';
 import { finishRescue, rescue } from './flows/rescue';
 import { service, startServiceSteps } from './flows/service';
 import { reservedStep, type StepOutcome } from './reserved-steps';
@@ -128,6 +128,6 @@ async function afterStep(task: Held, flow: SteppedFlow, why: Why): Promise<void>
 
 /** The step that could not be aborted is over. */
 async function abortNow(task: Held, flow: SteppedFlow): Promise<void> {
-  await task.fire('fail', { last_error: aborted(task, flow.kind) });
+  await task.fire('fail');
   await flow.afterAbort(task);
 }

@@ -44,7 +44,8 @@ export const fakeVendor: VendorInterface = {
     },
   },
   steps: [
-    { step: 'log_passthrough', priority: { clean: 1, service: 0 }, requiresRamdisk: false, resumable: true, run: log },
+    { step: 'log_passthrough', priority: { clean: 1 }, resumable: true, run: log },
+    { step: 'log_passthrough', priority: { service: 0 }, requiresRamdisk: false, resumable: true, run: log },
     { step: 'trigger_servicewait', priority: { service: 0 }, run: async () => wait },
   ],
 };

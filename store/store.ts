@@ -118,6 +118,10 @@ export interface Table<RecordType extends Row, Needed extends keyof RecordType =
   update(uuid: string, changes: ChangesOf<RecordType>): Promise<RecordType>;
   remove(uuid: string): Promise<void>;
 }
+export interface History extends Table<HistoryRecord, 'node_uuid'> {
+  /** Removes the oldest entries of nodes with more than `keep` that are older than `before`. Answers how many went. */
+  trim(limits: { readonly keep: number; readonly before: string; readonly atMost: number }): Promise<number>;
+}
 export interface BiosSettings {
   /** By name. */
   ofNode(nodeUuid: string): Promise<readonly BiosSettingRecord[]>;
@@ -170,7 +174,7 @@ export interface Store {
   readonly deployTemplates: Table<DeployTemplateRecord, 'name'>;
   readonly runbooks: Table<RunbookRecord, 'name'>;
   readonly inspectionRules: Table<InspectionRuleRecord>;
-  readonly history: Table<HistoryRecord, 'node_uuid'>;
+  readonly history: History;
   readonly biosSettings: BiosSettings;
   readonly firmwareComponents: FirmwareComponents;
   /** Everything done through the inner store is one transaction. */

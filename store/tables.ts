@@ -167,6 +167,20 @@ const HISTORY: Definition<HistoryRecord> = {
   },
   notFound: ['NodeHistoryNotFound', 'history'],
 };
+/** The oldest of each node first; those that are too young do not count. */
+const trimOn =
+  (db: Knex): Store['history']['trim'] =>
+  async ({ keep, before, atMost }) => {
+    const { rowCount } = await run(
+      db.raw<{ rowCount: number }>(
+        `DELETE FROM node_history WHERE id IN (
+           SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY node_uuid ORDER BY id DESC) AS place FROM node_history WHERE created_at < :before) AS old
+            WHERE place > :keep ORDER BY id LIMIT :atMost)`,
+        { keep, before, atMost },
+      ),
+    );
+    return rowCount;
+  };
 
 type Tables = Pick<
   Store,
@@ -190,5 +204,5 @@ export const tablesOn = (db: Knex, clock: Clock): Tables => ({
   deployTemplates: tableOn(db, clock, DEPLOY_TEMPLATES),
   runbooks: tableOn(db, clock, RUNBOOKS),
   inspectionRules: tableOn(db, clock, INSPECTION_RULES),
-  history: tableOn(db, clock, HISTORY),
+  history: { ...tableOn(db, clock, HISTORY), trim: trimOn(db) },
 });

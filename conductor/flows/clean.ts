@@ -2,6 +2,7 @@
 import { done, failed, type PlannedStep } from '../../drivers/interfaces';
 import type { JsonObject } from '../../model/records';
 import { FORGET_CLEANING } from '../agent-info';
+import { recordSteps } from '../history';
 import type { StepOutcome } from '../reserved-steps';
 import { positionOf, runSteps, savedList } from '../running';
 import { askedSteps, automatedSteps, cleanPriorities, manualSteps, needsRamdisk, offeredSteps, type AskedStep } from '../steps';
@@ -82,6 +83,7 @@ async function checkManual(task: Held): Promise<void> {
 /** The ramdisk is there, or none is needed: makes the list and runs it. */
 export async function startCleanSteps(task: Held, fromAgent: readonly PlannedStep[]): Promise<StepOutcome> {
   await saying(task, cannot(task), () => planClean(task, fromAgent));
+  await recordSteps(task, 'clean', positionOf(task, 'clean').steps, 'start');
   return clean.proceed(task, 0);
 }
 
@@ -107,6 +109,7 @@ export const clean: SteppedFlow = {
         (reason) => `Failed to tear down from cleaning for node ${task.node.uuid}, reason: ${reason}`,
         () => task.driver.deploy.tearDownCleaning(task),
       );
+    await recordSteps(task, 'clean', [], 'end');
     await task.fire(isManual(task) || task.node.retired ? 'manage' : 'done', { clean_step: {} }, FORGET_CLEANING);
   },
   fail: async (task, reason) => {

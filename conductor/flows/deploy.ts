@@ -4,6 +4,7 @@ import { Fault, reasonOf } from '../../model/errors';
 import type { JsonObject, NodeChanges, NodeRecord } from '../../model/records';
 import { FORGET_DEPLOYING, FORGET_POLL, FORGET_TOKEN_AND_URL } from '../agent-info';
 import type { ProvisionArgs } from '../conductor';
+import { recordSteps } from '../history';
 import type { StepOutcome } from '../reserved-steps';
 import { positionOf, runSteps, savedList } from '../running';
 import { askedSteps, checkAsked, deploySteps, offeredSteps, stepId, type AskedStep } from '../steps';
@@ -66,6 +67,7 @@ export async function beginDeploy(task: Held): Promise<StepOutcome> {
   const steps = deploySteps(userSteps(task), offeredSteps(task.driver, 'deploy'));
   if (steps.length === 0) return failed('No deploy steps returned by the driver');
   await task.saveInternal(savedList('deploy', steps, 0));
+  await recordSteps(task, 'deploy', steps, 'start');
   return deploy.proceed(task, 0);
 }
 
@@ -114,7 +116,10 @@ export const deploy: SteppedFlow = {
     const text = also === '' ? lastError : 'Failed to clean up deploying after aborting the operation';
     await task.write({ deploy_step: {}, last_error: text }, { ...FORGET_DEPLOYING });
   },
-  finish: (task) => task.fire('done', { deploy_step: {} }, FORGET_DEPLOYING),
+  finish: async (task) => {
+    await recordSteps(task, 'deploy', positionOf(task, 'deploy').steps, 'end');
+    await task.fire('done', { deploy_step: {} }, FORGET_DEPLOYING);
+  },
   fail: async (task, reason) => {
     const also = await cleanUpDeploy(task);
     await task.fire(

@@ -44,9 +44,11 @@ export const rescue: Flow = {
 /** After `abort` in rescue wait: the node is in rescue failed already. */
 export async function afterRescueAbort(task: Held): Promise<void> {
   const failure = await trying(task, 'cleaning up the rescue', async () => task.driver.rescue.cleanUp?.(task));
-  if (failure === undefined) return task.saveInternal(FORGET_TOKEN_AND_URL);
-  const text = 'Failed to clean up rescue after aborting the operation';
-  return task.save({ last_error: text, maintenance: true, maintenance_reason: text, fault: 'rescue abort failure' });
+  const type = 'rescue';
+  if (failure === undefined)
+    return task.record({ type, event: 'By request, the rescue operation was aborted.', error: false }, {}, FORGET_TOKEN_AND_URL);
+  const event = 'Failed to clean up rescue after aborting the operation';
+  return task.record({ type, event, error: true }, { maintenance: true, maintenance_reason: event, fault: 'rescue abort failure' });
 }
 
 export const beginUnrescue = (task: Held): Promise<Outcome> =>

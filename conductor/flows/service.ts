@@ -2,6 +2,7 @@
 import { failed, type PlannedStep } from '../../drivers/interfaces';
 import type { JsonObject } from '../../model/records';
 import { FORGET_SERVICING } from '../agent-info';
+import { recordSteps } from '../history';
 import type { StepOutcome } from '../reserved-steps';
 import { positionOf, runSteps, savedList } from '../running';
 import { askedSteps, manualSteps, needsRamdisk, offeredSteps, type AskedStep } from '../steps';
@@ -67,6 +68,7 @@ export async function startServiceSteps(task: Held, fromAgent: readonly PlannedS
       await task.saveInternal(savedList('service', steps, 0));
     },
   );
+  await recordSteps(task, 'service', positionOf(task, 'service').steps, 'start');
   return service.proceed(task, 0);
 }
 
@@ -83,6 +85,7 @@ export const service: SteppedFlow = {
   },
   stepFailure: (task, reason) => manualStepFailure(task, 'service', reason),
   finish: async (task) => {
+    await recordSteps(task, 'service', [], 'end');
     await saying(
       task,
       (reason) => `Failed to tear down from service for node ${task.node.uuid}, reason: ${reason}`,
