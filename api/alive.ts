@@ -1,29 +1,25 @@
-/** Which conductors are alive: asked of the database every time in one small word, and read only when the word is another. */
+/** Which conductors are alive and how a node stands: asked of the database every time, in few and small words. */
 import type { Clock } from '../model/clock';
-import type { ConductorRecord } from '../model/records';
-import { isAlive } from '../model/ring';
-import type { Store } from '../store/store';
+import { Fault } from '../model/errors';
+import { batched } from '../store/batch';
+import type { Alive, NodeHead, Store } from '../store/store';
 
-export interface Alive {
-  /** Differs whenever the conductors do (`Conductors.alive`). Their signs of life, `updated_at`, are not kept up. */
-  readonly word: string;
-  readonly conductors: readonly ConductorRecord[];
+export interface Heads {
+  /** The alive conductors. `word`: that of now, when it is known already. */
+  conductors(word?: string): Promise<Alive>;
+  /** By UUID or name. Throws NodeNotFound. */
+  node(ident: string): Promise<NodeHead>;
 }
-export type AliveConductors = () => Promise<Alive>;
 
-export function aliveConductors(
-  { conductors: table }: Store,
-  clock: Clock,
-  options: { readonly 'conductor.heartbeat_timeout': number },
-): AliveConductors {
-  const timeout = options['conductor.heartbeat_timeout'];
-  let last: Alive = { word: '', conductors: [] };
-  return async () => {
-    const now = clock.now();
-    if ((await table.alive(now - timeout * 1000)) === last.word) return last;
-    const conductors = (await table.list()).filter((one) => isAlive(one, now, timeout));
-    // Of what was read, which may be later than what was asked.
-    last = { word: conductors.map(({ id, revision }) => `${id}:${revision}`).join(), conductors };
-    return last;
+export function createHeads(store: Store, clock: Clock, options: { readonly 'conductor.heartbeat_timeout': number }): Heads {
+  const since = (): number => clock.now() - options['conductor.heartbeat_timeout'] * 1000;
+  const head = batched((idents: readonly string[]) => store.nodes.heads(idents, since()));
+  return {
+    conductors: (word) => store.conductors.alive(since(), word),
+    async node(ident) {
+      const found = await head(ident);
+      if (!found) throw new Fault('NodeNotFound', { node: ident });
+      return found;
+    },
   };
 }

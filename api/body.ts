@@ -15,12 +15,15 @@ export const limitFor = (path: string, options: ApiOptions): number =>
 
 const tooLarge = (): Unread => new Unread(413, 'Request body is too large. Please contact the service administrator.');
 
+const NOTHING = Buffer.alloc(0);
 /**
  * @param limit bytes
  * @throws Unread when it is longer; the rest is not read
  */
 export async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge();
+  const { 'content-length': announced, 'transfer-encoding': coding } = request.headers;
+  if (announced === undefined && coding === undefined) return NOTHING;
+  if (Number(announced ?? 0) > limit) throw tooLarge();
   const chunks: Buffer[] = [];
   let length = 0;
   // Whoever is refused still gets the answer on this connection: leaving the loop must not destroy it.

@@ -62,7 +62,7 @@ async function listDrivers(request: Request, rooms: Rooms): Promise<Answer> {
   const type = (query['type'] as string | null | undefined) ?? 'dynamic';
   if (type !== 'classic' && type !== 'dynamic')
     throw new Fault('Invalid', { message: '"type" filter must be one of "classic" or "dynamic", if specified.' });
-  const conductors = (await rooms.conductors()).conductors;
+  const conductors = (await rooms.heads.conductors()).conductors;
   // Classic drivers went away with the Rocky release.
   const names = type === 'classic' ? [] : [...new Set(conductors.flatMap(({ drivers }) => Object.keys(drivers)))].sort();
   const rows = rowsToShow(all, minor, fields).filter((row) => query['detail'] === true || !isInterface(row));
@@ -78,14 +78,14 @@ async function showDriver(request: Request, rooms: Rooms): Promise<Answer> {
   const fields = fieldsOf(request);
   checkKnown(fields, all, minor);
   const name = params['driver_name']!;
-  const offers = offersOf((await rooms.conductors()).conductors, name);
+  const offers = offersOf((await rooms.heads.conductors()).conductors, name);
   if (offers.length === 0) throw new Fault('DriverNotFound', { driver_name: name });
   return { status: 200, body: present(name, offers, rowsToShow(all, minor, fields), base) };
 }
 
 /** Throws NotFound when no alive conductor has the hardware type. */
 export async function checkDriverServed(name: string, rooms: Rooms): Promise<void> {
-  if (offersOf((await rooms.conductors()).conductors, name).length === 0)
+  if (offersOf((await rooms.heads.conductors()).conductors, name).length === 0)
     throw new Fault('NotFound', { message: `The driver '${name}' is unknown.` });
 }
 

@@ -2,7 +2,7 @@
  * Answers that are kept: the JSON of one row in one shape, as bytes, held against the row's revision at every request. A list reads ids
  * and revisions, then only the rows that are not kept as they are now. See docs/decisions/0005-fragments.md.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Version } from '../store/store';
 
 export interface Fragment {
@@ -38,7 +38,7 @@ const OVERHEAD = 300;
 const BATCH = 250;
 
 /** All that an answer depends on, as a short word of even length: callers choose some of it. */
-export const shapeOf = (...parts: readonly unknown[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('base64');
+export const shapeOf = (...parts: readonly unknown[]): string => hash('sha256', JSON.stringify(parts), 'base64');
 
 /** @param limit bytes; what was used longest ago goes first */
 export function createFragments(limit: number): Fragments {

@@ -4,6 +4,7 @@ import { isHostName, isLogicalName, isUuid, RESERVED_NODE_NAMES } from '../model
 import { str } from '../model/python';
 import type { NodeRecord } from '../model/records';
 import { serving } from '../model/ring';
+import type { NodeHead } from '../store/store';
 import type { Request, Rooms } from './routes';
 
 /** Names are host names before 1.10, RFC 3986 unreserved characters since. */
@@ -20,25 +21,41 @@ export function checkName(name: unknown, minor: number, error: string): void {
     });
 }
 
-/** By UUID, or from 1.5 on by name. Throws NodeNotFound, InvalidUuidOrName. */
-export async function nodeNamed(ident: string, minor: number, { store }: Rooms): Promise<NodeRecord> {
+/** Reads the node of an identifier; throws NodeNotFound. */
+type Find<Node> = (ident: string) => Promise<Node>;
+async function named<Node>(ident: string, minor: number, find: Find<Node>): Promise<Node> {
   if (!isUuid(ident)) {
     if (minor < 5) throw new Fault('NodeNotFound', { node: ident });
     if (!isName(ident, minor)) throw new Fault('InvalidUuidOrName', { name: ident });
   }
-  return store.nodes.find(ident);
+  return find(ident);
 }
+/** By UUID, or from 1.5 on by name. Throws NodeNotFound, InvalidUuidOrName. */
+export const nodeNamed = (ident: string, minor: number, { store }: Rooms): Promise<NodeRecord> =>
+  named(ident, minor, (one) => store.nodes.find(one));
 
 /**
  * The node of the path. Who may not see it gets the same answer as if it were not there.
  * @param policy what the caller wants of it
  */
-export async function nodeOf(request: Request, rooms: Rooms, policy: string, suffix = false): Promise<NodeRecord> {
+export const nodeOf = (request: Request, rooms: Rooms, policy: string, suffix = false): Promise<NodeRecord> =>
+  allowedNode(request, rooms, policy, suffix, (ident) => rooms.store.nodes.find(ident));
+/** The same, when the record itself may not be needed. */
+export const nodeHeadOf = (request: Request, rooms: Rooms, policy: string): Promise<NodeHead> =>
+  allowedNode(request, rooms, policy, true, (ident) => rooms.heads.node(ident));
+
+async function allowedNode<Node extends Pick<NodeRecord, 'owner' | 'lessee'>>(
+  request: Request,
+  rooms: Rooms,
+  policy: string,
+  suffix: boolean,
+  find: Find<Node>,
+): Promise<Node> {
   const { minor, params, jsonSuffix, who } = request;
   const ident = params['node_ident']!;
-  const node = await nodeNamed(ident, minor, rooms).catch((error: unknown) => {
+  const node = await named(ident, minor, find).catch((error: unknown) => {
     // `.json` was cut off, but perhaps it is the end of a name.
-    if (suffix && jsonSuffix && error instanceof Fault && error.name === 'NodeNotFound') return nodeNamed(`${ident}.json`, minor, rooms);
+    if (suffix && jsonSuffix && error instanceof Fault && error.name === 'NodeNotFound') return named(`${ident}.json`, minor, find);
     throw error;
   });
   if (!rooms.auth.allowed(who, 'node:get', node)) throw new Fault('NodeNotFound', { node: ident });
@@ -49,7 +66,7 @@ export async function nodeOf(request: Request, rooms: Rooms, policy: string, suf
 /** Somebody must serve the driver in the group. */
 export async function checkServed(node: { readonly driver: string; readonly conductor_group: string }, rooms: Rooms): Promise<void> {
   const { driver, conductor_group: group } = node;
-  if (serving((await rooms.conductors()).conductors, node).length > 0) return;
+  if (serving((await rooms.heads.conductors()).conductors, node).length > 0) return;
   const reason = `No conductor service registered which supports driver ${driver} for conductor group "${group}". Ensure the driver is valid and enabled.`;
   throw new Fault('NoConductor', { reason });
 }

@@ -2,8 +2,7 @@
 import { Fault } from '../model/errors';
 import { conductorOf } from '../model/ring';
 import { STATES } from '../model/states';
-import type { NodeFilter } from '../store/store';
-import type { Alive } from './alive';
+import type { Alive, NodeFilter } from '../store/store';
 import type { Arguments } from './arguments';
 import { checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from './lists';
 import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from './present';
@@ -105,7 +104,7 @@ async function list(request: Request, rooms: Rooms, path: string, fields: readon
 
   const rows = nodeRowsToShow(all, minor, fields);
   const wanted = query['conductor'] as string | null | undefined;
-  const { word, conductors } = wanted || rows.some(({ name }) => name === 'conductor') ? await rooms.conductors() : NOBODY;
+  const { word, conductors } = wanted || rows.some(({ name }) => name === 'conductor') ? await rooms.heads.conductors() : NOBODY;
   const filter = filterOf(query);
   // Whose a node is, the database does not know.
   const found = wanted ? await store.nodes.list({ ...filter, ...page }) : undefined;

@@ -4,13 +4,14 @@ import { isUuid, newUuid } from '../model/idents';
 import { repr } from '../model/python';
 import type { NewNode, NodeRecord } from '../model/records';
 import { open } from '../model/versions';
+import type { NodeHead } from '../store/store';
 import { refuse } from './arguments';
 import { checkedRecord, refuseNewer, type Values } from './fields';
 import { location } from './links';
 import { checkFieldsAllowed, checkNewer } from './lists';
-import { checkName, checkServed, linkedNode, nodeNamed, nodeOf } from './node-find';
+import { checkName, checkServed, linkedNode, nodeHeadOf, nodeNamed, nodeOf } from './node-find';
 import { changedNode } from './node-patch';
-import { checkNodeFields, nodePresenter, nodeRowsToShow } from './present';
+import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
 /** The whole node, or some fields, as this caller sees it. */
@@ -22,8 +23,24 @@ export async function presentNode(
 ): Promise<Record<string, unknown>> {
   const { base, minor, who } = request;
   const rows = nodeRowsToShow(rooms.document.fields('Node'), minor, fields);
-  const conductors = rows.some(({ name }) => name === 'conductor') ? (await rooms.conductors()).conductors : [];
+  const conductors = rows.some(({ name }) => name === 'conductor') ? (await rooms.heads.conductors()).conductors : [];
   return nodePresenter({ base, minor, who, auth: rooms.auth, rows }, conductors)(node);
+}
+
+/** The same as it is sent, perhaps as it was kept. */
+async function nodeBytes(head: NodeHead, request: Request, rooms: Rooms, fields?: readonly string[]): Promise<Buffer> {
+  const { base, minor, who } = request;
+  const rows = nodeRowsToShow(rooms.document.fields('Node'), minor, fields);
+  const { word, conductors } = await rooms.heads.conductors(head.alive);
+  const view = { base, minor, who, auth: rooms.auth, rows };
+  const [fragment] = await rooms.fragments.of({
+    shape: viewShape('nodes', view, rows.some(({ name }) => name === 'conductor') ? word : ''),
+    versions: [head],
+    read: (ids) => rooms.store.nodes.list({ ids, children: 'all' }),
+    renderer: () => nodePresenter(view, conductors),
+  });
+  if (!fragment) throw new Fault('NodeNotFound', { node: request.params['node_ident']! });
+  return fragment.bytes;
 }
 
 /** Who creates in a project owns what he creates, and nothing else. */
@@ -64,7 +81,7 @@ async function createNode(request: Request, rooms: Rooms): Promise<Answer> {
 async function showNode(request: Request, rooms: Rooms): Promise<Answer> {
   const { minor, query } = request;
   const rows = rooms.document.fields('Node');
-  const node = await nodeOf(request, rooms, 'node:get', true);
+  const node = await nodeHeadOf(request, rooms, 'node:get');
   const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
   checkFieldsAllowed(fields, minor);
   checkNewer(
@@ -73,7 +90,7 @@ async function showNode(request: Request, rooms: Rooms): Promise<Answer> {
     minor,
   );
   checkNodeFields(fields, rows);
-  return { status: 200, body: await presentNode(node, request, rooms, fields) };
+  return { status: 200, bytes: [await nodeBytes(node, request, rooms, fields)] };
 }
 
 async function updateNode(request: Request, rooms: Rooms): Promise<Answer> {

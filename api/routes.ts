@@ -8,7 +8,7 @@ import type { Log } from '../model/log';
 import { repr } from '../model/python';
 import { open } from '../model/versions';
 import type { Store } from '../store/store';
-import type { AliveConductors } from './alive';
+import type { Heads } from './alive';
 import { refuse, type Arguments } from './arguments';
 import type { Document, Operation, Place } from './document';
 import { Refusal } from './errors';
@@ -66,7 +66,7 @@ export interface Rooms {
   readonly document: Document;
   readonly random: (bytes: number) => Buffer;
   readonly validators: Validators;
-  readonly conductors: AliveConductors;
+  readonly heads: Heads;
   readonly fragments: Fragments;
 }
 export type Handler = (request: Request, rooms: Rooms) => Promise<Answer>;
@@ -104,8 +104,11 @@ const paramsOf = (place: Place, segments: readonly string[]): Record<string, str
 export function matcher({ places }: Document): Matcher {
   /** Of two that fit, the one with the word and not the parameter. */
   const ordered = [...places].sort((a, b) => a.segments.filter(isParameter).length - b.segments.filter(isParameter).length);
+  const byLength = new Map(
+    ordered.map(({ segments: { length } }) => [length, ordered.filter((place) => place.segments.length === length)]),
+  );
   const at = (segments: readonly string[], method?: string): Place | undefined => {
-    const fitting = ordered.filter((place) => fits(place, segments));
+    const fitting = (byLength.get(segments.length) ?? []).filter((place) => fits(place, segments));
     return fitting.find(({ operations }) => method !== undefined && operations.has(method)) ?? fitting[0];
   };
   const memberOf = ({ segments }: Place): Place | undefined =>

@@ -2,18 +2,17 @@
  * The API's front door: version negotiation, request ids, limits, routing, and the one place where a fault becomes an answer.
  * Handlers see neither Express nor sockets (routes.ts).
  */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import express from 'express';
 import type { Conductor } from '../conductor/conductor';
 import type { Clock } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
-import { newUuid } from '../model/idents';
 import type { Log } from '../model/log';
 import { HEADER, MAXIMUM, MINIMUM, negotiate } from '../model/versions';
 import type { Store } from '../store/store';
 import { acceptsJson } from './accept';
-import { aliveConductors } from './alive';
+import { createHeads } from './alive';
 import { parseArguments, refuse, refuseNewer } from './arguments';
 import { httpBasic } from './auth/http-basic';
 import { noauth } from './auth/noauth';
@@ -166,7 +165,7 @@ export function createApi(given: {
     document,
     random: randomBytes,
     validators: createValidators(),
-    conductors: aliveConductors(store, clock, options),
+    heads: createHeads(store, clock, options),
     fragments: createFragments(options['api.fragment_cache_size'] * 2 ** 20),
   };
 
@@ -189,7 +188,7 @@ export function createApi(given: {
     for (const [name, value] of Object.entries(cors(method, request.headers))) response.setHeader(name, value);
     const [written = '/', search = ''] = (request.url ?? '/').split(/\?(.*)/s);
     const bare = withoutSlashes(written);
-    const id = `req-${newUuid(randomBytes)}`;
+    const id = `req-${randomUUID()}`;
     const ids: Headers = { 'x-openstack-request-id': id, 'openstack-request-id': id };
     if (options['healthcheck.enabled'] && isHealthcheck(written)) {
       const { status, headers, text } = healthcheck(method, request.headers.accept);

@@ -6,11 +6,20 @@ import { Fault } from '../model/errors';
 import type { ConductorRecord } from '../model/records';
 import { run } from './faults';
 import { preparedOn } from './prepared';
-import type { Conductors } from './store';
+import type { Alive, Conductors } from './store';
+
+/** One row: the word of `alive`, null for nobody. */
+export const ALIVE = `SELECT string_agg(id || ':' || revision, ',' ORDER BY id) AS alive FROM conductors WHERE online AND updated_at >= $1`;
 
 export function conductorsOn(db: Knex, clock: Clock): Conductors {
   const prepared = preparedOn(db);
   const conductors = () => db<ConductorRecord>('conductors');
+  const list = (): Promise<readonly ConductorRecord[]> => run(conductors().orderBy('id'));
+  const aliveWord = async (since: number): Promise<string> => {
+    const [found] = await prepared<{ alive: string | null }>('conductors_alive', ALIVE, [timestamp(since)]);
+    return found!.alive ?? '';
+  };
+  let last: Alive = { word: '', conductors: [] };
   /** Sets the sign of life. Throws ConductorNotFound. */
   const mark = async (hostname: string, online: boolean): Promise<void> => {
     const changed = await run(
@@ -39,14 +48,13 @@ export function conductorsOn(db: Knex, clock: Clock): Conductors {
     },
     touch: (hostname) => mark(hostname, true),
     unregister: (hostname) => mark(hostname, false),
-    async alive(since) {
-      const [found] = await prepared<{ alive: string | null }>(
-        'conductors_alive',
-        `SELECT string_agg(id || ':' || revision, ',' ORDER BY id) AS alive FROM conductors WHERE online AND updated_at >= $1`,
-        [timestamp(since)],
-      );
-      return found!.alive ?? '';
+    async alive(since, word) {
+      if ((word ?? (await aliveWord(since))) === last.word) return last;
+      const found = (await list()).filter(({ online, updated_at: sign }) => online && Date.parse(sign) >= since);
+      // Of what was read, which may be later than what was asked.
+      last = { word: found.map(({ id, revision }) => `${id}:${revision}`).join(), conductors: found };
+      return last;
     },
-    list: () => run(conductors().orderBy('id')),
+    list,
   };
 }

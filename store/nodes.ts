@@ -4,10 +4,12 @@ import type { Clock } from '../model/clock';
 import { timestamp } from '../model/clock';
 import { Fault } from '../model/errors';
 import type { InterfaceFields, NodeChanges, NodeRecord } from '../model/records';
+import { ALIVE } from './conductors';
 import { run } from './faults';
+import { preparedOn } from './prepared';
 import { applyPaging, applyWhere, contains, toRow, versionsOf } from './rows';
 import type { Columns } from './rows';
-import type { NodeFilter, Nodes } from './store';
+import type { NodeFilter, NodeHead, Nodes } from './store';
 
 const INTERFACE_COLUMNS: Columns<InterfaceFields> = {
   bios_interface: 'text',
@@ -88,11 +90,16 @@ export const identColumn = (ident: string): 'uuid' | 'name' => (UUID.test(ident)
 /** No text in the database has U+0000, and PostgreSQL refuses a query that mentions it. */
 export const findable = (ident: string): boolean => ident !== '' && !ident.includes('\0');
 
+/** One, or many: a plan for many is made anew each time, and for one it is kept. */
+const headsBy = (condition: string): string =>
+  `SELECT id, uuid, name, revision, owner, lessee, coalesce((${ALIVE.replace('$1', '$2')}), '') AS alive FROM nodes WHERE ${condition}`;
+
 /**
  * @param db the pool, or a transaction
  * @param clock stamps created_at and updated_at
  */
 export function nodesOn(db: Knex, clock: Clock): Nodes {
+  const prepared = preparedOn(db);
   const nodes = () => db<NodeRecord>('nodes');
   /** What every write of a row adds. */
   const written = () => ({ revision: db.raw('nodes.revision + 1'), updated_at: timestamp(clock.now()) });
@@ -147,6 +154,19 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
       const row = { ...toRow(NODE_COLUMNS, node), created_at: timestamp(clock.now()) };
       const [made] = await run(nodes().insert(row as object, '*') as unknown as PromiseLike<NodeRecord[]>, node);
       return made!;
+    },
+
+    async heads(idents, aliveSince) {
+      const found = new Map<string, NodeHead>();
+      const since = timestamp(aliveSince);
+      for (const column of ['uuid', 'name'] as const) {
+        const asked = idents.filter((ident) => findable(ident) && identColumn(ident) === column);
+        if (asked.length === 0) continue;
+        const [how, value] = asked.length === 1 ? ['= $1', asked[0]!] : ['= ANY($1)', asked];
+        const heads = await prepared<NodeHead & Pick<NodeRecord, 'name'>>(`${column} ${how}`, headsBy(`${column} ${how}`), [value, since]);
+        for (const head of heads) found.set(head[column]!, head);
+      }
+      return idents.map((ident) => found.get(ident));
     },
 
     list: async (filter) => run(selection(filter, await markerOf(filter)).select('*') as PromiseLike<NodeRecord[]>),

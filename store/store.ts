@@ -40,6 +40,14 @@ export interface Version {
   readonly id: number;
   readonly revision: number;
 }
+/** What stands for a node until its record is needed. */
+export interface NodeHead extends Version {
+  readonly uuid: string;
+  readonly owner: string | null;
+  readonly lessee: string | null;
+  /** The conductors that are alive (`Conductors.alive`), read along. */
+  readonly alive: string;
+}
 export interface NodeFilter extends Paging {
   /** Only rows of these numbers. */
   readonly ids?: readonly number[];
@@ -60,6 +68,8 @@ export interface Nodes {
   create(node: NewNode): Promise<NodeRecord>;
   /** By UUID or name. Throws NodeNotFound. */
   find(ident: string): Promise<NodeRecord>;
+  /** By UUIDs and names, in their order; undefined: there is none. `aliveSince`: see `Conductors.alive`. */
+  heads(idents: readonly string[], aliveSince: number): Promise<readonly (NodeHead | undefined)[]>;
   list(filter: NodeFilter): Promise<readonly NodeRecord[]>;
   /** The same rows by their versions: for answers that are kept. */
   versions(filter: NodeFilter): Promise<readonly Version[]>;
@@ -141,6 +151,12 @@ export interface Inventories {
   find(nodeUuid: string): Promise<InventoryRecord | undefined>;
   put(nodeUuid: string, record: InventoryRecord): Promise<void>;
 }
+export interface Alive {
+  /** `id:revision,…`: another whenever the conductors are others, or offer something else. */
+  readonly word: string;
+  /** Their signs of life, `updated_at`, are not kept up. */
+  readonly conductors: readonly ConductorRecord[];
+}
 export interface Conductors {
   register(conductor: {
     hostname: string;
@@ -148,8 +164,11 @@ export interface Conductors {
     drivers: Readonly<Record<string, EnabledHardware>>;
   }): Promise<ConductorRecord>;
   touch(hostname: string): Promise<void>;
-  /** Those online that gave a sign of life since then (milliseconds), as a word: `id:revision,…`. */
-  alive(since: number): Promise<string>;
+  /**
+   * Those online that gave a sign of life since then (milliseconds). Read only when the database's word for them is another than before.
+   * @param word that of now, when it is known already (`NodeHead.alive`)
+   */
+  alive(since: number, word?: string): Promise<Alive>;
   unregister(hostname: string): Promise<void>;
   list(): Promise<readonly ConductorRecord[]>;
 }

@@ -178,18 +178,19 @@ describe('conductors', () => {
       updated_at: stamp(),
       revision: 1,
     });
-    expect(await store().conductors.alive(now)).toBe(`${made.id}:1`);
-    expect(await store().conductors.alive(now + 1)).toBe('');
+    expect(await store().conductors.alive(now)).toEqual({ word: `${made.id}:1`, conductors: [made] });
+    expect(await store().conductors.alive(now + 1)).toEqual({ word: '', conductors: [] });
     now += 1000;
     await store().conductors.touch('h1');
     expect(await store().conductors.list()).toEqual([{ ...made, updated_at: stamp(1000) }]);
     now += 1000;
     await store().conductors.unregister('h1');
     expect(await store().conductors.list()).toEqual([{ ...made, online: false, updated_at: stamp(2000) }]);
-    expect(await store().conductors.alive(0)).toBe('');
+    expect(await store().conductors.alive(0)).toEqual({ word: '', conductors: [] });
     now += 1000;
     const again = await store().conductors.register({ hostname: 'h1', conductor_group: 'g', drivers: {} });
     expect(again).toEqual({ ...made, conductor_group: 'g', drivers: {}, updated_at: stamp(3000), revision: 2 });
+    expect(await store().conductors.alive(now)).toEqual({ word: `${made.id}:2`, conductors: [again] });
     await store().conductors.register({ hostname: 'h2', conductor_group: '', drivers: {} });
     expect((await store().conductors.list()).map(({ hostname }) => hostname)).toEqual(['h1', 'h2']);
     for (const unknown of [store().conductors.touch('h3'), store().conductors.unregister('h3')])

@@ -1,0 +1,32 @@
+/** Questions that come while one is under way are asked together as the next: none is answered from before it was asked. */
+
+interface Waiting<Key, Value> {
+  readonly key: Key;
+  readonly resolve: (value: Value) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** @param ask answers in the order of the keys */
+export function batched<Key, Value>(ask: (keys: readonly Key[]) => Promise<readonly Value[]>): (key: Key) => Promise<Value> {
+  let waiting: Waiting<Key, Value>[] = [];
+  let busy = false;
+  const run = async (): Promise<void> => {
+    busy = true;
+    while (waiting.length > 0) {
+      const batch = waiting;
+      waiting = [];
+      try {
+        const values = await ask(batch.map(({ key }) => key));
+        for (const [index, { resolve }] of batch.entries()) resolve(values[index]!);
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    busy = false;
+  };
+  return (key) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ key, resolve, reject });
+      if (!busy) void run();
+    });
+}
