@@ -71,6 +71,16 @@ export async function checkServed(node: { readonly driver: string; readonly cond
   throw new Fault('NoConductor', { reason });
 }
 
+/** What a body names and nobody knows is the caller's mistake, where in a path it is not found. */
+export const known = <T>(found: Promise<T>, unknown: Fault): Promise<T> =>
+  found.catch((error: unknown) => {
+    throw error instanceof Fault && error.status === 404 ? unknown : error;
+  });
+/** The chassis that a node shall stand in, if any. Throws ChassisUnknown. */
+export async function checkChassis(uuid: unknown, { store }: Rooms): Promise<void> {
+  if (uuid) await known(store.chassis.find(uuid as string), new Fault('ChassisUnknown', { chassis: uuid as string }));
+}
+
 /** What belongs to a node that is being inspected stays as it is (from 1.39 on). */
 export function checkNotInspecting(what: string, node: NodeRecord, minor: number): void {
   if (node.provision_state === 'inspecting' && minor >= 39)

@@ -28,6 +28,7 @@ const NO_COLUMNS = ['chassis_uuid', 'allocation_uuid', 'conductor', 'links', 'po
 const FAULTS_OF_NODES = ['power failure', 'clean failure', 'rescue abort failure', 'service failure'];
 /** Parameters that are columns to be matched exactly. */
 const EXACT = [
+  'chassis_uuid',
   'instance_uuid',
   'maintenance',
   'retired',
@@ -100,7 +101,8 @@ async function list(request: Request, rooms: Rooms, path: string, fields: readon
   checkSortable(page.sortKey, ['id', ...all.map(({ name }) => name).filter((name) => !NO_COLUMNS.includes(name))]);
   checkNodeFields(fields, all);
   // A chassis that nobody knows has no list.
-  if (query['chassis_uuid']) throw new Fault('ChassisNotFound', { chassis: query['chassis_uuid'] as string });
+  const chassis = query['chassis_uuid'] as string | null | undefined;
+  if (chassis) await store.chassis.find(chassis);
 
   const rows = nodeRowsToShow(all, minor, fields);
   const wanted = query['conductor'] as string | null | undefined;
@@ -132,4 +134,7 @@ async function list(request: Request, rooms: Rooms, path: string, fields: readon
 export const nodeListHandlers: Handlers = {
   listNodes: (request, rooms) => list(request, rooms, 'nodes', fieldsToShow(request.query, BRIEF)),
   listNodesDetail: (request, rooms) => list(request, rooms, 'nodes/detail', undefined),
+  // The UUID of the path is the filter of that name.
+  listChassisNodes: (request, rooms) => list(request, rooms, 'nodes', fieldsToShow(request.query, BRIEF)),
+  listChassisNodesDetail: (request, rooms) => list(request, rooms, 'nodes/detail', undefined),
 };

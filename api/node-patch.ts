@@ -7,7 +7,7 @@ import { stateRow } from '../model/states';
 import { open } from '../model/versions';
 import type { FieldRow } from './document';
 import { checkedPatch, checkedRecord, emptyOf, type Values } from './fields';
-import { checkName, checkNotInspecting, checkServed, linkedNode, nodeOf } from './node-find';
+import { checkChassis, checkName, checkNotInspecting, checkServed, linkedNode, nodeOf } from './node-find';
 import type { Request, Rooms } from './routes';
 
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
@@ -95,8 +95,8 @@ async function differences(
     if (!same(value, before[row.name])) changes[row.name] = value;
   }
   if (typeof changes['conductor_group'] === 'string') changes['conductor_group'] = changes['conductor_group'].toLowerCase();
-  if (changes['chassis_uuid']) throw new Fault('ChassisUnknown', { chassis: changes['chassis_uuid'] as string });
-  if ('chassis_uuid' in changes && minor < 25) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+  await checkChassis(changes['chassis_uuid'], rooms);
+  if (changes['chassis_uuid'] === null && minor < 25) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   // Older clients name an instance by instance_info.display_name.
   const shown = (changes['instance_info'] as { display_name?: unknown } | undefined)?.display_name;
   if (typeof shown === 'string' && shown && !node.instance_name && !('instance_name' in changes)) changes['instance_name'] = shown;

@@ -9,7 +9,7 @@ import { refuse } from './arguments';
 import { checkedRecord, refuseNewer, type Values } from './fields';
 import { location } from './links';
 import { checkFieldsAllowed, checkNewer } from './lists';
-import { checkName, checkServed, linkedNode, nodeHeadOf, nodeNamed, nodeOf } from './node-find';
+import { checkChassis, checkName, checkServed, linkedNode, nodeHeadOf, nodeNamed, nodeOf } from './node-find';
 import { changedNode } from './node-patch';
 import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
@@ -61,7 +61,7 @@ async function createNode(request: Request, rooms: Rooms): Promise<Answer> {
   const given = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
   if ('name' in given) checkName(given['name'], minor, 'Cannot create node with invalid name');
   const owner = ownerOf(given, request);
-  if (given['chassis_uuid']) throw new Fault('ChassisUnknown', { chassis: given['chassis_uuid'] as string });
+  await checkChassis(given['chassis_uuid'], rooms);
   const parent = given['parent_node'] ? (await linkedNode('parent_node', given['parent_node'], owner, request, rooms)).uuid : null;
   const node: NewNode = {
     ...given,

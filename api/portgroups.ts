@@ -6,7 +6,7 @@ import { valuesAt } from '../model/patch';
 import { str } from '../model/python';
 import type { NewOf, NodeRecord, PortgroupRecord } from '../model/records';
 import type { Values } from './fields';
-import { checkNotInspecting, linkedNode, nodeNamed } from './node-find';
+import { checkNotInspecting, known, linkedNode, nodeNamed } from './node-find';
 import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from './resource';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
@@ -55,10 +55,7 @@ async function patched(
 /** @param before absent: a new one */
 async function check(values: Values, request: Request, rooms: Rooms, before?: PortgroupRecord): Promise<Values> {
   const uuid = values['node_uuid'] as string;
-  const node = await rooms.store.nodes.find(uuid).catch((error: unknown) => {
-    if (error instanceof Fault && error.status === 404) throw new Fault('NodeUnknown', { node: uuid });
-    throw error;
-  });
+  const node = await known(rooms.store.nodes.find(uuid), new Fault('NodeUnknown', { node: uuid }));
   if (before) {
     checkNotInspecting(`portgroup "${before.uuid}" on node`, node, request.minor);
     return values;

@@ -9,7 +9,7 @@ import type { PortFilter } from '../store/store';
 import { checkedPatch, checkedRecord, emptyOf, type Values } from './fields';
 import { location } from './links';
 import { checkFieldsAllowed, checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from './lists';
-import { checkNotInspecting, linkedNode, nodeNamed } from './node-find';
+import { checkNotInspecting, known, linkedNode, nodeNamed } from './node-find';
 import { checkFields, knowsVtep, portPresenter, rowsToShow, viewShape } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
@@ -124,9 +124,7 @@ function checkTogether(record: Values, minor: number): void {
 async function portgroupFor(uuid: unknown, node: NodeRecord, { store }: Rooms): Promise<PortgroupRecord> {
   const unknown = new Fault('PortgroupUnknown', { portgroup: str(uuid) });
   if (!isUuid(uuid)) throw unknown;
-  const portgroup = await store.portgroups.find(uuid).catch((error: unknown) => {
-    throw error instanceof Fault && error.status === 404 ? unknown : error;
-  });
+  const portgroup = await known(store.portgroups.find(uuid), unknown);
   if (portgroup.node_uuid !== node.uuid) throw invalid('Port can not be added to a portgroup belonging to a different node.');
   return portgroup;
 }
@@ -138,11 +136,9 @@ async function createPort(request: Request, rooms: Rooms): Promise<Answer> {
   const record = checkedRecord('port', 'Port', rows, body, rooms);
   const { node_ident: ident, node_uuid: uuid, ...given } = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
   if (ident !== undefined && minor < 94) throw unacceptable();
-  const node = await nodeNamed((ident ?? uuid) as string, minor, rooms).catch((error: unknown) => {
-    // The sentence names node_uuid, also where the caller said node_ident.
-    if (error instanceof Fault && error.status === 404) throw new Fault('NodeUnknown', { node: (uuid as string | undefined) ?? 'None' });
-    throw error;
-  });
+  // The sentence names node_uuid, also where the caller said node_ident.
+  const unknown = new Fault('NodeUnknown', { node: (uuid as string | undefined) ?? 'None' });
+  const node = await known(nodeNamed((ident ?? uuid) as string, minor, rooms), unknown);
   if (!rooms.auth.allowed(request.who, 'port:create', node)) throw new Fault('NotAuthorized');
   // Here the name counts, not whether the value is the empty one.
   if (rows.some(({ name, gate }) => name in record && !open(gate, minor))) throw unacceptable();
@@ -194,11 +190,11 @@ async function updatePort(request: Request, rooms: Rooms): Promise<Answer> {
   const owner = wanted !== undefined ? await linkedNode('node_uuid', wanted, node.owner, request, rooms) : node;
   const patched: Values = { ...applyPatch(port as unknown as Values, patch), node_uuid: owner.uuid };
   const patchable = rows.filter(({ create, patch: may }) => create || may);
-  const known = Object.fromEntries(Object.entries(patched).filter(([name]) => patchable.some((row) => row.name === name)));
+  const asked = Object.fromEntries(Object.entries(patched).filter(([name]) => patchable.some((row) => row.name === name)));
   const group = patched['portgroup_uuid'];
   const isNone = !group || (typeof group === 'object' && Object.keys(group).length === 0);
   if (!isNone && (group !== port.portgroup_uuid || owner.uuid !== port.node_uuid)) await portgroupFor(group, owner, rooms);
-  const checked = checkedRecord('patch', 'Port', patchable, known, rooms);
+  const checked = checkedRecord('patch', 'Port', patchable, asked, rooms);
   checkNotInspecting(`port "${port.uuid}" on`, owner, minor);
   if (patch.some(({ path }) => path === '/physical_network') && checked['physical_network'] === '')
     throw invalid('A non-empty value is required when setting physical_network');

@@ -73,3 +73,30 @@ it('keeps its UUID', async () => {
     'Cannot patch /nosuch. Only the following can be updated: uuid, extra, description',
   );
 });
+
+it('has nodes, which keep it', async () => {
+  await make();
+  const node = 'a0000000-0000-4000-8000-000000000001';
+  const nowhere = 'c0000000-0000-4000-8000-00000000000f';
+  const enrol = (chassis: string) =>
+    ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware', uuid: node, chassis_uuid: chassis } });
+  expect(await enrol(nowhere)).toMatchObject({ status: 400, fault: `Chassis ${nowhere} could not be found.` });
+  expect((await enrol(UUID)).body['chassis_uuid']).toBe(UUID);
+  expect(await ask('DELETE', `/v1/chassis/${UUID}`)).toMatchObject({
+    status: 400,
+    fault: `Cannot complete the requested action because chassis ${UUID} contains nodes.`,
+  });
+  for (const path of [`/v1/chassis/${UUID}/nodes`, `/v1/chassis/${UUID}/nodes/detail`, `/v1/nodes?chassis_uuid=${UUID}`])
+    expect((await ask('GET', path)).body.nodes).toMatchObject([{ uuid: node }]);
+  expect((await ask('GET', `/v1/chassis/${UUID}/nodes?limit=1`)).body.next).toMatch(/\/v1\/nodes\?sort_key=id/);
+  expect(await ask('GET', `/v1/chassis/${nowhere}/nodes`)).toMatchObject({ status: 404, fault: `Chassis ${nowhere} could not be found.` });
+  expect((await ask('GET', `/v1/chassis/${UUID}/nodes/${node}`)).fault).toBe('Malformed request URI.');
+  const patch = (body: unknown, minor: number) => ask('PATCH', `/v1/nodes/${node}`, minor, { body });
+  expect((await patch([{ op: 'remove', path: '/chassis_uuid' }], 24)).status).toBe(406);
+  expect((await patch([{ op: 'replace', path: '/chassis_uuid', value: nowhere }], 24)).fault).toBe(
+    `Chassis ${nowhere} could not be found.`,
+  );
+  expect((await patch([{ op: 'remove', path: '/chassis_uuid' }], 25)).status).toBe(200);
+  expect((await patch([{ op: 'add', path: '/chassis_uuid', value: UUID }], 24)).status).toBe(200);
+  expect((await ask('DELETE', `/v1/nodes/${node}`)).status).toBe(204);
+});
