@@ -105,9 +105,6 @@ function checkKeys(target: string, query: Arguments, node: NodeRecord, minor: nu
   if (target === 'service' && minor < VERBS['service']!.since) throw unacceptable();
 }
 
-/** Steps that operators do not want asked for by the API ([api]disallow_*_steps). */
-const DISALLOWED = ['vendor.send_raw'];
-
 async function checkSteps(
   kind: 'clean' | 'deploy' | 'service',
   steps: readonly JsonObject[],
@@ -126,7 +123,7 @@ async function checkSteps(
     }
   }
   const names = steps.map(({ interface: one, step }) => `${String(one)}.${String(step)}`);
-  const bad = names.find((name) => DISALLOWED.includes(name));
+  const bad = names.find((name) => rooms.options[`api.disallow_${kind}_steps`].includes(name));
   if (bad) throw new Fault('StepNotAllowed', { step: bad, step_type: kind });
 }
 

@@ -13,6 +13,9 @@ export interface ApiOptions {
   readonly 'api.max_json_body_size_provision': number;
   readonly 'api.max_json_body_size_inspection': number;
   readonly 'api.max_json_body_depth': number;
+  readonly 'api.disallow_clean_steps': readonly string[];
+  readonly 'api.disallow_deploy_steps': readonly string[];
+  readonly 'api.disallow_service_steps': readonly string[];
   readonly 'agent.require_tls': boolean;
 
   // The front door.

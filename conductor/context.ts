@@ -18,6 +18,9 @@ export type ConductorOptions = DriverOptions & {
   readonly 'DEFAULT.default_resource_class': string | null;
   readonly 'DEFAULT.default_conductor_group': string;
   readonly 'conductor.conductor_group': string;
+  readonly 'api.disallow_clean_steps': readonly string[];
+  readonly 'api.disallow_deploy_steps': readonly string[];
+  readonly 'api.disallow_service_steps': readonly string[];
   readonly 'conductor.automated_clean': boolean;
   readonly 'conductor.heartbeat_interval': number;
   readonly 'conductor.heartbeat_timeout': number;

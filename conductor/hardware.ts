@@ -1,5 +1,5 @@
 /** Which hardware types and interfaces are enabled here, what a type takes by default, and the driver object of a node. */
-import type { Driver, HardwareType, Interfaces } from '../drivers/interfaces';
+import { ANY, type Driver, type HardwareType, type Interfaces } from '../drivers/interfaces';
 import { Fault } from '../model/errors';
 import type { Log } from '../model/log';
 import { INTERFACE_KINDS, type EnabledHardware, type InterfaceFields, type InterfaceKind } from '../model/records';
@@ -35,11 +35,11 @@ const field = (kind: InterfaceKind): `${InterfaceKind}_interface` => `${kind}_in
 const everyKind = <T>(make: (kind: InterfaceKind) => T): Record<InterfaceKind, T> =>
   Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, make(kind)])) as Record<InterfaceKind, T>;
 
-/** The enabled interfaces of a type, the best first; `*` in its list stands for every enabled one. */
-function offered(type: HardwareType, kind: InterfaceKind, enabled: readonly string[]): readonly string[] {
-  const wanted = type[kind].flatMap((name) => (name === '*' ? [...enabled].sort() : [name]));
-  return [...new Set(wanted)].filter((name) => enabled.includes(name));
-}
+/** The interfaces that a type offers: those of its list that are enabled, the best first. */
+const offered = (type: HardwareType, kind: InterfaceKind, enabled: readonly string[]): readonly string[] =>
+  type[kind].filter((name) => enabled.includes(name));
+/** Whether its nodes may have others too. */
+const takesAny = (type: HardwareType, kind: InterfaceKind): boolean => type[kind].includes(ANY);
 
 /**
  * Reads the options enabled_*_interfaces and default_*_interface against what the drivers offer.
@@ -70,10 +70,11 @@ export function createHardware(
     const enabled = everyKind((kind) => offered(type, kind, enabledOf[kind]));
     const defaults = everyKind((kind) => {
       const preferred = options[`DEFAULT.default_${kind}_interface`];
-      const name = preferred !== null && enabled[kind].includes(preferred) ? preferred : enabled[kind][0];
+      const possible = takesAny(type, kind) ? enabledOf[kind] : enabled[kind];
+      const name = preferred !== null && possible.includes(preferred) ? preferred : enabled[kind][0];
       if (name === undefined)
         throw new Error(
-          `hardware type ${typeName} would have no ${kind} interface: enable one of ${type[kind].join(', ')} ` +
+          `hardware type ${typeName} would have no ${kind} interface: enable one of ${type[kind].filter((one) => one !== ANY).join(', ')} ` +
             `in [DEFAULT]enabled_${kind}_interfaces`,
         );
       return name;
@@ -94,7 +95,7 @@ export function createHardware(
           `Could not find the following interface in the 'ironic.hardware.interfaces.${kind}' entrypoint: ${name}. ` +
           `Valid interfaces are ${repr([...enabledOf[kind]].sort())}.`,
       });
-    if (!enabledType(driver).enabled[kind].includes(name))
+    if (!enabledType(driver).enabled[kind].includes(name) && !takesAny(hardwareTypes[driver]!, kind))
       throw new Fault('InvalidParameterValue', {
         message: `${kind} interface implementation '${name}' is not supported by hardware type ${driver}.`,
       });

@@ -72,6 +72,10 @@ export function cleanPriorities(options: ConductorOptions): Readonly<Record<stri
   return set;
 }
 
+/** Without those that the operator lets no flow run, whoever asks for them. */
+export const allowedSteps = (options: ConductorOptions, kind: SavedKind, steps: readonly PlannedStep[]): readonly PlannedStep[] =>
+  steps.filter((step) => !options[`api.disallow_${kind}_steps`].includes(stepId(step)));
+
 /** What automated cleaning runs. */
 export const automatedSteps = (offered: readonly PlannedStep[], overrides: Readonly<Record<string, number>>): readonly PlannedStep[] =>
   inOrder(

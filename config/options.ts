@@ -69,6 +69,9 @@ export const OPTIONS = [
   { section: 'api', name: 'max_json_body_size_provision', kind: 'integer', default: 65536, min: 1, help: 'Largest JSON body of a provision request (it may carry a config drive), KiB.' },
   { section: 'api', name: 'max_json_body_size_inspection', kind: 'integer', default: 16384, min: 1, help: 'Largest JSON body of continue_inspection, KiB.' },
   { section: 'api', name: 'max_json_body_depth', kind: 'integer', default: 25, min: 1, help: 'Deepest nesting of a JSON body.' },
+  { section: 'api', name: 'disallow_clean_steps', kind: 'list', default: ['vendor.send_raw'], help: 'Steps (interface.step) that no cleaning may run: asked for, they are refused; offered by a driver, they are left out.' },
+  { section: 'api', name: 'disallow_deploy_steps', kind: 'list', default: ['vendor.send_raw'], help: 'Steps (interface.step) that no deployment may run: asked for, they are refused; offered by a driver, they are left out.' },
+  { section: 'api', name: 'disallow_service_steps', kind: 'list', default: ['vendor.send_raw'], help: 'Steps (interface.step) that no servicing may run.' },
   { section: 'api', name: 'request_timeout', kind: 'integer', default: 120, min: 1, ours: true, help: 'Seconds within which a caller must have sent its whole request; then the connection is closed.' },
   // [cors]
   { section: 'cors', name: 'allowed_origin', kind: 'list', default: [], help: 'Origins whose pages may ask the API: scheme, host and port; * for all.' },

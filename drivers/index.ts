@@ -5,18 +5,18 @@ import { directDeploy } from './direct';
 import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakeManagement, fakePower, fakeRaid, fakeRescue, fakeStorage } from './fake';
 import { fakeBios, fakeFirmware } from './fake-settings';
 import { fakeVendor } from './fake-vendor';
-import type { HardwareType, Interfaces } from './interfaces';
+import { ANY, type HardwareType, type Interfaces } from './interfaces';
 import { ipmiManagement, ipmiPower, ipmiVendor } from './ipmi';
 import { httpIpxeBoot, ipxeBoot } from './ipxe';
 import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './no-interfaces';
-import { noopManagement, noopNetwork, noopStorage } from './noop';
+import { noopDeploy, noopManagement, noopNetwork, noopStorage } from './noop';
 import { redfishManagement, redfishPower } from './redfish';
 
 export const INTERFACES: Interfaces = {
   bios: { 'no-bios': noBios, fake: fakeBios },
   boot: { ipxe: ipxeBoot, 'http-ipxe': httpIpxeBoot, fake: fakeBoot },
   console: { 'no-console': noConsole, fake: fakeConsole },
-  deploy: { direct: directDeploy, fake: fakeDeploy },
+  deploy: { direct: directDeploy, noop: noopDeploy, fake: fakeDeploy },
   firmware: { 'no-firmware': noFirmware, fake: fakeFirmware },
   inspect: { agent: agentInspect, 'no-inspect': noInspect, fake: fakeInspect },
   management: { ipmitool: ipmiManagement, redfish: redfishManagement, noop: noopManagement, fake: fakeManagement },
@@ -43,8 +43,8 @@ const generic = {
   vendor: ['no-vendor'],
 } as const satisfies Partial<Record<InterfaceKind, readonly string[]>>;
 
-/** The fake type takes any enabled interface; its own come first. */
-const fakeFirst = (names: readonly string[]): readonly string[] => ['fake', ...names, '*'];
+/** A node of the fake type may have any enabled interface; offered are the fake and the generic ones. */
+const fakeFirst = (names: readonly string[]): readonly string[] => ['fake', ...names, ANY];
 
 export const HARDWARE_TYPES: Readonly<Record<string, HardwareType>> = {
   ipmi: {
@@ -80,7 +80,7 @@ export const HARDWARE_TYPES: Readonly<Record<string, HardwareType>> = {
     firmware: fakeFirst(generic.firmware),
     inspect: fakeFirst(generic.inspect),
     management: fakeFirst([]),
-    network: [...generic.network, '*'],
+    network: [...generic.network, ANY],
     power: fakeFirst([]),
     raid: fakeFirst(generic.raid),
     rescue: fakeFirst(generic.rescue),

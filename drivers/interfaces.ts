@@ -347,7 +347,9 @@ export interface Driver {
   readonly storage: StorageInterface;
   readonly vendor: VendorInterface;
 }
-/** A hardware type is data: for each kind, the names it takes, the best first (the first enabled one is the default). `*`: then any. */
+/** In a hardware type: its nodes may also have interfaces that it does not offer. */
+export const ANY = '*';
+/** A hardware type is data: for each kind, the names it offers, the best first (the first enabled one is the default). */
 export type HardwareType = Readonly<Record<InterfaceKind, readonly string[]>>;
 /** Name in the API → implementation. */
 export type Interfaces = { readonly [Kind in InterfaceKind]: Readonly<Record<string, Driver[Kind]>> };

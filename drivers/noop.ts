@@ -1,6 +1,6 @@
 /** Interfaces that do nothing and say so: the network that needs no switching, the boot order that an operator set, local disks. */
 import { Fault } from '../model/errors';
-import type { ManagementInterface, NetworkInterface, StorageInterface } from './interfaces';
+import { type DeployInterface, type ManagementInterface, type NetworkInterface, type StorageInterface, done } from './interfaces';
 
 const nothing = async (): Promise<void> => {};
 
@@ -19,6 +19,15 @@ export const noopNetwork: NetworkInterface = {
   vifAttach: nothing,
   vifDetach: nothing,
   currentVif: () => undefined,
+};
+
+const finished = async () => done;
+/** The machine has its system already, and keeps it. */
+export const noopDeploy: DeployInterface = {
+  steps: [{ step: 'deploy', priority: { deploy: 100 }, resumable: true, run: finished }],
+  tearDown: finished,
+  prepareCleaning: finished,
+  tearDownCleaning: nothing,
 };
 
 /** The machine tries the network first and its disk then, by its own settings. */

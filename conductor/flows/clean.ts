@@ -5,7 +5,16 @@ import { FORGET_CLEANING } from '../agent-info';
 import { recordSteps } from '../history';
 import type { StepOutcome } from '../reserved-steps';
 import { positionOf, runSteps, savedList } from '../running';
-import { askedSteps, automatedSteps, cleanPriorities, manualSteps, needsRamdisk, offeredSteps, type AskedStep } from '../steps';
+import {
+  allowedSteps,
+  askedSteps,
+  automatedSteps,
+  cleanPriorities,
+  manualSteps,
+  needsRamdisk,
+  offeredSteps,
+  type AskedStep,
+} from '../steps';
 import type { Held, Internal } from '../task';
 import { validateInterface } from '../validate';
 import { aborted, clause, manualStepFailure, saying, trying, type SteppedFlow } from './flow';
@@ -26,7 +35,7 @@ async function planClean(task: Held, fromAgent: readonly PlannedStep[]): Promise
   const steps = isManual(task)
     ? manualSteps('clean', askedOf(task), offered, { withoutRamdisk: withoutRamdisk(task) })
     : automatedSteps(offered, cleanPriorities(task.context.options));
-  await task.saveInternal(savedList('clean', steps, 0));
+  await task.saveInternal(savedList('clean', allowedSteps(task.context.options, 'clean', steps), 0));
 }
 const cannot =
   (task: Held) =>

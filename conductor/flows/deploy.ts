@@ -7,7 +7,7 @@ import type { ProvisionArgs } from '../conductor';
 import { recordSteps } from '../history';
 import type { StepOutcome } from '../reserved-steps';
 import { positionOf, runSteps, savedList } from '../running';
-import { askedSteps, checkAsked, deploySteps, offeredSteps, stepId, type AskedStep } from '../steps';
+import { allowedSteps, askedSteps, checkAsked, deploySteps, offeredSteps, stepId, type AskedStep } from '../steps';
 import type { Held, Internal } from '../task';
 import { validateInterface } from '../validate';
 import { aborted, clause, saying, trying, type SteppedFlow } from './flow';
@@ -64,7 +64,8 @@ export async function beginDeploy(task: Held): Promise<StepOutcome> {
     (reason) => `Failed to prepare to deploy: ${reason}`,
     async () => task.driver.deploy.prepare?.(task),
   );
-  const steps = deploySteps(userSteps(task), offeredSteps(task.driver, 'deploy'));
+  const { options } = task.context;
+  const steps = allowedSteps(options, 'deploy', deploySteps(userSteps(task), offeredSteps(task.driver, 'deploy')));
   if (steps.length === 0) return failed('No deploy steps returned by the driver');
   await task.saveInternal(savedList('deploy', steps, 0));
   await recordSteps(task, 'deploy', steps, 'start');
@@ -81,7 +82,7 @@ export async function takeAgentSteps(task: Held, fromAgent: readonly PlannedStep
       const asked = userSteps(task);
       checkAsked('deploy', asked, offered);
       const { running, index, steps: before } = positionOf(task, 'deploy');
-      const steps = deploySteps(asked, offered);
+      const steps = allowedSteps(task.context.options, 'deploy', deploySteps(asked, offered));
       // The step that runs keeps running: the list goes on behind it, wherever it stands now.
       const current = running ?? before[index ?? 0];
       const at = current ? steps.findIndex((step) => stepId(step) === stepId(current)) : 0;

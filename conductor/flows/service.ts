@@ -5,7 +5,7 @@ import { FORGET_SERVICING } from '../agent-info';
 import { recordSteps } from '../history';
 import type { StepOutcome } from '../reserved-steps';
 import { positionOf, runSteps, savedList } from '../running';
-import { askedSteps, manualSteps, needsRamdisk, offeredSteps, type AskedStep } from '../steps';
+import { allowedSteps, askedSteps, manualSteps, needsRamdisk, offeredSteps, type AskedStep } from '../steps';
 import type { Held, Internal } from '../task';
 import { validateInterface } from '../validate';
 import { aborted, manualStepFailure, saying, trying, type SteppedFlow } from './flow';
@@ -65,7 +65,7 @@ export async function startServiceSteps(task: Held, fromAgent: readonly PlannedS
     async () => {
       const offered = offeredSteps(task.driver, 'service', fromAgent);
       const steps = manualSteps('service', askedOf(task), offered, { withoutRamdisk: withoutRamdisk(task) });
-      await task.saveInternal(savedList('service', steps, 0));
+      await task.saveInternal(savedList('service', allowedSteps(task.context.options, 'service', steps), 0));
     },
   );
   await recordSteps(task, 'service', positionOf(task, 'service').steps, 'start');

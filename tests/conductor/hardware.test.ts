@@ -23,7 +23,7 @@ it.each<[string, Parameters<typeof conductorOptions>[0], string, readonly string
   ['only what is enabled', { 'DEFAULT.enabled_boot_interfaces': ['other'] }, 'test-hardware', ['other'], 'other'],
   ['the option before the order', { 'DEFAULT.default_boot_interface': 'other' }, 'test-hardware', ['test', 'other'], 'other'],
   ['unless the type does not take it', { 'DEFAULT.default_boot_interface': 'other' }, 'rigid-hardware', ['test'], 'test'],
-  ['a star stands for all that are enabled', {}, 'any-hardware', ['other', 'test'], 'other'],
+  ['a star is not offered', {}, 'any-hardware', ['other'], 'other'],
 ])('%s', (_name, options, type, enabled, standard) => {
   const types = type === 'rigid-hardware' ? {} : { 'DEFAULT.enabled_hardware_types': [type] };
   const hardware = made({ ...options, ...types });
@@ -38,7 +38,7 @@ it('without the option: what the enabled types put first', () => {
 
 it('warns of interfaces that there are not, and goes on', () => {
   const warnings: string[] = [];
-  made({ 'DEFAULT.enabled_bios_interfaces': ['nope', 'test'] }, warnings);
+  made({ 'DEFAULT.enabled_bios_interfaces': ['nope', 'test', 'other'] }, warnings);
   expect(warnings).toEqual(['[DEFAULT]enabled_bios_interfaces: not available: nope']);
 });
 

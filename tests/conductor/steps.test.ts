@@ -1,5 +1,6 @@
 /** Steps: what is offered, in which order it runs, what a client's list makes of it. */
 import {
+  allowedSteps,
   automatedSteps,
   checkAsked,
   cleanPriorities,
@@ -137,4 +138,14 @@ it.each<['clean' | 'deploy', AskedStep, Checking, string | undefined]>([
   const check = (): void => checkAsked(kind, [asked], offered, checking);
   if (message === undefined) check();
   else expect(check).toThrow(errorWith({ status: 400, message }));
+});
+
+it.each<['clean' | 'deploy' | 'service', readonly string[], readonly string[]]>([
+  ['clean', ['raid.create'], ['deploy.erase']],
+  ['deploy', [], ['raid.create', 'deploy.erase']],
+  ['service', ['deploy.erase', 'x.y'], ['raid.create']],
+])('no %s runs %j', (kind, disallowed, left) => {
+  const steps = [at('raid.create', 1), at('deploy.erase', 2)];
+  const options = conductorOptions({ [`api.disallow_${kind}_steps`]: disallowed });
+  expect(allowedSteps(options, kind, steps).map(stepId)).toEqual(left);
 });

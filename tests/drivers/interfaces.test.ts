@@ -1,6 +1,6 @@
 import { delayOf } from '../../drivers/fake-delay';
 import { HARDWARE_TYPES, INTERFACES } from '../../drivers/index';
-import type { Interface } from '../../drivers/interfaces';
+import { ANY, type Interface } from '../../drivers/interfaces';
 import { INTERFACE_KINDS } from '../../model/records';
 import { testTask } from '../support/task';
 
@@ -8,7 +8,7 @@ describe('hardware types', () => {
   it.each(Object.keys(HARDWARE_TYPES))('%s has something for every kind of interface', (name) => {
     const type = HARDWARE_TYPES[name]!;
     for (const kind of INTERFACE_KINDS) {
-      const known = type[kind].filter((one) => one === '*' || one in INTERFACES[kind]);
+      const known = type[kind].filter((one) => one === ANY || one in INTERFACES[kind]);
       // The interfaces that reach a BMC come with the protocols.
       if (!(name === 'ipmi' || name === 'redfish')) expect([kind, known]).not.toEqual([kind, []]);
       expect(new Set(type[kind]).size).toBe(type[kind].length);
@@ -22,7 +22,7 @@ describe('hardware types', () => {
     });
     expect(HARDWARE_TYPES.redfish).toMatchObject({ inspect: ['redfish', 'agent', 'no-inspect'], bios: ['redfish', 'no-bios'] });
     expect(HARDWARE_TYPES['manual-management']).toMatchObject({ management: ['noop', 'fake'], power: ['agent', 'fake'] });
-    for (const kind of INTERFACE_KINDS) expect(HARDWARE_TYPES['fake-hardware']![kind]).toContain('*');
+    for (const kind of INTERFACE_KINDS) expect(HARDWARE_TYPES['fake-hardware']![kind]).toContain(ANY);
   });
 });
 
