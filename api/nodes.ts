@@ -14,33 +14,28 @@ import { changedNode } from './node-patch';
 import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
-/** The whole node, or some fields, as this caller sees it. */
-export async function presentNode(
-  node: NodeRecord,
+/**
+ * The whole node, or some fields, as this caller sees it; what is rendered is kept for the next.
+ * @param node its record, or what stands for it
+ */
+async function nodeBytes(
+  node: NodeHead | NodeRecord,
   request: Request,
-  rooms: Rooms,
+  { document, auth, heads, fragments, store }: Rooms,
   fields?: readonly string[],
-): Promise<Record<string, unknown>> {
+): Promise<readonly Buffer[]> {
   const { base, minor, who } = request;
-  const rows = nodeRowsToShow(rooms.document.fields('Node'), minor, fields);
-  const conductors = rows.some(({ name }) => name === 'conductor') ? (await rooms.heads.conductors()).conductors : [];
-  return nodePresenter({ base, minor, who, auth: rooms.auth, rows }, conductors)(node);
-}
-
-/** The same as it is sent, perhaps as it was kept. */
-async function nodeBytes(head: NodeHead, request: Request, rooms: Rooms, fields?: readonly string[]): Promise<Buffer> {
-  const { base, minor, who } = request;
-  const rows = nodeRowsToShow(rooms.document.fields('Node'), minor, fields);
-  const { word, conductors } = await rooms.heads.conductors(head.alive);
-  const view = { base, minor, who, auth: rooms.auth, rows };
-  const [fragment] = await rooms.fragments.of({
+  const rows = nodeRowsToShow(document.fields('Node'), minor, fields);
+  const view = { base, minor, who, auth, rows };
+  const { word, conductors } = await heads.conductors('alive' in node ? node.alive : undefined);
+  const [fragment] = await fragments.of({
     shape: viewShape('nodes', view, rows.some(({ name }) => name === 'conductor') ? word : ''),
-    versions: [head],
-    read: (ids) => rooms.store.nodes.list({ ids, children: 'all' }),
+    versions: [node],
+    read: async (ids) => ('driver' in node ? [node] : store.nodes.list({ ids, children: 'all' })),
     renderer: () => nodePresenter(view, conductors),
   });
-  if (!fragment) throw new Fault('NodeNotFound', { node: request.params['node_ident']! });
-  return fragment.bytes;
+  if (!fragment) throw new Fault('NodeNotFound', { node: node.uuid });
+  return [fragment.bytes];
 }
 
 /** Who creates in a project owns what he creates, and nothing else. */
@@ -75,7 +70,7 @@ async function createNode(request: Request, rooms: Rooms): Promise<Answer> {
   };
   await checkServed({ driver: node.driver, conductor_group: node.conductor_group! }, rooms);
   const made = await conductor.createNode(node);
-  return { status: 201, body: await presentNode(made, request, rooms), headers: location(base, `nodes/${made.uuid}`) };
+  return { status: 201, bytes: await nodeBytes(made, request, rooms), headers: location(base, `nodes/${made.uuid}`) };
 }
 
 async function showNode(request: Request, rooms: Rooms): Promise<Answer> {
@@ -90,13 +85,13 @@ async function showNode(request: Request, rooms: Rooms): Promise<Answer> {
     minor,
   );
   checkNodeFields(fields, rows);
-  return { status: 200, bytes: [await nodeBytes(node, request, rooms, fields)] };
+  return { status: 200, bytes: await nodeBytes(node, request, rooms, fields) };
 }
 
 async function updateNode(request: Request, rooms: Rooms): Promise<Answer> {
   const { node, changes, resetInterfaces } = await changedNode(request, rooms);
   const changed = await rooms.conductor.updateNode(node.uuid, changes, resetInterfaces);
-  return { status: 200, body: await presentNode(changed, request, rooms) };
+  return { status: 200, bytes: await nodeBytes(changed, request, rooms) };
 }
 
 async function deleteNode(request: Request, rooms: Rooms): Promise<Answer> {

@@ -134,33 +134,56 @@ export async function taskOf(context: Context, reserved: NodeRecord, exclusive =
   return task;
 }
 
-async function reserve(context: Context, uuid: string, want: Want): Promise<Held> {
-  const { locks, options, host, store } = context;
-  const tries = want.retry ? Math.max(1, options['conductor.node_locked_retry_attempts']) : 1;
+/** Tries what throws NodeLocked again, as often and as late as the options say. */
+async function whenFree<T>({ locks, options, host, signal }: Context, uuid: string, retry: boolean, work: () => Promise<T>): Promise<T> {
+  const tries = retry ? Math.max(1, options['conductor.node_locked_retry_attempts']) : 1;
   for (let tried = 1; ; tried++) {
-    if (context.signal.aborted) throw new Fault('TemporaryFailure', { message: 'The conductor is stopping.' });
-    let locked: Fault;
-    if (locks.has(uuid)) locked = new Fault('NodeLocked', { node: uuid, host });
-    else {
-      locks.add(uuid);
-      try {
-        const reserved = await store.nodes.reserve(uuid, host);
-        try {
-          return await taskOf(context, reserved);
-        } catch (error) {
-          await store.nodes.release(uuid, reserved.lock_fence).catch(() => {});
-          throw error;
-        }
-      } catch (error) {
-        locks.remove(uuid);
-        if (!(error instanceof Fault) || error.name !== 'NodeLocked') throw error;
-        locked = error;
-      }
+    if (signal.aborted) throw new Fault('TemporaryFailure', { message: 'The conductor is stopping.' });
+    try {
+      if (locks.has(uuid)) throw new Fault('NodeLocked', { node: uuid, host });
+      return await work();
+    } catch (error) {
+      if (!(error instanceof Fault) || error.name !== 'NodeLocked' || tried >= tries) throw error;
     }
-    if (tried >= tries) throw locked;
-    await locks.wait(uuid, options['conductor.node_locked_retry_interval'] * 1000, context.signal);
+    await locks.wait(uuid, options['conductor.node_locked_retry_interval'] * 1000, signal);
   }
 }
+
+const reserve = (context: Context, uuid: string, { retry = false }: Want): Promise<Held> =>
+  whenFree(context, uuid, retry, async () => {
+    const { locks, host, store } = context;
+    locks.add(uuid);
+    try {
+      const reserved = await store.nodes.reserve(uuid, host);
+      try {
+        return await taskOf(context, reserved);
+      } catch (error) {
+        await store.nodes.release(uuid, reserved.lock_fence).catch(() => {});
+        throw error;
+      }
+    } catch (error) {
+      locks.remove(uuid);
+      throw error;
+    }
+  });
+
+/** How often a change may find that the node was written while it was thought about. */
+const CHANGE_TRIES = 10;
+/**
+ * Changes a node that nobody holds, in one statement and without holding it: the row is written only if it is still as `decide` saw it
+ * and nobody has reserved it since. For what asks no machine. Tried again like a reservation. Throws NodeLocked, NodeNotFound.
+ */
+export const changeFree = (context: Context, uuid: string, decide: (node: NodeRecord) => Promise<NodeChanges>): Promise<NodeRecord> =>
+  whenFree(context, uuid, true, async () => {
+    const { store } = context;
+    for (let tried = 0; tried < CHANGE_TRIES; tried++) {
+      const node = await store.nodes.find(uuid);
+      if (node.reservation !== null) throw new Fault('NodeLocked', { node: uuid, host: node.reservation });
+      const changed = await store.nodes.updateFree(uuid, await decide(node), node.revision);
+      if (changed) return changed;
+    }
+    throw new Fault('NodeLocked', { node: uuid, host: 'another host' });
+  });
 
 /** Seconds between the tries to end a reservation while the database does not answer. */
 const RELEASE_PAUSES = [0.2, 1, 5] as const;

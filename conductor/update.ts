@@ -2,10 +2,11 @@
 import { Fault } from '../model/errors';
 import { repr } from '../model/python';
 import { INTERFACE_KINDS, type InterfaceFields, type NewNode, type NodeChanges, type NodeRecord } from '../model/records';
+import { serving } from '../model/ring';
 import { stateRow, type ProvisionState } from '../model/states';
 import { MAX_TRAITS } from '../model/traits';
 import type { Context } from './context';
-import { withTask } from './task';
+import { changeFree, withTask } from './task';
 
 const INTERFACE_FIELDS = INTERFACE_KINDS.map((kind) => `${kind}_interface` as const);
 /** States in which interfaces and a set resource_class may change. */
@@ -14,11 +15,8 @@ const DELETABLE: readonly ProvisionState[] = ['manageable', 'enroll', 'adopt fai
 
 /** Throws as Ironic when no living conductor serves such a node. */
 async function checkServed({ store, options, clock }: Context, driver: string, group: string): Promise<void> {
-  const oldest = clock.now() - options['conductor.heartbeat_timeout'] * 1000;
-  const served = (await store.conductors.list()).some(
-    (one) => one.online && Date.parse(one.updated_at) >= oldest && one.conductor_group === group && Object.hasOwn(one.drivers, driver),
-  );
-  if (!served)
+  const { conductors } = await store.conductors.alive(clock.now() - options['conductor.heartbeat_timeout'] * 1000);
+  if (serving(conductors, { driver, conductor_group: group }).length === 0)
     throw new Fault('Invalid', {
       message:
         `No valid host was found. Reason: No conductor service registered which supports driver ${driver} ` +
@@ -98,16 +96,13 @@ function newInterfaces(context: Context, node: NodeRecord, changes: NodeChanges,
 /** Throws NodeLocked, NodeNotFound; InvalidState, NodeAssociated (409); InvalidParameterValue, Invalid (400); DuplicateName. */
 export async function updateNode(context: Context, uuid: string, asked: NodeChanges, resetInterfaces: boolean): Promise<NodeRecord> {
   const changes = asked.conductor_group === undefined ? asked : { ...asked, conductor_group: asked.conductor_group.toLowerCase() };
-  return withTask(context, uuid, { purpose: 'node update', retry: true }, async (task) => {
-    const { node } = task;
+  return changeFree(context, uuid, async (node) => {
     checkTransit(node, changes);
     const follows = checkFields(node, changes);
     const driver = changes.driver ?? node.driver;
     const group = changes.conductor_group ?? node.conductor_group;
     if (driver !== node.driver || group !== node.conductor_group) await checkServed(context, driver, group);
-    const interfaces = newInterfaces(context, node, changes, resetInterfaces);
-    await task.save({ ...changes, ...follows, ...interfaces });
-    return { ...task.node, reservation: null };
+    return { ...changes, ...follows, ...newInterfaces(context, node, changes, resetInterfaces) };
   });
 }
 
@@ -128,10 +123,8 @@ export async function deleteNode(context: Context, uuid: string): Promise<void> 
 
 /** Off: reason and fault go with it. Throws NodeLocked, NodeNotFound. */
 export async function setMaintenance(context: Context, uuid: string, on: boolean, reason?: string | null): Promise<void> {
-  await withTask(context, uuid, { purpose: 'setting maintenance', retry: true }, (task) =>
-    task.save(
-      on ? { maintenance: true, maintenance_reason: reason ?? null } : { maintenance: false, maintenance_reason: null, fault: null },
-    ),
+  await changeFree(context, uuid, async () =>
+    on ? { maintenance: true, maintenance_reason: reason ?? null } : { maintenance: false, maintenance_reason: null, fault: null },
   );
 }
 
@@ -142,16 +135,16 @@ export interface TraitChange {
 }
 /** Throws NodeLocked, NodeNotFound, NodeTraitNotFound, InvalidParameterValue (too many). */
 export async function setTraits(context: Context, uuid: string, change: TraitChange): Promise<void> {
-  await withTask(context, uuid, { purpose: 'setting traits', retry: true }, async (task) => {
+  await changeFree(context, uuid, async (node) => {
     const { remove } = change;
-    const before = change.replace ?? task.node.traits;
+    const before = change.replace ?? node.traits;
     if (remove !== undefined && !before.includes(remove)) throw new Fault('NodeTraitNotFound', { node_id: uuid, trait: remove });
     const traits = [...new Set([...before, ...(change.add === undefined ? [] : [change.add])])].filter((one) => one !== remove);
     if (traits.length > MAX_TRAITS)
       invalid(
-        `Could not modify traits for node ${task.node.id} as it would exceed the maximum number of traits per node ` +
+        `Could not modify traits for node ${node.id} as it would exceed the maximum number of traits per node ` +
           `(${traits.length} vs. ${MAX_TRAITS})`,
       );
-    await task.save({ traits });
+    return { traits };
   });
 }

@@ -90,6 +90,8 @@ export const identColumn = (ident: string): 'uuid' | 'name' => (UUID.test(ident)
 /** No text in the database has U+0000, and PostgreSQL refuses a query that mentions it. */
 export const findable = (ident: string): boolean => ident !== '' && !ident.includes('\0');
 
+const findBy = (column: string): string => `SELECT ${Object.keys(NODE_COLUMNS).join(', ')} FROM nodes WHERE ${column} = $1`;
+const FIND = { uuid: findBy('uuid'), name: findBy('name') };
 /** One, or many: a plan for many is made anew each time, and for one it is kept. */
 const headsBy = (condition: string): string =>
   `SELECT id, uuid, name, revision, owner, lessee, coalesce((${ALIVE.replace('$1', '$2')}), '') AS alive FROM nodes WHERE ${condition}`;
@@ -105,7 +107,8 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
   const written = () => ({ revision: db.raw('nodes.revision + 1'), updated_at: timestamp(clock.now()) });
 
   const find = async (ident: string): Promise<NodeRecord> => {
-    const [node] = findable(ident) ? await run(nodes().where(identColumn(ident), ident)) : [];
+    const column = identColumn(ident);
+    const [node] = findable(ident) ? await prepared<NodeRecord>(`node_${column}`, FIND[column], [ident]) : [];
     if (!node) throw new Fault('NodeNotFound', { node: ident });
     return node;
   };
@@ -173,6 +176,15 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     versions: async (filter) => versionsOf(db, selection(filter, await markerOf(filter))),
 
     update: (uuid, changes: NodeChanges, fence) => write(uuid, toRow(NODE_COLUMNS, changes), fence, changes),
+
+    async updateFree(uuid, changes, revision) {
+      const free = nodes()
+        .where({ uuid: findable(uuid) ? uuid : '', revision })
+        .whereNull('reservation');
+      const row = { ...toRow(NODE_COLUMNS, changes), ...written() } as object;
+      const [node] = await run(free.update(row, '*') as unknown as PromiseLike<NodeRecord[]>, { ...changes, uuid });
+      return node;
+    },
 
     mergeInternal(uuid, keys, fence) {
       const kept = Object.fromEntries(Object.entries(keys).filter(([, value]) => value !== null && value !== undefined));

@@ -78,6 +78,8 @@ export interface Nodes {
    * (else NodeLocked: the caller's lock was taken over). Throws NodeNotFound, DuplicateName, InstanceAssociated.
    */
   update(uuid: string, changes: NodeChanges, fence?: number): Promise<NodeRecord>;
+  /** The same while the row has this revision and nobody has reserved it; undefined: it is not so. */
+  updateFree(uuid: string, changes: NodeChanges, revision: number): Promise<NodeRecord | undefined>;
   /** Sets keys of driver_internal_info in one statement, whatever else is written meanwhile; `null` removes a key. */
   mergeInternal(uuid: string, keys: Readonly<Record<string, unknown>>, fence?: number): Promise<NodeRecord>;
   /** With its ports, boots and inventory. */
