@@ -1,5 +1,5 @@
 /** What callers say in paths, queries and bodies, checked and turned into values. The sentences are Ironic's. */
-import { Fault } from '../model/errors';
+import { Fault, type FaultName } from '../model/errors';
 import { isLogicalName, isMac, isUuid } from '../model/idents';
 import { BOOLEAN_WORDS, repr, str, toBoolean, toInteger, typeName } from '../model/python';
 import { open } from '../model/versions';
@@ -67,6 +67,10 @@ const CHECKS: Readonly<Record<ArgumentKind, (name: string, value: unknown, argum
     if (!isLogicalName(value) && !isUuid(value)) throw invalid(`Expected UUID or name for ${name}: ${str(value)}`);
     return value;
   },
+  name: (name, value) => {
+    if (!isLogicalName(value)) throw invalid(`Expected name for ${name}: ${str(value)}`);
+    return value;
+  },
   names: (name, value) => {
     if (Array.isArray(value)) return value.map((item) => stringOf(name, item));
     const words = stringOf(name, value)
@@ -85,13 +89,14 @@ const CHECKS: Readonly<Record<ArgumentKind, (name: string, value: unknown, argum
   types: (name, value, { schema }) => typesOf(name, value, schema['x-types'] as string[]),
 };
 
+const SAYING: Readonly<Record<number, FaultName>> = { 404: 'NotFound', 405: 'MethodNotAllowed', 406: 'NotAcceptable' };
 /** Throws what a closed gate says. `value`: the caller's, for the sentence. */
 export function refuse(below: Below, since: number, value?: unknown): never {
   if (typeof below === 'number') throw new Refusal(below);
   if (typeof below === 'string') throw new Refusal(404);
   const [status, sentence] = below;
   const message = sentence.replace('{since}', `1.${since}`).replace('{value}', str(value));
-  throw new Fault(status === 406 ? 'NotAcceptable' : status === 404 ? 'NotFound' : 'Invalid', { message });
+  throw new Fault(SAYING[status] ?? 'Invalid', { message });
 }
 
 /**

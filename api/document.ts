@@ -20,6 +20,7 @@ export type ArgumentKind =
   | 'names'
   | 'uuid'
   | 'ident'
+  | 'name'
   | 'mac'
   | 'host-port'
   | 'types'
@@ -69,6 +70,8 @@ export interface Place {
   readonly reserved: readonly string[];
   /** For other methods than its own it is not there. */
   readonly only: boolean;
+  /** What the router says here and behind to older versions: status for GET, for other methods, the sentence. */
+  readonly closed: readonly [reading: number, writing: number, sentence: string] | null;
 }
 /** One field of a resource. */
 export interface FieldRow {
@@ -171,6 +174,7 @@ function placeOf(path: string, node: Node): Place {
     rest: (node['x-rest'] as Place['rest'] | undefined) ?? null,
     reserved: (node['x-reserved'] as string[] | undefined) ?? [],
     only: node['x-only'] === true,
+    closed: (node['x-closed'] as Place['closed'] | undefined) ?? null,
   };
 }
 

@@ -2,11 +2,13 @@
 import { biosHandlers } from './bios';
 import { chassisHandlers } from './chassis';
 import { conductorHandlers } from './conductors';
+import { deployTemplateHandlers } from './deploy-templates';
 import { driverHandlers } from './drivers';
 import { firmwareHandlers } from './firmware';
 import { indicatorHandlers } from './indicators';
 import { machineStateHandlers } from './machine-states';
 import { nodeHistoryHandlers } from './node-history';
+import { inspectionRuleHandlers } from './inspection-rules';
 import { nodeListHandlers } from './node-list';
 import { nodeManagementHandlers } from './node-management';
 import { nodeStateHandlers } from './node-states';
@@ -22,6 +24,7 @@ import { volumeHandlers } from './volumes';
 import { vendorHandlers } from './vendor-passthru';
 import { virtualMediaHandlers } from './virtual-media';
 import type { Handlers } from './routes';
+import { runbookHandlers } from './runbooks';
 
 export const handlers: Handlers = {
   ...rootHandlers,
@@ -47,4 +50,8 @@ export const handlers: Handlers = {
   ...driverHandlers,
   ...conductorHandlers,
   ...ramdiskHandlers,
+
+  ...deployTemplateHandlers,
+  ...runbookHandlers,
+  ...inspectionRuleHandlers,
 };

@@ -59,12 +59,14 @@ export interface Next {
   readonly page: Page;
   readonly limit: number;
   readonly last: string | undefined;
+  /** Parameters that the next page's query begins with. */
+  readonly first?: readonly (readonly [string, unknown])[];
   readonly also: readonly (readonly [string, unknown])[];
 }
 /** The link to the next page; undefined: there is none. */
-function nextLink(count: number, { base, path, page, limit, last, also }: Next): string | undefined {
+function nextLink(count: number, { base, path, page, limit, last, first = [], also }: Next): string | undefined {
   if (count === 0 || count !== limit || last === undefined) return undefined;
-  const query = [['sort_key', page.sortKey], ['sort_dir', page.sortDir], ...also, ['limit', limit], ['marker', last]] as const;
+  const query = [...first, ['sort_key', page.sortKey], ['sort_dir', page.sortDir], ...also, ['limit', limit], ['marker', last]] as const;
   const words = query.map(([key, value]) => `${key}=${typeof value === 'boolean' ? repr(value) : (value as string)}`);
   return `${base}/v1/${path}?${words.join('&')}`;
 }

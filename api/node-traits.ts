@@ -12,7 +12,7 @@ import { demand } from './schema';
 const USAGE =
   'A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no body, or all node traits may be replaced via PUT /v1/nodes/<node identifier>/traits with the list of traits specified in the request body.';
 
-function checkTrait(trait: string, { validators, document }: Rooms): void {
+export function checkTrait(trait: string, { validators, document }: Rooms): void {
   const { properties } = document.schemas['Traits'] as { properties: { traits: { items: Schema } } };
   demand('trait', validators('Trait', () => properties.traits.items)(trait));
 }

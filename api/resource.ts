@@ -35,6 +35,15 @@ export interface Resource<RecordType extends Row> {
   readonly computed: readonly string[];
   /** Whether `fields` and `sort_dir` are held against a schema, which speaks first (in its own words). */
   readonly strict: boolean;
+  /** What else such a schema says of a list's query. */
+  checkQuery?(request: Request): void;
+  /** The path that links and next pages name, where it is not its own; and what comes first in the next page's query. */
+  readonly linked?: string;
+  next?(request: Request): readonly (readonly [string, unknown])[];
+  /** Below this version bodies are held against another schema, and later fields are no fields at all. */
+  readonly older?: { readonly before: number; readonly schema: string };
+  /** A patch may name anything; what is not the caller's to change stays as it is. */
+  readonly lenient?: true;
   /** Lists show all fields at every version. */
   readonly wholeLists?: true;
   table(rooms: Rooms): Pick<Table<RecordType>, 'find' | 'list'>;
@@ -57,16 +66,30 @@ export interface Resource<RecordType extends Row> {
   remove(record: RecordType, rooms: Rooms): Promise<void>;
 }
 
-/** What the schema of a query says of `fields` and `sort_dir`. */
-export function checkStrict({ query }: Request, rows: readonly FieldRow[]): void {
-  const refuse = (value: unknown, known: readonly string[]): never => {
-    throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(value)} is not one of ${repr(known)}` });
-  };
-  const names = rows.map(({ name }) => name).sort();
-  const unknown = ((query['fields'] as readonly string[] | null | undefined) ?? []).find((field) => !names.includes(field));
-  if (unknown !== undefined) refuse(unknown, names);
+const refuse = (value: unknown, known: readonly string[]): never => {
+  throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(value)} is not one of ${repr(known)}` });
+};
+/** What the schema of a query says of `sort_dir`. */
+export function checkDirection({ query }: Request): void {
   const direction = query['sort_dir'];
   if (direction !== undefined && direction !== 'asc' && direction !== 'desc') refuse(direction, ['asc', 'desc']);
+}
+/** The same, and what it says of `fields`. */
+export function checkStrict(request: Request, rows: readonly FieldRow[]): void {
+  const names = rows.map(({ name }) => name).sort();
+  const unknown = ((request.query['fields'] as readonly string[] | null | undefined) ?? []).find((field) => !names.includes(field));
+  if (unknown !== undefined) refuse(unknown, names);
+  checkDirection(request);
+}
+/** What a schema knows by name: what is shown, and what may be changed unseen. */
+const strictRows = (rows: readonly FieldRow[]): readonly FieldRow[] => rows.filter(({ hidden, patch }) => !hidden || patch);
+/** What this version may ask for by name; where later fields are no fields, they are not even refused as newer. */
+function askedRows<RecordType extends Row>(
+  { schema, older }: Resource<RecordType>,
+  minor: number,
+  { document }: Rooms,
+): readonly FieldRow[] {
+  return document.fields(schema).filter(({ hidden, gate }) => !hidden && (!older || open(gate, minor)));
 }
 
 /** One record as this caller sees it. */
@@ -77,7 +100,8 @@ export function presenterOf<RecordType extends Row>(
   fields?: readonly string[],
   minor = request.minor,
 ): (record: RecordType) => Record<string, unknown> {
-  const { schema, path, values } = resource;
+  const { schema, values } = resource;
+  const path = resource.linked ?? resource.path;
   const rows = rowsToShow(rooms.document.fields(schema), minor, fields);
   return (record) => {
     const columns = record as unknown as Readonly<Record<string, unknown>>;
@@ -118,13 +142,15 @@ export async function listOf<RecordType extends Row>(
 ): Promise<Answer> {
   const { query, base, minor } = request;
   const { schema, list, brief, unsortable, computed, strict } = resource;
-  const all = rooms.document.fields(schema).filter(({ hidden }) => !hidden);
-  if (strict) checkStrict(request, all);
+  const all = askedRows(resource, minor, rooms);
+  if (strict) checkStrict(request, strictRows(rooms.document.fields(schema)));
+  resource.checkQuery?.(request);
   checkNewer([...((query['fields'] as readonly string[] | null | undefined) ?? []), query['sort_key'] as string], all, minor);
   const fields = given.detail ? undefined : fieldsToShow(query, brief);
   const page = pageOf(query, unsortable, rooms.options);
   const where = { ...(await resource.filter?.(request, rooms)), ...given.where } as NonNullable<TableFilter<RecordType>['where']>;
-  checkSortable(page.sortKey, ['id', ...all.filter(({ links, name }) => !links && !computed.includes(name)).map(({ name }) => name)]);
+  const columns = rooms.document.fields(schema).filter(({ hidden, links, name }) => !hidden && !links && !computed.includes(name));
+  checkSortable(page.sortKey, ['id', ...columns.map(({ name }) => name)]);
   checkFields(fields, all);
   const ofNodes = resource.ofNodes?.(request);
   const records = await resource.table(rooms).list({ where, ...(ofNodes ? { ofNodes } : {}), ...page });
@@ -132,16 +158,17 @@ export async function listOf<RecordType extends Row>(
     ...(typeof query['detail'] === 'boolean' ? [['detail', query['detail']] as const] : []),
     ...(fields ? [['fields', fields.join(',')] as const] : []),
   ];
-  const path = given.path ?? (given.detail ? `${resource.path}/detail` : resource.path);
+  const path = given.path ?? resource.linked ?? (given.detail ? `${resource.path}/detail` : resource.path);
+  const first = resource.next?.(request) ?? [];
   const items = records.map(presenterOf(resource, request, rooms, fields, resource.wholeLists ? rooms.document.max : minor));
-  return { status: 200, body: envelope(list, items, { base, path, page, limit: page.limit, last: records.at(-1)?.uuid, also }) };
+  return { status: 200, body: envelope(list, items, { base, path, page, limit: page.limit, last: records.at(-1)?.uuid, first, also }) };
 }
 
 export async function showOf<RecordType extends Row>(resource: Resource<RecordType>, request: Request, rooms: Rooms): Promise<Answer> {
   const { minor, query } = request;
-  const all = rooms.document.fields(resource.schema).filter(({ hidden }) => !hidden);
+  const all = askedRows(resource, minor, rooms);
   const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
-  if (resource.strict) checkStrict(request, all);
+  if (resource.strict) checkStrict(request, strictRows(rooms.document.fields(resource.schema)));
   checkFieldsAllowed(fields, minor);
   checkNewer(fields ?? [], all, minor);
   const record = await recordOf(resource, 'get', request, rooms);
@@ -150,8 +177,9 @@ export async function showOf<RecordType extends Row>(resource: Resource<RecordTy
 }
 
 export async function createOf<RecordType extends Row>(resource: Resource<RecordType>, request: Request, rooms: Rooms): Promise<Answer> {
-  const rows = rooms.document.fields(resource.schema).filter(({ create }) => create);
-  const record = checkedRecord(resource.said, resource.schema, rows, request.body, rooms);
+  const schema = resource.older && request.minor < resource.older.before ? resource.older.schema : resource.schema;
+  const rows = rooms.document.fields(schema).filter(({ create }) => create);
+  const record = checkedRecord(resource.said, schema, rows, request.body, rooms);
   refuseNewer(record, rows, request.minor);
   // null means what absence means.
   const given = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
@@ -167,15 +195,16 @@ export async function createOf<RecordType extends Row>(resource: Resource<Record
 
 export async function updateOf<RecordType extends Row>(resource: Resource<RecordType>, request: Request, rooms: Rooms): Promise<Answer> {
   const rows = rooms.document.fields(resource.schema);
-  const patch = checkedPatch(request.body, rows);
+  const known = resource.older ? rows.filter(({ gate }) => open(gate, request.minor)) : rows;
+  const patch = resource.lenient ? (request.body as readonly PatchOperation[]) : checkedPatch(request.body, known);
   if (rows.some(({ name, named }) => !open(named, request.minor) && valuesAt(patch, `/${name}`).length > 0))
     throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   const before = await recordOf(resource, 'update', request, rooms);
   const patchable = rows.filter(({ create, patch: may }) => create || may);
   const applied = applyPatch(before as unknown as Values, patch);
   const patched = (await resource.patched?.(applied, patch, before, request, rooms)) ?? applied;
-  const known = Object.fromEntries(Object.entries(patched).filter(([name]) => patchable.some((row) => row.name === name)));
-  const record = checkedRecord('patch', resource.schema, patchable, known, rooms);
+  const own = Object.fromEntries(Object.entries(patched).filter(([name]) => patchable.some((row) => row.name === name)));
+  const record = checkedRecord('patch', resource.schema, patchable, own, rooms);
   const checked = (await resource.check?.(record, request, rooms, before)) ?? record;
   const columns = before as unknown as Values;
   if (rows.some(({ name, patch: may }) => name === 'uuid' && may) && checked['uuid'] !== before.uuid)

@@ -111,6 +111,14 @@ export function matcher({ places }: Document): Matcher {
     const fitting = (byLength.get(segments.length) ?? []).filter((place) => fits(place, segments));
     return fitting.find(({ operations }) => method !== undefined && operations.has(method)) ?? fitting[0];
   };
+  const closing = places.filter(({ closed }) => closed !== null).sort((a, b) => b.segments.length - a.segments.length);
+  /** Says so when the path leads into what this version does not have; of two such places the deeper one speaks. */
+  function checkClosed(method: string, segments: readonly string[], minor: number): void {
+    const found = closing.find((place) => !open(place.gate, minor) && fits(place, segments.slice(0, place.segments.length)));
+    if (!found) return;
+    const [reading, writing, sentence] = found.closed!;
+    throw new Refusal(method === 'GET' ? reading : writing, sentence);
+  }
   const memberOf = ({ segments }: Place): Place | undefined =>
     places.find(
       ({ segments: own }) =>
@@ -128,23 +136,26 @@ export function matcher({ places }: Document): Matcher {
     }
   }
   /** The method is none of this path's. */
-  function wrongMethod(place: Place, method: string, segments: readonly string[]): never {
+  function wrongMethod(place: Place, method: string, segments: readonly string[], minor: number): never {
     // Below a node, the router looks at its identifier before it says which method is missing.
     if (place.segments[2] === '{node_ident}' && place.segments[1] === 'nodes' && (segments.length === 4 || method !== 'GET'))
       checkRouted(place, segments, true);
     const member = memberOf(place);
     const needed = member?.operations.get(method);
     if (needed) {
+      if (Array.isArray(needed.below) && !open(needed.gate, minor)) refuse(needed.below, needed.gate.since);
       const { said } = needed.arguments.filter(({ from }) => from === 'path').at(-1)!;
       throw new Fault('MissingParameterValue', { message: `Missing mandatory parameter: ${said}` });
     }
     const collection = at(segments.slice(0, -1));
     const creation = method === 'POST' ? collection?.operations.get(method) : undefined;
+    if (creation && Array.isArray(creation.below) && !open(creation.gate, minor)) refuse(creation.below, creation.gate.since);
     if (creation?.bodyName)
       throw new Fault('InvalidParameterValue', {
         message: `Schema error for ${creation.bodyName}: ${repr(segments.at(-1))} is not of type 'object'`,
       });
-    if (place.rest !== null && place.rest !== 'fields' && ['POST', 'PATCH', 'DELETE'].includes(method)) refuse(place.rest, 1);
+    if (place.rest !== null && place.rest !== 'fields' && place.rest !== 405 && ['POST', 'PATCH', 'DELETE'].includes(method))
+      refuse(place.rest, 1);
     const allowed = [place, member, isParameter(place.segments.at(-1)) ? collection : undefined].flatMap((one) => [
       ...(one?.operations.keys() ?? []),
     ]);
@@ -170,26 +181,27 @@ export function matcher({ places }: Document): Matcher {
         return open(operation.gate, minor)
           ? { operation, params: paramsOf(place, segments), field }
           : refuse(operation.below, operation.gate.since);
-      if (rest === 405) wrongMethod(place, '', segments.slice(0, length));
+      if (rest === 405) wrongMethod(place, '', segments.slice(0, length), minor);
       if (rest !== null && rest !== 'fields') refuse(rest, 1);
-      if (rest === 'fields' && method !== 'GET') wrongMethod(place, method, segments.slice(0, length));
+      if (rest === 'fields' && method !== 'GET') wrongMethod(place, method, segments.slice(0, length), minor);
       break;
     }
     throw new Refusal(404);
   }
 
   return (method, segments, minor) => {
+    checkClosed(method, segments, minor);
     const place = at(segments, method);
     if (!place) return behind(method, segments, minor, false);
     checkRouted(place, segments);
     if (typeof place.below === 'number' && !open(place.gate, minor)) throw new Refusal(place.below);
     const operation = place.operations.get(method);
-    if (!operation) return place.only ? behind(method, segments, minor, false) : wrongMethod(place, method, segments);
+    if (!operation) return place.only ? behind(method, segments, minor, false) : wrongMethod(place, method, segments, minor);
     const found = { operation, params: paramsOf(place, segments) };
     const { gate, below } = operation;
     if (open(gate, minor) || below === 'handler') return found;
     if (below === 'member') return behind(method, segments, minor, true);
-    if (below === 405) return wrongMethod(place, '', segments);
+    if (below === 405) return wrongMethod(place, '', segments, minor);
     return Array.isArray(below) && below[2] !== 'early' ? { ...found, closed: true } : refuse(below, gate.since);
   };
 }

@@ -195,7 +195,10 @@ export function createValidators(): Validators {
   };
 }
 
-/** @throws Fault InvalidParameterValue */
+/**
+ * @param name what messages call the value; empty: nothing
+ * @throws Fault InvalidParameterValue
+ */
 export function demand(name: string, problem: string | undefined): void {
-  if (problem !== undefined) throw new Fault('InvalidParameterValue', { message: `Schema error for ${name}: ${problem}` });
+  if (problem !== undefined) throw new Fault('InvalidParameterValue', { message: `Schema error${name && ` for ${name}`}: ${problem}` });
 }

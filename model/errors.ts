@@ -38,6 +38,7 @@ export const FAULTS = {
   OperationNotPermitted: [403, 'Operation not permitted.'],
   HTTPForbidden: [403, 'Access was denied to the following resource: {resource}'],
   NodeProtected: [403, 'Node {node} is protected and cannot be undeployed, rebuilt or deleted'],
+  InvalidDeployTemplate: [400, 'Deploy template invalid: {err}.'],
   // 404
   NodeNotFound: [404, 'Node {node} could not be found.'],
   RunbookNotFound: [404, 'Runbook {runbook} could not be found.'],
@@ -57,6 +58,7 @@ export const FAULTS = {
   NodeInventoryNotFound: [404, 'Node inventory record for node {node} could not be found.'],
   NodeTraitNotFound: [404, "Node {node_id} doesn't have a trait '{trait}'"],
   NotFound: [404, '{message}'],
+  MethodNotAllowed: [405, '{message}'],
   NotAcceptable: [406, '{message}'],
   // 409
   NodeLocked: [409, 'Node {node} is locked by host {host}, please retry after the current operation is completed.'],

@@ -43,14 +43,13 @@ function tableOn<RecordType extends Row, Needed extends keyof RecordType>(
   const missing = (ident: string): Fault => new Fault(fault, { [detail]: ident });
   const rows = () => db<Record<string, unknown>>(table);
   const byUuid = (uuid: string) => rows().where({ uuid: findable(uuid) ? uuid : '' });
-  const find = async (ident: string): Promise<RecordType> => {
-    const column = 'name' in columns ? identColumn(ident) : 'uuid';
+  const find = async (ident: string, column = 'name' in columns ? identColumn(ident) : 'uuid'): Promise<RecordType> => {
     const [record] = findable(ident) ? await run(rows().where(column, ident) as unknown as PromiseLike<RecordType[]>) : [];
     if (!record) throw missing(ident);
     return record;
   };
   return {
-    find,
+    find: (ident) => find(ident),
 
     async create(record) {
       const row = { ...toRow(columns, lowered(record)), created_at: timestamp(clock.now()) };
@@ -59,7 +58,7 @@ function tableOn<RecordType extends Row, Needed extends keyof RecordType>(
     },
 
     async list(filter) {
-      const marker = filter.marker === undefined ? undefined : await find(filter.marker);
+      const marker = filter.marker === undefined ? undefined : await find(filter.marker, 'uuid');
       const query = db(table).select('*');
       if (filter.where) applyWhere(query, columns, lowered(filter.where));
       if (filter.ofNodes) applyOfNodes(query, db, filter.ofNodes);

@@ -127,7 +127,7 @@ export function seen(base: string, sent: Sent, { status, headers, body }: Answer
   );
   return {
     status,
-    headers: Object.fromEntries(shown.map(([name, one]) => [name, one.replace(base, 'BASE')])),
+    headers: Object.fromEntries(shown.map(([name, one]) => [name, alikeText(one.replace(base, 'BASE'))])),
     body: withoutWords(sent, value),
   };
 }

@@ -3,6 +3,7 @@ import type { Argument, FieldRow } from '../../api/document';
 import { around, at, document, get, MAX, quietly, send, type Step } from './steps';
 import { volumeGroups } from './requests-volumes';
 import { HARDWARE_GROUPS } from './requests-hardware';
+import { templateGroups } from './requests-templates';
 
 const json = 'application/json';
 export const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -101,7 +102,8 @@ const routing = (): Step[] => {
   };
   const filled = (path: string): string[] => {
     const name = /\{(\w+)\}/.exec(path)?.[1];
-    return name ? idents[name]!.flatMap((ident) => filled(path.replace(`{${name}}`, escape(ident)))) : [path];
+    // Others are asked for in files of their own.
+    return name ? (idents[name] ?? []).flatMap((ident) => filled(path.replace(`{${name}}`, escape(ident)))) : [path];
   };
   const paths = document.places.flatMap(({ path }) => filled(path));
   const odd = [
@@ -769,4 +771,6 @@ export const GROUPS: Readonly<Record<string, () => readonly Step[]>> = {
   ...volumeGroups,
 
   ...HARDWARE_GROUPS,
+
+  ...templateGroups,
 };
