@@ -50,7 +50,7 @@ export const vendorHandlers: Handlers = {
   ...calls('DriverVendor', ofDriver),
   listVendorMethods: async (request, rooms) => {
     const node = await nodeOf(request, rooms, 'node:vendor_passthru');
-    return { status: 200, body: await rooms.conductor.vendorMethods(node.uuid) };
+    return { status: 200, body: await rooms.conductor.vendorMethods(node.driver) };
   },
   listDriverVendorMethods: async ({ params }, rooms) => {
     const driver = params['driver_name']!;

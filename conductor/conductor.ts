@@ -95,7 +95,8 @@ export interface Conductor {
   listIndicators(uuid: string): Promise<IndicatorTable>;
   getIndicator(uuid: string, component: string, indicator: string): Promise<string>;
   setIndicator(uuid: string, component: string, indicator: string, state: string): Promise<void>;
-  vendorMethods(uuid: string): Promise<Readonly<Record<string, VendorMethodInfo>>>;
+  /** Methods for the nodes of a hardware type. */
+  vendorMethods(driver: string): Promise<Readonly<Record<string, VendorMethodInfo>>>;
   callVendor(uuid: string, method: string, http: HttpMethod, args: JsonObject): Promise<VendorAnswer>;
   driverVendorMethods(driver: string): Promise<Readonly<Record<string, VendorMethodInfo>>>;
   callDriverVendor(driver: string, method: string, http: HttpMethod, args: JsonObject): Promise<VendorAnswer>;

@@ -28,6 +28,7 @@ export async function setConsole(context: Context, uuid: string, on: boolean): P
       await (on ? task.driver.console.start(task) : task.driver.console.stop(task));
       await task.save({ console_enabled: on });
     },
+    recordedAs: 'console',
     failed: (reason) => `Error ${on ? 'enabling' : 'disabling'} the console on node ${uuid}. Reason: ${reason}`,
   });
 }

@@ -10,10 +10,16 @@ export interface Background {
   readonly work: (task: Held) => Promise<void>;
   /** The sentence for `last_error`. */
   readonly failed: (reason: string) => string;
+  /** What a failure is called in the node's history; absent: it is not kept there. */
+  readonly recordedAs?: string;
 }
 
 /** Throws NodeLocked, NoFreeConductorWorker, and what `check` throws. */
-export async function inBackground(context: Context, uuid: string, { purpose, check, work, failed }: Background): Promise<void> {
+export async function inBackground(
+  context: Context,
+  uuid: string,
+  { purpose, check, work, failed, recordedAs }: Background,
+): Promise<void> {
   await startTask(context, uuid, { purpose, retry: true }, async (task) => {
     await check(task);
     await task.save({ last_error: null });
@@ -23,7 +29,8 @@ export async function inBackground(context: Context, uuid: string, { purpose, ch
       } catch (error) {
         if (mustLeave(context, error)) throw error;
         task.log.warn(`${purpose} failed`, { reason: reasonOf(error) });
-        await task.save({ last_error: failed(reasonOf(error)) });
+        const event = failed(reasonOf(error));
+        await (recordedAs === undefined ? task.save({ last_error: event }) : task.record({ type: recordedAs, event, error: true }));
       }
     };
   });

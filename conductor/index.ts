@@ -135,7 +135,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     listIndicators: (uuid) => listIndicators(context, uuid),
     getIndicator: (uuid, component, indicator) => getIndicator(context, uuid, component, indicator),
     setIndicator: (uuid, component, indicator, state) => setIndicator(context, uuid, component, indicator, state),
-    vendorMethods: (uuid) => vendorMethods(context, uuid),
+    vendorMethods: async (driver) => vendorMethods(context, driver),
     callVendor: (uuid, method, http, args) => callVendor(context, uuid, method, http, args),
     driverVendorMethods: async (driver) => driverVendorMethods(context, driver),
     callDriverVendor: (driver, method, http, args) => callDriverVendor(context, driver, method, http, args),

@@ -12,10 +12,12 @@ const invalid = (message: string): Fault => new Fault('InvalidParameterValue', {
 
 const described = <Subject>(methods: Methods<Subject> | undefined): Readonly<Record<string, VendorMethodInfo>> =>
   Object.fromEntries(
-    Object.entries(methods ?? {}).map(([name, { http, description, async = true, exclusive = true }]) => [
-      name,
-      { http_methods: http, async, description, attach: false, require_exclusive_lock: exclusive },
-    ]),
+    Object.entries(methods ?? {})
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, { http, description, async = true, exclusive = true }]) => [
+        name,
+        { http_methods: http, async, description, attach: false, require_exclusive_lock: exclusive },
+      ]),
   );
 
 /** Throws InvalidParameterValue when there is none, or not for this HTTP method, or not with these arguments. */
@@ -33,11 +35,9 @@ function methodFor<Subject>(
   return method;
 }
 
-export async function vendorMethods(context: Context, uuid: string): Promise<Readonly<Record<string, VendorMethodInfo>>> {
-  return withTask(context, uuid, { purpose: 'listing vendor passthru methods', lock: 'shared' }, async (task) =>
-    described(task.driver.vendor.methods),
-  );
-}
+/** Those of the hardware type's default interface, whatever the node's own is: Ironic tells them by hardware type too. */
+export const vendorMethods = (context: Context, driver: string): Readonly<Record<string, VendorMethodInfo>> =>
+  described(defaultInterface(context, driver, 'vendor').methods);
 
 /** Accepted; goes on after the answer, without a reservation. */
 function detached({ workers, log }: Context, name: string, work: () => Promise<unknown>): VendorAnswer {
@@ -70,9 +70,8 @@ export async function callVendor(context: Context, uuid: string, name: string, h
   return { async: true, result: null };
 }
 
-export async function driverVendorMethods(context: Context, driver: string): Promise<Readonly<Record<string, VendorMethodInfo>>> {
-  return described(defaultInterface(context, driver, 'vendor').driverMethods);
-}
+export const driverVendorMethods = (context: Context, driver: string): Readonly<Record<string, VendorMethodInfo>> =>
+  described(defaultInterface(context, driver, 'vendor').driverMethods);
 
 export async function callDriverVendor(
   context: Context,

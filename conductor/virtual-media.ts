@@ -36,6 +36,7 @@ export async function attachVirtualMedia(context: Context, uuid: string, device:
         throw new Fault('InvalidParameterValue', { message: `Publishing images is not supported for driver ${task.node.driver}` });
       await virtualMedia.attach(task, device, imageUrl);
     },
+    recordedAs: 'UNKNOWN',
     failed: (reason) => `Could not attach device ${device} to node ${uuid}: ${reason}`,
   });
 }
@@ -50,6 +51,7 @@ export async function detachVirtualMedia(context: Context, uuid: string, devices
       if (!virtualMedia) throw new Fault('UnsupportedDriverExtension', { driver: task.node.driver, extension: 'detach_virtual_media' });
       await virtualMedia.detach(task, devices ?? undefined);
     },
+    recordedAs: 'UNKNOWN',
     failed: (reason) => `Could not detach device(s) ${repr(devices)} from node ${uuid}: ${reason}`,
   });
 }
