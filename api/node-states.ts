@@ -10,6 +10,7 @@ import type { Arguments } from './arguments';
 import { location } from './links';
 import { nodeNamed, nodeOf } from './node-find';
 import { rewrite, rewritesFor } from './present';
+import { withRunbook } from './provision-runbook';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
 const unacceptable = (message = 'Request not acceptable.'): Fault => new Fault('NotAcceptable', { message });
@@ -86,10 +87,6 @@ function checkDisableRamdisk(target: string, minor: number): void {
 function checkKeys(target: string, query: Arguments, node: NodeRecord, minor: number): void {
   const given = (name: string): boolean => Array.isArray(query[name]) && (query[name] as unknown[]).length > 0;
   const only = (name: string, verb: string): Fault => invalid(`"${name}" is only valid when setting target provision state to ${verb}`);
-  if (query['runbook']) {
-    if (minor < 92) throw unacceptable();
-    throw new Fault('RunbookNotFound', { runbook: query['runbook'] as string });
-  }
   if (query['disable_ramdisk'] !== undefined && query['disable_ramdisk'] !== null) checkDisableRamdisk(target, minor);
   if (given('clean_steps') && target !== 'clean') throw only('clean_steps', 'clean');
   if (given('deploy_steps')) {
@@ -145,14 +142,16 @@ async function checkNeeds(target: string, args: ProvisionArgs, request: Request,
 const NO_ARGUMENTS = ['node_ident', 'target', 'runbook'];
 
 async function setProvision(request: Request, rooms: Rooms): Promise<Answer> {
-  const { minor, query, who } = request;
+  const { minor, who } = request;
   const node = await nodeOf(request, rooms, 'node:set_provision_state');
-  const verb = query['target'] as string | null;
+  const verb = request.query['target'] as string | null;
   for (const kind of ['clean_steps', 'service_steps'])
-    if (query[kind] && !rooms.auth.allowed(who, `node:set_provision_state:${kind}`, node)) throw new Fault('NotAuthorized');
+    if (request.query[kind] && !request.query['runbook'] && !rooms.auth.allowed(who, `node:set_provision_state:${kind}`, node))
+      throw new Fault('NotAuthorized');
   checkVerb(verb, node, minor);
   const target = verb!;
-  checkConfigdrive(target, query['configdrive'], minor, rooms);
+  checkConfigdrive(target, request.query['configdrive'], minor, rooms);
+  const query = await withRunbook(target, node, request, rooms);
   checkKeys(target, query, node, minor);
   const args = Object.fromEntries(
     Object.entries(query).filter(([name, value]) => value !== null && !NO_ARGUMENTS.includes(name)),

@@ -21,27 +21,37 @@ export const FORGET_AGENT: Internal = none(
 export const FORGET_TOKEN_AND_URL: Internal = none('agent_secret_token', 'agent_secret_token_pregenerated', 'agent_url', 'agent_verify_ca');
 /** Ends with every wait: how often the running step is asked for. */
 export const FORGET_POLL: Internal = none('step_poll_every');
+/** The lists stay as null: clients see that there was one. */
 export const FORGET_CLEANING: Internal = {
   ...FORGET_TOKEN_AND_URL,
   ...FORGET_POLL,
-  ...none('clean_steps', 'agent_cached_clean_steps', 'clean_step_index', 'cleaning_disable_ramdisk', 'steps_validated', 'cleaning_reboot'),
+  clean_steps: null,
+  ...none(
+    'agent_cached_clean_steps',
+    'clean_step_index',
+    'cleaning_disable_ramdisk',
+    'steps_validated',
+    'declarative_cleaning',
+    'cleaning_reboot',
+  ),
 };
 export const FORGET_DEPLOYING: Internal = {
   ...FORGET_TOKEN_AND_URL,
   ...FORGET_POLL,
-  ...none('deploy_steps', 'agent_cached_deploy_steps', 'deploy_step_index', 'steps_validated', 'user_deploy_steps', 'deployment_reboot'),
+  deploy_steps: null,
+  ...none('agent_cached_deploy_steps', 'deploy_step_index', 'steps_validated', 'user_deploy_steps', 'deployment_reboot'),
 };
 export const FORGET_SERVICING: Internal = {
   ...FORGET_TOKEN_AND_URL,
   ...FORGET_POLL,
-  ...none(
-    'service_steps',
-    'agent_cached_service_steps',
-    'service_step_index',
-    'service_disable_ramdisk',
-    'steps_validated',
-    'servicing_reboot',
-  ),
+  service_steps: null,
+  ...none('agent_cached_service_steps', 'service_step_index', 'service_disable_ramdisk', 'steps_validated', 'servicing_reboot'),
+};
+/** What a failure of manual steps forgets: the list, and how it was asked for, stay for whoever looks. */
+export const FORGET_POSITION: Internal = {
+  ...FORGET_TOKEN_AND_URL,
+  ...FORGET_POLL,
+  ...none('clean_step_index', 'service_step_index', 'steps_validated', 'cleaning_reboot', 'servicing_reboot'),
 };
 /** What the end of an instance leaves nothing of. */
 export const FORGET_INSTANCE: Internal = {

@@ -56,7 +56,7 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
   });
   if (!tokenIsRight(recorded, beat.agentToken)) {
     // The machine was powered off, or its flow begun anew, between the check and the write: the next agent must not meet this URL.
-    await store.nodes.mergeInternal(uuid, Object.fromEntries(['agent_url', 'agent_verify_ca'].map((key) => [key, null])));
+    await store.nodes.mergeInternal(uuid, { agent_url: undefined, agent_verify_ca: undefined });
     return;
   }
   // Whether the node is held is for `goOn` to find out: a working state that was read above may be a waiting one by now.

@@ -9,7 +9,7 @@ import type { ProvisionArgs } from './conductor';
 import type { Context } from './context';
 import { adopt, beginAdopt } from './flows/adopt';
 import { beginClean, clean, startingClean } from './flows/clean';
-import { beginDeploy, checkDeploy, deploy, startingDeploy } from './flows/deploy';
+import { beginDeploy, checkDeploy, deploy, imageType, startingDeploy } from './flows/deploy';
 import { settle } from './flows/flow';
 import { beginInspect, inspect } from './flows/inspect';
 import { beginRescue, beginUnrescue, rescue, unrescue, withoutPasswords } from './flows/rescue';
@@ -121,7 +121,8 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
     return () => settle(task, undeploy, () => beginUndeploy(task));
   },
   adopt: async (task) => {
-    await task.fire('adopt', { last_error: null });
+    const [changes, internal] = imageType(task.node);
+    await task.fire('adopt', { last_error: null, ...changes }, internal);
     return () => settle(task, adopt, () => beginAdopt(task));
   },
   service: async (task, { service_steps: asked = [], disable_ramdisk: without = false }) => {

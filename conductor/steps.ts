@@ -111,9 +111,9 @@ function stepErrors(kind: SavedKind, asked: AskedStep, offered: PlannedStep | un
   // What a child offers, it says itself when the step is run on it.
   if (asked.execute_on_child_nodes) return [];
   if (!offered) return [`node does not support this ${kind} step: ${showStep(asked)}`];
-  // What is the driver's to say of a step is shown where clients cannot say it.
+  // A list that is looked at once more, with the ramdisk, shows what the driver says of its steps.
   const { abortable = false, priority } = offered;
-  const shown = showStep(kind === 'deploy' ? asked : { ...asked, abortable, priority });
+  const shown = showStep(kind === 'deploy' || withoutRamdisk ? asked : { ...asked, abortable, priority });
   const known = (offered.argsinfo ?? {}) as Readonly<Record<string, { description?: string; required?: boolean }>>;
   const given = asked.args ?? {};
   const errors: string[] = [];

@@ -72,8 +72,6 @@ export async function taskOf(context: Context, reserved: NodeRecord, exclusive =
       throw error instanceof Fault && error.name === 'NodeLocked' ? new LockLost(uuid) : error;
     }
   };
-  const plain = (keys: Internal): Record<string, unknown> =>
-    Object.fromEntries(Object.entries(keys).map(([key, value]) => [key, value ?? null]));
   const task: Held = {
     context,
     exclusive,
@@ -96,12 +94,12 @@ export async function taskOf(context: Context, reserved: NodeRecord, exclusive =
       return driver.made;
     },
     save: (changes) => own(() => store.nodes.update(uuid, changes, fence)),
-    saveInternal: (keys) => own(() => store.nodes.mergeInternal(uuid, plain(keys), fence)),
+    saveInternal: (keys) => own(() => store.nodes.mergeInternal(uuid, keys, fence)),
     write: (changes, internal, also) =>
       own(() =>
         store.transaction(async (inner) => {
           await also?.(inner);
-          if (Object.keys(internal).length > 0) await inner.nodes.mergeInternal(uuid, plain(internal), fence);
+          if (Object.keys(internal).length > 0) await inner.nodes.mergeInternal(uuid, internal, fence);
           return inner.nodes.update(uuid, changes, fence);
         }),
       ),

@@ -31,7 +31,7 @@ export function createTokens(store: Store, random: (bytes: number) => Buffer): T
   const give = async (nodeUuid: string): Promise<string> => {
     if (knownToken(await store.nodes.find(nodeUuid)) !== undefined) return MASKED_TOKEN;
     const token = random(TOKEN_BYTES).toString('base64url');
-    await store.nodes.mergeInternal(nodeUuid, { agent_secret_token: token, agent_secret_token_pregenerated: null });
+    await store.nodes.mergeInternal(nodeUuid, { agent_secret_token: token, agent_secret_token_pregenerated: undefined });
     return token;
   };
   return {

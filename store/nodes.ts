@@ -187,7 +187,7 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     },
 
     mergeInternal(uuid, keys, fence) {
-      const kept = Object.fromEntries(Object.entries(keys).filter(([, value]) => value !== null && value !== undefined));
+      const kept = Object.fromEntries(Object.entries(keys).filter(([, value]) => value !== undefined));
       const removed = Object.keys(keys).filter((key) => !(key in kept));
       const merged = db.raw('(driver_internal_info || ?::jsonb) - ?::text[]', [JSON.stringify(kept), removed]);
       return write(uuid, { driver_internal_info: merged }, fence, {});

@@ -80,7 +80,7 @@ export interface Nodes {
   update(uuid: string, changes: NodeChanges, fence?: number): Promise<NodeRecord>;
   /** The same while the row has this revision and nobody has reserved it; undefined: it is not so. */
   updateFree(uuid: string, changes: NodeChanges, revision: number): Promise<NodeRecord | undefined>;
-  /** Sets keys of driver_internal_info in one statement, whatever else is written meanwhile; `null` removes a key. */
+  /** Sets keys of driver_internal_info in one statement, whatever else is written meanwhile; `undefined` removes a key. */
   mergeInternal(uuid: string, keys: Readonly<Record<string, unknown>>, fence?: number): Promise<NodeRecord>;
   /** With its ports, boots and inventory. */
   remove(uuid: string, fence?: number): Promise<void>;

@@ -1,7 +1,7 @@
 /** Cleaning, automated (deleting or manageable → available) and manual (manageable → manageable with a list of steps). */
 import { done, failed, type PlannedStep } from '../../drivers/interfaces';
 import type { JsonObject } from '../../model/records';
-import { FORGET_CLEANING } from '../agent-info';
+import { FORGET_CLEANING, FORGET_POSITION } from '../agent-info';
 import { recordSteps } from '../history';
 import type { StepOutcome } from '../reserved-steps';
 import { positionOf, runSteps, savedList } from '../running';
@@ -45,8 +45,7 @@ const cannot =
 /** The event that begins cleaning goes with these: what was asked for stands on the node before anything happens. */
 export const startingClean = (asked?: readonly JsonObject[], disableRamdisk = false): Internal => ({
   ...FORGET_CLEANING,
-  clean_steps: asked,
-  cleaning_disable_ramdisk: disableRamdisk,
+  ...(asked ? { clean_steps: asked, cleaning_disable_ramdisk: disableRamdisk, declarative_cleaning: true } : {}),
 });
 
 /** From the beginning; a restarted conductor does it again as long as no list was made. */
@@ -134,8 +133,7 @@ export const clean: SteppedFlow = {
         // A disk may be half erased: no one shall take the node before someone looked.
         ...(stepHadStarted ? { maintenance: true, fault: 'clean failure', maintenance_reason: task.node.maintenance_reason ?? text } : {}),
       },
-      // The list stays for whoever looks.
-      { ...FORGET_CLEANING, clean_steps: task.node.driver_internal_info.clean_steps },
+      FORGET_POSITION,
     );
   },
 };

@@ -1,7 +1,7 @@
 /** available, deploy failed (deploy) and active, error, deploy failed (rebuild) → active. */
 import { failed, type PlannedStep } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
-import type { JsonObject, NodeChanges, NodeRecord } from '../../model/records';
+import type { DeployTemplateRecord, JsonObject, NodeChanges, NodeRecord } from '../../model/records';
 import { FORGET_DEPLOYING, FORGET_POLL, FORGET_TOKEN_AND_URL } from '../agent-info';
 import type { ProvisionArgs } from '../conductor';
 import { recordSteps } from '../history';
@@ -14,7 +14,8 @@ import { aborted, clause, saying, trying, type SteppedFlow } from './flow';
 
 function checkTraits(task: Held): void {
   const asked = task.node.instance_info.traits;
-  if (asked === undefined || asked === null) return;
+  // What Python takes for nothing.
+  if (!asked || (typeof asked === 'object' && Object.keys(asked).length === 0)) return;
   if (!Array.isArray(asked) || asked.some((trait) => typeof trait !== 'string'))
     throw new Fault('InvalidParameterValue', {
       message: `Error parsing traits from Node ${task.node.uuid} instance_info field. A list of strings is expected.`,
@@ -28,16 +29,44 @@ function checkTraits(task: Held): void {
     });
 }
 
+/** Those whose name is among the traits that the instance asks for. */
+async function templatesOf({ node, context }: Held): Promise<readonly DeployTemplateRecord[]> {
+  const traits = node.instance_info.traits;
+  if (!Array.isArray(traits) || traits.length === 0) return [];
+  return context.store.deployTemplates.list({ where: { name: traits as string[] } });
+}
+
+/** What a client and the deploy templates ask for, checked; the client's word counts before a template's. */
+async function askedFor(
+  task: Held,
+  offered: readonly PlannedStep[],
+  unknownLater: boolean,
+  user = userSteps(task),
+): Promise<readonly AskedStep[]> {
+  const templates = await templatesOf(task);
+  const templated = askedSteps(
+    templates.flatMap(({ steps }) =>
+      steps.map(({ interface: owner, step, args, priority = 0 }) => ({ interface: owner, step, args, priority })),
+    ),
+  );
+  checkAsked('deploy', templated, offered, {
+    unknownLater,
+    prefix:
+      "Validation of deploy steps from deploy templates matching this node's instance traits failed. " +
+      `Matching deploy templates: ${templates.map(({ name }) => name).join(',')}. Errors: `,
+  });
+  checkAsked('deploy', user, offered, { unknownLater, prefix: 'Validation of deploy steps from "deploy steps" argument failed.' });
+  const taken = new Set(user.map(stepId));
+  return [...user, ...templated.filter((step) => !taken.has(stepId(step)))];
+}
+
 /** What is refused before the answer, so that the client hears it. Throws Fault with status 400. */
 export async function checkDeploy(task: Held, asked: readonly JsonObject[]): Promise<void> {
   try {
     await validateInterface(task, 'power');
     await validateInterface(task, 'deploy');
     checkTraits(task);
-    checkAsked('deploy', askedSteps(asked), offeredSteps(task.driver, 'deploy'), {
-      unknownLater: true,
-      prefix: 'Validation of deploy steps from "deploy steps" argument failed.',
-    });
+    await askedFor(task, offeredSteps(task.driver, 'deploy'), true, askedSteps(asked));
   } catch (error) {
     if (!(error instanceof Fault) || error.status !== 400) throw error;
     const message = `Failed to validate deploy or power info for node ${task.node.uuid}: ${reasonOf(error)}`;
@@ -48,14 +77,24 @@ export async function checkDeploy(task: Held, asked: readonly JsonObject[]): Pro
 const userSteps = (task: Held): readonly AskedStep[] =>
   askedSteps((task.node.driver_internal_info.user_deploy_steps as readonly JsonObject[] | null | undefined) ?? []);
 
+/** Whether the instance's image is a whole disk, as it says, or has no kernel of its own; and both spellings of that. Empty without an image. */
+export function imageType({ instance_info: info }: NodeRecord): readonly [NodeChanges, Internal] {
+  if (!info.image_source) return [{}, {}];
+  const whole = info.image_type ? info.image_type !== 'partition' : !info.kernel && !info.ramdisk;
+  return [{ instance_info: { ...info, image_type: whole ? 'whole-disk' : 'partition' } }, { is_whole_disk_image: whole }];
+}
+
 /** The event that begins a deployment goes with these: what came with the verb stands on the node before anything happens. */
-export const startingDeploy = (
+export function startingDeploy(
   node: NodeRecord,
   { configdrive, deploy_steps: asked = [] }: ProvisionArgs,
-): readonly [NodeChanges, Internal] => [
-  { deploy_step: {}, last_error: null, ...(configdrive ? { instance_info: { ...node.instance_info, configdrive } } : {}) },
-  { ...FORGET_DEPLOYING, user_deploy_steps: asked.length > 0 ? asked : undefined },
-];
+): readonly [NodeChanges, Internal] {
+  const [{ instance_info: info = node.instance_info }, internal] = imageType(node);
+  return [
+    { deploy_step: {}, last_error: null, instance_info: { ...info, ...(configdrive ? { configdrive } : {}) } },
+    { ...FORGET_DEPLOYING, ...internal, user_deploy_steps: asked.length > 0 ? asked : undefined },
+  ];
+}
 
 /** From the beginning; a restarted conductor does it again as long as no list was made. */
 export async function beginDeploy(task: Held): Promise<StepOutcome> {
@@ -64,8 +103,13 @@ export async function beginDeploy(task: Held): Promise<StepOutcome> {
     (reason) => `Failed to prepare to deploy: ${reason}`,
     async () => task.driver.deploy.prepare?.(task),
   );
-  const { options } = task.context;
-  const steps = allowedSteps(options, 'deploy', deploySteps(userSteps(task), offeredSteps(task.driver, 'deploy')));
+  const offered = offeredSteps(task.driver, 'deploy');
+  const asked = await saying(
+    task,
+    (reason) => `Cannot get deploy steps; failed to deploy: ${reason}`,
+    () => askedFor(task, offered, true),
+  );
+  const steps = allowedSteps(task.context.options, 'deploy', deploySteps(asked, offered));
   if (steps.length === 0) return failed('No deploy steps returned by the driver');
   await task.saveInternal(savedList('deploy', steps, 0));
   await recordSteps(task, 'deploy', steps, 'start');
@@ -79,8 +123,7 @@ export async function takeAgentSteps(task: Held, fromAgent: readonly PlannedStep
     (reason) => `Failed to validate the final deploy steps list for node ${task.node.uuid}: ${reason}`,
     async () => {
       const offered = offeredSteps(task.driver, 'deploy', fromAgent);
-      const asked = userSteps(task);
-      checkAsked('deploy', asked, offered);
+      const asked = await askedFor(task, offered, false);
       const { running, index, steps: before } = positionOf(task, 'deploy');
       const steps = allowedSteps(task.context.options, 'deploy', deploySteps(asked, offered));
       // The step that runs keeps running: the list goes on behind it, wherever it stands now.

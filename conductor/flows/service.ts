@@ -1,9 +1,9 @@
 /** active, service failed → active, with a list of steps on the way, as manual cleaning. */
 import { failed, type PlannedStep } from '../../drivers/interfaces';
 import type { JsonObject } from '../../model/records';
-import { FORGET_SERVICING } from '../agent-info';
+import { FORGET_POSITION, FORGET_SERVICING } from '../agent-info';
 import { recordSteps } from '../history';
-import type { StepOutcome } from '../reserved-steps';
+import { reservedStep, type StepOutcome } from '../reserved-steps';
 import { positionOf, runSteps, savedList } from '../running';
 import { allowedSteps, askedSteps, manualSteps, needsRamdisk, offeredSteps, type AskedStep } from '../steps';
 import type { Held, Internal } from '../task';
@@ -34,22 +34,21 @@ export async function beginService(task: Held): Promise<StepOutcome> {
   );
   const offered = offeredSteps(task.driver, 'service');
   if (withoutRamdisk(task)) return startServiceSteps(task, []);
-  if (needsRamdisk('service', askedOf(task), offered)) {
+  if (task.driver.deploy.prepareService && needsRamdisk('service', askedOf(task), offered)) {
     const prepared = await saying(
       task,
       (reason) => `Failed to prepare node ${uuid} for service: ${reason}`,
-      async () => task.driver.deploy.prepareService?.(task),
+      async () => task.driver.deploy.prepareService!(task),
     );
-    if (prepared && prepared.kind !== 'done') return prepared;
-    // No agent will come: a step that is not known fails when it is its turn.
-    return startServiceSteps(task, unknownOf(task, offered));
+    if (prepared.kind !== 'done') return prepared;
+    return startServiceSteps(task, []);
   }
-  await task.saveInternal({ service_disable_ramdisk: true });
-  return startServiceSteps(task, []);
+  // No agent will come: a step that is not known fails when it is its turn.
+  return startServiceSteps(task, unknownOf(task, offered), { service_disable_ramdisk: true });
 }
 const unknownOf = (task: Held, offered: readonly PlannedStep[]): readonly PlannedStep[] =>
   askedOf(task)
-    .filter((step) => !offered.some((one) => one.interface === step.interface && one.step === step.step))
+    .filter((step) => !reservedStep(step) && !offered.some((one) => one.interface === step.interface && one.step === step.step))
     .map(({ interface: owner, step, args = {} }) => ({
       interface: owner,
       step,
@@ -58,14 +57,15 @@ const unknownOf = (task: Held, offered: readonly PlannedStep[]): readonly Planne
     }));
 
 /** The ramdisk is there, or none is needed: makes the list and runs it. */
-export async function startServiceSteps(task: Held, fromAgent: readonly PlannedStep[]): Promise<StepOutcome> {
+export async function startServiceSteps(task: Held, fromAgent: readonly PlannedStep[], also: Internal = {}): Promise<StepOutcome> {
   await saying(
     task,
     (reason) => `Cannot service node ${task.node.uuid}: ${reason}`,
     async () => {
       const offered = offeredSteps(task.driver, 'service', fromAgent);
       const steps = manualSteps('service', askedOf(task), offered, { withoutRamdisk: withoutRamdisk(task) });
-      await task.saveInternal(savedList('service', allowedSteps(task.context.options, 'service', steps), 0));
+      const allowed = allowedSteps(task.context.options, 'service', steps);
+      await task.saveInternal({ ...savedList('service', allowed, 0), ...also });
     },
   );
   await recordSteps(task, 'service', positionOf(task, 'service').steps, 'start');
@@ -97,7 +97,7 @@ export const service: SteppedFlow = {
     const stepHadStarted = positionOf(task, 'service').running !== undefined;
     const also = await trying(task, 'tearing down servicing', () => tearDown(task));
     const text = also === undefined ? reason : `${reason}. Also failed to tear down servicing.`;
-    const { maintenance_reason: why, driver_internal_info: internal } = task.node;
+    const { maintenance_reason: why } = task.node;
     await task.fire(
       'fail',
       {
@@ -105,8 +105,7 @@ export const service: SteppedFlow = {
         last_error: text,
         ...(stepHadStarted ? { maintenance: true, fault: 'service failure', maintenance_reason: why ?? text } : {}),
       },
-      // The list stays for whoever looks.
-      { ...FORGET_SERVICING, service_steps: internal.service_steps },
+      FORGET_POSITION,
     );
   },
   afterAbort: async (task) => {

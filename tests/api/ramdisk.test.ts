@@ -101,7 +101,7 @@ describe('heartbeat', () => {
       (await api.ask('POST', '/v1/heartbeat/nobody', 115, { body: { callback_url: 'https://x', agent_token: 'x', agent_version: '1' } }))
         .status,
     ).toBe(404);
-    await store().nodes.mergeInternal(ONE, { agent_secret_token: null });
+    await store().nodes.mergeInternal(ONE, { agent_secret_token: undefined });
     expect((await beat({})).fault).toBe('Invalid or missing agent token received.');
   });
 });

@@ -119,7 +119,7 @@ it.each<['clean' | 'deploy', AskedStep, Checking, string | undefined]>([
     'clean',
     { interface: 'deploy', step: 'erase' },
     { withoutRamdisk: true },
-    "clean step {'interface': 'deploy', 'step': 'erase', 'abortable': False, 'priority': 10} requires booting a ramdisk",
+    "clean step {'interface': 'deploy', 'step': 'erase'} requires booting a ramdisk",
   ],
   ['deploy', { interface: 'raid', step: 'create', priority: 0, args: {} }, {}, undefined],
   ['deploy', { interface: 'deploy', step: 'deploy', priority: 0, args: {} }, {}, undefined],

@@ -180,7 +180,8 @@ const ROWS: readonly Row[] = [
     breaks: [],
     beats: 1,
     ends: { provision_state: 'deploy failed' },
-    error: /^Failed to validate the final deploy steps list for node \S+: node does not support this deploy step: /,
+    error:
+      /^Failed to validate the final deploy steps list for node \S+: Validation of deploy steps from .*node does not support this deploy step: /,
     out: 'active',
   },
   {

@@ -1,4 +1,5 @@
 /** The verbs beside deploying and cleaning: adopt, rescue, service, hold, abort; steps of the conductor itself, and steps on children. */
+import { randomUUID } from 'node:crypto';
 import type { PlannedStep, Step } from '../../drivers/interfaces';
 import { done } from '../../drivers/interfaces';
 import type { NodeChanges } from '../../model/records';
@@ -111,7 +112,7 @@ it('services without a ramdisk where none is needed', async () => {
     provision_state: 'active',
     target_provision_state: null,
     service_step: {},
-    driver_internal_info: {},
+    driver_internal_info: { service_steps: null },
   });
   expect(machine.told).toEqual(['flash']);
 });
@@ -310,5 +311,56 @@ describe('children', () => {
       maintenance: true,
       last_error: expect.stringMatching(error) as unknown,
     });
+  });
+});
+
+describe('deploy templates', () => {
+  const deployed = async (traits: readonly string[], args: Parameters<Started['conductor']['provision']>[2] = {}) => {
+    const made = await withSteps();
+    const { deployTemplates } = made.store;
+    await deployTemplates
+      .create({ uuid: randomUUID(), name: 'CUSTOM_FLASH', steps: [{ ...flash, args: {}, priority: 90 }] })
+      .catch(() => undefined);
+    await deployTemplates
+      .create({ uuid: randomUUID(), name: 'CUSTOM_TWICE', steps: [{ ...flash, args: {}, priority: 10 }] })
+      .catch(() => undefined);
+    await deployTemplates
+      .create({ uuid: randomUUID(), name: 'CUSTOM_WRONG', steps: [{ ...flash, args: { colour: 1 }, priority: 10 }] })
+      .catch(() => undefined);
+    const { uuid } = await made.enrol({ provision_state: 'available', power_state: 'power off', traits, instance_info: { traits } });
+    const refused = await made.conductor.provision(uuid, 'active', args).then(
+      () => undefined,
+      (error: unknown) => (error as Error).message,
+    );
+    await made.conductor.idle();
+    return { refused, ran: made.machine.told.filter((one) => /^step|flash/.test(one)), state: (await made.node(uuid)).provision_state };
+  };
+
+  it.each([
+    [['CUSTOM_FLASH'], {}, ['step deploy.deploy', 'flash', 'step deploy.write_image', 'step deploy.boot_instance']],
+    [['CUSTOM_OTHER'], {}, ['step deploy.deploy', 'step deploy.write_image', 'step deploy.boot_instance']],
+    // The client's word counts before a template's.
+    [
+      ['CUSTOM_FLASH'],
+      { deploy_steps: [{ ...flash, args: {}, priority: 10 }] },
+      ['step deploy.deploy', 'step deploy.write_image', 'step deploy.boot_instance', 'flash'],
+    ],
+    [
+      ['CUSTOM_FLASH'],
+      { deploy_steps: [{ ...flash, args: {}, priority: 0 }] },
+      ['step deploy.deploy', 'step deploy.write_image', 'step deploy.boot_instance'],
+    ],
+  ])('join the steps of an instance with traits %j (%j)', async (traits, args, ran) => {
+    expect(await deployed(traits, args)).toEqual({ refused: undefined, ran, state: 'active' });
+  });
+
+  it.each([
+    [
+      ['CUSTOM_FLASH', 'CUSTOM_TWICE'],
+      /Matching deploy templates: CUSTOM_FLASH,CUSTOM_TWICE\. Errors: .*Duplicate deploy steps for vendor\.flash$/,
+    ],
+    [['CUSTOM_WRONG'], /Errors: deploy step \{'interface': 'vendor', .*\} has these unexpected arguments: colour$/],
+  ])('are refused before anything happens: %j', async (traits, text) => {
+    expect(await deployed(traits)).toEqual({ refused: expect.stringMatching(text) as unknown, ran: [], state: 'available' });
   });
 });

@@ -160,8 +160,15 @@ describe('update', () => {
 describe('mergeInternal', () => {
   it('sets and removes keys, and leaves the others', async () => {
     const node = await make({ driver_internal_info: { stays: { deep: 1 }, goes: 1, changes: 1 } });
-    const after = await nodes().mergeInternal(node.uuid, { changes: { now: [2] }, goes: null, fresh: false, unknown: null, "q'\\?": '?' });
-    expect(after.driver_internal_info).toEqual({ stays: { deep: 1 }, changes: { now: [2] }, fresh: false, "q'\\?": '?' });
+    const after = await nodes().mergeInternal(node.uuid, {
+      changes: { now: [2] },
+      goes: undefined,
+      fresh: false,
+      unknown: undefined,
+      empty: null,
+      "q'\\?": '?',
+    });
+    expect(after.driver_internal_info).toEqual({ stays: { deep: 1 }, changes: { now: [2] }, fresh: false, empty: null, "q'\\?": '?' });
     expect(after).toMatchObject({ revision: 2, updated_at: '2026-01-02T03:04:05.678000+00:00' });
   });
   it('loses nothing among many at once', async () => {
