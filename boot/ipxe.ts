@@ -5,21 +5,15 @@ import type { BootRecord } from '../model/records';
 const ATTEMPTS = 10;
 
 /** The script for a machine; `httpUrl` without a trailing slash. */
-export const ipxeScript = (boot: BootRecord, httpUrl: string): string =>
-  ['#!ipxe', ...(boot.purpose === 'ramdisk' ? ramdisk(boot, httpUrl) : disk), ''].join('\n');
+export const ipxeScript = (boot: BootRecord, httpUrl: string): string => ['#!ipxe', ...SCRIPTS[boot.purpose](boot, httpUrl), ''].join('\n');
 
-/**
- * UEFI iPXE hands the kernel no initrd unless it is named on both lines. `${mac}` is the address of the interface that iPXE booted
- * from: iPXE fills it in.
- */
-const ramdisk = ({ node_uuid: uuid, kernel_args: args }: BootRecord, httpUrl: string): readonly string[] => [
+/** Tries again and again what ends in `|| goto again`. */
+const retried = (lines: readonly string[]): readonly string[] => [
   `set attempts:int32 ${ATTEMPTS}`,
   'set tried:int32 0',
   ':start',
   'imgfree',
-  `kernel ${httpUrl}/boot/${uuid}/kernel ${[...kernelArguments(args), 'BOOTIF=${mac}', 'initrd=ramdisk'].join(' ')} || goto again`,
-  `initrd --name ramdisk ${httpUrl}/boot/${uuid}/ramdisk || goto again`,
-  'boot || goto again',
+  ...lines,
   ':again',
   'inc tried',
   'iseq ${tried} ${attempts} && goto failed ||',
@@ -32,11 +26,29 @@ const ramdisk = ({ node_uuid: uuid, kernel_args: args }: BootRecord, httpUrl: st
   'reboot',
 ];
 
+/** UEFI iPXE hands the kernel no initrd unless it is named on both lines. */
+const kernelAndRamdisk = ({ node_uuid: uuid, kernel_args: args }: BootRecord, httpUrl: string, ...more: readonly string[]) =>
+  retried([
+    `kernel ${httpUrl}/boot/${uuid}/kernel ${[...kernelArguments(args), ...more, 'initrd=ramdisk'].join(' ')} || goto again`,
+    `initrd --name ramdisk ${httpUrl}/boot/${uuid}/ramdisk || goto again`,
+    'boot || goto again',
+  ]);
+
 /**
  * To the first disk. A BIOS starts it from here, since many stop when a boot ROM just returns. UEFI tries its next boot entry when
  * this one ends in error.
  */
 const disk: readonly string[] = ['iseq ${platform} efi && goto efi ||', 'sanboot --no-describe --drive 0x80 || exit 0', ':efi', 'exit 1'];
+
+/** `${mac}` is the address of the interface that iPXE booted from: iPXE fills it in. */
+const SCRIPTS: Readonly<Record<BootRecord['purpose'], (boot: BootRecord, httpUrl: string) => readonly string[]>> = {
+  ramdisk: (boot, httpUrl) => kernelAndRamdisk(boot, httpUrl, 'BOOTIF=${mac}'),
+  instance: (boot, httpUrl) =>
+    boot.files['boot_iso'] === undefined
+      ? kernelAndRamdisk(boot, httpUrl)
+      : retried([`sanboot --no-describe ${httpUrl}/boot/${boot.node_uuid}/boot_iso || goto again`]),
+  disk: () => disk,
+};
 
 /** What iPXE takes for the end of a command when it stands alone; anything else is text for the kernel. */
 const SEPARATORS = ['||', '&&', ';'];

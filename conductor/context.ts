@@ -21,7 +21,6 @@ export type ConductorOptions = DriverOptions & {
   readonly 'api.disallow_clean_steps': readonly string[];
   readonly 'api.disallow_deploy_steps': readonly string[];
   readonly 'api.disallow_service_steps': readonly string[];
-  readonly 'conductor.automated_clean': boolean;
   readonly 'conductor.heartbeat_interval': number;
   readonly 'conductor.heartbeat_timeout': number;
   readonly 'conductor.sync_power_state_interval': number;

@@ -124,6 +124,8 @@ export const OPTIONS = [
   { section: 'conductor', name: 'clean_step_priority_override', kind: 'dict', default: {}, help: 'interface.step:priority pairs over the priorities of clean steps.' },
   { section: 'conductor', name: 'deploy_kernel', kind: 'string', default: null, help: 'Kernel of the agent ramdisk, for nodes without driver_info deploy_kernel: path, file:// or http(s):// URL.' },
   { section: 'conductor', name: 'deploy_ramdisk', kind: 'string', default: null, help: 'Initramfs of the agent ramdisk, for nodes without driver_info deploy_ramdisk.' },
+  { section: 'conductor', name: 'rescue_kernel', kind: 'string', default: null, help: 'Kernel of the rescue ramdisk, for nodes without driver_info rescue_kernel: path, file:// or http(s):// URL.' },
+  { section: 'conductor', name: 'rescue_ramdisk', kind: 'string', default: null, help: 'Initramfs of the rescue ramdisk, for nodes without driver_info rescue_ramdisk.' },
   { section: 'conductor', name: 'file_url_allowed_paths', kind: 'list', default: ['/var/lib/ironic'], help: 'Folders from which file:// images may be taken.' },
   // [deploy]
   { section: 'deploy', name: 'http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service as machines reach it. Default: made of my_ip and [boot]http_port.' },

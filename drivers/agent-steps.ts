@@ -3,7 +3,7 @@ import { timestamp } from '../model/clock';
 import type { JsonObject } from '../model/records';
 import { AgentError, type AgentClient, type AgentCommand, commandError, withAgent } from './agent-client';
 import { nodeForAgent, portForAgent } from './agent-view';
-import { type Outcome, type PlannedStep, type SavedKind, type Task, done, failed, wait } from './interfaces';
+import { type Interface, type Outcome, type PlannedStep, type SavedKind, type Task, done, failed, wait } from './interfaces';
 
 export type AgentStepKind = SavedKind;
 
@@ -99,7 +99,7 @@ export async function onHeartbeat(task: Task, kind: AgentStepKind, step: Planned
       case 'RUNNING':
         return wait;
       case 'SUCCEEDED':
-        return isOf(last, kind, step) ? succeeded(task, kind, step) : wait;
+        return isOf(last, kind, step) ? succeeded(task, kind, step, last) : wait;
       case 'FAILED':
         return failed(`${titled(kind)} step ${idOf(step)} failed on node ${task.node.uuid}. ${commandError(last)}`);
       case 'CLEAN_VERSION_MISMATCH':
@@ -132,7 +132,10 @@ async function freshlyBooted(task: Task, kind: AgentStepKind, step: PlannedStep)
   return failed(`${titled(kind)} step ${idOf(step)} failed on node ${task.node.uuid}. The agent was restarted while the step ran`);
 }
 
-async function succeeded(task: Task, kind: AgentStepKind, step: PlannedStep): Promise<Outcome> {
+async function succeeded(task: Task, kind: AgentStepKind, step: PlannedStep, command: AgentCommand): Promise<Outcome> {
+  const owner = (task.driver as unknown as Readonly<Record<string, Interface | undefined>>)[step.interface];
+  const own = owner?.steps?.find((one) => one.step === step.step && one.priority[kind] !== undefined);
+  await own?.finish?.(task, command.command_result?.[`${kind}_result`]);
   if (step.reboot_requested !== true) return done;
   await task.saveInternal({ [REBOOTING[kind]]: true });
   await task.driver.boot.prepareRamdisk(task, {});

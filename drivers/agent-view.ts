@@ -22,5 +22,5 @@ export function nodeForAgent(node: NodeRecord, withConfigdrive: boolean): JsonOb
 
 export const portForAgent = (port: PortRecord): JsonObject => without(port, ['revision']);
 
-const without = (row: object, keys: readonly string[]): JsonObject =>
+export const without = (row: object, keys: readonly string[]): JsonObject =>
   Object.fromEntries(Object.entries(row).filter(([key]) => !keys.includes(key)));

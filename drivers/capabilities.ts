@@ -55,3 +55,12 @@ function parsed(text: string): unknown {
     return undefined;
   }
 }
+
+/** The machine's capabilities with one set: what was there keeps its place. Throws InvalidParameterValue for what is no text. */
+export function withCapability(capabilities: unknown, name: string, value: string): string {
+  const given = capabilities ?? '';
+  if (typeof given !== 'string') throw new Fault('InvalidParameterValue', { message: `Invalid capabilities: ${JSON.stringify(given)}` });
+  const pairs = given.split(',').filter((pair) => pair.includes(':'));
+  const at = pairs.findIndex((pair) => pair.split(':')[0] === name);
+  return (at < 0 ? [...pairs, `${name}:${value}`] : pairs.with(at, `${name}:${value}`)).join(',');
+}

@@ -1,40 +1,25 @@
 /**
- * Deployment by the agent: it writes an image that it fetches by HTTP to the machine's disk. The steps, their names and priorities are
- * Ironic's. Files of this host are served to the agent by the boot service, from the node's BootRecord.
+ * Deployment by the agent: it writes an image that it fetches by HTTP to the machine's disk. Files of this host are served to the agent by the boot service, from the node's BootRecord.
  */
 import { basename } from 'node:path';
-import { Fault, reasonOf } from '../model/errors';
-import { parseHints } from '../model/hints';
+import { Fault } from '../model/errors';
 import { repr, str } from '../model/python';
 import type { JsonObject, NodeRecord } from '../model/records';
 import { commandError, withAgent } from './agent-client';
-import { agentSteps, onHeartbeat, runAgentStep } from './agent-steps';
+import {
+  agentDeploy,
+  agentProperties,
+  deploymentSteps,
+  isDeployed,
+  prepareAgent,
+  prepareInstance,
+  validateAgentDeploy,
+} from './agent-deploy';
+import { runAgentStep } from './agent-steps';
 import { bootModeOf } from './boot-settings';
-import { validateCapabilities } from './capabilities';
 import { configdriveOf } from './configdrive';
 import { type ImageLocation, checkLocation, checksumOf, formatOf, locate, requireChecksum } from './images';
-import { type DeployInterface, type Outcome, type Property, type Step, type Task, done, failed, wait } from './interfaces';
-import { ramdiskProperties } from './ipxe';
-import { prepareCleaning, tearDownCleaning } from './ramdisk-cleaning';
-import { tearDownAgent } from './tear-down-agent';
-
-const properties: Readonly<Record<string, Property>> = {
-  ...ramdiskProperties,
-  image_http_proxy: { description: 'Proxy through which the agent fetches images by HTTP. Optional.' },
-  image_https_proxy: { description: 'Proxy through which the agent fetches images by HTTPS. Optional.' },
-  image_no_proxy: {
-    description: 'Hosts, addresses and domains (with a leading dot; ports optional) without a proxy, separated by commas. Optional.',
-  },
-  image_download_source: {
-    description: 'http (or swift): the agent fetches the image from where it is; local: through the boot service of this server. Optional.',
-  },
-  deploy_forces_oob_reboot: {
-    description: 'True: after a deployment the BMC switches the machine off, without asking the agent to. Default: false. Optional.',
-  },
-  agent_verify_ca: {
-    description: "What an agent without a certificate of its own is held against: true, false, or a path. Default: the agent's. Optional.",
-  },
-};
+import { type DeployInterface, type Outcome, type Task, failed } from './interfaces';
 
 const IMAGE_TYPES = ['whole-disk', 'partition'];
 const DOWNLOAD_SOURCES = ['swift', 'http', 'local'];
@@ -46,9 +31,7 @@ const text = (value: unknown): string => (typeof value === 'string' ? value : ''
 
 async function validate(task: Task): Promise<void> {
   const { node } = task;
-  await task.driver.boot.validate?.(task);
-  validateCapabilities(node);
-  validateRootDevice(node);
+  await validateAgentDeploy(task);
   const source = text(node.instance_info['image_source']);
   if (source === '') {
     throw new Fault('MissingParameterValue', {
@@ -72,20 +55,6 @@ async function validate(task: Task): Promise<void> {
 }
 
 const downloadSource = (node: NodeRecord): string => text(node.driver_info['image_download_source']) || 'http';
-
-/** The instance's hints, or the machine's own. */
-function validateRootDevice(node: NodeRecord): void {
-  const [source, hints] = node.instance_info['root_device']
-    ? (['instance_info', node.instance_info['root_device']] as const)
-    : (['properties', node.properties['root_device']] as const);
-  try {
-    parseHints(hints);
-  } catch (error) {
-    throw invalid(
-      `Failed to validate the root device hints ${repr(hints)} (from the node's ${source}) for node ${node.uuid}: ${reasonOf(error)}`,
-    );
-  }
-}
 
 /** A host name with a port, but without a scheme, has one to Ironic (`proxy:3128`): refused as there. */
 function validateProxies(node: NodeRecord): void {
@@ -122,9 +91,8 @@ async function sourceOf(task: Task): Promise<Source> {
 
 /** What can go wrong with the image goes wrong here, before the machine is touched. */
 async function prepare(task: Task): Promise<void> {
-  const { driver } = task;
-  if (['active', 'adopting', 'unrescuing'].includes(task.node.provision_state)) {
-    await driver.boot.prepareInstance(task);
+  if (isDeployed(task)) {
+    await task.driver.boot.prepareInstance(task);
     return;
   }
   const { location, served } = await sourceOf(task);
@@ -132,10 +100,7 @@ async function prepare(task: Task): Promise<void> {
   const url = location.kind === 'http' && !served ? location.url : `${task.options['deploy.http_url']}/boot/${task.node.uuid}/image`;
   await task.save({ instance_info: { ...task.node.instance_info, image_url: url, image_type: 'whole-disk' } });
   await task.saveInternal({ is_whole_disk_image: true });
-  if (!task.node.disable_power_off) await task.power('power off');
-  await driver.network.unconfigureTenantNetworks(task);
-  await driver.network.addProvisioningNetwork(task);
-  await driver.boot.prepareRamdisk(task, {});
+  await prepareAgent(task);
   await serveImage(task, served ? location : undefined);
 }
 
@@ -147,12 +112,6 @@ async function serveImage(task: Task, location: ImageLocation | undefined): Prom
   const image = location === undefined ? {} : { image: location.kind === 'file' ? location.path : location.url };
   const bare = { node_uuid: task.node.uuid, macs: [], method: 'ipxe', purpose: 'disk', kernel_args: '' } as const;
   await task.boots.put({ ...(row ?? bare), files: { ...files, ...image } });
-}
-
-async function bootRamdisk(task: Task): Promise<Outcome> {
-  const off = task.node.power_state === 'power off' && !task.node.disable_power_off;
-  await task.power(off ? 'power on' : 'rebooting');
-  return wait;
 }
 
 async function writeImage(task: Task): Promise<Outcome> {
@@ -201,67 +160,13 @@ async function prepareInstanceBoot(task: Task): Promise<Outcome> {
     return installed.command_status === 'FAILED' ? commandError(installed) : undefined;
   });
   if (failure !== undefined) return failed(`Failed to install a bootloader when deploying node ${node.uuid}: ${failure}`);
-  try {
-    await task.driver.boot.prepareInstance(task);
-  } catch (error) {
-    return failed(`Failed to prepare instance for booting: ${reasonOf(error)}`);
-  }
-  // The image is on the disk; nobody fetches it any more.
-  await task.boots.remove(node.uuid);
-  return done;
+  return prepareInstance(task);
 }
-
-async function switchNetwork(task: Task): Promise<Outcome> {
-  try {
-    await task.driver.network.removeProvisioningNetwork(task);
-    await task.driver.network.configureTenantNetworks(task);
-    return done;
-  } catch (error) {
-    return failed(`Error changing node ${task.node.uuid} to tenant networks after deploy. ${reasonOf(error)}`);
-  }
-}
-
-async function bootInstance(task: Task): Promise<Outcome> {
-  try {
-    await task.power(task.node.disable_power_off ? 'rebooting' : 'power on');
-    return done;
-  } catch (error) {
-    return failed(`Error booting node ${task.node.uuid} after deploy. ${reasonOf(error)}`);
-  }
-}
-
-/** Every one of them may run again: booting and switching end in the same state, and an image that is written again is the same image. */
-const steps: readonly Step[] = (
-  [
-    ['deploy', 100, bootRamdisk],
-    ['write_image', 80, writeImage],
-    ['prepare_instance_boot', 60, prepareInstanceBoot],
-    ['tear_down_agent', 40, tearDownAgent],
-    ['switch_to_tenant_network', 30, switchNetwork],
-    ['boot_instance', 20, bootInstance],
-  ] as const
-).map(([step, priority, run]) => ({ step, priority: { deploy: priority }, resumable: true, run }));
 
 export const directDeploy: DeployInterface = {
-  properties,
-  steps,
+  ...agentDeploy,
+  properties: agentProperties,
   validate,
+  steps: deploymentSteps({ write_image: [80, writeImage], prepare_instance_boot: [60, prepareInstanceBoot] }),
   prepare,
-  cleanUp: async (task) => {
-    await task.driver.boot.cleanUpRamdisk(task);
-    await task.driver.boot.cleanUpInstance(task);
-    await task.boots.remove(task.node.uuid);
-    if (task.node.disable_power_off) await task.power('rebooting');
-  },
-  tearDown: async (task) => {
-    if (!task.node.disable_power_off) await task.power('power off');
-    await task.driver.network.unconfigureTenantNetworks(task);
-    await task.driver.network.removeProvisioningNetwork(task);
-    return done;
-  },
-  prepareCleaning,
-  tearDownCleaning,
-  agentSteps,
-  runAgentStep,
-  onHeartbeat,
 };

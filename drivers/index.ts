@@ -1,29 +1,33 @@
 /** The only list of what drivers there are: name in the API → implementation, and hardware type → names. Nothing registers itself. */
 import type { InterfaceKind } from '../model/records';
+import { customAgentDeploy } from './agent-deploy';
 import { agentInspect } from './agent-inspect';
+import { agentRaid } from './agent-raid';
+import { agentRescue } from './agent-rescue';
 import { directDeploy } from './direct';
 import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakeManagement, fakePower, fakeRaid, fakeRescue, fakeStorage } from './fake';
 import { fakeBios, fakeFirmware } from './fake-settings';
 import { fakeVendor } from './fake-vendor';
 import { ANY, type HardwareType, type Interfaces } from './interfaces';
 import { ipmiManagement, ipmiPower, ipmiVendor } from './ipmi';
-import { httpIpxeBoot, ipxeBoot } from './ipxe';
+import { httpIpxeBoot, ipxeBoot } from './network-boot';
 import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './no-interfaces';
 import { noopDeploy, noopManagement, noopNetwork, noopStorage } from './noop';
+import { ramdiskDeploy } from './ramdisk-deploy';
 import { redfishManagement, redfishPower } from './redfish';
 
 export const INTERFACES: Interfaces = {
   bios: { 'no-bios': noBios, fake: fakeBios },
   boot: { ipxe: ipxeBoot, 'http-ipxe': httpIpxeBoot, fake: fakeBoot },
   console: { 'no-console': noConsole, fake: fakeConsole },
-  deploy: { direct: directDeploy, noop: noopDeploy, fake: fakeDeploy },
+  deploy: { direct: directDeploy, ramdisk: ramdiskDeploy, 'custom-agent': customAgentDeploy, noop: noopDeploy, fake: fakeDeploy },
   firmware: { 'no-firmware': noFirmware, fake: fakeFirmware },
   inspect: { agent: agentInspect, 'no-inspect': noInspect, fake: fakeInspect },
   management: { ipmitool: ipmiManagement, redfish: redfishManagement, noop: noopManagement, fake: fakeManagement },
   network: { noop: noopNetwork },
   power: { ipmitool: ipmiPower, redfish: redfishPower, fake: fakePower },
-  raid: { 'no-raid': noRaid, fake: fakeRaid },
-  rescue: { 'no-rescue': noRescue, fake: fakeRescue },
+  raid: { 'no-raid': noRaid, agent: agentRaid, fake: fakeRaid },
+  rescue: { 'no-rescue': noRescue, agent: agentRescue, fake: fakeRescue },
   storage: { noop: noopStorage, fake: fakeStorage },
   vendor: { ipmitool: ipmiVendor, 'no-vendor': noVendor, fake: fakeVendor },
 };

@@ -30,8 +30,11 @@ export interface DriverOptions {
   readonly 'deploy.shred_final_overwrite_with_zeros': boolean;
   readonly 'deploy.continue_if_disk_secure_erase_fails': boolean;
   readonly 'deploy.disk_erasure_concurrency': number;
+  readonly 'conductor.automated_clean': boolean;
   readonly 'conductor.deploy_kernel': string | null;
   readonly 'conductor.deploy_ramdisk': string | null;
+  readonly 'conductor.rescue_kernel': string | null;
+  readonly 'conductor.rescue_ramdisk': string | null;
   readonly 'conductor.file_url_allowed_paths': readonly string[];
   readonly 'conductor.power_state_change_timeout': number;
   readonly 'conductor.max_conductor_wait_step_seconds': number;
@@ -121,6 +124,8 @@ export interface Step {
   /** After a conductor died while it ran, running it again is right (it asks where the work stands). Else the node fails. */
   readonly resumable?: boolean;
   run(task: Task, args: JsonObject): Promise<Outcome>;
+  /** A step that the agent ran for it is over: what it answered. Throws when that cannot be. */
+  finish?(task: Task, result: unknown): Promise<void>;
 }
 
 /** A step as it stands in a node's saved list (`driver_internal_info.clean_steps`, …): the shape that clients see. */
@@ -205,8 +210,12 @@ export interface Indicators {
   set?(task: Task, component: string, indicator: string, state: string): Promise<void>;
 }
 export interface BootInterface extends Interface {
+  /** It can boot instances that live in memory (DeployInterface.inMemory). */
+  readonly bootsInMemory?: true;
   /** Whether it can boot the ramdisk for inspection, ports or not; throws as `validate`. Absent: it cannot. */
   validateInspection?(task: Task): Promise<void>;
+  /** Whether it can boot the rescue ramdisk; throws as `validate`. Absent: it cannot. */
+  validateRescue?(task: Task): Promise<void>;
   /** `kernelArgs`: added to what the boot interface itself says (ipa-api-url, …). The caller powers the machine. */
   prepareRamdisk(task: Task, kernelArgs: Readonly<Record<string, string>>): Promise<void>;
   cleanUpRamdisk(task: Task): Promise<void>;
@@ -214,6 +223,8 @@ export interface BootInterface extends Interface {
   cleanUpInstance(task: Task): Promise<void>;
 }
 export interface DeployInterface extends Interface {
+  /** The instance is a kernel with its ramdisk, or an ISO image, which the machine boots over the network each time. */
+  readonly inMemory?: true;
   /** Gets the node ready before the first deploy step runs. */
   prepare?(task: Task): Promise<void>;
   /** Undoes `prepare`: after a failure and at the end of undeploy. */
@@ -258,6 +269,8 @@ export interface NetworkInterface extends Interface {
   removeCleaningNetwork(task: Task): Promise<void>;
   addInspectionNetwork(task: Task): Promise<void>;
   removeInspectionNetwork(task: Task): Promise<void>;
+  addRescuingNetwork(task: Task): Promise<void>;
+  removeRescuingNetwork(task: Task): Promise<void>;
   configureTenantNetworks(task: Task): Promise<void>;
   unconfigureTenantNetworks(task: Task): Promise<void>;
   /** VIFs: the names of the virtual ports that tenants plug into a node (vifs.ts has the rules). */

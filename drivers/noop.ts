@@ -12,6 +12,8 @@ export const noopNetwork: NetworkInterface = {
   removeCleaningNetwork: nothing,
   addInspectionNetwork: nothing,
   removeInspectionNetwork: nothing,
+  addRescuingNetwork: nothing,
+  removeRescuingNetwork: nothing,
   configureTenantNetworks: nothing,
   unconfigureTenantNetworks: nothing,
   // Any VIF is welcome, and none is kept.

@@ -276,15 +276,18 @@ export interface BootRecord {
    * same method: then it does not matter which of them a machine gets.
    */
   readonly macs: readonly string[];
-  /** `ipxe`: loader by TFTP, then the iPXE script by HTTP; `http-ipxe`: loader by HTTP too. */
-  readonly method: 'ipxe' | 'http-ipxe';
-  /** What the script does: boot kernel and ramdisk, or hand over to the disk. */
-  readonly purpose: 'ramdisk' | 'disk';
-  /** The kernel's arguments, without `initrd=` and `BOOTIF=`, which the script adds. */
+  /**
+   * `ipxe`: iPXE by TFTP, then its script, kernel and ramdisk by HTTP; `http-ipxe`: iPXE by HTTP too; `pxe`: PXELINUX or GRUB by TFTP, and
+   * all else by TFTP.
+   */
+  readonly method: 'pxe' | 'ipxe' | 'http-ipxe';
+  /** What it boots: the agent, an instance that lives in memory, or the disk, to which it hands over. */
+  readonly purpose: 'ramdisk' | 'instance' | 'disk';
+  /** The kernel's arguments, without `initrd=` and, for the agent, `BOOTIF=`: these are added. */
   readonly kernel_args: string;
   /**
    * Name under `/boot/<node_uuid>/<name>` → where its bytes are: a path, `file://` or `http(s)://` URL.
-   * `kernel` and `ramdisk` are what the script boots; others (`image`) are only served.
+   * `kernel` and `ramdisk` are what is booted, or `boot_iso` (an instance, by iPXE); others (`image`) are only served.
    */
   readonly files: Readonly<Record<string, string>>;
 }

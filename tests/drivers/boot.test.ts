@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bootModeOf, setBootDevice, syncBootMode } from '../../drivers/boot-settings';
 import { instanceCapabilities, machineCapabilities, validateCapabilities } from '../../drivers/capabilities';
-import { httpIpxeBoot, ipxeBoot } from '../../drivers/ipxe';
+import { httpIpxeBoot, ipxeBoot } from '../../drivers/network-boot';
 import { noopManagement } from '../../drivers/noop';
 import { Fault } from '../../model/errors';
 import { NODE_UUID, nodeRecord, portRecord, testTask } from '../support/task';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { directDeploy } from '../../drivers/direct';
 import { fakeBoot, fakePower } from '../../drivers/fake';
-import { ipxeBoot } from '../../drivers/ipxe';
+import { ipxeBoot } from '../../drivers/network-boot';
 import type { Outcome } from '../../drivers/interfaces';
 import { noopNetwork } from '../../drivers/noop';
 import type { JsonObject } from '../../model/records';

@@ -62,6 +62,27 @@ const both: readonly InterfaceKind[] = ['boot', 'deploy'];
 const direct = (node: Partial<NodeRecord>): Case => ({ interfaces: deploying, node: { driver_info: ramdisk, ...node }, kinds: both });
 const inspecting: Fields = { inspect_interface: 'agent', boot_interface: 'ipxe' };
 
+const custom = (node: Partial<NodeRecord>): Case => ({
+  interfaces: { ...deploying, deploy_interface: 'custom-agent' },
+  node: { driver_info: ramdisk, ...node },
+  kinds: both,
+});
+const own = { kernel: 'http://10.0.0.9/own-kernel', ramdisk: 'http://10.0.0.9/own-ramdisk' };
+const inMemory = (node: Partial<NodeRecord>, boot = 'ipxe'): Case => ({
+  interfaces: { ...deploying, deploy_interface: 'ramdisk', boot_interface: boot },
+  node: { driver_info: ramdisk, ...node },
+  kinds: both,
+});
+const rescuing = (node: Partial<NodeRecord>, boot = 'ipxe'): Case => ({
+  interfaces: { rescue_interface: 'agent', boot_interface: boot },
+  node: {
+    driver_info: { ...ramdisk, rescue_kernel: 'http://10.0.0.9/k', rescue_ramdisk: 'http://10.0.0.9/r' },
+    instance_info: { rescue_password: 'secret' },
+    ...node,
+  },
+  kinds: ['rescue'],
+});
+
 const CASES: Readonly<Record<string, Case>> = {
   'all fake': { interfaces: {}, kinds: INTERFACE_KINDS.filter((kind) => kind !== 'vendor') },
   'no interfaces': {
@@ -107,6 +128,32 @@ const CASES: Readonly<Record<string, Case>> = {
   'inspection without a ramdisk': { interfaces: inspecting, kinds: ['inspect'] },
   'inspection with a fake boot interface': { interfaces: { inspect_interface: 'agent' }, kinds: ['inspect'] },
   'another way to boot over the network': { interfaces: { ...deploying, boot_interface: 'http-ipxe' }, kinds: both },
+
+  'nothing to deploy': { interfaces: { deploy_interface: 'noop' }, driver: 'manual-management', kinds: ['deploy'] },
+  'a custom agent': custom({}),
+  'a custom agent without a ramdisk': custom({ driver_info: {} }),
+  'a custom agent with a bad hint': custom({ properties: { root_device: { colour: 'red' } } }),
+  'a custom agent with a bad capability': custom({ properties: { capabilities: 'boot_mode:efi' } }),
+
+  'in memory: nothing': inMemory({}),
+  'in memory: kernel and ramdisk': inMemory({ instance_info: own }),
+  'in memory: half of it': inMemory({ instance_info: { kernel: own.kernel } }),
+  'in memory: an ISO image': inMemory({ instance_info: { boot_iso: 'http://10.0.0.9/x.iso' } }),
+  'in memory: an ISO image of no known place': inMemory({ instance_info: { boot_iso: 'ftp://10.0.0.9/x.iso' } }),
+  'in memory: an ISO image and an image': inMemory({ instance_info: { boot_iso: 'http://10.0.0.9/x.iso', ...image } }),
+  'in memory: a bad capability': inMemory({ instance_info: own, properties: { capabilities: 'boot_mode:efi' } }),
+  'in memory: no agent': inMemory({ instance_info: own, driver_info: {} }),
+  'in memory: no agent, and none is needed': inMemory({ instance_info: own, driver_info: {}, automated_clean: false }),
+  'in memory, by a boot interface that cannot': inMemory({ instance_info: own }, 'fake'),
+
+  rescue: rescuing({}),
+  'rescue without a password': rescuing({ instance_info: {} }),
+  'rescue with an empty password': rescuing({ instance_info: { rescue_password: ' ' } }),
+  'rescue without its ramdisk': rescuing({ driver_info: ramdisk }),
+  'rescue without any ramdisk': rescuing({ driver_info: {} }),
+  'rescue with half of its ramdisk': rescuing({ driver_info: { ...ramdisk, rescue_kernel: 'http://10.0.0.9/k' } }),
+  'rescue by a boot interface that cannot': rescuing({}, 'fake'),
+  'RAID by the agent': { interfaces: { raid_interface: 'agent' }, kinds: ['raid'] },
 };
 
 let made = 0;
@@ -124,7 +171,7 @@ it.each(Object.entries(CASES))('%s', async (_, { driver = 'fake-hardware', inter
   const { task } = testTask({
     node: { uuid: uuid as string, driver, ...node },
     ports: port === false ? [] : [portRecord({ address })],
-    driver: Object.fromEntries(kinds.concat('boot').map((kind) => [kind, named[kind][names[kind]]])),
+    driver: Object.fromEntries(kinds.concat('boot', 'deploy').map((kind) => [kind, named[kind][names[kind]]])),
   });
   const ours: Record<string, unknown> = {};
   for (const kind of kinds) {
