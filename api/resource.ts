@@ -145,6 +145,7 @@ export async function listOf<RecordType extends Row>(
   const all = askedRows(resource, minor, rooms);
   if (strict) checkStrict(request, strictRows(rooms.document.fields(schema)));
   resource.checkQuery?.(request);
+  checkFieldsAllowed((query['fields'] as readonly string[] | null | undefined) ?? undefined, minor);
   checkNewer([...((query['fields'] as readonly string[] | null | undefined) ?? []), query['sort_key'] as string], all, minor);
   const fields = given.detail ? undefined : fieldsToShow(query, brief);
   const page = pageOf(query, unsortable, rooms.options);

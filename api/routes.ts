@@ -182,6 +182,8 @@ export function matcher({ places }: Document): Matcher {
           ? { operation, params: paramsOf(place, segments), field }
           : refuse(operation.below, operation.gate.since);
       if (rest === 405) wrongMethod(place, '', segments.slice(0, length), minor);
+      // `detail` belongs to lists.
+      if (method === 'GET' && field === 'detail' && place.reserved.includes(field)) refuse([404, 'Resource could not be found.'], 1);
       if (rest !== null && rest !== 'fields') refuse(rest, 1);
       if (rest === 'fields' && method !== 'GET') wrongMethod(place, method, segments.slice(0, length), minor);
       break;

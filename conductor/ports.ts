@@ -31,6 +31,7 @@ async function joinNetwork(store: Store, { uuid, portgroup_uuid: group, physical
 /** Throws NodeNotFound, MACAlreadyExists, PortAlreadyExists, Conflict. Needs no lock of the node, as in Ironic. */
 export async function createPort({ store }: Context, port: NewPort): Promise<PortRecord> {
   await store.nodes.find(port.node_uuid);
+  if (!port.portgroup_uuid) return store.ports.create(port);
   return store.transaction(async (inner) => {
     await joinNetwork(inner, port);
     return inner.ports.create(port);

@@ -46,9 +46,9 @@ const MEANT: readonly { readonly why: string; readonly is: (difference: Differen
     is: ({ reference, ours, request: { path } }) => ours.status === 400 && reference.status === 400 && path.includes('a%20b'),
   },
   {
-    why: 'the ports and volumes of a node cannot be made or changed through it: said at once; there, after a look at the body',
+    why: 'the ports, portgroups and volumes of a node cannot be made or changed through it: said at once; there, after a look at the body',
     is: ({ reference, ours, request: { path } }) =>
-      /^\/v1\/nodes\/[^/]+\/(?:ports|volume)/.test(path) &&
+      /^\/v1\/nodes\/[^/]+\/(?:ports|portgroups|volume)/.test(path) &&
       JSON.stringify(ours.body).includes('Malformed request URI') &&
       reference.status === 400,
   },
@@ -59,7 +59,15 @@ const MEANT: readonly { readonly why: string; readonly is: (difference: Differen
   {
     why: 'a field that no version of the request knows, named by the path: the sentence lists the known ones, as for ?fields=',
     is: ({ reference, ours, request: { path } }) =>
-      /^\/v1\/(?:drivers|deploy_templates)\//.test(path) && reference.status === 400 && ours.status === 400,
+      /^\/v1\/(?:drivers|deploy_templates|chassis|portgroups)\//.test(path) && reference.status === 400 && ours.status === 400,
+  },
+  {
+    why: 'a body that is null is refused like any other; there, the sentence does not name it',
+    is: ({ reference, ours, request: { body } }) => body === null && reference.status === 400 && ours.status === 400,
+  },
+  {
+    why: '`fields` and `detail` together, both too new: both are refused, the other one first',
+    is: ({ ours, request: { path } }) => path === '/v1/chassis?detail=true&fields=uuid' && ours.status === 400,
   },
   {
     why: 'an identifier is missing from the path, and the body has mistakes too: both are refused, the other one first',

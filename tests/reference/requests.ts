@@ -4,6 +4,7 @@ import { around, at, document, get, MAX, quietly, send, type Step } from './step
 import { volumeGroups } from './requests-volumes';
 import { HARDWARE_GROUPS } from './requests-hardware';
 import { templateGroups } from './requests-templates';
+import { PORTGROUP_GROUPS } from './requests-portgroups';
 
 const json = 'application/json';
 export const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -169,7 +170,8 @@ const queries = (): Step[] =>
       .replace('{node_ident}', NODE)
       .replace('{port_ident}', PORT)
       .replace('{driver_name}', 'fake-hardware')
-      .replace('{hostname}', 'real-ironic');
+      .replace('{hostname}', 'real-ironic')
+      .replace(/\{\w+\}/g, NOBODY);
     const known = operation?.arguments.filter(({ from }) => from === 'query') ?? [];
     return known.flatMap((argument) =>
       around(argument.gate.since).flatMap((minor) =>
@@ -773,4 +775,5 @@ export const GROUPS: Readonly<Record<string, () => readonly Step[]>> = {
   ...HARDWARE_GROUPS,
 
   ...templateGroups,
+  ...PORTGROUP_GROUPS,
 };
