@@ -3,6 +3,7 @@ import { biosHandlers } from './bios';
 import { chassisHandlers } from './chassis';
 import { conductorHandlers } from './conductors';
 import { deployTemplateHandlers } from './deploy-templates';
+import { docsHandlers } from './docs';
 import { driverHandlers } from './drivers';
 import { firmwareHandlers } from './firmware';
 import { indicatorHandlers } from './indicators';
@@ -28,6 +29,7 @@ import { runbookHandlers } from './runbooks';
 
 export const handlers: Handlers = {
   ...rootHandlers,
+  ...docsHandlers,
   ...nodeListHandlers,
   ...nodeHandlers,
   ...nodeStateHandlers,

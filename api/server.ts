@@ -70,6 +70,9 @@ function sendPieces(response: ServerResponse, pieces: readonly Buffer[]): void {
   response.end(pieces.at(-1));
 }
 
+/** Its name ends so at every version. */
+const DOCUMENT = '/v1/openapi.json';
+
 interface Asked {
   readonly method: string;
   /** As the caller wrote it, without the query. */
@@ -213,7 +216,7 @@ export function createApi(given: {
         throw written === '/' ? new Fault('NotAcceptable', { message: asked.refusal }) : new Refusal(406, asked.refusal, versions);
       }
       versions = { ...range, [HEADER]: asked.used };
-      const jsonSuffix = asked.explicit && asked.minor < 91 && bare.endsWith('.json');
+      const jsonSuffix = asked.explicit && asked.minor < 91 && bare.endsWith('.json') && bare !== DOCUMENT;
       const path = jsonSuffix ? bare.slice(0, -'.json'.length) : bare === '' ? '/' : written;
       const segments = segmentsOf(path).map(decoded);
       const base = baseOf(request, options);

@@ -4,27 +4,96 @@ import { join } from 'node:path';
 import Ajv from 'ajv';
 import { loadDocument, readDocument } from '../../api/document';
 import { handlers } from '../../api/handlers';
+import { project } from '../../api/project';
 import { checkHandlers, matcher } from '../../api/routes';
 import { describe as describeErrors, toJsonSchema } from '../../api/schema';
+import { open } from '../../model/versions';
 
+interface Projected {
+  readonly paths: Readonly<
+    Record<
+      string,
+      Readonly<
+        Record<
+          string,
+          { readonly parameters: readonly { readonly name: string }[]; readonly responses: Record<string, { readonly content?: object }> }
+        >
+      >
+    >
+  >;
+  readonly components: { readonly schemas: Readonly<Record<string, { readonly properties: object }>> };
+}
 const document = loadDocument();
 
 /** openapi-backend reads it (strictly: with OpenAPI's own schema); a process of its own, since jest cannot load the modules it is made of. */
 const READER = `
   const { OpenAPIBackend } = require('openapi-backend');
-  const definition = require('yaml').parse(require('fs').readFileSync('openapi.yaml', 'utf8'), { maxAliasCount: -1 });
+  const definition = require('yaml').parse(require('fs').readFileSync(0, 'utf8'), { maxAliasCount: -1 });
   const backend = new OpenAPIBackend({ definition, strict: true, validate: false });
   backend.init().then(() => console.log(JSON.stringify(backend.getOperations().map((one) => one.operationId))));`;
+const operationsOf = (input: string): string[] =>
+  JSON.parse(execFileSync(process.execPath, ['-e', READER], { cwd: join(__dirname, '../..'), encoding: 'utf8', input })) as string[];
 it('is an OpenAPI 3.0 document to a reader that is not ours', () => {
-  const read = JSON.parse(execFileSync(process.execPath, ['-e', READER], { cwd: join(__dirname, '../..'), encoding: 'utf8' })) as string[];
+  const read = operationsOf(readFileSync(join(__dirname, '../../openapi.yaml'), 'utf8'));
   expect(read.sort()).toEqual(
     document.places.flatMap(({ operations }) => [...operations.values()].map(({ operationId }) => operationId)).sort(),
   );
 });
 
-it('names a policy for every operation but the root documents, and for every field that can be changed', () => {
+describe('as one version sees it', () => {
+  const at = (minor: number) => project(document, minor) as unknown as Projected;
+  const names = (minor: number, schema: string): string[] => Object.keys(at(minor).components.schemas[schema]!.properties);
+  it.each([1, 50, 115])('1.%p: an OpenAPI document, with nothing of ours', (minor) => {
+    const text = JSON.stringify(at(minor));
+    expect(text).not.toMatch(/"x-/);
+    const expected = document.places.flatMap(({ operations }) => [...operations.values()].filter(({ gate }) => open(gate, minor)));
+    expect(operationsOf(text).sort()).toEqual(expected.map(({ operationId }) => operationId).sort());
+  });
+  it('has the paths, arguments and fields of that version', () => {
+    expect(at(48).paths).not.toHaveProperty('/v1/conductors');
+    expect(at(49).paths).toHaveProperty('/v1/conductors');
+    const filters = (minor: number): string[] => at(minor).paths['/v1/nodes']!['get']!.parameters.map(({ name }) => name);
+    expect(filters(7)).not.toContain('fields');
+    expect(filters(8)).toContain('fields');
+    expect([names(4, 'Node').includes('name'), names(5, 'Node').includes('name')]).toEqual([false, true]);
+  });
+  it('tells what is made from what is shown', () => {
+    expect(names(115, 'NewNode')).not.toContain('provision_state');
+    expect(names(115, 'Node')).toContain('provision_state');
+    expect(names(115, 'NewPort')).toContain('node_ident');
+    expect(names(115, 'Port')).not.toContain('node_ident');
+    expect(at(115).components.schemas['Node']).toMatchObject({ additionalProperties: false });
+    expect(at(115).components.schemas['Node']).not.toHaveProperty('required');
+    expect(at(115).components.schemas['NewNode']).toHaveProperty('required', ['driver']);
+  });
+  it('declares the refusals of every operation, and no schema that nothing names', () => {
+    const { paths, components } = at(115);
+    for (const operation of Object.values(paths).flatMap((place) => Object.values(place)))
+      expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(['400', '401', '404', '406', '413']));
+    const text = JSON.stringify({ paths, components });
+    expect(Object.keys(components.schemas).filter((name) => !text.includes(`"#/components/schemas/${name}"`))).toEqual([]);
+  });
+  it('gives every answer a schema', () => {
+    const bare = Object.entries(at(115).paths).flatMap(([path, place]) =>
+      Object.entries(place).flatMap(([method, { responses }]) =>
+        Object.entries(responses)
+          .filter(([status, one]) => (status === '200' || status === '201' ? !one.content : false))
+          .map(([status]) => `${method} ${path} ${status}`),
+      ),
+    );
+    expect(bare).toEqual([]);
+  });
+});
+
+it('names a policy for every operation but the documents, and for every field that can be changed', () => {
   const operations = document.places.flatMap(({ operations: all }) => [...all.values()]);
-  expect(operations.filter(({ policy }) => policy === null).map(({ operationId }) => operationId)).toEqual(['showRoot', 'showVersion']);
+  expect(operations.filter(({ policy }) => policy === null).map(({ operationId }) => operationId)).toEqual([
+    'showRoot',
+    'showVersion',
+    'showDocument',
+    'showDocsPage',
+    'showDocsAsset',
+  ]);
   for (const resource of ['Node', 'Port'])
     expect(document.fields(resource).filter(({ patch, policy, hidden }) => patch && !policy && !hidden)).toEqual([]);
 });

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createApi, serverOptions, type ApiOptions } from '../../api/server';
 import { systemClock } from '../../model/clock';
 import type { Log } from '../../model/log';
+import { answerCheck } from './answers';
 import { createFakeConductor, FAKE_HARDWARE, type FakeConductor } from './fake-conductor';
 import { useDatabase, type TestDatabase } from './database';
 
@@ -77,6 +78,10 @@ export const OPTIONS: ApiOptions = {
   'conductor.heartbeat_timeout': 60,
 };
 
+/** Of a request whose answer does not say which version it was. */
+const askedMinor = (minor: number | string | null): number | undefined =>
+  minor === null ? 1 : typeof minor === 'number' ? minor : undefined;
+
 /** To be called once at the top of a test file. A conductor `here` is registered that offers fake-hardware. */
 export function useApi(changed: Partial<ApiOptions> = {}): ApiUnderTest {
   const database = useDatabase();
@@ -84,6 +89,7 @@ export function useApi(changed: Partial<ApiOptions> = {}): ApiUnderTest {
   const logged: string[] = [];
   const note = (message: string): void => void logged.push(message);
   const log: Log = { debug: () => {}, info: () => {}, warn: note, error: note, child: () => log };
+  const check = answerCheck();
   let server: Server;
   const url = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   beforeAll(async () => {
@@ -108,10 +114,24 @@ export function useApi(changed: Partial<ApiOptions> = {}): ApiUnderTest {
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.on('end', () => {
           const answered = Buffer.concat(chunks).toString();
-          const value = (answered === '' ? undefined : JSON.parse(answered)) as Shown;
+          const json = response.headers['content-type'] === 'application/json' && answered !== '';
+          const value = (json ? JSON.parse(answered) : undefined) as Shown;
           const inner = (value as Shown | undefined)?.error_message;
           // Only one refusal is not JSON within JSON: that of callers who take none.
           const told = inner?.startsWith('{') ? (JSON.parse(inner) as { faultstring?: string; description?: string }) : undefined;
+          const used = response.headers['x-openstack-ironic-api-version'] as string | undefined;
+          const problem = check({
+            method,
+            path,
+            minor: used === undefined ? askedMinor(minor) : Number(used.split('.')[1]),
+            status: response.statusCode!,
+            type: response.headers['content-type'],
+            text: answered,
+          });
+          if (problem !== undefined) {
+            reject(new Error(`an answer outside openapi.yaml: ${problem}`));
+            return;
+          }
           resolve({
             status: response.statusCode!,
             headers: response.headers,
