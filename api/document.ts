@@ -52,7 +52,7 @@ export interface Operation {
   readonly arguments: readonly Argument[];
   /** The body's members are arguments. */
   readonly bodyArguments: boolean;
-  /** What messages call the body; null: it takes none. */
+  /** What messages call the body ('': nothing); null: it takes none. */
   readonly bodyName: string | null;
   readonly bodySchema: string | null;
   /** Its refusals come before those of the arguments. */

@@ -1,6 +1,7 @@
 /** Every handler by its operationId. A new resource is a file and a line here. */
 import { biosHandlers } from './bios';
 import { chassisHandlers } from './chassis';
+import { allocationHandlers } from './allocations';
 import { conductorHandlers } from './conductors';
 import { deployTemplateHandlers } from './deploy-templates';
 import { docsHandlers } from './docs';
@@ -21,6 +22,8 @@ import { portHandlers } from './ports';
 import { raidHandlers } from './raid';
 import { ramdiskHandlers } from './ramdisk';
 import { rootHandlers } from './root';
+import { shardHandlers } from './shards';
+import { eventHandlers } from './events';
 import { volumeHandlers } from './volumes';
 import { vendorHandlers } from './vendor-passthru';
 import { virtualMediaHandlers } from './virtual-media';
@@ -49,6 +52,9 @@ export const handlers: Handlers = {
   ...portgroupHandlers,
   ...chassisHandlers,
   ...volumeHandlers,
+  ...allocationHandlers,
+  ...shardHandlers,
+  ...eventHandlers,
   ...driverHandlers,
   ...conductorHandlers,
   ...ramdiskHandlers,

@@ -19,7 +19,7 @@ export function checkNewer(names: readonly string[], rows: readonly FieldRow[], 
   if (rows.some(({ name, named }) => names.includes(name) && !open(named, minor))) throw unacceptable();
 }
 /** `fields` or `detail`, not both. @returns the fields to show; undefined: all */
-export function fieldsToShow(query: Arguments, brief: readonly string[]): readonly string[] | undefined {
+export function fieldsToShow(query: Arguments, brief: readonly string[] | undefined): readonly string[] | undefined {
   const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
   if (fields && query['detail'] === true) throw invalid('Can not specify ?detail=True and fields in the same request.');
   return fields ?? (query['detail'] === true ? undefined : brief);

@@ -35,6 +35,14 @@ function checkState(node: NodeRecord, patch: readonly PatchOperation[], { minor,
     throw conflict(`Cannot update owner of node "${node.uuid}" while it is in state "active".`);
 }
 
+/** The owner of an allocation has the node by its owner, which therefore stays. */
+async function checkAllocation(node: NodeRecord, patch: readonly PatchOperation[], { store }: Rooms): Promise<void> {
+  if (node.allocation_uuid === null || valuesAt(patch, '/owner').length === 0) return;
+  const [allocation] = await store.allocations.list({ where: { uuid: node.allocation_uuid } });
+  if ((allocation?.owner ?? null) !== null)
+    throw conflict(`Cannot update owner of node "${node.uuid}" while it is allocated to an allocation with an  owner.`);
+}
+
 /** Network data are told apart from the rest: their own sentence. */
 function checkNetworkData(patch: readonly PatchOperation[], { validators, document }: Rooms): void {
   for (const value of valuesAt(patch, '/network_data')) {
@@ -66,6 +74,7 @@ export async function changedNode(
   const [parent] = valuesAt(patch, '/parent_node');
   const parentUuid = parent === undefined ? undefined : (await linkedNode('parent_node', parent, node.owner, request, rooms)).uuid;
   checkState(node, patch, request, rooms);
+  await checkAllocation(node, patch, rooms);
   for (const name of valuesAt(patch, '/name')) checkName(name, minor, `Node ${params['node_ident']!}: Cannot change name to invalid name`);
 
   const patchable = rows.filter(({ create, patch: may }) => create || may);

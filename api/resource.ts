@@ -28,13 +28,13 @@ export interface Resource<RecordType extends Row> {
   readonly ident: string;
   /** Its policies are `POLICY:get` and so on. */
   readonly policy: string;
-  /** What lists show of one when nothing is asked for. */
-  readonly brief: readonly string[];
+  /** What lists show of one when nothing is asked for; absent: all. */
+  readonly brief?: readonly string[];
   /** Columns that have no order, and fields that are no column. */
   readonly unsortable: readonly string[];
   readonly computed: readonly string[];
-  /** Whether `fields` and `sort_dir` are held against a schema, which speaks first (in its own words). */
-  readonly strict: boolean;
+  /** Whether `fields` and `sort_dir` are held against a schema, which speaks first (in its own words); `versioned`: each version's own. */
+  readonly strict: boolean | 'versioned';
   /** What else such a schema says of a list's query. */
   checkQuery?(request: Request): void;
   /** The path that links and next pages name, where it is not its own; and what comes first in the next page's query. */
@@ -75,21 +75,29 @@ export function checkDirection({ query }: Request): void {
   if (direction !== undefined && direction !== 'asc' && direction !== 'desc') refuse(direction, ['asc', 'desc']);
 }
 /** The same, and what it says of `fields`. */
-export function checkStrict(request: Request, rows: readonly FieldRow[]): void {
-  const names = rows.map(({ name }) => name).sort();
+export function checkStrict(request: Request, rows: readonly FieldRow[], strict: boolean | 'versioned' = true): void {
+  const ordered = [...rows].sort((one, other) => (one.name < other.name ? -1 : 1));
+  // What came later stands behind.
+  if (strict === 'versioned') ordered.sort((one, other) => one.gate.since - other.gate.since);
+  const names = ordered.map(({ name }) => name);
   const unknown = ((request.query['fields'] as readonly string[] | null | undefined) ?? []).find((field) => !names.includes(field));
   if (unknown !== undefined) refuse(unknown, names);
   checkDirection(request);
 }
 /** What a schema knows by name: what is shown, and what may be changed unseen. */
-const strictRows = (rows: readonly FieldRow[]): readonly FieldRow[] => rows.filter(({ hidden, patch }) => !hidden || patch);
+const strictRows = <RecordType extends Row>(
+  { schema, strict }: Resource<RecordType>,
+  minor: number,
+  { document }: Rooms,
+): readonly FieldRow[] =>
+  document.fields(schema).filter(({ hidden, patch, gate }) => (!hidden || patch) && (strict !== 'versioned' || open(gate, minor)));
 /** What this version may ask for by name; where later fields are no fields, they are not even refused as newer. */
 function askedRows<RecordType extends Row>(
-  { schema, older }: Resource<RecordType>,
+  { schema, older, strict }: Resource<RecordType>,
   minor: number,
   { document }: Rooms,
 ): readonly FieldRow[] {
-  return document.fields(schema).filter(({ hidden, gate }) => !hidden && (!older || open(gate, minor)));
+  return document.fields(schema).filter(({ hidden, gate }) => !hidden && ((!older && strict !== 'versioned') || open(gate, minor)));
 }
 
 /** One record as this caller sees it. */
@@ -143,7 +151,7 @@ export async function listOf<RecordType extends Row>(
   const { query, base, minor } = request;
   const { schema, list, brief, unsortable, computed, strict } = resource;
   const all = askedRows(resource, minor, rooms);
-  if (strict) checkStrict(request, strictRows(rooms.document.fields(schema)));
+  if (strict) checkStrict(request, strictRows(resource, minor, rooms), strict);
   resource.checkQuery?.(request);
   checkFieldsAllowed((query['fields'] as readonly string[] | null | undefined) ?? undefined, minor);
   checkNewer([...((query['fields'] as readonly string[] | null | undefined) ?? []), query['sort_key'] as string], all, minor);
@@ -169,7 +177,7 @@ export async function showOf<RecordType extends Row>(resource: Resource<RecordTy
   const { minor, query } = request;
   const all = askedRows(resource, minor, rooms);
   const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
-  if (resource.strict) checkStrict(request, strictRows(rooms.document.fields(resource.schema)));
+  if (resource.strict) checkStrict(request, strictRows(resource, minor, rooms), resource.strict);
   checkFieldsAllowed(fields, minor);
   checkNewer(fields ?? [], all, minor);
   const record = await recordOf(resource, 'get', request, rooms);

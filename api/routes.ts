@@ -91,6 +91,8 @@ export interface Match {
 }
 export type Matcher = (method: string, segments: readonly string[], minor: number) => Match;
 
+/** Nothing is behind the path, which is told of the methods that it has. */
+const isMissing = (rest: Place['rest']): boolean => Array.isArray(rest) && rest[0] === 404;
 const isParameter = (segment: string | undefined): boolean => segment?.startsWith('{') ?? false;
 const fits = (place: Place, segments: readonly string[]): boolean =>
   place.segments.length === segments.length && place.segments.every((part, index) => isParameter(part) || part === segments[index]);
@@ -154,7 +156,13 @@ export function matcher({ places }: Document): Matcher {
       throw new Fault('InvalidParameterValue', {
         message: `Schema error for ${creation.bodyName}: ${repr(segments.at(-1))} is not of type 'object'`,
       });
-    if (place.rest !== null && place.rest !== 'fields' && place.rest !== 405 && ['POST', 'PATCH', 'DELETE'].includes(method))
+    if (
+      place.rest !== null &&
+      place.rest !== 'fields' &&
+      place.rest !== 405 &&
+      !isMissing(place.rest) &&
+      ['POST', 'PATCH', 'DELETE'].includes(method)
+    )
       refuse(place.rest, 1);
     const allowed = [place, member, isParameter(place.segments.at(-1)) ? collection : undefined].flatMap((one) => [
       ...(one?.operations.keys() ?? []),
@@ -167,8 +175,9 @@ export function matcher({ places }: Document): Matcher {
       const place = ordered.find((one) => fits(one, segments.slice(0, length)) && one.rest !== null) ?? at(segments.slice(0, length));
       if (!place) continue;
       checkRouted(place, segments);
-      if (typeof place.below === 'number' && !open(place.gate, minor)) throw new Refusal(place.below);
       const operation = place.operations.get(method);
+      const hides = typeof place.below === 'number' || (operation !== undefined && Array.isArray(place.below));
+      if (hides && !open(place.gate, minor)) refuse(place.below, place.gate.since);
       const rest = operation?.rest ?? place.rest;
       const field = segments[length]!;
       if (
@@ -184,6 +193,7 @@ export function matcher({ places }: Document): Matcher {
       if (rest === 405) wrongMethod(place, '', segments.slice(0, length), minor);
       // `detail` belongs to lists.
       if (method === 'GET' && field === 'detail' && place.reserved.includes(field)) refuse([404, 'Resource could not be found.'], 1);
+      if (isMissing(rest) && !operation) wrongMethod(place, method, segments.slice(0, length), minor);
       if (rest !== null && rest !== 'fields') refuse(rest, 1);
       if (rest === 'fields' && method !== 'GET') wrongMethod(place, method, segments.slice(0, length), minor);
       break;

@@ -1,11 +1,14 @@
 /** Bodies held against the document's schemas: Ajv compiles on first use, and its errors are told in the words of Ironic's validator. */
 import Ajv, { type ErrorObject, type ValidateFunction } from 'ajv';
 import { Fault } from '../model/errors';
+import { isMac, isUuid } from '../model/idents';
 import { repr } from '../model/python';
 import { isTrait } from '../model/traits';
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import type { Schema } from './document';
 
+/** What refusals call a format. */
+const STRICT_FORMATS: Readonly<Record<string, string>> = { uuid: 'uuid', mac: 'mac-address' };
 /** OpenAPI 3.0 as JSON schema: `nullable` and `x-spelled` become lists of types, `x-json-schema` joins, our own keys go. */
 export function toJsonSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(toJsonSchema);
@@ -13,6 +16,8 @@ export function toJsonSchema(schema: unknown): unknown {
   const { nullable, type, ...rest } = schema as Record<string, unknown>;
   const spelled = rest['x-spelled'] === true ? ['string'] : [];
   const listed = type === undefined ? [] : [...spelled, type, ...(nullable === true ? ['null'] : [])];
+  // Formats are looked at here only where the schema says so: elsewhere the value itself is told of in other words.
+  const format = rest['x-strict'] === true ? { format: `strict ${STRICT_FORMATS[rest['format'] as string]!}` } : {};
   const types = rest['x-null-first'] === true ? listed.reverse() : listed;
   const kept = Object.entries({ ...rest, ...(rest['x-json-schema'] as object | undefined) }).filter(([key]) => !key.startsWith('x-'));
   const whole = kept.map(([key, value]) => [
@@ -23,7 +28,11 @@ export function toJsonSchema(schema: unknown): unknown {
         ? value
         : toJsonSchema(value),
   ]);
-  return { ...(types.length > 0 ? { type: types.length > 1 ? types : types[0] } : {}), ...(Object.fromEntries(whole) as object) };
+  return {
+    ...(types.length > 0 ? { type: types.length > 1 ? types : types[0] } : {}),
+    ...(Object.fromEntries(whole) as object),
+    ...format,
+  };
 }
 
 type Problem = ErrorObject & { readonly context: Problem[]; readonly position: readonly number[] };
@@ -120,7 +129,7 @@ const WORDS: Readonly<Record<string, Words>> = {
   },
   enum: ({ data, schema }) => `${repr(data)} is not one of ${repr(schema)}`,
   pattern: ({ data, schema }) => `${repr(data)} does not match ${repr(schema)}`,
-  format: ({ data, schema }) => `${repr(data)} is not a ${repr(schema)}`,
+  format: ({ data, schema }) => `${repr(data)} is not a ${repr((schema as string).replace('strict ', ''))}`,
   minLength: ({ data, schema }) => `${repr(data)} ${bounded(schema as number, 'is too short')}`,
   maxLength: ({ data }) => `${repr(data)} is too long`,
   minItems: ({ data, schema }) => `${repr(data)} ${bounded(schema as number, 'is too short')}`,
@@ -154,6 +163,8 @@ export function describe(errors: readonly ErrorObject[], root: unknown): string 
 const FORMATS = {
   uuid: true,
   mac: true,
+  'strict uuid': isUuid,
+  'strict mac-address': isMac,
   'date-time': true,
   'standard-trait': isTrait,
   ipv4: isIPv4,

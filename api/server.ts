@@ -121,11 +121,11 @@ async function perform(
   if (!acceptsJson(accept)) throw new Unacceptable(accept);
   if (operation.policy && !rooms.auth.allowed(who, operation.policy)) throw new Fault('NotAuthorized');
   const { bodyName, bodySchema, bodyArguments, bodyFirst, below, gate } = operation;
-  const body = bodyArguments || bodyName ? parseBody(raw, rooms.options['api.max_json_body_depth']) : {};
+  const body = bodyArguments || bodyName !== null ? parseBody(raw, rooms.options['api.max_json_body_depth']) : {};
   const said = argumentsSaid(asked, params, bodyArguments ? body : {}, field);
   // Resources are held against their field rows by their handlers.
   const checkBody = (): void => {
-    if (bodyName && bodySchema && !rooms.document.isResource(bodySchema))
+    if (bodyName !== null && bodySchema && !rooms.document.isResource(bodySchema))
       demand(bodyName, rooms.validators(bodySchema, () => rooms.document.schemas[bodySchema]!)(body));
   };
   if (bodyFirst) checkBody();

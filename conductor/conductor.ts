@@ -1,11 +1,13 @@
 /** All that the API may ask. Arguments and answers are plain JSON, so that a wire can stand between. */
 import type {
+  AllocationRecord,
   ChangesOf,
   Heartbeat,
   Inventory,
   Json,
   JsonObject,
   NewNode,
+  NewOf,
   NewPort,
   NodeChanges,
   NodeRecord,
@@ -61,6 +63,7 @@ export interface VolumeRecords {
   readonly target: VolumeTargetRecord;
 }
 export type VolumeKind = keyof VolumeRecords;
+export type NewAllocation = Omit<NewOf<AllocationRecord, never>, 'state' | 'node_uuid' | 'last_error'>;
 
 export interface Conductor {
   /** Fills the interfaces by the hardware type; throws when the type or an interface is not enabled (400). */
@@ -115,6 +118,11 @@ export interface Conductor {
   listVifs(uuid: string): Promise<readonly Vif[]>;
   attachVif(uuid: string, vif: Vif): Promise<void>;
   detachVif(uuid: string, id: string): Promise<void>;
+
+  /** A node is found for it in the background; with `node` (its UUID) it is for that one, which is in use already. */
+  createAllocation(allocation: NewAllocation, node?: string): Promise<AllocationRecord>;
+  deleteAllocation(uuid: string): Promise<void>;
+
   /** driver_info key → description. Throws DriverNotFound. */
   driverProperties(driver: string): Promise<Readonly<Record<string, string>>>;
   /** A lookup by a ramdisk that may know its token: made at the first call, `******` at each later one. */

@@ -29,6 +29,7 @@ export type ConductorOptions = DriverOptions & {
   readonly 'conductor.power_state_sync_max_retries': number;
   readonly 'conductor.power_failure_recovery_interval': number;
   readonly 'conductor.check_provision_state_interval': number;
+  readonly 'conductor.check_allocations_interval': number;
   readonly 'conductor.deploy_callback_timeout': number;
   readonly 'conductor.clean_callback_timeout': number;
   readonly 'conductor.inspect_wait_timeout': number;

@@ -2,6 +2,7 @@
 import { reasonOf } from '../model/errors';
 import { INTERFACE_KINDS } from '../model/records';
 import { setBootMode, setSecureBoot } from './boot-mode';
+import { createAllocation, deleteAllocation, resumeAllocations } from './allocations';
 import { getBootDevice, setBootDevice, supportedBootDevices } from './boot-device';
 import type { Conductor } from './conductor';
 import { consoleInfo, setConsole } from './console';
@@ -93,7 +94,10 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     drivers: context.hardware.enabled,
   });
   const tokens = createTokens(store, rooms.random);
+  // Taken before nodes are recovered, which may take all the others.
+  const place = context.workers.take();
   await recover(context);
+  place.run(() => resumeAllocations(context, 0));
   const periodics = runPeriodics(context);
 
   let stopped: Promise<void> | undefined;
@@ -151,6 +155,9 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     listVifs: (uuid) => listVifs(context, uuid),
     attachVif: (uuid, vif) => attachVif(context, uuid, vif),
     detachVif: (uuid, id) => detachVif(context, uuid, id),
+    createAllocation: (allocation, node) => createAllocation(context, allocation, node),
+    deleteAllocation: (uuid) => deleteAllocation(context, uuid),
+
     driverProperties: async (driver) => propertiesOf(context, driver),
     agentToken: (uuid) => tokens.give(uuid),
     heartbeat: (uuid, beat) => heartbeat(context, uuid, beat),

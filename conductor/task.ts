@@ -21,7 +21,7 @@ export interface Held extends Task {
    * Fires an event of the state machine and saves the node in one write; `changes` go with it. The `last_error` of a `fail` goes into the
    * history. Throws InvalidStateRequested.
    */
-  fire(event: Event, changes?: NodeChanges, internal?: Internal): Promise<void>;
+  fire(event: Event, changes?: NodeChanges, internal?: Internal, also?: (store: Store) => Promise<void>): Promise<void>;
   /** Writes an entry into the node's history; an error is its `last_error` too. */
   record(said: Said, changes?: NodeChanges, internal?: Internal): Promise<void>;
   /** Reads node and ports again, after others than this task wrote them. */
@@ -104,7 +104,7 @@ export async function taskOf(context: Context, reserved: NodeRecord, exclusive =
         }),
       ),
     saveBiosSettings: (settings) => task.write({}, {}, (inner) => replaceBiosSettings(inner, uuid, settings)),
-    fire: async (event, changes = {}, internal = {}) => {
+    fire: async (event, changes = {}, internal = {}, also) => {
       const from = node.provision_state;
       const { to, target } = transition(node, event);
       const entry = event === 'fail' && changes.last_error ? entryOf(context, node, failureOf(node, changes.last_error)) : undefined;
@@ -112,6 +112,7 @@ export async function taskOf(context: Context, reserved: NodeRecord, exclusive =
         { provision_state: to, target_provision_state: target, provision_updated_at: timestamp(clock.now()), ...changes },
         internal,
         async (inner) => {
+          await also?.(inner);
           if (entry) await inner.history.create(entry);
         },
       );
@@ -169,15 +170,30 @@ const reserve = (context: Context, uuid: string, { retry = false }: Want): Promi
 const CHANGE_TRIES = 10;
 /**
  * Changes a node that nobody holds, in one statement and without holding it: the row is written only if it is still as `decide` saw it
- * and nobody has reserved it since. For what asks no machine. Tried again like a reservation. Throws NodeLocked, NodeNotFound.
+ * and nobody has reserved it since. For what asks no machine. Tried again like a reservation. `also`: what is written with it, if
+ * anything. Throws NodeLocked, NodeNotFound.
  */
-export const changeFree = (context: Context, uuid: string, decide: (node: NodeRecord) => Promise<NodeChanges>): Promise<NodeRecord> =>
+export const changeFree = (
+  context: Context,
+  uuid: string,
+  decide: (node: NodeRecord) => Promise<NodeChanges>,
+  also?: (node: NodeRecord, changes: NodeChanges) => ((store: Store) => Promise<void>) | undefined,
+): Promise<NodeRecord> =>
   whenFree(context, uuid, true, async () => {
     const { store } = context;
     for (let tried = 0; tried < CHANGE_TRIES; tried++) {
       const node = await store.nodes.find(uuid);
       if (node.reservation !== null) throw new Fault('NodeLocked', { node: uuid, host: node.reservation });
-      const changed = await store.nodes.updateFree(uuid, await decide(node), node.revision);
+      const changes = await decide(node);
+      const write = ({ nodes }: Store) => nodes.updateFree(uuid, changes, node.revision);
+      const more = also?.(node, changes);
+      const changed = await (more
+        ? store.transaction(async (inner) => {
+            const written = await write(inner);
+            if (written) await more(inner);
+            return written;
+          })
+        : write(store));
       if (changed) return changed;
     }
     throw new Fault('NodeLocked', { node: uuid, host: 'another host' });

@@ -5,6 +5,7 @@ import { INTERFACE_KINDS, type InterfaceFields, type NewNode, type NodeChanges, 
 import { serving } from '../model/ring';
 import { stateRow, type ProvisionState } from '../model/states';
 import { MAX_TRAITS } from '../model/traits';
+import { endAllocation } from './allocations';
 import type { Context } from './context';
 import { changeFree, withTask } from './task';
 
@@ -78,6 +79,13 @@ function checkFields(node: NodeRecord, changes: NodeChanges): NodeChanges {
   const allowed = `unless it is in one of allowed (${OPEN.join(', ')}) states`;
   if (changed('resource_class') && node.resource_class && !OPEN.includes(state))
     refuse(`Node ${uuid} can not have resource_class updated ${allowed}. Current state is '${state}'.`);
+  if (changed('instance_uuid') && !after.instance_uuid && node.allocation_uuid) {
+    if (!OPEN.includes(state) && !node.maintenance)
+      refuse(
+        `Node ${uuid} with an allocation can not have instance_uuid removed ${allowed} or in maintenance mode. Current state is '${state}'.`,
+      );
+    follows.allocation_uuid = null;
+  }
   const field = INTERFACE_FIELDS.find(changed);
   if (field && !OPEN.includes(state) && !node.maintenance)
     refuse(`Node ${uuid} can not have ${field} updated ${allowed} or in maintenance mode. Current state is '${state}'.`);
@@ -96,14 +104,15 @@ function newInterfaces(context: Context, node: NodeRecord, changes: NodeChanges,
 /** Throws NodeLocked, NodeNotFound; InvalidState, NodeAssociated (409); InvalidParameterValue, Invalid (400); DuplicateName. */
 export async function updateNode(context: Context, uuid: string, asked: NodeChanges, resetInterfaces: boolean): Promise<NodeRecord> {
   const changes = asked.conductor_group === undefined ? asked : { ...asked, conductor_group: asked.conductor_group.toLowerCase() };
-  return changeFree(context, uuid, async (node) => {
+  const decide = async (node: NodeRecord): Promise<NodeChanges> => {
     checkTransit(node, changes);
     const follows = checkFields(node, changes);
     const driver = changes.driver ?? node.driver;
     const group = changes.conductor_group ?? node.conductor_group;
     if (driver !== node.driver || group !== node.conductor_group) await checkServed(context, driver, group);
     return { ...changes, ...follows, ...newInterfaces(context, node, changes, resetInterfaces) };
-  });
+  };
+  return changeFree(context, uuid, decide, (node, { allocation_uuid: kept }) => (kept === null ? endAllocation(node) : undefined));
 }
 
 /** Throws NodeLocked, NodeNotFound, NodeAssociated, NodeProtected, InvalidState. */

@@ -99,6 +99,7 @@ export const OPTIONS = [
   { section: 'conductor', name: 'power_state_sync_max_retries', kind: 'integer', default: 3, min: 0, help: 'Failed synchronisations after which a node is put in maintenance.' },
   { section: 'conductor', name: 'power_failure_recovery_interval', kind: 'integer', default: 300, min: 0, help: 'Seconds between tries to reach the BMCs of nodes with fault "power failure"; 0: never.' },
   { section: 'conductor', name: 'check_provision_state_interval', kind: 'integer', default: 60, min: 0, help: 'Seconds between checks of the waiting states for their timeouts; 0: never.' },
+  { section: 'conductor', name: 'check_allocations_interval', kind: 'integer', default: 60, min: 0, help: 'Seconds between looks for allocations that no conductor goes on with; 0: never.' },
   { section: 'conductor', name: 'deploy_callback_timeout', kind: 'integer', default: 1800, min: 0, help: 'Seconds to wait for the ramdisk in a deployment; 0: for ever.' },
   { section: 'conductor', name: 'clean_callback_timeout', kind: 'integer', default: 1800, min: 0, help: 'Seconds to wait for the ramdisk in cleaning; 0: for ever.' },
   { section: 'conductor', name: 'inspect_wait_timeout', kind: 'integer', default: 1800, min: 0, help: 'Seconds to wait for the ramdisk in inspection; 0: for ever.' },

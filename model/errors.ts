@@ -73,6 +73,7 @@ export const FAULTS = {
   PortAlreadyExists: [409, 'A port with UUID {uuid} already exists.'],
   PortDuplicateName: [409, 'A port with name {name} already exists.'],
   InvalidState: [409, '{message}'],
+  AllocationFailed: [409, 'Failed to process allocation {uuid}: {error}.'],
   Conflict: [409, '{message}'],
   ChassisAlreadyExists: [409, 'A chassis with UUID {uuid} already exists.'],
   VifAlreadyAttached: [409, 'Unable to attach VIF because VIF {vif} is already attached to Ironic {object_type} {object_uuid}'],

@@ -216,6 +216,15 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
       await run(held(uuid, fence).update({ reservation: null, ...written() } as object));
     },
 
+    async shards() {
+      const counts = db('nodes').select({ name: 'shard' }).count({ count: '*' }).groupBy('shard');
+      const ordered = counts.orderBy([
+        { column: 'count', order: 'desc' },
+        { column: 'name', order: 'asc', nulls: 'first' },
+      ]);
+      return run(ordered as unknown as PromiseLike<{ name: string | null; count: number }[]>);
+    },
+
     async releaseAll(host) {
       // The row as it was comes from a subquery: RETURNING shows it as it is now.
       const { rows } = await run(

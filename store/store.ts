@@ -87,6 +87,8 @@ export interface Nodes {
   /** One conditional UPDATE on `reservation`, which raises the fencing number. Throws NodeLocked (with the holder), NodeNotFound. */
   reserve(ident: string, host: string): Promise<NodeRecord>;
   release(uuid: string, fence: number): Promise<void>;
+  /** How many nodes each shard has (null: those without), most first. */
+  shards(): Promise<readonly { readonly name: string | null; readonly count: number }[]>;
   /** Ends every reservation of this host (it just started, so none can be its own); answers the nodes as they were. */
   releaseAll(host: string): Promise<readonly NodeRecord[]>;
 }
@@ -126,9 +128,9 @@ export interface Table<RecordType extends Row, Needed extends keyof RecordType =
   /** By UUID, or by name where the table has names. Throws the table's "not found". */
   find(ident: string): Promise<RecordType>;
   list(filter: TableFilter<RecordType>): Promise<readonly RecordType[]>;
-  /** Raises the revision and stamps updated_at. */
-  update(uuid: string, changes: ChangesOf<RecordType>): Promise<RecordType>;
-  remove(uuid: string): Promise<void>;
+  /** Raises the revision and stamps updated_at. `only`: while the row is still so; else it is "not found". */
+  update(uuid: string, changes: ChangesOf<RecordType>, only?: TableFilter<RecordType>['where']): Promise<RecordType>;
+  remove(uuid: string, only?: TableFilter<RecordType>['where']): Promise<void>;
 }
 export interface History extends Table<HistoryRecord, 'node_uuid'> {
   /** Removes the oldest entries of nodes with more than `keep` that are older than `before`. Answers how many went. */

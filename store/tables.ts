@@ -19,7 +19,7 @@ import { run } from './faults';
 import { findable, identColumn } from './nodes';
 import { applyOfNodes, applyPaging, applyWhere, toRow } from './rows';
 import type { Columns } from './rows';
-import type { Store, Table } from './store';
+import type { Store, Table, TableFilter } from './store';
 
 interface Definition<RecordType> {
   readonly table: string;
@@ -42,7 +42,11 @@ function tableOn<RecordType extends Row, Needed extends keyof RecordType>(
   const [fault, detail] = notFound;
   const missing = (ident: string): Fault => new Fault(fault, { [detail]: ident });
   const rows = () => db<Record<string, unknown>>(table);
-  const byUuid = (uuid: string) => rows().where({ uuid: findable(uuid) ? uuid : '' });
+  const byUuid = (uuid: string, only?: TableFilter<RecordType>['where']) => {
+    const query = rows().where({ uuid: findable(uuid) ? uuid : '' });
+    if (only) applyWhere(query, columns, only);
+    return query;
+  };
   const find = async (ident: string, column = 'name' in columns ? identColumn(ident) : 'uuid'): Promise<RecordType> => {
     const [record] = findable(ident) ? await run(rows().where(column, ident) as unknown as PromiseLike<RecordType[]>) : [];
     if (!record) throw missing(ident);
@@ -66,15 +70,15 @@ function tableOn<RecordType extends Row, Needed extends keyof RecordType>(
       return run(query as unknown as PromiseLike<RecordType[]>);
     },
 
-    async update(uuid, changes) {
+    async update(uuid, changes, only) {
       const row = { ...toRow(columns, lowered(changes)), revision: db.raw('revision + 1'), updated_at: timestamp(clock.now()) };
-      const [record] = await run(byUuid(uuid).update(row, '*') as unknown as PromiseLike<RecordType[]>, { ...changes, uuid });
+      const [record] = await run(byUuid(uuid, only).update(row, '*') as unknown as PromiseLike<RecordType[]>, { ...changes, uuid });
       if (!record) throw missing(uuid);
       return record;
     },
 
-    async remove(uuid) {
-      if ((await run(byUuid(uuid).delete(), { uuid })) === 0) throw missing(uuid);
+    async remove(uuid, only) {
+      if ((await run(byUuid(uuid, only).delete(), { uuid })) === 0) throw missing(uuid);
     },
   };
 }

@@ -1,6 +1,7 @@
 /** active and its like → deleting → cleaning: the instance ends, nothing of it stays on the node. */
 import { done, failed, type Outcome } from '../../drivers/interfaces';
 import type { NodeChanges } from '../../model/records';
+import { endAllocation } from '../allocations';
 import { FORGET_INSTANCE } from '../agent-info';
 import type { Held } from '../task';
 import { beginClean, clean, startingClean } from './clean';
@@ -11,6 +12,7 @@ import { isRescued } from './rescue';
 const WIPED: NodeChanges = {
   instance_info: {},
   instance_uuid: null,
+  allocation_uuid: null,
   instance_name: null,
   deploy_step: {},
   protected: false,
@@ -37,8 +39,8 @@ export async function beginUndeploy(task: Held): Promise<Outcome> {
 
 export const undeploy: Flow = {
   finish: async (task) => {
-    await task.fire('clean', wiped(task), { ...FORGET_INSTANCE, ...startingClean() });
+    await task.fire('clean', wiped(task), { ...FORGET_INSTANCE, ...startingClean() }, endAllocation(task.node));
     await settle(task, clean, () => beginClean(task));
   },
-  fail: (task, reason) => task.fire('fail', { ...wiped(task), last_error: reason }, FORGET_INSTANCE),
+  fail: (task, reason) => task.fire('fail', { ...wiped(task), last_error: reason }, FORGET_INSTANCE, endAllocation(task.node)),
 };

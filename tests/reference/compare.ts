@@ -51,6 +51,16 @@ export async function settle(base: string, node: string): Promise<void> {
   throw new Error(`${base}: ${node} does not settle`);
 }
 
+/** Waits until the allocation is waiting for nothing. */
+async function settleAllocation(base: string, allocation: string): Promise<void> {
+  for (let tries = 0; tries < 200; tries++) {
+    const { body } = await ask(base, { method: 'GET', path: `/v1/allocations/${allocation}`, version: '1.115' });
+    if ((JSON.parse(body) as { state?: string }).state !== 'allocating') return;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  throw new Error(`${base}: allocation ${allocation} does not settle`);
+}
+
 const COMPARED = [
   'content-type',
   'location',
@@ -154,6 +164,10 @@ export async function compare(reference: string, ours: string, steps: readonly S
   for (const step of steps) {
     if ('settle' in step) {
       await Promise.all([settle(reference, step.settle), settle(ours, step.settle)]);
+      continue;
+    }
+    if ('settleAllocation' in step) {
+      await Promise.all([settleAllocation(reference, step.settleAllocation), settleAllocation(ours, step.settleAllocation)]);
       continue;
     }
     const [there, here] = await Promise.all([ask(reference, step), ask(ours, step)]);

@@ -1,6 +1,7 @@
 /** The requests that both servers are asked, generated from openapi.yaml's rows and from tables of good and bad values. */
 import type { Argument, FieldRow } from '../../api/document';
 import { around, at, document, get, MAX, quietly, send, type Step } from './steps';
+import { allocationGroups } from './requests-allocations';
 import { volumeGroups } from './requests-volumes';
 import { HARDWARE_GROUPS } from './requests-hardware';
 import { templateGroups } from './requests-templates';
@@ -776,4 +777,5 @@ export const GROUPS: Readonly<Record<string, () => readonly Step[]>> = {
 
   ...templateGroups,
   ...PORTGROUP_GROUPS,
+  ...allocationGroups,
 };

@@ -16,7 +16,11 @@ export interface Sent {
 export interface Settle {
   readonly settle: string;
 }
-export type Step = Sent | Settle;
+/** The same until an allocation has come to something. */
+export interface SettleAllocation {
+  readonly settleAllocation: string;
+}
+export type Step = Sent | Settle | SettleAllocation;
 
 export const document = loadDocument();
 export const MAX = document.max;

@@ -87,6 +87,12 @@ export function createFakeConductor(store: () => Store): FakeConductor {
     attachVif: done('attachVif', async () => {}),
     detachVif: done('detachVif', async () => {}),
     deletePortgroup: done('deletePortgroup', (uuid) => store().portgroups.remove(uuid)),
+
+    createAllocation: done('createAllocation', (allocation, node) =>
+      store().allocations.create({ ...allocation, state: node ? 'active' : 'allocating', ...(node ? { node_uuid: node } : {}) }),
+    ),
+    deleteAllocation: done('deleteAllocation', (uuid) => store().allocations.remove(uuid)),
+
     driverProperties: done('driverProperties', async () => ({ address: 'where it is' })),
     agentToken: done('agentToken', async (uuid) => {
       const { driver_internal_info: info } = await find(uuid);
