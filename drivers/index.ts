@@ -9,7 +9,8 @@ import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakeManagement, fakePow
 import { fakeBios, fakeFirmware } from './fake-settings';
 import { fakeVendor } from './fake-vendor';
 import { ANY, type HardwareType, type Interfaces } from './interfaces';
-import { ipmiManagement, ipmiPower, ipmiVendor } from './ipmi';
+import { ipmiManagement, ipmiPower } from './ipmi';
+import { ipmiVendor } from './ipmi-vendor';
 import { httpIpxeBoot, ipxeBoot } from './network-boot';
 import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './no-interfaces';
 import { noopDeploy, noopManagement, noopNetwork, noopStorage } from './noop';

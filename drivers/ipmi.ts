@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { Fault } from '../model/errors';
 import { BOOT_DEVICE, BOOT_FLAG, BOOT_PARAMETER, CHASSIS_CONTROL, COMMANDS, KEEP_WITHOUT_CHASSIS_CONTROL } from '../wire/ipmi/constants';
 import { bootModeOf } from './boot-settings';
-import type { Interface, ManagementInterface, Power, PowerInterface, Task } from './interfaces';
+import type { ManagementInterface, Power, PowerInterface, Task } from './interfaces';
 import { IPMI_PROPERTIES, flagOf, ipmiCommand, ipmiTarget } from './ipmi-target';
 import { untilOff } from './power-cycle';
 
@@ -11,7 +11,7 @@ import { untilOff } from './power-cycle';
 const HOST_NAME = /^(?=.{1,254}$)(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*\.?$/i;
 
 /** How a Chassis Control is named in errors. */
-const CONTROL_NAMES = { on: 'power on', off: 'power off', soft: 'power soft', reset: 'power reset' } as const;
+const CONTROL_NAMES = { on: 'power on', off: 'power off', soft: 'power soft', reset: 'power reset', diagnostic: 'power diag' } as const;
 const control = async (task: Task, action: keyof typeof CONTROL_NAMES): Promise<void> => {
   await ipmiCommand(task, CONTROL_NAMES[action], COMMANDS.chassisControl, CHASSIS_CONTROL[action]);
 };
@@ -93,6 +93,7 @@ export const ipmiManagement: ManagementInterface = {
   validate: async ({ node }) => {
     ipmiTarget(node);
   },
+  injectNmi: (task) => control(task, 'diagnostic'),
   getBootDevice: async (task) => {
     const { persistent_boot_device: kept, is_next_boot_persistent: next } = task.node.driver_internal_info;
     if (flagOf(task.node, 'ipmi_force_boot_device', false) && typeof kept === 'string' && next !== false)
@@ -124,6 +125,3 @@ export const ipmiManagement: ManagementInterface = {
     await ipmiCommand(task, `chassis bootdev ${device}`, COMMANDS.setSystemBootOptions, BOOT_PARAMETER.flags, flags, selector, 0, 0, 0);
   },
 };
-
-/** `send_raw` and `bmc_reset` come with vendor passthru; until then it is only a name that nodes may have. */
-export const ipmiVendor: Interface = { properties: IPMI_PROPERTIES, validate: async (task) => void ipmiTarget(task.node) };

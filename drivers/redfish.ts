@@ -31,6 +31,7 @@ const RESET_TYPES = {
   soft: ['GracefulShutdown'],
   restart: ['ForceRestart', 'PowerCycle'],
   softRestart: ['GracefulRestart'],
+  nmi: ['Nmi'],
 } as const;
 
 /** A service that is busy with the machine (power on during the end of power off, boot settings during POST) says so with these. */
@@ -129,6 +130,7 @@ export const redfishManagement: ManagementInterface = {
   properties: REDFISH_PROPERTIES,
   bootDevices: Object.keys(DEVICES),
   validate,
+  injectNmi: (task) => onSystem(task, 'Redfish inject NMI', (system) => reset(task, system, 'nmi')),
   getBootDevice: (task) =>
     onSystem(task, undefined, async ({ body }) => {
       const target = member(body, 'Boot', 'BootSourceOverrideTarget');

@@ -1,4 +1,5 @@
-import { ipmiManagement, ipmiPower, ipmiVendor } from '../../drivers/ipmi';
+import { ipmiManagement, ipmiPower } from '../../drivers/ipmi';
+import { ipmiVendor } from '../../drivers/ipmi-vendor';
 import { ipmiTarget } from '../../drivers/ipmi-target';
 import type { Power } from '../../drivers/interfaces';
 import type { JsonObject, NodeRecord } from '../../model/records';
@@ -266,5 +267,44 @@ describe('a BMC in trouble', () => {
     const { task, stop } = bench({ answer: () => busy(0xc0) });
     stop(new Error('shutting down'));
     await expect(ipmiPower.get(task)).rejects.toThrow('shutting down');
+  });
+});
+
+describe('a non-maskable interrupt', () => {
+  it('is the diagnostic chassis control', async () => {
+    const { task, sent } = bench();
+    await ipmiManagement.injectNmi!(task);
+    expect(sent).toEqual(['00 02 04']);
+  });
+});
+
+describe("the vendor's methods", () => {
+  it.each<[method: string, args: JsonObject, sent: string]>([
+    ['send_raw', { raw_bytes: '0x06 0x01' }, '06 01'],
+    ['send_raw', { raw_bytes: ' 0x2E 1   255 ' }, '2e 01 ff'],
+    ['bmc_reset', {}, '06 03'],
+    ['bmc_reset', { warm: 'true' }, '06 03'],
+    ['bmc_reset', { warm: false }, '06 02'],
+  ])('%s %j sends %s', async (name, args, words) => {
+    const { task, sent } = bench();
+    const method = ipmiVendor.methods![name]!;
+    await method.validate!(task, args);
+    await method.run(task, args, 'POST');
+    expect(sent).toEqual([words]);
+  });
+  it.each([undefined, '', 5, '0x06', '0x06 0x100', '6 256', '0x06 zz', '-1 2', '0x06 ; 0x01', '1 '.repeat(300)])(
+    'no bytes are %j',
+    async (raw) => {
+      const { task, sent } = bench();
+      await expect(ipmiVendor.methods!.send_raw!.validate!(task, { raw_bytes: raw })).rejects.toMatchObject({ status: 400 });
+      await expect(ipmiVendor.steps![0]!.run(task, { raw_bytes: raw })).rejects.toMatchObject({ status: 400 });
+      expect(sent).toEqual([]);
+    },
+  );
+  it('say what the BMC said', async () => {
+    const { task } = bench({ answer: () => new IpmiError('completion', 'invalid command', { completionCode: 0xc1 }) });
+    await expect(ipmiVendor.methods!.send_raw!.run(task, { raw_bytes: '0x30 0x01' }, 'POST')).rejects.toThrow(
+      'IPMI call failed: raw 0x30 0x01. Reason: invalid command',
+    );
   });
 });

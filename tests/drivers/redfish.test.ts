@@ -253,6 +253,16 @@ describe('boot mode', () => {
   });
 });
 
+describe('a non-maskable interrupt', () => {
+  it('is a kind of reset', async () => {
+    reset()['ResetType@Redfish.AllowableValues'] = ['On', 'Nmi'];
+    await redfishManagement.injectNmi!(bench().task);
+    expect(changes()).toEqual([{ ResetType: 'Nmi' }]);
+    reset()['ResetType@Redfish.AllowableValues'] = ['On'];
+    await expect(redfishManagement.injectNmi!(bench().task)).rejects.toThrow('Error: Redfish inject NMI failed for node');
+  });
+});
+
 describe('a service in trouble', () => {
   it('that nobody answers for is tried connection_attempts times', async () => {
     const { url } = service;

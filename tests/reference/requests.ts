@@ -101,6 +101,9 @@ const routing = (): Step[] => {
     driver_name: ['fake-hardware', 'nobody'],
     hostname: ['nobody', 'a:b'],
     trait: ['CUSTOM_NONE'],
+    setting_name: ['x'],
+    indicator: ['led'],
+    method: ['x'],
   };
   const filled = (path: string): string[] => {
     const name = /\{(\w+)\}/.exec(path)?.[1];
