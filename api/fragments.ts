@@ -40,6 +40,13 @@ const BATCH = 250;
 /** All that an answer depends on, as a short word of even length: callers choose some of it. */
 export const shapeOf = (...parts: readonly unknown[]): string => hash('sha256', JSON.stringify(parts), 'base64');
 
+/** Not `Buffer.from`: small ones of those are parts of a larger buffer, all of which stays as long as one part is kept. */
+function ownBytes(text: string): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  bytes.write(text);
+  return bytes;
+}
+
 /** @param limit bytes; what was used longest ago goes first */
 export function createFragments(limit: number): Fragments {
   // A Map keeps the order of insertion: whatever is used is put in again, so the first is the oldest.
@@ -87,7 +94,7 @@ export function createFragments(limit: number): Fragments {
       for (let start = 0; start < stale.length; start += BATCH)
         for (const row of await read(stale.slice(start, start + BATCH))) {
           const { id, uuid, revision } = row;
-          const fragment = { uuid, revision, bytes: Buffer.from(JSON.stringify(render!(row))) };
+          const fragment = { uuid, revision, bytes: ownBytes(JSON.stringify(render!(row))) };
           found.set(id, fragment);
           keep(`${shape}${id}`, fragment);
         }

@@ -4,6 +4,7 @@ import type { Clock } from '../model/clock';
 import { timestamp } from '../model/clock';
 import { Fault } from '../model/errors';
 import type { ConductorRecord } from '../model/records';
+import { batched } from './batch';
 import { run } from './faults';
 import { preparedOn } from './prepared';
 import type { Alive, Conductors } from './store';
@@ -15,10 +16,10 @@ export function conductorsOn(db: Knex, clock: Clock): Conductors {
   const prepared = preparedOn(db);
   const conductors = () => db<ConductorRecord>('conductors');
   const list = (): Promise<readonly ConductorRecord[]> => run(conductors().orderBy('id'));
-  const aliveWord = async (since: number): Promise<string> => {
-    const [found] = await prepared<{ alive: string | null }>('conductors_alive', ALIVE, [timestamp(since)]);
-    return found!.alive ?? '';
-  };
+  const aliveWord = batched(async (since: readonly number[]): Promise<readonly string[]> => {
+    const [found] = await prepared<{ alive: string | null }>('conductors_alive', ALIVE, [timestamp(Math.max(...since))]);
+    return since.map(() => found!.alive ?? '');
+  });
   let last: Alive = { word: '', conductors: [] };
   /** Sets the sign of life. Throws ConductorNotFound. */
   const mark = async (hostname: string, online: boolean): Promise<void> => {
