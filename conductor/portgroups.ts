@@ -40,6 +40,9 @@ export async function updatePortgroup(context: Context, uuid: string, changes: C
 /** Throws PortgroupNotFound, NodeLocked, PortgroupNotEmpty. */
 export async function deletePortgroup(context: Context, uuid: string): Promise<void> {
   const { portgroups } = context.store;
-  const { uuid: own, node_uuid: node } = await portgroups.find(uuid);
-  await withTask(context, node, { purpose: 'portgroup deletion', retry: true }, () => portgroups.remove(own));
+  const { id, uuid: own, node_uuid: node } = await portgroups.find(uuid);
+  await withTask(context, node, { purpose: 'portgroup deletion', retry: true }, () => portgroups.remove(own)).catch((error: unknown) => {
+    // Clients know it by its number in this sentence.
+    throw error instanceof Fault && error.name === 'PortgroupNotEmpty' ? new Fault(error.name, { portgroup: `${id}` }) : error;
+  });
 }

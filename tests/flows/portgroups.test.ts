@@ -48,7 +48,7 @@ it('takes the physical network of its first member, and no other after that', as
 });
 
 it('moves to another node when it is empty and the node is in no use', async () => {
-  const { uuid } = await group();
+  const { uuid, id } = await group();
   const { uuid: member } = await port({ portgroup_uuid: uuid });
   const move = () => one.conductor.updatePortgroup(uuid, { node_uuid: other.uuid });
   await expect(move()).rejects.toMatchObject({
@@ -62,7 +62,10 @@ it('moves to another node when it is empty and the node is in no use', async () 
     status: 400,
     message: `Portgroup ${uuid} can not be associated with node ${other.uuid} because there are ports associated with this portgroup.`,
   });
-  await expect(one.conductor.deletePortgroup(uuid)).rejects.toMatchObject({ status: 400 });
+  await expect(one.conductor.deletePortgroup(uuid)).rejects.toMatchObject({
+    status: 400,
+    message: `Cannot complete the requested action because portgroup ${id} contains ports.`,
+  });
   await one.conductor.deletePort(member);
   expect(await move()).toMatchObject({ node_uuid: other.uuid });
   await one.conductor.deletePortgroup(uuid);

@@ -102,7 +102,7 @@ function alikeText(text: string): string {
         (_, before: string, names: string, after: string) => before + names.split(', ').sort().join(', ') + after,
       )
       // Its own number of the record.
-      .replace(/(because (?:portgroup|chassis) )(?:\d+|UUID|[0-9a-f-]{36})( contains)/, '$1N$2')
+      .replace(/(because portgroup )\d+( contains)/, '$1N$2')
       .replace(/( for node )(?:\d+|UUID|[0-9a-f-]{36})( )/, '$1N$2')
       // Python's validator shows the schema too.
       .replace(/\n\nFailed validating[\s\S]*$/, '')
