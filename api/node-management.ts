@@ -22,7 +22,8 @@ export const nodeManagementHandlers: Handlers = {
   showInventory: async (request, rooms) => {
     const node = await nodeOf(request, rooms, 'node:inventory:get');
     const record = await rooms.store.inventories.find(node.uuid);
-    if (!record) throw new Fault('NodeInventoryNotFound', { node: node.uuid });
+    // Its number, as clients know this sentence.
+    if (!record) throw new Fault('NodeInventoryNotFound', { node: String(node.id) });
     return { status: 200, body: { inventory: record.inventory, plugin_data: record.plugin_data } };
   },
 };

@@ -12,6 +12,7 @@ import { nodeNamed, nodeOf } from './node-find';
 import { rewrite, rewritesFor } from './present';
 import { withRunbook } from './provision-runbook';
 import type { Answer, Handlers, Request, Rooms } from './routes';
+import { describeAtLength } from './schema';
 
 const unacceptable = (message = 'Request not acceptable.'): Fault => new Fault('NotAcceptable', { message });
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
@@ -109,7 +110,7 @@ async function checkSteps(
   rooms: Rooms,
 ): Promise<void> {
   const schema = { clean: 'CleanSteps', deploy: 'DeploySteps', service: 'ServiceSteps' }[kind];
-  const problem = rooms.validators(schema, () => rooms.document.schemas[schema]!)(steps);
+  const problem = rooms.validators(schema, () => rooms.document.schemas[schema]!, describeAtLength)(steps);
   if (problem !== undefined) throw invalid(`Invalid ${kind}_steps: ${problem}`);
   for (const { step, execute_on_child_nodes: onChildren, limit_child_node_execution: children } of steps) {
     if (!onChildren || !Array.isArray(children)) continue;

@@ -2,7 +2,7 @@
 import Ajv, { type ErrorObject, type ValidateFunction } from 'ajv';
 import { Fault } from '../model/errors';
 import { isMac, isUuid } from '../model/idents';
-import { repr } from '../model/python';
+import { pformat, repr } from '../model/python';
 import { isTrait } from '../model/traits';
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import type { Schema } from './document';
@@ -13,26 +13,31 @@ const STRICT_FORMATS: Readonly<Record<string, string>> = { uuid: 'uuid', mac: 'm
 export function toJsonSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(toJsonSchema);
   if (schema === null || typeof schema !== 'object') return schema;
-  const { nullable, type, ...rest } = schema as Record<string, unknown>;
-  const spelled = rest['x-spelled'] === true ? ['string'] : [];
-  const listed = type === undefined ? [] : [...spelled, type, ...(nullable === true ? ['null'] : [])];
-  // Formats are looked at here only where the schema says so: elsewhere the value itself is told of in other words.
-  const format = rest['x-strict'] === true ? { format: `strict ${STRICT_FORMATS[rest['format'] as string]!}` } : {};
-  const types = rest['x-null-first'] === true ? listed.reverse() : listed;
-  const kept = Object.entries({ ...rest, ...(rest['x-json-schema'] as object | undefined) }).filter(([key]) => !key.startsWith('x-'));
-  const whole = kept.map(([key, value]) => [
-    key,
-    key === 'properties'
-      ? Object.fromEntries(Object.entries(value as object).map(([name, one]) => [name, toJsonSchema(one)]))
-      : key === 'enum' || key === 'dependencies'
-        ? value
-        : toJsonSchema(value),
-  ]);
-  return {
-    ...(types.length > 0 ? { type: types.length > 1 ? types : types[0] } : {}),
-    ...(Object.fromEntries(whole) as object),
-    ...format,
+  const source = schema as Record<string, unknown>;
+  const typesOf = (type: unknown): unknown => {
+    const listed = [...(source['x-spelled'] === true ? ['string'] : []), type, ...(source['nullable'] === true ? ['null'] : [])];
+    const types = source['x-null-first'] === true ? listed.reverse() : listed;
+    return types.length > 1 ? types : types[0];
   };
+  const members = Object.entries({ ...source, ...(source['x-json-schema'] as object | undefined) }).filter(
+    // What may be anything says nothing: OpenAPI wants it said of lists.
+    ([key, value]) => !key.startsWith('x-') && key !== 'nullable' && !(key === 'items' && Object.keys(value as object).length === 0),
+  );
+  return Object.fromEntries(
+    members.map(([key, value]) => [
+      key,
+      key === 'type'
+        ? typesOf(value)
+        : key === 'properties'
+          ? Object.fromEntries(Object.entries(value as object).map(([name, one]) => [name, toJsonSchema(one)]))
+          : // Formats are looked at here only where the schema says so: elsewhere the value itself is told of in other words.
+            key === 'format' && source['x-strict'] === true
+            ? `strict ${STRICT_FORMATS[value as string]!}`
+            : key === 'enum' || key === 'dependencies'
+              ? value
+              : toJsonSchema(value),
+    ]),
+  );
 }
 
 type Problem = ErrorObject & { readonly context: Problem[]; readonly position: readonly number[] };
@@ -86,17 +91,20 @@ function moreRelevant(one: Problem, other: Problem, parent?: string): number {
   }
   return 0;
 }
-/** The first of the most relevant; of a choice's errors the least relevant is the deepest, which tells more. */
-function best(problems: readonly Problem[], parent?: string): Problem {
+/** The first of the most relevant; of a choice's errors the least relevant is the deepest, which tells more. `owner`: whose choice it is. */
+function bestOf(problems: readonly Problem[], parent?: string): { readonly found: Problem; readonly owner: Problem | undefined } {
   let found = problems.reduce((most, one) => (moreRelevant(one, most, parent) > 0 ? one : most));
+  let owner: Problem | undefined;
   while (found.context.length > 0) {
     const { context, instancePath } = found;
     const [least, second] = [...context].sort((a, b) => moreRelevant(a, b, instancePath));
-    if (second && moreRelevant(least!, second, instancePath) === 0) return found;
+    if (second && moreRelevant(least!, second, instancePath) === 0) break;
+    owner = found;
     found = least!;
   }
-  return found;
+  return { found, owner };
 }
+const best = (problems: readonly Problem[], parent?: string): Problem => bestOf(problems, parent).found;
 
 /** Errors of a choice's branches belong below the choice. */
 function asTree(errors: readonly ErrorObject[], root: unknown): Problem[] {
@@ -145,19 +153,38 @@ const WORDS: Readonly<Record<string, Words>> = {
   },
 };
 
+const wordsOf = (problem: Problem, siblings: readonly Problem[]): string =>
+  (WORDS[problem.keyword] ?? (({ message }) => message ?? ''))(problem, siblings);
+const everyProblem = (problems: readonly Problem[]): readonly Problem[] => problems.flatMap((problem) => [problem, ...problem.context]);
+
+/** How Python's validator prints an error: the sentence, the part of the schema that was broken, and what broke it. */
+export function describeAtLength(errors: readonly ErrorObject[], root: unknown): string {
+  const problems = asTree(errors, root);
+  const { found, owner } = bestOf(problems);
+  const below = (path: string, above: string | undefined): string =>
+    parts(path.slice(above === undefined ? 0 : above.length))
+      .map((part) => `[${/^\d+$/.test(part) ? part : repr(part)}]`)
+      .join('');
+  const schemaPath = below(found.schemaPath.slice(0, found.schemaPath.lastIndexOf('/')), owner?.schemaPath);
+  const shown = (value: unknown): string => pformat(value, WIDTH).replace(/^/gm, '    ');
+  return (
+    `${wordsOf(found, everyProblem(problems))}\n\nFailed validating ${repr(found.keyword)} in schema${schemaPath}:\n` +
+    `${shown(found.parentSchema)}\n\nOn instance${below(found.instancePath, owner?.instancePath)}:\n${shown(found.data)}`
+  );
+}
+const WIDTH = 72;
+
 /** What is wrong, in one sentence, and perhaps its likely cause. */
 export function describe(errors: readonly ErrorObject[], root: unknown): string {
   const problems = asTree(errors, root);
-  const words = (problem: Problem, siblings: readonly Problem[]): string =>
-    (WORDS[problem.keyword] ?? (({ message }) => message ?? ''))(problem, siblings);
   const found = best(problems);
   let [siblings, current] = [problems as readonly Problem[], found];
   while (current.context.length > 0) {
     siblings = current.context;
     current = best(siblings, current.instancePath);
   }
-  const all = problems.flatMap((problem) => [problem, ...problem.context]);
-  return current === found ? words(found, all) : `${words(found, all)}. Possible root cause: ${words(current, siblings)}`;
+  const sentence = wordsOf(found, everyProblem(problems));
+  return current === found ? sentence : `${sentence}. Possible root cause: ${wordsOf(current, siblings)}`;
 }
 
 const FORMATS = {
@@ -181,11 +208,11 @@ function isMany(value: unknown): boolean {
 
 export type Validator = (value: unknown) => string | undefined;
 /** Compiles a schema when it is first needed; the validator says what is wrong, or nothing. */
-export type Validators = (key: string, schema: () => Schema) => Validator;
+export type Validators = (key: string, schema: () => Schema, words?: typeof describe) => Validator;
 export function createValidators(): Validators {
   const compiled = new Map<string, Validator>();
   let ajv: { readonly first: Ajv; readonly all: Ajv } | undefined;
-  return (key, schema) => {
+  return (key, schema, words = describe) => {
     const known = compiled.get(key);
     if (known) return known;
     const options = { verbose: true, strict: false, formats: FORMATS };
@@ -196,10 +223,10 @@ export function createValidators(): Validators {
     let explain: ValidateFunction | undefined;
     const validator: Validator = (value) => {
       if (check(value)) return undefined;
-      if (isMany(value)) return describe(check.errors!, root);
+      if (isMany(value)) return words(check.errors!, root);
       explain ??= all.compile(root);
       explain(value);
-      return describe(explain.errors!, root);
+      return words(explain.errors!, root);
     };
     compiled.set(key, validator);
     return validator;

@@ -6,6 +6,13 @@ import { INTERFACE_KINDS, type EnabledHardware, type InterfaceFields, type Inter
 import { repr } from '../model/python';
 import type { ConductorOptions } from './context';
 
+/** What messages that clients know call the hardware types. */
+const CLASSES: Readonly<Record<string, string>> = {
+  'fake-hardware': 'FakeHardware',
+  ipmi: 'IPMIHardware',
+  redfish: 'RedfishHardware',
+  'manual-management': 'ManualManagementHardware',
+};
 type InterfaceNames = Partial<InterfaceFields>;
 export interface Hardware {
   /** Per enabled hardware type: what is registered for clients to see. */
@@ -97,7 +104,7 @@ export function createHardware(
       });
     if (!enabledType(driver).enabled[kind].includes(name) && !takesAny(hardwareTypes[driver]!, kind))
       throw new Fault('InvalidParameterValue', {
-        message: `${kind} interface implementation '${name}' is not supported by hardware type ${driver}.`,
+        message: `${kind} interface implementation '${name}' is not supported by hardware type ${CLASSES[driver] ?? driver}.`,
       });
     return name;
   };

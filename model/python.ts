@@ -27,6 +27,44 @@ export function repr(value: unknown): string {
 /** What Python's str() shows: like repr, but text bare. */
 export const str = (value: unknown): string => (typeof value === 'string' ? value : repr(value));
 
+/** The parts of a text that is too long for its line, cut behind blanks. */
+function chunks(value: string, width: number, last: number): string[] {
+  const made: string[] = [];
+  let current = '';
+  const words = value.match(/\S*\s*/g)!.filter(Boolean);
+  words.forEach((word, index) => {
+    const room = index === words.length - 1 ? width - last : width;
+    if (current && text(current + word).length > room) {
+      made.push(text(current));
+      current = word;
+    } else current += word;
+  });
+  return [...made, text(current)];
+}
+/**
+ * What Python's pprint shows for a JSON value: as repr, but what does not fit on a line has a line for each member.
+ * @param width of a line, in characters
+ */
+export function pformat(value: unknown, width: number): string {
+  const write = (one: unknown, indent: number, allowance: number): string => {
+    const whole = repr(one);
+    if (whole.length <= width - indent - allowance || one === null) return whole;
+    const next = `\n${' '.repeat(indent + 1)}`;
+    if (typeof one === 'string') return chunks(one, width - indent, allowance).join(`\n${' '.repeat(indent)}`);
+    if (typeof one !== 'object') return whole;
+    const isList = Array.isArray(one);
+    const members = Object.entries(one);
+    const written = members.map(([key, member], index) => {
+      const label = isList ? '' : `${text(key)}: `;
+      return label + write(member, indent + 1 + label.length, index === members.length - 1 ? allowance + 1 : 1);
+    });
+    return `${isList ? '[' : '{'}${written.join(`,${next}`)}${isList ? ']' : '}'}`;
+  };
+  // A text alone stands in parentheses when it is cut.
+  const alone = typeof value === 'string' && repr(value).length > width;
+  return alone ? `(${write(value, 1, 1)})` : write(value, 0, 0);
+}
+
 /** The name that Python's type() shows. */
 export function typeName(value: unknown): string {
   if (value === null || value === undefined) return 'NoneType';

@@ -25,8 +25,10 @@ export async function continueInspection(
   await startTask(context, uuid, { purpose: 'continue inspection', retry: true }, async (task) => {
     if (task.node.provision_state !== 'inspect wait') throw new Fault('NotFound', { message: 'Resource could not be found.' });
     const token = await tokens.give(uuid);
+    const { node: waiting } = task;
     await task.fire('resume', {}, { agent_last_heartbeat: timestamp(task.clock.now()) });
-    answer = { ...task.node, driver_internal_info: { ...task.node.driver_internal_info, agent_secret_token: token } };
+    // The node as it waited: the agent learns of it what a lookup would have told.
+    answer = { ...waiting, driver_internal_info: { ...waiting.driver_internal_info, agent_secret_token: token } };
     return () =>
       settle(task, inspect, () =>
         saying(

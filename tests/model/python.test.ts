@@ -1,4 +1,4 @@
-import { repr, str, toBoolean, toInteger, typeName } from '../../model/python';
+import { pformat, repr, str, toBoolean, toInteger, typeName } from '../../model/python';
 
 it.each([
   [null, 'None'],
@@ -42,3 +42,17 @@ it.each([
 
 it('names types', () =>
   expect([null, 'a', 1, 1.5, true, [], {}].map(typeName)).toEqual(['NoneType', 'str', 'int', 'float', 'bool', 'list', 'dict']));
+
+/** What Python 3.11 printed: pprint.pformat(value, width=72, sort_dicts=False). */
+it.each([
+  [{ a: 1 }, "{'a': 1}"],
+  [{ key: 'x'.repeat(60), other: [1, null, true] }, `{'key': '${'x'.repeat(60)}',\n 'other': [1, None, True]}`],
+  [
+    'a long text of many words '.repeat(4),
+    "('a long text of many words a long text of many words a long text of '\n 'many words a long text of many words ')",
+  ],
+  [
+    [{ interface: 'bogus', args: { note: 'words and words and more words to be cut at blanks' } }],
+    "[{'interface': 'bogus',\n  'args': {'note': 'words and words and more words to be cut at '\n                   'blanks'}}]",
+  ],
+])('pformat of %j', (value, text) => expect(pformat(value, 72)).toBe(text));

@@ -104,8 +104,6 @@ function alikeText(text: string): string {
       // Its own number of the record.
       .replace(/(because portgroup )\d+( contains)/, '$1N$2')
       .replace(/( for node )(?:\d+|UUID|[0-9a-f-]{36})( )/, '$1N$2')
-      // Python's validator shows the schema too.
-      .replace(/\n\nFailed validating[\s\S]*$/, '')
   );
 }
 
