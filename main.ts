@@ -191,7 +191,7 @@ export async function startServer(setup: Setup): Promise<Server> {
       stops.push(() => http.stop());
       options = resolveOptions(given, stateDir, { api: apiPort, http: http.port });
       if (options['boot.tftp']) {
-        const tftp = await startTftp({ options, log: log.child({ room: 'boot' }), clock });
+        const tftp = await startTftp({ options, boots: http.files, log: log.child({ room: 'boot' }), clock });
         stops.push(() => tftp.stop());
       }
       if (options['dhcp.dhcp_provider'] === 'builtin') {

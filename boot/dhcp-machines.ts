@@ -29,7 +29,7 @@ export function createLookup(
     const settle = async ({ mac, resolve }: Question): Promise<void> => {
       // An unknown machine is answered alike with and without a boot row where discovery is on.
       const asksBoot = known.has(mac) || unknownMacs === 'ignore';
-      resolve({ known: known.has(mac), boots: asksBoot && (await store.boots.forMac(mac)) !== undefined });
+      resolve({ known: known.has(mac), boots: asksBoot ? (await store.boots.forMac(mac))?.method : undefined });
     };
     await Promise.all(batch.map(settle));
   }

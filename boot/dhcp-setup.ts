@@ -10,6 +10,9 @@ export interface DhcpOptions {
   readonly 'DEFAULT.my_ip': string;
   readonly 'deploy.http_url': string;
   readonly 'pxe.tftp_server': string;
+  readonly 'pxe.pxe_bootfile_name': string;
+  readonly 'pxe.uefi_pxe_bootfile_name': string;
+  readonly 'pxe.pxe_bootfile_name_by_arch': Readonly<Record<string, string>>;
   readonly 'pxe.ipxe_bootfile_name': string;
   readonly 'pxe.uefi_ipxe_bootfile_name': string;
   readonly 'pxe.ipxe_bootfile_name_by_arch': Readonly<Record<string, string>>;
@@ -104,9 +107,16 @@ export function setUp(options: DhcpOptions, addresses: readonly LinkAddress[] | 
       unknownMacs,
       tftpServer: ipv4('[pxe]tftp_server', options['pxe.tftp_server']),
       httpUrl: options['deploy.http_url'],
-      biosLoader: options['pxe.ipxe_bootfile_name'],
-      uefiLoader: options['pxe.uefi_ipxe_bootfile_name'],
-      loaderByCpu: options['pxe.ipxe_bootfile_name_by_arch'],
+      ipxeLoaders: {
+        bios: options['pxe.ipxe_bootfile_name'],
+        uefi: options['pxe.uefi_ipxe_bootfile_name'],
+        byArch: options['pxe.ipxe_bootfile_name_by_arch'],
+      },
+      pxeLoaders: {
+        bios: options['pxe.pxe_bootfile_name'],
+        uefi: options['pxe.uefi_pxe_bootfile_name'],
+        byArch: options['pxe.pxe_bootfile_name_by_arch'],
+      },
     },
     range: {
       ...range,

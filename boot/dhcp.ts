@@ -13,6 +13,7 @@ import {
   type DhcpPacket,
   type OptionValues,
 } from '../wire/dhcp';
+import type { BootRecord } from '../model/records';
 import type { Pool } from './dhcp-pool';
 
 export const SERVER_PORT = 67;
@@ -33,18 +34,23 @@ export interface DhcpPolicy {
   readonly tftpServer: string;
   /** Without a trailing slash. */
   readonly httpUrl: string;
-  /** File names of iPXE for machines that boot in BIOS mode, in UEFI mode, and (CPU → name) for those that need another one. */
-  readonly biosLoader: string;
-  readonly uefiLoader: string;
-  readonly loaderByCpu: Readonly<Record<string, string>>;
+  readonly ipxeLoaders: Loaders;
+  /** Those of machines that boot by PXELINUX or GRUB. */
+  readonly pxeLoaders: Loaders;
+}
+/** Names of boot loaders for machines that boot in BIOS mode, in UEFI mode, and (CPU-mode or CPU → name) for those that need another one. */
+export interface Loaders {
+  readonly bios: string;
+  readonly uefi: string;
+  readonly byArch: Readonly<Record<string, string>>;
 }
 
 /** What the rows say about a MAC address. */
 export interface Machine {
   /** A port has it. */
   readonly known: boolean;
-  /** A boot row names it: the machine is meant to boot from the network now. */
-  readonly boots: boolean;
+  /** How the machine is meant to boot from the network now, by its boot row; absent: not at all. */
+  readonly boots?: BootRecord['method'] | undefined;
 }
 /** Kept with an offer, so that the request that follows is answered alike and costs no query. */
 export interface Decision {
@@ -95,11 +101,11 @@ const ARCHITECTURES: Readonly<Record<number, { readonly cpu: string; readonly bi
 };
 
 /** The architecture also stands in the vendor class (PXEClient:Arch:00007:UNDI:003016); neither given: a BIOS of before RFC 4578. */
-function loaderFor(policy: DhcpPolicy, options: OptionValues): string {
+function loaderFor({ byArch, ...usual }: Loaders, options: OptionValues): string {
   const named = /^(?:PXE|HTTP)Client:Arch:(\d{5})/.exec(options.vendorClass ?? '')?.[1];
   const row = ARCHITECTURES[options.clientArchitectures?.[0] ?? Number(named ?? 0)];
-  const usual = row?.bios ? policy.biosLoader : policy.uefiLoader;
-  return (row && !row.bios && policy.loaderByCpu[row.cpu]) || usual;
+  const mode = row?.bios ? 'bios' : 'uefi';
+  return (row && (byArch[`${row.cpu}-${mode}`] ?? byArch[row.cpu])) ?? usual[mode];
 }
 
 interface BootFields {
@@ -111,19 +117,20 @@ interface BootFields {
 const named = (bootFileName: string): { readonly file?: string; readonly options: OptionValues } =>
   bootFileName.length <= 127 ? { file: bootFileName, options: { bootFileName } } : { options: { bootFileName } };
 
+function byTftp({ tftpServer: server }: DhcpPolicy, loader: string): BootFields {
+  const { file, options } = named(loader);
+  return {
+    siaddr: server,
+    ...(file === undefined ? {} : { file }),
+    options: { ...options, tftpServerName: server, tftpServerAddresses: [server] },
+  };
+}
+
 const BOOT_FIELDS: Readonly<Record<Client, (policy: DhcpPolicy, packet: DhcpPacket) => BootFields>> = {
-  pxe: (policy, packet) => {
-    const { file, options } = named(loaderFor(policy, packet.options));
-    const server = policy.tftpServer;
-    return {
-      siaddr: server,
-      ...(file === undefined ? {} : { file }),
-      options: { ...options, tftpServerName: server, tftpServerAddresses: [server] },
-    };
-  },
+  pxe: (policy, packet) => byTftp(policy, loaderFor(policy.ipxeLoaders, packet.options)),
   // UEFI 2.10 §24.7.3.1: the firmware takes an offer only when it says HTTPClient too.
   http: (policy, packet) => {
-    const { file, options } = named(`${policy.httpUrl}/${loaderFor(policy, packet.options)}`);
+    const { file, options } = named(`${policy.httpUrl}/${loaderFor(policy.ipxeLoaders, packet.options)}`);
     return { ...(file === undefined ? {} : { file }), options: { ...options, vendorClass: 'HTTPClient' } };
   },
   // no-pxedhcp: iPXE else waits two seconds for a proxyDHCP server to speak up.
@@ -133,6 +140,12 @@ const BOOT_FIELDS: Readonly<Record<Client, (policy: DhcpPolicy, packet: DhcpPack
   },
   system: () => ({ options: {} }),
 };
+
+/** Who boots by PXELINUX or GRUB gets it whatever asks: an iPXE in a ROM loads it as any other firmware does. */
+const bootFieldsFor = (policy: DhcpPolicy, packet: DhcpPacket, { boots }: Machine, client: Client): BootFields =>
+  boots === 'pxe' && client !== 'system'
+    ? byTftp(policy, loaderFor(policy.pxeLoaders, packet.options))
+    : BOOT_FIELDS[client](policy, packet);
 
 /** Why this machine gets nothing; undefined: it is answered. The PXE filter is the last line. */
 function refusalFor(policy: DhcpPolicy, machine: Machine, client: Client): string | undefined {
@@ -190,21 +203,22 @@ export async function answer(
   const client = clientOf(options);
   const refused = refusalFor(policy, machine, client);
   if (refused !== undefined) return silence(refused);
+  const fields = bootFieldsFor(policy, packet, machine, client);
 
   if (type === MESSAGE.discover) {
     const wanted = addressToNumber(requested);
     const offered = pool.offer(mac, wanted, now, { machine, at: now });
     if (!offered) return { kind: 'silence', reason: EXHAUSTED, notable: true };
-    return grant(policy, packet, client, MESSAGE.offer, numberToAddress(offered.address));
+    return grant(policy, packet, fields, MESSAGE.offer, numberToAddress(offered.address));
   }
   if (type === MESSAGE.inform) {
     // §4.3.5: answered at the address that it says it has, which thus has to be one of the subnet.
-    return onSubnet(ciaddr) ? grant(policy, packet, client, MESSAGE.ack, ANY_ADDRESS) : silence('informs from elsewhere');
+    return onSubnet(ciaddr) ? grant(policy, packet, fields, MESSAGE.ack, ANY_ADDRESS) : silence('informs from elsewhere');
   }
   // §4.3.2: selecting and init-reboot name the address in option 50, renewing and rebinding in ciaddr.
   const address = ciaddr === ANY_ADDRESS ? requested : ciaddr;
   if (address === ANY_ADDRESS) return silence('a request for no address');
-  if (pool.bind(mac, addressToNumber(address), now)) return grant(policy, packet, client, MESSAGE.ack, address);
+  if (pool.bind(mac, addressToNumber(address), now)) return grant(policy, packet, fields, MESSAGE.ack, address);
   return nak(policy, packet);
 }
 export const EXHAUSTED = 'no address is left in [boot]dhcp_range';
@@ -227,9 +241,8 @@ function reply(policy: DhcpPolicy, packet: DhcpPacket, messageType: number): Dhc
   };
 }
 
-function grant(policy: DhcpPolicy, packet: DhcpPacket, client: Client, messageType: number, yiaddr: string): Outcome {
+function grant(policy: DhcpPolicy, packet: DhcpPacket, boot: BootFields, messageType: number, yiaddr: string): Outcome {
   const base = reply(policy, packet, messageType);
-  const boot = BOOT_FIELDS[client](policy, packet);
   const { leaseSeconds, netmask, gateway, dns, network } = policy;
   // §4.3.5: none of these in an answer to an INFORM. §4.4.5: the times of T1 and T2.
   const lease =

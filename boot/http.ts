@@ -1,15 +1,15 @@
 /** The HTTP boot service: iPXE scripts, the files of a machine's boot, boot loaders, and the files of [deploy]http_root. GET and HEAD. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import type { BootRecord } from '../model/records';
 import type { Store } from '../store/store';
-import { bareUrl, openCache, UpstreamError } from './cache';
+import { bootFiles, type BootFiles } from './boot-files';
+import { openCache, UpstreamError } from './cache';
 import { sendContent } from './content';
-import { openFile, openServed, type OpenFile } from './files';
+import { openServed, type OpenFile } from './files';
 import { ipxeScript } from './ipxe';
 
 export interface HttpBootOptions {
@@ -35,6 +35,8 @@ export interface HttpBootSetup {
 }
 export interface HttpBootService {
   readonly port: number;
+  /** Until the service is stopped. */
+  readonly files: BootFiles;
   stop(): Promise<void>;
 }
 
@@ -53,6 +55,7 @@ export async function startHttpBoot({ options, store, log, clock, discovery }: H
     log,
     clock,
   });
+  const files = bootFiles({ store, cache, log, discovery });
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
   const server = createServer(
     { headersTimeout: ASKING, requestTimeout: ASKING, keepAliveTimeout: ASKING, connectionsCheckingInterval: ASKING / 4 },
@@ -103,7 +106,7 @@ export async function startHttpBoot({ options, store, log, clock, discovery }: H
   };
 
   const script = async (response: ServerResponse, mac: string): Promise<number | undefined> => {
-    const boot = (await store.boots.forMac(mac)) ?? ((await store.ports.byMacs([mac])).length === 0 ? discovery : undefined);
+    const boot = await files.rowFor(mac);
     if (!boot) {
       refuse(response, 404, `Nothing to boot for ${mac}`);
       return;
@@ -114,27 +117,17 @@ export async function startHttpBoot({ options, store, log, clock, discovery }: H
   };
 
   const bootFile = async (request: IncomingMessage, response: ServerResponse, uuid: string, name: string): Promise<number | undefined> => {
-    const boot = uuid === discovery?.node_uuid ? discovery : await store.boots.ofNode(uuid);
-    const source = boot && Object.hasOwn(boot.files, name) ? boot.files[name]! : undefined;
-    if (source === undefined) {
+    const opened = await files.open(uuid, name);
+    if (!opened) {
       refuse(response, 404, 'Not found');
       return;
     }
-    if (/^https?:/i.test(source)) {
-      const file = await cache.open(source).catch((error: unknown) => {
-        throw error instanceof UpstreamError ? new UpstreamError(`${bareUrl(source)}: ${error.message}`) : error;
-      });
-      try {
-        return await sendContent(request, response, { ...file, type: typeOf(name) });
-      } finally {
-        await file.release();
-      }
+    if (opened.kind === 'local') return localFile(request, response, opened.file);
+    try {
+      return await sendContent(request, response, { ...opened.file, type: typeOf(name) });
+    } finally {
+      await opened.file.release();
     }
-    const path = /^file:/i.test(source) ? fileURLToPath(source) : source;
-    const file = await openFile(path);
-    if (file) return localFile(request, response, file);
-    log.warn('HTTP boot: the file of a boot is not there', { node: uuid, name, path });
-    refuse(response, 404, 'Not found');
   };
 
   await new Promise<void>((done, fail) => {
@@ -152,6 +145,7 @@ export async function startHttpBoot({ options, store, log, clock, discovery }: H
   const httpUrl = options['deploy.http_url'].replace(/:0$/, `:${port}`);
   return {
     port,
+    files,
     stop: async () => {
       const closed = new Promise<void>((done) => server.close(() => done()));
       server.closeAllConnections();

@@ -1,6 +1,42 @@
 /** A file as numbered DATA packets, read ahead in large pieces; a packet stays at hand for resending as long as its piece is kept. */
 import { writeDataHeader } from '../wire/tftp';
+import type { CachedFile } from './cache';
 import type { OpenFile } from './files';
+
+/** What is sent. */
+export interface Source {
+  /** Octets. */
+  readonly size: number;
+  /** Fills the buffers, one after the other, with what is from `start` on. */
+  fill(views: readonly Buffer[], start: number): Promise<void>;
+}
+export const fileSource = (file: OpenFile): Source => ({ size: file.size, fill: (views, start) => readFully(file, views, start) });
+export const textSource = (text: Buffer): Source => ({
+  size: text.length,
+  fill: async (views, start) => {
+    let at = start;
+    for (const view of views) at += text.copy(view, 0, at);
+  },
+});
+/** A file that may still be on its way here. */
+export const cachedSource = (file: CachedFile): Source => ({
+  size: file.size,
+  fill: async (views, start) => {
+    const end = start + lengthOf(views);
+    if (end === start) return;
+    const left = [...views];
+    for await (const chunk of file.read(start, end - 1)) {
+      for (let rest = chunk as Buffer; rest.length > 0;) {
+        const view = left[0]!;
+        const copied = rest.copy(view);
+        rest = rest.subarray(copied);
+        if (copied === view.length) left.shift();
+        else left[0] = view.subarray(copied);
+      }
+    }
+  },
+});
+const lengthOf = (views: readonly Buffer[]): number => views.reduce((sum, view) => sum + view.length, 0);
 
 export interface Blocks {
   /** Octets that are transferred. */
@@ -18,10 +54,10 @@ const PIECE = 256 * 1024;
 const MAX_TEXT = 1024 * 1024;
 
 /** Undefined: a text too large. */
-export async function openBlocks(file: OpenFile, mode: string, blockSize: number, window: number): Promise<Blocks | undefined> {
-  const text = mode === 'netascii' ? await netascii(file) : null;
-  if (text === undefined) return undefined;
-  const size = text ? text.length : file.size;
+export async function openBlocks(given: Source, mode: string, blockSize: number, window: number): Promise<Blocks | undefined> {
+  const source = mode === 'netascii' ? await netascii(given) : given;
+  if (source === undefined) return undefined;
+  const { size } = source;
   const count = Math.floor(size / blockSize) + 1;
   const each = Math.max(window, Math.floor(PIECE / blockSize));
   const pieces = new Map<number, readonly Buffer[] | Promise<readonly Buffer[]>>();
@@ -30,9 +66,7 @@ export async function openBlocks(file: OpenFile, mode: string, blockSize: number
     const first = index * each + 1;
     const packets = layOut(first, Math.min(each, count - first + 1), blockSize, size);
     const views = packets.map((packet) => packet.subarray(HEADER));
-    const start = (first - 1) * blockSize;
-    if (text) for (const [i, view] of views.entries()) text.copy(view, 0, start + i * blockSize);
-    else await readFully(file, views, start);
+    await source.fill(views, (first - 1) * blockSize);
     return packets;
   };
   const piece = (index: number): readonly Buffer[] | Promise<readonly Buffer[]> => {
@@ -85,7 +119,7 @@ async function readFully(file: OpenFile, views: readonly Buffer[], start: number
   let position = start;
   for (let i = 0; i < views.length; i += AT_ONCE) {
     const some = views.slice(i, i + AT_ONCE);
-    const wanted = some.reduce((sum, view) => sum + view.length, 0);
+    const wanted = lengthOf(some);
     const { bytesRead } = await file.handle.readv(some, position);
     // A regular file gives all that is asked for, unless it became shorter.
     if (bytesRead !== wanted) throw new Error(`the file ${file.path} became shorter while it was sent`);
@@ -94,12 +128,10 @@ async function readFully(file: OpenFile, views: readonly Buffer[], start: number
 }
 
 /** LF → CR LF, CR → CR NUL (RFC 764, by RFC 1350 §1). */
-async function netascii(file: OpenFile): Promise<Buffer | undefined> {
-  if (file.size > MAX_TEXT) return undefined;
-  const bytes = await file.handle.readFile();
-  if (bytes.length > MAX_TEXT) return undefined;
-  return Buffer.from(
-    bytes.toString('latin1').replace(/[\r\n]/g, (end) => (end === '\r' ? '\r\0' : '\r\n')),
-    'latin1',
-  );
+async function netascii(source: Source): Promise<Source | undefined> {
+  if (source.size > MAX_TEXT) return undefined;
+  const bytes = Buffer.alloc(source.size);
+  await source.fill([bytes], 0);
+  const text = bytes.toString('latin1').replace(/[\r\n]/g, (end) => (end === '\r' ? '\r\0' : '\r\n'));
+  return textSource(Buffer.from(text, 'latin1'));
 }

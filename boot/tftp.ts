@@ -4,9 +4,11 @@ import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
 import { reasonOf } from '../model/errors';
 import { decodeTftp, encodeTftp, TFTP_ERRORS, type TftpOptions, type TftpPacket } from '../wire/tftp';
-import { openServed, type OpenFile, type Served } from './files';
+import type { BootFiles } from './boot-files';
+import { openServed, type Served } from './files';
+import { GRUB_START, grubConfig, pxelinuxConfig, pxeName } from './pxe';
 import { sendFile, type Agreed } from './tftp-transfer';
-import { openBlocks } from './tftp-blocks';
+import { cachedSource, fileSource, openBlocks, textSource, type Source } from './tftp-blocks';
 
 export interface TftpServiceOptions {
   readonly 'boot.tftp_host': string;
@@ -24,6 +26,8 @@ export interface TftpSetup {
   readonly options: TftpServiceOptions;
   readonly log: Log;
   readonly clock: Clock;
+  /** What PXELINUX and GRUB get, and the kernels of the machines; absent: only the files of the root. */
+  readonly boots?: BootFiles;
   /** Transfers at once; a request above that gets silence, and the machine asks again. */
   readonly maxTransfers?: number;
 }
@@ -34,7 +38,7 @@ const MAX_WINDOW = 64;
 const DEFAULT_BLOCK = 512;
 
 /** Rejects when the port cannot be had. */
-export async function startTftp({ options, log, clock, maxTransfers = 512 }: TftpSetup): Promise<TftpService> {
+export async function startTftp({ options, log, clock, boots, maxTransfers = 512 }: TftpSetup): Promise<TftpService> {
   const served: Served = { named: options['pxe.loader_file_paths'], root: options['pxe.tftp_root'] };
   const host = options['boot.tftp_host'];
   const family = host.includes(':') ? 'udp6' : 'udp4';
@@ -85,16 +89,16 @@ export async function startTftp({ options, log, clock, maxTransfers = 512 }: Tft
     signal: AbortSignal,
     answered: () => void,
   ): Promise<void> {
-    const file = await openServed(served, request.file);
+    const opened = await openSource(served, boots, request.file);
     const where = { client: peer.address, file: shown(request.file) };
-    if (!file) {
+    if (!opened) {
       log.warn('TFTP: no such file', where);
       refuse(TFTP_ERRORS.fileNotFound, 'File not found');
       return;
     }
     try {
-      const agreed = agree(request.options, file, request.mode);
-      const blocks = await openBlocks(file, request.mode, agreed.blockSize, agreed.window);
+      const agreed = agree(request.options, opened.source, request.mode);
+      const blocks = await openBlocks(opened.source, request.mode, agreed.blockSize, agreed.window);
       if (!blocks) {
         refuse(TFTP_ERRORS.notDefined, 'Too large for netascii mode, use octet');
         return;
@@ -115,7 +119,7 @@ export async function startTftp({ options, log, clock, maxTransfers = 512 }: Tft
         socket.close();
       }
     } finally {
-      await file.handle.close();
+      await opened.close();
     }
   }
 
@@ -130,8 +134,31 @@ export async function startTftp({ options, log, clock, maxTransfers = 512 }: Tft
   };
 }
 
+interface Opened {
+  readonly source: Source;
+  close(): Promise<void>;
+}
+const text = (content: string): Opened => ({ source: textSource(Buffer.from(content)), close: async () => {} });
+
+/** By the rows of the boots, else a file under the root. Undefined: there is none. */
+async function openSource(served: Served, boots: BootFiles | undefined, asked: string): Promise<Opened | undefined> {
+  const name = boots && pxeName(asked);
+  if (name?.kind === 'pxelinux' || name?.kind === 'grub') {
+    const boot = await boots!.rowFor(name.mac);
+    if (boot) return text((name.kind === 'grub' ? grubConfig : pxelinuxConfig)(boot));
+  }
+  if (name?.kind === 'file') {
+    const opened = await boots!.open(name.uuid, name.name);
+    if (opened?.kind === 'remote') return { source: cachedSource(opened.file), close: () => opened.file.release() };
+    if (opened) return { source: fileSource(opened.file), close: () => opened.file.handle.close() };
+  }
+  const file = await openServed(served, asked);
+  if (file) return { source: fileSource(file), close: () => file.handle.close() };
+  return name?.kind === 'grub start' ? text(GRUB_START) : undefined;
+}
+
 /** What of the client's options is granted (RFC 2347: what is not granted is left out of the OACK). */
-export function agree(asked: TftpOptions, file: Pick<OpenFile, 'size'>, mode: string): Agreed {
+export function agree(asked: TftpOptions, file: Pick<Source, 'size'>, mode: string): Agreed {
   const granted = new Map<string, string>();
   const number = (name: string, least: number, most: number): number | undefined => {
     const text = asked.get(name);

@@ -11,7 +11,7 @@ import { fakeVendor } from './fake-vendor';
 import { ANY, type HardwareType, type Interfaces } from './interfaces';
 import { ipmiManagement, ipmiPower } from './ipmi';
 import { ipmiVendor } from './ipmi-vendor';
-import { httpIpxeBoot, ipxeBoot } from './network-boot';
+import { httpIpxeBoot, ipxeBoot, pxeBoot } from './network-boot';
 import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './no-interfaces';
 import { noopDeploy, noopManagement, noopNetwork, noopStorage } from './noop';
 import { ramdiskDeploy } from './ramdisk-deploy';
@@ -19,7 +19,7 @@ import { redfishManagement, redfishPower } from './redfish';
 
 export const INTERFACES: Interfaces = {
   bios: { 'no-bios': noBios, fake: fakeBios },
-  boot: { ipxe: ipxeBoot, 'http-ipxe': httpIpxeBoot, fake: fakeBoot },
+  boot: { ipxe: ipxeBoot, pxe: pxeBoot, 'http-ipxe': httpIpxeBoot, fake: fakeBoot },
   console: { 'no-console': noConsole, fake: fakeConsole },
   deploy: { direct: directDeploy, ramdisk: ramdiskDeploy, 'custom-agent': customAgentDeploy, noop: noopDeploy, fake: fakeDeploy },
   firmware: { 'no-firmware': noFirmware, fake: fakeFirmware },

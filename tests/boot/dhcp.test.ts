@@ -7,7 +7,7 @@ import { PACKETS } from '../wire/dhcp-packets';
 
 const START = Date.parse('2026-03-01T00:00:00Z');
 const LEASE_SECONDS = 3600;
-const MACS = { boots: '52:54:00:00:00:01', idle: '52:54:00:00:00:02', unknown: '52:54:00:00:00:03' } as const;
+const MACS = { boots: '52:54:00:00:00:01', idle: '52:54:00:00:00:02', unknown: '52:54:00:00:00:03', pxe: '52:54:00:00:00:04' } as const;
 type Who = keyof typeof MACS;
 
 const POLICY: DhcpPolicy = {
@@ -20,9 +20,12 @@ const POLICY: DhcpPolicy = {
   unknownMacs: 'ignore',
   tftpServer: '10.0.0.3',
   httpUrl: 'http://10.0.0.1:8080',
-  biosLoader: 'undionly.kpxe',
-  uefiLoader: 'snponly.efi',
-  loaderByCpu: { aarch64: 'snp-arm64.efi' },
+  ipxeLoaders: { bios: 'undionly.kpxe', uefi: 'snponly.efi', byArch: { aarch64: 'snp-arm64.efi' } },
+  pxeLoaders: {
+    bios: 'pxelinux.0',
+    uefi: 'bootx64.efi',
+    byArch: { aarch64: 'grubaa64.efi', 'aarch64-bios': 'none', 'x86_64-bios': 'lpxelinux.0' },
+  },
 };
 const poolOf = (first: string, last: string): Pool<Decision> =>
   createPool({ first: addressToNumber(first), last: addressToNumber(last), excluded: [], leaseMs: LEASE_SECONDS * 1000 }, [], START);
@@ -30,7 +33,7 @@ const poolOf = (first: string, last: string): Pool<Decision> =>
 /** A server with its rows, its pool and its clock. */
 function server(policy: Partial<DhcpPolicy> = {}, pool = poolOf('10.0.0.100', '10.0.0.199')) {
   const all = { ...POLICY, ...policy };
-  const { store, queries } = dhcpStore({ ports: [MACS.boots, MACS.idle], boots: [MACS.boots] });
+  const { store, queries } = dhcpStore({ ports: [MACS.boots, MACS.idle, MACS.pxe], boots: [MACS.boots, MACS.pxe], pxe: [MACS.pxe] });
   const lookup = createLookup(store, all.unknownMacs);
   let now = START;
   return {
@@ -98,6 +101,12 @@ describe('the boot file', () => {
     ['UEFI on arm64 by HTTP', from('boots', pxe(19, 'HTTPClient')), { file: 'http://10.0.0.1:8080/snp-arm64.efi' }],
     ['UEFI of a CPU without a loader of its own', from('boots', pxe(27)), tftp('snponly.efi')],
     ['an architecture of the future', from('boots', pxe(999)), tftp('snponly.efi')],
+    ['PXELINUX for a BIOS, by CPU and mode', from('pxe', pxe(0)), tftp('lpxelinux.0')],
+    ['PXELINUX for an iPXE in a ROM too', sent('ipxeRomDiscover', 'pxe'), tftp('lpxelinux.0')],
+    ['GRUB for UEFI', sent('ovmfPxeDiscover', 'pxe'), tftp('bootx64.efi')],
+    ['GRUB for UEFI on arm64, by CPU', from('pxe', pxe(11)), tftp('grubaa64.efi')],
+    ['GRUB for UEFI of a CPU without a loader of its own', from('pxe', pxe(27)), tftp('bootx64.efi')],
+    ['the system of a machine that boots by GRUB: only an address', discover('pxe'), nothing],
     ['the ramdisk of a machine that boots: only an address', discover('boots'), nothing],
     ['the system of a machine that does not boot now: only an address', discover('idle'), nothing],
   ])('%s', async (_, packet, expected) => {
@@ -358,7 +367,7 @@ describe('the lookup', () => {
       ...Array.from({ length: 60 }, (_, index) => lookup(`52:54:00:00:01:${String(index).padStart(2, '0')}`)),
       lookup(MACS.boots),
     ]);
-    expect(others.at(-1)).toEqual({ known: true, boots: true });
+    expect(others.at(-1)).toEqual({ known: true, boots: 'ipxe' });
     expect(queries).toEqual({ ports: 2, boots: 1 });
     const broken = createLookup({ ...store, ports: { byMacs: async () => Promise.reject(new Error('gone')) } }, 'discover');
     const results = await Promise.allSettled([broken('a'), broken('b'), broken('c')]);
@@ -367,6 +376,6 @@ describe('the lookup', () => {
   });
   it('a boot row whose MAC address no port has counts', async () => {
     const { store } = dhcpStore({ ports: [], boots: [MACS.boots] });
-    expect(await createLookup(store, 'ignore')(MACS.boots)).toEqual({ known: false, boots: true });
+    expect(await createLookup(store, 'ignore')(MACS.boots)).toEqual({ known: false, boots: 'ipxe' });
   });
 });

@@ -2,8 +2,12 @@ import { createSocket } from 'node:dgram';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createPace } from '../../boot/tftp-pace';
-import { agree, startTftp, type TftpService } from '../../boot/tftp';
+import { agree, startTftp, type TftpService, type TftpSetup } from '../../boot/tftp';
+import type { BootFile, BootFiles } from '../../boot/boot-files';
+import { openFile } from '../../boot/files';
 import { systemClock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
@@ -30,7 +34,7 @@ const log: Log = {
   child: () => log,
 };
 let service: TftpService;
-const start = (extra: { maxTransfers?: number } = {}): Promise<TftpService> =>
+const start = (extra: Partial<TftpSetup> = {}): Promise<TftpService> =>
   startTftp({
     options: {
       'boot.tftp_host': '127.0.0.1',
@@ -205,4 +209,70 @@ it('waits as long as the round trip asks for, and then for long enough that the 
   pace.progressed();
   expect(pace.wait()).toBeCloseTo(100, 0);
   expect(createPace(10_000).wait()).toBe(250);
+});
+
+describe('by the rows of the boots', () => {
+  const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
+  const remote = bytes(600_000);
+  const released: string[] = [];
+  /** As the cache gives it: in pieces of its own size. */
+  const cached = (name: string): BootFile => ({
+    kind: 'remote',
+    file: {
+      size: remote.length,
+      modified: 0,
+      read: (from, end) =>
+        Readable.from(
+          (function* () {
+            for (let at = from; at <= end; at += 7000) yield remote.subarray(at, Math.min(at + 7000, end + 1));
+          })(),
+        ),
+      release: async () => void released.push(name),
+    },
+  });
+  const boots: BootFiles = {
+    rowFor: async (mac) =>
+      mac === '52:54:00:aa:bb:01'
+        ? { node_uuid: UUID, macs: [mac], method: 'pxe', purpose: 'ramdisk', kernel_args: 'a=1', files: {} }
+        : undefined,
+    open: async (uuid, name) => {
+      if (uuid !== UUID) return undefined;
+      if (name === 'ramdisk') return cached(name);
+      const file = name === 'kernel' ? await openFile(join(root, 'long')) : undefined;
+      return file && { kind: 'local', file };
+    },
+  };
+  let own: TftpService;
+  beforeAll(async () => {
+    writeFileSync(join(root, 'grub.cfg-01-52-54-00-aa-bb-02'), 'of the root');
+    own = await start({ boots });
+  });
+  afterAll(() => own.stop());
+  const ask = (file: string, asked: Partial<Asked> = {}) => getFile({ port: own.port, file, ...asked });
+
+  it('tells PXELINUX and GRUB what to boot', async () => {
+    expect((await ask('pxelinux.cfg/01-52-54-00-aa-bb-01')).data.toString()).toContain(`kernel /boot/${UUID}/kernel`);
+    expect((await ask('/grub/grub.cfg-01-52-54-00-AA-BB-01')).data.toString()).toContain(`linux /boot/${UUID}/kernel`);
+    expect((await ask('52:54:00:aa:bb:01.conf')).data.toString()).toContain(`linux /boot/${UUID}/kernel`);
+    expect((await ask('/grub/grub.cfg')).data.toString()).toBe('source /$net_default_mac.conf\n');
+  });
+  it('prefers the row to the root, and has the root where there is none', async () => {
+    expect((await ask('grub.cfg-01-52-54-00-aa-bb-02')).data.toString()).toBe('of the root');
+    expect((await ask('pxelinux.cfg/01-52-54-00-aa-bb-03')).error?.message).toBe('File not found');
+    expect((await ask(`boot/${UUID}/passwords`)).error?.message).toBe('File not found');
+    expect((await get('pxelinux.cfg/01-52-54-00-aa-bb-01')).error?.message).toBe('File not found');
+  });
+  it.each([
+    ['kernel', 'long'],
+    ['ramdisk', undefined],
+  ] as const)('sends the %s whole', async (name, file) => {
+    const { data, granted } = await ask(`/boot/${UUID}/${name}`, { options: { blksize: '1468', windowsize: '8', tsize: '0' } });
+    const whole = file === undefined ? remote : FILES[file]!;
+    expect(data.equals(whole)).toBe(true);
+    expect(granted).toMatchObject({ tsize: String(whole.length) });
+  });
+  it('lets a file of another server go afterwards', async () => {
+    for (let looks = 0; released.length === 0 && looks < 100; looks++) await delay(20);
+    expect(released).toEqual(['ramdisk']);
+  });
 });

@@ -129,6 +129,11 @@ const CASES: Readonly<Record<string, Case>> = {
   'inspection with a fake boot interface': { interfaces: { inspect_interface: 'agent' }, kinds: ['inspect'] },
   'another way to boot over the network': { interfaces: { ...deploying, boot_interface: 'http-ipxe' }, kinds: both },
 
+  'pxe without a port': { interfaces: { ...deploying, boot_interface: 'pxe' }, node: { driver_info: ramdisk }, port: false, kinds: both },
+  'pxe without a ramdisk': { interfaces: { ...deploying, boot_interface: 'pxe' }, node: { instance_info: image }, kinds: both },
+  pxe: { interfaces: { ...deploying, boot_interface: 'pxe' }, node: { driver_info: ramdisk, instance_info: image }, kinds: both },
+  'in memory, by pxe': inMemory({ instance_info: own }, 'pxe'),
+
   'nothing to deploy': { interfaces: { deploy_interface: 'noop' }, driver: 'manual-management', kinds: ['deploy'] },
   'a custom agent': custom({}),
   'a custom agent without a ramdisk': custom({ driver_info: {} }),

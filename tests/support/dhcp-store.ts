@@ -8,6 +8,8 @@ export interface DhcpRows {
   readonly ports: readonly string[];
   /** MAC addresses that a boot row names. */
   readonly boots: readonly string[];
+  /** Those among them that boot by PXELINUX or GRUB; the others by iPXE. */
+  readonly pxe?: readonly string[];
 }
 export interface DhcpStore {
   readonly store: DhcpSetup['store'];
@@ -29,7 +31,9 @@ export function dhcpStore(rows: DhcpRows, known: readonly LeaseRecord[] = []): D
     boots: {
       forMac: async (mac: string) => {
         queries.boots += 1;
-        return rows.boots.includes(mac) ? ({ macs: [mac] } as unknown as BootRecord) : undefined;
+        return rows.boots.includes(mac)
+          ? ({ macs: [mac], method: rows.pxe?.includes(mac) ? 'pxe' : 'ipxe' } as unknown as BootRecord)
+          : undefined;
       },
     },
     leases: {

@@ -1,0 +1,43 @@
+/** What machines may fetch by the rows of their boots: the row for a MAC address, and the files that a row names, from here or elsewhere. */
+import { fileURLToPath } from 'node:url';
+import type { Log } from '../model/log';
+import type { BootRecord } from '../model/records';
+import type { Store } from '../store/store';
+import { bareUrl, type Cache, type CachedFile, UpstreamError } from './cache';
+import { openFile, type OpenFile } from './files';
+
+/** The caller closes, or releases. */
+export type BootFile = { readonly kind: 'local'; readonly file: OpenFile } | { readonly kind: 'remote'; readonly file: CachedFile };
+export interface BootFiles {
+  /** What the machine with this address boots; undefined: nothing. */
+  rowFor(mac: string): Promise<BootRecord | undefined>;
+  /** The file of that name of a node's row; undefined: there is none. Throws UpstreamError. */
+  open(nodeUuid: string, name: string): Promise<BootFile | undefined>;
+}
+export interface BootFilesSetup {
+  readonly store: Pick<Store, 'boots' | 'ports'>;
+  readonly cache: Cache;
+  readonly log: Log;
+  /** What machines that nobody knows boot; absent: nothing. */
+  readonly discovery?: BootRecord | undefined;
+}
+
+export function bootFiles({ store, cache, log, discovery }: BootFilesSetup): BootFiles {
+  const remote = (url: string): Promise<CachedFile> =>
+    cache.open(url).catch((error: unknown) => {
+      throw error instanceof UpstreamError ? new UpstreamError(`${bareUrl(url)}: ${error.message}`) : error;
+    });
+  return {
+    rowFor: async (mac) => (await store.boots.forMac(mac)) ?? ((await store.ports.byMacs([mac])).length === 0 ? discovery : undefined),
+    open: async (uuid, name) => {
+      const boot = uuid === discovery?.node_uuid ? discovery : await store.boots.ofNode(uuid);
+      const source = boot && Object.hasOwn(boot.files, name) ? boot.files[name]! : undefined;
+      if (source === undefined) return undefined;
+      if (/^https?:/i.test(source)) return { kind: 'remote', file: await remote(source) };
+      const path = /^file:/i.test(source) ? fileURLToPath(source) : source;
+      const file = await openFile(path);
+      if (!file) log.warn('the file of a boot is not there', { node: uuid, name, path });
+      return file && { kind: 'local', file };
+    },
+  };
+}

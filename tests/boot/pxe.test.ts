@@ -1,0 +1,83 @@
+import { grubConfig, pxelinuxConfig, pxeName } from '../../boot/pxe';
+import type { BootRecord } from '../../model/records';
+
+const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
+const boot = (changes: Partial<BootRecord> = {}): BootRecord => ({
+  node_uuid: UUID,
+  macs: ['52:54:00:00:00:01'],
+  method: 'pxe',
+  purpose: 'ramdisk',
+  kernel_args: 'nofb ipa-api-url=http://10.0.0.1:6385',
+  files: { kernel: '/k', ramdisk: '/r' },
+  ...changes,
+});
+
+it.each([
+  ['pxelinux.cfg/01-52-54-00-AA-bb-01', { kind: 'pxelinux', mac: '52:54:00:aa:bb:01' }],
+  ['/pxelinux.cfg/01-52-54-00-aa-bb-01', { kind: 'pxelinux', mac: '52:54:00:aa:bb:01' }],
+  ['pxelinux.cfg/06-52-54-00-aa-bb-01', undefined],
+  ['pxelinux.cfg/01-52-54-00-aa-bb-01-02', undefined],
+  ['pxelinux.cfg/default', undefined],
+  ['grub.cfg-01-52-54-00-aa-bb-01', { kind: 'grub', mac: '52:54:00:aa:bb:01' }],
+  ['/grub/grub.cfg-01-52-54-00-aa-bb-01', { kind: 'grub', mac: '52:54:00:aa:bb:01' }],
+  ['/52:54:00:aa:bb:01.conf', { kind: 'grub', mac: '52:54:00:aa:bb:01' }],
+  ['/grub/grub.cfg', { kind: 'grub start' }],
+  ['grub/x86_64-efi/grub.cfg', { kind: 'grub start' }],
+  ['../grub.cfg', undefined],
+  [`/boot/${UUID}/kernel`, { kind: 'file', uuid: UUID, name: 'kernel' }],
+  [`boot/${UUID.toUpperCase()}/ramdisk`, { kind: 'file', uuid: UUID, name: 'ramdisk' }],
+  [`boot/${UUID}/a/b`, undefined],
+])('%s is asked for: %j', (asked, name) => {
+  expect(pxeName(asked)).toEqual(name);
+});
+
+describe('PXELINUX', () => {
+  it('boots the agent, and tells it the interface', () => {
+    expect(pxelinuxConfig(boot())).toBe(
+      `default boot
+prompt 0
+label boot
+  kernel /boot/${UUID}/kernel
+  initrd /boot/${UUID}/ramdisk
+  append nofb ipa-api-url=http://10.0.0.1:6385
+  ipappend 2
+`,
+    );
+  });
+  it('boots an instance in memory, and the disk', () => {
+    expect(pxelinuxConfig(boot({ purpose: 'instance' }))).not.toContain('ipappend');
+    expect(pxelinuxConfig(boot({ purpose: 'disk' }))).toBe('default boot\nprompt 0\nlabel boot\n  localboot 0\n');
+  });
+  it('keeps the arguments on their line', () => {
+    const text = pxelinuxConfig(boot({ kernel_args: ' a=1\n  kernel /evil\r\0 b="x  y"' }));
+    expect(text.split('\n').filter((line) => /^ *kernel/.test(line))).toHaveLength(1);
+    expect(text).toContain('  append a=1 kernel /evil b="x  y"\n');
+  });
+});
+
+describe('GRUB', () => {
+  it('boots the agent, tells it the interface, and starts over when it cannot', () => {
+    expect(grubConfig(boot())).toBe(
+      `linux /boot/${UUID}/kernel 'nofb' 'ipa-api-url=http://10.0.0.1:6385' "BOOTIF=$net_default_mac"
+initrd /boot/${UUID}/ramdisk
+boot
+echo "Could not boot, the machine starts over in 30 seconds"
+sleep 30
+reboot
+`,
+    );
+  });
+  it('boots an instance in memory, and the disk', () => {
+    expect(grubConfig(boot({ purpose: 'instance' }))).not.toContain('BOOTIF');
+    expect(grubConfig(boot({ purpose: 'disk' }))).toBe('exit 1\n');
+  });
+  it.each([
+    ['a second command', 'a=1; reboot', "'a=1;' 'reboot'"],
+    ['a variable', 'a=$b', "'a=$b'"],
+    ['a quote', "a='b", "'a='\\''b'"],
+    ['spaces within quotes', 'a="b  c" d', "'a=b  c' 'd'"],
+    ['a line end', 'a=1\nreboot', "'a=1' 'reboot'"],
+  ])('has %s as text', (_, args, shown) => {
+    expect(grubConfig(boot({ kernel_args: args })).split('\n')[0]).toBe(`linux /boot/${UUID}/kernel ${shown} "BOOTIF=$net_default_mac"`);
+  });
+});
