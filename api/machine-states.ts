@@ -1,11 +1,11 @@
 /** /v1/nodes/X/states/boot_mode, secure_boot and console: states of the machine beside its power. */
 import { Fault } from '../model/errors';
 import { repr } from '../model/python';
+import type { NodeRecord } from '../model/records';
 import { stateRow } from '../model/states';
 import { location } from './links';
 import { nodeOf } from './node-find';
 import type { Answer, Handlers, Request, Rooms } from './routes';
-import type { NodeRecord } from '../model/records';
 
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 const accepted = ({ base, params }: Request, rest: string): Answer => ({

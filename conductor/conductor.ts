@@ -1,4 +1,5 @@
 /** All that the API may ask. Arguments and answers are plain JSON, so that a wire can stand between. */
+import type { HttpMethod, IndicatorTable, VirtualMediaType } from '../drivers/interfaces';
 import type {
   AllocationRecord,
   ChangesOf,
@@ -19,6 +20,7 @@ import type {
   Vif,
 } from '../model/records';
 
+export type { HttpMethod, IndicatorTable, VirtualMediaType };
 export interface Validation {
   readonly result: boolean;
   readonly reason?: string;
@@ -32,11 +34,6 @@ export interface ProvisionArgs {
   readonly rescue_password?: string;
   readonly disable_ramdisk?: boolean;
 }
-/** Lamps of a machine: component → name → what it can show. */
-export type IndicatorTable = Readonly<
-  Record<string, Readonly<Record<string, { readonly readonly: boolean; readonly states: readonly string[] }>>>
->;
-export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 /** A vendor's method, as clients are told of it. */
 export interface VendorMethodInfo {
   readonly http_methods: readonly HttpMethod[];
@@ -50,7 +47,6 @@ export interface VendorAnswer {
   readonly async: boolean;
   readonly result: Json;
 }
-export type VirtualMediaType = 'cdrom' | 'disk' | 'floppy';
 export interface Lookup {
   readonly macs: readonly string[];
   readonly bmcAddresses?: readonly string[];

@@ -1,6 +1,6 @@
 /** …/management/inject_nmi and indicators: asked of the BMC while the client waits. */
+import type { IndicatorTable } from '../drivers/interfaces';
 import { Fault } from '../model/errors';
-import type { IndicatorTable } from './conductor';
 import type { Context } from './context';
 import { withTask, type Held } from './task';
 import { validateInterface } from './validate';

@@ -1,8 +1,8 @@
 /** …/vendor_passthru: a vendor's own functions, called by their names. */
-import type { VendorMethod } from '../drivers/interfaces';
+import type { HttpMethod, VendorMethod } from '../drivers/interfaces';
 import { Fault, reasonOf } from '../model/errors';
 import type { JsonObject } from '../model/records';
-import type { HttpMethod, VendorAnswer, VendorMethodInfo } from './conductor';
+import type { VendorAnswer, VendorMethodInfo } from './conductor';
 import type { Context } from './context';
 import { defaultInterface } from './hardware';
 import { startTask, taskOf, withTask, type Held } from './task';

@@ -30,7 +30,7 @@ export async function ask(base: string, { method, path, version, body, headers }
     });
     request.on('timeout', () => request.destroy(new Error(`${method} ${path}: no answer`)));
     // A server that has heard enough answers before all is sent.
-    request.on('error', (error) => void setTimeout(() => reject(error), 100));
+    request.on('error', (error) => void setTimeout(() => reject(new Error(`${base}: ${method} ${path}: ${error.message}`)), 100));
     request.end(text);
   });
 }

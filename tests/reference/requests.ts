@@ -131,7 +131,7 @@ const routing = (): Step[] => {
   const harmless: Readonly<Record<string, unknown>> = { POST: { nosuch: 1 }, PUT: { nosuch: 1 }, PATCH: [{ op: 'nosuch' }] };
   // What is deleted by a bare request stays out: the fields below need it.
   const isSpared = (method: string, path: string): boolean =>
-    method === 'DELETE' && new RegExp(`/(nodes/(${NODE}|one)(\\.json)?/?(maintenance|traits)?|ports/${PORT})$`).test(path);
+    method === 'DELETE' && new RegExp(`/(nodes/(${NODE}|one)(\\.json)?/?(maintenance|traits|vmedia)?|ports/${PORT})$`).test(path);
   return [...paths, ...odd].flatMap((path) =>
     METHODS.filter((method) => !isSpared(method, path)).flatMap((method) =>
       [1, 36, 95, MAX].map((minor) => ({ method, path, version: at(minor), ...(method in harmless ? { body: harmless[method] } : {}) })),
