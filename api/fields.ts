@@ -6,7 +6,7 @@ import { open } from '../model/versions';
 import { booleanOf, macOf, uuidOf } from './arguments';
 import type { Document, FieldRow, Schema } from './document';
 import type { Rooms } from './routes';
-import { demand, type Validators } from './schema';
+import { demand, describe, describeFirst, type Validators } from './schema';
 
 export type Values = Record<string, unknown>;
 
@@ -48,7 +48,9 @@ function stored(row: FieldRow, value: unknown, { document, validators }: Rooms):
  */
 export function checkedRecord(said: string, resource: string, rows: readonly FieldRow[], value: unknown, rooms: Rooms): Values {
   const { document, validators } = rooms;
-  demand(said, validators(`${resource}.${said}`, () => recordSchema(document, resource, rows))(value));
+  // A schema that speaks for itself tells the first mistake that it finds.
+  const words = said === '' ? describeFirst : describe;
+  demand(said, validators(`${resource}.${said}`, () => recordSchema(document, resource, rows), words)(value));
   const record = value as Values;
   const checked: Values = { ...record };
   for (const row of rows) if (Object.hasOwn(record, row.name)) checked[row.name] = stored(row, record[row.name], rooms);

@@ -47,13 +47,18 @@ const parts = (path: string): string[] =>
     .slice(1)
     .map((part) => decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~'));
 
-/** Where a keyword stands in the schema, as the order in which it is read. */
-function positionOf(root: unknown, schemaPath: string): number[] {
+/** Where a keyword stands in the schema, as the order in which it is read; members of a list one after the other. */
+function positionOf(root: unknown, { schemaPath, instancePath }: ErrorObject): number[] {
+  const places = parts(instancePath);
   let at: unknown = root;
-  return parts(schemaPath).map((part) => {
+  let isName = false;
+  return parts(schemaPath).flatMap((part) => {
     const index = Object.keys(at ?? {}).indexOf(part);
     at = (at as Record<string, unknown> | undefined)?.[part];
-    return index;
+    const isItem = !isName && part === 'items';
+    const place = isName || isItem ? places.shift() : undefined;
+    isName = !isName && part === 'properties';
+    return isItem ? [index, Number(place)] : [index];
   });
 }
 /** Lists by their first difference. */
@@ -108,7 +113,7 @@ const best = (problems: readonly Problem[], parent?: string): Problem => bestOf(
 
 /** Errors of a choice's branches belong below the choice. */
 function asTree(errors: readonly ErrorObject[], root: unknown): Problem[] {
-  const problems: Problem[] = errors.map((error) => ({ ...error, context: [], position: positionOf(root, error.schemaPath) }));
+  const problems: Problem[] = errors.map((error) => ({ ...error, context: [], position: positionOf(root, error) }));
   problems.sort((a, b) => compare(a.position, b.position));
   const choices = problems.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf');
   return problems.filter((problem) => {
@@ -174,17 +179,24 @@ export function describeAtLength(errors: readonly ErrorObject[], root: unknown):
 }
 const WIDTH = 72;
 
-/** What is wrong, in one sentence, and perhaps its likely cause. */
-export function describe(errors: readonly ErrorObject[], root: unknown): string {
-  const problems = asTree(errors, root);
-  const found = best(problems);
-  let [siblings, current] = [problems as readonly Problem[], found];
+function tell(problems: readonly Problem[], found: Problem): string {
+  let [siblings, current] = [problems, found];
   while (current.context.length > 0) {
     siblings = current.context;
     current = best(siblings, current.instancePath);
   }
   const sentence = wordsOf(found, everyProblem(problems));
   return current === found ? sentence : `${sentence}. Possible root cause: ${wordsOf(current, siblings)}`;
+}
+/** What is wrong, in one sentence, and perhaps its likely cause. */
+export function describe(errors: readonly ErrorObject[], root: unknown): string {
+  const problems = asTree(errors, root);
+  return tell(problems, best(problems));
+}
+/** The same of the first mistake in the order of the schema, not of the most telling one. */
+export function describeFirst(errors: readonly ErrorObject[], root: unknown): string {
+  const problems = asTree(errors, root);
+  return tell(problems, problems[0]!);
 }
 
 const FORMATS = {

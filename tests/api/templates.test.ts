@@ -246,6 +246,8 @@ describe('inspection rules', () => {
     [{ phase: null }, 'Invalid phase: None. Valid phases are: main'],
     [{ phase: 'early', priority: 10_000 }, /^Multiple validation errors occurred: Invalid phase: early\. Valid phases are: main; Priority/],
     [{ uuid: 'zz' }, 'Expected UUID for uuid: zz'],
+    // The first in the order of the schema.
+    [{ sensitive: 'true', priority: '10', nosuch: 1 }, "Schema error: '10' is not of type 'integer'"],
   ])('refuses %j', async (body, sentence) => {
     const answer = await create(body);
     expect([answer.status, answer.fault]).toEqual([400, typeof sentence === 'string' ? sentence : matching(sentence)]);

@@ -624,6 +624,8 @@ const ruleBodies: readonly unknown[] = [
   ...[null, '', 'main', 'early', 5, 'x'.repeat(16), 'x'.repeat(17)].map((phase) => ({ ...rule, phase })),
   ...[null, 0, 1, 9999, 10000, -1, 1.5, '5', true, 2147483648].map((priority) => ({ ...rule, priority })),
   ...[null, true, false, 'true', 5].map((sensitive) => ({ ...rule, sensitive })),
+  { ...rule, sensitive: 'true', priority: '10', nosuch: 1 },
+  { ...rule, description: 5, actions: [{ op: 'fail', args: 5 }, {}], conditions: [5] },
   { ...rule, phase: 'early', priority: 10000 },
   { ...rule, phase: 'early', priority: -1 },
 ];
