@@ -24,7 +24,7 @@ const setup = ({ path, rows }: Area): Step[] => rows.map((row) => send('POST', p
 /** Every method on every path, at every version. */
 const everyVersion = ({ path }: Area, create: Body): Step[] =>
   VERSIONS.flatMap((version): Step[] => [
-    ...[path, `${path}/${ONE}`, `${path}?detail=true`, `${path}/${ONE}?fields=uuid`].map((where) => ({
+    ...[path, `${path}/${ONE}`].map((where) => ({
       method: 'GET',
       path: where,
       version,
@@ -583,7 +583,6 @@ const forms = (op: string, args: Body): readonly Body[] => [
   { op, args },
   { op, args: {} },
   { op, args: { ...args, nosuch: 1 } },
-  { op, args: Object.values(args) },
   { op, args: [] },
 ];
 const odd = (good: Body): readonly unknown[] => [
