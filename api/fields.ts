@@ -79,10 +79,12 @@ export function checkedPatch(body: unknown, rows: readonly FieldRow[]): readonly
   return patch;
 }
 
+/** Flags that are never without a value. */
+const ALWAYS_SAID = ['maintenance', 'protected'];
 /** What a field is when it has no value. */
-export function emptyOf({ name, schema, spelled }: FieldRow): unknown {
+export function emptyOf({ name, schema }: FieldRow): unknown {
   if (schema['default'] !== undefined) return schema['default'];
   if (schema['type'] === 'object') return {};
   if (name === 'conductor_group') return '';
-  return spelled && name !== 'automated_clean' ? false : null;
+  return ALWAYS_SAID.includes(name) ? false : null;
 }

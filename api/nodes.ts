@@ -57,7 +57,9 @@ async function createNode(request: Request, rooms: Rooms): Promise<Answer> {
   if ('name' in given) checkName(given['name'], minor, 'Cannot create node with invalid name');
   const owner = ownerOf(given, request);
   await checkChassis(given['chassis_uuid'], rooms);
-  const parent = given['parent_node'] ? (await linkedNode('parent_node', given['parent_node'], owner, request, rooms)).uuid : null;
+  const parent = given['parent_node']
+    ? (await linkedNode('parent_node', given['parent_node'], owner, request, rooms)).uuid
+    : ((given['parent_node'] as '' | undefined) ?? null);
   const node: NewNode = {
     ...given,
     uuid: (given['uuid'] as string | undefined)?.toLowerCase() ?? newUuid(random),

@@ -2,11 +2,11 @@
 import type { Power } from '../drivers/interfaces';
 import { timestamp } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
-import type { NodeChanges } from '../model/records';
+import type { NodeChanges, NodeRecord } from '../model/records';
 import { stateRow } from '../model/states';
 import { FORGET_AGENT } from './agent-info';
 import type { Context } from './context';
-import { mustLeave, startTask, type Held, type Internal } from './task';
+import { mustLeave, startTask, withTask, type Held, type Internal } from './task';
 import { validateInterface } from './validate';
 
 /** Order → the state that it ends in, and whether the system in the machine (so its agent) ends with it. */
@@ -51,6 +51,31 @@ async function order(task: Held, target: Power, from: 'power on' | 'power off' |
   await step('power on', 'power on', hard);
 }
 
+const hasOwnSupply = ({ driver_info: info }: NodeRecord): boolean => Boolean(info.has_dedicated_power_supply);
+
+/** Changes another node's power for this one's sake, unless it is as wanted already. Throws `locked` when somebody holds it. */
+async function changeOther(task: Held, uuid: string, target: 'power on' | 'power off', locked: Fault, seconds?: number): Promise<void> {
+  const purpose = 'power of a parent or child node';
+  const now = await withTask(task.context, uuid, { purpose, lock: 'shared' }, async (other) => other.driver.power.get(other));
+  if (now === target) return;
+  try {
+    await withTask(task.context, uuid, { purpose }, (other) => changePower(other, target, seconds));
+  } catch (error) {
+    throw error instanceof Fault && error.name === 'NodeLocked' ? locked : error;
+  }
+}
+
+/** A child without a power supply of its own is only on while its parent is: the parent goes on before, the children go off before. */
+async function changeRelatives(task: Held, target: Power, seconds?: number): Promise<void> {
+  const { uuid: node, parent_node: parent } = task.node;
+  if (target === 'power on' && parent && !hasOwnSupply(task.node))
+    await changeOther(task, parent, 'power on', new Fault('ParentNodeLocked', { node, parent }), seconds);
+  if (target !== 'power off') return;
+  const children = await task.context.store.nodes.list({ children: node });
+  for (const { uuid: child } of children.filter((one) => !hasOwnSupply(one)))
+    await changeOther(task, child, 'power off', new Fault('ChildNodeLocked', { node, child }), seconds);
+}
+
 /**
  * Brings the machine to a power state and waits for it. The node shows `target_power_state` meanwhile; nothing is sent to a machine
  * that is there already. Throws what the driver threw, or PowerStateFailure; `last_error` then says so.
@@ -77,9 +102,11 @@ export async function changePower(task: Held, target: Power, seconds?: number): 
     last_power_state_change: timestamp(task.clock.now()),
     ...(endsSystem ? forgetAgent(task) : {}),
   });
-  await order(task, target, now, seconds).catch((error: unknown) =>
-    fail(`Failed to change power state to '${ends}' by '${target}'`, error),
-  );
+  const change = async (): Promise<void> => {
+    await changeRelatives(task, target, seconds);
+    await order(task, target, now, seconds);
+  };
+  await change().catch((error: unknown) => fail(`Failed to change power state to '${ends}' by '${target}'`, error));
   await task.save({ power_state: ends, target_power_state: null });
 }
 

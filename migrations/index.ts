@@ -6,6 +6,7 @@ import type { Knex } from 'knex';
 import { up as firstTables } from './0001_first_tables';
 import { up as wholeApi } from './0002_whole_api';
 import { up as revisions } from './0003_revisions';
+import { up as flagsWithoutValue } from './0004_flags_without_value';
 
 export interface Migration {
   readonly name: string;
@@ -17,4 +18,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0001_first_tables', up: firstTables },
   { name: '0002_whole_api', up: wholeApi },
   { name: '0003_revisions', up: revisions },
+  { name: '0004_flags_without_value', up: flagsWithoutValue },
 ];

@@ -42,14 +42,14 @@ export interface NodeRecord extends InterfaceFields {
   readonly automated_clean: boolean | null;
   readonly protected: boolean;
   readonly protected_reason: string | null;
-  readonly retired: boolean;
+  readonly retired: boolean | null;
   readonly retired_reason: string | null;
   readonly owner: string | null;
   readonly lessee: string | null;
   readonly description: string | null;
   readonly shard: string | null;
   readonly parent_node: string | null;
-  readonly disable_power_off: boolean;
+  readonly disable_power_off: boolean | null;
   readonly network_data: JsonObject;
   readonly maintenance: boolean;
   readonly maintenance_reason: string | null;
@@ -99,7 +99,7 @@ export interface PortRecord {
   readonly local_link_connection: JsonObject;
   readonly portgroup_uuid: string | null;
   readonly physical_network: string | null;
-  readonly is_smartnic: boolean;
+  readonly is_smartnic: boolean | null;
   readonly description: string | null;
   readonly vendor: string | null;
   readonly category: string | null;

@@ -57,9 +57,9 @@ export function applyOfNodes(query: Knex.QueryBuilder, db: Knex, { shards, condu
       );
 }
 
-/** A condition for "contains", whatever the letters' case; `%`, `_` and `\` of the text stand for themselves. */
+/** A condition for "contains", whatever the letters' case; `%` and `_` stand for any text and any character, as clients know them. */
 export const contains = (query: Knex.QueryBuilder, column: string, text: string): void =>
-  void query.whereRaw('?? ILIKE ?', [column, `%${text.replace(/[\\%_]/g, '\\$&')}%`]);
+  void query.whereRaw("?? ILIKE ? ESCAPE ''", [column, `%${text}%`]);
 
 /**
  * Adds order, position and limit. Nulls sort lowest (first when ascending), as on the databases that Ironic runs on mostly; ties are

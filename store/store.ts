@@ -56,7 +56,7 @@ export interface NodeFilter extends Paging {
   readonly associated?: boolean;
   readonly reserved?: boolean;
   readonly sharded?: boolean;
-  /** SQL LIKE on the description, `%` and `_` taken literally. */
+  /** SQL LIKE on the description, with its `%` and `_`. */
   readonly descriptionContains?: string;
   /** Owner or lessee equals it. */
   readonly project?: string;

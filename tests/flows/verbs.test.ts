@@ -364,3 +364,44 @@ describe('deploy templates', () => {
     expect(await deployed(traits)).toEqual({ refused: expect.stringMatching(text) as unknown, ran: [], state: 'available' });
   });
 });
+
+describe('power of parents and children', () => {
+  const pair = async (child: NodeChanges = {}) => {
+    const made = await start();
+    const { uuid: parent } = await made.enrol({ provision_state: 'active', power_state: 'power off' });
+    const { uuid } = await made.enrol({ provision_state: 'active', power_state: 'power off', parent_node: parent, ...child });
+    const power = async (node: string, target: string): Promise<void> => {
+      await made.conductor.setPower(node, target);
+      await made.conductor.idle();
+    };
+    return { ...made, parent, child: uuid, power };
+  };
+
+  it('a child that goes on takes its parent with it; a parent that goes off, its children', async () => {
+    const { power, node, parent, child, machine } = await pair();
+    await power(child, 'power on');
+    expect([(await node(parent)).power_state, (await node(child)).power_state]).toEqual(['power on', 'power on']);
+    machine.power = 'power on';
+    await power(parent, 'power off');
+    expect([(await node(parent)).power_state, (await node(child)).power_state]).toEqual(['power off', 'power off']);
+  });
+
+  it('not with a supply of its own', async () => {
+    const { power, node, parent, child } = await pair({ driver_info: { bmc: '192.0.2.9', has_dedicated_power_supply: true } });
+    await power(child, 'power on');
+    expect((await node(parent)).power_state).toBe('power off');
+  });
+
+  it('not while somebody holds the other', async () => {
+    const { power, node, store, parent, child } = await pair();
+    await store.nodes.reserve(parent, 'other');
+    await power(child, 'power on');
+    expect(await node(child)).toMatchObject({
+      power_state: 'power off',
+      target_power_state: null,
+      last_error: expect.stringMatching(
+        /^Failed to change power state to 'power on' by 'power on': Node \S+ parent_node \S+ is presently locked/,
+      ) as unknown,
+    });
+  });
+});
