@@ -5,6 +5,7 @@ import { allocationGroups } from './requests-allocations';
 import { volumeGroups } from './requests-volumes';
 import { HARDWARE_GROUPS } from './requests-hardware';
 import { templateGroups } from './requests-templates';
+import { provisioningGroups } from './requests-provisioning';
 import { PORTGROUP_GROUPS } from './requests-portgroups';
 
 const json = 'application/json';
@@ -779,6 +780,8 @@ export const GROUPS: Readonly<Record<string, () => readonly Step[]>> = {
   ...HARDWARE_GROUPS,
 
   ...templateGroups,
+
+  ...provisioningGroups,
   ...PORTGROUP_GROUPS,
   ...allocationGroups,
 };
