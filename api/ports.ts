@@ -25,11 +25,19 @@ function presentPort(port: PortRecord, request: Request, rooms: Rooms, fields?: 
   return portPresenter({ base, minor, who, auth: rooms.auth, rows: rowsToShow(rooms.document.fields('Port'), minor, fields) })(port);
 }
 
-/** The port of the path; hidden when its node is. */
-async function portOf(request: Request, rooms: Rooms, policy: string): Promise<{ readonly port: PortRecord; readonly node: NodeRecord }> {
+/**
+ * The port of the path; hidden when its node is.
+ * @param find reads as much of the node as is needed
+ */
+async function portOf<Node extends Pick<NodeRecord, 'owner' | 'lessee'>>(
+  request: Request,
+  rooms: Rooms,
+  policy: string,
+  find: (uuid: string) => Promise<Node>,
+): Promise<{ readonly port: PortRecord; readonly node: Node }> {
   const ident = request.params['port_ident']!;
   const port = await rooms.store.ports.find(ident);
-  const node = await rooms.store.nodes.find(port.node_uuid);
+  const node = await find(port.node_uuid);
   if (!rooms.auth.allowed(request.who, 'node:get', node)) throw new Fault('PortNotFound', { port: ident });
   if (!rooms.auth.allowed(request.who, policy, node)) throw new Fault('NotAuthorized');
   return { port, node };
@@ -162,7 +170,7 @@ async function createPort(request: Request, rooms: Rooms): Promise<Answer> {
 
 async function showPort(request: Request, rooms: Rooms): Promise<Answer> {
   const { minor, query } = request;
-  const { port } = await portOf(request, rooms, 'port:get');
+  const { port } = await portOf(request, rooms, 'port:get', (uuid) => rooms.heads.node(uuid));
   const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
   const all = rooms.document.fields('Port');
   checkFieldsAllowed(fields, minor);
@@ -185,7 +193,7 @@ async function updatePort(request: Request, rooms: Rooms): Promise<Answer> {
   const rows = rooms.document.fields('Port');
   const patch = checkedPatch(request.body, rows);
   checkPatchGates(patch, rows, minor);
-  const { port, node } = await portOf(request, rooms, 'port:update');
+  const { port, node } = await portOf(request, rooms, 'port:update', (uuid) => rooms.store.nodes.find(uuid));
   const [wanted] = valuesAt(patch, '/node_uuid');
   const owner = wanted !== undefined ? await linkedNode('node_uuid', wanted, node.owner, request, rooms) : node;
   const patched: Values = { ...applyPatch(port as unknown as Values, patch), node_uuid: owner.uuid };
@@ -212,7 +220,7 @@ async function updatePort(request: Request, rooms: Rooms): Promise<Answer> {
 }
 
 async function deletePort(request: Request, rooms: Rooms): Promise<Answer> {
-  const { port } = await portOf(request, rooms, 'port:delete');
+  const { port } = await portOf(request, rooms, 'port:delete', (uuid) => rooms.heads.node(uuid));
   await rooms.conductor.deletePort(port.uuid);
   return { status: 204 };
 }

@@ -6,6 +6,7 @@ import { Fault } from '../model/errors';
 import type { PortRecord } from '../model/records';
 import { run } from './faults';
 import { findable, identColumn } from './nodes';
+import { preparedOn } from './prepared';
 import { applyOfNodes, applyPaging, applyWhere, contains, toRow, versionsOf } from './rows';
 import type { Columns } from './rows';
 import type { PortFilter, Ports } from './store';
@@ -31,14 +32,18 @@ export const PORT_COLUMNS: Columns<PortRecord> = {
   updated_at: 'time',
   revision: 'integer',
 };
+const findBy = (column: string): string => `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE ${column} = $1`;
+const FIND = { uuid: findBy('uuid'), name: findBy('name') };
 /** The same record with its MAC address in lower case. */
 const lowered = <T extends object>(record: T): T =>
   'address' in record && typeof record.address === 'string' ? { ...record, address: record.address.toLowerCase() } : record;
 
 export function portsOn(db: Knex, clock: Clock): Ports {
+  const prepared = preparedOn(db);
   const ports = () => db<PortRecord>('ports');
   const find = async (ident: string): Promise<PortRecord> => {
-    const [port] = findable(ident) ? await run(ports().where(identColumn(ident), ident)) : [];
+    const column = identColumn(ident);
+    const [port] = findable(ident) ? await prepared<PortRecord>(`port_${column}`, FIND[column], [ident]) : [];
     if (!port) throw new Fault('PortNotFound', { port: ident });
     return port;
   };
