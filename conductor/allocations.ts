@@ -120,14 +120,14 @@ async function allocate(context: Context, allocation: AllocationRecord): Promise
   }
 }
 
-const PARALLEL = 4;
-/** Those that were left unfinished. @param older than so many seconds: younger ones may be another conductor's work */
-export async function resumeAllocations(context: Context, older: number): Promise<void> {
-  const { store, clock, signal } = context;
+/** Those that wait for their node. @param older than so many seconds: younger ones are somebody's work */
+export async function unfinishedAllocations({ store, clock }: Context, older: number): Promise<readonly AllocationRecord[]> {
   const waiting = await store.allocations.list({ where: { state: 'allocating' } });
-  const left = waiting.filter(({ created_at: created }) => clock.now() - Date.parse(created) >= older * 1000);
-  await inParallel(left, PARALLEL, signal, (allocation) => allocate(context, allocation));
+  return waiting.filter(({ created_at: created }) => clock.now() - Date.parse(created) >= older * 1000);
 }
+const PARALLEL = 4;
+export const finishAllocations = (context: Context, unfinished: readonly AllocationRecord[]): Promise<void> =>
+  inParallel(unfinished, PARALLEL, context.signal, (allocation) => allocate(context, allocation));
 
 /** For a node that is in use already: it is held against what is asked for, and both are written at once, or neither. */
 async function backfill(context: Context, allocation: NewAllocation, uuid: string): Promise<AllocationRecord> {

@@ -2,7 +2,7 @@
 import { reasonOf } from '../model/errors';
 import { INTERFACE_KINDS } from '../model/records';
 import { setBootMode, setSecureBoot } from './boot-mode';
-import { createAllocation, deleteAllocation, resumeAllocations } from './allocations';
+import { createAllocation, deleteAllocation, finishAllocations, unfinishedAllocations } from './allocations';
 import { getBootDevice, setBootDevice, supportedBootDevices } from './boot-device';
 import type { Conductor } from './conductor';
 import { consoleInfo, setConsole } from './console';
@@ -97,7 +97,9 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
   // Taken before nodes are recovered, which may take all the others.
   const place = context.workers.take();
   await recover(context);
-  place.run(() => resumeAllocations(context, 0));
+  // Known before clients make new ones.
+  const unfinished = await unfinishedAllocations(context, 0);
+  place.run(() => finishAllocations(context, unfinished));
   const periodics = runPeriodics(context);
 
   let stopped: Promise<void> | undefined;

@@ -1,6 +1,6 @@
 /** Work that comes again: a table, and the loop that runs each row on its own, with jitter, until the conductor stops. */
 import { reasonOf } from '../model/errors';
-import { resumeAllocations } from './allocations';
+import { finishAllocations, unfinishedAllocations } from './allocations';
 import type { ConductorOptions, Context } from './context';
 import { trimHistory } from './history';
 import { recoverPowerFailures, synchronisePower, type SyncFailures } from './power-sync';
@@ -30,7 +30,8 @@ export const PERIODICS: readonly Periodic[] = [
   {
     name: 'unfinished allocations',
     every: (options) => options['conductor.check_allocations_interval'],
-    run: (context) => resumeAllocations(context, context.options['conductor.check_allocations_interval']),
+    run: async (context) =>
+      finishAllocations(context, await unfinishedAllocations(context, context.options['conductor.check_allocations_interval'])),
   },
   { name: 'callback timeouts', every: lookEvery, run: failLateNodes },
 ];
