@@ -107,10 +107,10 @@ it('does not start when a route has no handler, or a handler no route', () => {
 
 it('is read and routed quickly', () => {
   const text = readFileSync(join(__dirname, '../../openapi.yaml'), 'utf8');
-  const started = performance.now();
+  const before = process.cpuUsage();
   checkHandlers(readDocument(text), handlers);
-  // On a busy machine too; it is some 60 ms.
-  expect(performance.now() - started).toBeLessThan(1500);
+  // Its own work, whatever else the machine does; it is some 150 ms.
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(1500);
 });
 
 describe('routes', () => {

@@ -9,6 +9,7 @@ import type { Options } from '../../config/options';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import { startServer, type Server } from '../../main';
+import { answerCheck } from './answers';
 import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet';
 
 export interface Answer {
@@ -84,6 +85,7 @@ export async function startWholeServer(
   });
   const image = { url: `${server.bootUrl!}/image.raw`, sha256: createHash('sha256').update(bytes).digest('hex'), bytes: bytes.length };
 
+  const check = answerCheck();
   const call = async (method: string, path: string, body?: unknown): Promise<Answer> => {
     const response = await fetch(`${server.apiUrl!}${path}`, {
       method,
@@ -92,6 +94,9 @@ export async function startWholeServer(
       signal: AbortSignal.timeout(20_000),
     });
     const text = await response.text();
+    const type = response.headers.get('content-type') ?? undefined;
+    const problem = check({ method, path, minor: undefined, status: response.status, type, text });
+    if (problem !== undefined) throw new Error(`an answer outside openapi.yaml: ${problem}`);
     return { status: response.status, body: text === '' ? {} : (JSON.parse(text) as Answer['body']) };
   };
   const must = async (method: string, path: string, body?: unknown): Promise<Answer['body']> => {
