@@ -177,7 +177,7 @@ export function matcher({ places }: Document): Matcher {
       checkRouted(place, segments);
       const operation = place.operations.get(method);
       const hides = typeof place.below === 'number' || (operation !== undefined && Array.isArray(place.below));
-      if (hides && !open(place.gate, minor)) refuse(place.below, place.gate.since);
+      if (hides && !open(place.gate, minor)) refuse(Array.isArray(operation?.below) ? operation.below : place.below, place.gate.since);
       const rest = operation?.rest ?? place.rest;
       const field = segments[length]!;
       if (

@@ -298,6 +298,7 @@ describe('inspection rules', () => {
   });
   it.each([
     ['GET', path, 95, 404, 'The API version does not allow inspection rules'],
+    ['GET', `${path}/priority`, 95, 404, 'The API version does not allow inspection rules'],
     ['DELETE', '/v1/inspection_rules', 95, 405, 'The API version does not allow inspection rules'],
     ['DELETE', '/v1/inspection_rules', 115, 400, 'Missing mandatory parameter: inspection_rule_uuid'],
     ['GET', '/v1/inspection_rules/zz', 115, 400, "Schema error: 'zz' is not a 'uuid'"],
