@@ -139,13 +139,15 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
   },
   rescue: async (task, { rescue_password: password = '' }) => {
     maintained(task, 'rescuing');
-    await rescuable(task, 'InstanceRescueFailure', ['power', 'rescue', 'network']);
     const hashed = hashPassword(
       password,
       task.context.options['conductor.rescue_password_hash_algorithm'] as HashAlgorithm,
       task.context.random,
     );
     const instance = { ...withoutPasswords(task.node), rescue_password: password, hashed_rescue_password: hashed };
+    // The rescue interface looks at the password too; it is kept only when all is right.
+    const seen: Held = { ...task, node: { ...task.node, instance_info: instance } };
+    await rescuable(seen, 'InstanceRescueFailure', ['power', 'rescue', 'network']);
     await task.fire('rescue', { last_error: null, instance_info: instance }, FORGET_TOKEN_AND_URL);
     return () => settle(task, rescue, () => beginRescue(task));
   },

@@ -7,6 +7,7 @@ import { AgentError, type ErrorType, reasonOf } from './errors';
 import { bootMode, readInventory } from './inventory/inventory';
 import { collectLogs } from './logs';
 import { disksOf, type Machine, openDisk, syncDisks } from './machine';
+import { openForRescue } from './rescue';
 import { MANAGER, type StepKind, STEPS, stepsOf } from './steps';
 
 export function commandsOf(machine: Machine): Commands {
@@ -29,6 +30,14 @@ export function commandsOf(machine: Machine): Commands {
     'standby.power_off': leave(machine, 'poweroff'),
     'standby.run_image': leave(machine, 'reboot'),
     'image.install_bootloader': { inBackground: true, run: (params) => installBootloader(machine, params) },
+    'rescue.finalize_rescue': {
+      run: async ({ rescue_password: password, hashed }) => {
+        await openForRescue(machine.root, password, hashed);
+        machine.log.info('The rescue system is open: user rescue');
+        void machine.clock.sleep(FAREWELL_MS).then(machine.retire);
+        return null;
+      },
+    },
     'log.collect_system_logs': {
       run: async () => ({ system_logs: await collectLogs(machine.run, machine.log.text(), machine.clock.now()) }),
     },

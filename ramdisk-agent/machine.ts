@@ -15,6 +15,10 @@ export interface Machine extends Surroundings {
   readonly fetching: Fetching;
   readonly random: (bytes: number) => Buffer;
   readonly newUuid: () => string;
+  /** The folder that the system's files are under: /. */
+  readonly root: string;
+  /** Ends the agent, its heartbeats and its API; the machine stays as it is. */
+  readonly retire: () => void;
   /** Where directories may be made. */
   readonly temporary: string;
   /** Changes with the lookup and with each command that brings the node. */

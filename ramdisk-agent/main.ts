@@ -36,6 +36,8 @@ async function main(): Promise<void> {
     },
     random: randomBytes,
     newUuid: randomUUID,
+    root: '/',
+    retire: () => stop.abort(),
     temporary: '/tmp',
     state: { node: {}, config: {}, partitionUuids: null },
   };

@@ -30,12 +30,21 @@ it('boots kernel and ramdisk, and tries again', () => {
 });
 
 it('has a label for each goto', () => {
-  for (const purpose of ['ramdisk', 'disk'] as const) {
+  for (const purpose of ['ramdisk', 'instance', 'disk'] as const) {
     const script = lines({ purpose });
     const labels = script.filter((line) => line.startsWith(':')).map((line) => line.slice(1));
     const wanted = script.flatMap((line) => /goto (\w+)/.exec(line)?.[1] ?? []);
     expect(wanted.filter((label) => !labels.includes(label))).toEqual([]);
   }
+});
+
+it('boots an instance that lives in memory: its kernel, or its ISO image', () => {
+  expect(lines({ purpose: 'instance', kernel_args: 'root=/dev/ram0' })).toContain(
+    `kernel http://10.0.0.1:8080/boot/${UUID}/kernel root=/dev/ram0 initrd=ramdisk || goto again`,
+  );
+  const script = lines({ purpose: 'instance', files: { boot_iso: 'http://x/y.iso' } });
+  expect(script).toContain(`sanboot --no-describe http://10.0.0.1:8080/boot/${UUID}/boot_iso || goto again`);
+  expect(script.join()).not.toContain('kernel');
 });
 
 it('hands over to the disk: a BIOS from here, UEFI by its next entry', () => {

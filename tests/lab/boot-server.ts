@@ -1,5 +1,5 @@
 /**
- * The boot services alone, for the lab: `node boot-server.js '<JSON>'` with {address, interface, folder, boots}: DHCP, TFTP and HTTP on that
+ * The boot services alone, for the lab: `node boot-server.js '<JSON>'` with {address, interface, folder, boots, loaders}: DHCP, TFTP and HTTP on that
  * address, for the machines of these boot rows. Prints `ready`, logs to the standard error, ends on SIGTERM.
  */
 import { randomBytes } from 'node:crypto';
@@ -20,17 +20,20 @@ export interface BootServerSetup {
   readonly interface: string;
   readonly folder: string;
   readonly boots: readonly BootRecord[];
+  /** Name → path of boot loaders beside iPXE. */
+  readonly loaders?: Readonly<Record<string, string>>;
 }
 
 async function main(): Promise<void> {
-  const { address, interface: bridge, folder, boots } = JSON.parse(process.argv[2]!) as BootServerSetup;
+  const { address, interface: bridge, folder, boots, loaders: more = {} } = JSON.parse(process.argv[2]!) as BootServerSetup;
   const macs = boots.flatMap((boot) => boot.macs);
   const find = { forMac: async (mac: string) => boots.find((boot) => boot.macs.includes(mac)) };
   const ofNode = async (uuid: string): Promise<BootRecord | undefined> => boots.find((boot) => boot.node_uuid === uuid);
-  const known = dhcpStore({ ports: macs, boots: macs }).store;
+  const pxe = boots.filter(({ method }) => method === 'pxe').flatMap((boot) => boot.macs);
+  const known = dhcpStore({ ports: macs, boots: macs, pxe }).store;
   const store = { ...known, boots: { ...find, ofNode } } as unknown as Store;
   const common = { store, log, clock: systemClock };
-  const loaders = { 'undionly.kpxe': '/usr/lib/ipxe/undionly.kpxe', 'snponly.efi': '/usr/lib/ipxe/snponly.efi' };
+  const loaders = { 'undionly.kpxe': '/usr/lib/ipxe/undionly.kpxe', 'snponly.efi': '/usr/lib/ipxe/snponly.efi', ...more };
   const url = { 'deploy.http_url': `http://${address}:8080` };
   const http = await startHttpBoot({
     ...common,
@@ -46,6 +49,7 @@ async function main(): Promise<void> {
   });
   const tftp = await startTftp({
     ...common,
+    boots: http.files,
     options: { 'boot.tftp_host': address, 'boot.tftp_port': 69, 'pxe.tftp_root': folder, 'pxe.loader_file_paths': loaders },
   });
   const dhcp = await startDhcp({

@@ -117,6 +117,8 @@ function boot(
     fetching: { trust: { insecure: false }, timeoutMs: 2000, signal: new AbortController().signal },
     random: randomBytes,
     newUuid: randomUUID,
+    root,
+    retire: () => {},
     temporary: root,
     state: { node: {}, config: {}, partitionUuids: null },
     ...more,

@@ -1,0 +1,77 @@
+/** The whole server with simulated machines: deployment by a custom agent and into memory, and rescue by the agent. */
+import { startWholeServer, type WholeServer } from '../support/whole-server';
+import { useDatabase } from '../support/database';
+
+const database = useDatabase();
+let whole: WholeServer;
+beforeAll(async () => {
+  whole = await startWholeServer(database.connection(), {
+    machines: 4,
+    options: {
+      'DEFAULT.enabled_deploy_interfaces': ['direct', 'custom-agent', 'ramdisk'],
+      'DEFAULT.enabled_rescue_interfaces': ['no-rescue', 'agent'],
+      'redfish.connection_attempts': 1,
+      'redfish.connection_retry_interval': 0,
+    },
+  });
+}, 30_000);
+afterAll(() => whole.close(), 30_000);
+
+let next = 0;
+async function available(more: Readonly<Record<string, unknown>>) {
+  const machine = whole.fleet.machines[next++]!;
+  const uuid = await whole.enrol(machine, { automated_clean: false, ...more });
+  await whole.order(uuid, 'manage');
+  await whole.reach(uuid, 'manageable', 60);
+  await whole.order(uuid, 'provide');
+  await whole.reach(uuid, 'available', 60);
+  return { uuid, machine };
+}
+const files = () => ({ kernel: whole.image.url.replace('image.raw', 'kernel'), ramdisk: whole.image.url.replace('image.raw', 'ramdisk') });
+
+it('deploys by a custom agent: only the steps that were asked for', async () => {
+  const { uuid, machine } = await available({ deploy_interface: 'custom-agent' });
+  await whole.order(uuid, 'active', { deploy_steps: [{ interface: 'deploy', step: 'erase_devices_metadata', args: {}, priority: 70 }] });
+  expect(await whole.reach(uuid, 'active', 60)).toMatchObject({ power_state: 'power on', last_error: null });
+  expect(machine.control.content('/dev/sda')).toBeUndefined();
+  const history = await whole.call('GET', `/v1/nodes/${uuid}/history?detail=true`);
+  expect(JSON.stringify(history.body)).toContain('erase_devices_metadata');
+  expect(JSON.stringify(history.body)).not.toContain('write_image');
+}, 120_000);
+
+it('deploys into memory: the machine boots what is its instance, each time, and no disk is written', async () => {
+  const { uuid, machine } = await available({ deploy_interface: 'ramdisk', instance_info: files() });
+  await whole.order(uuid, 'active');
+  await whole.reach(uuid, 'active', 60);
+  const script = async () => (await fetch(`${whole.server.bootUrl!}/ipxe/${machine.macs[0]!.replaceAll(':', '-')}`)).text();
+  expect(await script()).toContain(`/boot/${uuid}/kernel root=/dev/ram0 text nofb vga=normal initrd=ramdisk`);
+  expect(machine.control.isOn()).toBe(true);
+  expect(machine.control.content('/dev/sda')).toBeUndefined();
+  await whole.order(uuid, 'deleted');
+  await whole.reach(uuid, 'available', 60);
+  expect(await script()).toContain('Nothing to boot');
+}, 120_000);
+
+it('rescues: the agent takes the password, which the node then forgets; and boots the instance again', async () => {
+  const { uuid, machine } = await available({ rescue_interface: 'agent' });
+  const patch = (path: string, value: unknown) => ({ op: 'add', path, value });
+  const { kernel, ramdisk } = files();
+  const answer = await whole.call('PATCH', `/v1/nodes/${uuid}`, [
+    patch('/driver_info/rescue_kernel', kernel),
+    patch('/driver_info/rescue_ramdisk', ramdisk),
+    patch('/instance_info', whole.deployable()),
+  ]);
+  expect(answer.status).toBe(200);
+  await whole.order(uuid, 'active');
+  await whole.reach(uuid, 'active', 60);
+  expect(machine.control.phase()).toBe('system');
+  await whole.order(uuid, 'rescue', { rescue_password: 's3cret' });
+  const rescued = await whole.reach(uuid, 'rescue', 60);
+  expect(rescued).toMatchObject({ last_error: null, power_state: 'power on' });
+  expect(Object.keys(rescued['instance_info'] as object)).not.toEqual(expect.arrayContaining(['hashed_rescue_password']));
+  expect(machine.control.phase()).toBe('agent');
+  await whole.order(uuid, 'unrescue');
+  await whole.reach(uuid, 'active', 60);
+  expect(machine.control.isOn()).toBe(true);
+  expect(machine.control.content('/dev/sda')).toMatchObject({ sha256: whole.image.sha256 });
+}, 120_000);
