@@ -23,6 +23,12 @@ function policies(patch: readonly PatchOperation[], rows: readonly FieldRow[]): 
   return new Set(patch.length > 0 ? patch.map(of) : ['node:update']);
 }
 
+/** Whether cleaning may be switched off is asked of the value, so there must be one. */
+function checkAutomatedClean(patch: readonly PatchOperation[]): void {
+  if (patch.some(({ path, value }) => path.split('/')[1] === 'automated_clean' && value === undefined))
+    throw invalid('automated_clean cannot be removed: replace it with null, and [conductor]automated_clean holds again.');
+}
+
 function checkState(node: NodeRecord, patch: readonly PatchOperation[], { minor, params, who }: Request, { auth }: Rooms): void {
   const freesInstance =
     patch.length === 1 && patch[0]!.op === 'remove' && patch[0]!.path === '/instance_uuid' && Object.keys(patch[0]!).length === 2;
@@ -68,6 +74,7 @@ export async function changedNode(
   if (typeof description === 'string' && description.length > 4096)
     throw invalid('Cannot update node with description exceeding 4096 characters');
   checkNetworkData(patch, rooms);
+  checkAutomatedClean(patch);
 
   const node = await nodeOf(request, rooms, 'node:get', true);
   for (const policy of policies(patch, rows)) if (!rooms.auth.allowed(who, policy, node)) throw new Fault('NotAuthorized');

@@ -14,19 +14,23 @@ import { tearDownAgent } from './tear-down-agent';
 
 export const agentProperties: Readonly<Record<string, Property>> = {
   ...ramdiskProperties,
-  image_http_proxy: { description: 'Proxy through which the agent fetches images by HTTP. Optional.' },
-  image_https_proxy: { description: 'Proxy through which the agent fetches images by HTTPS. Optional.' },
+  image_http_proxy: { description: 'URL of a proxy server for HTTP connections. Optional.' },
+  image_https_proxy: { description: 'URL of a proxy server for HTTPS connections. Optional.' },
   image_no_proxy: {
-    description: 'Hosts, addresses and domains (with a leading dot; ports optional) without a proxy, separated by commas. Optional.',
+    description:
+      'A comma-separated list of host names, IP addresses and domain names (with optional :port) that will be excluded from proxying. To denote a domain name, use a dot to prefix the domain name. This value will be ignored if ``image_http_proxy`` and ``image_https_proxy`` are not specified. Optional.',
   },
   image_download_source: {
-    description: 'http (or swift): the agent fetches the image from where it is; local: through the boot service of this server. Optional.',
+    description:
+      'Specifies whether direct deploy interface should try to use the image source directly or if ironic should cache the image on the conductor and serve it from ironic\'s own HTTP server. Accepted values are "swift", "http" and "local". Optional.',
   },
   deploy_forces_oob_reboot: {
-    description: 'True: after a deployment the BMC switches the machine off, without asking the agent to. Default: false. Optional.',
+    description:
+      'Whether Ironic should force a reboot of the Node via the out-of-band channel after deployment is complete. Provides compatibility with older deploy ramdisks. Defaults to False. Optional.',
   },
   agent_verify_ca: {
-    description: "What an agent without a certificate of its own is held against: true, false, or a path. Default: the agent's. Optional.",
+    description:
+      "Either a Boolean value, a path to a CA_BUNDLE file or directory with certificates of trusted CAs. If set to True ironic will verify the agent's certificate; if False the driver will ignore verifying the SSL certificate. If it's a path the driver will use the specified certificate or one of the certificates in the directory. Defaults to True. Optional",
   },
 };
 

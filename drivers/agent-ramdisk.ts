@@ -7,12 +7,15 @@ import type { Property, Task } from './interfaces';
 
 /** driver_info: the ramdisk that carries the agent. */
 export const ramdiskProperties: Readonly<Record<string, Property>> = {
-  deploy_kernel: { description: 'Kernel of the agent ramdisk: a file:// or http(s):// URL. Default: [conductor]deploy_kernel.' },
-  deploy_ramdisk: { description: 'Initramfs of the agent ramdisk: a file:// or http(s):// URL. Default: [conductor]deploy_ramdisk.' },
+  deploy_kernel: { description: 'UUID (from Glance) of the deployment kernel. Required.' },
+  deploy_ramdisk: { description: 'UUID (from Glance) of the ramdisk that is mounted at boot time. Required.' },
 };
 export const rescueProperties: Readonly<Record<string, Property>> = {
-  rescue_kernel: { description: 'Kernel of the rescue ramdisk: a file:// or http(s):// URL. Default: [conductor]rescue_kernel.' },
-  rescue_ramdisk: { description: 'Initramfs of the rescue ramdisk: a file:// or http(s):// URL. Default: [conductor]rescue_ramdisk.' },
+  rescue_kernel: { description: 'UUID (from Glance) of the rescue kernel. This value is required for rescue mode.' },
+  rescue_ramdisk: {
+    description:
+      'UUID (from Glance) of the rescue ramdisk with agent that is used at node rescue time. This value is required for rescue mode.',
+  },
 };
 
 export type RamdiskMode = 'deploy' | 'rescue';

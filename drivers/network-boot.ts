@@ -24,11 +24,11 @@ const properties: Readonly<Record<string, Property>> = {
   ...rescueProperties,
   kernel_append_params: {
     description:
-      "Arguments for the ramdisk's kernel in the place of [pxe]kernel_append_params, whose value %default% stands for. Optional.",
+      'Additional kernel parameters to pass down to instance kernel. These parameters can be consumed by the kernel or by the applications by reading /proc/cmdline. Mind severe cmdline size limit. When used with virtual media, only applies to ISO images that Ironic builds, but not to pre-built ISOs provided via e.g. deploy_iso. Overrides the [pxe]/kernel_append_params configuration option, use %default% to insert its value.',
   },
   force_persistent_boot_device: {
     description:
-      'Always: every boot device is set for good; Never: none is; Default: only the one that the instance boots from is. Optional.',
+      "Controls the persistency of boot order changes. 'Always' will make all changes persistent, 'Default' will make all but the final one upon instance deployment non-persistent, and 'Never' will make no persistent changes at all. The old values 'True' and 'False' are still supported but deprecated in favor of the new ones.Defaults to 'Default'. Optional.",
   },
 };
 

@@ -201,6 +201,7 @@ describe('patches', () => {
     [[{ op: 'test', path: '/name' }], 400, /^Schema error for patch: 'test' is not one of \['add', 'replace', 'remove'\]$/],
     [{}, 400, /^Schema error for patch: {} is not of type 'array'$/],
     [[{ op: 'add', path: '/extra/a.b', value: 1 }], 400, /does not match '\^\(\/\[\\\\w-\]\+\)\+\$'$/],
+    [[{ op: 'remove', path: '/automated_clean' }], 400, /^automated_clean cannot be removed: replace it with null/],
     [[{ op: 'remove', path: '/driver' }], 400, /^Schema error for patch: 'driver' is a required property$/],
     [[{ op: 'replace', path: '/name', value: 'a b' }], 400, /^Node one: Cannot change name to invalid name 'a b'$/],
     [[{ op: 'replace', path: '/instance_uuid', value: 'x' }], 400, /^Expected UUID for instance_uuid: x$/],
