@@ -105,7 +105,10 @@ export function project(document: Document, minor: number): Schema {
     const byName = new Map(
       lists.flatMap((list) => (list ?? []) as Node[]).map((node) => [`${node['in'] as string} ${node['name'] as string}`, node]),
     );
-    return [...byName.values()].filter((node) => isOpen(node, minor)).map(parameterOf);
+    // What the path says is not asked again of the query.
+    return [...byName.values()]
+      .filter((node) => isOpen(node, minor) && !(node['in'] === 'query' && byName.has(`path ${node['name'] as string}`)))
+      .map(parameterOf);
   };
   const contentOf = (node: Node, side: Side): object =>
     Object.fromEntries(
