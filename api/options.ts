@@ -6,6 +6,7 @@ export interface ApiOptions {
   readonly 'api.max_limit': number;
   readonly 'api.public_endpoint': string | null;
   readonly 'api.restrict_lookup': boolean;
+  readonly 'deploy.fast_track': boolean;
   readonly 'api.ramdisk_heartbeat_timeout': number;
   readonly 'api.enable_ramdisk_endpoints': boolean;
   readonly 'api.fragment_cache_size': number;

@@ -5,8 +5,9 @@ import { isMac } from '../model/idents';
 import { MASK } from '../model/masks';
 import { toBoolean } from '../model/python';
 import type { Heartbeat, Inventory, JsonObject, NodeRecord } from '../model/records';
-import { stateRow } from '../model/states';
+import { FAST_TRACK_STATES, stateRow } from '../model/states';
 import { nodeNamed } from './node-find';
+import type { ApiOptions } from './options';
 import { nodePresenter, rowsToShow } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
@@ -56,9 +57,8 @@ function documentFor(node: NodeRecord, token: unknown, { base, minor, who }: Req
 }
 
 /** A ramdisk is expected in these states only; with fast track it may wait in more. */
-const FAST_TRACK = ['enroll', 'manageable', 'available', 'servicing', 'service hold'];
-const isExpected = ({ provision_state: state, driver_info: info }: NodeRecord): boolean =>
-  stateRow(state).lookup === true || (toBoolean(info['fast_track']) === true && FAST_TRACK.includes(state));
+const isExpected = ({ provision_state: state, driver_info: info }: NodeRecord, options: ApiOptions): boolean =>
+  stateRow(state).lookup === true || ((toBoolean(info['fast_track']) ?? options['deploy.fast_track']) && FAST_TRACK_STATES.includes(state));
 
 /** Valid addresses; others are passed over. */
 const macsOf = (addresses: readonly unknown[]): string[] => addresses.filter(isMac).map((mac) => mac.toLowerCase());
@@ -81,7 +81,7 @@ async function lookup(request: Request, rooms: Rooms): Promise<Answer> {
   const node = await (uuid ? rooms.store.nodes.find(uuid) : nodeByMacs(macs, rooms)).catch((error: unknown) => {
     throw error instanceof Fault && error.status === 404 ? notFound() : error;
   });
-  if (rooms.options['api.restrict_lookup'] && !isExpected(node)) {
+  if (rooms.options['api.restrict_lookup'] && !isExpected(node, rooms.options)) {
     rooms.log.warn('lookup refused', { node: node.uuid, state: node.provision_state });
     throw notFound();
   }

@@ -2,10 +2,11 @@
  * An agent's sign of life: checked, recorded, and what it sets going. It never waits for a lock: met on a held node, it is
  * remembered and acted on when the node is let go, since an agent that has finished may not speak again for minutes.
  */
+import { fastTracked } from '../drivers/fast-track';
 import { timestamp } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
 import type { Heartbeat, NodeRecord } from '../model/records';
-import { stateRow } from '../model/states';
+import { FAST_TRACK_STATES, stateRow } from '../model/states';
 import type { Context } from './context';
 import { startTask } from './task';
 import { tokenIsRight } from './token';
@@ -39,7 +40,9 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
   const node = await store.nodes.find(ident);
   const { uuid } = node;
   checkBeat(node, beat, options['agent.require_tls']);
-  const { heartbeat: meaning, working } = stateRow(node.provision_state);
+  const { heartbeat: always, working } = stateRow(node.provision_state);
+  const early = FAST_TRACK_STATES.includes(node.provision_state) && fastTracked(node, options);
+  const meaning = always ?? (early ? 'record' : undefined);
   if (meaning === undefined) {
     log.debug(`heartbeat of node ${uuid} in state ${node.provision_state}: nothing to do`);
     return;

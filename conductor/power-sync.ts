@@ -37,6 +37,7 @@ export async function synchronisePower(context: Context, failures: SyncFailures)
 
 async function synchronise(context: Context, node: NodeRecord, failures: SyncFailures): Promise<void> {
   const looking = await taskOf(context, node, false);
+  if (looking.driver.power.throughAgent) return;
   if (node.power_state === null && !(await isValid(looking))) return;
   const count = (failures.get(node.uuid) ?? 0) + 1;
   const given = count > context.options['conductor.power_state_sync_max_retries'];

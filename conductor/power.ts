@@ -43,10 +43,11 @@ async function order(task: Held, target: Power, from: 'power on' | 'power off' |
   const soft = seconds ?? options['conductor.soft_power_off_timeout'];
   const step = async (asked: Power, ends: 'power on' | 'power off', limit: number): Promise<void> => {
     await driver.power.set(task, asked, limit);
+    if (driver.power.throughAgent) return;
     await waitFor(task, ends, limit);
   };
   if (ORDERS[target].ends === 'power on' && from === 'power off') return step('power on', 'power on', hard);
-  if (target !== 'soft rebooting') return step(target, ORDERS[target].ends, ORDERS[target].soft ? soft : hard);
+  if (target !== 'soft rebooting' || driver.power.throughAgent) return step(target, ORDERS[target].ends, ORDERS[target].soft ? soft : hard);
   await step('soft power off', 'power off', soft);
   await step('power on', 'power on', hard);
 }
@@ -92,6 +93,7 @@ export async function changePower(task: Held, target: Power, seconds?: number): 
     throw error;
   };
   const now = await task.driver.power.get(task).catch((error: unknown) => fail(`Failed to change power state to '${target}'`, error));
+  const { throughAgent } = task.driver.power;
   const reboots = target === 'rebooting' || target === 'soft rebooting';
   if (now === ends && !reboots) {
     await task.write({ power_state: now, target_power_state: null, last_error: null }, endsSystem ? forgetAgent(task) : {});
@@ -100,14 +102,14 @@ export async function changePower(task: Held, target: Power, seconds?: number): 
   const started: NodeChanges = { target_power_state: ends, ...(stateRow(task.node.provision_state).failed ? {} : { last_error: null }) };
   await task.write(started, {
     last_power_state_change: timestamp(task.clock.now()),
-    ...(endsSystem ? forgetAgent(task) : {}),
+    ...(endsSystem && !throughAgent ? forgetAgent(task) : {}),
   });
   const change = async (): Promise<void> => {
     await changeRelatives(task, target, seconds);
     await order(task, target, now, seconds);
   };
   await change().catch((error: unknown) => fail(`Failed to change power state to '${ends}' by '${target}'`, error));
-  await task.save({ power_state: ends, target_power_state: null });
+  await task.write({ power_state: ends, target_power_state: null }, throughAgent && endsSystem ? forgetAgent(task) : {});
 }
 
 /** PUT …/states/power: checks, then the change goes on after the answer. Throws InvalidParameterValue, PowerStateFailure, NodeLocked. */

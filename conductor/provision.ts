@@ -4,7 +4,7 @@ import { Fault, reasonOf } from '../model/errors';
 import type { InterfaceKind } from '../model/records';
 import { VERBS, next, type Event, type ProvisionState } from '../model/states';
 import { abort, unhold } from './abort';
-import { FORGET_TOKEN_AND_URL } from './agent-info';
+import { FORGET_TOKEN_AND_URL, unlessNeeded } from './agent-info';
 import type { ProvisionArgs } from './conductor';
 import type { Context } from './context';
 import { adopt, beginAdopt } from './flows/adopt';
@@ -71,7 +71,8 @@ const beginDeployment =
     maintained(task, 'provisioning');
     if (event === 'rebuild' && task.node.protected) throw new Fault('NodeProtected', { node: task.node.uuid });
     await checkDeploy(task, args.deploy_steps ?? []);
-    await task.fire(event, ...startingDeploy(task.node, args));
+    const [changes, internal] = startingDeploy(task.node, args);
+    await task.fire(event, changes, unlessNeeded(task, internal));
     return () => settle(task, deploy, () => beginDeploy(task));
   };
 
@@ -86,7 +87,7 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
     if (maintenance && !task.context.options['conductor.allow_provisioning_in_maintenance'])
       throw new Fault('NodeInMaintenance', { op: 'providing', node });
     if (retired) throw new Fault('NodeIsRetired', { op: 'providing', node });
-    await task.fire('provide', { last_error: null, clean_step: {} }, startingClean());
+    await task.fire('provide', { last_error: null, clean_step: {} }, unlessNeeded(task, startingClean()));
     return () => settle(task, clean, () => beginClean(task));
   },
   clean: async (task, { clean_steps: asked = [], disable_ramdisk: without = false }) => {
@@ -99,7 +100,11 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
         await validateInterface(task, 'network');
       },
     );
-    await task.fire('clean', { last_error: null, clean_step: {}, target_provision_state: 'manageable' }, startingClean(asked, without));
+    await task.fire(
+      'clean',
+      { last_error: null, clean_step: {}, target_provision_state: 'manageable' },
+      unlessNeeded(task, startingClean(asked, without)),
+    );
     return () => settle(task, clean, () => beginClean(task));
   },
   inspect: async (task) => {

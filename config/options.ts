@@ -132,6 +132,8 @@ export const OPTIONS = [
   { section: 'deploy', name: 'http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service as machines reach it. Default: made of my_ip and [boot]http_port.' },
   { section: 'deploy', name: 'http_root', kind: 'string', default: null, help: 'Folder whose files the HTTP boot service also serves. Default: httpboot under the state directory.' },
   { section: 'deploy', name: 'default_boot_mode', kind: 'string', default: 'uefi', choices: ['uefi', 'bios'], help: 'Boot mode of nodes whose capabilities name none.' },
+  { section: 'deploy', name: 'fast_track', kind: 'boolean', default: false, help: 'Agents that run before a node is deployed may look it up and speak for it (driver_info fast_track: of one node). The power interface agent needs it.' },
+  { section: 'deploy', name: 'fast_track_timeout', kind: 'integer', default: 300, min: 0, max: 300, help: 'Seconds after its last heartbeat in which such an agent is taken to run.' },
   { section: 'deploy', name: 'erase_devices_priority', kind: 'integer', default: null, min: 0, help: "Priority of the agent's clean step erase_devices; 0: not run. Default: the agent's." },
   { section: 'deploy', name: 'erase_devices_metadata_priority', kind: 'integer', default: null, min: 0, help: "Priority of the agent's clean step erase_devices_metadata; 0: not run. Default: the agent's." },
   { section: 'deploy', name: 'shred_random_overwrite_iterations', kind: 'integer', default: 1, min: 0, help: 'Passes of random data over a disk that has no erase command.' },

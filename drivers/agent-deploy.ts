@@ -8,6 +8,7 @@ import { repr } from '../model/python';
 import { agentSteps, onHeartbeat, runAgentStep } from './agent-steps';
 import { ramdiskProperties } from './agent-ramdisk';
 import { validateCapabilities } from './capabilities';
+import { canBeOff } from './power-cycle';
 import { type DeployInterface, type Outcome, type Property, type Step, type Task, done, failed, wait } from './interfaces';
 import { prepareCleaning, tearDownCleaning } from './ramdisk-cleaning';
 import { tearDownAgent } from './tear-down-agent';
@@ -61,14 +62,14 @@ export const isDeployed = (task: Task): boolean => ['active', 'adopting', 'unres
 /** The machine is off and in the provisioning network; its next boot brings the agent. */
 export async function prepareAgent(task: Task): Promise<void> {
   const { driver } = task;
-  if (!task.node.disable_power_off) await task.power('power off');
+  if (canBeOff(task)) await task.power('power off');
   await driver.network.unconfigureTenantNetworks(task);
   await driver.network.addProvisioningNetwork(task);
   await driver.boot.prepareRamdisk(task, {});
 }
 
 async function bootRamdisk(task: Task): Promise<Outcome> {
-  const off = task.node.power_state === 'power off' && !task.node.disable_power_off;
+  const off = task.node.power_state === 'power off' && canBeOff(task);
   await task.power(off ? 'power on' : 'rebooting');
   return wait;
 }
@@ -96,7 +97,8 @@ async function switchNetwork(task: Task): Promise<Outcome> {
 
 async function bootInstance(task: Task): Promise<Outcome> {
   try {
-    await task.power(task.node.disable_power_off ? 'rebooting' : 'power on');
+    // Where nobody can switch the machine on, the end of the agent has started it anew.
+    if (task.driver.power.supported.includes('power on')) await task.power(task.node.disable_power_off ? 'rebooting' : 'power on');
     return done;
   } catch (error) {
     return failed(`Error booting node ${task.node.uuid} after deploy. ${reasonOf(error)}`);
@@ -127,7 +129,7 @@ export const agentDeploy = {
     if (task.node.disable_power_off) await task.power('rebooting');
   },
   tearDown: async (task) => {
-    if (!task.node.disable_power_off) await task.power('power off');
+    if (canBeOff(task)) await task.power('power off');
     await task.driver.network.unconfigureTenantNetworks(task);
     await task.driver.network.removeProvisioningNetwork(task);
     return done;

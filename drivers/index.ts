@@ -2,6 +2,7 @@
 import type { InterfaceKind } from '../model/records';
 import { customAgentDeploy } from './agent-deploy';
 import { agentInspect } from './agent-inspect';
+import { agentPower } from './agent-power';
 import { agentRaid } from './agent-raid';
 import { agentRescue } from './agent-rescue';
 import { directDeploy } from './direct';
@@ -26,7 +27,7 @@ export const INTERFACES: Interfaces = {
   inspect: { agent: agentInspect, 'no-inspect': noInspect, fake: fakeInspect },
   management: { ipmitool: ipmiManagement, redfish: redfishManagement, noop: noopManagement, fake: fakeManagement },
   network: { noop: noopNetwork },
-  power: { ipmitool: ipmiPower, redfish: redfishPower, fake: fakePower },
+  power: { ipmitool: ipmiPower, redfish: redfishPower, agent: agentPower, fake: fakePower },
   raid: { 'no-raid': noRaid, agent: agentRaid, fake: fakeRaid },
   rescue: { 'no-rescue': noRescue, agent: agentRescue, fake: fakeRescue },
   storage: { noop: noopStorage, fake: fakeStorage },

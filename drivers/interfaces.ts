@@ -24,6 +24,8 @@ export interface DriverOptions {
   readonly 'service_catalog.endpoint_override': string;
   readonly 'deploy.http_url': string;
   readonly 'deploy.default_boot_mode': string;
+  readonly 'deploy.fast_track': boolean;
+  readonly 'deploy.fast_track_timeout': number;
   readonly 'deploy.erase_devices_priority': number | null;
   readonly 'deploy.erase_devices_metadata_priority': number | null;
   readonly 'deploy.shred_random_overwrite_iterations': number;
@@ -160,6 +162,11 @@ export interface Interface {
 
 export type Power = 'power on' | 'power off' | 'rebooting' | 'soft power off' | 'soft rebooting';
 export interface PowerInterface extends Interface {
+  /**
+   * It works through the agent: which must not be forgotten before it took the order, and whose machine is not seen again before the
+   * agent is back.
+   */
+  readonly throughAgent?: true;
   readonly supported: readonly Power[];
   /** Null: it cannot be told (fake hardware whose power was never set). */
   get(task: Task): Promise<'power on' | 'power off' | null>;

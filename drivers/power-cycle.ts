@@ -5,6 +5,9 @@ import type { Task } from './interfaces';
 /** Seconds between looks at the power state. */
 const LOOKS = [0.1, 0.2, 0.5, 1, 1, 2] as const;
 
+/** Whether it is allowed, and possible, to switch the machine off. */
+export const canBeOff = ({ node, driver }: Task): boolean => !node.disable_power_off && driver.power.supported.includes('power off');
+
 /** Waits until the machine is off. Throws PowerStateFailure. @param seconds at most */
 export async function untilOff(task: Task, seconds: number): Promise<void> {
   const until = task.clock.now() + seconds * 1000;

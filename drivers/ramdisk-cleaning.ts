@@ -1,4 +1,5 @@
 /** Cleaning inside the ramdisk: booting it with what the agent must know, and putting the machine to rest again. */
+import { canBeOff } from './power-cycle';
 import { type Outcome, type Task, wait } from './interfaces';
 
 /** What the agent's erase steps read from the node. */
@@ -25,7 +26,7 @@ export async function prepareCleaning(task: Task): Promise<Outcome> {
 export async function tearDownCleaning(task: Task): Promise<void> {
   const { node, driver } = task;
   const keep = node.fault === 'clean failure';
-  if (!keep && !node.disable_power_off) await task.power('power off');
+  if (!keep && canBeOff(task)) await task.power('power off');
   await driver.boot.cleanUpRamdisk(task);
   await driver.network.removeCleaningNetwork(task);
   if (!keep && node.disable_power_off) await task.power('rebooting');

@@ -2,6 +2,7 @@
 import { reasonOf } from '../model/errors';
 import { type CommandOptions, withAgent } from './agent-client';
 import { isTrue } from './boot-settings';
+import { canBeOff } from './power-cycle';
 import { type Outcome, type Task, done, failed } from './interfaces';
 
 const FIRST_LOOK_MS = 300;
@@ -17,6 +18,11 @@ export async function tearDownAgent(task: Task): Promise<Outcome> {
   try {
     if (task.node.disable_power_off) {
       await tell(task, 'system.lockdown', { timeout: LAST_WORD_SECONDS });
+      return done;
+    }
+    if (!canBeOff(task)) {
+      await tell(task, 'standby.sync', { wait: true });
+      await task.power('rebooting');
       return done;
     }
     if (isTrue(task.node.driver_info['deploy_forces_oob_reboot'])) {

@@ -97,6 +97,9 @@ export type Event =
   | 'done'
   | 'fail';
 
+/** Where an agent may speak too that was there before its node's flow: with fast track. */
+export const FAST_TRACK_STATES: readonly ProvisionState[] = ['enroll', 'manageable', 'available', 'servicing', 'service hold'];
+
 /** [from, event, to, since?]: the whole machine. `since`: users may ask for it from this minor version on (below: 406). */
 export const TRANSITIONS: readonly (readonly [ProvisionState, Event, ProvisionState, number?])[] = [
   ['enroll', 'manage', 'verifying'],

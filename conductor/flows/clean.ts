@@ -1,7 +1,7 @@
 /** Cleaning, automated (deleting or manageable → available) and manual (manageable → manageable with a list of steps). */
 import { done, failed, type PlannedStep } from '../../drivers/interfaces';
 import type { JsonObject } from '../../model/records';
-import { FORGET_CLEANING, FORGET_POSITION } from '../agent-info';
+import { FORGET_CLEANING, FORGET_POSITION, unlessNeeded } from '../agent-info';
 import { recordSteps } from '../history';
 import type { StepOutcome } from '../reserved-steps';
 import { positionOf, runSteps, savedList } from '../running';
@@ -118,7 +118,7 @@ export const clean: SteppedFlow = {
         () => task.driver.deploy.tearDownCleaning(task),
       );
     await recordSteps(task, 'clean', [], 'end');
-    await task.fire(isManual(task) || task.node.retired ? 'manage' : 'done', { clean_step: {} }, FORGET_CLEANING);
+    await task.fire(isManual(task) || task.node.retired ? 'manage' : 'done', { clean_step: {} }, unlessNeeded(task, FORGET_CLEANING));
   },
   fail: async (task, reason) => {
     const stepHadStarted = positionOf(task, 'clean').running !== undefined;

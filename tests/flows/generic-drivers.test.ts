@@ -1,4 +1,5 @@
 /** The whole server with simulated machines: deployment by a custom agent and into memory, and rescue by the agent. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { startWholeServer, type WholeServer } from '../support/whole-server';
 import { useDatabase } from '../support/database';
 
@@ -6,8 +7,11 @@ const database = useDatabase();
 let whole: WholeServer;
 beforeAll(async () => {
   whole = await startWholeServer(database.connection(), {
-    machines: 4,
+    machines: 5,
     options: {
+      'DEFAULT.enabled_hardware_types': ['redfish', 'manual-management'],
+      'DEFAULT.enabled_management_interfaces': ['redfish', 'noop'],
+      'DEFAULT.enabled_power_interfaces': ['redfish', 'agent'],
       'DEFAULT.enabled_deploy_interfaces': ['direct', 'custom-agent', 'ramdisk'],
       'DEFAULT.enabled_rescue_interfaces': ['no-rescue', 'agent'],
       'redfish.connection_attempts': 1,
@@ -75,3 +79,36 @@ it('rescues: the agent takes the password, which the node then forgets; and boot
   expect(machine.control.isOn()).toBe(true);
   expect(machine.control.content('/dev/sda')).toMatchObject({ sha256: whole.image.sha256 });
 }, 120_000);
+
+it('deploys a machine that has no BMC: the agent that somebody started is all that can start it anew', async () => {
+  const machine = whole.fleet.machines[next++]!;
+  const uuid = await whole.enrol(machine, { driver: 'manual-management', driver_info: { fast_track: true }, automated_clean: false });
+  expect(await whole.call('GET', `/v1/nodes/${uuid}/validate`)).toMatchObject({
+    body: { power: { result: false, reason: `Agent seems offline for node ${uuid}, the agent power interface cannot be used` } },
+  });
+  // Somebody starts the machine, with the agent.
+  const { options, apiUrl } = whole.server;
+  await database.store().boots.put({
+    node_uuid: uuid,
+    macs: machine.macs,
+    method: 'ipxe',
+    purpose: 'ramdisk',
+    kernel_args: `ipa-api-url=${apiUrl!}`,
+    files: { kernel: options['conductor.deploy_kernel']!, ramdisk: options['conductor.deploy_ramdisk']! },
+  });
+  // It tries the network first, as the noop management interface takes for granted.
+  machine.control.setBoot({ device: 'pxe', persistent: true, mode: null });
+  await machine.control.act('on');
+  const seen = async () => (await whole.call('GET', `/v1/nodes/${uuid}/validate`)).body['power'];
+  for (let looks = 0; looks < 300 && !((await seen()) as { result: boolean }).result; looks++) await delay(50);
+  expect(await seen()).toEqual({ result: true });
+  await whole.order(uuid, 'manage');
+  await whole.reach(uuid, 'manageable', 60);
+  await whole.order(uuid, 'provide');
+  await whole.reach(uuid, 'available', 60);
+  await whole.call('PATCH', `/v1/nodes/${uuid}`, [{ op: 'add', path: '/instance_info', value: whole.deployable() }]);
+  await whole.order(uuid, 'active');
+  await whole.reach(uuid, 'active', 60);
+  expect(machine.control.content('/dev/sda')).toMatchObject({ sha256: whole.image.sha256 });
+  expect(machine.control.isOn()).toBe(true);
+}, 180_000);

@@ -83,6 +83,13 @@ const rescuing = (node: Partial<NodeRecord>, boot = 'ipxe'): Case => ({
   kinds: ['rescue'],
 });
 
+const agentPowered = (node: Partial<NodeRecord>): Case => ({
+  driver: 'manual-management',
+  interfaces: { power_interface: 'agent' },
+  node: { driver_info: { fast_track: true }, ...node },
+  kinds: ['power'],
+});
+
 const CASES: Readonly<Record<string, Case>> = {
   'all fake': { interfaces: {}, kinds: INTERFACE_KINDS.filter((kind) => kind !== 'vendor') },
   'no interfaces': {
@@ -158,6 +165,10 @@ const CASES: Readonly<Record<string, Case>> = {
   'rescue without any ramdisk': rescuing({ driver_info: {} }),
   'rescue with half of its ramdisk': rescuing({ driver_info: { ...ramdisk, rescue_kernel: 'http://10.0.0.9/k' } }),
   'rescue by a boot interface that cannot': rescuing({}, 'fake'),
+  'power by the agent': agentPowered({}),
+  'power by the agent, not allowed': agentPowered({ driver_info: {} }),
+  'power by the agent, not allowed by a word': agentPowered({ driver_info: { fast_track: 'off' } }),
+  'power by the agent, allowed by no word': agentPowered({ driver_info: { fast_track: 'perhaps' } }),
   'RAID by the agent': { interfaces: { raid_interface: 'agent' }, kinds: ['raid'] },
 };
 

@@ -47,6 +47,7 @@ export interface ApiUnderTest {
 export const OPTIONS: ApiOptions = {
   'DEFAULT.default_resource_class': null,
   'DEFAULT.default_conductor_group': '',
+  'deploy.fast_track': false,
   'DEFAULT.default_portgroup_mode': 'active-backup',
   'api.max_limit': 1000,
   'api.disallow_clean_steps': ['vendor.send_raw'],

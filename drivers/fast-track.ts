@@ -1,0 +1,26 @@
+/** Agents that run although no flow has booted them: whether a node takes them for its own, and whether one speaks now. */
+import { Fault } from '../model/errors';
+import { BOOLEAN_WORDS, str, toBoolean } from '../model/python';
+import type { NodeRecord } from '../model/records';
+import type { DriverOptions } from './interfaces';
+
+/** driver_info.fast_track, else [deploy]fast_track. Throws InvalidParameterValue for what is neither true nor false. */
+export function fastTracked({ driver_info: info }: NodeRecord, options: Pick<DriverOptions, 'deploy.fast_track'>): boolean {
+  const own = info['fast_track'];
+  if (own === undefined || own === null) return options['deploy.fast_track'];
+  const value = toBoolean(own);
+  if (value !== undefined) return value;
+  throw new Fault('InvalidParameterValue', {
+    message: `Invalid value of fast_track: Unrecognized value '${str(own)}', acceptable values are: ${BOOLEAN_WORDS}`,
+  });
+}
+
+/** Whether its last sign of life, or the inspection that it made, is no older than [deploy]fast_track_timeout. */
+export function agentIsAlive(node: NodeRecord, options: Pick<DriverOptions, 'deploy.fast_track_timeout'>, now: number): boolean {
+  const recent = (time: unknown): boolean =>
+    typeof time === 'string' && now - Date.parse(time) <= options['deploy.fast_track_timeout'] * 1000;
+  if (node.power_state === 'power on' && recent(node.inspection_finished_at)) return true;
+  const { agent_url: url, agent_last_heartbeat: beat } = node.driver_internal_info;
+  // Without a URL the machine was switched off since; while it is inspected there is none yet.
+  return (Boolean(url) || ['inspecting', 'inspect wait'].includes(node.provision_state)) && recent(beat);
+}
