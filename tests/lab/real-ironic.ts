@@ -20,7 +20,8 @@ export interface RealIronic {
 }
 export type Settings = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-const ENABLED = {
+/** What it is started with, as the options `enabled_…` say it. */
+export const ENABLED = {
   hardware_types: 'fake-hardware,ipmi,redfish,manual-management',
   bios_interfaces: 'no-bios,fake,redfish',
   boot_interfaces: 'fake,ipxe,pxe,http-ipxe,redfish-virtual-media',

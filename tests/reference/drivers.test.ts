@@ -4,11 +4,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { INTERFACES } from '../../drivers/index';
+import type { ConductorOptions } from '../../conductor/context';
+import { createHardware } from '../../conductor/hardware';
+import { loadOptions } from '../../config/load';
+import { HARDWARE_TYPES, INTERFACES } from '../../drivers/index';
 import type { Interface } from '../../drivers/interfaces';
 import { reasonOf } from '../../model/errors';
+import { silentLog } from '../../model/log';
 import { INTERFACE_KINDS, type InterfaceKind, type JsonObject, type NodeRecord } from '../../model/records';
-import { startRealIronic, type RealIronic } from '../lab/real-ironic';
+import { ENABLED, startRealIronic, type RealIronic } from '../lab/real-ironic';
 import { portRecord, testTask } from '../support/task';
 
 let folder: string;
@@ -198,3 +202,22 @@ it.each(Object.entries(CASES))('%s', async (_, { driver = 'fake-hardware', inter
   }
   expect(ours).toEqual(Object.fromEntries(kinds.map((kind) => [kind, theirs[kind]])));
 });
+
+/** The redfish type has interfaces to come. */
+it.each(['fake-hardware', 'ipmi', 'manual-management'])(
+  '%s: its interfaces, their defaults, and what driver_info it knows',
+  async (name) => {
+    const lists = Object.entries(ENABLED).map(([kind, names]) => [`DEFAULT.enabled_${kind}`, names.split(',')] as const);
+    const options = { ...loadOptions([], {}).options, ...Object.fromEntries(lists) } as unknown as ConductorOptions;
+    const { enabled, defaults: chosen } = createHardware(options, HARDWARE_TYPES, INTERFACES, silentLog).enabled[name]!;
+    const { drivers } = (await call('GET', '/v1/drivers?detail=true')) as { drivers: readonly JsonObject[] };
+    const theirs = drivers.find((one) => one['name'] === name)!;
+    for (const kind of INTERFACE_KINDS) {
+      expect([kind, [...enabled[kind]].sort()]).toEqual([kind, [...(theirs[`enabled_${kind}_interfaces`] as string[])].sort()]);
+      expect([kind, chosen[kind]]).toEqual([kind, theirs[`default_${kind}_interface`]]);
+    }
+    const named = INTERFACES as Readonly<Record<InterfaceKind, Readonly<Record<string, Interface>>>>;
+    const keys = INTERFACE_KINDS.flatMap((kind) => Object.keys(named[kind][chosen[kind]!]!.properties ?? {}));
+    expect([...new Set(keys)].sort()).toEqual(Object.keys(await call('GET', `/v1/drivers/${name}/properties`)).sort());
+  },
+);
