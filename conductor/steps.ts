@@ -60,12 +60,20 @@ export function offeredSteps(driver: Driver, kind: StepKind, fromAgent: readonly
   return [...own, ...fromAgent.filter((step) => !taken.has(stepId(step)))];
 }
 
+/** Steps of the agent whose priority is an option of its own, `[deploy]…_priority` → their interface. */
+const WITH_OPTIONS = {
+  erase_devices: 'deploy',
+  erase_devices_metadata: 'deploy',
+  create_configuration: 'raid',
+  delete_configuration: 'raid',
+} as const;
+
 /** The priorities that the operator set over the driver's and the agent's: `interface.step` → priority. */
 export function cleanPriorities(options: ConductorOptions): Readonly<Record<string, number>> {
   const set: Record<string, number> = {};
-  for (const name of ['erase_devices', 'erase_devices_metadata'] as const) {
+  for (const [name, owner] of Object.entries(WITH_OPTIONS) as [keyof typeof WITH_OPTIONS, string][]) {
     const priority = options[`deploy.${name}_priority`];
-    if (priority !== null) set[`deploy.${name}`] = priority;
+    if (priority !== null) set[`${owner}.${name}`] = priority;
   }
   for (const [id, priority] of Object.entries(options['conductor.clean_step_priority_override']))
     if (/^\d+$/.test(priority)) set[id] = Number(priority);

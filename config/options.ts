@@ -136,6 +136,8 @@ export const OPTIONS = [
   { section: 'deploy', name: 'fast_track_timeout', kind: 'integer', default: 300, min: 0, max: 300, help: 'Seconds after its last heartbeat in which such an agent is taken to run.' },
   { section: 'deploy', name: 'erase_devices_priority', kind: 'integer', default: null, min: 0, help: "Priority of the agent's clean step erase_devices; 0: not run. Default: the agent's." },
   { section: 'deploy', name: 'erase_devices_metadata_priority', kind: 'integer', default: null, min: 0, help: "Priority of the agent's clean step erase_devices_metadata; 0: not run. Default: the agent's." },
+  { section: 'deploy', name: 'create_configuration_priority', kind: 'integer', default: null, min: 0, help: "Priority of the clean step that makes RAID by the agent; 0: only when asked for. Default: the agent's." },
+  { section: 'deploy', name: 'delete_configuration_priority', kind: 'integer', default: null, min: 0, help: "Priority of the clean step that removes RAID by the agent; 0: only when asked for. Default: the agent's." },
   { section: 'deploy', name: 'shred_random_overwrite_iterations', kind: 'integer', default: 1, min: 0, help: 'Passes of random data over a disk that has no erase command.' },
   { section: 'deploy', name: 'shred_final_overwrite_with_zeros', kind: 'boolean', default: true, help: 'A last pass of zeros over such a disk.' },
   { section: 'deploy', name: 'continue_if_disk_secure_erase_fails', kind: 'boolean', default: false, help: 'Overwrite the disk when its own erase command fails, instead of failing.' },

@@ -28,6 +28,8 @@ export interface DriverOptions {
   readonly 'deploy.fast_track_timeout': number;
   readonly 'deploy.erase_devices_priority': number | null;
   readonly 'deploy.erase_devices_metadata_priority': number | null;
+  readonly 'deploy.create_configuration_priority': number | null;
+  readonly 'deploy.delete_configuration_priority': number | null;
   readonly 'deploy.shred_random_overwrite_iterations': number;
   readonly 'deploy.shred_final_overwrite_with_zeros': boolean;
   readonly 'deploy.continue_if_disk_secure_erase_fails': boolean;
