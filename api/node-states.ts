@@ -68,7 +68,7 @@ function checkConfigdrive(target: string, drive: unknown, minor: number, { valid
   const targets = minor >= 35 ? ['active', 'rebuild'] : ['active'];
   if (!targets.includes(target))
     throw invalid(`Adding a config drive is only supported when setting provision state to ${targets.join(', ')}`);
-  const problem = validators('Configdrive', () => document.schemas['Configdrive']!)(drive);
+  const problem = validators('Configdrive', () => document.schemas['Configdrive']!, describeAtLength)(drive);
   if (problem !== undefined) throw invalid(`Invalid configdrive format: ${problem}`);
   if (typeof drive === 'object') {
     if (minor < 56) throw invalid('Providing a JSON object for configdrive is only supported starting with API version 1.56');

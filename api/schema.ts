@@ -15,6 +15,7 @@ export function toJsonSchema(schema: unknown): unknown {
   if (schema === null || typeof schema !== 'object') return schema;
   const source = schema as Record<string, unknown>;
   const typesOf = (type: unknown): unknown => {
+    if (Array.isArray(type)) return type;
     const listed = [...(source['x-spelled'] === true ? ['string'] : []), type, ...(source['nullable'] === true ? ['null'] : [])];
     const types = source['x-null-first'] === true ? listed.reverse() : listed;
     return types.length > 1 ? types : types[0];
@@ -172,9 +173,15 @@ export function describeAtLength(errors: readonly ErrorObject[], root: unknown):
       .join('');
   const schemaPath = below(found.schemaPath.slice(0, found.schemaPath.lastIndexOf('/')), owner?.schemaPath);
   const shown = (value: unknown): string => pformat(value, WIDTH).replace(/^/gm, '    ');
+  // Where numbers end that JSON can hold is a bound of ours, which clients do not know.
+  const known = JSON.parse(
+    JSON.stringify(found.parentSchema, (key, value: unknown) =>
+      key === 'maximum' && value === Number.MAX_SAFE_INTEGER ? undefined : value,
+    ),
+  ) as unknown;
   return (
     `${wordsOf(found, everyProblem(problems))}\n\nFailed validating ${repr(found.keyword)} in schema${schemaPath}:\n` +
-    `${shown(found.parentSchema)}\n\nOn instance${below(found.instancePath, owner?.instancePath)}:\n${shown(found.data)}`
+    `${shown(known)}\n\nOn instance${below(found.instancePath, owner?.instancePath)}:\n${shown(found.data)}`
   );
 }
 const WIDTH = 72;

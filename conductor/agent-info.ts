@@ -54,11 +54,11 @@ export const FORGET_SERVICING: Internal = {
   ...none('agent_cached_service_steps', 'service_step_index', 'service_disable_ramdisk', 'steps_validated', 'servicing_reboot'),
 };
 /** What a failure of manual steps forgets: the list, and how it was asked for, stay for whoever looks. */
-export const FORGET_POSITION: Internal = {
+export const forgetPosition = (kind: 'clean' | 'service'): Internal => ({
   ...FORGET_TOKEN_AND_URL,
   ...FORGET_POLL,
-  ...none('clean_step_index', 'service_step_index', 'steps_validated', 'cleaning_reboot', 'servicing_reboot'),
-};
+  ...none(`${kind}_step_index`, 'steps_validated', 'cleaning_reboot', 'servicing_reboot'),
+});
 /** What the end of an instance leaves nothing of. */
 export const FORGET_INSTANCE: Internal = {
   ...FORGET_DEPLOYING,

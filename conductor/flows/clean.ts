@@ -1,7 +1,7 @@
 /** Cleaning, automated (deleting or manageable → available) and manual (manageable → manageable with a list of steps). */
 import { done, failed, type PlannedStep } from '../../drivers/interfaces';
 import type { JsonObject } from '../../model/records';
-import { FORGET_CLEANING, FORGET_POSITION, unlessNeeded } from '../agent-info';
+import { FORGET_CLEANING, forgetPosition, unlessNeeded } from '../agent-info';
 import { recordSteps } from '../history';
 import type { StepOutcome } from '../reserved-steps';
 import { positionOf, runSteps, savedList } from '../running';
@@ -117,7 +117,8 @@ export const clean: SteppedFlow = {
         (reason) => `Failed to tear down from cleaning for node ${task.node.uuid}, reason: ${reason}`,
         () => task.driver.deploy.tearDownCleaning(task),
       );
-    await recordSteps(task, 'clean', [], 'end');
+    // Of a cleaning that was not wanted there is nothing to tell.
+    if (isManual(task) || wanted(task)) await recordSteps(task, 'clean', [], 'end');
     await task.fire(isManual(task) || task.node.retired ? 'manage' : 'done', { clean_step: {} }, unlessNeeded(task, FORGET_CLEANING));
   },
   fail: async (task, reason) => {
@@ -133,7 +134,7 @@ export const clean: SteppedFlow = {
         // A disk may be half erased: no one shall take the node before someone looked.
         ...(stepHadStarted ? { maintenance: true, fault: 'clean failure', maintenance_reason: task.node.maintenance_reason ?? text } : {}),
       },
-      FORGET_POSITION,
+      forgetPosition('clean'),
     );
   },
 };

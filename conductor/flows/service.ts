@@ -1,7 +1,7 @@
 /** active, service failed → active, with a list of steps on the way, as manual cleaning. */
 import { failed, type PlannedStep } from '../../drivers/interfaces';
 import type { JsonObject } from '../../model/records';
-import { FORGET_POSITION, FORGET_SERVICING } from '../agent-info';
+import { FORGET_SERVICING, forgetPosition } from '../agent-info';
 import { recordSteps } from '../history';
 import { reservedStep, type StepOutcome } from '../reserved-steps';
 import { positionOf, runSteps, savedList } from '../running';
@@ -105,7 +105,7 @@ export const service: SteppedFlow = {
         last_error: text,
         ...(stepHadStarted ? { maintenance: true, fault: 'service failure', maintenance_reason: why ?? text } : {}),
       },
-      FORGET_POSITION,
+      forgetPosition('service'),
     );
   },
   afterAbort: async (task) => {

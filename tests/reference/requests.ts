@@ -95,6 +95,10 @@ const everyVersion = (): Step[] =>
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 /** Every path with every method; bodies that no one takes, so that nothing changes. */
+/** What Ironic does not have. */
+const isOurs = (path: string): boolean => /^(?:\/v1)?\/(?:openapi\.json|docs)/.test(path);
+/** The reference's process ends the connection there, without an answer. */
+const SILENT = /^\/v1\/nodes\/[^/]+\/children$/;
 const routing = (): Step[] => {
   const idents: Readonly<Record<string, readonly string[]>> = {
     node_ident: [NODE, 'nobody', NOBODY, 'a b', 'one.json'],
@@ -111,7 +115,7 @@ const routing = (): Step[] => {
     // Others are asked for in files of their own.
     return name ? (idents[name] ?? []).flatMap((ident) => filled(path.replace(`{${name}}`, escape(ident)))) : [path];
   };
-  const paths = document.places.flatMap(({ path }) => filled(path));
+  const paths = document.places.flatMap(({ path }) => (isOurs(path) ? [] : filled(path))).filter((path) => !SILENT.test(path));
   const odd = [
     '/',
     '/v1/',
@@ -171,6 +175,7 @@ function valuesFor({ name, kind }: Argument): readonly string[] {
 const queries = (): Step[] =>
   document.places.flatMap(({ path, operations }) => {
     const operation = operations.get('GET');
+    if (isOurs(path)) return [];
     const real = path
       .replace('{node_ident}', NODE)
       .replace('{port_ident}', PORT)
