@@ -14,7 +14,7 @@ const provision = (ident: string, target: string): Step[] => [
 /** Time for an allocation to come to something. */
 const waits = (ident: string): Step => ({ settleAllocation: ident });
 
-const NODES = ['a1', 'a2', 'a3', 'a4'].map(node);
+const NODES = ['f1', 'f2', 'f3', 'f4'].map(node);
 const [FIRST, SECOND, THIRD, FOURTH] = NODES as [string, string, string, string];
 const setup: Step[] = [
   send('POST', '/v1/nodes', { driver: 'fake-hardware', uuid: FIRST, name: 'alloc-1', resource_class: 'gold', shard: 'left' }),
