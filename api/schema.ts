@@ -163,6 +163,9 @@ const wordsOf = (problem: Problem, siblings: readonly Problem[]): string =>
   (WORDS[problem.keyword] ?? (({ message }) => message ?? ''))(problem, siblings);
 const everyProblem = (problems: readonly Problem[]): readonly Problem[] => problems.flatMap((problem) => [problem, ...problem.context]);
 
+/** Where numbers end that JSON can hold, and how many digits of text fit below: bounds of ours, which clients of Ironic do not know. */
+const isOurBound = (key: string, value: unknown): boolean =>
+  (key === 'maximum' && value === Number.MAX_SAFE_INTEGER) || (key === 'maxLength' && value === 15);
 /** How Python's validator prints an error: the sentence, the part of the schema that was broken, and what broke it. */
 export function describeAtLength(errors: readonly ErrorObject[], root: unknown): string {
   const problems = asTree(errors, root);
@@ -173,11 +176,8 @@ export function describeAtLength(errors: readonly ErrorObject[], root: unknown):
       .join('');
   const schemaPath = below(found.schemaPath.slice(0, found.schemaPath.lastIndexOf('/')), owner?.schemaPath);
   const shown = (value: unknown): string => pformat(value, WIDTH).replace(/^/gm, '    ');
-  // Where numbers end that JSON can hold is a bound of ours, which clients do not know.
   const known = JSON.parse(
-    JSON.stringify(found.parentSchema, (key, value: unknown) =>
-      key === 'maximum' && value === Number.MAX_SAFE_INTEGER ? undefined : value,
-    ),
+    JSON.stringify(found.parentSchema, (key, value: unknown) => (isOurBound(key, value) ? undefined : value)),
   ) as unknown;
   return (
     `${wordsOf(found, everyProblem(problems))}\n\nFailed validating ${repr(found.keyword)} in schema${schemaPath}:\n` +

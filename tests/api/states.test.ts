@@ -132,6 +132,57 @@ it.each([
   expect([status, fault?.split('\n\n')[0]]).toEqual([400, sentence]);
 });
 
+it('shows the schema of a refused step as clients of Ironic know it', async () => {
+  await be('manageable');
+  const { fault } = await provision({ target: 'clean', clean_steps: [{ interface: 'power', step: 'x', bogus: 1 }] });
+  // What its validator, jsonschema 4.26, prints.
+  expect(fault?.split('\n\n').slice(1)).toEqual([
+    [
+      "Failed validating 'additionalProperties' in schema['items']:",
+      "    {'type': 'object',",
+      "     'required': ['interface', 'step'],",
+      "     'properties': {'interface': {'description': 'driver interface',",
+      "                                  'enum': ['vendor',",
+      "                                           'power',",
+      "                                           'management',",
+      "                                           'firmware',",
+      "                                           'deploy',",
+      "                                           'bios',",
+      "                                           'raid']},",
+      "                    'step': {'description': 'name of clean step',",
+      "                             'type': 'string',",
+      "                             'minLength': 1},",
+      "                    'args': {'description': 'additional args',",
+      "                             'type': 'object',",
+      "                             'properties': {}},",
+      "                    'order': {'anyOf': [{'type': 'integer', 'minimum': 0},",
+      "                                        {'type': 'string',",
+      "                                         'minLength': 1,",
+      "                                         'pattern': '^[0-9]+$'}]},",
+      "                    'execute_on_child_nodes': {'description': 'Boolean if '",
+      "                                                              'the step '",
+      "                                                              'should be '",
+      "                                                              'executed on '",
+      "                                                              'child '",
+      "                                                              'nodes.',",
+      "                                               'type': 'boolean'},",
+      "                    'limit_child_node_execution': {'description': 'List of '",
+      "                                                                  'nodes '",
+      "                                                                  'upon '",
+      "                                                                  'which '",
+      "                                                                  'to '",
+      "                                                                  'execute '",
+      "                                                                  'child '",
+      "                                                                  'node '",
+      "                                                                  'steps '",
+      "                                                                  'on.',",
+      "                                                   'type': 'array'}},",
+      "     'additionalProperties': False}",
+    ].join('\n'),
+    "On instance[0]:\n    {'interface': 'power', 'step': 'x', 'bogus': 1}",
+  ]);
+});
+
 it.each([
   [{ target: 'power on' }, 115, 202, undefined],
   [{ target: 'power on', timeout: '5' }, 27, 202, undefined],
