@@ -1,10 +1,10 @@
 /** schemathesis, which we did not write, asks everything that /v1/openapi.json offers: no answer is a 5xx, none is outside the document. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startServerProcess, type RunningServer } from './server';
+import { freePort } from '../support/free-port';
 import { programs, root } from './venv';
 
 /** `npm run fuzz -- --minutes 60` for a longer run. */
@@ -13,14 +13,6 @@ const folder = mkdtempSync(join(tmpdir(), 'bloomery-fuzz-'));
 let server: RunningServer | undefined;
 let url: string;
 let schemathesis: string;
-
-const freePort = (): Promise<number> =>
-  new Promise((done) => {
-    const socket = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = socket.address() as AddressInfo;
-      socket.close(() => done(port));
-    });
-  });
 
 beforeAll(async () => {
   schemathesis = join(await programs('schemathesis', ['schemathesis==4.32.5']), 'schemathesis');

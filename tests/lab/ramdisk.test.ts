@@ -8,6 +8,7 @@ import { existsSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, trun
 import { createServer, type Server } from 'node:http';
 import { request } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { freePort } from '../support/free-port';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -32,14 +33,6 @@ const DISKS = {
 
 const BMC_ADDRESS = '127.0.0.9';
 const NO_BOOT = { device: 'none', persistent: false, mode: null } as const;
-async function freePort(): Promise<number> {
-  const holder = createServer().listen(0, '127.0.0.1');
-  await once(holder, 'listening');
-  const { port } = holder.address() as AddressInfo;
-  await new Promise((resolve) => holder.close(resolve));
-  return port;
-}
-
 let folder: string;
 let api: Server;
 let bmc: IpmiSim;

@@ -1,7 +1,6 @@
 /** What the drivers say of a node's settings, beside what the real Ironic says of the same node. */
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
+import { freePort } from '../support/free-port';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ConductorOptions } from '../../conductor/context';
@@ -28,15 +27,6 @@ afterAll(async () => {
   await ironic?.stop();
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 async function call(method: string, path: string, body?: unknown): Promise<JsonObject> {
   const answer = await fetch(`${ironic.url}${path}`, {
