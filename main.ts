@@ -11,6 +11,7 @@ import { startHttpBoot } from './boot/http';
 import { startTftp } from './boot/tftp';
 import { startConductor, type RunningConductor } from './conductor/index';
 import type { Options } from './config/options';
+import { withStepLog } from './drivers/fake-log';
 import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
 import { systemClock, type Clock } from './model/clock';
 import type { Log } from './model/log';
@@ -214,7 +215,7 @@ export async function startServer(setup: Setup): Promise<Server> {
         clock,
         random: randomBytes,
         connections,
-        interfaces: INTERFACES,
+        interfaces: withStepLog(INTERFACES, options['fake.step_log']),
         hardwareTypes: HARDWARE_TYPES,
       });
       stops.push(() => conductor!.stop());

@@ -207,6 +207,7 @@ export const OPTIONS = [
   { section: 'fake', name: 'storage_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake storage interface takes.' },
   { section: 'fake', name: 'rescue_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake rescue interface takes.' },
   { section: 'fake', name: 'firmware_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake firmware interface takes.' },
+  { section: 'fake', name: 'step_log', kind: 'string', default: null, ours: true, help: 'A file to which fake steps and power orders write a line each before and after, and which makes the fake vendor interface offer two steps more that are counted by it. For tests that kill conductors.' },
 ] as const satisfies readonly OptionRow[];
 
 type Row = (typeof OPTIONS)[number];
