@@ -121,9 +121,11 @@ async function allocate(context: Context, allocation: AllocationRecord): Promise
 }
 
 /** Those that wait for their node. @param older than so many seconds: younger ones are somebody's work */
-export async function unfinishedAllocations({ store, clock }: Context, older: number): Promise<readonly AllocationRecord[]> {
-  const waiting = await store.allocations.list({ where: { state: 'allocating' } });
-  return waiting.filter(({ created_at: created }) => clock.now() - Date.parse(created) >= older * 1000);
+export async function unfinishedAllocations(context: Context, older: number): Promise<readonly AllocationRecord[]> {
+  const waiting = await context.store.allocations.list({ where: { state: 'allocating' } });
+  const old = waiting.filter(({ created_at: created }) => context.clock.now() - Date.parse(created) >= older * 1000);
+  const mine = await Promise.all(old.map(({ uuid }) => context.isMine(uuid)));
+  return old.filter((_, index) => mine[index]);
 }
 const PARALLEL = 4;
 export const finishAllocations = (context: Context, unfinished: readonly AllocationRecord[]): Promise<void> =>

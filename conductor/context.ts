@@ -6,6 +6,7 @@ import type { InterfaceKind } from '../model/records';
 import type { Store } from '../store/store';
 import type { Hardware } from './hardware';
 import type { Locks } from './locks';
+import type { Ownership } from './ownership';
 import type { Workers } from './workers';
 
 /** The options that the conductor reads (section.name); main hands them over. */
@@ -70,7 +71,7 @@ export interface ConductorRooms {
   readonly hardwareTypes: Readonly<Record<string, HardwareType>>;
 }
 
-export interface Context extends ConductorRooms {
+export interface Context extends ConductorRooms, Ownership {
   readonly host: string;
   readonly hardware: Hardware;
   readonly workers: Workers;

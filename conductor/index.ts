@@ -13,6 +13,7 @@ import { continueInspection } from './inspection/continue';
 import { chosenHooks } from './inspection/hooks';
 import { getIndicator, injectNmi, listIndicators, setIndicator } from './indicators';
 import { createLocks } from './locks';
+import { createOwnership } from './ownership';
 import { runPeriodics } from './periodics';
 import { deletePortgroup, updatePortgroup } from './portgroups';
 import { createPort, deletePort, updatePort } from './ports';
@@ -81,6 +82,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
   chosenHooks(options['inspector.hooks']);
   const context: Context = {
     ...rooms,
+    ...createOwnership(host, () => store.conductors.alive(clock.now() - options['conductor.heartbeat_timeout'] * 1000)),
     host,
     hardware: createHardware(options, rooms.hardwareTypes, rooms.interfaces, log),
     workers: createWorkers(options['conductor.workers_pool_size'], log),

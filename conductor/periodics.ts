@@ -26,7 +26,11 @@ export const PERIODICS: readonly Periodic[] = [
     every: (options) => options['conductor.power_failure_recovery_interval'],
     run: recoverPowerFailures,
   },
-  { name: 'node history', every: (options) => options['conductor.node_history_cleanup_interval'], run: trimHistory },
+  {
+    name: 'node history',
+    every: (options) => options['conductor.node_history_cleanup_interval'],
+    run: async (context) => ((await context.isMine('node history')) ? trimHistory(context) : undefined),
+  },
   {
     name: 'unfinished allocations',
     every: (options) => options['conductor.check_allocations_interval'],

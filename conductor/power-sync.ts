@@ -20,7 +20,7 @@ export type SyncFailures = Map<string, number>;
 
 export async function synchronisePower(context: Context, failures: SyncFailures): Promise<void> {
   const { store, options, signal } = context;
-  const all = await store.nodes.list({ where: { maintenance: false }, children: 'all' });
+  const all = await context.mine(await store.nodes.list({ where: { maintenance: false }, children: 'all' }));
   for (const uuid of failures.keys()) if (!all.some((node) => node.uuid === uuid)) failures.delete(uuid);
   // Those that failed before come first, so that they are given up soon.
   const nodes = all.filter(isSynchronised).sort((a, b) => (failures.get(b.uuid) ?? 0) - (failures.get(a.uuid) ?? 0));
@@ -100,7 +100,8 @@ async function giveUp(task: Held, actual: NodeRecord['power_state'], why?: strin
 /** Nodes that were given up: asked again; an answer ends their maintenance. */
 export async function recoverPowerFailures(context: Context, failures: SyncFailures): Promise<void> {
   const { store, options, signal } = context;
-  const nodes = await store.nodes.list({ where: { fault: 'power failure', maintenance: true }, children: 'all', reserved: false });
+  const faulty = await store.nodes.list({ where: { fault: 'power failure', maintenance: true }, children: 'all', reserved: false });
+  const nodes = await context.mine(faulty);
   await inParallel(nodes, options['conductor.sync_power_state_workers'], signal, async (node) => {
     try {
       const looking = await taskOf(context, node, false);

@@ -74,7 +74,7 @@ async function releaseOf(context: Context, host: string): Promise<void> {
 export async function resumeAbandoned(context: Context): Promise<void> {
   const { store, locks, log } = context;
   const nodes = await store.nodes.list({ where: { provision_state: WORKING }, reserved: false, children: 'all' });
-  for (const node of nodes.filter(({ uuid }) => !locks.has(uuid))) {
+  for (const node of await context.mine(nodes.filter(({ uuid }) => !locks.has(uuid)))) {
     try {
       await startTask(context, node.uuid, { purpose: 'recovery' }, async (task) => {
         const row = stateRow(task.node.provision_state);
@@ -96,10 +96,8 @@ export async function recover(context: Context): Promise<void> {
   await releaseOf(context, context.host);
   await resumeAbandoned(context);
   const waiting = (Object.keys(STATES) as ProvisionState[]).filter((state) => stateRow(state).heartbeat === 'resume');
-  for (const { uuid, driver_internal_info: internal } of await context.store.nodes.list({
-    where: { provision_state: waiting },
-    children: 'all',
-  }))
+  const nodes = await context.mine(await context.store.nodes.list({ where: { provision_state: waiting }, children: 'all' }));
+  for (const { uuid, driver_internal_info: internal } of nodes)
     if (typeof internal.step_poll_every === 'number') context.askLater(uuid, internal.step_poll_every);
 }
 

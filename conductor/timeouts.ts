@@ -75,7 +75,7 @@ export async function failLateNodes(context: Context): Promise<void> {
     reserved: false,
     children: 'all',
   });
-  const late = waiting.filter((node) => isLate(context, node));
+  const late = await context.mine(waiting.filter((node) => isLate(context, node)));
   await inParallel(late, PARALLEL, context.signal, async ({ uuid }) => {
     try {
       await startTask(context, uuid, { purpose: 'callback timeout' }, async (task) => {

@@ -1,5 +1,5 @@
 import type { ConductorRecord } from '../../model/records';
-import { conductorOf, isAlive } from '../../model/ring';
+import { conductorOf, isAlive, keeperOf } from '../../model/ring';
 
 const conductor = (hostname: string, group = '', online = true): ConductorRecord => ({
   id: 1,
@@ -35,4 +35,12 @@ it('spreads nodes, and moves only those of a conductor that goes', () => {
   for (const name of ['a', 'b', 'c']) expect(before.filter((one) => one === name).length).toBeGreaterThan(60);
   const after = uuids.map((uuid) => conductorOf(all.slice(0, 2), node(uuid))!.hostname);
   expect(uuids.filter((_, index) => before[index] !== 'c' && before[index] !== after[index])).toEqual([]);
+});
+
+it('leaves no node of a group alone whose driver nobody offers any more', () => {
+  const lost = { ...node('x', 'rack'), driver: 'nosuch' };
+  expect(conductorOf([conductor('a', 'rack'), conductor('b')], lost)).toBeUndefined();
+  expect(keeperOf([conductor('a', 'rack'), conductor('b')], lost)?.hostname).toBe('a');
+  expect(keeperOf([conductor('b')], lost)).toBeUndefined();
+  expect(keeperOf([conductor('a', 'rack')], node('x', 'rack'))?.hostname).toBe('a');
 });

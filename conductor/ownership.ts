@@ -1,0 +1,29 @@
+/** Which nodes, and which work that belongs to no node, are this conductor's share: a function of the conductors that are alive. */
+import type { ConductorRecord, NodeRecord } from '../model/records';
+import { chosen, keeperOf } from '../model/ring';
+import type { Alive } from '../store/store';
+
+export type Owned = Pick<NodeRecord, 'uuid' | 'driver' | 'conductor_group'>;
+export interface Ownership {
+  /** Those of the nodes that this conductor looks after. Periodic work asks; what clients asked for is done for any node. */
+  mine<Node extends Owned>(nodes: readonly Node[]): Promise<readonly Node[]>;
+  /** Whether work of which there is one in all (`node history`, an allocation's UUID) is for this conductor. */
+  isMine(key: string): Promise<boolean>;
+}
+
+/** @param alive the conductors of now; none, not even this one (the database was away, say): then there is nobody to leave work to. */
+export function createOwnership(host: string, alive: () => Promise<Alive>): Ownership {
+  const isHere = ({ conductors }: Alive, keeper: ConductorRecord | undefined): boolean =>
+    conductors.length === 0 || keeper?.hostname === host;
+  return {
+    async mine(nodes) {
+      if (nodes.length === 0) return nodes;
+      const now = await alive();
+      return nodes.filter((node) => isHere(now, keeperOf(now.conductors, node)));
+    },
+    async isMine(key) {
+      const now = await alive();
+      return isHere(now, chosen(now.conductors, key));
+    },
+  };
+}
