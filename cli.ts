@@ -1,5 +1,5 @@
 /** The command line: `bloomery serve`, `bloomery config`. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
@@ -7,6 +7,8 @@ import { configurationPage, sampleFile } from './config/documents';
 import { ConfigurationError, loadOptions } from './config/load';
 import { createLog } from './logging';
 import { ROLES, startServer, type Role } from './main';
+import { createMetrics } from './metrics';
+import { programVersion } from './version';
 
 const defaultStateDir = (): string =>
   process.getuid?.() === 0 ? '/var/lib/bloomery' : join(process.env['XDG_STATE_HOME'] ?? join(homedir(), '.local/state'), 'bloomery');
@@ -32,7 +34,10 @@ async function serve({ configFile, stateDir, roles }: ServeArguments): Promise<v
   const { options, warnings } = loadOptions(files, process.env);
   const { log, flush } = createLog(options['DEFAULT.debug'], options['DEFAULT.log_file']);
   for (const warning of warnings) log.warn(warning);
-  const server = await startServer({ options, roles, stateDir, log, databaseUrl: process.env['DATABASE_URL'] || undefined });
+  const server = await startServer({
+    ...{ options, roles, stateDir, log, measured: createMetrics({ process: true }) },
+    databaseUrl: process.env['DATABASE_URL'] || undefined,
+  });
   const places = [server.apiUrl && `API ${server.apiUrl}`, server.bootUrl && `boot ${server.bootUrl}`, `database ${server.database}`];
   console.log(
     `bloomery: ready in ${Math.round(performance.now() - started)} ms: ${places.filter(Boolean).join(', ')}, roles ${roles.join(',')}`,
@@ -47,13 +52,7 @@ async function serve({ configFile, stateDir, roles }: ServeArguments): Promise<v
   process.exit(0);
 }
 
-const program = new Command('bloomery').description("A bare-metal server that answers OpenStack Ironic's API.").version(
-  (
-    JSON.parse(readFileSync(join(__dirname, existsSync(join(__dirname, 'package.json')) ? '.' : '..', 'package.json'), 'utf8')) as {
-      version: string;
-    }
-  ).version,
-);
+const program = new Command('bloomery').description("A bare-metal server that answers OpenStack Ironic's API.").version(programVersion());
 
 program
   .command('serve')

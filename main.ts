@@ -13,6 +13,7 @@ import { startConductor, type RunningConductor } from './conductor/index';
 import type { Options } from './config/options';
 import { withStepLog } from './drivers/fake-log';
 import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
+import { createMetrics, type Measured } from './metrics';
 import { systemClock, type Clock } from './model/clock';
 import type { Log } from './model/log';
 import type { BootRecord } from './model/records';
@@ -20,6 +21,7 @@ import { startEmbedded } from './store/embedded';
 import { openStore } from './store/postgres';
 import { createIpmiPool } from './wire/ipmi/client';
 import { createRedfishPool } from './wire/redfish';
+import { programVersion } from './version';
 
 export const ROLES = ['api', 'conductor', 'boot'] as const;
 export type Role = (typeof ROLES)[number];
@@ -45,6 +47,8 @@ export interface Setup {
   readonly stateDir: string;
   readonly log: Log;
   readonly clock?: Clock;
+  /** Absent: made here, without those of the process. */
+  readonly measured?: Measured;
   /** postgresql:// URL that wins over [database]connection (DATABASE_URL). */
   readonly databaseUrl?: string | undefined;
 }
@@ -148,8 +152,10 @@ async function close(server: HttpServer): Promise<void> {
 export async function startServer(setup: Setup): Promise<Server> {
   const { options: given, roles, log } = setup;
   const clock = setup.clock ?? systemClock;
+  const { metrics, scrape } = setup.measured ?? createMetrics();
   if (roles.includes('api') !== roles.includes('conductor'))
     throw new StartError('the roles api and conductor run in one process in this version: name both or neither');
+  metrics.set('bloomery_build_info', { version: programVersion(), node_version: process.version, roles: [...roles].sort().join(',') }, 1);
   const stateDir = prepareFolder(resolve(setup.stateDir), 'the state directory');
   const stops: (() => Promise<void>)[] = [];
   const stop = async (): Promise<void> => {
@@ -174,7 +180,13 @@ export async function startServer(setup: Setup): Promise<Server> {
     const document = roles.includes('api') ? loadDocument() : undefined;
     const early = resolveOptions(given, stateDir, { api: apiPort, http: given['boot.http_port'] });
     const connection = url ?? (await starting!).connection;
-    const store = await openStore({ connection, poolSize: given['database.max_pool_size'], clock, log: log.child({ room: 'store' }) });
+    const store = await openStore({
+      connection,
+      poolSize: given['database.max_pool_size'],
+      clock,
+      log: log.child({ room: 'store' }),
+      metrics,
+    });
     stops.push(() => store.close());
 
     let options = early;
@@ -211,15 +223,20 @@ export async function startServer(setup: Setup): Promise<Server> {
       conductor = await startConductor({
         store,
         options,
-        log: log.child({ room: 'conductor' }),
+        log: log.child({ room: 'conductor', host: options['DEFAULT.host'] }),
         clock,
+        metrics,
         random: randomBytes,
         connections,
         interfaces: withStepLog(INTERFACES, options['fake.step_log']),
         hardwareTypes: HARDWARE_TYPES,
       });
       stops.push(() => conductor!.stop());
-      handler = createApi({ store, conductor, options, log: log.child({ room: 'api' }), clock, ...(document ? { document } : {}) });
+      handler = createApi({
+        ...{ store, conductor, options, log: log.child({ room: 'api' }), clock, metrics },
+        ...(options['metrics.public'] ? { scrape } : {}),
+        ...(document ? { document } : {}),
+      });
     }
     return {
       ...(roles.includes('api') ? { apiUrl: `http://${options['DEFAULT.my_ip']}:${apiPort}` } : {}),

@@ -1,4 +1,5 @@
 /** POST /v1/events: what a network service tells of its ports. They are noted in the log, as Ironic does; nothing waits for them. */
+import { originFields } from '../model/origin';
 import type { Handlers } from './routes';
 
 interface NetworkEvent {
@@ -8,9 +9,9 @@ interface NetworkEvent {
   readonly status: string;
 }
 export const eventHandlers: Handlers = {
-  postEvents: async ({ body }, { log }) => {
+  postEvents: async ({ body, origin }, { log }) => {
     for (const { event, port_id: port, mac_address: mac, status } of (body as { readonly events: readonly NetworkEvent[] }).events)
-      log.debug('external event', { event, port, mac, status });
+      log.debug('external event', { ...originFields(origin), event, port, mac, status });
     return { status: 204 };
   },
 };

@@ -3,6 +3,7 @@
  * and revisions, then only the rows that are not kept as they are now. See docs/decisions/0005-fragments.md.
  */
 import { hash } from 'node:crypto';
+import type { Metrics } from '../model/metrics';
 import type { Version } from '../store/store';
 
 export interface Fragment {
@@ -48,7 +49,7 @@ function ownBytes(text: string): Buffer {
 }
 
 /** @param limit bytes; what was used longest ago goes first */
-export function createFragments(limit: number): Fragments {
+export function createFragments(limit: number, metrics: Metrics): Fragments {
   // A Map keeps the order of insertion: whatever is used is put in again, so the first is the oldest.
   const kept = new Map<string, Kept>();
   let size = 0;
@@ -78,6 +79,7 @@ export function createFragments(limit: number): Fragments {
     return found;
   }
 
+  metrics.read('bloomery_api_fragments_bytes', () => [[{}, size]]);
   return {
     get size() {
       return size;
@@ -90,6 +92,8 @@ export function createFragments(limit: number): Fragments {
         if (fragment) found.set(id, fragment);
         else stale.push(id);
       }
+      if (versions.length > stale.length) metrics.count('bloomery_api_fragments_total', { result: 'hit' }, versions.length - stale.length);
+      if (stale.length > 0) metrics.count('bloomery_api_fragments_total', { result: 'miss' }, stale.length);
       const render = stale.length > 0 ? renderer() : undefined;
       for (let start = 0; start < stale.length; start += BATCH)
         for (const row of await read(stale.slice(start, start + BATCH))) {

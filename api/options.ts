@@ -23,6 +23,7 @@ export interface ApiOptions {
   readonly 'DEFAULT.auth_strategy': string;
   readonly 'DEFAULT.http_basic_auth_user_file': string;
   readonly 'api.request_timeout': number;
+  readonly 'api.log_requests': string;
   readonly 'cors.allowed_origin': readonly string[];
   readonly 'cors.allow_credentials': boolean;
   readonly 'cors.expose_headers': readonly string[];

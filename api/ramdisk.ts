@@ -3,6 +3,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { Fault } from '../model/errors';
 import { isMac } from '../model/idents';
 import { MASK } from '../model/masks';
+import { originFields } from '../model/origin';
 import { toBoolean } from '../model/python';
 import type { Heartbeat, Inventory, JsonObject, NodeRecord } from '../model/records';
 import { FAST_TRACK_STATES, stateRow } from '../model/states';
@@ -82,7 +83,7 @@ async function lookup(request: Request, rooms: Rooms): Promise<Answer> {
     throw error instanceof Fault && error.status === 404 ? notFound() : error;
   });
   if (rooms.options['api.restrict_lookup'] && !isExpected(node, rooms.options)) {
-    rooms.log.warn('lookup refused', { node: node.uuid, state: node.provision_state });
+    rooms.log.warn('lookup refused', { ...originFields(request.origin), node: node.uuid, state: node.provision_state });
     throw notFound();
   }
   // Agents older than tokens get none; that there is one is no secret, the token is.
@@ -118,7 +119,7 @@ async function heartbeat(request: Request, rooms: Rooms): Promise<Answer> {
   checkCallback(callbackUrl);
   // Another machine, or one that booted behind our back: it must be powered off before it may speak for the node.
   if (known !== undefined && known !== null && known !== callbackUrl) {
-    rooms.log.warn('heartbeat from another address', { node: node.uuid, callback_url: callbackUrl });
+    rooms.log.warn('heartbeat from another address', { ...originFields(request.origin), node: node.uuid, callback_url: callbackUrl });
     throw new Fault('Invalid', { message: 'Detected change in ramdisk provided "callback_url"' });
   }
   if (token === undefined) throw invalid('Agent token is required for heartbeat processing.');

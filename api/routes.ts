@@ -5,6 +5,8 @@ import type { Clock } from '../model/clock';
 import { Fault } from '../model/errors';
 import { isLogicalName, isUuid } from '../model/idents';
 import type { Log } from '../model/log';
+import type { Metrics } from '../model/metrics';
+import type { Origin } from '../model/origin';
 import { repr } from '../model/python';
 import { open } from '../model/versions';
 import type { Store } from '../store/store';
@@ -47,6 +49,7 @@ export interface Request {
   readonly path: string;
   /** Below 1.91 a `.json` at the end was cut off: a name may really end so. */
   readonly jsonSuffix: boolean;
+  readonly origin: Origin;
 }
 export interface Answer {
   readonly status: number;
@@ -62,6 +65,7 @@ export interface Rooms {
   readonly options: ApiOptions;
   readonly log: Log;
   readonly clock: Clock;
+  readonly metrics: Metrics;
   readonly auth: Auth;
   readonly document: Document;
   readonly random: (bytes: number) => Buffer;

@@ -9,6 +9,8 @@ import type { Conductor } from '../conductor/conductor';
 import type { Clock } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
+import type { Metrics, Scrape } from '../model/metrics';
+import { isRequestId, originFields, type Origin } from '../model/origin';
 import { HEADER, MAXIMUM, MINIMUM, negotiate } from '../model/versions';
 import type { Store } from '../store/store';
 import { acceptsJson } from './accept';
@@ -24,6 +26,7 @@ import { baseOf } from './forwarded';
 import { createFragments } from './fragments';
 import { handlers } from './handlers';
 import { healthcheck, isHealthcheck } from './healthcheck';
+import { measureNodes } from './node-counts';
 import type { ApiOptions } from './options';
 import { createValidators, demand } from './schema';
 import { checkHandlers, matcher, type Answer, type Matcher, type Rooms, type Who } from './routes';
@@ -63,6 +66,28 @@ function cutOff(request: IncomingMessage): void {
   request.once('close', () => clearTimeout(late));
 }
 
+const METRICS_PATH = '/metrics';
+/** HTTP's own (RFC 9110, RFC 5789): callers may write any word. */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
+/** [api]log_requests → whether a request has its line. */
+const LOGGED: Readonly<Record<string, (method: string, status: number | undefined) => boolean>> = {
+  all: () => true,
+  changes: (method, status) => !['GET', 'HEAD', 'OPTIONS'].includes(method) || (status ?? 500) >= 400,
+  failures: (_, status) => (status ?? 500) >= 400,
+  none: () => false,
+};
+/** Its id is new; the caller's own goes along. */
+function originOf({ headers }: IncomingMessage): Origin {
+  const given = one(headers['x-openstack-request-id']);
+  return {
+    requestId: `req-${randomUUID()}`,
+    ...(given !== undefined && isRequestId(given) ? { globalRequestId: given } : {}),
+    user: null,
+    project: null,
+  };
+}
+const fieldsOf = ({ origin, node }: Seen): object => ({ ...originFields(origin), ...(node === undefined ? {} : { node }) });
+
 /** Many pieces go to the socket together. */
 function sendPieces(response: ServerResponse, pieces: readonly Buffer[]): void {
   response.cork();
@@ -72,6 +97,17 @@ function sendPieces(response: ServerResponse, pieces: readonly Buffer[]): void {
 
 /** Its name ends so at every version. */
 const DOCUMENT = '/v1/openapi.json';
+
+/** What the log and the metrics say of a request, as far as it came. */
+interface Seen {
+  /** The path as openapi.yaml writes it. */
+  route: string;
+  /** A node as the caller names it. */
+  node?: string;
+  origin: Origin;
+}
+/** Paths that no operation was found for. */
+const NO_ROUTE = 'other';
 
 interface Asked {
   readonly method: string;
@@ -115,9 +151,12 @@ async function perform(
   accept: string | undefined,
   base: string,
   rooms: Rooms,
+  seen: Seen,
 ): Promise<Answer> {
   const { method, segments, minor, path, jsonSuffix } = asked;
   const { operation, params, field, closed } = match(method, segments, minor);
+  seen.route = operation.path;
+  if (params['node_ident'] !== undefined) seen.node = params['node_ident'];
   if (!acceptsJson(accept)) throw new Unacceptable(accept);
   if (operation.policy && !rooms.auth.allowed(who, operation.policy)) throw new Fault('NotAuthorized');
   const { bodyName, bodySchema, bodyArguments, bodyFirst, below, gate } = operation;
@@ -133,7 +172,7 @@ async function perform(
   checkBody();
   if (closed) refuse(below, gate.since);
   refuseNewer(operation, said, query, minor);
-  return handlers[operation.operationId]!({ minor, who, params, query, body, base, path, jsonSuffix }, rooms);
+  return handlers[operation.operationId]!({ minor, who, params, query, body, base, path, jsonSuffix, origin: seen.origin }, rooms);
 }
 
 /** For node:http's createServer: whoever sends slowly is cut off. */
@@ -153,13 +192,16 @@ export function createApi(given: {
   readonly options: ApiOptions;
   readonly log: Log;
   readonly clock: Clock;
+  readonly metrics: Metrics;
+  /** What /metrics answers; absent: there is no such path here. */
+  readonly scrape?: Scrape;
   /** Read before, while something else was waited for (`loadDocument`); absent: read now. */
   readonly document?: Document;
 }): RequestListener {
   const document = given.document ?? loadDocument();
   checkHandlers(document, handlers);
   const match = matcher(document);
-  const { store, options, log, clock } = given;
+  const { store, options, log, clock, metrics, scrape } = given;
   const cors = createCors(options);
   const basic = options['DEFAULT.auth_strategy'] === 'http_basic';
   const rooms: Rooms = {
@@ -169,7 +211,7 @@ export function createApi(given: {
     random: randomBytes,
     validators: createValidators(),
     heads: createHeads(store, clock, options),
-    fragments: createFragments(options['api.fragment_cache_size'] * 2 ** 20),
+    fragments: createFragments(options['api.fragment_cache_size'] * 2 ** 20, metrics),
   };
 
   function send(response: ServerResponse, head: boolean, { status, headers, body, bytes }: Answer): void {
@@ -186,14 +228,22 @@ export function createApi(given: {
     else sendPieces(response, pieces);
   }
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function answer(request: IncomingMessage, response: ServerResponse, seen: Seen): Promise<void> {
     const method = request.method ?? 'GET';
     for (const [name, value] of Object.entries(cors(method, request.headers))) response.setHeader(name, value);
     const [written = '/', search = ''] = (request.url ?? '/').split(/\?(.*)/s);
     const bare = withoutSlashes(written);
-    const id = `req-${randomUUID()}`;
+    const id = seen.origin.requestId;
     const ids: Headers = { 'x-openstack-request-id': id, 'openstack-request-id': id };
+    if (scrape && bare === METRICS_PATH && (method === 'GET' || method === 'HEAD')) {
+      seen.route = METRICS_PATH;
+      const { type, text } = await scrape(request.headers.accept);
+      response.writeHead(200, { 'Content-Type': type, 'Content-Length': String(Buffer.byteLength(text)), ...ids });
+      response.end(method === 'HEAD' ? '' : text);
+      return;
+    }
     if (options['healthcheck.enabled'] && isHealthcheck(written)) {
+      seen.route = '/healthcheck';
       const { status, headers, text } = healthcheck(method, request.headers.accept);
       response.writeHead(status, { ...headers, ...ids, ...(status === 204 ? {} : { 'Content-Length': String(text.length) }) }).end(text);
       return;
@@ -208,6 +258,7 @@ export function createApi(given: {
     try {
       // Before anything is read of those who may not ask.
       const who = await rooms.auth.identify(request.headers, bare);
+      seen.origin = { ...seen.origin, user: who.user, project: who.project };
       const raw = await readBody(request, limitFor(bare, options));
       const asked = negotiate(one(request.headers[HEADER.toLowerCase()]), one(request.headers['openstack-api-version']), document);
       if ('refusal' in asked) {
@@ -230,12 +281,12 @@ export function createApi(given: {
         minor: asked.minor,
         jsonSuffix,
       };
-      const result = await perform(said, match, raw, who, request.headers.accept, base, rooms);
+      const result = await perform(said, match, raw, who, request.headers.accept, base, rooms, seen);
       send(response, head, { ...result, headers: { ...versions, ...result.headers, ...ids } });
     } catch (error) {
       const { status, body, headers, known } = explain(error);
       if (!known && !request.socket.destroyed)
-        log.error('request failed', { request: id, method, path: request.url, error: reasonOf(error), stack: (error as Error).stack });
+        log.error('request failed', { ...fieldsOf(seen), method, path: written, error: reasonOf(error), stack: (error as Error).stack });
       // What the router refuses, and what was not read, has no version headers, as there.
       const close = status === 413 ? { Connection: 'close' } : {};
       const early = [Refusal, Unread, Unauthenticated, Unacceptable].some((kind) => error instanceof kind);
@@ -244,9 +295,40 @@ export function createApi(given: {
     }
   }
 
+  measureNodes(store, clock, metrics);
+  let inFlight = 0;
+  metrics.read('bloomery_api_requests_in_flight', () => [[{}, inFlight]]);
+  /** Answers one request, and says of it what the log and the metrics want to know. */
+  async function attend(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const took = metrics.timer();
+    const seen: Seen = { route: NO_ROUTE, origin: originOf(request) };
+    inFlight++;
+    try {
+      await answer(request, response, seen);
+    } finally {
+      inFlight--;
+      const { method = 'GET' } = request;
+      const seconds = took();
+      const status = response.headersSent ? response.statusCode : undefined;
+      metrics.observe(
+        'bloomery_api_request_duration_seconds',
+        { method: METHODS.has(method) ? method : 'other', route: seen.route, status: status ? `${Math.floor(status / 100)}xx` : 'aborted' },
+        seconds,
+      );
+      if (LOGGED[options['api.log_requests']]!(method, status))
+        log.info('request', {
+          ...fieldsOf(seen),
+          method,
+          path: (request.url ?? '/').split('?')[0],
+          status,
+          ms: Math.round(seconds * 1e4) / 10,
+        });
+    }
+  }
+
   const application = express();
   application.disable('x-powered-by');
   application.disable('etag');
-  application.use((request, response) => void answer(request, response));
+  application.use((request, response) => void attend(request, response));
   return application as RequestListener;
 }

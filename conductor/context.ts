@@ -2,11 +2,13 @@
 import type { Connections, DriverOptions, HardwareType, Interfaces } from '../drivers/interfaces';
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
+import type { Metrics } from '../model/metrics';
 import type { InterfaceKind } from '../model/records';
 import type { Store } from '../store/store';
 import type { Hardware } from './hardware';
 import type { Locks } from './locks';
 import type { Ownership } from './ownership';
+import type { FlowStarts } from './measures';
 import type { Workers } from './workers';
 
 /** The options that the conductor reads (section.name); main hands them over. */
@@ -65,6 +67,7 @@ export interface ConductorRooms {
   readonly options: ConductorOptions;
   readonly log: Log;
   readonly clock: Clock;
+  readonly metrics: Metrics;
   readonly random: (bytes: number) => Buffer;
   readonly connections: Connections;
   readonly interfaces: Interfaces;
@@ -76,6 +79,7 @@ export interface Context extends ConductorRooms, Ownership {
   readonly hardware: Hardware;
   readonly workers: Workers;
   readonly locks: Locks;
+  readonly flowStarts: FlowStarts;
   /** Aborted when the conductor stops. */
   readonly signal: AbortSignal;
   /** Asks, after so many seconds, how the running step of a waiting node stands. */

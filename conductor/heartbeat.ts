@@ -36,14 +36,21 @@ export function checkBeat(node: NodeRecord, beat: Heartbeat, requireTls: boolean
 
 /** Throws NodeNotFound, InvalidParameterValue (not this node's agent), NodeLocked (another host holds the node). */
 export async function heartbeat(context: Context, ident: string, beat: Heartbeat): Promise<void> {
-  const { store, clock, options, log } = context;
+  const { store, clock, options, log, metrics } = context;
   const node = await store.nodes.find(ident);
   const { uuid } = node;
-  checkBeat(node, beat, options['agent.require_tls']);
+  const count = (outcome: string): void => metrics.count('bloomery_heartbeats_total', { state: node.provision_state, outcome });
+  try {
+    checkBeat(node, beat, options['agent.require_tls']);
+  } catch (error) {
+    count('refused');
+    throw error;
+  }
   const { heartbeat: always, working } = stateRow(node.provision_state);
   const early = FAST_TRACK_STATES.includes(node.provision_state) && fastTracked(node, options);
   const meaning = always ?? (early ? 'record' : undefined);
   if (meaning === undefined) {
+    count('ignored');
     log.debug(`heartbeat of node ${uuid} in state ${node.provision_state}: nothing to do`);
     return;
   }
@@ -62,6 +69,7 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
     await store.nodes.mergeInternal(uuid, { agent_url: undefined, agent_verify_ca: undefined });
     return;
   }
+  count(meaning === 'resume' ? 'resumed' : 'recorded');
   // Whether the node is held is for `goOn` to find out: a working state that was read above may be a waiting one by now.
   if (meaning === 'resume' || working) await goOn(context, uuid, 'heartbeat');
 }

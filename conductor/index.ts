@@ -85,8 +85,9 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     ...createOwnership(host, () => store.conductors.alive(clock.now() - options['conductor.heartbeat_timeout'] * 1000)),
     host,
     hardware: createHardware(options, rooms.hardwareTypes, rooms.interfaces, log),
-    workers: createWorkers(options['conductor.workers_pool_size'], log),
-    locks: createLocks(clock),
+    workers: createWorkers(options['conductor.workers_pool_size'], log, rooms.metrics),
+    locks: createLocks(clock, rooms.metrics),
+    flowStarts: new Map(),
     signal: stopping.signal,
     askLater: createAskLater(() => context),
   };

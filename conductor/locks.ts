@@ -3,6 +3,7 @@
  * go, and a heartbeat that met a held node is remembered until then.
  */
 import type { Clock } from '../model/clock';
+import type { Metrics } from '../model/metrics';
 
 export interface Locks {
   /** Whether this process holds the node, or is about to. */
@@ -17,10 +18,11 @@ export interface Locks {
   readonly held: ReadonlySet<string>;
 }
 
-export function createLocks(clock: Clock): Locks {
+export function createLocks(clock: Clock, metrics: Metrics): Locks {
   const held = new Set<string>();
   const waiting = new Map<string, Set<AbortController>>();
   const remembered = new Map<string, () => void>();
+  metrics.read('bloomery_locks_held', () => [[{}, held.size]]);
   return {
     held,
     has: (nodeUuid) => held.has(nodeUuid),

@@ -45,7 +45,7 @@ const jittered = (seconds: number, random: (bytes: number) => Buffer): number =>
 
 /** Resolves when every row has ended, which is after `context.signal`. */
 export async function runPeriodics(context: Context): Promise<void> {
-  const { clock, signal, options, random, log } = context;
+  const { clock, signal, options, random, log, metrics } = context;
   const failures: SyncFailures = new Map();
   const repeat = async ({ name, every, run }: Periodic): Promise<void> => {
     const seconds = every(options);
@@ -53,9 +53,14 @@ export async function runPeriodics(context: Context): Promise<void> {
     for (;;) {
       await clock.sleep(jittered(seconds, random), signal).catch(() => {});
       if (signal.aborted) return;
+      const took = metrics.timer();
       await run(context, failures).catch((error: unknown) => {
-        if (!signal.aborted) log.error(`${name} failed`, { reason: reasonOf(error), error });
+        if (signal.aborted) return;
+        metrics.count('bloomery_periodic_failures_total', { task: name });
+        log.error(`${name} failed`, { reason: reasonOf(error), error });
       });
+      metrics.observe('bloomery_periodic_duration_seconds', { task: name }, took());
+      metrics.set('bloomery_periodic_last_run_timestamp_seconds', { task: name }, clock.now() / 1000);
     }
   };
   await Promise.all(PERIODICS.map(repeat));

@@ -3,6 +3,7 @@ import { done, failed, type PlannedStep } from '../drivers/interfaces';
 import { Fault, reasonOf } from '../model/errors';
 import type { NodeChanges } from '../model/records';
 import { recordSteps } from './history';
+import { measuredStep } from './measures';
 import { reservedStep, type StepOutcome } from './reserved-steps';
 import { findStep, shaped, stepId, type SavedKind } from './steps';
 import { mustLeave, withTask, type Held, type Internal } from './task';
@@ -89,7 +90,7 @@ export async function runSteps(task: Held, kind: SavedKind, from: number): Promi
     const step = steps[at]!;
     await task.write({ [column]: step }, { [index]: at });
     task.log.info(`${kind} step ${stepId(step)} (${at + 1} of ${steps.length})`);
-    const outcome = await runStep(task, kind, step);
+    const outcome = await measuredStep(task, kind, step, () => runStep(task, kind, step));
     if (outcome.kind === 'failed') await recordSteps(task, kind, steps, 'end', step.step);
     if (outcome.kind !== 'done') return outcome;
     await task.write({ [column]: {} }, { [index]: at + 1 });

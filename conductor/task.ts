@@ -8,6 +8,7 @@ import type { Store } from '../store/store';
 import { replaceBiosSettings } from './bios-settings';
 import type { Context } from './context';
 import { entryOf, failureOf, type Said } from './history';
+import { measureMove } from './measures';
 import { changePower } from './power';
 import type { Place } from './workers';
 
@@ -69,7 +70,9 @@ export async function taskOf(context: Context, reserved: NodeRecord, exclusive =
     try {
       node = await work();
     } catch (error) {
-      throw error instanceof Fault && error.name === 'NodeLocked' ? new LockLost(uuid) : error;
+      if (!(error instanceof Fault && error.name === 'NodeLocked')) throw error;
+      context.metrics.count('bloomery_locks_lost_total', {});
+      throw new LockLost(uuid);
     }
   };
   const task: Held = {
@@ -116,6 +119,7 @@ export async function taskOf(context: Context, reserved: NodeRecord, exclusive =
           if (entry) await inner.history.create(entry);
         },
       );
+      measureMove(context, uuid, from, event, to);
       task.log.info(`node ${node.name ?? uuid}: ${from} → ${to} (${event})`, { last_error: node.last_error });
     },
     record: (said, changes = {}, internal = {}) => {
@@ -134,15 +138,24 @@ export async function taskOf(context: Context, reserved: NodeRecord, exclusive =
 }
 
 /** Tries what throws NodeLocked again, as often and as late as the options say. */
-async function whenFree<T>({ locks, options, host, signal }: Context, uuid: string, retry: boolean, work: () => Promise<T>): Promise<T> {
+async function whenFree<T>(context: Context, uuid: string, retry: boolean, work: () => Promise<T>): Promise<T> {
+  const { locks, options, host, signal, metrics } = context;
   const tries = retry ? Math.max(1, options['conductor.node_locked_retry_attempts']) : 1;
+  const took = metrics.timer();
   for (let tried = 1; ; tried++) {
     if (signal.aborted) throw new Fault('TemporaryFailure', { message: 'The conductor is stopping.' });
     try {
       if (locks.has(uuid)) throw new Fault('NodeLocked', { node: uuid, host });
-      return await work();
+      const had = await work();
+      if (tried > 1) metrics.observe('bloomery_lock_wait_seconds', { outcome: 'had' }, took());
+      return had;
     } catch (error) {
-      if (!(error instanceof Fault) || error.name !== 'NodeLocked' || tried >= tries) throw error;
+      if (!(error instanceof Fault) || error.name !== 'NodeLocked') throw error;
+      metrics.count('bloomery_lock_conflicts_total', {});
+      if (tried >= tries) {
+        if (retry) metrics.observe('bloomery_lock_wait_seconds', { outcome: 'refused' }, took());
+        throw error;
+      }
     }
     await locks.wait(uuid, options['conductor.node_locked_retry_interval'] * 1000, signal);
   }

@@ -1,6 +1,7 @@
 /** The pieces of work that go on after their request was answered: bounded in number, waited for at the end. */
 import { Fault, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
+import type { Metrics } from '../model/metrics';
 
 /** A place for one piece of work, taken before anything is promised to a client: used once, or given back. */
 export interface Place {
@@ -17,13 +18,18 @@ export interface Workers {
 }
 
 /** @param size most pieces of work at once */
-export function createWorkers(size: number, log: Log): Workers {
+export function createWorkers(size: number, log: Log, metrics: Metrics): Workers {
   /** One promise a place, from when it is taken until it is free again. */
   const taken = new Set<Promise<void>>();
   let closed = false;
+  metrics.read('bloomery_workers', () => [[{}, size]]);
+  metrics.read('bloomery_workers_in_use', () => [[{}, taken.size]]);
   return {
     take: () => {
-      if (closed || taken.size >= size) throw new Fault('NoFreeConductorWorker');
+      if (closed || taken.size >= size) {
+        metrics.count('bloomery_workers_refused_total', {});
+        throw new Fault('NoFreeConductorWorker');
+      }
       let free = (): void => {};
       const place = new Promise<void>((resolve) => {
         free = () => {

@@ -73,6 +73,7 @@ export const OPTIONS = [
   { section: 'api', name: 'disallow_deploy_steps', kind: 'list', default: ['vendor.send_raw'], help: 'Steps (interface.step) that no deployment may run: asked for, they are refused; offered by a driver, they are left out.' },
   { section: 'api', name: 'disallow_service_steps', kind: 'list', default: ['vendor.send_raw'], help: 'Steps (interface.step) that no servicing may run.' },
   { section: 'api', name: 'request_timeout', kind: 'integer', default: 120, min: 1, ours: true, help: 'Seconds within which a caller must have sent its whole request; then the connection is closed.' },
+  { section: 'api', name: 'log_requests', kind: 'string', default: 'all', choices: ['all', 'changes', 'failures', 'none'], ours: true, help: 'Which requests have a line in the log, with method, path, status, milliseconds and who asked: changes are all but GET, failures those with a status of 400 and above (among changes too).' },
   // [cors]
   { section: 'cors', name: 'allowed_origin', kind: 'list', default: [], help: 'Origins whose pages may ask the API: scheme, host and port; * for all.' },
   { section: 'cors', name: 'allow_credentials', kind: 'boolean', default: true, help: 'Such pages may send credentials.' },
@@ -83,6 +84,9 @@ export const OPTIONS = [
   // [healthcheck], [oslo_middleware]
   { section: 'healthcheck', name: 'enabled', kind: 'boolean', default: false, help: 'Answer /healthcheck, without authentication.' },
   { section: 'oslo_middleware', name: 'enable_proxy_headers_parsing', kind: 'boolean', default: false, help: 'Believe Forwarded, X-Forwarded-Proto, -Host and -Prefix of a proxy: links begin with what they say.' },
+  // [metrics]
+  { section: 'metrics', name: 'public', kind: 'boolean', default: true, ours: true, help: 'Answer /metrics on the port of the API too, without authentication. It tells of work and machines in numbers, of none by name.' },
+
   // [service_catalog]
   { section: 'service_catalog', name: 'endpoint_override', kind: 'string', default: null, help: 'URL at which ramdisks reach the API. Default: made of my_ip and the API port.' },
   // [database]

@@ -44,6 +44,12 @@ const AWAY = /^(?:57P0\d|53\d{3}|08\d{3}|ECONN\w+|ENOENT|EPIPE|ETIMEDOUT|EHOSTUN
 const AWAY_TEXT =
   /(?:^| - )(?:Knex: Timeout acquiring a connection|Connection terminated|Client has encountered|Client was closed|timeout expired|Query read timeout)/;
 
+export const isAway = (error: unknown): boolean => AWAY.test(codeOf(error)) || AWAY_TEXT.test(messageOf(error));
+const codeOf = (error: unknown): string => {
+  const code = (error as { code?: unknown } | null | undefined)?.code;
+  return typeof code === 'string' ? code : '';
+};
+
 /** The text of whatever was thrown. Sockets' errors are not `instanceof` the Error of a test's sandbox, so the member decides. */
 export const messageOf = (error: unknown): string => {
   const message = (error as { message?: unknown } | null | undefined)?.message;
@@ -58,7 +64,7 @@ export function toFault(error: unknown, record: object = {}): unknown {
   if (typeof error !== 'object' || error === null || error instanceof Fault) return error;
   // "Failing row contains (…)": may hold passwords, and ends in logs.
   if ('detail' in error) delete error.detail;
-  const { code, constraint } = error as { code?: unknown; constraint?: unknown };
+  const { constraint } = error as { constraint?: unknown };
   const known = typeof constraint === 'string' ? CONSTRAINTS[constraint] : undefined;
   if (known) {
     const [name, fields] = known;
@@ -66,11 +72,10 @@ export function toFault(error: unknown, record: object = {}): unknown {
     const details = Object.fromEntries(Object.entries(fields).map(([detail, field]) => [detail, String(values[field])]));
     return new Fault(name, details, { cause: error });
   }
-  const text = typeof code === 'string' ? code : '';
   // Class 22, data exceptions: a value that no column can hold, such as the character U+0000 or a number out of range.
-  if (text.startsWith('22'))
+  if (codeOf(error).startsWith('22'))
     return new Fault('Invalid', { message: `A value cannot be stored: ${messageOf(error).replace(/^.* - /s, '')}` }, { cause: error });
-  if (AWAY.test(text) || AWAY_TEXT.test(messageOf(error)))
+  if (isAway(error))
     return new Fault('TemporaryFailure', { message: 'The database cannot be reached at the moment, please retry.' }, { cause: error });
   return error;
 }

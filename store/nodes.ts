@@ -216,6 +216,11 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
       await run(held(uuid, fence).update({ reservation: null, ...written() } as object));
     },
 
+    async counts() {
+      const kinds = ['provision_state', 'power_state', 'maintenance', 'fault'] as const;
+      const counts = db('nodes').select(kinds).count({ count: '*' }).groupBy(kinds);
+      return run(counts as unknown as PromiseLike<Awaited<ReturnType<Nodes['counts']>>>);
+    },
     async shards() {
       const counts = db('nodes').select({ name: 'shard' }).count({ count: '*' }).groupBy('shard');
       const ordered = counts.orderBy([

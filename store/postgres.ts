@@ -5,12 +5,14 @@ import { Client, types } from 'pg';
 import type { CustomTypesConfig } from 'pg';
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
+import { silentMetrics, type Metrics } from '../model/metrics';
 import { bootsOn } from './boots';
 import { conductorsOn } from './conductors';
 import { messageOf, run } from './faults';
 import { biosSettingsOn, firmwareComponentsOn } from './hardware-facts';
 import { inventoriesOn } from './inventories';
 import { leasesOn } from './leases';
+import { measurePool } from './measures';
 import { nodesOn } from './nodes';
 import { portsOn } from './ports';
 import { migrate, missing, stepsDone } from './schema';
@@ -24,6 +26,8 @@ export interface StoreOptions {
   readonly poolSize: number;
   readonly clock: Clock;
   readonly log: Log;
+  /** Absent: nothing is measured (tools, tests). */
+  readonly metrics?: Metrics;
   /** Bring the schema up to date (default); false: refuse an outdated one. */
   readonly migrate?: boolean;
 }
@@ -74,7 +78,7 @@ const storeOn = (db: Knex, clock: Clock): Store => ({
 
 /** Opens the store. Throws an Error of one line that names what is wrong with the database, without the password. */
 export async function openStore(options: StoreOptions): Promise<OpenStore> {
-  const { clock, log } = options;
+  const { clock, log, metrics = silentMetrics } = options;
   const settings = connectionSettings(options.connection);
   const where = await inspectServer(settings);
   const db = createKnex({
@@ -91,6 +95,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
       debug: () => {},
     },
   });
+  measurePool(db, options.poolSize, metrics);
   try {
     if (options.migrate ?? true) await migrate(db);
     else {

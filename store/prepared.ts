@@ -11,6 +11,7 @@ export type Prepared = <Row>(name: string, text: string, values: readonly unknow
 interface Connections {
   acquireConnection(): Promise<Client>;
   releaseConnection(connection: Client): Promise<void>;
+  emit(event: 'query-error', error: unknown): void;
 }
 
 /**
@@ -24,6 +25,10 @@ export function preparedOn(db: Knex): Prepared {
     try {
       const { rows } = await run(connection.query({ name, text, values: [...values] }));
       return rows as Row[];
+    } catch (error) {
+      // As the query builder tells of its own.
+      connections.emit('query-error', (error as Error).cause ?? error);
+      throw error;
     } finally {
       await connections.releaseConnection(connection);
     }

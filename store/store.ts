@@ -87,6 +87,10 @@ export interface Nodes {
   /** One conditional UPDATE on `reservation`, which raises the fencing number. Throws NodeLocked (with the holder), NodeNotFound. */
   reserve(ident: string, host: string): Promise<NodeRecord>;
   release(uuid: string, fence: number): Promise<void>;
+  /** How many nodes there are of each kind. */
+  counts(): Promise<
+    readonly (Pick<NodeRecord, 'provision_state' | 'power_state' | 'maintenance' | 'fault'> & { readonly count: number })[]
+  >;
   /** How many nodes each shard has (null: those without), most first. */
   shards(): Promise<readonly { readonly name: string | null; readonly count: number }[]>;
   /** Ends every reservation of this host (it just started, so none can be its own); answers the nodes as they were. */

@@ -1,4 +1,5 @@
 import { createFragments, shapeOf, type Fragments } from '../../api/fragments';
+import { silentMetrics } from '../../model/metrics';
 import { batched } from '../../store/batch';
 
 interface Row {
@@ -12,7 +13,7 @@ const MANY = 1_000_000;
 
 /** A table that is read through fragments, and notes which rows were read. */
 function tableOf(rows: Row[], limit = MANY) {
-  const fragments = createFragments(limit);
+  const fragments = createFragments(limit, silentMetrics);
   const read: number[][] = [];
   const list = async (shape = 'a', table = rows): Promise<string> => {
     const found = await fragments.of({
@@ -50,7 +51,7 @@ it('leaves out what is gone meanwhile', async () => {
   expect(await list('a', [row(1), row(2), row(3)])).toBe('u1="u1.1",u3="u3.1"');
 });
 it('does not keep the earlier of two, whoever is last to read', async () => {
-  const fragments = createFragments(MANY);
+  const fragments = createFragments(MANY, silentMetrics);
   const ask = (version: Row, found: Promise<Row>) =>
     fragments.of({ shape: '', versions: [version], read: async () => [await found], renderer: () => (one: Row) => one.revision });
   let answerLate: (found: Row) => void = () => {};
@@ -83,7 +84,7 @@ describe('memory', () => {
     return wasRead;
   };
   it('is bounded, and what was used longest ago goes first', async () => {
-    const fragments = createFragments(10_000);
+    const fragments = createFragments(10_000, silentMetrics);
     for (const id of [1, 2, 3]) await fill(fragments, id, 2500);
     expect(await fill(fragments, 1, 2500)).toBe(false);
     expect(await fill(fragments, 4, 2500)).toBe(true);
@@ -96,7 +97,7 @@ describe('memory', () => {
     expect(fragments.size).toBe(0);
   });
   it('never exceeds its bound, whatever comes', async () => {
-    const fragments = createFragments(5000);
+    const fragments = createFragments(5000, silentMetrics);
     for (let id = 0; id < 300; id++) {
       await fill(fragments, id % 37, (id * 7919) % 6000);
       expect(fragments.size).toBeLessThanOrEqual(5000);

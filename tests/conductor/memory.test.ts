@@ -4,6 +4,7 @@ import { inParallel } from '../../conductor/parallel';
 import { createWorkers } from '../../conductor/workers';
 import { lookEvery } from '../../conductor/timeouts';
 import { silentLog } from '../../model/log';
+import { silentMetrics } from '../../model/metrics';
 import { conductorOptions, gate } from '../support/conductor';
 import { testClock } from '../support/clock';
 import { errorWith } from '../support/expect';
@@ -11,7 +12,7 @@ import { errorWith } from '../support/expect';
 describe('workers', () => {
   it('are so many, whatever becomes of their work', async () => {
     const errors: string[] = [];
-    const workers = createWorkers(2, { ...silentLog, error: (message) => void errors.push(message) });
+    const workers = createWorkers(2, { ...silentLog, error: (message) => void errors.push(message) }, silentMetrics);
     const end = gate();
     workers.take().run(() => end.passed);
     const place = workers.take();
@@ -31,7 +32,7 @@ describe('workers', () => {
 describe('locks', () => {
   it('wake who waits, and call what is remembered once', async () => {
     const clock = testClock();
-    const locks = createLocks(clock);
+    const locks = createLocks(clock, silentMetrics);
     const signal = new AbortController().signal;
     let calls = 0;
     locks.add('a');

@@ -4,6 +4,7 @@ import { OPTIONS } from '../../config/options';
 import { startConductor, type ConductorOptions, type RunningConductor } from '../../conductor/index';
 import { HARDWARE_TYPES, INTERFACES } from '../../drivers/index';
 import { silentLog } from '../../model/log';
+import { silentMetrics } from '../../model/metrics';
 import { testClock } from '../support/clock';
 import { useDatabase } from '../support/database';
 
@@ -18,6 +19,7 @@ const defaults = Object.fromEntries(OPTIONS.map((row) => [`${row.section}.${row.
 async function start(changes: Partial<ConductorOptions> = {}): Promise<RunningConductor> {
   const nowhere = { request: async () => Promise.reject(new Error('no BMC here')), close: async () => {} };
   return (conductor = await startConductor({
+    metrics: silentMetrics,
     store: database.store(),
     clock,
     options: {

@@ -4,6 +4,7 @@ import { startConductor, type RunningConductor } from '../../conductor/index';
 import { HARDWARE_TYPES, INTERFACES } from '../../drivers/index';
 import type { Interfaces, ManagementInterface, VendorInterface } from '../../drivers/interfaces';
 import { silentLog } from '../../model/log';
+import { silentMetrics } from '../../model/metrics';
 import { INTERFACE_KINDS, type NewNode, type NodeRecord } from '../../model/records';
 import { testClock } from '../support/clock';
 import { conductorOptions, gate } from '../support/conductor';
@@ -77,6 +78,7 @@ const kinds = ['bios', 'console', 'firmware', 'inspect', 'raid', 'rescue', 'vend
 async function start(interfaces: Interfaces = INTERFACES): Promise<RunningConductor> {
   const nowhere = { request: async () => Promise.reject(new Error('no BMC here')), close: async () => {} };
   return (conductor = await startConductor({
+    metrics: silentMetrics,
     store: database.store(),
     clock,
     options: conductorOptions({

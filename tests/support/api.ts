@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createApi, serverOptions, type ApiOptions } from '../../api/server';
 import { systemClock } from '../../model/clock';
 import type { Log } from '../../model/log';
+import { silentMetrics } from '../../model/metrics';
 import { answerCheck } from './answers';
 import { createFakeConductor, FAKE_HARDWARE, type FakeConductor } from './fake-conductor';
 import { useDatabase, type TestDatabase } from './database';
@@ -67,6 +68,7 @@ export const OPTIONS: ApiOptions = {
   'DEFAULT.auth_strategy': 'noauth',
   'DEFAULT.http_basic_auth_user_file': '/nonexistent',
   'api.request_timeout': 120,
+  'api.log_requests': 'none',
   'cors.allowed_origin': [],
   'cors.allow_credentials': true,
   'cors.expose_headers': [],
@@ -96,7 +98,7 @@ export function useApi(changed: Partial<ApiOptions> = {}): ApiUnderTest {
   beforeAll(async () => {
     await database.store().conductors.register({ hostname: 'here', conductor_group: '', drivers: { 'fake-hardware': FAKE_HARDWARE } });
     const options = { ...OPTIONS, ...changed };
-    const api = createApi({ store: database.store(), conductor, options, log, clock: systemClock });
+    const api = createApi({ store: database.store(), conductor, options, log, clock: systemClock, metrics: silentMetrics });
     server = createServer(serverOptions(options), api);
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   });

@@ -18,6 +18,7 @@ import { done, wait } from '../../drivers/interfaces';
 import { attachedVifs, checkPortChange, checkPortgroupChange, currentVif } from '../../drivers/vifs';
 import type { Clock } from '../../model/clock';
 import { silentLog, type Log } from '../../model/log';
+import { silentMetrics } from '../../model/metrics';
 import { INTERFACE_KINDS, type NewNode, type NodeRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 
@@ -297,6 +298,7 @@ export async function started(
   const complaints: string[] = [];
   const nowhere = { request: async () => Promise.reject(new Error('no BMC here')), close: async () => {} };
   const conductor = await startConductor({
+    metrics: silentMetrics,
     store,
     clock,
     options: conductorOptions(given.options),

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { loadOptions } from '../../config/load';
 import type { Options } from '../../config/options';
 import { systemClock } from '../../model/clock';
-import { silentLog } from '../../model/log';
+import { silentLog, type Log } from '../../model/log';
 import { startServer, type Server } from '../../main';
 import { answerCheck } from './answers';
 import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet';
@@ -40,7 +40,7 @@ const RESTING = /failed$|^(error|enroll|manageable|available|active)$/;
 /** @param connection of an empty, migrated database */
 export async function startWholeServer(
   connection: string,
-  setup: { readonly machines: number; readonly options?: Partial<Options>; readonly firstMachine?: number },
+  setup: { readonly machines: number; readonly options?: Partial<Options>; readonly firstMachine?: number; readonly log?: Log },
 ): Promise<WholeServer> {
   const stateDir = mkdtempSync(join(tmpdir(), 'bloomery-flow-'));
   const http = join(stateDir, 'httpboot');
@@ -68,7 +68,7 @@ export async function startWholeServer(
     ...setup.options,
   };
   const start = (): Promise<Server> =>
-    startServer({ options, roles: ['api', 'conductor', 'boot'], stateDir, log: silentLog, databaseUrl: connection });
+    startServer({ options, roles: ['api', 'conductor', 'boot'], stateDir, log: setup.log ?? silentLog, databaseUrl: connection });
   let server = await start();
   const port = (url: string): number => Number(new URL(url).port);
   // A server that comes back is found where it was.

@@ -1,0 +1,92 @@
+/** The metrics by prom-client, in a registry of their own, and what a scrape gets of them. */
+import * as prometheus from 'prom-client';
+import { METRICS, type MetricName, type MetricRow, type Metrics, type Sample, type Scrape } from './model/metrics';
+
+/** Series of one metric: labels beyond are `other`, whatever goes wrong in choosing them. */
+const MOST_SERIES = 2000;
+const OTHER = 'other';
+/** Milliseconds that a gauge may take to be read; then it is left out of this scrape. */
+const READ_TIMEOUT_MS = 2000;
+const PROMETHEUS = prometheus.Registry.PROMETHEUS_CONTENT_TYPE;
+const OPENMETRICS = prometheus.Registry.OPENMETRICS_CONTENT_TYPE;
+
+export interface Measured {
+  readonly metrics: Metrics;
+  readonly scrape: Scrape;
+}
+type AnyLabels = Readonly<Record<string, string>>;
+/** What prom-client's three kinds are asked here: each row's kind decides which of it there is (`Metrics` sees to the right one). */
+type Instrument = Readonly<Record<'inc' | 'observe' | 'set', (labels: AnyLabels, value: number) => void>>;
+type Reader = () => readonly Sample<MetricName>[] | Promise<readonly Sample<MetricName>[]>;
+
+/** Prometheus asks with a list of types and qualities; what names OpenMetrics can read it. */
+const wantsOpenMetrics = (accept = ''): boolean =>
+  /application\/openmetrics-text/.test(accept) && !/openmetrics-text[^,]*;\s*q=0(?:\.0*)?(?:[,;]|$)/.test(accept);
+/** OpenMetrics 1.0: counters are named without `_total` in their comments, no empty lines, an end. (prom-client's own renames them for good.) */
+const asOpenMetrics = (text: string): string =>
+  `${text
+    .replace(/^# (HELP|TYPE) (\w+)_total /gm, '# $1 $2 ')
+    .split('\n')
+    .filter((line) => line !== '')
+    .join('\n')}\n# EOF\n`;
+
+const within = <T>(work: Promise<T>, milliseconds: number): Promise<T | undefined> =>
+  new Promise((resolve, reject) => {
+    const late = setTimeout(() => resolve(undefined), milliseconds);
+    work.finally(() => clearTimeout(late)).then(resolve, reject);
+  });
+
+/** @param options.process measure the process too: CPU, memory, files, garbage collection, event loop. Once a process: prom-client never stops that */
+export function createMetrics(options: { readonly process?: boolean } = {}): Measured {
+  const registry = new prometheus.Registry();
+  if (options.process) prometheus.collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 50 });
+  const readers = new Map<string, Reader>();
+  const series = new Map<string, Set<string>>();
+
+  async function read(name: string, gauge: prometheus.Gauge): Promise<void> {
+    const reader = readers.get(name);
+    if (!reader) return;
+    const samples = await within(Promise.resolve().then(reader), READ_TIMEOUT_MS).catch(() => undefined);
+    gauge.reset();
+    for (const [labels, value] of samples ?? []) gauge.set(bounded(name, labels), value);
+  }
+  const make = (name: string, { kind, help, labels: labelNames, buckets }: MetricRow): object => {
+    const common = { name, help, labelNames, registers: [registry] };
+    if (kind === 'counter') return new prometheus.Counter(common);
+    if (kind === 'histogram') return new prometheus.Histogram({ ...common, buckets: [...buckets!] });
+    const gauge: prometheus.Gauge = new prometheus.Gauge({ ...common, collect: () => read(name, gauge) });
+    return gauge;
+  };
+  const made = new Map(Object.entries<MetricRow>(METRICS).map(([name, row]) => [name, make(name, row) as Instrument]));
+
+  function bounded(name: string, labels: AnyLabels): AnyLabels {
+    const values = Object.values(labels);
+    if (values.length === 0) return labels;
+    const known = series.get(name) ?? new Set();
+    const key = values.join('\0');
+    if (known.has(key)) return labels;
+    if (known.size >= MOST_SERIES) return Object.fromEntries(Object.keys(labels).map((label) => [label, OTHER]));
+    series.set(name, known.add(key));
+    return labels;
+  }
+
+  let scraping: Promise<string> | undefined;
+  return {
+    metrics: {
+      count: (name, labels, by = 1) => made.get(name)!.inc(bounded(name, labels), by),
+      observe: (name, labels, seconds) => made.get(name)!.observe(bounded(name, labels), seconds),
+      set: (name, labels, value) => made.get(name)!.set(bounded(name, labels), value),
+      read: (name, reader) => void readers.set(name, reader as Reader),
+      timer: () => {
+        const started = performance.now();
+        return () => (performance.now() - started) / 1000;
+      },
+    },
+    scrape: async (accept) => {
+      // Whoever asks meanwhile gets the same: many scrapes cost as much as one.
+      scraping ??= registry.metrics().finally(() => (scraping = undefined));
+      const text = await scraping;
+      return wantsOpenMetrics(accept) ? { type: OPENMETRICS, text: asOpenMetrics(text) } : { type: PROMETHEUS, text };
+    },
+  };
+}

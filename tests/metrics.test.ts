@@ -1,0 +1,66 @@
+import { METRICS, type MetricRow } from '../model/metrics';
+import { createMetrics } from '../metrics';
+
+const rows = Object.entries<MetricRow>(METRICS);
+
+it('names metrics and labels as Prometheus wants it', () => {
+  for (const [name, { kind, help, labels, buckets }] of rows) {
+    expect(name).toMatch(/^bloomery_[a-z_]+$/);
+    expect(name.endsWith('_total')).toBe(kind === 'counter');
+    if (kind === 'histogram') expect(name).toMatch(/_seconds$/);
+    expect(buckets !== undefined).toBe(kind === 'histogram');
+    expect(help).toMatch(/^[A-Z].*\.$/);
+    for (const label of labels) expect(label).toMatch(/^(?!le$|quantile$)[a-z_]+$/);
+  }
+});
+
+const lines = (text: string, name: string): string[] => text.split('\n').filter((line) => line.startsWith(name));
+
+it('counts, observes, sets and reads', async () => {
+  const { metrics, scrape } = createMetrics();
+  metrics.count('bloomery_workers_refused_total', {});
+  metrics.count('bloomery_workers_refused_total', {}, 2);
+  metrics.observe('bloomery_periodic_duration_seconds', { task: 'a "quoted"\nname' }, 0.02);
+  metrics.set('bloomery_workers', {}, 7);
+  let held = 3;
+  metrics.read('bloomery_locks_held', () => [[{}, held]]);
+  const { type, text } = await scrape(undefined);
+  expect(type).toMatch(/^text\/plain; version=0\.0\.4/);
+  expect(lines(text, 'bloomery_workers')).toEqual(['bloomery_workers 7', 'bloomery_workers_in_use 0', 'bloomery_workers_refused_total 3']);
+  expect(text).toContain('bloomery_periodic_duration_seconds_bucket{le="0.025",task="a \\"quoted\\"\\nname"} 1\n');
+  expect(text).toContain('bloomery_locks_held 3\n');
+  held = 0;
+  expect((await scrape(undefined)).text).toContain('bloomery_locks_held 0\n');
+});
+
+it('speaks OpenMetrics to those who ask for it, and goes on speaking the other', async () => {
+  const { metrics, scrape } = createMetrics({ process: true });
+  metrics.count('bloomery_workers_refused_total', {});
+  const { type, text } = await scrape('application/openmetrics-text;version=1.0.0;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1');
+  expect(type).toMatch(/^application\/openmetrics-text; version=1\.0\.0/);
+  expect(text).toMatch(/\n# TYPE bloomery_workers_refused counter\nbloomery_workers_refused_total 1\n/);
+  expect(text).toMatch(/\n# EOF\n$/);
+  expect(text).not.toContain('\n\n');
+  for (const accept of [undefined, '*/*', 'text/plain', 'application/openmetrics-text;q=0, text/plain']) {
+    const plain = await scrape(accept);
+    expect(plain.type).toMatch(/^text\/plain/);
+    expect(plain.text).toContain('# TYPE bloomery_workers_refused_total counter\nbloomery_workers_refused_total 1\n');
+  }
+});
+
+it('has a bound on the series of each metric', async () => {
+  const { metrics, scrape } = createMetrics();
+  for (let i = 0; i < 2500; i++) metrics.count('bloomery_tftp_transfers_total', { outcome: `wrong ${i}` });
+  const found = lines((await scrape(undefined)).text, 'bloomery_tftp_transfers_total');
+  expect(found).toHaveLength(2001);
+  expect(found).toContain('bloomery_tftp_transfers_total{outcome="other"} 500');
+});
+
+it('leaves out what cannot be read', async () => {
+  const { metrics, scrape } = createMetrics();
+  metrics.read('bloomery_nodes', () => Promise.reject(new Error('the database is away')));
+  metrics.read('bloomery_locks_held', () => [[{}, 1]]);
+  const { text } = await scrape(undefined);
+  expect(lines(text, 'bloomery_nodes')).toEqual([]);
+  expect(text).toContain('bloomery_locks_held 1\n');
+});
