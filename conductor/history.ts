@@ -60,7 +60,7 @@ const title = (name: string): string => name.replace(/(^|_)(\w)/g, (_, gap: stri
 const listed = (steps: readonly object[]): string =>
   `[${steps.map((step) => showStep('args' in step ? { ...step, args: maskSecrets(step.args as Record<string, unknown>) } : step)).join(', ')}]`;
 
-/** A flow of steps begins, ends, or breaks off at a step. */
+/** A flow of steps begins, ends, or breaks off at a step. What went well is told with the next write. */
 export async function recordSteps(
   task: Held,
   kind: SavedKind,
@@ -72,7 +72,10 @@ export async function recordSteps(
   const name = flowName(task, kind);
   const how = brokeAt === undefined ? 'completed successfully' : `aborted at step '${brokeAt}'`;
   const event = what === 'start' ? `Starting ${name.replace('_', ' ')}` : `${title(name)} ${how}`;
-  await task.record({ type: `${name}_${what}`, event: `${event} with steps=${listed(steps)}`, error: brokeAt !== undefined });
+  const said: Said = { type: `${name}_${what}`, event: `${event} with steps=${listed(steps)}`, error: brokeAt !== undefined };
+  if (said.error) return task.record(said);
+  const entry = entryOf(task.context, task.node, said);
+  if (entry) task.note({}, {}, [entry]);
 }
 
 /** Keeps so many entries a node (those younger than the option's days are not counted), as many deletions as one batch has. */

@@ -31,8 +31,8 @@ const LIMITS = {
 } as const satisfies Record<string, { option: string; states: readonly ProvisionState[] }>;
 async function checkLimit({ store, options }: Context, action: keyof typeof LIMITS): Promise<void> {
   const { option, states } = LIMITS[action];
-  const busy = await store.nodes.list({ where: { provision_state: states }, children: 'all', limit: options[option] });
-  if (busy.length >= options[option]) throw new Fault('ConcurrentActionLimit', { task_type: action });
+  const busy = await store.nodes.countUpTo(options[option], states);
+  if (busy >= options[option]) throw new Fault('ConcurrentActionLimit', { task_type: action });
 }
 
 const maintained = (task: Held, op: string): void => {
@@ -169,18 +169,11 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
 /** Throws before anything changed: 400, 403, 409 (NodeLocked) or 503, as Ironic does. Returns when the work is under way. */
 export async function provision(context: Context, uuid: string, verb: string, args: ProvisionArgs): Promise<void> {
   const event = Object.hasOwn(VERBS, verb) ? VERBS[verb]!.event : undefined;
-  const node = await context.store.nodes.find(uuid);
-  const impossible = (state: string): Fault => new Fault('InvalidStateRequested', { action: verb, node: uuid, state });
-  if (event === undefined) throw impossible(node.provision_state);
-  if ((event === 'deploy' || event === 'rebuild') && node.maintenance)
-    throw new Fault('NodeInMaintenance', { op: 'provisioning', node: uuid });
-  if (next(node.provision_state, event) === undefined) {
-    if (node.reservation !== null) throw new Fault('NodeLocked', { node: uuid, host: node.reservation });
-    throw impossible(node.provision_state);
-  }
+  // The API has looked at the node's state already; what counts is how it is once it is held.
   await startTask(context, uuid, { purpose: `provision action ${verb}`, retry: true }, async (task) => {
-    // Looked at again: the lock may have come after someone else's work.
-    if (next(task.node.provision_state, event) === undefined) throw impossible(task.node.provision_state);
+    const { provision_state: state } = task.node;
+    if (event === undefined || next(state, event) === undefined)
+      throw new Fault('InvalidStateRequested', { action: verb, node: uuid, state });
     return HANDLERS[event]!(task, args);
   });
 }

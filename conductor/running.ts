@@ -79,8 +79,8 @@ export async function runStep(task: Held, kind: SavedKind, step: PlannedStep): P
 }
 
 /**
- * The one loop under cleaning, deployment and servicing. Each step is written down before it runs, and cleared when it is done: a step that stands on the
- * node runs or ran, an index without one names the next. Ends with `wait`, `hold`, a failure, or `done` after the last.
+ * The one loop under cleaning, deployment and servicing. Each step is written down before it runs, and cleared when it is done, in one write with the
+ * next: a step that stands on the node runs or ran, an index without one names the next. Ends with `wait`, `hold`, a failure, or `done` after the last.
  */
 export async function runSteps(task: Held, kind: SavedKind, from: number): Promise<StepOutcome> {
   const { steps } = positionOf(task, kind);
@@ -93,7 +93,9 @@ export async function runSteps(task: Held, kind: SavedKind, from: number): Promi
     const outcome = await measuredStep(task, kind, step, () => runStep(task, kind, step));
     if (outcome.kind === 'failed') await recordSteps(task, kind, steps, 'end', step.step);
     if (outcome.kind !== 'done') return outcome;
-    await task.write({ [column]: {} }, { [index]: at + 1 });
+    task.note({ [column]: {} }, { [index]: at + 1 });
   }
+  // What follows may power the machine off: by then it stands on the node that all steps are done.
+  await task.write({}, {});
   return done;
 }

@@ -2,7 +2,8 @@
 import type { Driver, Power, Task } from '../drivers/interfaces';
 import { timestamp } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
-import type { NodeChanges, NodeRecord, PortRecord } from '../model/records';
+import { applied, isNothing, NOTHING, together, type NewHistory, type NodeWrite } from '../model/node-write';
+import { INTERFACE_KINDS, type NodeChanges, type NodeRecord, type PortRecord } from '../model/records';
 import { next, stateRow, type Event, type ProvisionState } from '../model/states';
 import type { Store } from '../store/store';
 import { replaceBiosSettings } from './bios-settings';
@@ -16,7 +17,12 @@ import type { Place } from './workers';
 export type Internal = Readonly<Record<string, unknown>>;
 export interface Held extends Task {
   readonly context: Context;
-  /** Columns, keys of driver_internal_info, and what `also` does, in one transaction. */
+  /**
+   * Goes with the next write, at the latest with the one that lets the node go. For what may be lost with this conductor: nothing outside
+   * the database may depend on it before.
+   */
+  note(changes: NodeChanges, internal?: Internal, history?: readonly NewHistory[]): void;
+  /** Columns, keys of driver_internal_info, what was noted, and what `also` does, in one transaction. */
   write(changes: NodeChanges, internal: Internal, also?: (store: Store) => Promise<void>): Promise<void>;
   /**
    * Fires an event of the state machine and saves the node in one write; `changes` go with it. The `last_error` of a `fail` goes into the
@@ -27,6 +33,8 @@ export interface Held extends Task {
   record(said: Said, changes?: NodeChanges, internal?: Internal): Promise<void>;
   /** Reads node and ports again, after others than this task wrote them. */
   refresh(): Promise<void>;
+  /** Ends the reservation, with what was noted. */
+  letGo(): Promise<void>;
 }
 export interface Want {
   readonly purpose: string;
@@ -58,17 +66,30 @@ export function transition(node: NodeRecord, event: Event): { readonly to: Provi
   return { to, target: (keeps && node.target_provision_state) || (will.target as ProvisionState) };
 }
 
+const DRIVER_FIELDS = ['driver', ...INTERFACE_KINDS.map((kind) => `${kind}_interface` as const)] as const;
+const sameDriver = (a: NodeRecord, b: NodeRecord): boolean => a === b || DRIVER_FIELDS.every((field) => a[field] === b[field]);
+
 /** An exclusive task of a node that is reserved already. */
 export async function taskOf(context: Context, reserved: NodeRecord, exclusive = true): Promise<Held> {
   const { store, clock, options, connections } = context;
   const { uuid, lock_fence: fence } = reserved;
   let node = reserved;
   let ports: readonly PortRecord[] = await store.ports.ofNode(uuid);
-  let driver: { readonly key: string; readonly made: Driver } | undefined;
-  const own = async (work: () => Promise<NodeRecord>): Promise<void> => {
+  let driver: { readonly of: NodeRecord; readonly made: Driver } | undefined;
+  let noted = NOTHING;
+  const put = async (write: NodeWrite, also?: (store: Store) => Promise<void>, letGo = false): Promise<void> => {
     if (!exclusive) throw new Error('a shared task may not write');
+    const whole = together(noted, write);
+    if (isNothing(whole) && !also && !letGo) return;
+    const held = (inner: Store): Promise<NodeRecord> => inner.nodes.writeHeld(node, fence, whole, letGo);
     try {
-      node = await work();
+      node = await (also
+        ? store.transaction(async (inner) => {
+            await also(inner);
+            return held(inner);
+          })
+        : held(store));
+      noted = NOTHING;
     } catch (error) {
       if (!(error instanceof Fault && error.name === 'NodeLocked')) throw error;
       context.metrics.count('bloomery_locks_lost_total', {});
@@ -92,43 +113,34 @@ export async function taskOf(context: Context, reserved: NodeRecord, exclusive =
     },
     get driver() {
       // Made at first use: what needs no driver works on a node whose driver is not enabled any more.
-      const key = JSON.stringify(Object.entries(node).filter(([name]) => name === 'driver' || name.endsWith('_interface')));
-      if (driver?.key !== key) driver = { key, made: context.hardware.driverOf(node) };
+      if (!driver || !sameDriver(driver.of, node)) driver = { of: node, made: context.hardware.driverOf(node) };
       return driver.made;
     },
-    save: (changes) => own(() => store.nodes.update(uuid, changes, fence)),
-    saveInternal: (keys) => own(() => store.nodes.mergeInternal(uuid, keys, fence)),
-    write: (changes, internal, also) =>
-      own(() =>
-        store.transaction(async (inner) => {
-          await also?.(inner);
-          if (Object.keys(internal).length > 0) await inner.nodes.mergeInternal(uuid, internal, fence);
-          return inner.nodes.update(uuid, changes, fence);
-        }),
-      ),
+    save: (changes) => put({ ...NOTHING, changes }),
+    saveInternal: (internal) => put({ ...NOTHING, internal }),
+    note: (changes, internal = {}, history = []) => {
+      const write: NodeWrite = { changes, internal, history };
+      noted = together(noted, write);
+      node = applied(node, write);
+    },
+    write: (changes, internal, also) => put({ changes, internal, history: [] }, also),
     saveBiosSettings: (settings) => task.write({}, {}, (inner) => replaceBiosSettings(inner, uuid, settings)),
     fire: async (event, changes = {}, internal = {}, also) => {
       const from = node.provision_state;
       const { to, target } = transition(node, event);
       const entry = event === 'fail' && changes.last_error ? entryOf(context, node, failureOf(node, changes.last_error)) : undefined;
-      await task.write(
-        { provision_state: to, target_provision_state: target, provision_updated_at: timestamp(clock.now()), ...changes },
-        internal,
-        async (inner) => {
-          await also?.(inner);
-          if (entry) await inner.history.create(entry);
-        },
-      );
+      const moved = { provision_state: to, target_provision_state: target, provision_updated_at: timestamp(clock.now()) };
+      await put({ changes: { ...moved, ...changes }, internal, history: entry ? [entry] : [] }, also);
       measureMove(context, uuid, from, event, to);
       task.log.info(`node ${node.name ?? uuid}: ${from} → ${to} (${event})`, { last_error: node.last_error });
     },
     record: (said, changes = {}, internal = {}) => {
       const entry = entryOf(context, node, said);
-      return task.write(said.error ? { last_error: said.event, ...changes } : changes, internal, async (inner) => {
-        if (entry) await inner.history.create(entry);
-      });
+      return put({ changes: said.error ? { last_error: said.event, ...changes } : changes, internal, history: entry ? [entry] : [] });
     },
+    letGo: () => put(NOTHING, undefined, true),
     refresh: async () => {
+      await put(NOTHING);
       node = await store.nodes.find(uuid);
       ports = await store.ports.ofNode(uuid);
     },
@@ -215,14 +227,14 @@ export const changeFree = (
 /** Seconds between the tries to end a reservation while the database does not answer. */
 const RELEASE_PAUSES = [0.2, 1, 5] as const;
 async function release(context: Context, task: Held): Promise<void> {
-  const { uuid, lock_fence: fence } = task.node;
+  const { uuid } = task.node;
   try {
     for (const pause of [...RELEASE_PAUSES, undefined]) {
       try {
-        await context.store.nodes.release(uuid, fence);
+        await task.letGo();
         return;
       } catch (error) {
-        if (error instanceof Fault && error.name === 'NodeNotFound') return;
+        if (error instanceof LockLost || (error instanceof Fault && error.name === 'NodeNotFound')) return;
         if (pause === undefined) throw error;
         await context.clock.sleep(pause * 1000, context.signal).catch(() => {});
       }

@@ -6,6 +6,7 @@ import { Fault } from '../model/errors';
 import type { InterfaceFields, NodeChanges, NodeRecord } from '../model/records';
 import { ALIVE } from './conductors';
 import { run } from './faults';
+import { heldNodes } from './held-nodes';
 import { preparedOn } from './prepared';
 import { applyPaging, applyWhere, contains, toRow, versionsOf } from './rows';
 import type { Columns } from './rows';
@@ -112,6 +113,7 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     if (!node) throw new Fault('NodeNotFound', { node: ident });
     return node;
   };
+  const heldRows = heldNodes(prepared, clock, NODE_COLUMNS, find);
   /** A conditional write that met no row: says why. Only on the way to an error, so a second query costs nothing that matters. */
   const whyNot = async (ident: string): Promise<Fault> => {
     const node = await find(ident);
@@ -173,6 +175,17 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     },
 
     list: async (filter) => run(selection(filter, await markerOf(filter)).select('*') as PromiseLike<NodeRecord[]>),
+    pick: async (columns, filter) =>
+      run(
+        selection(filter, await markerOf(filter)).select(...columns) as unknown as PromiseLike<
+          Pick<NodeRecord, (typeof columns)[number]>[]
+        >,
+      ),
+    async countUpTo(most, states) {
+      const text = 'SELECT count(*) AS count FROM (SELECT FROM nodes WHERE provision_state = ANY($1) LIMIT $2) AS found';
+      const [found] = await prepared<{ count: number }>('nodes_in_states', text, [states, most]);
+      return found!.count;
+    },
     versions: async (filter) => versionsOf(db, selection(filter, await markerOf(filter))),
 
     update: (uuid, changes: NodeChanges, fence) => write(uuid, toRow(NODE_COLUMNS, changes), fence, changes),
@@ -201,15 +214,17 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     async reserve(ident, host) {
       // Met no row, and found it free a moment later: the holder let go in between.
       for (let attempt = 0; ; attempt++) {
-        const free = nodes()
-          .where(identColumn(ident), findable(ident) ? ident : '')
-          .whereNull('reservation');
-        const taken = { reservation: host, lock_fence: db.raw('nodes.lock_fence + 1'), ...written() };
-        const [node] = await run(free.update(taken as object, '*') as unknown as PromiseLike<NodeRecord[]>);
+        const node = findable(ident) ? await heldRows.reserve(identColumn(ident), ident, host) : undefined;
         if (node) return node;
         const { uuid, reservation } = await find(ident);
         if (reservation !== null || attempt === 3) throw new Fault('NodeLocked', { node: uuid, host: reservation ?? 'another host' });
       }
+    },
+
+    async writeHeld(node, fence, write, letGo = false) {
+      const now = await heldRows.write(node, fence, write, letGo);
+      if (!now) throw await whyNot(node.uuid);
+      return now;
     },
 
     async release(uuid, fence) {

@@ -4,6 +4,7 @@ import type { Clock } from '../model/clock';
 import { timestamp } from '../model/clock';
 import { Fault } from '../model/errors';
 import type { PortRecord } from '../model/records';
+import { batched } from './batch';
 import { run } from './faults';
 import { findable, identColumn } from './nodes';
 import { preparedOn } from './prepared';
@@ -33,6 +34,7 @@ export const PORT_COLUMNS: Columns<PortRecord> = {
   revision: 'integer',
 };
 const findBy = (column: string): string => `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE ${column} = $1`;
+const OF_NODES = `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE node_uuid = ANY($1) ORDER BY id`;
 const FIND = { uuid: findBy('uuid'), name: findBy('name') };
 /** The same record with its MAC address in lower case. */
 const lowered = <T extends object>(record: T): T =>
@@ -47,6 +49,11 @@ export function portsOn(db: Knex, clock: Clock): Ports {
     if (!port) throw new Fault('PortNotFound', { port: ident });
     return port;
   };
+  const ofNode = batched(async (nodeUuids: readonly string[]): Promise<readonly (readonly PortRecord[])[]> => {
+    const found = new Map<string, PortRecord[]>(nodeUuids.map((uuid) => [uuid, []]));
+    for (const port of await prepared<PortRecord>('ports_of_nodes', OF_NODES, [nodeUuids])) found.get(port.node_uuid)!.push(port);
+    return nodeUuids.map((uuid) => found.get(uuid)!);
+  });
   const markerOf = async ({ marker }: PortFilter): Promise<PortRecord | undefined> => (marker === undefined ? undefined : find(marker));
   /** The rows of a list, in order, without its columns. */
   const selection = (filter: PortFilter, marker: PortRecord | undefined): Knex.QueryBuilder => {
@@ -70,7 +77,7 @@ export function portsOn(db: Knex, clock: Clock): Ports {
     list: async (filter) => run(selection(filter, await markerOf(filter)).select('*') as PromiseLike<PortRecord[]>),
     versions: async (filter) => versionsOf(db, selection(filter, await markerOf(filter))),
 
-    ofNode: (nodeUuid) => run(ports().where('node_uuid', nodeUuid).orderBy('id')),
+    ofNode,
 
     byMacs: (macs) =>
       run(

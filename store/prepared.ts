@@ -6,7 +6,8 @@ import type { Knex } from 'knex';
 import type { Client } from 'pg';
 import { run } from './faults';
 
-export type Prepared = <Row>(name: string, text: string, values: readonly unknown[]) => Promise<readonly Row[]>;
+/** @param record what is written, for the faults that name it */
+export type Prepared = <Row>(name: string, text: string, values: readonly unknown[], record?: object) => Promise<readonly Row[]>;
 
 interface Connections {
   acquireConnection(): Promise<Client>;
@@ -20,10 +21,10 @@ interface Connections {
  */
 export function preparedOn(db: Knex): Prepared {
   const connections = db.client as Connections;
-  return async <Row>(name: string, text: string, values: readonly unknown[]): Promise<readonly Row[]> => {
+  return async <Row>(name: string, text: string, values: readonly unknown[], record?: object): Promise<readonly Row[]> => {
     const connection = await run(connections.acquireConnection());
     try {
-      const { rows } = await run(connection.query({ name, text, values: [...values] }));
+      const { rows } = await run(connection.query({ name, text, values: [...values] }), record);
       return rows as Row[];
     } catch (error) {
       // As the query builder tells of its own.

@@ -1,4 +1,5 @@
 /** What the database is to the other rooms: rows in, rows out, each write in a transaction. SQL lives in this room only. */
+import type { NodeWrite } from '../model/node-write';
 import type {
   AllocationRecord,
   BiosSettingRecord,
@@ -71,6 +72,10 @@ export interface Nodes {
   /** By UUIDs and names, in their order; undefined: there is none. `aliveSince`: see `Conductors.alive`. */
   heads(idents: readonly string[], aliveSince: number): Promise<readonly (NodeHead | undefined)[]>;
   list(filter: NodeFilter): Promise<readonly NodeRecord[]>;
+  /** These columns of the same rows: for what goes through all nodes. */
+  pick<Column extends keyof NodeRecord>(columns: readonly Column[], filter: NodeFilter): Promise<readonly Pick<NodeRecord, Column>[]>;
+  /** How many nodes are in these states; counted no further than `most`. */
+  countUpTo(most: number, states: readonly string[]): Promise<number>;
   /** The same rows by their versions: for answers that are kept. */
   versions(filter: NodeFilter): Promise<readonly Version[]>;
   /**
@@ -91,6 +96,11 @@ export interface Nodes {
   counts(): Promise<
     readonly (Pick<NodeRecord, 'provision_state' | 'power_state' | 'maintenance' | 'fault'> & { readonly count: number })[]
   >;
+  /**
+   * Writes a node that is held, with the entries of its history, in one statement; `node` is what the holder knows of it, and what comes
+   * back is what it is now. `letGo`: the reservation ends with it. Throws NodeLocked (the lock was taken over), NodeNotFound.
+   */
+  writeHeld(node: NodeRecord, fence: number, write: NodeWrite, letGo?: boolean): Promise<NodeRecord>;
   /** How many nodes each shard has (null: those without), most first. */
   shards(): Promise<readonly { readonly name: string | null; readonly count: number }[]>;
   /** Ends every reservation of this host (it just started, so none can be its own); answers the nodes as they were. */

@@ -35,7 +35,7 @@ async function planClean(task: Held, fromAgent: readonly PlannedStep[]): Promise
   const steps = isManual(task)
     ? manualSteps('clean', askedOf(task), offered, { withoutRamdisk: withoutRamdisk(task) })
     : automatedSteps(offered, cleanPriorities(task.context.options));
-  await task.saveInternal(savedList('clean', allowedSteps(task.context.options, 'clean', steps), 0));
+  task.note({}, savedList('clean', allowedSteps(task.context.options, 'clean', steps), 0));
 }
 const cannot =
   (task: Held) =>
@@ -54,7 +54,7 @@ export async function beginClean(task: Held): Promise<StepOutcome> {
   const manual = isManual(task);
   if (!manual && !wanted(task)) {
     task.log.info('automated cleaning is disabled for this node');
-    await task.saveInternal({ cleaning_disable_ramdisk: true });
+    task.note({}, { cleaning_disable_ramdisk: true });
     return done;
   }
   if (maintenance && !task.context.options['conductor.allow_provisioning_in_maintenance'])

@@ -111,7 +111,7 @@ export async function beginDeploy(task: Held): Promise<StepOutcome> {
   );
   const steps = allowedSteps(task.context.options, 'deploy', deploySteps(asked, offered));
   if (steps.length === 0) return failed('No deploy steps returned by the driver');
-  await task.saveInternal(savedList('deploy', steps, 0));
+  task.note({}, savedList('deploy', steps, 0));
   await recordSteps(task, 'deploy', steps, 'start');
   return deploy.proceed(task, 0);
 }

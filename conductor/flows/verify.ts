@@ -17,7 +17,7 @@ export async function beginVerify(task: Held): Promise<Outcome> {
     (reason) => `Failed to get power state for node ${uuid}. Error: ${reason}`,
     () => task.driver.power.get(task),
   );
-  if (state !== task.node.power_state) await task.save({ power_state: state });
+  if (state !== task.node.power_state) task.note({ power_state: state });
   const steps = inOrder('verify', offeredSteps(task.driver, 'verify')).filter(({ priority }) => priority > 0);
   for (const step of steps) {
     const explain = (reason: string): string => `Node ${uuid} failed verify step ${step.step} with unexpected error: ${reason}`;
@@ -25,7 +25,7 @@ export async function beginVerify(task: Held): Promise<Outcome> {
     if (outcome.kind !== 'done') return failed(explain(outcome.kind === 'failed' ? outcome.reason : 'a verify step cannot wait'));
   }
   const { bootMode } = task.driver.management;
-  if (bootMode) await trying(task, 'reading the boot mode', async () => task.save({ boot_mode: await bootMode.get(task) }));
+  if (bootMode) await trying(task, 'reading the boot mode', async () => task.note({ boot_mode: await bootMode.get(task) }));
   return done;
 }
 

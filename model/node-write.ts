@@ -1,0 +1,38 @@
+/** What one write of a held node takes with it, and what the node is afterwards. */
+import type { HistoryRecord, NewOf, NodeChanges, NodeRecord } from './records';
+
+export type NewHistory = NewOf<HistoryRecord, 'node_uuid'>;
+export interface NodeWrite {
+  /** Whole columns. */
+  readonly changes: NodeChanges;
+  /** Keys of driver_internal_info; `undefined` removes one. */
+  readonly internal: Readonly<Record<string, unknown>>;
+  readonly history: readonly NewHistory[];
+}
+export const NOTHING: NodeWrite = { changes: {}, internal: {}, history: [] };
+
+export const isNothing = ({ changes, internal, history }: NodeWrite): boolean =>
+  history.length === 0 && Object.keys(changes).length === 0 && Object.keys(internal).length === 0;
+
+/** Both in one; where they say different things, the later counts. */
+export const together = (first: NodeWrite, later: NodeWrite): NodeWrite => ({
+  changes: { ...first.changes, ...later.changes },
+  internal: { ...first.internal, ...later.internal },
+  history: [...first.history, ...later.history],
+});
+
+/** As it comes back from the database. */
+const stored = <T>(value: T): T => (typeof value === 'object' && value !== null ? (JSON.parse(JSON.stringify(value)) as T) : value);
+
+/** The node with this write, as if it were read again. */
+export function applied(node: NodeRecord, { changes, internal }: NodeWrite): NodeRecord {
+  const columns = Object.fromEntries(
+    Object.entries(changes).flatMap(([name, value]) => (value === undefined ? [] : [[name, stored(value)]])),
+  ) as NodeChanges;
+  const info: Record<string, unknown> = { ...(columns.driver_internal_info ?? node.driver_internal_info) };
+  for (const [key, value] of Object.entries(internal)) {
+    if (value === undefined) delete info[key];
+    else info[key] = stored(value);
+  }
+  return { ...node, ...columns, driver_internal_info: info };
+}
