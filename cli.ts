@@ -1,17 +1,13 @@
-/** The command line: `bloomery serve`, `bloomery config`. */
-import { existsSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
+/** The command line: `bloomery serve`, `bloomery config`, and those in commands/. */
 import { Command, InvalidArgumentError } from 'commander';
+import { addDatabaseCommands } from './commands/db';
+import { readOptions, withSetup, type SetupArguments } from './commands/setup';
 import { configurationPage, sampleFile } from './config/documents';
-import { ConfigurationError, loadOptions } from './config/load';
+import { ConfigurationError } from './config/load';
 import { createLog } from './logging';
 import { ROLES, startServer, type Role } from './main';
 import { createMetrics } from './metrics';
 import { programVersion } from './version';
-
-const defaultStateDir = (): string =>
-  process.getuid?.() === 0 ? '/var/lib/bloomery' : join(process.env['XDG_STATE_HOME'] ?? join(homedir(), '.local/state'), 'bloomery');
 
 function parseRoles(text: string): readonly Role[] {
   const names = text.split(',').map((name) => name.trim());
@@ -20,18 +16,13 @@ function parseRoles(text: string): readonly Role[] {
   return names as Role[];
 }
 
-const append = (file: string, before: readonly string[]): readonly string[] => [...before, file];
-
-interface ServeArguments {
-  readonly configFile: readonly string[];
-  readonly stateDir: string;
+interface ServeArguments extends SetupArguments {
   readonly roles: readonly Role[];
 }
 
-async function serve({ configFile, stateDir, roles }: ServeArguments): Promise<void> {
+async function serve({ stateDir, roles, ...given }: ServeArguments): Promise<void> {
   const started = performance.now();
-  const files = configFile.length > 0 ? configFile : ['/etc/ironic/ironic.conf'].filter((file) => existsSync(file));
-  const { options, warnings } = loadOptions(files, process.env);
+  const { options, warnings } = readOptions({ ...given, stateDir });
   const { log, flush } = createLog(options['DEFAULT.debug'], options['DEFAULT.log_file']);
   for (const warning of warnings) log.warn(warning);
   const server = await startServer({
@@ -54,18 +45,11 @@ async function serve({ configFile, stateDir, roles }: ServeArguments): Promise<v
 
 const program = new Command('bloomery').description("A bare-metal server that answers OpenStack Ironic's API.").version(programVersion());
 
-program
-  .command('serve')
-  .description('Run the server in the foreground until SIGTERM.')
-  .option(
-    '--config-file <file>',
-    'configuration in the format of ironic.conf; may be given several times (default: /etc/ironic/ironic.conf if there)',
-    append,
-    [],
-  )
-  .option('--state-dir <folder>', 'where the embedded database and caches are kept', defaultStateDir())
+withSetup(program.command('serve').description('Run the server in the foreground until SIGTERM.'))
   .option('--roles <list>', 'which parts to run', parseRoles, ROLES)
   .action(serve);
+
+addDatabaseCommands(program);
 
 program
   .command('config')

@@ -138,6 +138,10 @@ export function spawnIn(place: Place, name: string, words: readonly string[], ou
 export const seenFrom = (place: Place, path: string): string =>
   place.byHandle && path.startsWith(`${place.base}/`) ? join(HANDLE, relative(place.base, path)) : path;
 
+/** The other way round: the server's own name for a path, as everybody else calls it. */
+export const seenByAll = (base: string, path: string): string =>
+  path.startsWith(`${HANDLE}/`) ? join(base, relative(HANDLE, path)) : path;
+
 /** In the base; where that makes too long a name, in a folder of its own that only the user may enter. */
 async function socketFolder(base: string, user: User | undefined): Promise<string> {
   const inside = join(base, 'run');

@@ -8,10 +8,11 @@ import { readFile, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
-import { ensureData, findPlace, removeShortFolder, seenFrom, SOCKET_NAME, spawnIn } from './embedded-place';
+import { ensureData, findPlace, removeShortFolder, seenByAll, seenFrom, SOCKET_NAME, spawnIn } from './embedded-place';
 import type { Place } from './embedded-place';
 import { messageOf } from './faults';
-import { clusterName, describe, end, readPidFile } from './postmaster';
+import { ownerOf } from './embedded-binaries';
+import { clusterName, describe, end, readPidFile, type PidFile } from './postmaster';
 
 export interface EmbeddedOptions {
   /** An existing folder; everything is kept in `postgres` under it. */
@@ -116,13 +117,15 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   };
   let stopped: Promise<void> | undefined;
   return {
-    connection: `postgresql://bloomery@/postgres?host=${encodeURIComponent(place.sockets)}&sslmode=disable`,
+    connection: connectionTo(place.sockets),
     get pid() {
       return server.pid!;
     },
     stop: () => (stopped ??= stop()),
   };
 }
+
+const connectionTo = (sockets: string): string => `postgresql://bloomery@/postgres?host=${encodeURIComponent(sockets)}&sslmode=disable`;
 
 const running = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
 const ended = async (child: ChildProcess): Promise<void> => {
@@ -193,33 +196,65 @@ async function startOnce(place: Place, words: readonly string[], clock: Clock, s
   );
 }
 
+/** Who has the data: a supervisor that lives, a server without one, somebody else's server, or nobody but a stale file. */
+type Holder =
+  | { readonly kind: 'supervisor' | 'stranger'; readonly process: string; readonly file: PidFile }
+  | { readonly kind: 'orphan' | 'stale' | 'ended'; readonly file: PidFile };
 /**
- * Ends the server that a killed supervisor left behind, and removes a postmaster.pid whose number now belongs to another process.
- * Throws when the data is in use by a supervisor that lives: the server's parent is still the one that started it, which the server's
- * command line names.
+ * The server's parent is still the one that started it, which the server's command line names, as long as its supervisor lives.
+ * Undefined: there is no server.
  */
-async function endOrphan(place: Place, name: string, log: Log, clock: Clock): Promise<void> {
-  const file = await readPidFile(place.data);
-  if (!file) return;
-  const inUse = (process: string): Error =>
-    new Error(`the embedded database in ${place.base} is in use by process ${process}: stop that, or choose another state directory`);
+async function holderOf(data: string, name: string): Promise<Holder | undefined> {
+  const file = await readPidFile(data);
+  if (!file) return undefined;
   const found = await describe(file.pid);
   const supervisor = found && new RegExp(`cluster_name=${name}-(\\d+)`).exec(found.command)?.[1];
-  if (found && supervisor !== undefined) {
-    if (found.parent === Number(supervisor)) throw inUse(supervisor);
+  if (found && supervisor !== undefined)
+    return found.parent === Number(supervisor) ? { kind: 'supervisor', process: supervisor, file } : { kind: 'orphan', file };
+  // Somebody started a PostgreSQL on this data by hand.
+  if (found?.command.includes(data)) return { kind: 'stranger', process: String(file.pid), file };
+  return { kind: exists(file.pid) ? 'stale' : 'ended', file };
+}
+
+/**
+ * Ends the server that a killed supervisor left behind, and removes a postmaster.pid whose number now belongs to another process.
+ * Throws when the data is in use.
+ */
+async function endOrphan(place: Place, name: string, log: Log, clock: Clock): Promise<void> {
+  const holder = await holderOf(place.data, name);
+  if (!holder) return;
+  const { file } = holder;
+  if ('process' in holder)
+    throw new Error(
+      `the embedded database in ${place.base} is in use by process ${holder.process}: stop that, or choose another state directory`,
+    );
+  if (holder.kind === 'orphan') {
     log.warn(`The embedded PostgreSQL (process ${file.pid}) outlived its supervisor; it is stopped and started again`);
     if (!(await end(file.pid, async () => !(await describe(file.pid)), clock)))
       throw new Error(`the PostgreSQL left behind in ${place.base} (process ${file.pid}) does not end`);
-  } else if (found?.command.includes(place.data)) {
-    // Somebody started a PostgreSQL on this data by hand.
-    throw inUse(String(file.pid));
-  } else if (exists(file.pid)) {
+  } else if (holder.kind === 'stale') {
     // PostgreSQL itself believes the number. (Where no process has it, PostgreSQL replaces the file and checks for sessions left.)
     log.warn(`Removing the postmaster.pid of a PostgreSQL that is gone (its number ${file.pid} belongs to another process)`);
     await rm(join(place.data, 'postmaster.pid'), { force: true });
     await rm(join(place.sockets, `${SOCKET_NAME}.lock`), { force: true });
   }
   await removeShortFolder(file.sockets);
+}
+
+/** What a state directory holds already, without touching it. */
+export interface ExistingEmbedded {
+  /** The process that runs it now, and where it answers. */
+  readonly running?: { readonly process: string; readonly connection: string };
+}
+/** Undefined: there is no embedded database under `stateDir` yet. */
+export async function findEmbedded(stateDir: string): Promise<ExistingEmbedded | undefined> {
+  const base = join(stateDir, 'postgres');
+  const data = join(base, 'data');
+  if (!(await ownerOf(data))) return undefined;
+  const holder = await holderOf(data, await clusterName(data));
+  if (holder?.kind !== 'supervisor') return {};
+  if (!holder.file.ready) throw new Error(`the embedded database in ${base} is not ready (process ${holder.process}): try again`);
+  return { running: { process: holder.process, connection: connectionTo(seenByAll(base, holder.file.sockets)) } };
 }
 
 function exists(pid: number): boolean {

@@ -3,7 +3,9 @@ import type { Knex } from 'knex';
 import { MIGRATIONS } from '../migrations';
 import type { Migration } from '../migrations';
 
-const TABLE = 'knex_migrations';
+export const TABLE = 'knex_migrations';
+/** The last step that this program knows. */
+export const LATEST: string = MIGRATIONS.at(-1)!.name;
 /** Key of the advisory lock under which the schema is changed: any number that is ours alone ("bloomery" in ASCII, as 63 bits). */
 const LOCK = '7092186306040132217';
 /** Longest wait for another process that changes the schema. */
@@ -14,6 +16,17 @@ export async function stepsDone(db: Knex): Promise<readonly string[]> {
   const { rows } = await db.raw<{ rows: { present: boolean }[] }>('SELECT to_regclass(?) IS NOT NULL AS present', [TABLE]);
   if (!rows[0]?.present) return [];
   return (await db<{ name: string }>(TABLE).select('name').orderBy('id')).map(({ name }) => name);
+}
+
+/** How a database's schema stands to this program's. */
+export type SchemaState = 'none' | 'older' | 'current' | 'newer';
+export function schemaState(done: readonly string[], migrations: readonly Migration[] = MIGRATIONS): SchemaState {
+  if (done.length === 0) return 'none';
+  try {
+    return missing(done, migrations).length === 0 ? 'current' : 'older';
+  } catch {
+    return 'newer';
+  }
 }
 
 /**

@@ -7,7 +7,8 @@ import { systemClock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { silentLog } from '../../model/log';
 import { toFault } from '../../store/faults';
-import { isoTimestamp, openStore } from '../../store/postgres';
+import { isoTimestamp } from '../../store/connection';
+import { openStore } from '../../store/postgres';
 import { otherDatabase } from '../support/cluster';
 import { useDatabase } from '../support/database';
 
@@ -21,15 +22,7 @@ async function dropTables(client: Client): Promise<void> {
 }
 const open = (connection: string, more: { migrate?: boolean; log?: Log } = {}) =>
   openStore({ connection, poolSize: 2, clock: systemClock, log: silentLog, ...more });
-const onNew = async <T>(work: (connection: string) => Promise<T>): Promise<T> => {
-  const name = `bloomery_test_${randomUUID().replaceAll('-', '')}`;
-  await database.query(`CREATE DATABASE ${name} TEMPLATE template0`);
-  try {
-    return await work(otherDatabase(database.connection(), name));
-  } finally {
-    await database.query(`DROP DATABASE ${name} WITH (FORCE)`);
-  }
-};
+const onNew = <T>(work: (connection: string) => Promise<T>): Promise<T> => database.another(work);
 
 it.each([
   ['2026-01-02 03:04:05+00', '2026-01-02T03:04:05.000000+00:00'],

@@ -16,6 +16,8 @@ export interface TestDatabase {
   connection(): string;
   /** Empties every table; for a file whose tests each want to begin with nothing: `beforeEach(() => database.clear())`. */
   clear(): Promise<void>;
+  /** Runs `work` with the URL of a database without any tables, which is gone afterwards. */
+  another<T>(work: (connection: string) => Promise<T>): Promise<T>;
   /** SQL past the store, to look and to spoil. */
   query<Row extends object>(sql: string, values?: readonly unknown[]): Promise<readonly Row[]>;
 }
@@ -53,6 +55,15 @@ export function useDatabase({ clock = systemClock, log = silentLog, poolSize = 1
     store: () => store!,
     connection: () => connection,
     query,
+    async another(work) {
+      const empty = `bloomery_test_${randomUUID().replaceAll('-', '')}`;
+      await query(`CREATE DATABASE ${empty} TEMPLATE template0`);
+      try {
+        return await work(otherDatabase(connection, empty));
+      } finally {
+        await query(`DROP DATABASE ${empty} WITH (FORCE)`);
+      }
+    },
     async clear() {
       const tables = await query<{ tablename: string }>(
         "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT LIKE 'knex%'",

@@ -1,0 +1,198 @@
+/** `bloomery db …`: looks after the database, the embedded one or a server of your own. */
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { pipeline as piped, Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip, createGzip } from 'node:zlib';
+import type { Command } from 'commander';
+import type { Options } from '../config/options';
+import { systemClock, timestamp } from '../model/clock';
+import type { Log } from '../model/log';
+import { backup, type Progress, type Summary } from '../store/backup';
+import { connect, unusable } from '../store/connection';
+import type { Connected } from '../store/connection';
+import { findEmbedded, startEmbedded } from '../store/embedded';
+import { restore } from '../store/restore';
+import { migrate, schemaState, stepsDone, LATEST, type SchemaState } from '../store/schema';
+import { databaseUrl, readOptions, withSetup, type SetupArguments } from './setup';
+
+/** What is told on the way goes to the standard error: the standard output is for answers. */
+const say = (line: string): void => console.error(`bloomery: ${line}`);
+const log: Log = { debug: () => {}, info: () => {}, warn: say, error: say, child: () => log };
+
+/** Aborts at Ctrl-C, so that what was started is stopped; a second one ends the process at once. */
+function interrupted(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => controller.abort(new Error(`stopped by ${name}`)));
+  return controller.signal;
+}
+
+interface Job {
+  readonly connected: Connected;
+  /** How to call the database for its operator. */
+  readonly what: string;
+  readonly options: Options;
+  readonly signal: AbortSignal;
+}
+interface Needs {
+  /** Makes the embedded database where there is none. */
+  readonly make?: boolean;
+  /** Not while a server runs on it. */
+  readonly alone?: boolean;
+}
+
+/** Connects to the database that a server with these settings would use. The embedded one is started for as long as this takes, if no server runs it. */
+async function onDatabase<T>(given: SetupArguments, { make = false, alone = false }: Needs, work: (job: Job) => Promise<T>): Promise<T> {
+  const { options } = readOptions(given);
+  const signal = interrupted();
+  const on = async (connection: string, what: (where: string) => string): Promise<T> => {
+    const connected = await connect({ connection, poolSize: 1, log, patient: true });
+    try {
+      return await work({ connected, what: what(connected.where), options, signal });
+    } finally {
+      await connected.db.destroy();
+    }
+  };
+  const url = databaseUrl(options);
+  if (url !== undefined) return on(url, (where) => where);
+
+  const stateDir = resolve(given.stateDir);
+  const what = (): string => `The embedded database in ${stateDir}`;
+  const found = await findEmbedded(stateDir);
+  if (!found && !make)
+    throw new Error(`there is no embedded database in ${stateDir} yet, and neither DATABASE_URL nor [database]connection names another`);
+  if (found?.running) {
+    const { process: user, connection } = found.running;
+    if (alone) throw new Error(`the embedded database in ${stateDir} is in use by the server with process number ${user}: stop it first`);
+    return on(connection, what);
+  }
+  await mkdir(stateDir, { recursive: true });
+  const server = await startEmbedded({ stateDir, log, clock: systemClock, signal });
+  try {
+    return await on(server.connection, what);
+  } finally {
+    await server.stop();
+  }
+}
+
+async function sync(given: SetupArguments): Promise<void> {
+  await onDatabase(given, { make: true }, async ({ connected: { db, where }, what }) => {
+    const before = (await stepsDone(db)).at(-1);
+    await migrate(db).catch((error: unknown) => {
+      throw unusable(where, error);
+    });
+    console.log(
+      before === LATEST
+        ? `${what}: its schema is up to date (${LATEST})`
+        : `${what}: its schema went from ${before ?? 'nothing'} to ${LATEST}`,
+    );
+  });
+}
+
+const STANDING: Readonly<Record<SchemaState, string>> = {
+  none: 'it has no schema yet: "bloomery db sync", or the start of the server, makes it',
+  older: 'older than this program: "bloomery db sync", or the start of the server, brings it up to date',
+  current: 'up to date',
+  newer: 'newer than this program, which refuses to work with it: install the program that made it, or a later one',
+};
+async function version(given: SetupArguments): Promise<void> {
+  await onDatabase(given, {}, async ({ connected: { db }, what }) => {
+    const done = await stepsDone(db);
+    const state = schemaState(done);
+    const { rows } = await db.raw<{ rows: { name: string }[] }>("SELECT current_setting('server_version') AS name");
+    console.log(`database: ${what.replace(/^The /, 'the ')}, PostgreSQL ${rows[0]!.name}`);
+    console.log(`schema:   ${done.at(-1) ?? 'none'}`);
+    console.log(`program:  ${LATEST}`);
+    console.log(`the schema is ${STANDING[state]}`.replace('the schema is it has', 'the database has'));
+    if (state !== 'current') process.exitCode = 1;
+  });
+}
+
+const counted = (count: number, what: string): string => `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
+/** A line for each table that holds something, and one from time to time within a large one. */
+function progress(): (progress: Progress) => void {
+  let last = performance.now();
+  return ({ table, rows, done }) => {
+    if (done ? rows === 0 : performance.now() - last < 2000) return;
+    last = performance.now();
+    say(`${table}: ${counted(rows, 'row')}${done ? '' : ' …'}`);
+  };
+}
+
+/** The summary that a generator ends with, which a pipeline does not hand on. */
+async function* noting(pieces: AsyncGenerator<Buffer, Summary>, note: (summary: Summary) => void): AsyncGenerator<Buffer> {
+  note(yield* pieces);
+}
+
+async function backupTo(file: string, given: SetupArguments): Promise<void> {
+  if (file !== '-' && (await stat(file).catch(() => undefined))) throw new Error(`${file} exists already: name another file`);
+  await onDatabase(given, {}, async ({ connected: { db, where }, signal }) => {
+    let summary: Summary | undefined;
+    const pieces = noting(backup(db, timestamp(systemClock.now()), progress(), signal), (said) => (summary = said));
+    const write = (target: NodeJS.WritableStream): Promise<void> =>
+      pipeline(Readable.from(pieces, { objectMode: false }), createGzip({ level: 6 }), target);
+    try {
+      if (file === '-') await write(process.stdout);
+      else await whole(file, write);
+    } catch (error) {
+      throw new Error(`the backup was not made: ${messageOf(error)}`, { cause: error });
+    }
+    say(
+      `${where.replace(/^The /, 'the ')} is in ${file}: ${counted(summary!.rows, 'row')} of ${counted(summary!.tables, 'table')}, schema ${summary!.schema}`,
+    );
+  });
+}
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message.split('\n')[0]! : String(error));
+
+/** Under another name until it is whole and on the disk. It holds passwords: nobody else may read it. */
+async function whole(file: string, write: (target: NodeJS.WritableStream) => Promise<void>): Promise<void> {
+  const unfinished = `${file}.${process.pid}.unfinished`;
+  try {
+    await write(createWriteStream(unfinished, { flags: 'wx', mode: 0o600, flush: true }));
+    await rename(unfinished, file);
+  } catch (error) {
+    await rm(unfinished, { force: true });
+    throw error;
+  }
+}
+
+async function restoreFrom(file: string, { force = false, ...given }: SetupArguments & { readonly force?: boolean }): Promise<void> {
+  // Before anything is started.
+  if (file !== '-') await (await open(file)).close();
+  await onDatabase(given, { make: true, alone: true }, async ({ connected: { db }, what, options, signal }) => {
+    // What fails on the way ends the reading of `source`.
+    const source = piped(file === '-' ? process.stdin : createReadStream(file), createGunzip(), () => {});
+    const heartbeatTimeout = options['conductor.heartbeat_timeout'];
+    const summary = await restore(db, source, { force, heartbeatTimeout, tell: progress(), signal }).catch((error: unknown) => {
+      throw new Error(`${file} was not restored, and the database is as it was: ${messageOf(error)}`, { cause: error });
+    });
+    say(
+      `${what.replace(/^The /, 'the ')} has ${counted(summary.rows, 'row')} of ${counted(summary.tables, 'table')} from ${file}, schema ${summary.schema}`,
+    );
+  });
+}
+
+/** Adds `db` with its commands. */
+export function addDatabaseCommands(program: Command): void {
+  const db = program
+    .command('db')
+    .description('Look after the database: the embedded one, or that of [database]connection or DATABASE_URL.');
+  withSetup(
+    db.command('version').description('Say which schema the database has and which this program needs (status 1: another).'),
+  ).action(version);
+  withSetup(db.command('sync').description('Bring the schema up to date, as the start of the server does.')).action(sync);
+  withSetup(
+    db
+      .command('backup')
+      .description('Write everything that the database holds to a new file, also while servers run. It holds passwords: keep it safe.')
+      .argument('<file>', 'the file; "-": the standard output'),
+  ).action(backupTo);
+  withSetup(
+    db
+      .command('restore')
+      .description('Put a backup into an empty database that no server uses, as a whole or not at all.')
+      .argument('<file>', 'the file; "-": the standard input')
+      .option('--force', 'replace what the database holds'),
+  ).action(restoreFrom);
+}

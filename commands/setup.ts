@@ -1,0 +1,37 @@
+/** What the commands share: where configuration and state are, and which options they are told by. */
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { loadOptions } from '../config/load';
+import type { Options } from '../config/options';
+
+const defaultStateDir = (): string =>
+  process.getuid?.() === 0 ? '/var/lib/bloomery' : join(process.env['XDG_STATE_HOME'] ?? join(homedir(), '.local/state'), 'bloomery');
+
+const append = (file: string, before: readonly string[]): readonly string[] => [...before, file];
+
+export interface SetupArguments {
+  readonly configFile: readonly string[];
+  readonly stateDir: string;
+}
+/** Adds the options that say which server is meant. */
+export const withSetup = (command: Command): Command =>
+  command
+    .option(
+      '--config-file <file>',
+      'configuration in the format of ironic.conf; may be given several times (default: /etc/ironic/ironic.conf if there)',
+      append,
+      [],
+    )
+    .option('--state-dir <folder>', 'where the embedded database and caches are kept', defaultStateDir());
+
+/** Throws ConfigurationError. */
+export function readOptions({ configFile }: SetupArguments): { readonly options: Options; readonly warnings: readonly string[] } {
+  const files = configFile.length > 0 ? configFile : ['/etc/ironic/ironic.conf'].filter((file) => existsSync(file));
+  return loadOptions(files, process.env);
+}
+
+/** DATABASE_URL wins over [database]connection; undefined: the embedded database. */
+export const databaseUrl = (options: Options): string | undefined =>
+  process.env['DATABASE_URL'] || options['database.connection'] || undefined;
