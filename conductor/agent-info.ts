@@ -2,7 +2,9 @@
  * What driver_internal_info holds of an agent and of a flow's steps, and which of it is forgotten when. `agent_verify_ca` is the
  * certificate itself (PEM), not the name of a file.
  */
+import { mayFastTrack } from '../drivers/fast-track';
 import type { Task } from '../drivers/interfaces';
+import type { NodeRecord } from '../model/records';
 import type { Internal } from './task';
 
 const none = (...keys: readonly string[]): Internal => Object.fromEntries(keys.map((key) => [key, undefined]));
@@ -20,9 +22,12 @@ export const FORGET_AGENT: Internal = none(
   'agent_cached_service_steps',
 );
 export const FORGET_TOKEN_AND_URL: Internal = none('agent_secret_token', 'agent_secret_token_pregenerated', 'agent_url', 'agent_verify_ca');
-/** The same keys, but those of an agent that the node's power goes through: it is still needed. */
-export function unlessNeeded(task: Task, forgotten: Internal): Internal {
-  if (!task.driver.power.throughAgent) return forgotten;
+/**
+ * The same keys, but those of an agent that is still needed: the node's power goes through it, or the next flow goes on with it.
+ * @param node as it is when the flow begins or ends
+ */
+export function unlessNeeded(task: Task, forgotten: Internal, node: NodeRecord = task.node): Internal {
+  if (!task.driver.power.throughAgent && !mayFastTrack(node, task.options)) return forgotten;
   return Object.fromEntries(Object.entries(forgotten).filter(([key]) => !Object.hasOwn(FORGET_TOKEN_AND_URL, key)));
 }
 /** Ends with every wait: how often the running step is asked for. */

@@ -1,8 +1,9 @@
 /** GET and PUT …/states/console. */
 import type { JsonObject } from '../model/records';
 import type { Context } from './context';
+import { clause, trying } from './flows/flow';
 import { inBackground } from './in-background';
-import { withTask } from './task';
+import { withTask, type Held } from './task';
 import { validateInterface } from './validate';
 
 /** Where the console is; null: it is off. */
@@ -12,6 +13,20 @@ export async function consoleInfo(context: Context, uuid: string): Promise<JsonO
     await validateInterface(task, 'console');
     return task.driver.console.get(task);
   });
+}
+
+/**
+ * A console that is on although nobody serves it starts again; one that cannot is off.
+ * @param doing what the node is at, for the sentence that says why it is off
+ * @param recordedAs the type of its entry in the history; absent: there is none
+ */
+export async function restoreConsole(task: Held, doing: string, recordedAs?: string): Promise<void> {
+  if (!task.node.console_enabled) return;
+  const reason = await trying(task, 'starting the console', () => task.driver.console.start(task));
+  if (reason === undefined) return;
+  const event = `Failed to start console while ${doing} the node ${task.node.uuid}: ${clause(reason)}.`;
+  if (recordedAs === undefined) await task.save({ last_error: event, console_enabled: false });
+  else await task.record({ type: recordedAs, event, error: true }, { console_enabled: false });
 }
 
 /** A console that is so already is left alone. */

@@ -32,6 +32,7 @@ export type ConductorOptions = DriverOptions & {
   readonly 'conductor.power_state_sync_max_retries': number;
   readonly 'conductor.power_failure_recovery_interval': number;
   readonly 'conductor.check_provision_state_interval': number;
+  readonly 'conductor.check_rescue_state_interval': number;
   readonly 'conductor.check_allocations_interval': number;
   readonly 'conductor.deploy_callback_timeout': number;
   readonly 'conductor.clean_callback_timeout': number;
@@ -53,6 +54,31 @@ export type ConductorOptions = DriverOptions & {
   readonly 'conductor.node_locked_retry_attempts': number;
   readonly 'conductor.node_locked_retry_interval': number;
   readonly 'conductor.clean_step_priority_override': Readonly<Record<string, string>>;
+  readonly 'conductor.verify_step_priority_override': Readonly<Record<string, string>>;
+
+  readonly 'conductor.automated_cleaning_step_source': string;
+  readonly 'conductor.automated_cleaning_runbook': string | null;
+  readonly 'conductor.automated_cleaning_runbook_by_resource_class': Readonly<Record<string, string>>;
+  readonly 'conductor.automated_cleaning_runbook_from_node': boolean;
+  readonly 'conductor.automated_cleaning_runbook_validate_traits': boolean;
+  readonly 'conductor.poweroff_in_cleanfail': boolean;
+  readonly 'conductor.poweroff_in_servicefail': boolean;
+  readonly 'conductor.permit_child_node_step_async_result': boolean;
+  readonly 'conductor.automatic_lessee': boolean;
+  readonly 'conductor.automatic_lessee_source': string;
+  readonly 'conductor.disallowed_deployment_boot_modes': readonly string[];
+  readonly 'conductor.reserved_workers_pool_percentage': number;
+  readonly 'conductor.periodic_max_workers': number;
+  readonly 'conductor.max_concurrent_per_conductor_group': boolean;
+  readonly 'api.ramdisk_heartbeat_timeout': number;
+  readonly 'sensor_data.send_sensor_data': boolean;
+  readonly 'sensor_data.interval': number;
+  readonly 'sensor_data.workers': number;
+  readonly 'sensor_data.wait_timeout': number;
+  readonly 'sensor_data.data_types': readonly string[];
+  readonly 'sensor_data.enable_for_undeployed_nodes': boolean;
+  readonly 'sensor_data.enable_for_nodes': boolean;
+
   readonly 'deploy.power_off_after_deploy_failure': boolean;
   readonly 'inspector.hooks': readonly string[];
   readonly 'inspector.add_ports': string;

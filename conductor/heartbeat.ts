@@ -90,7 +90,7 @@ export async function goOn(context: Context, uuid: string, why: Why): Promise<vo
     return;
   }
   try {
-    await startTask(context, uuid, { purpose: why }, async (task) => {
+    await startTask(context, uuid, { purpose: why, ordinary: true }, async (task) => {
       const { provision_state: state, driver_internal_info: internal } = task.node;
       if (stateRow(state).heartbeat !== 'resume') return undefined;
       // Without a URL the agent that spoke was given up meanwhile.

@@ -85,7 +85,12 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     ...createOwnership(host, () => store.conductors.alive(clock.now() - options['conductor.heartbeat_timeout'] * 1000)),
     host,
     hardware: createHardware(options, rooms.hardwareTypes, rooms.interfaces, log),
-    workers: createWorkers(options['conductor.workers_pool_size'], log, rooms.metrics),
+    workers: createWorkers(
+      options['conductor.workers_pool_size'],
+      log,
+      rooms.metrics,
+      options['conductor.reserved_workers_pool_percentage'],
+    ),
     locks: createLocks(clock, rooms.metrics),
     flowStarts: new Map(),
     signal: stopping.signal,

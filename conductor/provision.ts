@@ -5,11 +5,12 @@ import type { InterfaceKind } from '../model/records';
 import { VERBS, next, type Event, type ProvisionState } from '../model/states';
 import { abort, unhold } from './abort';
 import { FORGET_TOKEN_AND_URL, unlessNeeded } from './agent-info';
+import { automatedRunbook } from './automated-runbook';
 import type { ProvisionArgs } from './conductor';
 import type { Context } from './context';
 import { adopt, beginAdopt } from './flows/adopt';
 import { beginClean, clean, startingClean } from './flows/clean';
-import { beginDeploy, checkDeploy, deploy, imageType, startingDeploy } from './flows/deploy';
+import { automaticLessee, beginDeploy, checkDeploy, deploy, imageType, startingDeploy } from './flows/deploy';
 import { settle } from './flows/flow';
 import { beginInspect, inspect } from './flows/inspect';
 import { beginRescue, beginUnrescue, rescue, unrescue, withoutPasswords } from './flows/rescue';
@@ -17,22 +18,42 @@ import { beginService, service, startingService } from './flows/service';
 import { beginUndeploy, undeploy } from './flows/undeploy';
 import { beginVerify, verify } from './flows/verify';
 import { hashPassword, type HashAlgorithm } from './password-hash';
-import { startTask, type Held } from './task';
+import { startTask, type Held, type Internal } from './task';
 import { validateInterface } from './validate';
 
 /** Fires the verb's event; what is returned goes on after the answer. */
 type Handler = (task: Held, args: ProvisionArgs) => Promise<(() => Promise<void>) | undefined>;
 
-/** Option that bounds how many nodes may be in these states at once, and the name of the refused action. */
-const LIMITS = {
-  provisioning: { option: 'conductor.max_concurrent_deploy', states: ['deploying', 'wait call-back'] },
-  unprovisioning: { option: 'conductor.max_concurrent_clean', states: ['deleting', 'cleaning', 'clean wait'] },
-  cleaning: { option: 'conductor.max_concurrent_clean', states: ['deleting', 'cleaning', 'clean wait'] },
-} as const satisfies Record<string, { option: string; states: readonly ProvisionState[] }>;
-async function checkLimit({ store, options }: Context, action: keyof typeof LIMITS): Promise<void> {
-  const { option, states } = LIMITS[action];
-  const busy = await store.nodes.countUpTo(options[option], states);
-  if (busy >= options[option]) throw new Fault('ConcurrentActionLimit', { task_type: action });
+interface Limit {
+  /** What the refusal calls it. */
+  readonly action: string;
+  readonly option: 'conductor.max_concurrent_deploy' | 'conductor.max_concurrent_clean';
+  readonly states: readonly ProvisionState[];
+}
+const deploying = {
+  action: 'provisioning',
+  option: 'conductor.max_concurrent_deploy',
+  states: ['deploying', 'wait call-back'],
+} as const satisfies Limit;
+const cleaning = {
+  action: 'cleaning',
+  option: 'conductor.max_concurrent_clean',
+  states: ['deleting', 'cleaning', 'clean wait'],
+} as const satisfies Limit;
+/** Event → how many nodes may be at once where it leads, over all conductors. */
+const LIMITS: Partial<Record<Event, Limit>> = {
+  deploy: deploying,
+  rebuild: deploying,
+  clean: cleaning,
+  delete: { ...cleaning, action: 'unprovisioning' },
+};
+/** A catastrophe shall not take down (or erase) all machines at once: refused with 503, whoever asks. */
+async function checkLimit({ store, options }: Context, event: Event | undefined): Promise<void> {
+  const limit = event && LIMITS[event];
+  if (!limit) return;
+  const group = options['conductor.max_concurrent_per_conductor_group'] ? options['conductor.conductor_group'].toLowerCase() : undefined;
+  const busy = await store.nodes.countUpTo(options[limit.option], limit.states, group);
+  if (busy >= options[limit.option]) throw new Fault('ConcurrentActionLimit', { task_type: limit.action });
 }
 
 const maintained = (task: Held, op: string): void => {
@@ -57,6 +78,14 @@ const rescuable = async (task: Held, fault: 'InstanceRescueFailure' | 'InstanceU
     throw new Fault(fault, { instance: instance ?? 'None', node, reason: `Validation failed: ${reasonOf(error)}` }, { cause: error });
   }
 };
+/** What is forgotten when a flow begins: it clears the last error, so that it may go on with an agent that is there. */
+const beginning = (task: Held, internal: Internal): Internal => unlessNeeded(task, internal, { ...task.node, last_error: null });
+/** Some boot modes may be out of use. */
+function checkBootMode({ node: { properties }, context: { options } }: Held): void {
+  const mode = typeof properties['boot_mode'] === 'string' ? properties['boot_mode'].toLowerCase() : '';
+  if (options['conductor.disallowed_deployment_boot_modes'].includes(mode.trim()))
+    throw new Fault('BootModeNotAllowed', { mode, op: 'provisioning' });
+}
 const move =
   (event: Event): Handler =>
   async (task) => {
@@ -67,12 +96,13 @@ const move =
 const beginDeployment =
   (event: 'deploy' | 'rebuild'): Handler =>
   async (task, args) => {
-    await checkLimit(task.context, 'provisioning');
     maintained(task, 'provisioning');
     if (event === 'rebuild' && task.node.protected) throw new Fault('NodeProtected', { node: task.node.uuid });
+    checkBootMode(task);
     await checkDeploy(task, args.deploy_steps ?? []);
     const [changes, internal] = startingDeploy(task.node, args);
-    await task.fire(event, changes, unlessNeeded(task, internal));
+    const [leased, automatic] = event === 'rebuild' ? [{}, {}] : automaticLessee(task);
+    await task.fire(event, { ...changes, ...leased }, beginning(task, { ...internal, ...automatic }));
     return () => settle(task, deploy, () => beginDeploy(task));
   };
 
@@ -87,11 +117,11 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
     if (maintenance && !task.context.options['conductor.allow_provisioning_in_maintenance'])
       throw new Fault('NodeInMaintenance', { op: 'providing', node });
     if (retired) throw new Fault('NodeIsRetired', { op: 'providing', node });
-    await task.fire('provide', { last_error: null, clean_step: {} }, unlessNeeded(task, startingClean()));
+    const runbook = await automatedRunbook(task.context, task.node);
+    await task.fire('provide', { last_error: null, clean_step: {} }, beginning(task, startingClean(runbook)));
     return () => settle(task, clean, () => beginClean(task));
   },
   clean: async (task, { clean_steps: asked = [], disable_ramdisk: without = false }) => {
-    await checkLimit(task.context, 'cleaning');
     maintained(task, 'cleaning');
     await refusing(
       (reason) => `Validation of node ${task.node.uuid} for cleaning failed: ${reason}`,
@@ -103,7 +133,7 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
     await task.fire(
       'clean',
       { last_error: null, clean_step: {}, target_provision_state: 'manageable' },
-      unlessNeeded(task, startingClean(asked, without)),
+      beginning(task, startingClean({ steps: asked, disableRamdisk: without })),
     );
     return () => settle(task, clean, () => beginClean(task));
   },
@@ -116,7 +146,6 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
   deploy: beginDeployment('deploy'),
   rebuild: beginDeployment('rebuild'),
   delete: async (task) => {
-    await checkLimit(task.context, 'unprovisioning');
     if (task.node.protected) throw new Fault('NodeProtected', { node: task.node.uuid });
     await refusing(
       (reason) => `Failed to validate power driver interface. Can not delete instance. Error: ${reason}`,
@@ -169,6 +198,7 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
 /** Throws before anything changed: 400, 403, 409 (NodeLocked) or 503, as Ironic does. Returns when the work is under way. */
 export async function provision(context: Context, uuid: string, verb: string, args: ProvisionArgs): Promise<void> {
   const event = Object.hasOwn(VERBS, verb) ? VERBS[verb]!.event : undefined;
+  await checkLimit(context, event);
   // The API has looked at the node's state already; what counts is how it is once it is held.
   await startTask(context, uuid, { purpose: `provision action ${verb}`, retry: true }, async (task) => {
     const { provision_state: state } = task.node;

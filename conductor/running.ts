@@ -58,7 +58,9 @@ async function runOnChildren(task: Held, kind: SavedKind, step: PlannedStep): Pr
       const outcome = (await ownStep(child, kind, step)) ?? failed(`node does not support this ${kind} step`);
       return outcome.kind === 'failed' ? outcome.reason : outcome.kind;
     });
-    if (said !== 'done') return failed(`While executing step ${stepId(step)} on child node ${uuid}, step returned invalid value: ${said}`);
+    const goesOn = said === 'wait' && task.context.options['conductor.permit_child_node_step_async_result'];
+    if (said !== 'done' && !goesOn)
+      return failed(`While executing step ${stepId(step)} on child node ${uuid}, step returned invalid value: ${said}`);
   }
   return done;
 }
@@ -81,18 +83,31 @@ export async function runStep(task: Held, kind: SavedKind, step: PlannedStep): P
 /**
  * The one loop under cleaning, deployment and servicing. Each step is written down before it runs, and cleared when it is done, in one write with the
  * next: a step that stands on the node runs or ran, an index without one names the next. Ends with `wait`, `hold`, a failure, or `done` after the last.
+ * @param join what is done once a step says that the agent is there: its steps come into the list, behind the one that runs
  */
-export async function runSteps(task: Held, kind: SavedKind, from: number): Promise<StepOutcome> {
-  const { steps } = positionOf(task, kind);
+export async function runSteps(
+  task: Held,
+  kind: SavedKind,
+  from: number,
+  join: (task: Held) => Promise<StepOutcome> = async () => done,
+): Promise<StepOutcome> {
   const { column, index } = PLACES[kind];
-  for (let at = from; at < steps.length; at++) {
+  for (let at = from; ; at++) {
     task.signal.throwIfAborted();
-    const step = steps[at]!;
+    // Looked at anew each time: an agent's steps may have joined the list.
+    const { steps } = positionOf(task, kind);
+    const step = steps[at];
+    if (!step) break;
     await task.write({ [column]: step }, { [index]: at });
     task.log.info(`${kind} step ${stepId(step)} (${at + 1} of ${steps.length})`);
     const outcome = await measuredStep(task, kind, step, () => runStep(task, kind, step));
     if (outcome.kind === 'failed') await recordSteps(task, kind, steps, 'end', step.step);
     if (outcome.kind !== 'done') return outcome;
+    if ('agentThere' in outcome) {
+      const joined = await join(task);
+      if (joined.kind !== 'done') return joined;
+      at = positionOf(task, kind).index ?? at;
+    }
     task.note({ [column]: {} }, { [index]: at + 1 });
   }
   // What follows may power the machine off: by then it stands on the node that all steps are done.

@@ -75,20 +75,29 @@ export function cleanPriorities(options: ConductorOptions): Readonly<Record<stri
     const priority = options[`deploy.${name}_priority`];
     if (priority !== null) set[`${owner}.${name}`] = priority;
   }
-  for (const [id, priority] of Object.entries(options['conductor.clean_step_priority_override']))
-    if (/^\d+$/.test(priority)) set[id] = Number(priority);
-  return set;
+  return { ...set, ...overrides(options['conductor.clean_step_priority_override']) };
 }
+/** `interface.step` → priority, of an option; what is no number counts for nothing. */
+export const overrides = (option: Readonly<Record<string, string>>): Readonly<Record<string, number>> =>
+  Object.fromEntries(
+    Object.entries(option)
+      .filter(([, priority]) => /^\d+$/.test(priority))
+      .map(([id, priority]) => [id, Number(priority)]),
+  );
 
 /** Without those that the operator lets no flow run, whoever asks for them. */
 export const allowedSteps = (options: ConductorOptions, kind: SavedKind, steps: readonly PlannedStep[]): readonly PlannedStep[] =>
   steps.filter((step) => !options[`api.disallow_${kind}_steps`].includes(stepId(step)));
 
-/** What automated cleaning runs. */
-export const automatedSteps = (offered: readonly PlannedStep[], overrides: Readonly<Record<string, number>>): readonly PlannedStep[] =>
+/** What runs without being asked for: in automated cleaning, and to verify. */
+export const automatedSteps = (
+  kind: 'clean' | 'verify',
+  offered: readonly PlannedStep[],
+  priorities: Readonly<Record<string, number>>,
+): readonly PlannedStep[] =>
   inOrder(
-    'clean',
-    offered.map((step) => ({ ...step, priority: overrides[stepId(step)] ?? step.priority })).filter(({ priority }) => priority > 0),
+    kind,
+    offered.map((step) => ({ ...step, priority: priorities[stepId(step)] ?? step.priority })).filter(({ priority }) => priority > 0),
   );
 
 /** A step as a client, a template or a runbook asks for it. The API checked its shape. */

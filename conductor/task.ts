@@ -42,6 +42,8 @@ export interface Want {
   readonly lock?: 'exclusive' | 'shared';
   /** Try again while another holds the node, as [conductor]node_locked_retry_attempts says; else NodeLocked at once. */
   readonly retry?: boolean;
+  /** The work is none that a client waits for: it leaves the reserved places free. */
+  readonly ordinary?: true;
 }
 /** The reservation went to another while this task worked: it must end without touching the node. */
 export class LockLost extends Error {
@@ -268,7 +270,7 @@ export async function startTask(
   want: Want,
   first: (task: Held) => Promise<(() => Promise<void>) | undefined>,
 ): Promise<void> {
-  const place: Place = context.workers.take();
+  const place: Place = context.workers.take(want.ordinary);
   try {
     const task = await reserve(context, uuid, want);
     let work: (() => Promise<void>) | undefined;

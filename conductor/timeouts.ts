@@ -78,7 +78,7 @@ export async function failLateNodes(context: Context): Promise<void> {
   const late = await context.mine(waiting.filter((node) => isLate(context, node)));
   await inParallel(late, PARALLEL, context.signal, async ({ uuid }) => {
     try {
-      await startTask(context, uuid, { purpose: 'callback timeout' }, async (task) => {
+      await startTask(context, uuid, { purpose: 'callback timeout', ordinary: true }, async (task) => {
         const limit = LIMITS[task.node.provision_state];
         if (!limit || !isLate(context, task.node)) return undefined;
         return () => limit.flow.fail(task, limit.text(task.node));

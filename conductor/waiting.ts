@@ -3,6 +3,7 @@ import { failed, type Outcome, type PlannedStep } from '../drivers/interfaces';
 import { timestamp } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
 import type { ProvisionState } from '../model/states';
+import { agentStepsOf } from './agent-steps';
 import { clean, startCleanSteps } from './flows/clean';
 import { deploy, takeAgentSteps } from './flows/deploy';
 import { settle, type Flow, type SteppedFlow } from './flows/flow';
@@ -61,7 +62,7 @@ const START: Partial<Record<SteppedFlow['kind'], (task: Held, steps: readonly Pl
 
 async function advanceSteps(task: Held, flow: SteppedFlow, why: Why): Promise<void> {
   if (why === 'heartbeat' && needsAgentSteps(task, flow)) {
-    const steps = await agentStepsOf(task, flow).catch((error: unknown) => {
+    const steps = await agentStepsOf(task, flow.kind).catch((error: unknown) => {
       if (mustLeave(task.context, error)) throw error;
       return `${flow.cannotLoad}: ${reasonOf(error)}`;
     });
@@ -89,11 +90,6 @@ const needsAgentSteps = (task: Held, { kind }: SteppedFlow): boolean =>
   kind === 'deploy'
     ? task.driver.deploy.agentSteps !== undefined && task.node.driver_internal_info.steps_validated !== true
     : positionOf(task, kind).running === undefined;
-
-const agentStepsOf = async (task: Held, { kind }: SteppedFlow): Promise<readonly PlannedStep[] | undefined> => {
-  const { deploy: driver } = task.driver;
-  return driver.agentSteps ? driver.agentSteps(task, kind) : [];
-};
 
 /** How the running step stands, as the driver sees it (a failure in whole sentences); one that asks nobody is over with the first sign of life. */
 async function standing(task: Held, flow: SteppedFlow, running: PlannedStep, why: Why): Promise<Outcome> {

@@ -9,24 +9,31 @@ export interface Place {
   giveBack(): void;
 }
 export interface Workers {
-  /** Throws NoFreeConductorWorker when all places are taken, or the conductor stops. */
-  take(): Place;
+  /**
+   * @param ordinary not from the places that are kept for what the API asks: periodic work, heartbeats
+   * Throws NoFreeConductorWorker when all places are taken, or the conductor stops.
+   */
+  take(ordinary?: boolean): Place;
   /** Until no work is left, also none that work has started. */
   idle(): Promise<void>;
   /** No new work from here on. */
   close(): void;
 }
 
-/** @param size most pieces of work at once */
-export function createWorkers(size: number, log: Log, metrics: Metrics): Workers {
+/**
+ * @param size most pieces of work at once
+ * @param reservedPercentage of them that ordinary work leaves free
+ */
+export function createWorkers(size: number, log: Log, metrics: Metrics, reservedPercentage = 0): Workers {
+  const forOrdinary = size - Math.trunc((size * reservedPercentage) / 100);
   /** One promise a place, from when it is taken until it is free again. */
   const taken = new Set<Promise<void>>();
   let closed = false;
   metrics.read('bloomery_workers', () => [[{}, size]]);
   metrics.read('bloomery_workers_in_use', () => [[{}, taken.size]]);
   return {
-    take: () => {
-      if (closed || taken.size >= size) {
+    take: (ordinary = false) => {
+      if (closed || taken.size >= (ordinary ? forOrdinary : size)) {
         metrics.count('bloomery_workers_refused_total', {});
         throw new Fault('NoFreeConductorWorker');
       }

@@ -46,8 +46,8 @@ export interface AgentClient {
   command(name: string, params: JsonObject, options?: CommandOptions): Promise<AgentCommand>;
   /** All commands since the agent started, the oldest first. Throws AgentError. */
   commands(): Promise<readonly AgentCommand[]>;
-  /** Waits until the command is over. Throws AgentError after `seconds`. */
-  finished(command: AgentCommand, seconds: number): Promise<AgentCommand>;
+  /** Waits until the command is over. Throws AgentError after as many looks as [agent]command_wait_attempts takes. */
+  finished(command: AgentCommand): Promise<AgentCommand>;
 }
 
 /** No honest answer is larger: step lists and results are some kilobytes. */
@@ -160,8 +160,8 @@ function clientOf(task: Task, base: string, dispatcher: Agent): AgentClient {
       });
     },
     commands: () => retried('to collect commands status', options['agent.max_command_attempts'], list),
-    finished: async (command, seconds) => {
-      const deadline = task.clock.now() + seconds * 1000;
+    finished: async (command) => {
+      const deadline = task.clock.now() + options['agent.command_wait_attempts'] * options['agent.command_wait_interval'] * 1000;
       let now = command;
       while (now.command_status === 'RUNNING') {
         if (task.clock.now() >= deadline) {

@@ -8,9 +8,11 @@ import { repr } from '../model/python';
 import { agentSteps, onHeartbeat, runAgentStep } from './agent-steps';
 import { ramdiskProperties } from './agent-ramdisk';
 import { validateCapabilities } from './capabilities';
+import { isFastTrack } from './fast-track';
 import { canBeOff } from './power-cycle';
-import { type DeployInterface, type Outcome, type Property, type Step, type Task, done, failed, wait } from './interfaces';
+import { type DeployInterface, type Outcome, type Property, type Step, type Task, agentThere, done, failed, wait } from './interfaces';
 import { prepareCleaning, tearDownCleaning } from './ramdisk-cleaning';
+import { prepareService, tearDownService } from './ramdisk-servicing';
 import { tearDownAgent } from './tear-down-agent';
 
 export const agentProperties: Readonly<Record<string, Property>> = {
@@ -59,16 +61,18 @@ function validateRootDevice({ node }: Task): void {
 /** Whether the instance runs, or shall again: then there is nothing to deploy, only to boot. */
 export const isDeployed = (task: Task): boolean => ['active', 'adopting', 'unrescuing'].includes(task.node.provision_state);
 
-/** The machine is off and in the provisioning network; its next boot brings the agent. */
+/** The machine is off and in the provisioning network; its next boot brings the agent, unless it is there already. */
 export async function prepareAgent(task: Task): Promise<void> {
   const { driver } = task;
-  if (canBeOff(task)) await task.power('power off');
+  const fast = await isFastTrack(task);
+  if (!fast && canBeOff(task)) await task.power('power off');
   await driver.network.unconfigureTenantNetworks(task);
   await driver.network.addProvisioningNetwork(task);
-  await driver.boot.prepareRamdisk(task, {});
+  if (!fast) await driver.boot.prepareRamdisk(task, {});
 }
 
 async function bootRamdisk(task: Task): Promise<Outcome> {
+  if (await isFastTrack(task)) return agentThere;
   const off = task.node.power_state === 'power off' && canBeOff(task);
   await task.power(off ? 'power on' : 'rebooting');
   return wait;
@@ -136,6 +140,8 @@ export const agentDeploy = {
   },
   prepareCleaning,
   tearDownCleaning,
+  prepareService,
+  tearDownService,
   agentSteps,
   runAgentStep,
   onHeartbeat,

@@ -4,6 +4,7 @@ import { isIP } from 'node:net';
 import { Fault, reasonOf } from '../model/errors';
 import type { NodeRecord } from '../model/records';
 import { isTrue, setBootDevice } from './boot-settings';
+import { fastTracked } from './fast-track';
 import { type InspectInterface, type Task, failed, wait } from './interfaces';
 
 const LOOKUP_TIMEOUT_MS = 5000;
@@ -107,7 +108,9 @@ async function rest(task: Task): Promise<void> {
     await task.driver.boot.cleanUpRamdisk(task);
     await task.driver.network.removeInspectionNetwork(task);
   }
-  if (task.options['inspector.power_off']) await task.power(task.node.disable_power_off ? 'rebooting' : 'power off');
+  // With fast track the agent stays for what comes next.
+  if (task.options['inspector.power_off'] && !fastTracked(task.node, task.options))
+    await task.power(task.node.disable_power_off ? 'rebooting' : 'power off');
 }
 
 export const agentInspect: InspectInterface = {

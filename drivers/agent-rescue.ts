@@ -1,15 +1,14 @@
 /** Rescue by the agent: it boots in the place of the instance, takes the password, and leaves the machine to whoever knows it. */
 import { Fault, reasonOf } from '../model/errors';
-import { commandError, withAgent } from './agent-client';
+import type { JsonObject } from '../model/records';
+import { AgentError, type AgentClient, commandError, withAgent } from './agent-client';
 import { without } from './agent-view';
+import { restarted } from './power-cycle';
 import { type Outcome, type RescueInterface, type Task, done, wait } from './interfaces';
 
-/** The machine is off while `work` changes what it boots; where off is forbidden it is rebooted at the end. */
-async function restarted(task: Task, work: () => Promise<void>): Promise<void> {
-  if (!task.node.disable_power_off) await task.power('power off');
-  await work();
-  await task.power(task.node.disable_power_off ? 'rebooting' : 'power on');
-}
+const TOO_OLD =
+  'Unable to rescue node due to an out of date agent ramdisk. Please contact the administrator to update the rescue ramdisk to contain ' +
+  'an ironic-python-agent version of at least 6.0.0.';
 
 async function validate(task: Task): Promise<void> {
   const { boot } = task.driver;
@@ -38,11 +37,17 @@ async function cleanUp(task: Task): Promise<void> {
 
 /** Gives the agent the password, hashed; what it answers badly is a reason. */
 async function handOver(task: Task): Promise<string | undefined> {
-  const password = task.node.instance_info['hashed_rescue_password'];
-  if (typeof password !== 'string' || password === '') return 'Agent rescue requires rescue_password in instance_info';
+  const { hashed_rescue_password: hashed, rescue_password: plain } = task.node.instance_info;
+  if (typeof hashed !== 'string' || hashed === '') return 'Agent rescue requires rescue_password in instance_info';
+  const finalize = (agent: AgentClient, params: JsonObject) => agent.command('rescue.finalize_rescue', params, { wait: true });
   try {
     const said = await withAgent(task, (agent) =>
-      agent.command('rescue.finalize_rescue', { rescue_password: password, hashed: true }, { wait: true }),
+      finalize(agent, { rescue_password: hashed, hashed: true }).catch((error: unknown) => {
+        // An agent from before hashed passwords does not know the argument.
+        if (!(error instanceof AgentError) || error.kind !== 'refused') throw error;
+        if (task.options['conductor.require_rescue_password_hashed']) throw new Error(TOO_OLD, { cause: error });
+        return finalize(agent, { rescue_password: plain ?? null });
+      }),
     );
     if (said.command_status === 'SUCCEEDED') return undefined;
     return `Agent returned bad result for command finalize_rescue: ${commandError(said)}`;

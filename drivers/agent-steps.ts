@@ -93,8 +93,8 @@ export async function onHeartbeat(task: Task, kind: AgentStepKind, step: Planned
     const commands = await agent.commands();
     if (commands.every(({ command_name }) => command_name === `get_${kind}_steps`)) return freshlyBooted(task, kind, step);
     const last = commands.at(-1)!;
-    // Another command: one of an out-of-band step that still goes on.
-    if (last.command_name !== `execute_${kind}_step`) return wait;
+    // Another command: one of an out-of-band step that still goes on; or of an earlier flow, when the agent was there before this one.
+    if (last.command_name !== `execute_${kind}_step`) return idOf(step) === BOOTS ? done : wait;
     switch (last.command_status) {
       case 'RUNNING':
         return wait;
@@ -113,6 +113,8 @@ export async function onHeartbeat(task: Task, kind: AgentStepKind, step: Planned
   });
 }
 
+/** The step that brings the agent: over when there is one. */
+const BOOTS = 'deploy.deploy';
 const idOf = ({ interface: kind, step }: PlannedStep): string => `${kind}.${step}`;
 const titled = (kind: string): string => kind[0]!.toUpperCase() + kind.slice(1);
 
@@ -128,7 +130,7 @@ function isOf(command: AgentCommand, kind: AgentStepKind, step: PlannedStep): bo
 async function freshlyBooted(task: Task, kind: AgentStepKind, step: PlannedStep): Promise<Outcome> {
   const expected = task.node.driver_internal_info[REBOOTING[kind]] === true;
   if (expected) await task.saveInternal({ [REBOOTING[kind]]: undefined });
-  if (expected || idOf(step) === 'deploy.deploy') return done;
+  if (expected || idOf(step) === BOOTS) return done;
   return failed(`${titled(kind)} step ${idOf(step)} failed on node ${task.node.uuid}. The agent was restarted while the step ran`);
 }
 

@@ -23,8 +23,6 @@ import { type DeployInterface, type Outcome, type Task, failed } from './interfa
 
 const IMAGE_TYPES = ['whole-disk', 'partition'];
 const DOWNLOAD_SOURCES = ['swift', 'http', 'local'];
-/** Seconds that installing a boot loader may take. */
-const BOOTLOADER_SECONDS = 600;
 
 const invalid = (message: string) => new Fault('InvalidParameterValue', { message });
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
@@ -156,7 +154,7 @@ async function prepareInstanceBoot(task: Task): Promise<Outcome> {
       prep_boot_part_uuid: null,
       target_boot_mode: bootMode,
     });
-    const installed = await agent.finished(started, BOOTLOADER_SECONDS);
+    const installed = await agent.finished(started);
     return installed.command_status === 'FAILED' ? commandError(installed) : undefined;
   });
   if (failure !== undefined) return failed(`Failed to install a bootloader when deploying node ${node.uuid}: ${failure}`);

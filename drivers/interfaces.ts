@@ -33,6 +33,9 @@ export interface DriverOptions {
   readonly 'deploy.shred_random_overwrite_iterations': number;
   readonly 'deploy.shred_final_overwrite_with_zeros': boolean;
   readonly 'deploy.continue_if_disk_secure_erase_fails': boolean;
+  readonly 'deploy.enable_ata_secure_erase': boolean;
+  readonly 'deploy.enable_nvme_secure_erase': boolean;
+  readonly 'deploy.erase_skip_read_only': boolean;
   readonly 'deploy.disk_erasure_concurrency': number;
   readonly 'conductor.automated_clean': boolean;
   readonly 'conductor.deploy_kernel': string | null;
@@ -43,12 +46,15 @@ export interface DriverOptions {
   readonly 'conductor.power_state_change_timeout': number;
   readonly 'conductor.max_conductor_wait_step_seconds': number;
   readonly 'conductor.soft_power_off_timeout': number;
+  readonly 'conductor.require_rescue_password_hashed': boolean;
   readonly 'pxe.kernel_append_params': string;
   readonly 'inspector.extra_kernel_params': string;
   readonly 'inspector.require_managed_boot': boolean | null;
   readonly 'inspector.power_off': boolean;
   readonly 'agent.command_timeout': number;
   readonly 'agent.max_command_attempts': number;
+  readonly 'agent.command_wait_attempts': number;
+  readonly 'agent.command_wait_interval': number;
   readonly 'agent.require_tls': boolean;
   readonly 'agent.verify_ca': string;
   readonly 'agent.post_deploy_get_power_state_retries': number;
@@ -107,11 +113,13 @@ export type BiosSetting = Pick<BiosSettingRecord, 'name' | 'value'> & Partial<Om
 
 /** A driver never moves the provision state: it says how its work stands, and the conductor moves it. */
 export type Outcome =
-  | { readonly kind: 'done' }
+  /** `agentThere`: nothing was booted, since the agent is in the machine already; its steps can be had now. */
+  | { readonly kind: 'done'; readonly agentThere?: true }
   /** Over when the agent's next heartbeat says so, or when asked again after `pollEvery` seconds. */
   | { readonly kind: 'wait'; readonly pollEvery?: number }
   | { readonly kind: 'failed'; readonly reason: string };
 export const done: Outcome = { kind: 'done' };
+export const agentThere: Outcome = { kind: 'done', agentThere: true };
 export const wait: Outcome = { kind: 'wait' };
 export const failed = (reason: string): Outcome => ({ kind: 'failed', reason });
 
@@ -280,6 +288,8 @@ export interface NetworkInterface extends Interface {
   removeInspectionNetwork(task: Task): Promise<void>;
   addRescuingNetwork(task: Task): Promise<void>;
   removeRescuingNetwork(task: Task): Promise<void>;
+  addServicingNetwork(task: Task): Promise<void>;
+  removeServicingNetwork(task: Task): Promise<void>;
   configureTenantNetworks(task: Task): Promise<void>;
   unconfigureTenantNetworks(task: Task): Promise<void>;
   /** VIFs: the names of the virtual ports that tenants plug into a node (vifs.ts has the rules). */

@@ -14,6 +14,8 @@ export const noopNetwork: NetworkInterface = {
   removeInspectionNetwork: nothing,
   addRescuingNetwork: nothing,
   removeRescuingNetwork: nothing,
+  addServicingNetwork: nothing,
+  removeServicingNetwork: nothing,
   configureTenantNetworks: nothing,
   unconfigureTenantNetworks: nothing,
   // Any VIF is welcome, and none is kept.

@@ -17,7 +17,7 @@ const LAST_WORD_SECONDS = 10;
 export async function tearDownAgent(task: Task): Promise<Outcome> {
   try {
     if (task.node.disable_power_off) {
-      await tell(task, 'system.lockdown', { timeout: LAST_WORD_SECONDS });
+      await lockDown(task);
       return done;
     }
     if (!canBeOff(task)) {
@@ -41,6 +41,9 @@ export async function tearDownAgent(task: Task): Promise<Outcome> {
     return failed(`Error rebooting node ${task.node.uuid} after deploy. ${reasonOf(error)}`);
   }
 }
+
+/** The agent answers nobody any more. */
+export const lockDown = (task: Task): Promise<void> => tell(task, 'system.lockdown', { timeout: LAST_WORD_SECONDS });
 
 /** Says it once; what became of it, the power state tells. */
 async function tell(task: Task, command: string, options: CommandOptions): Promise<void> {

@@ -100,6 +100,7 @@ export const FAULTS = {
     409,
     'Node {node} child_node {child} is presently locked and we are unable to perform any action on it at this time. Please retry after the current operation is completed.',
   ],
+  BootModeNotAllowed: [400, "'{mode}' boot mode is not allowed for {op} operation."],
   // 5xx
   NoFreeConductorWorker: [503, 'Requested action cannot be performed due to lack of free conductor workers.'],
   ConcurrentActionLimit: [

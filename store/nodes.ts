@@ -181,9 +181,11 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
           Pick<NodeRecord, (typeof columns)[number]>[]
         >,
       ),
-    async countUpTo(most, states) {
-      const text = 'SELECT count(*) AS count FROM (SELECT FROM nodes WHERE provision_state = ANY($1) LIMIT $2) AS found';
-      const [found] = await prepared<{ count: number }>('nodes_in_states', text, [states, most]);
+    async countUpTo(most, states, group) {
+      const inGroup = group === undefined ? '' : ' AND conductor_group = $3';
+      const text = `SELECT count(*) AS count FROM (SELECT FROM nodes WHERE provision_state = ANY($1)${inGroup} LIMIT $2) AS found`;
+      const values = [states, most, ...(group === undefined ? [] : [group])];
+      const [found] = await prepared<{ count: number }>(`nodes_in_states${inGroup}`, text, values);
       return found!.count;
     },
     versions: async (filter) => versionsOf(db, selection(filter, await markerOf(filter))),

@@ -74,8 +74,8 @@ export interface Nodes {
   list(filter: NodeFilter): Promise<readonly NodeRecord[]>;
   /** These columns of the same rows: for what goes through all nodes. */
   pick<Column extends keyof NodeRecord>(columns: readonly Column[], filter: NodeFilter): Promise<readonly Pick<NodeRecord, Column>[]>;
-  /** How many nodes are in these states; counted no further than `most`. */
-  countUpTo(most: number, states: readonly string[]): Promise<number>;
+  /** How many nodes (of a conductor group) are in these states; counted no further than `most`. */
+  countUpTo(most: number, states: readonly string[], group?: string): Promise<number>;
   /** The same rows by their versions: for answers that are kept. */
   versions(filter: NodeFilter): Promise<readonly Version[]>;
   /**

@@ -1,6 +1,7 @@
 /** manageable, adopt failed → active: an instance that is on the machine already. Neither its disk nor its power is touched. */
 import { instanceCapabilities } from '../../drivers/capabilities';
 import { done, type Outcome } from '../../drivers/interfaces';
+import { restoreConsole } from '../console';
 import type { Held } from '../task';
 import { validateInterface } from '../validate';
 import { clause, saying, type Flow } from './flow';
@@ -13,6 +14,7 @@ export const beginAdopt = (task: Held): Promise<Outcome> =>
       // What boots over the network or from a volume must be told to be able to.
       if ((instanceCapabilities(task.node).boot_option ?? 'local') !== 'local') await validateInterface(task, 'boot');
       await task.driver.deploy.prepare?.(task);
+      await restoreConsole(task, 'taking over', 'takeover');
       return done;
     },
   );

@@ -1,7 +1,8 @@
 /** Cleaning, automated (deleting or manageable → available) and manual (manageable → manageable with a list of steps). */
-import { done, failed, type PlannedStep } from '../../drivers/interfaces';
-import type { JsonObject } from '../../model/records';
+import { done, failed, wait, type PlannedStep } from '../../drivers/interfaces';
 import { FORGET_CLEANING, forgetPosition, unlessNeeded } from '../agent-info';
+import { runningAgentSteps } from '../agent-steps';
+import type { RunbookSteps } from '../automated-runbook';
 import { recordSteps } from '../history';
 import type { StepOutcome } from '../reserved-steps';
 import { positionOf, runSteps, savedList } from '../running';
@@ -17,9 +18,11 @@ import {
 } from '../steps';
 import type { Held, Internal } from '../task';
 import { validateInterface } from '../validate';
-import { aborted, clause, manualStepFailure, saying, trying, type SteppedFlow } from './flow';
+import { aborted, clause, manualStepFailure, powerOffAfter, saying, trying, type SteppedFlow } from './flow';
 
 const isManual = (task: Held): boolean => task.node.target_provision_state === 'manageable';
+/** The steps are those of a list, and not what driver and agent give a priority. */
+const isListed = (task: Held): boolean => task.node.driver_internal_info.declarative_cleaning === true;
 
 /** Whether the node is cleaned without being asked: its own word, else the option's. */
 const wanted = (task: Held): boolean => task.node.automated_clean ?? task.context.options['conductor.automated_clean'];
@@ -32,9 +35,9 @@ const askedOf = (task: Held): readonly AskedStep[] => askedSteps(positionOf(task
 /** The list, made of what driver and agent offer: saved, and then what runs. */
 async function planClean(task: Held, fromAgent: readonly PlannedStep[]): Promise<void> {
   const offered = offeredSteps(task.driver, 'clean', fromAgent);
-  const steps = isManual(task)
+  const steps = isListed(task)
     ? manualSteps('clean', askedOf(task), offered, { withoutRamdisk: withoutRamdisk(task) })
-    : automatedSteps(offered, cleanPriorities(task.context.options));
+    : automatedSteps('clean', offered, cleanPriorities(task.context.options));
   task.note({}, savedList('clean', allowedSteps(task.context.options, 'clean', steps), 0));
 }
 const cannot =
@@ -42,10 +45,13 @@ const cannot =
   (reason: string): string =>
     `Cannot clean node ${task.node.uuid}: ${reason}`;
 
-/** The event that begins cleaning goes with these: what was asked for stands on the node before anything happens. */
-export const startingClean = (asked?: readonly JsonObject[], disableRamdisk = false): Internal => ({
+/**
+ * The event that begins cleaning goes with these: what was asked for, by a client or the runbook of automated cleaning, stands on the node
+ * before anything happens.
+ */
+export const startingClean = ({ steps, disableRamdisk }: Partial<RunbookSteps> = {}): Internal => ({
   ...FORGET_CLEANING,
-  ...(asked ? { clean_steps: asked, cleaning_disable_ramdisk: disableRamdisk, declarative_cleaning: true } : {}),
+  ...(steps ? { clean_steps: steps, cleaning_disable_ramdisk: disableRamdisk === true, declarative_cleaning: true } : {}),
 });
 
 /** From the beginning; a restarted conductor does it again as long as no list was made. */
@@ -64,10 +70,10 @@ export async function beginClean(task: Held): Promise<StepOutcome> {
     (reason) => `Validation of node ${uuid} for cleaning failed: ${reason}`,
     async () => {
       await validateInterface(task, 'power');
-      await validateInterface(task, 'network');
+      if (!withoutRamdisk(task)) await validateInterface(task, 'network');
     },
   );
-  if (manual) await saying(task, cannot(task), () => checkManual(task));
+  if (isListed(task)) await saying(task, cannot(task), () => checkListed(task));
   if (!withoutRamdisk(task)) {
     const prepared = await saying(
       task,
@@ -75,12 +81,16 @@ export async function beginClean(task: Held): Promise<StepOutcome> {
       () => task.driver.deploy.prepareCleaning(task),
     );
     if (prepared.kind !== 'done') return prepared;
+    if (prepared.agentThere) {
+      const fromAgent = await saying(task, cannot(task), () => runningAgentSteps(task, 'clean'));
+      return fromAgent ? startCleanSteps(task, fromAgent) : wait;
+    }
   }
   return startCleanSteps(task, []);
 }
 
 /** What can be known before the ramdisk is there, and whether one is needed at all. */
-async function checkManual(task: Held): Promise<void> {
+async function checkListed(task: Held): Promise<void> {
   const asked = askedOf(task);
   const offered = offeredSteps(task.driver, 'clean');
   const without = withoutRamdisk(task) || !needsRamdisk('clean', asked, offered);
@@ -122,19 +132,14 @@ export const clean: SteppedFlow = {
     await task.fire(isManual(task) || task.node.retired ? 'manage' : 'done', { clean_step: {} }, unlessNeeded(task, FORGET_CLEANING));
   },
   fail: async (task, reason) => {
-    const stepHadStarted = positionOf(task, 'clean').running !== undefined;
+    // A disk may be half erased: no one shall take the node before someone looked. What ends the cleaning sees that, and leaves the machine.
+    const { maintenance_reason: why } = task.node;
+    if (positionOf(task, 'clean').running)
+      await task.save({ maintenance: true, fault: 'clean failure', maintenance_reason: why ?? reason });
     const also = await trying(task, 'tearing down cleaning', async () => task.driver.deploy.tearDownCleaning(task));
     const text =
       also === undefined ? reason : `${clause(reason)}. Also Failed to tear down cleaning on node ${task.node.uuid}, reason: ${also}`;
-    await task.fire(
-      'fail',
-      {
-        clean_step: {},
-        last_error: text,
-        // A disk may be half erased: no one shall take the node before someone looked.
-        ...(stepHadStarted ? { maintenance: true, fault: 'clean failure', maintenance_reason: task.node.maintenance_reason ?? text } : {}),
-      },
-      forgetPosition('clean'),
-    );
+    await powerOffAfter(task, 'conductor.poweroff_in_cleanfail');
+    await task.fire('fail', { clean_step: {}, last_error: text }, forgetPosition('clean'));
   },
 };

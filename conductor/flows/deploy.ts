@@ -1,16 +1,18 @@
 /** available, deploy failed (deploy) and active, error, deploy failed (rebuild) → active. */
-import { failed, type PlannedStep } from '../../drivers/interfaces';
+import { done, failed, wait, type PlannedStep } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
 import type { DeployTemplateRecord, JsonObject, NodeChanges, NodeRecord } from '../../model/records';
-import { FORGET_DEPLOYING, FORGET_POLL, FORGET_TOKEN_AND_URL } from '../agent-info';
+import { FORGET_DEPLOYING, FORGET_POLL, FORGET_TOKEN_AND_URL, unlessNeeded } from '../agent-info';
+import { runningAgentSteps } from '../agent-steps';
 import type { ProvisionArgs } from '../conductor';
+import { restoreConsole } from '../console';
 import { recordSteps } from '../history';
 import type { StepOutcome } from '../reserved-steps';
 import { positionOf, runSteps, savedList } from '../running';
 import { allowedSteps, askedSteps, checkAsked, deploySteps, offeredSteps, stepId, type AskedStep } from '../steps';
 import type { Held, Internal } from '../task';
 import { validateInterface } from '../validate';
-import { aborted, clause, saying, trying, type SteppedFlow } from './flow';
+import { aborted, clause, powerOffAfter, saying, trying, type SteppedFlow } from './flow';
 
 function checkTraits(task: Held): void {
   const asked = task.node.instance_info.traits;
@@ -84,6 +86,14 @@ export function imageType({ instance_info: info }: NodeRecord): readonly [NodeCh
   return [{ instance_info: { ...info, image_type: whole ? 'whole-disk' : 'partition' } }, { is_whole_disk_image: whole }];
 }
 
+/** A node that nobody has leased belongs to the project of its instance until that ends. */
+export function automaticLessee({ node, context: { options } }: Held): readonly [NodeChanges, Internal] {
+  const source = options['conductor.automatic_lessee'] ? options['conductor.automatic_lessee_source'] : 'none';
+  const project = source === 'instance' ? node.instance_info.project_id : undefined;
+  if (typeof project !== 'string' || project === '' || node.lessee !== null) return [{}, {}];
+  return [{ lessee: project }, { automatic_lessee: true }];
+}
+
 /** The event that begins a deployment goes with these: what came with the verb stands on the node before anything happens. */
 export function startingDeploy(
   node: NodeRecord,
@@ -134,18 +144,25 @@ export async function takeAgentSteps(task: Held, fromAgent: readonly PlannedStep
   );
 }
 
+/** The agent was there before the deployment: its steps join the list at once. */
+async function joinSteps(task: Held): Promise<StepOutcome> {
+  const steps = await runningAgentSteps(task, 'deploy');
+  if (steps === undefined) return wait;
+  await takeAgentSteps(task, steps);
+  return done;
+}
+
 /** Undoes what was prepared and powers the machine off. Answers what to add to the reason. */
 async function cleanUpDeploy(task: Held): Promise<string> {
   const reason = await trying(task, 'cleaning up the deployment', async () => task.driver.deploy.cleanUp?.(task));
-  if (task.context.options['deploy.power_off_after_deploy_failure'] && !task.node.disable_power_off)
-    await trying(task, 'powering off after a failed deployment', () => task.power('power off'));
+  await powerOffAfter(task, 'deploy.power_off_after_deploy_failure');
   return reason === undefined ? '' : `. Also failed to clean up due to: ${reason}`;
 }
 export const deploy: SteppedFlow = {
   kind: 'deploy',
   cannotLoad: 'Failed to load in-band deploy steps',
   proceed: async (task, from) => {
-    const outcome = await runSteps(task, 'deploy', from);
+    const outcome = await runSteps(task, 'deploy', from, joinSteps);
     return outcome.kind === 'failed' ? failed(deploy.stepFailure(task, outcome.reason)) : outcome;
   },
   stepFailure: (task, reason) => {
@@ -162,7 +179,8 @@ export const deploy: SteppedFlow = {
   },
   finish: async (task) => {
     await recordSteps(task, 'deploy', positionOf(task, 'deploy').steps, 'end');
-    await task.fire('done', { deploy_step: {} }, FORGET_DEPLOYING);
+    await restoreConsole(task, 'deploying');
+    await task.fire('done', { deploy_step: {} }, unlessNeeded(task, FORGET_DEPLOYING));
   },
   fail: async (task, reason) => {
     const also = await cleanUpDeploy(task);

@@ -64,6 +64,15 @@ export async function trying(task: Held, what: string, work: () => Promise<unkno
   }
 }
 
+/** What the operator wants of machines whose flow failed; what cannot be off stays as it is. */
+export async function powerOffAfter(
+  task: Held,
+  option: `conductor.poweroff_in_${'clean' | 'service'}fail` | 'deploy.power_off_after_deploy_failure',
+): Promise<void> {
+  if (task.context.options[option] && !task.node.disable_power_off)
+    await trying(task, 'powering off after a failure', () => task.power('power off'));
+}
+
 /** The only place where an outcome becomes an event. */
 export async function settle(task: Held, flow: Flow, work: () => Promise<StepOutcome>): Promise<void> {
   let reason: string;

@@ -6,7 +6,7 @@ import { runHooks } from '../inspection/runner';
 import type { Held } from '../task';
 import { clause, saying, trying, type Flow } from './flow';
 
-const FORGET = { ...FORGET_TOKEN_AND_URL, lookup_bmc_addresses: undefined, inspector_manage_boot: undefined };
+const FORGET = { lookup_bmc_addresses: undefined, inspector_manage_boot: undefined };
 
 export async function beginInspect(task: Held): Promise<Outcome> {
   await task.saveInternal({ ...FORGET_TOKEN_AND_URL });
@@ -39,6 +39,6 @@ export const inspect: Flow = {
   fail: async (task, reason) => {
     const also = await cleanUpInspect(task);
     const text = also === '' ? reason : `${clause(reason)}${also}`;
-    await task.fire('fail', { last_error: text, inspection_started_at: null }, FORGET);
+    await task.fire('fail', { last_error: text, inspection_started_at: null }, { ...FORGET_TOKEN_AND_URL, ...FORGET });
   },
 };

@@ -8,7 +8,7 @@ import { positionOf, runSteps, savedList } from '../running';
 import { allowedSteps, askedSteps, manualSteps, needsRamdisk, offeredSteps, type AskedStep } from '../steps';
 import type { Held, Internal } from '../task';
 import { validateInterface } from '../validate';
-import { aborted, manualStepFailure, saying, trying, type SteppedFlow } from './flow';
+import { aborted, manualStepFailure, powerOffAfter, saying, trying, type SteppedFlow } from './flow';
 
 const withoutRamdisk = (task: Held): boolean => task.node.driver_internal_info.service_disable_ramdisk === true;
 /** Until the list is made, what the client asked for stands in its place. */
@@ -94,19 +94,14 @@ export const service: SteppedFlow = {
     await task.fire('done', { service_step: {} }, FORGET_SERVICING);
   },
   fail: async (task, reason) => {
-    const stepHadStarted = positionOf(task, 'service').running !== undefined;
+    const { maintenance_reason: why } = task.node;
+    // As in cleaning.
+    if (positionOf(task, 'service').running)
+      await task.save({ maintenance: true, fault: 'service failure', maintenance_reason: why ?? reason });
     const also = await trying(task, 'tearing down servicing', () => tearDown(task));
     const text = also === undefined ? reason : `${reason}. Also failed to tear down servicing.`;
-    const { maintenance_reason: why } = task.node;
-    await task.fire(
-      'fail',
-      {
-        service_step: {},
-        last_error: text,
-        ...(stepHadStarted ? { maintenance: true, fault: 'service failure', maintenance_reason: why ?? text } : {}),
-      },
-      forgetPosition('service'),
-    );
+    await powerOffAfter(task, 'conductor.poweroff_in_servicefail');
+    await task.fire('fail', { service_step: {}, last_error: text }, forgetPosition('service'));
   },
   afterAbort: async (task) => {
     const lastError = aborted(task, 'service');

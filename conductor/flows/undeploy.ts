@@ -2,8 +2,10 @@
 import { done, failed, type Outcome } from '../../drivers/interfaces';
 import type { NodeChanges } from '../../model/records';
 import { endAllocation } from '../allocations';
+import { reasonOf } from '../../model/errors';
 import { FORGET_INSTANCE } from '../agent-info';
-import type { Held } from '../task';
+import { automatedRunbook } from '../automated-runbook';
+import { mustLeave, type Held } from '../task';
 import { beginClean, clean, startingClean } from './clean';
 import { saying, settle, type Flow } from './flow';
 import { isRescued } from './rescue';
@@ -29,6 +31,8 @@ export async function beginUndeploy(task: Held): Promise<Outcome> {
     (reason) => `Failed to tear down: ${reason}`,
     async () => {
       if (isRescued(task.node)) await task.driver.rescue.cleanUp?.(task);
+      // It stays enabled: the next instance has it again.
+      if (task.node.console_enabled) await task.driver.console.stop(task);
       await task.driver.deploy.cleanUp?.(task);
       const outcome = await task.driver.deploy.tearDown(task);
       if (outcome.kind === 'failed') throw new Error(outcome.reason);
@@ -37,10 +41,19 @@ export async function beginUndeploy(task: Held): Promise<Outcome> {
   );
 }
 
+/** The runbook of the cleaning that follows, or why it cannot be had: no machine becomes available that was not cleaned as it shall be. */
+const runbookOr = (task: Held) =>
+  automatedRunbook(task.context, task.node).catch((error: unknown) => {
+    if (mustLeave(task.context, error)) throw error;
+    return reasonOf(error);
+  });
+
 export const undeploy: Flow = {
   finish: async (task) => {
-    await task.fire('clean', wiped(task), { ...FORGET_INSTANCE, ...startingClean() }, endAllocation(task.node));
-    await settle(task, clean, () => beginClean(task));
+    const runbook = await runbookOr(task);
+    const asked = typeof runbook === 'string' ? {} : runbook;
+    await task.fire('clean', wiped(task), { ...FORGET_INSTANCE, ...startingClean(asked) }, endAllocation(task.node));
+    await settle(task, clean, async () => (typeof runbook === 'string' ? failed(runbook) : beginClean(task)));
   },
   fail: (task, reason) => task.fire('fail', { ...wiped(task), last_error: reason }, FORGET_INSTANCE, endAllocation(task.node)),
 };

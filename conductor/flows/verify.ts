@@ -1,6 +1,6 @@
 /** enroll → manageable: the BMC answers with the credentials that the node has. */
 import { done, failed, type Outcome } from '../../drivers/interfaces';
-import { findStep, inOrder, offeredSteps } from '../steps';
+import { automatedSteps, findStep, offeredSteps, overrides } from '../steps';
 import type { Held } from '../task';
 import { validateInterface } from '../validate';
 import { saying, trying, type Flow } from './flow';
@@ -18,7 +18,8 @@ export async function beginVerify(task: Held): Promise<Outcome> {
     () => task.driver.power.get(task),
   );
   if (state !== task.node.power_state) task.note({ power_state: state });
-  const steps = inOrder('verify', offeredSteps(task.driver, 'verify')).filter(({ priority }) => priority > 0);
+  const priorities = overrides(task.context.options['conductor.verify_step_priority_override']);
+  const steps = automatedSteps('verify', offeredSteps(task.driver, 'verify'), priorities);
   for (const step of steps) {
     const explain = (reason: string): string => `Node ${uuid} failed verify step ${step.step} with unexpected error: ${reason}`;
     const outcome = await saying(task, explain, () => findStep(task.driver, 'verify', step)!.run(task, {}));

@@ -27,6 +27,13 @@ describe('workers', () => {
     workers.close();
     expect(() => workers.take()).toThrow(errorWith({ name: 'NoFreeConductorWorker' }));
   });
+  it('leave some places to what clients wait for', () => {
+    const workers = createWorkers(20, silentLog, silentMetrics, 5);
+    for (let taken = 0; taken < 19; taken++) workers.take(true);
+    expect(() => workers.take(true)).toThrow(errorWith({ status: 503 }));
+    workers.take();
+    expect(() => workers.take()).toThrow(errorWith({ status: 503 }));
+  });
 });
 
 describe('locks', () => {

@@ -75,7 +75,7 @@ it('cleans automatically by the priorities of driver, agent and operator', () =>
     }),
   );
   expect(overrides).toEqual({ 'deploy.erase_devices': 0, 'raid.create': 120 });
-  expect(ids(automatedSteps(offered, overrides))).toEqual(['raid.create', 'deploy.erase_devices_metadata', 'deploy.off']);
+  expect(ids(automatedSteps('clean', offered, overrides))).toEqual(['raid.create', 'deploy.erase_devices_metadata', 'deploy.off']);
 });
 
 it('cleans by hand exactly what was asked, with what the driver says of it', () => {

@@ -112,22 +112,22 @@ describe('waiting for a command', () => {
   const started = { command_name: 'install_bootloader', command_status: 'RUNNING' };
   it('asks for it once, and the agent answers when it is over', async () => {
     const { task, agent } = await against(() => ({ body: result('install_bootloader', 'SUCCEEDED') }));
-    expect(await withAgent(task, (one) => one.finished({ ...started, id: 'a/b' }, 60))).toMatchObject({ command_status: 'SUCCEEDED' });
+    expect(await withAgent(task, (one) => one.finished({ ...started, id: 'a/b' }))).toMatchObject({ command_status: 'SUCCEEDED' });
     expect(agent.asked).toMatchObject([{ method: 'GET', path: '/v1/commands/a%2Fb', query: { wait: 'true' } }]);
   });
   it('looks again at an agent that does not wait, through lost connections', async () => {
     const { task } = await against((_, times) =>
       times === 2 ? 'hang up' : { body: result('install_bootloader', times < 4 ? 'RUNNING' : 'FAILED') },
     );
-    expect(await withAgent(task, (one) => one.finished({ ...started, id: 'x' }, 60))).toMatchObject({ command_status: 'FAILED' });
+    expect(await withAgent(task, (one) => one.finished({ ...started, id: 'x' }))).toMatchObject({ command_status: 'FAILED' });
   });
   it('looks in the list for one without an id', async () => {
     const { task } = await against(() => ({ body: { commands: [result('install_bootloader', 'SUCCEEDED'), result('other', 'RUNNING')] } }));
-    expect(await withAgent(task, (one) => one.finished(started, 60))).toMatchObject({ command_status: 'SUCCEEDED' });
+    expect(await withAgent(task, (one) => one.finished(started))).toMatchObject({ command_status: 'SUCCEEDED' });
   });
   it('does not wait for ever', async () => {
     const { task } = await against(() => ({ body: result('install_bootloader', 'RUNNING') }));
-    await expect(withAgent(task, (one) => one.finished({ ...started, id: 'x' }, 5))).rejects.toThrow(
+    await expect(withAgent(task, (one) => one.finished({ ...started, id: 'x' }))).rejects.toThrow(
       `Timeout executing command install_bootloader on node ${NODE_UUID}`,
     );
   });

@@ -127,7 +127,11 @@ describe('rescue', () => {
       () => ({ body: result('finalize_rescue', 'FAILED', { command_error: { message: 'no shadow' } }) }),
       /: Agent returned bad result for command finalize_rescue: no shadow$/,
     ],
-    ['does not know the command', () => ({ status: 400, body: { details: 'Unknown command: finalize_rescue' } }), /Unknown command/],
+    [
+      'does not know the command',
+      () => ({ status: 400, body: { details: 'Unknown command: finalize_rescue' } }),
+      /out of date agent ramdisk/,
+    ],
   ])('keeps nothing from itself when the agent %s', async (_, answer, message) => {
     const dii = await talking(answer);
     const { task } = testTask({ node: { driver_internal_info: dii, provision_state: 'rescuing', instance_info } });
@@ -135,6 +139,20 @@ describe('rescue', () => {
     expect((failure as Error).message).toMatch(/^Failed to rescue instance None for node /);
     expect((failure as Error).message).toMatch(message);
     expect((failure as Error).message).not.toContain('$5$');
+  });
+  it('gives an agent that takes no hash the password itself, where the operator allows it', async () => {
+    agent = await startFakeAgent(({ body }) =>
+      body?.params['hashed'] === true ? { status: 400, body: 'unexpected argument' } : { body: result('finalize_rescue', 'SUCCEEDED') },
+    );
+    const { task } = testTask({
+      node: { driver_internal_info: { agent_url: agent.url }, provision_state: 'rescuing', instance_info },
+      options: { 'conductor.require_rescue_password_hashed': false },
+    });
+    await agentRescue.finish!(task);
+    expect(commandsSent().map(({ params }) => params)).toEqual([
+      { rescue_password: '$5$salt$hash', hashed: true },
+      { rescue_password: 's3cret' },
+    ]);
   });
   it('boots the rescue ramdisk in the place of the instance; where off is forbidden, by a reboot', async () => {
     for (const [disable_power_off, events] of [

@@ -34,6 +34,9 @@ export interface Machine {
   /** Whether cleaning, deployment and inspection need the ramdisk (then they wait for its heartbeat). */
   ramdisk: boolean;
   agentSteps: readonly PlannedStep[] | undefined;
+  /** What booting the ramdisk answers, in the place of what `ramdisk` makes of it. */
+  deploys?: Outcome;
+  cleans?: Outcome;
   /** What the agent says of the running step. */
   standing: Outcome | ((step: PlannedStep) => Outcome);
   steps: readonly Step[];
@@ -103,7 +106,7 @@ export function interfacesOf(machine: Machine): Interfaces {
   const plain: Interface = {};
   const test = {
     bios: plain,
-    console: plain,
+    console: { start: says('start console'), stop: says('stop console'), get: async () => ({}) },
     firmware: plain,
     raid: plain,
     rescue: {
@@ -136,7 +139,7 @@ export function interfacesOf(machine: Machine): Interfaces {
       steps: [
         step('deploy', 100, async (task) => {
           await boots(task);
-          return machine.ramdisk ? wait : done;
+          return machine.deploys ?? (machine.ramdisk ? wait : done);
         }),
         step('write_image', 80, async () => (machine.ramdisk ? wait : done)),
         step('boot_instance', 20, async (task) => {
@@ -154,7 +157,7 @@ export function interfacesOf(machine: Machine): Interfaces {
       prepareCleaning: async (task: Task) => {
         await tell(task, 'prepareCleaning');
         await boots(task);
-        return machine.ramdisk ? wait : done;
+        return machine.cleans ?? (machine.ramdisk ? wait : done);
       },
       tearDownCleaning: async (task: Task) => {
         await tell(task, 'tearDownCleaning');
