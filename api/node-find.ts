@@ -23,7 +23,7 @@ export function checkName(name: unknown, minor: number, error: string): void {
 
 /** Reads the node of an identifier; throws NodeNotFound. */
 type Find<Node> = (ident: string) => Promise<Node>;
-async function named<Node>(ident: string, minor: number, find: Find<Node>): Promise<Node> {
+export async function named<Node>(ident: string, minor: number, find: Find<Node>): Promise<Node> {
   if (!isUuid(ident)) {
     if (minor < 5) throw new Fault('NodeNotFound', { node: ident });
     if (!isName(ident, minor)) throw new Fault('InvalidUuidOrName', { name: ident });

@@ -7,7 +7,8 @@ import { originFields } from '../model/origin';
 import { toBoolean } from '../model/python';
 import type { Heartbeat, Inventory, JsonObject, NodeRecord } from '../model/records';
 import { FAST_TRACK_STATES, stateRow } from '../model/states';
-import { nodeNamed } from './node-find';
+import type { AgentNode } from '../store/store';
+import { named } from './node-find';
 import type { ApiOptions } from './options';
 import { nodePresenter, rowsToShow } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
@@ -109,8 +110,9 @@ async function heartbeat(request: Request, rooms: Rooms): Promise<Answer> {
   const { query, minor, params, jsonSuffix } = request;
   const said = (name: string): string | undefined => (query[name] as string | null | undefined) ?? undefined;
   const ident = params['node_ident']!;
-  const node = await nodeNamed(ident, minor, rooms).catch((error: unknown) => {
-    if (jsonSuffix && error instanceof Fault && error.status === 404) return nodeNamed(`${ident}.json`, minor, rooms);
+  const find = (one: string): Promise<AgentNode> => named(one, minor, (known) => rooms.store.nodes.findAgent(known));
+  const node = await find(ident).catch((error: unknown) => {
+    if (jsonSuffix && error instanceof Fault && error.status === 404) return find(`${ident}.json`);
     throw error;
   });
   const { agent_url: known, agent_secret_token: secret } = node.driver_internal_info;

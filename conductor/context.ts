@@ -5,6 +5,7 @@ import type { Log } from '../model/log';
 import type { Metrics } from '../model/metrics';
 import type { InterfaceKind } from '../model/records';
 import type { Store } from '../store/store';
+import type { Beats } from './beats';
 import type { Hardware } from './hardware';
 import type { Locks } from './locks';
 import type { Ownership } from './ownership';
@@ -105,6 +106,7 @@ export interface Context extends ConductorRooms, Ownership {
   readonly hardware: Hardware;
   readonly workers: Workers;
   readonly locks: Locks;
+  readonly beats: Beats;
   readonly flowStarts: FlowStarts;
   /** Aborted when the conductor stops. */
   readonly signal: AbortSignal;

@@ -5,8 +5,9 @@
 import { fastTracked } from '../drivers/fast-track';
 import { timestamp } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
-import type { Heartbeat, NodeRecord } from '../model/records';
+import type { Heartbeat } from '../model/records';
 import { FAST_TRACK_STATES, stateRow } from '../model/states';
+import type { AgentNode } from '../store/store';
 import type { Context } from './context';
 import { startTask } from './task';
 import { tokenIsRight } from './token';
@@ -15,7 +16,7 @@ import { advance, type Why } from './waiting';
 const AGENT_STATUSES = ['start', 'end', 'error'];
 
 /** Throws what the agent gets for a beat that is not its node's; in the order of Ironic's checks. */
-export function checkBeat(node: NodeRecord, beat: Heartbeat, requireTls: boolean): void {
+export function checkBeat(node: AgentNode, beat: Heartbeat, requireTls: boolean): void {
   const internal = node.driver_internal_info;
   const refuse = (message: string): never => {
     throw new Fault('InvalidParameterValue', { message });
@@ -37,7 +38,7 @@ export function checkBeat(node: NodeRecord, beat: Heartbeat, requireTls: boolean
 /** Throws NodeNotFound, InvalidParameterValue (not this node's agent), NodeLocked (another host holds the node). */
 export async function heartbeat(context: Context, ident: string, beat: Heartbeat): Promise<void> {
   const { store, clock, options, log, metrics } = context;
-  const node = await store.nodes.find(ident);
+  const node = await store.nodes.findAgent(ident);
   const { uuid } = node;
   const count = (outcome: string): void => metrics.count('bloomery_heartbeats_total', { state: node.provision_state, outcome });
   try {
@@ -56,38 +57,44 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
   }
   if (node.reservation !== null && node.reservation !== context.host && node.driver_internal_info.agent_url === undefined)
     throw new Fault('NodeLocked', { node: uuid, host: node.reservation });
-  const recorded = await store.nodes.mergeInternal(uuid, {
+  const said = {
     agent_url: beat.callbackUrl,
-    agent_last_heartbeat: timestamp(clock.now()),
     ...(beat.agentVersion === undefined ? {} : { agent_version: beat.agentVersion }),
     ...(beat.agentVerifyCa === undefined ? {} : { agent_verify_ca: beat.agentVerifyCa }),
     ...(beat.agentStatus === undefined ? {} : { agent_status: beat.agentStatus }),
     ...(beat.agentStatusMessage === undefined ? {} : { agent_status_message: beat.agentStatusMessage }),
-  });
-  if (!tokenIsRight(recorded, beat.agentToken)) {
-    // The machine was powered off, or its flow begun anew, between the check and the write: the next agent must not meet this URL.
-    await store.nodes.mergeInternal(uuid, { agent_url: undefined, agent_verify_ca: undefined });
-    return;
+  };
+  const isNews = Object.entries(said).some(([key, value]) => node.driver_internal_info[key] !== value);
+  if (isNews) {
+    const recorded = await store.nodes.mergeInternal(uuid, { ...said, agent_last_heartbeat: timestamp(clock.now()) });
+    if (!tokenIsRight(recorded, beat.agentToken)) {
+      // The machine was powered off, or its flow begun anew, between the check and the write: the next agent must not meet this URL.
+      await store.nodes.mergeInternal(uuid, { agent_url: undefined, agent_verify_ca: undefined });
+      return;
+    }
   }
   count(meaning === 'resume' ? 'resumed' : 'recorded');
   // Whether the node is held is for `goOn` to find out: a working state that was read above may be a waiting one by now.
-  if (meaning === 'resume' || working) await goOn(context, uuid, 'heartbeat');
+  const looked = (meaning === 'resume' || working) && (await goOn(context, uuid, 'heartbeat'));
+  // A look writes the time itself.
+  if (!isNews && !looked) context.beats.stamp(uuid, beat.callbackUrl);
 }
 
 /**
- * Goes on with a waiting node, now or when this process lets it go. Throws NoFreeConductorWorker; a node that another host holds is left to
- * that host.
+ * Goes on with a waiting node, now or when this process lets it go, and a heartbeat not sooner than a moment after the last look. Throws
+ * NoFreeConductorWorker; a node that another host holds is left to that host. Answers whether it was now.
  */
-export async function goOn(context: Context, uuid: string, why: Why): Promise<void> {
-  const later = (): void =>
-    context.locks.remember(uuid, () => {
-      goOn(context, uuid, why).catch((error: unknown) => {
-        if (!context.signal.aborted) context.log.warn(`node ${uuid} does not go on`, { reason: reasonOf(error) });
-      });
+export async function goOn(context: Context, uuid: string, why: Why): Promise<boolean> {
+  const again = (): void => {
+    goOn(context, uuid, why).catch((error: unknown) => {
+      if (!context.signal.aborted) context.log.warn(`node ${uuid} does not go on`, { reason: reasonOf(error) });
     });
+  };
+  const later = (): void => context.locks.remember(uuid, again);
+  if (why === 'heartbeat' && context.beats.later(uuid, again)) return false;
   if (context.locks.has(uuid)) {
     later();
-    return;
+    return false;
   }
   try {
     await startTask(context, uuid, { purpose: why, ordinary: true }, async (task) => {
@@ -98,9 +105,11 @@ export async function goOn(context: Context, uuid: string, why: Why): Promise<vo
       if (why === 'poll' && internal.step_poll_every === undefined) return undefined;
       return () => advance(task, why);
     });
+    return true;
   } catch (error) {
     if (!(error instanceof Fault) || error.name !== 'NodeLocked') throw error;
     if (context.locks.has(uuid)) later();
     else context.log.info(`node ${uuid} is held by another host, which goes on with it`);
+    return false;
   }
 }

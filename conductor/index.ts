@@ -1,6 +1,7 @@
 /** The conductor in this process: registered, its nodes recovered, its periodic work running, and what the API may ask of it. */
 import { reasonOf } from '../model/errors';
 import { INTERFACE_KINDS } from '../model/records';
+import { createBeats } from './beats';
 import { setBootMode, setSecureBoot } from './boot-mode';
 import { createAllocation, deleteAllocation, finishAllocations, unfinishedAllocations } from './allocations';
 import { getBootDevice, setBootDevice, supportedBootDevices } from './boot-device';
@@ -93,6 +94,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     ),
     locks: createLocks(clock, rooms.metrics),
     flowStarts: new Map(),
+    beats: createBeats({ store, clock, log, signal: stopping.signal }),
     signal: stopping.signal,
     askLater: createAskLater(() => context),
   };
@@ -120,6 +122,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     stopping.abort(new Error('The conductor is stopping.'));
     await Promise.race([Promise.all([idle, periodics]), atMost(LEAVE_MS)]);
     ended.abort();
+    await context.beats.close();
     await store.conductors.unregister(host).catch((error: unknown) => log.warn('not unregistered', { reason: reasonOf(error) }));
   };
 

@@ -8,13 +8,13 @@ export const MASKED_TOKEN = '******';
 const TOKEN_BYTES = 32;
 
 /** What the row says; undefined: none was given out. */
-const knownToken = (node: NodeRecord): string | undefined => {
+const knownToken = (node: Pick<NodeRecord, 'driver_internal_info'>): string | undefined => {
   const token = node.driver_internal_info.agent_secret_token;
   return typeof token === 'string' && token !== '' ? token : undefined;
 };
 
 /** Compared in constant time, so that answers do not tell how much of a guess was right. */
-export function tokenIsRight(node: NodeRecord, given: string | undefined): boolean {
+export function tokenIsRight(node: Pick<NodeRecord, 'driver_internal_info'>, given: string | undefined): boolean {
   const known = knownToken(node);
   if (known === undefined || given === undefined) return false;
   const [a, b] = [Buffer.from(known), Buffer.from(given)];

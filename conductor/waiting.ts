@@ -50,7 +50,9 @@ export async function advance(task: Held, why: Why): Promise<void> {
     else await waiting.flow.fail(task, waiting.maintained);
     return;
   }
-  await task.save({ provision_updated_at: timestamp(task.clock.now()) });
+  // The agent's time too: most looks end with the step as it was, and then this is all that there is to write.
+  const now = timestamp(task.clock.now());
+  task.note({ provision_updated_at: now }, why === 'heartbeat' ? { agent_last_heartbeat: now } : {});
   await waiting.goOn(task, why);
 }
 
@@ -110,6 +112,7 @@ async function afterStep(task: Held, flow: SteppedFlow, why: Why): Promise<void>
   if (running) {
     const said = await standing(task, flow, running, why);
     if (said.kind === 'wait') {
+      task.context.beats.seen(task.node.uuid);
       const again = said.pollEvery ?? (task.node.driver_internal_info.step_poll_every as number | undefined);
       if (why === 'poll' && again !== undefined) task.context.askLater(task.node.uuid, again);
       return;

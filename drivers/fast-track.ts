@@ -6,7 +6,10 @@ import type { ProvisionState } from '../model/states';
 import type { DriverOptions, Task } from './interfaces';
 
 /** driver_info.fast_track, else [deploy]fast_track. Throws InvalidParameterValue for what is neither true nor false. */
-export function fastTracked({ driver_info: info }: NodeRecord, options: Pick<DriverOptions, 'deploy.fast_track'>): boolean {
+export function fastTracked(
+  { driver_info: info }: Pick<NodeRecord, 'driver_info'>,
+  options: Pick<DriverOptions, 'deploy.fast_track'>,
+): boolean {
   const own = info['fast_track'];
   if (own === undefined || own === null) return options['deploy.fast_track'];
   const value = toBoolean(own);

@@ -4,13 +4,14 @@ import type { Clock } from '../model/clock';
 import { timestamp } from '../model/clock';
 import { Fault } from '../model/errors';
 import type { InterfaceFields, NodeChanges, NodeRecord } from '../model/records';
+import { batched } from './batch';
 import { ALIVE } from './conductors';
 import { run } from './faults';
 import { heldNodes } from './held-nodes';
 import { preparedOn } from './prepared';
 import { applyPaging, applyWhere, contains, toRow, versionsOf } from './rows';
 import type { Columns } from './rows';
-import type { NodeFilter, NodeHead, Nodes } from './store';
+import type { AgentNode, NodeFilter, NodeHead, Nodes } from './store';
 
 const INTERFACE_COLUMNS: Columns<InterfaceFields> = {
   bios_interface: 'text',
@@ -93,6 +94,11 @@ export const findable = (ident: string): boolean => ident !== '' && !ident.inclu
 
 const findBy = (column: string): string => `SELECT ${Object.keys(NODE_COLUMNS).join(', ')} FROM nodes WHERE ${column} = $1`;
 const FIND = { uuid: findBy('uuid'), name: findBy('name') };
+const AGENT_COLUMNS = ['uuid', 'name', 'provision_state', 'reservation', 'driver_info', 'driver_internal_info'] as const;
+const STAMP_BEATS = `UPDATE nodes SET driver_internal_info = driver_internal_info || jsonb_build_object('agent_last_heartbeat', beat.at),
+    revision = revision + 1, updated_at = $4
+  FROM unnest($1::text[], $2::text[], $3::text[]) AS beat (uuid, url, at)
+  WHERE nodes.uuid = beat.uuid AND driver_internal_info ->> 'agent_url' = beat.url`;
 /** One, or many: a plan for many is made anew each time, and for one it is kept. */
 const headsBy = (condition: string): string =>
   `SELECT id, uuid, name, revision, owner, lessee, coalesce((${ALIVE.replace('$1', '$2')}), '') AS alive FROM nodes WHERE ${condition}`;
@@ -113,6 +119,13 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     if (!node) throw new Fault('NodeNotFound', { node: ident });
     return node;
   };
+  const agentsBy = (column: 'uuid' | 'name') =>
+    batched(async (idents: readonly string[]) => {
+      const text = `SELECT ${AGENT_COLUMNS.join(', ')} FROM nodes WHERE ${column} = ANY($1)`;
+      const found = new Map((await prepared<AgentNode>(`agents_${column}`, text, [idents])).map((node) => [node[column], node]));
+      return idents.map((ident) => found.get(ident));
+    });
+  const agents = { uuid: agentsBy('uuid'), name: agentsBy('name') };
   const heldRows = heldNodes(prepared, clock, NODE_COLUMNS, find);
   /** A conditional write that met no row: says why. Only on the way to an error, so a second query costs nothing that matters. */
   const whyNot = async (ident: string): Promise<Fault> => {
@@ -159,6 +172,16 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
       const row = { ...toRow(NODE_COLUMNS, node), created_at: timestamp(clock.now()) };
       const [made] = await run(nodes().insert(row as object, '*') as unknown as PromiseLike<NodeRecord[]>, node);
       return made!;
+    },
+
+    async findAgent(ident) {
+      const node = findable(ident) ? await agents[identColumn(ident)](ident) : undefined;
+      if (!node) throw new Fault('NodeNotFound', { node: ident });
+      return node;
+    },
+    async stampBeats(beats) {
+      const columns = (['nodeUuid', 'agentUrl', 'at'] as const).map((name) => beats.map((beat) => beat[name]));
+      await prepared('stamp_beats', STAMP_BEATS, [...columns, timestamp(clock.now())]);
     },
 
     async heads(idents, aliveSince) {

@@ -41,6 +41,8 @@ export interface Version {
   readonly id: number;
   readonly revision: number;
 }
+/** What an agent's sign of life is held against. */
+export type AgentNode = Pick<NodeRecord, 'uuid' | 'name' | 'provision_state' | 'reservation' | 'driver_info' | 'driver_internal_info'>;
 /** What stands for a node until its record is needed. */
 export interface NodeHead extends Version {
   readonly uuid: string;
@@ -69,6 +71,10 @@ export interface Nodes {
   create(node: NewNode): Promise<NodeRecord>;
   /** By UUID or name. Throws NodeNotFound. */
   find(ident: string): Promise<NodeRecord>;
+  /** The few columns that every sign of life needs, for all that ask at the same time together. Throws NodeNotFound. */
+  findAgent(ident: string): Promise<AgentNode>;
+  /** When agents spoke that said nothing else, in one statement; of those only whose URL is still that. */
+  stampBeats(beats: readonly { readonly nodeUuid: string; readonly agentUrl: string; readonly at: string }[]): Promise<void>;
   /** By UUIDs and names, in their order; undefined: there is none. `aliveSince`: see `Conductors.alive`. */
   heads(idents: readonly string[], aliveSince: number): Promise<readonly (NodeHead | undefined)[]>;
   list(filter: NodeFilter): Promise<readonly NodeRecord[]>;
