@@ -1,12 +1,9 @@
 /** The conductor over the drivers that there are: it starts on the default options, and fake hardware goes all the way. */
-import { randomBytes, randomUUID } from 'node:crypto';
-import { OPTIONS } from '../../config/options';
-import { startConductor, type ConductorOptions, type RunningConductor } from '../../conductor/index';
-import { HARDWARE_TYPES, INTERFACES } from '../../drivers/index';
-import { silentLog } from '../../model/log';
-import { silentMetrics } from '../../model/metrics';
+import { randomUUID } from 'node:crypto';
+import type { ConductorOptions, RunningConductor } from '../../conductor/index';
 import { testClock } from '../support/clock';
 import { useDatabase } from '../support/database';
+import { FAKE, startFake } from '../support/fake-hardware';
 
 const clock = testClock();
 const database = useDatabase({ clock });
@@ -15,36 +12,8 @@ afterEach(async () => {
   await conductor?.stop();
   await database.clear();
 });
-const defaults = Object.fromEntries(OPTIONS.map((row) => [`${row.section}.${row.name}`, row.default]));
-async function start(changes: Partial<ConductorOptions> = {}): Promise<RunningConductor> {
-  const nowhere = { request: async () => Promise.reject(new Error('no BMC here')), close: async () => {} };
-  return (conductor = await startConductor({
-    metrics: silentMetrics,
-    store: database.store(),
-    clock,
-    options: {
-      ...defaults,
-      'DEFAULT.host': 'here',
-      'DEFAULT.my_ip': '192.0.2.1',
-      'service_catalog.endpoint_override': 'http://192.0.2.1:6385',
-      'deploy.http_url': 'http://192.0.2.1:8080',
-      ...changes,
-    } as unknown as ConductorOptions,
-    log: silentLog,
-    random: randomBytes,
-    connections: { ipmi: nowhere, redfish: nowhere },
-    interfaces: INTERFACES,
-    hardwareTypes: HARDWARE_TYPES,
-  }));
-}
-const FAKE: Partial<ConductorOptions> = {
-  'DEFAULT.enabled_hardware_types': ['fake-hardware'],
-  ...Object.fromEntries(
-    ['bios', 'boot', 'console', 'deploy', 'firmware', 'inspect', 'management', 'power', 'raid', 'rescue', 'storage', 'vendor'].map(
-      (kind) => [`DEFAULT.enabled_${kind}_interfaces`, ['fake']],
-    ),
-  ),
-};
+const start = async (changes: Partial<ConductorOptions> = {}): Promise<RunningConductor> =>
+  (conductor = await startFake(database.store(), clock, changes));
 
 it('starts on the default options', async () => {
   await start();
