@@ -23,7 +23,10 @@ interface ServeArguments extends SetupArguments {
 async function serve({ stateDir, roles, ...given }: ServeArguments): Promise<void> {
   const started = performance.now();
   const { options, warnings } = readOptions({ ...given, stateDir });
-  const { log, flush } = createLog(options['DEFAULT.debug'], options['DEFAULT.log_file']);
+  const { log, flush, reopen } = createLog(options);
+  process.once('exit', flush);
+  // logrotate has moved the file away.
+  process.on('SIGHUP', reopen);
   for (const warning of warnings) log.warn(warning);
   const server = await startServer({
     ...{ options, roles, stateDir, log, measured: createMetrics({ process: true }) },

@@ -1,0 +1,128 @@
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLog, logPath, maskSecrets, toText, type LogOptions } from '../logging';
+
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-log-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let files = 0;
+const file = (): string => join(folder, `${++files}.log`);
+const options = (changed: Partial<LogOptions>): LogOptions => ({
+  'DEFAULT.debug': false,
+  'DEFAULT.log_file': null,
+  'DEFAULT.log_dir': null,
+  'DEFAULT.use_json': true,
+  'DEFAULT.default_log_levels': [],
+  ...changed,
+});
+const linesOf = (path: string): Readonly<Record<string, unknown>>[] =>
+  readFileSync(path, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+it('writes a line of JSON with the fields of its makers', () => {
+  const path = file();
+  const { log, flush } = createLog(options({ 'DEFAULT.log_file': path }));
+  log.child({ room: 'api' }).info('request', { request_id: 'req-1', status: 200 });
+  log.debug('not now');
+  flush();
+  expect(linesOf(path)).toEqual([
+    { level: 30, time: expect.any(String) as unknown, room: 'api', request_id: 'req-1', status: 200, msg: 'request' },
+  ]);
+});
+
+it('writes warnings at once, and other lines within a moment', async () => {
+  const path = file();
+  const { log } = createLog(options({ 'DEFAULT.log_file': path }));
+  log.info('one');
+  expect(readFileSync(path, 'utf8')).toBe('');
+  log.warn('two');
+  expect(linesOf(path).map(({ msg }) => msg)).toEqual(['one', 'two']);
+  log.info('three');
+  for (let tried = 0; tried < 100 && linesOf(path).length < 3; tried++) await new Promise((done) => setTimeout(done, 50));
+  expect(linesOf(path).map(({ msg }) => msg)).toEqual(['one', 'two', 'three']);
+});
+
+it('goes on in a new file when the old one was moved away', () => {
+  const path = file();
+  const { log, flush, reopen } = createLog(options({ 'DEFAULT.log_file': path }));
+  log.info('before');
+  renameSync(path, `${path}.1`);
+  log.info('between');
+  reopen();
+  log.info('after');
+  flush();
+  expect(linesOf(`${path}.1`).map(({ msg }) => msg)).toEqual(['before', 'between']);
+  expect(linesOf(path).map(({ msg }) => msg)).toEqual(['after']);
+});
+
+it('outlives a full disk, and a folder that is gone', () => {
+  const full = createLog(options({ 'DEFAULT.log_file': '/dev/full' }));
+  full.log.error('nowhere to write to');
+  full.flush();
+  const gone = join(folder, 'gone');
+  mkdirSync(gone);
+  const { log, flush, reopen } = createLog(options({ 'DEFAULT.log_file': join(gone, 'log') }));
+  rmSync(gone, { recursive: true });
+  const said = jest.spyOn(console, 'error').mockImplementation(() => {});
+  reopen();
+  log.error('lost');
+  flush();
+  expect(said).toHaveBeenCalledWith(expect.stringContaining('cannot be opened again'));
+  said.mockRestore();
+});
+
+it('has levels of its own for parts of the program', () => {
+  const path = file();
+  const levels = ['store=DEBUG', 'api = WARNING', 'amqp=WARN'];
+  const { log, flush } = createLog(options({ 'DEFAULT.log_file': path, 'DEFAULT.default_log_levels': levels }));
+  log.child({ room: 'store' }).child({ node: 'x' }).debug('shown');
+  log.child({ room: 'api' }).info('hidden');
+  log.child({ room: 'boot' }).debug('hidden');
+  flush();
+  expect(linesOf(path).map(({ msg }) => msg)).toEqual(['shown']);
+});
+
+it.each(['api', 'api=LOUD', '=INFO'])('refuses the level "%s"', (level) => {
+  expect(() => createLog(options({ 'DEFAULT.default_log_levels': [level] }))).toThrow(`[DEFAULT]default_log_levels: "${level}"`);
+});
+
+it.each([
+  [null, null, undefined],
+  ['a.log', null, 'a.log'],
+  [null, '/var/log/x', '/var/log/x/bloomery.log'],
+  ['a.log', '/var/log/x', '/var/log/x/a.log'],
+  ['/tmp/a.log', '/var/log/x', '/tmp/a.log'],
+])('log_file %p and log_dir %p: %p', (given, dir, expected) => {
+  expect(logPath(options({ 'DEFAULT.log_file': given, 'DEFAULT.log_dir': dir }))).toBe(expected);
+});
+
+it('writes text as oslo.log orders it', () => {
+  const line = {
+    level: 40,
+    time: '2026-03-01T00:00:00.123Z',
+    room: 'api',
+    request_id: 'req-1',
+    user: 'bob',
+    status: 200,
+    why: 'two words',
+    msg: 'said',
+  };
+  expect(toText(JSON.stringify(line))).toBe(
+    `2026-03-01 00:00:00.123 ${process.pid} WARNING api [- req-1 bob -] said status=200 why="two words"\n`,
+  );
+  expect(toText(JSON.stringify({ level: 30, time: '2026-03-01T00:00:00.123Z', msg: 'said\nmore' }))).toMatch(
+    / INFO bloomery \[-\] said more\n$/,
+  );
+});
+
+it('masks secrets, however deep, and leaves the rest as it is', () => {
+  const plain = { node: 'x', count: 1, none: null };
+  expect(maskSecrets(plain)).toBe(plain);
+  expect(maskSecrets({ password: 'x', inner: [{ agent_secret_token: 'y', ok: 1 }], configdrive: null })).toEqual({
+    password: '******',
+    inner: [{ agent_secret_token: '******', ok: 1 }],
+    configdrive: null,
+  });
+});
