@@ -158,7 +158,9 @@ export async function startServer(setup: Setup): Promise<Server> {
   metrics.set('bloomery_build_info', { version: programVersion(), node_version: process.version, roles: [...roles].sort().join(',') }, 1);
   const stateDir = prepareFolder(resolve(setup.stateDir), 'the state directory');
   const stops: (() => Promise<void>)[] = [];
+  const stopping = new AbortController();
   const stop = async (): Promise<void> => {
+    stopping.abort();
     for (const undo of stops.splice(0).reverse()) await undo().catch((error: unknown) => log.error('stopping', { error }));
   };
   try {
@@ -233,7 +235,7 @@ export async function startServer(setup: Setup): Promise<Server> {
       });
       stops.push(() => conductor!.stop());
       handler = createApi({
-        ...{ store, conductor, options, log: log.child({ room: 'api' }), clock, metrics },
+        ...{ store, conductor, options, log: log.child({ room: 'api' }), clock, metrics, signal: stopping.signal },
         ...(options['metrics.public'] ? { scrape } : {}),
         ...(document ? { document } : {}),
       });

@@ -57,6 +57,8 @@ export interface Operation {
   readonly bodySchema: string | null;
   /** Its refusals come before those of the arguments. */
   readonly bodyFirst: boolean;
+  /** The answer goes on until one side ends it. */
+  readonly streams: boolean;
 }
 /** One path, with what may be done there. */
 export interface Place {
@@ -156,6 +158,7 @@ function operation(method: Method, path: string, place: Node, node: Node): Opera
     bodyName: (node['x-name'] as string | undefined) ?? null,
     bodySchema: inBody ? null : ((schema?.['$ref'] as string | undefined)?.split('/').at(-1) ?? null),
     bodyFirst: node['x-body-first'] === true,
+    streams: node['x-streams'] === true,
   };
 }
 

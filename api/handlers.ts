@@ -24,6 +24,7 @@ import { ramdiskHandlers } from './ramdisk';
 import { rootHandlers } from './root';
 import { shardHandlers } from './shards';
 import { eventHandlers } from './events';
+import { eventStreamHandlers } from './event-stream';
 import { volumeHandlers } from './volumes';
 import { vendorHandlers } from './vendor-passthru';
 import { virtualMediaHandlers } from './virtual-media';
@@ -55,6 +56,7 @@ export const handlers: Handlers = {
   ...allocationHandlers,
   ...shardHandlers,
   ...eventHandlers,
+  ...eventStreamHandlers,
   ...driverHandlers,
   ...conductorHandlers,
   ...ramdiskHandlers,

@@ -34,4 +34,8 @@ export interface ApiOptions {
   readonly 'oslo_middleware.enable_proxy_headers_parsing': boolean;
 
   readonly 'conductor.heartbeat_timeout': number;
+
+  readonly 'events.poll_interval': number;
+  readonly 'events.keep_alive_interval': number;
+  readonly 'events.max_listeners': number;
 }

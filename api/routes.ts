@@ -14,9 +14,11 @@ import type { Heads } from './alive';
 import { refuse, type Arguments } from './arguments';
 import type { Document, Operation, Place } from './document';
 import { Refusal } from './errors';
+import type { Feed } from './event-feed';
 import type { Fragments } from './fragments';
 import type { ApiOptions } from './options';
 import type { Validators } from './schema';
+import type { Stream } from './streaming';
 
 /** Who asks. */
 export interface Who {
@@ -45,6 +47,7 @@ export interface Request {
   readonly body: unknown;
   /** What links begin with: scheme and host, without a slash. */
   readonly base: string;
+  readonly headers: IncomingHttpHeaders;
   /** The path as the caller wrote it. */
   readonly path: string;
   /** Below 1.91 a `.json` at the end was cut off: a name may really end so. */
@@ -57,6 +60,8 @@ export interface Answer {
   readonly body?: unknown;
   /** In place of `body`: JSON as it is sent, in pieces. */
   readonly bytes?: readonly Buffer[];
+  /** In place of both: what is sent from now on, as text/event-stream. */
+  readonly stream?: Stream;
   readonly headers?: Readonly<Record<string, string>>;
 }
 export interface Rooms {
@@ -72,6 +77,7 @@ export interface Rooms {
   readonly validators: Validators;
   readonly heads: Heads;
   readonly fragments: Fragments;
+  readonly feed: Feed;
 }
 export type Handler = (request: Request, rooms: Rooms) => Promise<Answer>;
 export type Handlers = Readonly<Record<string, Handler>>;

@@ -3,7 +3,7 @@
  * Handlers see neither Express nor sockets (routes.ts).
  */
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import express from 'express';
 import type { Conductor } from '../conductor/conductor';
 import type { Clock } from '../model/clock';
@@ -13,7 +13,7 @@ import type { Metrics, Scrape } from '../model/metrics';
 import { isRequestId, originFields, type Origin } from '../model/origin';
 import { HEADER, MAXIMUM, MINIMUM, negotiate } from '../model/versions';
 import type { Store } from '../store/store';
-import { acceptsJson } from './accept';
+import { accepts } from './accept';
 import { createHeads } from './alive';
 import { parseArguments, refuse, refuseNewer } from './arguments';
 import { httpBasic } from './auth/http-basic';
@@ -23,6 +23,7 @@ import { createCors } from './cors';
 import { loadDocument, type Document } from './document';
 import { explain, Refusal, Unacceptable, Unauthenticated, Unread } from './errors';
 import { baseOf } from './forwarded';
+import { createFeed } from './event-feed';
 import { createFragments } from './fragments';
 import { handlers } from './handlers';
 import { healthcheck, isHealthcheck } from './healthcheck';
@@ -30,6 +31,7 @@ import { measureNodes } from './node-counts';
 import type { ApiOptions } from './options';
 import { createValidators, demand } from './schema';
 import { checkHandlers, matcher, type Answer, type Matcher, type Rooms, type Who } from './routes';
+import { sendStream } from './streaming';
 
 export { loadDocument } from './document';
 export type { ApiOptions } from './options';
@@ -148,7 +150,7 @@ async function perform(
   match: Matcher,
   raw: Buffer,
   who: Who,
-  accept: string | undefined,
+  headers: IncomingHttpHeaders,
   base: string,
   rooms: Rooms,
   seen: Seen,
@@ -157,7 +159,7 @@ async function perform(
   const { operation, params, field, closed } = match(method, segments, minor);
   seen.route = operation.path;
   if (params['node_ident'] !== undefined) seen.node = params['node_ident'];
-  if (!acceptsJson(accept)) throw new Unacceptable(accept);
+  if (!accepts(headers.accept, operation.streams ? 'text/event-stream' : 'application/json')) throw new Unacceptable(headers.accept);
   if (operation.policy && !rooms.auth.allowed(who, operation.policy)) throw new Fault('NotAuthorized');
   const { bodyName, bodySchema, bodyArguments, bodyFirst, below, gate } = operation;
   const body = bodyArguments || bodyName !== null ? parseBody(raw, rooms.options['api.max_json_body_depth']) : {};
@@ -172,7 +174,7 @@ async function perform(
   checkBody();
   if (closed) refuse(below, gate.since);
   refuseNewer(operation, said, query, minor);
-  return handlers[operation.operationId]!({ minor, who, params, query, body, base, path, jsonSuffix, origin: seen.origin }, rooms);
+  return handlers[operation.operationId]!({ minor, who, params, query, body, headers, base, path, jsonSuffix, origin: seen.origin }, rooms);
 }
 
 /** For node:http's createServer: whoever sends slowly is cut off. */
@@ -197,6 +199,8 @@ export function createApi(given: {
   readonly scrape?: Scrape;
   /** Read before, while something else was waited for (`loadDocument`); absent: read now. */
   readonly document?: Document;
+  /** Aborted when the server stops: answers that go on end then. */
+  readonly signal?: AbortSignal;
 }): RequestListener {
   const document = given.document ?? loadDocument();
   checkHandlers(document, handlers);
@@ -212,7 +216,9 @@ export function createApi(given: {
     validators: createValidators(),
     heads: createHeads(store, clock, options),
     fragments: createFragments(options['api.fragment_cache_size'] * 2 ** 20, metrics),
+    feed: createFeed(store, clock, options, log),
   };
+  const stopping = given.signal ?? new AbortController().signal;
 
   function send(response: ServerResponse, head: boolean, { status, headers, body, bytes }: Answer): void {
     if (response.headersSent || response.destroyed) return;
@@ -281,8 +287,14 @@ export function createApi(given: {
         minor: asked.minor,
         jsonSuffix,
       };
-      const result = await perform(said, match, raw, who, request.headers.accept, base, rooms, seen);
-      send(response, head, { ...result, headers: { ...versions, ...result.headers, ...ids } });
+      const result = await perform(said, match, raw, who, request.headers, base, rooms, seen);
+      const headers = { ...versions, ...result.headers, ...ids };
+      // Not waited for: the request is answered; what follows may take days.
+      if (result.stream)
+        sendStream(response, headers, result.stream, clock, stopping).catch((error: unknown) =>
+          log.warn('a stream broke off', { ...fieldsOf(seen), error: reasonOf(error) }),
+        );
+      else send(response, head, { ...result, headers });
     } catch (error) {
       const { status, body, headers, known } = explain(error);
       if (!known && !request.socket.destroyed)

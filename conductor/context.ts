@@ -86,6 +86,10 @@ export type ConductorOptions = DriverOptions & {
   readonly 'inspector.keep_ports': string;
   readonly 'inspector.update_pxe_enabled': boolean;
   readonly 'inspector.disk_partitioning_spacing': boolean;
+
+  readonly 'events.max_events': number;
+  readonly 'events.max_age': number;
+  readonly 'events.cleanup_interval': number;
 };
 
 /** What main (or a test) starts a conductor from. */

@@ -2,6 +2,7 @@
 import { reasonOf } from '../model/errors';
 import { finishAllocations, unfinishedAllocations } from './allocations';
 import type { ConductorOptions, Context } from './context';
+import { trimEvents } from './events';
 import { trimHistory } from './history';
 import { recoverPowerFailures, synchronisePower, type SyncFailures } from './power-sync';
 import { endStrayReservations } from './recovery';
@@ -37,6 +38,12 @@ export const PERIODICS: readonly Periodic[] = [
     run: async (context) =>
       finishAllocations(context, await unfinishedAllocations(context, context.options['conductor.check_allocations_interval'])),
   },
+  {
+    name: 'old events',
+    every: (options) => options['events.cleanup_interval'],
+    run: async (context) => ((await context.isMine('old events')) ? trimEvents(context) : undefined),
+  },
+
   { name: 'callback timeouts', every: lookEvery, run: failLateNodes },
 ];
 

@@ -245,6 +245,15 @@ export const OPTIONS = [
   { section: 'fake', name: 'rescue_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake rescue interface takes.' },
   { section: 'fake', name: 'firmware_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake firmware interface takes.' },
   { section: 'fake', name: 'step_log', kind: 'string', default: null, ours: true, help: 'A file to which fake steps and power orders write a line each before and after, and which makes the fake vendor interface offer two steps more that are counted by it. For tests that kill conductors.' },
+
+  // [events]
+  { section: 'events', name: 'poll_interval', kind: 'number', default: 0.5, min: 0.05, max: 60, ours: true, help: 'Seconds between looks for new events, while somebody listens to /v1/events/stream.' },
+  { section: 'events', name: 'keep_alive_interval', kind: 'number', default: 15, min: 1, max: 3600, ours: true, help: 'Seconds without an event after which a listener is told that the stream is alive.' },
+  { section: 'events', name: 'max_listeners', kind: 'integer', default: 200, min: 0, ours: true, help: 'Listeners to events at one API process; more are answered 503.' },
+  { section: 'events', name: 'max_events', kind: 'integer', default: 100000, min: 0, ours: true, help: 'Events that are kept, for listeners who come back.' },
+  { section: 'events', name: 'max_age', kind: 'integer', default: 604800, min: 60, ours: true, help: 'Seconds that events are kept.' },
+  { section: 'events', name: 'cleanup_interval', kind: 'integer', default: 300, min: 0, ours: true, help: 'Seconds between removals of old events; 0: never.' },
+
 ] as const satisfies readonly OptionRow[];
 
 type Row = (typeof OPTIONS)[number];

@@ -7,6 +7,7 @@ import { up as firstTables } from './0001_first_tables';
 import { up as wholeApi } from './0002_whole_api';
 import { up as revisions } from './0003_revisions';
 import { up as flagsWithoutValue } from './0004_flags_without_value';
+import { up as events } from './0005_events';
 
 export interface Migration {
   readonly name: string;
@@ -19,4 +20,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0002_whole_api', up: wholeApi },
   { name: '0003_revisions', up: revisions },
   { name: '0004_flags_without_value', up: flagsWithoutValue },
+  { name: '0005_events', up: events },
 ];

@@ -6,6 +6,7 @@ import { bootsOn } from './boots';
 import { conductorsOn } from './conductors';
 import { connect, unusable, type Connected, type ConnectOptions } from './connection';
 import { run } from './faults';
+import { eventsOn } from './events';
 import { biosSettingsOn, firmwareComponentsOn } from './hardware-facts';
 import { inventoriesOn } from './inventories';
 import { leasesOn } from './leases';
@@ -40,6 +41,9 @@ const storeOn = (db: Knex, clock: Clock): Store => ({
   ...tablesOn(db, clock),
   biosSettings: biosSettingsOn(db, clock),
   firmwareComponents: firmwareComponentsOn(db, clock),
+
+  events: eventsOn(db, clock),
+
   transaction: (work) => run(db.transaction((transaction) => work(storeOn(transaction, clock)))),
 });
 

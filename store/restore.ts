@@ -18,6 +18,7 @@ import {
 import { readBackup, type BackupReader } from './backup-file';
 import { SERVER } from './connection';
 import { copyIn } from './copy';
+import { forgetEvents } from './events';
 import { migrate, missing, stepsDone, TABLE as STEPS } from './schema';
 
 export interface RestoreOptions {
@@ -51,6 +52,7 @@ export async function restore(db: Knex, source: AsyncIterable<Buffer>, options: 
     const loaded = await load(transaction, reader, () => whole.copy().digest('hex'), options);
     await triggers(transaction, tables, 'ENABLE');
     await migrate(transaction);
+    await forgetEvents(transaction);
     const foreign = await tablesGone(transaction, before);
     if (foreign.length > 0) throw new Error(`the database has tables that are not Bloomery's: ${foreign.join(', ')}`);
     return { ...loaded, schema: (await stepsDone(transaction)).at(-1)! };
@@ -103,7 +105,7 @@ async function emptied(db: Knex, { force, heartbeatTimeout }: RestoreOptions): P
     throw new Error(`a server uses the database (${alive.map(({ hostname }) => hostname).join(', ') || 'it is connected'}): stop it first`);
   if (!force) {
     for (const table of tables) {
-      if (table.startsWith(STEPS) || table === 'conductors') continue;
+      if (table.startsWith(STEPS) || table === 'conductors' || table.startsWith('events')) continue;
       const { rows } = await db.raw<{ rows: unknown[] }>('SELECT FROM ?? LIMIT 1', [table]);
       if (rows.length > 0) throw new Error(`the database is not empty (there are rows in ${table}): --force replaces what it holds`);
     }

@@ -1,5 +1,6 @@
 /** What the database is to the other rooms: rows in, rows out, each write in a transaction. SQL lives in this room only. */
 import type { NodeWrite } from '../model/node-write';
+import type { EventKind, EventRecord } from '../model/events';
 import type {
   AllocationRecord,
   BiosSettingRecord,
@@ -13,6 +14,7 @@ import type {
   HistoryRecord,
   InspectionRuleRecord,
   InventoryRecord,
+  JsonObject,
   LeaseRecord,
   NewNode,
   NewOf,
@@ -202,6 +204,20 @@ export interface Leases {
   put(lease: LeaseRecord): Promise<void>;
   remove(mac: string): Promise<void>;
 }
+/** What happened to nodes; written with every change of a node by the database itself. */
+export interface Events {
+  /** The next ones, and from where on to read the ones after them: what can be read at this moment lies before it. */
+  read(after: string, atMost: number): Promise<{ readonly events: readonly EventRecord[]; readonly reached: string }>;
+  /** What no column of a node says. */
+  note(node: NodeRecord, kind: EventKind, payload: JsonObject): Promise<void>;
+  /** From where on only what is not told yet comes. */
+  end(): Promise<string>;
+  /** Whether all that comes after this position is still there. */
+  isReachable(position: string): Promise<boolean>;
+  /** Removes those from before a moment, and the oldest beyond so many, `atMost` at a time. Answers how many went. */
+  trim(limits: { readonly keep: number; readonly before: string; readonly atMost: number }): Promise<number>;
+}
+
 export interface Store {
   readonly nodes: Nodes;
   readonly ports: Ports;
@@ -220,6 +236,9 @@ export interface Store {
   readonly history: History;
   readonly biosSettings: BiosSettings;
   readonly firmwareComponents: FirmwareComponents;
+
+  readonly events: Events;
+
   /** Everything done through the inner store is one transaction. */
   transaction<T>(work: (store: Store) => Promise<T>): Promise<T>;
 }

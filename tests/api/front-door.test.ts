@@ -1,7 +1,7 @@
 /** What happens before a handler is asked: other origins, proxies, Accept, health checks, callers that are slow. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
-import { acceptsJson } from '../../api/accept';
+import { accepts } from '../../api/accept';
 import { createCors } from '../../api/cors';
 import { baseOf } from '../../api/forwarded';
 import { OPTIONS, useApi } from '../support/api';
@@ -110,7 +110,7 @@ describe('Accept', () => {
     ['application/xml', false],
     ['text/html, */*;q=0', false],
     ['*/*, application/json;q=0', false],
-  ])('%p: %p', (header, expected) => expect(acceptsJson(header)).toBe(expected));
+  ])('%p: %p', (header, expected) => expect(accepts(header, 'application/json')).toBe(expected));
   it('is looked at once the path is found', async () => {
     const headers = { Accept: 'image/png' };
     expect(await api.ask('GET', '/', 115, { headers })).toMatchObject({

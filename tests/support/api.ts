@@ -79,6 +79,10 @@ export const OPTIONS: ApiOptions = {
   'oslo_middleware.enable_proxy_headers_parsing': false,
 
   'conductor.heartbeat_timeout': 60,
+
+  'events.poll_interval': 0.05,
+  'events.keep_alive_interval': 1,
+  'events.max_listeners': 2,
 };
 
 /** Of a request whose answer does not say which version it was. */
