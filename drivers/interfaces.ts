@@ -63,6 +63,7 @@ export interface DriverOptions {
   readonly 'ipmi.command_retry_timeout': number;
   readonly 'ipmi.min_command_interval': number;
   readonly 'ipmi.disable_boot_timeout': boolean;
+  readonly 'ipmi.cipher_suite_versions': readonly string[];
   readonly 'redfish.connection_attempts': number;
   readonly 'redfish.connection_retry_interval': number;
   readonly 'fake.power_delay': string;

@@ -3,6 +3,7 @@ import { Fault } from '../model/errors';
 import type { NodeRecord } from '../model/records';
 import { str, toBoolean, toInteger } from '../model/python';
 import { IpmiError, type IpmiTarget } from '../wire/ipmi/client';
+import type { Bridge } from '../wire/ipmi/session';
 import { COMPLETION, PRIVILEGE, RAKP_STATUS } from '../wire/ipmi/constants';
 import type { Property, Task } from './interfaces';
 
@@ -52,7 +53,10 @@ const BRIDGING: Readonly<Record<string, readonly string[]>> = {
   no: [],
 };
 const DEFAULT_PORT = 623;
-const DEFAULT_CIPHER_SUITE = 3;
+/** As ipmitool chooses for itself: the better one, where the BMC has it. */
+const DEFAULT_CIPHER_SUITES: readonly number[] = [17, 3];
+/** The BMC's own address on its IPMB (§5.5). */
+const LOCAL_ADDRESS = 0x20;
 
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 const missing = (message: string): Fault => new Fault('MissingParameterValue', { message });
@@ -67,11 +71,33 @@ function portOf(value: unknown, key: string): number {
 /** JSON knows no 2.0: a number may arrive as 2. */
 const versionOf = (value: unknown): string => (value === 2 ? '2.0' : str(value));
 
+/** A channel or an address as ipmitool takes it: decimal, or hexadecimal with 0x. */
+function byteOf(node: NodeRecord, key: string, most: number): number {
+  const text = str(node.driver_info[key]).trim();
+  const value = /^(0x[\da-f]{1,2}|\d{1,3})$/i.test(text) ? Number(text) : NaN;
+  if (!(value <= most)) throw invalid(`${key} "${text}" is not a number from 0 to ${most}, such as 7 or 0x07.`);
+  return value;
+}
+/** The controller behind the BMC, if one is meant. */
+function bridgeOf(node: NodeRecord, kind: string): Bridge | undefined {
+  if (kind === 'no') return undefined;
+  const hop = (name: 'transit' | 'target'): Bridge['hops'][number] => ({
+    channel: byteOf(node, `ipmi_${name}_channel`, 0x0f),
+    address: byteOf(node, `ipmi_${name}_address`, 0xff),
+  });
+  const local = node.driver_info['ipmi_local_address'] ?? undefined;
+  return {
+    hops: kind === 'dual' ? [hop('transit'), hop('target')] : [hop('target')],
+    localAddress: local === undefined ? LOCAL_ADDRESS : byteOf(node, 'ipmi_local_address', 0xff),
+  };
+}
+
 /**
- * The BMC that a node's driver_info names. Bridged requests and IPMI 1.5 are refused, where Ironic would hand them to ipmitool.
+ * The BMC that a node's driver_info names.
+ * @param suites what is tried with nodes that name no cipher suite, the first that the BMC takes
  * @throws Fault MissingParameterValue, InvalidParameterValue
  */
-export function ipmiTarget(node: NodeRecord): IpmiTarget {
+export function ipmiTarget(node: NodeRecord, suites: readonly number[] = DEFAULT_CIPHER_SUITES): IpmiTarget {
   const given = (key: string): unknown => node.driver_info[key] ?? undefined;
   const address = given('ipmi_address');
   if (!address) throw missing(`Missing the following IPMI credentials in node's driver_info: ['ipmi_address'].`);
@@ -81,8 +107,8 @@ export function ipmiTarget(node: NodeRecord): IpmiTarget {
   if (version !== '2.0' && version !== '1.5')
     throw invalid(`Invalid IPMI protocol version value ${version}, the valid value can be one of 2.0, 1.5`);
   const suite = given('ipmi_cipher_suite');
-  const cipherSuite = suite === undefined ? DEFAULT_CIPHER_SUITE : toInteger(suite);
-  if (cipherSuite === undefined) throw invalid(`Invalid cipher suite ${str(suite)}, expected a number`);
+  const cipherSuite = suite === undefined ? undefined : toInteger(suite);
+  if (suite !== undefined && cipherSuite === undefined) throw invalid(`Invalid cipher suite ${str(suite)}, expected a number`);
   if (suite !== undefined && version === '1.5') throw invalid('Cipher suites cannot be used with IPMI 1.5');
   const terminal = given('ipmi_terminal_port');
   if (terminal !== undefined) portOf(terminal, 'ipmi_terminal_port');
@@ -96,15 +122,15 @@ export function ipmiTarget(node: NodeRecord): IpmiTarget {
   const privilege = PRIVILEGES.find((level) => level === asked);
   if (!privilege) throw invalid(`Invalid privilege level value:${asked}, the valid value can be one of ${PRIVILEGES.join(', ')}`);
 
-  if (bridging !== 'no') throw invalid(`ipmi_bridging "${bridging}" is not supported by this version: only "no" is.`);
-  if (version === '1.5') throw invalid('IPMI protocol version 1.5 is not supported by this version: only 2.0 is.');
   if (!/^[0-9a-f]*$/i.test(kg) || kg.length > 40) throw invalid('ipmi_hex_kg_key is not at most 20 bytes in hexadecimal format.');
+  const bridge = bridgeOf(node, bridging);
   return {
     address: str(address),
     port,
     username: str(given('ipmi_username') ?? ''),
     password: str(given('ipmi_password') ?? ''),
-    ...{ privilege, cipherSuite },
+    ...{ version, privilege, cipherSuites: cipherSuite === undefined ? suites : [cipherSuite] },
+    ...(bridge ? { bridge } : {}),
     ...(kg === '' ? {} : { kg: Buffer.from(kg, 'hex') }),
   };
 }
@@ -121,6 +147,12 @@ const NO_SESSION: readonly number[] = [RAKP_STATUS.insufficientResources, RAKP_S
 const isBusy = ({ completionCode, rakpStatus }: IpmiError): boolean =>
   (completionCode !== undefined && BUSY.includes(completionCode)) || (rakpStatus !== undefined && NO_SESSION.includes(rakpStatus));
 
+/** The node's BMC, with the conductor's choice of cipher suites: Ironic's list has the one that is tried first at its end. */
+export function targetOf({ node, options }: Task): IpmiTarget {
+  const suites = options['ipmi.cipher_suite_versions'].map(Number).reverse();
+  return suites.length === 0 ? ipmiTarget(node) : ipmiTarget(node, suites);
+}
+
 /**
  * One command to the node's BMC, tried again while the BMC is busy, every [ipmi]min_command_interval for [ipmi]command_retry_timeout.
  * @param what the command as clients read it in errors
@@ -133,7 +165,7 @@ export async function ipmiCommand(
   ...data: readonly number[]
 ): Promise<Buffer> {
   const { clock, options, signal, connections } = task;
-  const target = ipmiTarget(task.node);
+  const target = targetOf(task);
   const deadline = clock.now() + options['ipmi.command_retry_timeout'] * 1000;
   const pause = options['ipmi.min_command_interval'] * 1000;
   for (;;) {

@@ -191,7 +191,8 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
   const state: State = { machine, clock, keepFlags: 0, acknowledge: [0, 0], inProgress: 0, flagsAt: undefined };
   const bmc = createBmc({
     users: [{ name: username, password, privilege: PRIVILEGE.ADMINISTRATOR }],
-    cipherSuites: [3, 17],
+    cipherSuites: [3, 6, 7, 8, 11, 12, 15, 16, 17],
+    lan: true,
     guid: createHash('sha256').update(machine.name).digest().subarray(0, 16),
     clock,
     random,
@@ -215,9 +216,12 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
   let open = true;
   socket.on('error', (error) => log.warn('IPMI socket', { error }));
   socket.on('message', (bytes, from) => {
-    bmc.answer(bytes).then(
+    const push = (packet: Buffer): void => {
+      if (open) socket.send(packet, from.port, from.address, () => {});
+    };
+    bmc.answer(bytes, push).then(
       (answer) => {
-        if (answer && open) socket.send(answer, from.port, from.address, () => {});
+        if (answer) push(answer);
       },
       (error: unknown) => log.warn('an IPMI packet could not be answered', { from: from.address, error }),
     );

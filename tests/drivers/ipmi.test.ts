@@ -88,9 +88,9 @@ describe('driver_info', () => {
       await expect(one.validate!(task)).rejects.toMatchObject({ status: 400, message });
   });
   it.each([
-    [{ ipmi_bridging: 'single', ipmi_target_channel: '0', ipmi_target_address: '0x20' }, 'ipmi_bridging "single" is not supported'],
-    [{ ipmi_protocol_version: '1.5' }, 'version 1.5 is not supported'],
-    [{ ipmi_protocol_version: 1.5 }, 'version 1.5 is not supported'],
+    [{ ipmi_bridging: 'single', ipmi_target_channel: '16', ipmi_target_address: '0x20' }, 'ipmi_target_channel "16"'],
+    [{ ipmi_bridging: 'single', ipmi_target_channel: '0', ipmi_target_address: '0x100' }, 'ipmi_target_address "0x100"'],
+    [{ ipmi_bridging: 'single', ipmi_target_channel: '0', ipmi_target_address: 'x' }, 'ipmi_target_address "x"'],
     [{ ipmi_hex_kg_key: 'zz' }, 'ipmi_hex_kg_key'],
     [{ ipmi_hex_kg_key: '00'.repeat(21) }, 'ipmi_hex_kg_key'],
   ])('%j is refused in words of our own', async (info, part) => {
@@ -100,7 +100,7 @@ describe('driver_info', () => {
     });
   });
   it.each<[JsonObject, Partial<IpmiTarget>]>([
-    [{}, { address: '192.0.2.7', port: 623, username: '', password: '', privilege: 'ADMINISTRATOR', cipherSuite: 3 }],
+    [{}, { address: '192.0.2.7', port: 623, username: '', password: '', privilege: 'ADMINISTRATOR', cipherSuites: [17, 3] }],
     [{ ipmi_address: 5 }, { address: '5' }],
     [{ ipmi_port: 0 }, { port: 623 }],
     [{ ipmi_port: ' 5 ' }, { port: 5 }],
@@ -111,9 +111,36 @@ describe('driver_info', () => {
     ],
     [
       { ipmi_priv_level: 'OPERATOR', ipmi_cipher_suite: '17' },
-      { privilege: 'OPERATOR', cipherSuite: 17 },
+      { privilege: 'OPERATOR', cipherSuites: [17] },
     ],
-    [{ ipmi_protocol_version: 2 }, {}],
+    [{ ipmi_protocol_version: 2 }, { version: '2.0' }],
+    [{ ipmi_protocol_version: '1.5' }, { version: '1.5' }],
+    [{ ipmi_protocol_version: 1.5 }, { version: '1.5' }],
+    [
+      { ipmi_bridging: 'single', ipmi_target_channel: '7', ipmi_target_address: '0x82' },
+      { bridge: { hops: [{ channel: 7, address: 0x82 }], localAddress: 0x20 } },
+    ],
+    [
+      {
+        ...{
+          ipmi_bridging: 'dual',
+          ipmi_transit_channel: 0,
+          ipmi_transit_address: '0x82',
+          ipmi_target_channel: 7,
+          ipmi_target_address: 114,
+        },
+        ipmi_local_address: '0x2c',
+      },
+      {
+        bridge: {
+          hops: [
+            { channel: 0, address: 0x82 },
+            { channel: 7, address: 114 },
+          ],
+          localAddress: 0x2c,
+        },
+      },
+    ],
     [{ ipmi_hex_kg_key: '00ff' }, { kg: Buffer.from([0, 255]) }],
     [{ ipmi_bridging: 'no', ipmi_hex_kg_key: '' }, {}],
   ])('%j is taken', (info, expected) => {

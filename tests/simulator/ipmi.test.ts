@@ -43,7 +43,7 @@ beforeEach(async () => {
   });
   pool = createIpmiPool({ log: silentLog, clock: { now: () => Date.now() }, random: randomBytes, resendMs: 100 });
   const target: IpmiTarget = {
-    ...{ address: '127.0.0.1', port: endpoint.port, username: 'admin', password: 'secret', privilege: 'ADMINISTRATOR', cipherSuite: 17 },
+    ...{ address: '127.0.0.1', port: endpoint.port, username: 'admin', password: 'secret', privilege: 'ADMINISTRATOR', cipherSuites: [17] },
   };
   bench = {
     ...{ endpoint, acts, boot: NOTHING, on: false },
@@ -144,10 +144,14 @@ describe('other commands', () => {
   it('knows itself', async () => {
     expect((await bench.ask(COMMANDS.getDeviceId))[4]).toBe(0x02);
     expect(await bench.ask(COMMANDS.getSelfTestResults)).toEqual([0x55, 0]);
-    expect(await bench.ask(COMMANDS.getChannelAuthenticationCapabilities, 0x8e, 4)).toEqual([1, 0x80, 4, 2, 0, 0, 0, 0]);
-    // Suites 3 and 17 as records (§22.15.1).
-    expect(await bench.ask(COMMANDS.getChannelCipherSuites, 0x0e, 0, 0x80)).toEqual([1, 0xc0, 3, 1, 0x41, 0x81, 0xc0, 17, 3, 0x44, 0x81]);
-    expect(await bench.ask(COMMANDS.getChannelCipherSuites, 0x0e, 0, 0x81)).toEqual([1]);
+    expect(await bench.ask(COMMANDS.getChannelAuthenticationCapabilities, 0x8e, 4)).toEqual([1, 0x95, 4, 3, 0, 0, 0, 0]);
+    // Suites 3 to 17 as records of five bytes (§22.15.1), sixteen bytes at a time.
+    const portions = [];
+    for (const index of [0x80, 0x81, 0x82]) portions.push(await bench.ask(COMMANDS.getChannelCipherSuites, 0x0e, 0, index));
+    const records = portions.flatMap((portion) => portion.slice(1));
+    expect(records.slice(0, 5)).toEqual([0xc0, 3, 1, 0x41, 0x81]);
+    expect(records.slice(-5)).toEqual([0xc0, 17, 3, 0x44, 0x81]);
+    expect(records.length).toBe(9 * 5);
   });
   it('answers 0xC1 to what it does not know', () => expect(bench.ask([0x0a, 0x11])).rejects.toMatchObject({ completionCode: 0xc1 }));
 });

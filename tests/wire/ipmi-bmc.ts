@@ -27,7 +27,8 @@ export async function testBmc(
         { name: 'admin', password: 'secret', privilege: PRIVILEGE.ADMINISTRATOR },
         { name: 'guest', password: 'guest', privilege: PRIVILEGE.USER },
       ],
-      cipherSuites: [0, 1, 2, 3, 15, 16, 17],
+      cipherSuites: [0, 1, 2, 3, 6, 7, 8, 11, 12, 15, 16, 17],
+      lan: true,
       guid: Buffer.alloc(16, 7),
       clock: { now: () => Date.now() },
       random: randomBytes,
@@ -42,8 +43,9 @@ export async function testBmc(
   const socket = createSocket('udp4');
   socket.on('message', (bytes, from) => {
     if (silent) return;
-    void bmc.answer(bytes).then((answer) => {
-      if (answer) socket.send(answer, from.port, from.address, () => {});
+    const push = (packet: Buffer): void => socket.send(packet, from.port, from.address, () => {});
+    void bmc.answer(bytes, push).then((answer) => {
+      if (answer) push(answer);
     });
   });
   await new Promise<void>((done) => socket.bind(0, '127.0.0.1', done));

@@ -32,7 +32,7 @@ const poolOf = (options: Partial<IpmiPoolOptions> = {}): IpmiPool => {
   return pool;
 };
 const target = (port: number, changes: Partial<IpmiTarget> = {}): IpmiTarget => ({
-  ...{ address: '127.0.0.1', port, username: 'admin', password: 'secret', privilege: 'ADMINISTRATOR', cipherSuite: 3 },
+  ...{ address: '127.0.0.1', port, username: 'admin', password: 'secret', privilege: 'ADMINISTRATOR', cipherSuites: [3] },
   ...changes,
 });
 const ask = (pool: IpmiPool, at: IpmiTarget, data: readonly number[] = [], timeoutMs = 3000, signal?: AbortSignal): Promise<Buffer> =>
@@ -53,7 +53,7 @@ const opened = (relay: Relay): number =>
 describe('a session', () => {
   it.each(Object.keys(CIPHER_SUITES).map(Number))('with cipher suite %i', async (cipherSuite) => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
-    expect(await ask(pool, target(bmc.port, { cipherSuite }), [1, 2, 3])).toEqual(Buffer.from([1, 2, 3]));
+    expect(await ask(pool, target(bmc.port, { cipherSuites: [cipherSuite] }), [1, 2, 3])).toEqual(Buffer.from([1, 2, 3]));
     expect(bmc.ran).toMatchObject([{ networkFunction: 0x2e, command: 1, privilege: PRIVILEGE.ADMINISTRATOR }]);
   });
   it('is kept, and takes one request at a time', async () => {
@@ -93,11 +93,11 @@ describe('a BMC that refuses', () => {
   it.each<[string, Partial<IpmiTarget>, object]>([
     ['an unknown user', { username: 'nobody' }, { message: expect.stringContaining('wrong user name') as unknown, rakpStatus: 0x0d }],
     ['a wrong password', { password: 'wrong' }, { message: 'wrong password (RAKP 2 HMAC)' }],
-    ['a wrong password, SHA256', { password: 'wrong', cipherSuite: 17 }, { message: 'wrong password (RAKP 2 HMAC)' }],
+    ['a wrong password, SHA256', { password: 'wrong', cipherSuites: [17] }, { message: 'wrong password (RAKP 2 HMAC)' }],
     ['a privilege level', { username: 'guest', password: 'guest' }, { rakpStatus: 0x0a }],
     ['a name that is too long', { username: 'a'.repeat(17) }, { message: expect.stringContaining('16 bytes') as unknown }],
     ['a password that is too long', { password: 'a'.repeat(21) }, { message: expect.stringContaining('20 bytes') as unknown }],
-    ['a cipher suite that nobody knows', { cipherSuite: 99 }, { message: 'cipher suite 99 is not supported' }],
+    ['a cipher suite that nobody knows', { cipherSuites: [99] }, { message: 'cipher suite 99 is not supported' }],
   ])('%s', async (_, changes, expected) => {
     const [pool, bmc] = [poolOf(), await bmcOf()];
     const started = Date.now();

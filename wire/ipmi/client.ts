@@ -1,6 +1,8 @@
-/** IPMI 2.0 RMCP+ client: kept sessions to BMCs, one request at a time in each. */
+/** IPMI client: kept sessions to BMCs, one request at a time in each. */
 import { COMMANDS, COMPLETION, IpmiError, completionText } from './constants';
-import { closeSession, openSession, sendCommand, unreachable, type Bounds, type Link, type Session } from './session';
+import { openLan } from './lan';
+import { openRmcpPlus } from './rmcp-plus';
+import { closeSession, sendCommand, unreachable, type Bounds, type Bridge, type Command, type Link, type Session } from './session';
 import { createConsoleSockets, resolvePeer } from './socket';
 
 export { IpmiError } from './constants';
@@ -13,10 +15,20 @@ export interface IpmiTarget {
   readonly password: string;
   /** Requested maximum privilege level (IPMI 2.0 §13.17): callback, user, operator, administrator. */
   readonly privilege: 'CALLBACK' | 'USER' | 'OPERATOR' | 'ADMINISTRATOR';
-  /** RMCP+ cipher suite (IPMI 2.0 table 22-20): 3. */
-  readonly cipherSuite: number;
+  /** Absent: 2.0. */
+  readonly version?: '1.5' | '2.0';
+  /** RMCP+ cipher suites (IPMI 2.0 table 22-20): the first that the BMC takes. */
+  readonly cipherSuites: readonly number[];
   /** K_g key, 20 bytes at most; absent: one-key login. */
   readonly kg?: Buffer;
+  /** The controller behind that BMC which is meant. */
+  readonly bridge?: Bridge;
+}
+export interface RequestOptions {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Logical unit of the controller (§7.2); 0 unless told. */
+  readonly lun?: number | undefined;
 }
 export interface IpmiPool {
   /**
@@ -24,13 +36,7 @@ export interface IpmiPool {
    * @returns the answer's data without the completion code
    * @throws IpmiError; the signal's reason when it is aborted
    */
-  request(
-    target: IpmiTarget,
-    networkFunction: number,
-    command: number,
-    data: Buffer,
-    options: { timeoutMs: number; signal?: AbortSignal },
-  ): Promise<Buffer>;
+  request(target: IpmiTarget, networkFunction: number, command: number, data: Buffer, options: RequestOptions): Promise<Buffer>;
   /** Closes the sessions and sockets; requests that still wait fail. */
   close(): Promise<void>;
 }
@@ -50,6 +56,7 @@ export interface IpmiPoolOptions {
 
 /** Sends in a kept session before it counts as lost (the BMC was reset, or it ended the session) and a new one is opened. */
 const TRIES_IN_KEPT_SESSION = 3;
+const KEEP_ALIVE: Command = { words: COMMANDS.getDeviceId, data: Buffer.alloc(0) };
 /** Requests that may wait for one BMC. */
 const MAX_WAITING = 64;
 
@@ -105,19 +112,16 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool {
       over();
     }
   };
-  const send = async (it: Kept, target: IpmiTarget, words: readonly [number, number], data: Buffer, bounds: Bounds): Promise<Buffer> => {
+  const open = async (target: IpmiTarget, bounds: Bounds): Promise<Session> => {
+    const left = bounds.deadline - clock.now();
+    const peer = await within(resolvePeer(target.address, target.port), left, () => unreachable(target), bounds.signal);
+    return target.version === '1.5' ? openLan(link, target, peer, bounds) : openRmcpPlus(link, target, peer, bounds);
+  };
+  const send = async (it: Kept, target: IpmiTarget, command: Command, bounds: Bounds): Promise<Buffer> => {
     for (;;) {
       const fresh = it.session === undefined;
-      if (!it.session) {
-        const peer = await within(
-          resolvePeer(target.address, target.port),
-          bounds.deadline - clock.now(),
-          () => unreachable(target),
-          bounds.signal,
-        );
-        it.session = await openSession(link, target, peer, bounds);
-      }
-      const answer = await sendCommand(link, it.session, words, data, fresh ? Infinity : TRIES_IN_KEPT_SESSION, bounds);
+      it.session ??= await open(target, bounds);
+      const answer = await sendCommand(link, it.session, command, fresh ? Infinity : TRIES_IN_KEPT_SESSION, bounds);
       if (answer) {
         it.heardAt = clock.now();
         return answer;
@@ -141,7 +145,7 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool {
         const { session } = it;
         const bounds = { deadline: now + 4 * resendMs };
         const work = async (): Promise<void> => {
-          const answer = await sendCommand(link, session, COMMANDS.getDeviceId, Buffer.alloc(0), TRIES_IN_KEPT_SESSION, bounds);
+          const answer = await sendCommand(link, session, KEEP_ALIVE, TRIES_IN_KEPT_SESSION, bounds);
           if (answer) it.heardAt = clock.now();
           else it.session = undefined;
         };
@@ -153,7 +157,8 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool {
     sweeper = undefined;
   };
   const keep = (target: IpmiTarget): Kept => {
-    const key = JSON.stringify(target);
+    // What is behind a BMC is reached in the BMC's own session.
+    const key = JSON.stringify({ ...target, bridge: undefined });
     const known = kept.get(key);
     if (known) return known;
     if (kept.size >= maxSessions) {
@@ -169,8 +174,9 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool {
   };
 
   return {
-    request: async (target, networkFunction, command, data, { timeoutMs, signal }) => {
+    request: async (target, networkFunction, command, data, { timeoutMs, signal, lun }) => {
       if (closed) throw closed;
+      const words = [networkFunction, command] as const;
       const it = keep(target);
       if (it.waiting >= MAX_WAITING)
         throw new IpmiError('closed', `more than ${MAX_WAITING} requests wait for the BMC at ${target.address}`);
@@ -180,11 +186,11 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool {
         it,
         () => unreachable(target),
         bounds,
-        () => send(it, target, [networkFunction, command], data, bounds),
+        () => send(it, target, { words, data, lun, bridge: target.bridge }, bounds),
       );
       it.usedAt = clock.now();
       const code = answer[0]!;
-      if (code !== COMPLETION.ok) throw new IpmiError('completion', completionText(code), { completionCode: code });
+      if (code !== COMPLETION.ok) throw new IpmiError('completion', completionText(code, words), { completionCode: code });
       return answer.subarray(1);
     },
     close: async () => {

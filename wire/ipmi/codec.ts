@@ -3,13 +3,15 @@
 /** §13.1.3: version 1.0, reserved, no acknowledge, class. */
 const RMCP_VERSION = 0x06;
 const CLASS = { asf: 0x06, ipmi: 0x07 } as const;
-const AUTHENTICATION_TYPE = { none: 0x00, rmcpPlus: 0x06 } as const;
+/** §13.6, table 13-8. */
+export const AUTHENTICATION_TYPE = { none: 0x00, md5: 0x02, password: 0x04, rmcpPlus: 0x06 } as const;
 /** No message of ours is longer; a longer packet is no IPMI. */
 const LONGEST_PACKET = 1024;
 
 /** Payload types (table 13-16). */
 export const PAYLOAD = {
   ipmi: 0x00,
+  sol: 0x01,
   openSessionRequest: 0x10,
   openSessionResponse: 0x11,
   rakp1: 0x12,
@@ -21,8 +23,16 @@ export const PAYLOAD = {
 /** An RMCP packet, its layers not yet checked against any key. */
 export type Packet =
   | { readonly kind: 'presence-ping'; readonly tag: number }
-  /** IPMI 1.5 session header without authentication: what is said before a session (§13.6). */
-  | { readonly kind: 'plain'; readonly sessionId: number; readonly sequence: number; readonly payload: Buffer }
+  /** The session header of IPMI 1.5 (§13.6): what is said before a session, too. */
+  | {
+      readonly kind: 'lan';
+      readonly authenticationType: number;
+      readonly sessionId: number;
+      readonly sequence: number;
+      /** 16 bytes; none without authentication. */
+      readonly code: Buffer;
+      readonly payload: Buffer;
+    }
   /** RMCP+ session header (§13.28). */
   | {
       readonly kind: 'rmcp+';
@@ -51,18 +61,20 @@ export function decodePacket(bytes: Buffer): Packet | undefined {
     return ping ? { kind: 'presence-ping', tag: session[5]! } : undefined;
   }
   if (messageClass !== CLASS.ipmi) return undefined;
-  if (session[0] === AUTHENTICATION_TYPE.none) {
-    if (session.length < 10) return undefined;
-    const length = session[9]!;
-    if (session.length < 10 + length) return undefined;
+  const authenticationType = session[0]! & 0x0f;
+  if (authenticationType !== AUTHENTICATION_TYPE.rmcpPlus) {
+    const start = authenticationType === AUTHENTICATION_TYPE.none ? 9 : 25;
+    if (session.length <= start || session.length < start + 1 + session[start]!) return undefined;
     return {
-      kind: 'plain',
+      kind: 'lan',
+      authenticationType,
       sequence: session.readUInt32LE(1),
       sessionId: session.readUInt32LE(5),
-      payload: session.subarray(10, 10 + length),
+      code: session.subarray(9, start),
+      payload: session.subarray(start + 1, start + 1 + session[start]!),
     };
   }
-  if (session[0] !== AUTHENTICATION_TYPE.rmcpPlus || session.length < 12) return undefined;
+  if (session.length < 12) return undefined;
   const payloadType = session[1]! & 0x3f;
   // OEM explicit payloads (type 2) have a longer header; none is ours.
   if (payloadType === 0x02) return undefined;
@@ -81,10 +93,24 @@ export function decodePacket(bytes: Buffer): Packet | undefined {
   };
 }
 
-/** A message before any session, in the header of IPMI 1.5. */
-export function encodePlain(payload: Buffer): Buffer {
-  return rmcp(CLASS.ipmi, Buffer.from([AUTHENTICATION_TYPE.none, 0, 0, 0, 0, 0, 0, 0, 0, payload.length]), payload);
+/** Of a session of IPMI 1.5; outside of one the numbers are 0. */
+export interface LanHeader {
+  readonly authenticationType: number;
+  readonly sessionId: number;
+  readonly sequence: number;
+  /** 16 bytes; none without authentication. */
+  readonly code: Buffer;
 }
+export function encodeLan({ authenticationType, sessionId, sequence, code }: LanHeader, payload: Buffer): Buffer {
+  const head = Buffer.alloc(9);
+  head[0] = authenticationType;
+  head.writeUInt32LE(sequence, 1);
+  head.writeUInt32LE(sessionId, 5);
+  return rmcp(CLASS.ipmi, head, code, Buffer.from([payload.length]), payload);
+}
+const OUTSIDE: LanHeader = { authenticationType: AUTHENTICATION_TYPE.none, sessionId: 0, sequence: 0, code: Buffer.alloc(0) };
+/** A message before any session, in the header of IPMI 1.5. */
+export const encodePlain = (payload: Buffer): Buffer => encodeLan(OUTSIDE, payload);
 
 export interface SessionHeader {
   readonly payloadType: number;

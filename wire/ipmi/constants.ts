@@ -1,7 +1,7 @@
 /** The numbers of IPMI 2.0 (revision 1.1) that both ends use, each under its name in the specification. */
 
 /** Network functions, requests (table 5-1); the answer to one is one more. */
-export const NET_FN = { chassis: 0x00, app: 0x06 } as const;
+export const NET_FN = { chassis: 0x00, sensor: 0x04, app: 0x06, storage: 0x0a, transport: 0x0c } as const;
 
 /** [network function, command] (appendix G). */
 export const COMMANDS = {
@@ -14,12 +14,39 @@ export const COMMANDS = {
   coldReset: [NET_FN.app, 0x02],
   warmReset: [NET_FN.app, 0x03],
   getSelfTestResults: [NET_FN.app, 0x04],
+  sendMessage: [NET_FN.app, 0x34],
   getSystemGuid: [NET_FN.app, 0x37],
   getChannelAuthenticationCapabilities: [NET_FN.app, 0x38],
+  getSessionChallenge: [NET_FN.app, 0x39],
+  activateSession: [NET_FN.app, 0x3a],
   setSessionPrivilegeLevel: [NET_FN.app, 0x3b],
   closeSession: [NET_FN.app, 0x3c],
   getChannelInfo: [NET_FN.app, 0x42],
+  activatePayload: [NET_FN.app, 0x48],
+  deactivatePayload: [NET_FN.app, 0x49],
+  getPayloadActivationStatus: [NET_FN.app, 0x4a],
+  getPayloadInstanceInfo: [NET_FN.app, 0x4b],
+  getChannelPayloadSupport: [NET_FN.app, 0x4e],
   getChannelCipherSuites: [NET_FN.app, 0x54],
+  getDeviceSdrInfo: [NET_FN.sensor, 0x20],
+  getDeviceSdr: [NET_FN.sensor, 0x21],
+  reserveDeviceSdrRepository: [NET_FN.sensor, 0x22],
+  getSensorHysteresis: [NET_FN.sensor, 0x25],
+  getSensorThresholds: [NET_FN.sensor, 0x27],
+  getSensorEventEnable: [NET_FN.sensor, 0x29],
+  getSensorEventStatus: [NET_FN.sensor, 0x2b],
+  getSensorReading: [NET_FN.sensor, 0x2d],
+  getFruInventoryAreaInfo: [NET_FN.storage, 0x10],
+  readFruData: [NET_FN.storage, 0x11],
+  getSdrRepositoryInfo: [NET_FN.storage, 0x20],
+  reserveSdrRepository: [NET_FN.storage, 0x22],
+  getSdr: [NET_FN.storage, 0x23],
+  getSelInfo: [NET_FN.storage, 0x40],
+  reserveSel: [NET_FN.storage, 0x42],
+  getSelEntry: [NET_FN.storage, 0x43],
+  clearSel: [NET_FN.storage, 0x47],
+  getSelTime: [NET_FN.storage, 0x48],
+  getSolConfigurationParameters: [NET_FN.transport, 0x22],
 } as const satisfies Record<string, readonly [number, number]>;
 
 /** Chassis Control, data 1 (§28.3). */
@@ -51,7 +78,12 @@ export const COMPLETION = {
   invalidForLun: 0xc2,
   timeout: 0xc3,
   outOfSpace: 0xc4,
+  reservationInvalid: 0xc5,
   lengthInvalid: 0xc7,
+  lengthExceeded: 0xc8,
+  outOfRange: 0xc9,
+  cannotReturnBytes: 0xca,
+  notPresent: 0xcb,
   invalidField: 0xcc,
   initialising: 0xd2,
   insufficientPrivilege: 0xd4,
@@ -90,12 +122,15 @@ export const RAKP_STATUS = {
   ok: 0x00,
   insufficientResources: 0x01,
   invalidSessionId: 0x02,
+  noAuthenticationAlgorithm: 0x04,
+  noIntegrityAlgorithm: 0x05,
   invalidRole: 0x09,
   unauthorizedRole: 0x0a,
   insufficientResourcesForRole: 0x0b,
   invalidNameLength: 0x0c,
   unauthorizedName: 0x0d,
   invalidIntegrityCheck: 0x0f,
+  noConfidentialityAlgorithm: 0x10,
   noCipherSuiteMatch: 0x11,
   illegalParameter: 0x12,
 } as const;
@@ -121,8 +156,58 @@ export const RAKP_STATUS_TEXT: Readonly<Record<number, string>> = {
 };
 
 const hex = (value: number): string => `0x${value.toString(16).padStart(2, '0')}`;
-export const completionText = (code: number): string =>
-  `${COMPLETION_TEXT[code] ?? 'command-specific or OEM code'} (completion code ${hex(code)})`;
+/** What codes 0x80–0xBE mean is the command's own (their definitions in §22, §24, §28, §31). */
+const COMMAND_COMPLETION_TEXT: readonly (readonly [readonly [number, number], Readonly<Record<number, string>>])[] = [
+  [
+    COMMANDS.sendMessage,
+    { 0x80: 'invalid session handle', 0x81: 'lost arbitration', 0x82: 'bus error', 0x83: 'nothing answers at that address' },
+  ],
+  [COMMANDS.getSessionChallenge, { 0x81: 'wrong user name', 0x82: 'the BMC has no user without a name' }],
+  [
+    COMMANDS.activateSession,
+    {
+      0x81: 'the BMC has no free session',
+      0x82: 'the BMC has no free session for that user',
+      0x83: 'the BMC has no free session for the privilege level asked for',
+      0x84: 'session sequence number out of range',
+      0x85: 'invalid session ID',
+      0x86: 'the user may not have the privilege level asked for',
+    },
+  ],
+  [
+    COMMANDS.setSessionPrivilegeLevel,
+    {
+      0x80: 'the user does not have it',
+      0x81: 'above the limit of the user or the channel',
+      0x82: 'user level authentication cannot be switched off',
+    },
+  ],
+  [COMMANDS.closeSession, { 0x87: 'invalid session ID' }],
+  [
+    COMMANDS.activatePayload,
+    {
+      0x80: 'it is active in another session',
+      0x81: 'it is switched off',
+      0x82: 'no more of them can be active',
+      0x83: 'not with encryption',
+      0x84: 'not without encryption',
+    },
+  ],
+  [COMMANDS.deactivatePayload, { 0x80: 'it is not active', 0x81: 'it is switched off' }],
+  [
+    COMMANDS.setSystemBootOptions,
+    { 0x80: 'parameter not supported', 0x81: 'another change is in progress', 0x82: 'the parameter is read-only' },
+  ],
+  [COMMANDS.getSystemBootOptions, { 0x80: 'parameter not supported' }],
+  [COMMANDS.getSelEntry, { 0x81: 'the SEL is being erased' }],
+  [COMMANDS.clearSel, { 0x80: 'not supported', 0x81: 'the SEL is being erased' }],
+  [COMMANDS.readFruData, { 0x81: 'the FRU device is busy' }],
+];
+/** @param words network function and command, for the codes that are the command's own */
+export function completionText(code: number, words?: readonly [number, number]): string {
+  const own = COMMAND_COMPLETION_TEXT.find(([command]) => command[0] === words?.[0] && command[1] === words[1])?.[1];
+  return `${own?.[code] ?? COMPLETION_TEXT[code] ?? 'command-specific or OEM code'} (completion code ${hex(code)})`;
+}
 export const rakpStatusText = (status: number): string => `${RAKP_STATUS_TEXT[status] ?? 'unknown reason'} (RMCP+ status ${hex(status)})`;
 
 /**

@@ -21,6 +21,7 @@ import {
   type Packet,
 } from './codec';
 import { COMMANDS, COMPLETION, PRIVILEGE, RAKP_STATUS } from './constants';
+import { createLanSessions, isActivation } from './server-lan';
 import {
   CIPHER_SUITES,
   acceptSequence,
@@ -56,6 +57,22 @@ export interface BmcRequest {
 export interface BmcAnswer {
   readonly completionCode: number;
   readonly data?: Buffer;
+  /** A message that follows: what a controller behind this one answered. */
+  readonly after?: Buffer;
+}
+/** A controller on one of the BMC's channels (§6.13), that Send Message reaches; others may be behind it. */
+export interface Satellite {
+  readonly channel: number;
+  readonly address: number;
+  readonly satellites?: readonly Satellite[];
+  command(request: BmcRequest): Promise<BmcAnswer>;
+}
+/** A session as commands see it. */
+export interface Privileged {
+  readonly id: number;
+  /** The limit that the console asked for. */
+  limit: number;
+  privilege: number;
 }
 export interface BmcOptions {
   readonly users: readonly BmcUser[];
@@ -67,12 +84,18 @@ export interface BmcOptions {
   readonly guid: Buffer;
   readonly clock: { now(): number };
   readonly random: (bytes: number) => Buffer;
+  /** Sessions of IPMI 1.5 are offered too. */
+  readonly lan?: boolean;
+  readonly satellites?: readonly Satellite[];
   /** Runs a command of a session. What it throws becomes completion code 0xFF. */
   command(request: BmcRequest): Promise<BmcAnswer>;
 }
 export interface Bmc {
-  /** The packet to send back; undefined: silence. Never throws, whatever the bytes are. */
-  answer(bytes: Buffer): Promise<Buffer | undefined>;
+  /**
+   * The packet to send back; undefined: silence. Never throws, whatever the bytes are.
+   * @param push sends a further packet to where this one came from
+   */
+  answer(bytes: Buffer, push?: (packet: Buffer) => void): Promise<Buffer | undefined>;
 }
 
 /** Sessions at once, opening ones included; then status 0x01, as of real BMCs, which have fewer still. */
@@ -90,13 +113,9 @@ interface Recent {
   readonly at: number;
   readonly answer: Promise<BmcAnswer>;
 }
-interface Session {
-  readonly id: number;
+interface Session extends Privileged {
   readonly consoleId: number;
   readonly suite: CipherSuite;
-  /** The limit that the console asked for. */
-  limit: number;
-  privilege: number;
   usedAt: number;
   handshake?: Handshake;
   /** The answer to RAKP 1, by its tag and random number: a doubled one gets the same again. */
@@ -120,6 +139,7 @@ const CHANNEL = 1;
 export function createBmc(options: BmcOptions): Bmc {
   const { users, guid, clock, random } = options;
   const sessions = new Map<number, Session>();
+  const lan = options.lan ? createLanSessions(options) : undefined;
   const suites = options.cipherSuites.map((number) => [number, CIPHER_SUITES[number]] as const).filter(([, suite]) => suite !== undefined);
 
   const makeRoom = (): boolean => {
@@ -216,8 +236,8 @@ export function createBmc(options: BmcOptions): Bmc {
     if (channel !== THIS_CHANNEL && channel !== CHANNEL) return refuse(COMPLETION.invalidField);
     const named = users.some(({ name }) => name !== '');
     const status = (options.kg ? 0x20 : 0) | (named ? 0x04 : 0) | (users.some(({ name }) => name === '') ? 0x01 : 0);
-    // Bit 7: IPMI 2.0 data follows; no authentication type of IPMI 1.5 is offered. Data 4, bit 1: IPMI 2.0 sessions.
-    return ok(CHANNEL, 0x80, status, 0x02, 0, 0, 0, 0);
+    // Bit 7: IPMI 2.0 data follows; then the types of IPMI 1.5 (password, MD5, none). Data 4: IPMI 2.0 sessions, 1.5 sessions.
+    return ok(CHANNEL, 0x80 | (lan ? 0x15 : 0), status, lan ? 0x03 : 0x02, 0, 0, 0, 0);
   };
   /** §22.15.1: records in portions of 16 bytes. */
   const cipherSuiteRecords = Buffer.from(
@@ -232,11 +252,12 @@ export function createBmc(options: BmcOptions): Bmc {
     if (is(message, COMMANDS.getChannelAuthenticationCapabilities)) return authenticationCapabilities(message.data);
     if (is(message, COMMANDS.getChannelCipherSuites)) return channelCipherSuites(message.data);
     if (is(message, COMMANDS.getSystemGuid)) return ok(...guid);
+    if (lan && is(message, COMMANDS.getSessionChallenge)) return lan.challenge(message.data);
     return refuse(COMPLETION.insufficientPrivilege);
   };
 
   /** §22.18. */
-  const setPrivilege = (session: Session, data: Buffer): BmcAnswer => {
+  const setPrivilege = (session: Privileged, data: Buffer): BmcAnswer => {
     if (data.length !== 1) return refuse(COMPLETION.lengthInvalid);
     const level = data[0]! & 0x0f;
     if (level === 0) return ok(session.privilege);
@@ -247,16 +268,13 @@ export function createBmc(options: BmcOptions): Bmc {
     return ok(level);
   };
   /** §22.19. 0x87: invalid session ID. */
-  const close = (session: Session, data: Buffer): BmcAnswer => {
+  const close = (session: Privileged, data: Buffer): BmcAnswer => {
     if (data.length !== 4) return refuse(COMPLETION.lengthInvalid);
     const id = data.readUInt32LE();
-    const other = sessions.get(id);
-    if (!other?.keys) return refuse(0x87);
     if (id !== session.id && session.privilege < PRIVILEGE.ADMINISTRATOR) return refuse(COMPLETION.insufficientPrivilege);
-    sessions.delete(id);
-    return ok();
+    return (sessions.get(id)?.keys && sessions.delete(id)) || lan?.close(id) ? ok() : refuse(0x87);
   };
-  const run = async (session: Session, message: LanMessage): Promise<BmcAnswer> => {
+  const run = async (session: Privileged, message: LanMessage): Promise<BmcAnswer> => {
     if (message.lun !== 0) return refuse(COMPLETION.invalidForLun);
     if (is(message, COMMANDS.setSessionPrivilegeLevel)) return setPrivilege(session, message.data);
     if (is(message, COMMANDS.closeSession)) return close(session, message.data);
@@ -264,12 +282,17 @@ export function createBmc(options: BmcOptions): Bmc {
     if (early.completionCode !== COMPLETION.insufficientPrivilege) return early;
     const { networkFunction, command, data } = message;
     try {
+      if (is(message, COMMANDS.sendMessage) && options.satellites)
+        return await passOn(options.satellites, { ...message, privilege: session.privilege });
       return await options.command({ networkFunction, command, data, privilege: session.privilege });
     } catch {
       return refuse(COMPLETION.unspecified);
     }
   };
 
+  /** @returns the packets: the answer, and what follows it */
+  const packets = (message: LanMessage, answer: BmcAnswer, sealed: (payload: Buffer) => Buffer): readonly Buffer[] =>
+    [answerTo(message, answer), ...(answer.after ? [answer.after] : [])].map(sealed);
   const answerTo = (message: LanMessage, { completionCode, data = Buffer.alloc(0) }: BmcAnswer): Buffer =>
     encodeLanMessage({
       ...message,
@@ -282,7 +305,7 @@ export function createBmc(options: BmcOptions): Bmc {
     return message && (message.networkFunction & 1) === 0 ? message : undefined;
   };
 
-  const inSession = async (packet: Packet & { readonly kind: 'rmcp+' }): Promise<Buffer | undefined> => {
+  const inSession = async (packet: Packet & { readonly kind: 'rmcp+' }): Promise<readonly Buffer[] | undefined> => {
     const session = sessionOf(packet.sessionId);
     if (!session?.keys || packet.payloadType !== PAYLOAD.ipmi) return undefined;
     const payload = unseal(session.keys, packet);
@@ -296,10 +319,19 @@ export function createBmc(options: BmcOptions): Bmc {
     const known = session.recent.find(({ request, at }) => now - at <= SAME_REQUEST && request.equals(payload));
     const it = known ?? { request: Buffer.from(payload), at: now, answer: run(session, message) };
     if (!known) session.recent = [...session.recent.slice(1 - MAX_RECENT), it];
-    const answer = answerTo(message, await it.answer);
-    session.sent = nextSequence(session.sent);
-    const header = { payloadType: PAYLOAD.ipmi, sessionId: session.consoleId, sequence: session.sent };
-    return seal(session.keys, header, answer, random);
+    const { keys, consoleId } = session;
+    return packets(message, await it.answer, (payload) => {
+      session.sent = nextSequence(session.sent);
+      return seal(keys, { payloadType: PAYLOAD.ipmi, sessionId: consoleId, sequence: session.sent }, payload, random);
+    });
+  };
+  const inLanSession = async (packet: Packet & { readonly kind: 'lan' }): Promise<readonly Buffer[] | undefined> => {
+    const message = requestIn(packet.payload);
+    const session = message && lan?.sessionOf(packet);
+    if (!message || !lan || !session) return undefined;
+    if (!session.active && !isActivation(message)) return undefined;
+    const answer = session.active ? await run(session, message) : lan.activate(session, message.data);
+    return packets(message, answer, (payload) => lan.seal(session, payload));
   };
   const outside = (packet: Packet & { readonly kind: 'rmcp+' }): Buffer | undefined => {
     const reply = (payloadType: number, payload: Buffer | undefined): Buffer | undefined =>
@@ -322,13 +354,44 @@ export function createBmc(options: BmcOptions): Bmc {
   };
 
   return {
-    answer: async (bytes) => {
+    answer: async (bytes, push = () => {}) => {
       const packet = decodePacket(bytes);
       if (!packet) return undefined;
       if (packet.kind === 'presence-ping') return encodePong(packet.tag);
-      if (packet.kind === 'rmcp+') return packet.sessionId === 0 ? outside(packet) : inSession(packet);
-      const message = packet.sessionId === 0 ? requestIn(packet.payload) : undefined;
+      if (packet.sessionId !== 0) {
+        const [first, ...more] = (await (packet.kind === 'rmcp+' ? inSession(packet) : inLanSession(packet))) ?? [];
+        // After the first, which the caller sends.
+        if (more.length > 0) setImmediate(() => more.forEach(push));
+        return first;
+      }
+      if (packet.kind === 'rmcp+') return outside(packet);
+      const message = requestIn(packet.payload);
       return message && encodePlain(answerTo(message, beforeSession(message)));
     },
   };
+}
+
+/** Send Message (§22.10): to a controller behind this one. Data 1: channel, and in bits 7:6 that the answer is tracked. */
+async function passOn(
+  satellites: readonly Satellite[],
+  request: BmcRequest & Pick<LanMessage, 'sequence' | 'requester'>,
+): Promise<BmcAnswer> {
+  const channel = request.data[0] ?? 0;
+  const inner = decodeLanMessage(request.data.subarray(1));
+  if (!inner || (inner.networkFunction & 1) !== 0) return refuse(COMPLETION.invalidField);
+  const to = satellites.find((one) => one.address === inner.responder && one.channel === (channel & 0x0f));
+  // 0x83: nothing answers there.
+  if (!to) return refuse(0x83);
+  const { networkFunction, command, data } = inner;
+  const behind =
+    is(inner, COMMANDS.sendMessage) && to.satellites
+      ? await passOn(to.satellites, { ...inner, privilege: request.privilege })
+      : await to.command({ networkFunction, command, data, privilege: request.privilege });
+  // What came from behind that one comes within the answer, as some BMCs have it; from that one itself as a message of its own.
+  const body = behind.after ? Buffer.concat([behind.data ?? Buffer.alloc(0), behind.after]) : (behind.data ?? Buffer.alloc(0));
+  const after = encodeLanMessage({
+    ...{ responder: inner.responder, requester: request.requester, lun: inner.lun, sequence: request.sequence, command },
+    ...{ networkFunction: networkFunction + 1, data: Buffer.concat([Buffer.from([behind.completionCode]), body]) },
+  });
+  return { completionCode: COMPLETION.ok, after };
 }

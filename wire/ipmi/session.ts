@@ -1,41 +1,7 @@
-/** One RMCP+ session from the console's side: opening it, commands in it, closing it (IPMI 2.0 §13.15–13.24). */
-import {
-  BMC_ADDRESS,
-  CONSOLE_ADDRESS,
-  PAYLOAD,
-  decodeAnswered,
-  decodeLanMessage,
-  decodeOpenSessionResponse,
-  decodeRakp2,
-  decodeRakp4,
-  encodeLanMessage,
-  encodeOpenSessionRequest,
-  encodeRakp1,
-  encodeRakp3,
-  encodeRmcpPlus,
-  type Answered,
-  type LanMessage,
-} from './codec';
-import type { IpmiTarget } from './client';
-import { COMMANDS, COMPLETION, IpmiError, PRIVILEGE, RAKP_STATUS, completionText, rakpStatusText } from './constants';
-import type { ConsoleSockets, Peer, RmcpPlusPacket } from './socket';
-import {
-  CIPHER_SUITES,
-  acceptSequence,
-  newWindow,
-  nextSequence,
-  rakp2Code,
-  rakp3Code,
-  rakp4Code,
-  sameAlgorithms,
-  sameBytes,
-  seal,
-  sessionKeys,
-  unseal,
-  type Handshake,
-  type SequenceWindow,
-  type SessionKeys,
-} from './suites';
+/** A session with a BMC from the console's side, whichever protocol opened it: commands in it, through bridges too, and its end. */
+import { BMC_ADDRESS, CONSOLE_ADDRESS, PAYLOAD, decodeLanMessage, encodeLanMessage, type LanMessage } from './codec';
+import { COMMANDS, COMPLETION, IpmiError, completionText } from './constants';
+import type { ConsoleSockets, Route, SessionPacket } from './socket';
 
 /** What a session needs of the world. */
 export interface Link {
@@ -52,30 +18,39 @@ export interface Bounds {
   readonly signal?: AbortSignal | undefined;
 }
 export interface Session {
-  readonly peer: Peer;
-  readonly keys: SessionKeys;
-  readonly consoleId: number;
+  readonly route: Route;
   readonly bmcId: number;
-  /** Session sequence number of the packet sent last. */
-  sent: number;
-  received: SequenceWindow;
-  /** rqSeq of the request sent last. */
+  /** Of the request sent last. */
   request: number;
+  /** A payload as a packet, each time with a session sequence number of its own. */
+  seal(payloadType: number, payload: Buffer): Buffer;
+  /** @returns undefined when the packet is not of this session, not protected as agreed, or came before */
+  open(packet: SessionPacket): { readonly payloadType: number; readonly payload: Buffer } | undefined;
 }
 
-/** Tries for each message of a handshake, after which it begins anew: the BMC may have forgotten about it. */
-const HANDSHAKE_TRIES = 3;
-/** Handshakes that may fail in a way that a lost packet explains. */
-const HANDSHAKES = 3;
-/** Refusals that come when a packet of ours was lost or doubled and the BMC already went on. */
-const MAY_BE_LOSS: readonly number[] = [RAKP_STATUS.invalidSessionId, 0x08, RAKP_STATUS.invalidIntegrityCheck];
+/** A controller behind the BMC (§6.13): the way to it, the BMC's own channel first. */
+export interface Bridge {
+  readonly hops: readonly { readonly channel: number; readonly address: number }[];
+  /** Our address on those channels. */
+  readonly localAddress: number;
+}
+export interface Command {
+  /** [network function, command] */
+  readonly words: readonly [number, number];
+  readonly data: Buffer;
+  readonly lun?: number | undefined;
+  readonly bridge?: Bridge | undefined;
+}
+
+/** Tries of a bridged command that the BMC took, and that the controller behind it does not answer. */
+const BRIDGED_TRIES = 4;
 
 /** Sends until `read` makes something of an answer. @returns undefined after so many tries, or when the time is over */
-async function exchange<T>(
+export async function exchange<T>(
   link: Link,
-  to: { readonly peer: Peer; readonly consoleId: number },
+  route: Route,
   make: () => Buffer,
-  read: (packet: RmcpPlusPacket) => T | undefined,
+  read: (packet: SessionPacket) => T | undefined,
   tries: number,
   { deadline, signal }: Bounds,
 ): Promise<{ readonly answer: T; readonly resent: boolean } | undefined> {
@@ -83,158 +58,89 @@ async function exchange<T>(
     const left = deadline - link.clock.now();
     if (left <= 0) return undefined;
     const milliseconds = Math.min(left, link.resendMs * 2 ** Math.min(n, 2));
-    const answer = await link.sockets.ask(to.peer, to.consoleId, make(), read, { milliseconds, signal });
+    const answer = await link.sockets.ask(route, make(), read, { milliseconds, signal });
     if (answer !== undefined) return { answer, resent: n > 0 };
   }
   return undefined;
 }
 
-export const unreachable = ({ address, port }: IpmiTarget): IpmiError =>
+export const unreachable = ({ address, port }: { readonly address: string; readonly port: number }): IpmiError =>
   new IpmiError('unreachable', `the BMC at ${address} port ${port} does not answer`);
 
-/** A handshake that came to nothing, as a lost packet explains: another one may succeed. */
-const again = Symbol('again');
-
-async function handshake(link: Link, target: IpmiTarget, peer: Peer, bounds: Bounds): Promise<Session | typeof again> {
-  const suite = CIPHER_SUITES[target.cipherSuite];
-  if (!suite) throw new IpmiError('refused', `cipher suite ${target.cipherSuite} is not supported`);
-  const [username, password] = [Buffer.from(target.username), Buffer.from(target.password)];
-  if (username.length > 16) throw new IpmiError('refused', 'wrong user name: longer than the 16 bytes of IPMI');
-  if (password.length > 20) throw new IpmiError('refused', 'wrong password: longer than the 20 bytes of IPMI');
-  const consoleId = (link.random(4).readUInt32LE() || 1) >>> 0;
-  const to = { peer, consoleId };
-  let resent = false;
-  let tag = link.random(1)[0]!;
-
-  /** One message and its answer; whatever carries another tag is late. */
-  const say = async <T extends Answered>(
-    request: number,
-    response: number,
-    encode: (tag: number) => Buffer,
-    decode: (payload: Buffer) => T | undefined,
-    tries: number,
-  ): Promise<T | undefined> => {
-    tag = (tag + 1) & 0xff;
-    const bytes = encodeRmcpPlus({ payloadType: request, sessionId: 0, sequence: 0 }, encode(tag));
-    const read = ({ payloadType, payload }: RmcpPlusPacket): T | { readonly refused: number } | undefined => {
-      const head = payloadType === response ? decodeAnswered(payload) : undefined;
-      if (head?.tag !== tag) return undefined;
-      return head.status === RAKP_STATUS.ok ? decode(payload) : { refused: head.status };
-    };
-    const got = await exchange(link, to, () => bytes, read, tries, bounds);
-    resent ||= got?.resent ?? true;
-    if (!got) return undefined;
-    const { answer } = got;
-    if (!('refused' in answer)) return answer;
-    if (resent && MAY_BE_LOSS.includes(answer.refused)) return undefined;
-    throw new IpmiError('refused', `the BMC refused a session: ${rakpStatusText(answer.refused)}`, { rakpStatus: answer.refused });
-  };
-
-  const privilege = PRIVILEGE[target.privilege];
-  const opened = await say(
-    PAYLOAD.openSessionRequest,
-    PAYLOAD.openSessionResponse,
-    (tag) => encodeOpenSessionRequest({ tag, privilege, consoleId, algorithms: suite }),
-    decodeOpenSessionResponse,
-    Infinity,
-  );
-  if (!opened) return again;
-  if (!sameAlgorithms(opened.algorithms, suite)) throw new IpmiError('protocol', 'the BMC chose another cipher suite than asked for');
-  const [bmcId, consoleRandom, role] = [opened.bmcId, link.random(16), 0x10 | privilege];
-  const second = await say(
-    PAYLOAD.rakp1,
-    PAYLOAD.rakp2,
-    (tag) => encodeRakp1({ tag, bmcId, consoleRandom, role, username }),
-    decodeRakp2,
-    HANDSHAKE_TRIES,
-  );
-  if (!second) return again;
-  const known: Handshake = {
-    ...{ suite, password, consoleId, bmcId, consoleRandom, role, username },
-    ...{ bmcRandom: Buffer.from(second.bmcRandom), guid: Buffer.from(second.guid) },
-    ...(target.kg ? { kg: target.kg } : {}),
-  };
-  if (!sameBytes(second.code, rakp2Code(known))) throw new IpmiError('refused', 'wrong password (RAKP 2 HMAC)');
-  const fourth = await say(
-    PAYLOAD.rakp3,
-    PAYLOAD.rakp4,
-    (tag) => encodeRakp3({ tag, status: RAKP_STATUS.ok, bmcId, code: rakp3Code(known) }),
-    decodeRakp4,
-    HANDSHAKE_TRIES,
-  );
-  if (!fourth) return again;
-  if (!sameBytes(fourth.code, rakp4Code(known))) throw new IpmiError('refused', 'wrong K_g key (RAKP 4 integrity check value)');
-  return { peer, keys: sessionKeys(known), consoleId, bmcId, sent: 0, received: newWindow, request: 0 };
+/** A request in as many Send Message commands as it has hops (§22.10): each is tracked, so that the BMC hands the answer back. */
+export function bridged({ words, data, lun = 0, bridge }: Command, sequence: number): Buffer {
+  const [networkFunction, command] = words;
+  const hops = bridge?.hops ?? [];
+  const at = (hop: number): Pick<LanMessage, 'responder' | 'requester' | 'sequence'> => ({
+    responder: hop < 0 ? BMC_ADDRESS : hops[hop]!.address,
+    requester: hop < 0 ? CONSOLE_ADDRESS : bridge!.localAddress,
+    sequence,
+  });
+  const inner = encodeLanMessage({ ...at(hops.length - 1), networkFunction, command, lun, data });
+  return hops.reduceRight((message, { channel }, hop) => {
+    const [send, order] = COMMANDS.sendMessage;
+    const wrapped = Buffer.concat([Buffer.from([TRACKED | channel]), message]);
+    return encodeLanMessage({ ...at(hop - 1), networkFunction: send, command: order, lun: 0, data: wrapped });
+  }, inner);
 }
+const TRACKED = 0x40;
 
-/**
- * Opens a session and raises it to the target's privilege level. Get Channel Authentication Capabilities (§13.14) is left out: a BMC
- * without IPMI 2.0 does not answer the first message, and the rest of what it says is in the target.
- * @throws IpmiError `unreachable`, `refused`, `protocol`, or `completion` when the privilege level is not given
- */
-export async function openSession(link: Link, target: IpmiTarget, peer: Peer, bounds: Bounds): Promise<Session> {
-  for (let n = 0; n < HANDSHAKES; n++) {
-    const session = await handshake(link, target, peer, bounds);
-    if (session === again) {
-      if (link.clock.now() >= bounds.deadline) break;
-      continue;
-    }
-    const privilege = PRIVILEGE[target.privilege];
-    // A session begins at USER, or at CALLBACK when that is the limit (§22.18).
-    if (privilege <= PRIVILEGE.USER) return session;
-    const answer = await sendCommand(link, session, COMMANDS.setSessionPrivilegeLevel, Buffer.from([privilege]), HANDSHAKE_TRIES, bounds);
-    if (!answer) continue;
-    if (answer[0] === COMPLETION.ok) return session;
-    await closeSession(link, session);
-    throw new IpmiError('completion', `the BMC does not give the privilege level ${target.privilege}: ${completionText(answer[0]!)}`, {
-      completionCode: answer[0]!,
-    });
+/** What a packet says about a request: its answer, that a BMC on the way passed it on, or that one could not. */
+type Heard = { readonly answer: Buffer } | { readonly refused: Buffer } | 'passed on' | undefined;
+/** The answer comes as a message of its own (§6.13.2), or, from some BMCs, within the answers to the Send Messages. */
+export function heard({ words, bridge }: Command, sequence: number, payload: Buffer): Heard {
+  const [networkFunction, command] = words;
+  let message = decodeLanMessage(payload);
+  for (let hop = 0; hop < (bridge?.hops.length ?? 0); hop++) {
+    const [send, order] = COMMANDS.sendMessage;
+    if (message?.networkFunction !== send + 1 || message.command !== order || message.sequence !== sequence) break;
+    if (message.data[0] !== COMPLETION.ok) return { refused: message.data };
+    if (message.data.length === 1) return 'passed on';
+    message = decodeLanMessage(message.data.subarray(1));
   }
-  throw unreachable(target);
-}
-
-/** The next request of a session. */
-function request(session: Session, [networkFunction, command]: readonly [number, number], data: Buffer): LanMessage {
-  const sequence = (session.request = (session.request + 1) & 0x3f);
-  return { responder: BMC_ADDRESS, requester: CONSOLE_ADDRESS, lun: 0, networkFunction, sequence, command, data };
-}
-/** A request as a packet, each time with a session sequence number of its own. */
-function packet({ random }: Link, session: Session, message: LanMessage): Buffer {
-  session.sent = nextSequence(session.sent);
-  const header = { payloadType: PAYLOAD.ipmi, sessionId: session.bmcId, sequence: session.sent };
-  return seal(session.keys, header, encodeLanMessage(message), random);
+  if (message?.networkFunction !== networkFunction + 1 || message.command !== command || message.sequence !== sequence) return undefined;
+  return { answer: Buffer.from(message.data) };
 }
 
 /**
  * One command and its answer. A resent request keeps its rqSeq, by which the BMC may know it, and gets a new session sequence number,
  * without which it would be dropped as a duplicate (§6.12.13); answers to earlier requests, and doubled ones, are dropped.
- * @returns completion code and data; undefined when no answer came
+ * @returns completion code and data; undefined when no answer came. Throws when the BMC answers, and the controller behind it does not.
  */
 export async function sendCommand(
   link: Link,
   session: Session,
-  words: readonly [number, number],
-  data: Buffer,
+  command: Command,
   tries: number,
   bounds: Bounds,
 ): Promise<Buffer | undefined> {
-  const asked = request(session, words, data);
-  const read = (came: RmcpPlusPacket): Buffer | undefined => {
-    if (came.payloadType !== PAYLOAD.ipmi) return undefined;
-    const payload = unseal(session.keys, came);
-    const received = payload && acceptSequence(session.received, came.sequence);
-    if (!payload || !received) return undefined;
-    session.received = received;
-    const answer = decodeLanMessage(payload);
-    if (answer?.networkFunction !== asked.networkFunction + 1) return undefined;
-    return answer.command === asked.command && answer.sequence === asked.sequence ? Buffer.from(answer.data) : undefined;
+  const sequence = (session.request = (session.request + 1) & 0x3f);
+  const message = bridged(command, sequence);
+  let passedOn = false;
+  const read = (came: SessionPacket): Exclude<Heard, string> => {
+    const opened = session.open(came);
+    const said = opened?.payloadType === PAYLOAD.ipmi ? heard(command, sequence, opened.payload) : undefined;
+    if (said !== 'passed on') return said;
+    passedOn = true;
+    return undefined;
   };
-  return (await exchange(link, session, () => packet(link, session, asked), read, tries, bounds))?.answer;
+  const most = command.bridge ? Math.min(tries, BRIDGED_TRIES) : tries;
+  const got = await exchange(link, session.route, () => session.seal(PAYLOAD.ipmi, message), read, most, bounds);
+  const said = got?.answer;
+  if (said && 'answer' in said) return said.answer;
+  if (!said && !passedOn) return undefined;
+  const { channel, address } = command.bridge!.hops.at(-1)!;
+  const where = `0x${address.toString(16).padStart(2, '0')} on channel ${channel}`;
+  if (!said) throw new IpmiError('unreachable', `the BMC passes messages on, but nothing answers at ${where}`);
+  const completionCode = said.refused[0]!;
+  const text = completionText(completionCode, COMMANDS.sendMessage);
+  throw new IpmiError('completion', `the BMC cannot pass messages on to ${where}: ${text}`, { completionCode });
 }
 
 /** Tells the BMC to free the session (§22.19), once: an answer would change nothing, and a BMC that missed it ends the session by itself. */
 export async function closeSession(link: Link, session: Session): Promise<void> {
   const id = Buffer.alloc(4);
   id.writeUInt32LE(session.bmcId);
-  await link.sockets.send(session.peer, packet(link, session, request(session, COMMANDS.closeSession, id)));
+  const sequence = (session.request = (session.request + 1) & 0x3f);
+  await link.sockets.send(session.route.peer, session.seal(PAYLOAD.ipmi, bridged({ words: COMMANDS.closeSession, data: id }, sequence)));
 }

@@ -5,30 +5,37 @@ import { decodePacket, decodeAnswered, PAYLOAD, type Packet } from './codec';
 import { IpmiError } from './constants';
 
 export type RmcpPlusPacket = Packet & { readonly kind: 'rmcp+' };
+export type SessionPacket = Packet & { readonly kind: 'rmcp+' | 'lan' };
 export interface Peer {
   readonly address: string;
   readonly family: 4 | 6;
   readonly port: number;
 }
+/** Whose packets: of the session with this ID of ours (RMCP+), or all of IPMI 1.5 from that peer, which chooses the session IDs itself. */
+export interface Route {
+  readonly peer: Peer;
+  readonly consoleId?: number;
+}
 interface Waiting {
   readonly peer: Peer;
-  readonly read: (packet: RmcpPlusPacket) => void;
+  readonly read: (packet: SessionPacket) => void;
   readonly fail: (reason: Error) => void;
 }
 export interface ConsoleSockets {
   /**
-   * One try: sends, and waits for a packet of that session that `read` makes something of; all others are dropped.
+   * One try: sends, and waits for a packet on that route that `read` makes something of; all others are dropped.
    * @returns undefined when none came in that time. Rejects with the signal's reason.
    */
   ask<T>(
-    peer: Peer,
-    consoleId: number,
+    route: Route,
     bytes: Buffer,
-    read: (packet: RmcpPlusPacket) => T | undefined,
+    read: (packet: SessionPacket) => T | undefined,
     wait: { readonly milliseconds: number; readonly signal?: AbortSignal | undefined },
   ): Promise<T | undefined>;
   /** Sends without waiting for an answer; that it cannot be sent is no error. */
   send(peer: Peer, bytes: Buffer): Promise<void>;
+  /** Gets the packets of a route that come unasked, until the function that it returns is called. */
+  listen(route: Route, read: (packet: SessionPacket) => void, fail: (reason: Error) => void): () => void;
   /** Whoever waits, or asks from now on, fails with this. */
   interrupt(reason: Error): void;
   close(): void;
@@ -36,6 +43,7 @@ export interface ConsoleSockets {
 
 /** The messages of the handshake are outside any session; they carry our session ID in themselves (§13.18, §13.21, §13.23). */
 const HANDSHAKE: readonly number[] = [PAYLOAD.openSessionResponse, PAYLOAD.rakp2, PAYLOAD.rakp4];
+const keyOf = ({ peer, consoleId }: Route): number | string => consoleId ?? `${peer.address} ${peer.port}`;
 const consoleIdOf = (packet: RmcpPlusPacket): number | undefined =>
   HANDSHAKE.includes(packet.payloadType) ? decodeAnswered(packet.payload)?.consoleId : packet.sessionId;
 
@@ -51,7 +59,7 @@ export async function resolvePeer(host: string, port: number): Promise<Peer> {
 
 export function createConsoleSockets(log: { warn(message: string, fields?: object): void }): ConsoleSockets {
   const sockets = new Map<4 | 6, Socket>();
-  const waiting = new Map<number, Waiting>();
+  const waiting = new Map<number | string, Set<Waiting>>();
   let interrupted: Error | undefined;
   const socketOf = (family: 4 | 6): Socket => {
     const open = sockets.get(family);
@@ -60,12 +68,13 @@ export function createConsoleSockets(log: { warn(message: string, fields?: objec
     sockets.set(family, socket);
     socket.on('message', (bytes, from) => {
       const packet = decodePacket(bytes);
-      if (packet?.kind !== 'rmcp+') return;
-      const id = consoleIdOf(packet);
-      if (id) waiting.get(id)?.read(packet);
+      if (packet?.kind !== 'rmcp+' && packet?.kind !== 'lan') return;
+      const id = packet.kind === 'lan' ? keyOf({ peer: { ...from, family } }) : consoleIdOf(packet);
+      if (id) for (const { read } of [...(waiting.get(id) ?? [])]) read(packet);
       // A refusal without our session ID: for whoever asked that BMC.
       else if (id === 0)
-        for (const { peer, read } of [...waiting.values()]) if (peer.port === from.port && peer.address === from.address) read(packet);
+        for (const { peer, read } of [...waiting.values()].flatMap((them) => [...them]))
+          if (peer.port === from.port && peer.address === from.address) read(packet);
     });
     socket.on('error', (error) => {
       log.warn('IPMI socket failed', { error });
@@ -80,9 +89,18 @@ export function createConsoleSockets(log: { warn(message: string, fields?: objec
   // A packet that cannot be sent (no route for the moment) is a lost one: it is sent again.
   const send = (peer: Peer, bytes: Buffer): Promise<void> =>
     new Promise((done) => socketOf(peer.family).send(bytes, peer.port, peer.address, () => done()));
+  const add = (route: Route, one: Waiting): (() => void) => {
+    const key = keyOf(route);
+    const them = waiting.get(key) ?? new Set();
+    waiting.set(key, them.add(one));
+    return () => {
+      if (them.delete(one) && them.size === 0) waiting.delete(key);
+    };
+  };
   return {
     send,
-    ask: (peer, consoleId, bytes, read, { milliseconds, signal }) =>
+    listen: (route, read, fail) => add(route, { peer: route.peer, read, fail }),
+    ask: (route, bytes, read, { milliseconds, signal }) =>
       new Promise((done, fail) => {
         const refused = interrupted ?? (signal?.aborted ? (signal.reason as Error) : undefined);
         if (refused) {
@@ -91,7 +109,7 @@ export function createConsoleSockets(log: { warn(message: string, fields?: objec
         }
         const end = (): void => {
           clearTimeout(timer);
-          waiting.delete(consoleId);
+          remove();
           signal?.removeEventListener('abort', aborted);
         };
         const giveUp = (reason: Error): void => {
@@ -104,8 +122,8 @@ export function createConsoleSockets(log: { warn(message: string, fields?: objec
           done(undefined);
         }, milliseconds);
         signal?.addEventListener('abort', aborted);
-        waiting.set(consoleId, {
-          peer,
+        const remove = add(route, {
+          peer: route.peer,
           fail: giveUp,
           read: (packet) => {
             const value = read(packet);
@@ -114,11 +132,11 @@ export function createConsoleSockets(log: { warn(message: string, fields?: objec
             done(value);
           },
         });
-        void send(peer, bytes);
+        void send(route.peer, bytes);
       }),
     interrupt: (reason) => {
       interrupted = reason;
-      for (const { fail } of [...waiting.values()]) fail(reason);
+      for (const { fail } of [...waiting.values()].flatMap((them) => [...them])) fail(reason);
     },
     close: () => {
       for (const socket of sockets.values()) socket.close();

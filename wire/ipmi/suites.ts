@@ -1,31 +1,41 @@
 /** Cipher suites of RMCP+ as rows, the keys made from them, and sealing packets with those keys (IPMI 2.0 §13.28–13.33, table 22-20). */
-import { createCipheriv, createDecipheriv, createHmac, timingSafeEqual } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { encodeRmcpPlus, type Algorithms, type Packet, type Rakp1, type SessionHeader } from './codec';
 
 /** What a cipher suite is made of. Hash names are node:crypto's; null: none. Lengths in bytes. */
 export interface CipherSuite extends Algorithms {
-  readonly hash: 'sha1' | 'sha256' | null;
+  readonly hash: 'sha1' | 'md5' | 'sha256' | null;
   /** Of the integrity check value in RAKP 4. */
   readonly checkLength: number;
   /** Of the AuthCode of each packet; 0: packets are not signed. */
   readonly signatureLength: number;
+  /** The AuthCode is a plain MD5 over password, packet and password, as IPMI 1.5 has it, instead of an HMAC with K1 (§13.28.4). */
+  readonly signsWithPassword?: true;
   readonly encrypts: boolean;
 }
 const NONE = { authentication: 0, hash: null, checkLength: 0 } as const;
 const SHA1 = { authentication: 1, hash: 'sha1', checkLength: 12 } as const;
+const MD5 = { authentication: 2, hash: 'md5', checkLength: 16 } as const;
 const SHA256 = { authentication: 3, hash: 'sha256', checkLength: 16 } as const;
 const UNSIGNED = { integrity: 0, signatureLength: 0 } as const;
 const SHA1_96 = { integrity: 1, signatureLength: 12 } as const;
+const HMAC_MD5_128 = { integrity: 2, signatureLength: 16 } as const;
+const MD5_128 = { integrity: 3, signatureLength: 16, signsWithPassword: true } as const;
 const SHA256_128 = { integrity: 4, signatureLength: 16 } as const;
 const CLEAR = { confidentiality: 0, encrypts: false } as const;
 const AES = { confidentiality: 1, encrypts: true } as const;
 
-/** Suite number → row (table 22-20). The MD5 and RC4 suites are left out: nothing that speaks IPMI 2.0 needs them. */
+/** Suite number → row (table 22-20). The xRC4 suites (4, 5, 9, 10, 13, 14, 18, 19) are left out: OpenSSL 3 has no RC4 any more. */
 export const CIPHER_SUITES: Readonly<Record<number, CipherSuite>> = {
   0: { ...NONE, ...UNSIGNED, ...CLEAR },
   1: { ...SHA1, ...UNSIGNED, ...CLEAR },
   2: { ...SHA1, ...SHA1_96, ...CLEAR },
   3: { ...SHA1, ...SHA1_96, ...AES },
+  6: { ...MD5, ...UNSIGNED, ...CLEAR },
+  7: { ...MD5, ...HMAC_MD5_128, ...CLEAR },
+  8: { ...MD5, ...HMAC_MD5_128, ...AES },
+  11: { ...MD5, ...MD5_128, ...CLEAR },
+  12: { ...MD5, ...MD5_128, ...AES },
   15: { ...SHA256, ...UNSIGNED, ...CLEAR },
   16: { ...SHA256, ...SHA256_128, ...CLEAR },
   17: { ...SHA256, ...SHA256_128, ...AES },
@@ -40,6 +50,8 @@ const uint32 = (value: number): Buffer => {
   bytes.writeUInt32LE(value);
   return bytes;
 };
+/** Zeros behind it; what is longer is cut. */
+export const padded = (bytes: Buffer, length: number): Buffer => Buffer.concat([bytes], length);
 /** Constant in time for equal lengths. */
 export const sameBytes = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b);
 
@@ -75,6 +87,7 @@ export const rakp4Code = (it: Handshake): Buffer =>
 
 export interface SessionKeys {
   readonly suite: CipherSuite;
+  /** K1; the password in 20 bytes when the suite signs with that. */
   readonly integrity: Buffer;
   /** 16 bytes. */
   readonly confidentiality: Buffer;
@@ -84,9 +97,17 @@ export function sessionKeys(it: Handshake): SessionKeys {
   const key = sessionIntegrityKey(it);
   return {
     suite: it.suite,
-    integrity: keyed(it.suite, key, Buffer.alloc(20, 0x01)),
+    integrity: it.suite.signsWithPassword ? padded(it.password, 20) : keyed(it.suite, key, Buffer.alloc(20, 0x01)),
     confidentiality: keyed(it.suite, key, Buffer.alloc(20, 0x02)).subarray(0, 16),
   };
+}
+
+/** The AuthCode of a packet. */
+function signature({ suite, integrity }: SessionKeys, signed: Buffer): Buffer {
+  const code = suite.signsWithPassword
+    ? createHash('md5').update(integrity).update(signed).update(integrity).digest()
+    : keyed(suite, integrity, signed);
+  return code.subarray(0, suite.signatureLength);
 }
 
 const AES_BLOCK = 16;
@@ -118,7 +139,7 @@ export function seal(
   return encodeRmcpPlus(
     { ...header, encrypted: suite.encrypts, authenticated: suite.signatureLength > 0 },
     suite.encrypts ? encrypt(keys.confidentiality, payload, random) : payload,
-    (signed) => keyed(suite, keys.integrity, signed).subarray(0, suite.signatureLength),
+    (signed) => signature(keys, signed),
   );
 }
 /** @returns the payload; undefined when it is not protected as the suite says, or its AuthCode or padding is wrong */
@@ -128,8 +149,7 @@ export function unseal(keys: SessionKeys, packet: Packet & { readonly kind: 'rmc
   if (suite.signatureLength > 0) {
     const end = packet.session.length - suite.signatureLength;
     if (packet.trailer.length < suite.signatureLength + 2 || packet.session[end - 1] !== 0x07) return undefined;
-    const expected = keyed(suite, keys.integrity, packet.session.subarray(0, end)).subarray(0, suite.signatureLength);
-    if (!sameBytes(expected, packet.session.subarray(end))) return undefined;
+    if (!sameBytes(signature(keys, packet.session.subarray(0, end)), packet.session.subarray(end))) return undefined;
   }
   return suite.encrypts ? decrypt(keys.confidentiality, packet.payload) : packet.payload;
 }

@@ -1,0 +1,103 @@
+/** Opening a session of IPMI 1.5 over LAN, for BMCs that know no RMCP+ (IPMI 2.0 §13.6–13.14, §22.13–22.18). */
+import { AUTHENTICATION_TYPE, PAYLOAD, encodeLan, type Packet } from './codec';
+import type { IpmiTarget } from './client';
+import { COMMANDS, COMPLETION, IpmiError, PRIVILEGE, completionText } from './constants';
+import { privilegeRefused } from './rmcp-plus';
+import { sendCommand, unreachable, type Bounds, type Command, type Link, type Session } from './session';
+import type { Peer } from './socket';
+import { acceptSequence, newWindow, nextSequence, padded, sameBytes } from './suites';
+import { lanCode } from './lan-code';
+
+/** Bit of Get Channel Authentication Capabilities → type, the best first (table 22-15). MD2 is left out: node:crypto has none. */
+const TYPES: readonly (readonly [bit: number, type: number])[] = [
+  [0x04, AUTHENTICATION_TYPE.md5],
+  [0x10, AUTHENTICATION_TYPE.password],
+  [0x01, AUTHENTICATION_TYPE.none],
+];
+/** All of these words are of one channel: the one that the request came by. */
+const THIS_CHANNEL = 0x0e;
+const NAME_LENGTH = 16;
+/** Bit 4 of the authentication status (table 22-15): packets after Activate Session need no code. */
+const PER_MESSAGE_OFF = 0x10;
+
+interface Numbers {
+  bmcId: number;
+  authenticationType: number;
+  /** The number of the next packet; 0 until the session is active, when the BMC says where it begins. */
+  next: number;
+}
+
+function lanSession(peer: Peer, password: Buffer, numbers: Numbers): Session {
+  let received = newWindow;
+  const expected = (packet: Packet & { readonly kind: 'lan' }): Buffer => lanCode(packet.authenticationType, password, packet);
+  return {
+    route: { peer },
+    get bmcId() {
+      return numbers.bmcId;
+    },
+    request: 0,
+    seal: (_, payload) => {
+      const header = { authenticationType: numbers.authenticationType, sessionId: numbers.bmcId, sequence: numbers.next };
+      if (numbers.next !== 0) numbers.next = nextSequence(numbers.next);
+      return encodeLan({ ...header, code: lanCode(header.authenticationType, password, { ...header, payload }) }, payload);
+    },
+    open: (packet) => {
+      if (packet.kind !== 'lan' || packet.sessionId !== numbers.bmcId) return undefined;
+      if (packet.authenticationType !== numbers.authenticationType || !sameBytes(packet.code, expected(packet))) return undefined;
+      // Without authentication a BMC may leave them 0 (§6.12.10).
+      if (packet.sequence !== 0) {
+        const window = acceptSequence(received, packet.sequence);
+        if (!window) return undefined;
+        received = window;
+      } else if (numbers.authenticationType !== AUTHENTICATION_TYPE.none && numbers.next !== 0) return undefined;
+      return { payloadType: PAYLOAD.ipmi, payload: packet.payload };
+    },
+  };
+}
+
+/** @throws IpmiError `unreachable`, `refused`, or `completion` when the privilege level is not given */
+export async function openLan(link: Link, target: IpmiTarget, peer: Peer, bounds: Bounds): Promise<Session> {
+  const [username, secret] = [Buffer.from(target.username), Buffer.from(target.password)];
+  if (username.length > NAME_LENGTH) throw new IpmiError('refused', 'wrong user name: longer than the 16 bytes of IPMI');
+  if (secret.length > 16) throw new IpmiError('refused', 'wrong password: longer than the 16 bytes of IPMI 1.5');
+  const privilege = PRIVILEGE[target.privilege];
+  const numbers: Numbers = { bmcId: 0, authenticationType: AUTHENTICATION_TYPE.none, next: 0 };
+  const session = lanSession(peer, padded(secret, 16), numbers);
+  // Answers are told apart by rqSeq alone before the session: it begins anywhere.
+  session.request = link.random(1)[0]! & 0x3f;
+  /** @returns the answer's data */
+  const ask = async (words: Command['words'], data: Buffer, tries: number): Promise<Buffer> => {
+    const answer = await sendCommand(link, session, { words, data }, tries, bounds);
+    if (!answer) throw unreachable(target);
+    const completionCode = answer[0]!;
+    if (completionCode === COMPLETION.ok) return answer.subarray(1);
+    if (words === COMMANDS.setSessionPrivilegeLevel) throw privilegeRefused(target, completionCode);
+    throw new IpmiError('refused', `the BMC refused a session: ${completionText(completionCode, words)}`, { completionCode });
+  };
+
+  const capabilities = await ask(COMMANDS.getChannelAuthenticationCapabilities, Buffer.from([THIS_CHANNEL, privilege]), Infinity);
+  const type = TYPES.find(([bit]) => capabilities[1]! & bit)?.[1];
+  if (type === undefined) throw new IpmiError('refused', 'the BMC offers no authentication type of IPMI 1.5 that is known here');
+  const challenge = await ask(COMMANDS.getSessionChallenge, Buffer.concat([Buffer.from([type]), padded(username, NAME_LENGTH)]), TRIES);
+  if (challenge.length < 20) throw new IpmiError('protocol', 'the BMC answered Get Session Challenge with too few bytes');
+  numbers.bmcId = challenge.readUInt32LE(0);
+  numbers.authenticationType = type;
+  const ours = link.random(4).readUInt32LE() || 1;
+  const first = Buffer.alloc(4);
+  first.writeUInt32LE(ours);
+  const asked = Buffer.concat([Buffer.from([type, privilege]), challenge.subarray(4, 20), first]);
+  // A BMC that finds the code wrong answers nothing, or an error without a code: both end as silence here.
+  const active = await ask(COMMANDS.activateSession, asked, TRIES).catch((error: unknown) => {
+    if (error instanceof IpmiError && error.kind === 'unreachable' && type !== AUTHENTICATION_TYPE.none)
+      throw new IpmiError('refused', 'the BMC does not answer Activate Session: wrong password, most likely');
+    throw error;
+  });
+  if (active.length < 10) throw new IpmiError('protocol', 'the BMC answered Activate Session with too few bytes');
+  numbers.bmcId = active.readUInt32LE(1);
+  numbers.next = active.readUInt32LE(5) || 1;
+  numbers.authenticationType = capabilities[2]! & PER_MESSAGE_OFF ? AUTHENTICATION_TYPE.none : active[0]! & 0x0f;
+  if (privilege > PRIVILEGE.USER) await ask(COMMANDS.setSessionPrivilegeLevel, Buffer.from([privilege]), TRIES);
+  return session;
+}
+/** Of each message after the first. */
+const TRIES = 4;

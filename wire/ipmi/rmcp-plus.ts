@@ -1,0 +1,194 @@
+/** Opening a session by RMCP+ (IPMI 2.0 §13.15–13.24). */
+import {
+  PAYLOAD,
+  decodeAnswered,
+  decodeOpenSessionResponse,
+  decodeRakp2,
+  decodeRakp4,
+  encodeOpenSessionRequest,
+  encodeRakp1,
+  encodeRakp3,
+  encodeRmcpPlus,
+  type Answered,
+} from './codec';
+import type { IpmiTarget } from './client';
+import { COMMANDS, COMPLETION, IpmiError, PRIVILEGE, RAKP_STATUS, completionText, rakpStatusText } from './constants';
+import { closeSession, exchange, sendCommand, unreachable, type Bounds, type Link, type Session } from './session';
+import type { Peer, SessionPacket } from './socket';
+import {
+  CIPHER_SUITES,
+  acceptSequence,
+  newWindow,
+  nextSequence,
+  rakp2Code,
+  rakp3Code,
+  rakp4Code,
+  sameAlgorithms,
+  sameBytes,
+  seal,
+  sessionKeys,
+  unseal,
+  type Handshake,
+  type SessionKeys,
+} from './suites';
+
+/** Tries for each message of a handshake, after which it begins anew: the BMC may have forgotten about it. */
+const HANDSHAKE_TRIES = 3;
+/** Handshakes that may fail in a way that a lost packet explains. */
+const HANDSHAKES = 3;
+/** Refusals that come when a packet of ours was lost or doubled and the BMC already went on. */
+const MAY_BE_LOSS: readonly number[] = [RAKP_STATUS.invalidSessionId, 0x08, RAKP_STATUS.invalidIntegrityCheck];
+
+/** An open session: payloads sealed with its keys, sequence numbers of its own each way. */
+function rmcpPlusSession({ random }: Link, route: Session['route'], bmcId: number, keys: SessionKeys): Session {
+  let sent = 0;
+  let received = newWindow;
+  return {
+    ...{ route, bmcId, request: 0 },
+    seal: (payloadType, payload) => {
+      sent = nextSequence(sent);
+      return seal(keys, { payloadType, sessionId: bmcId, sequence: sent }, payload, random);
+    },
+    open: (packet) => {
+      if (packet.kind !== 'rmcp+') return undefined;
+      const payload = unseal(keys, packet);
+      const window = payload && acceptSequence(received, packet.sequence);
+      if (!payload || !window) return undefined;
+      received = window;
+      return { payloadType: packet.payloadType, payload };
+    },
+  };
+}
+
+/** A handshake that came to nothing, as a lost packet explains: another one may succeed. */
+const again = Symbol('again');
+
+async function handshake(link: Link, target: IpmiTarget, cipherSuite: number, peer: Peer, bounds: Bounds): Promise<Session | typeof again> {
+  const suite = CIPHER_SUITES[cipherSuite];
+  if (!suite) throw new IpmiError('refused', `cipher suite ${cipherSuite} is not supported`);
+  const [username, password] = [Buffer.from(target.username), Buffer.from(target.password)];
+  if (username.length > 16) throw new IpmiError('refused', 'wrong user name: longer than the 16 bytes of IPMI');
+  if (password.length > 20) throw new IpmiError('refused', 'wrong password: longer than the 20 bytes of IPMI');
+  const consoleId = (link.random(4).readUInt32LE() || 1) >>> 0;
+  const route = { peer, consoleId };
+  let resent = false;
+  let tag = link.random(1)[0]!;
+
+  /** One message and its answer; whatever carries another tag is late. */
+  const say = async <T extends Answered>(
+    request: number,
+    response: number,
+    encode: (tag: number) => Buffer,
+    decode: (payload: Buffer) => T | undefined,
+    tries: number,
+  ): Promise<T | undefined> => {
+    tag = (tag + 1) & 0xff;
+    const bytes = encodeRmcpPlus({ payloadType: request, sessionId: 0, sequence: 0 }, encode(tag));
+    const read = (came: SessionPacket): T | { readonly refused: number } | undefined => {
+      if (came.kind !== 'rmcp+') return undefined;
+      const { payloadType, payload } = came;
+      const head = payloadType === response ? decodeAnswered(payload) : undefined;
+      if (head?.tag !== tag) return undefined;
+      return head.status === RAKP_STATUS.ok ? decode(payload) : { refused: head.status };
+    };
+    const got = await exchange(link, route, () => bytes, read, tries, bounds);
+    resent ||= got?.resent ?? true;
+    if (!got) return undefined;
+    const { answer } = got;
+    if (!('refused' in answer)) return answer;
+    if (resent && MAY_BE_LOSS.includes(answer.refused)) return undefined;
+    throw new IpmiError('refused', `the BMC refused a session: ${rakpStatusText(answer.refused)}`, { rakpStatus: answer.refused });
+  };
+
+  const privilege = PRIVILEGE[target.privilege];
+  const opened = await say(
+    PAYLOAD.openSessionRequest,
+    PAYLOAD.openSessionResponse,
+    (tag) => encodeOpenSessionRequest({ tag, privilege, consoleId, algorithms: suite }),
+    decodeOpenSessionResponse,
+    Infinity,
+  );
+  if (!opened) return again;
+  if (!sameAlgorithms(opened.algorithms, suite))
+    throw new IpmiError('refused', 'the BMC chose another cipher suite than asked for', { rakpStatus: RAKP_STATUS.noCipherSuiteMatch });
+  const [bmcId, consoleRandom, role] = [opened.bmcId, link.random(16), 0x10 | privilege];
+  const second = await say(
+    PAYLOAD.rakp1,
+    PAYLOAD.rakp2,
+    (tag) => encodeRakp1({ tag, bmcId, consoleRandom, role, username }),
+    decodeRakp2,
+    HANDSHAKE_TRIES,
+  );
+  if (!second) return again;
+  const known: Handshake = {
+    ...{ suite, password, consoleId, bmcId, consoleRandom, role, username },
+    ...{ bmcRandom: Buffer.from(second.bmcRandom), guid: Buffer.from(second.guid) },
+    ...(target.kg ? { kg: target.kg } : {}),
+  };
+  if (!sameBytes(second.code, rakp2Code(known))) throw new IpmiError('refused', 'wrong password (RAKP 2 HMAC)');
+  const fourth = await say(
+    PAYLOAD.rakp3,
+    PAYLOAD.rakp4,
+    (tag) => encodeRakp3({ tag, status: RAKP_STATUS.ok, bmcId, code: rakp3Code(known) }),
+    decodeRakp4,
+    HANDSHAKE_TRIES,
+  );
+  if (!fourth) return again;
+  if (!sameBytes(fourth.code, rakp4Code(known))) throw new IpmiError('refused', 'wrong K_g key (RAKP 4 integrity check value)');
+  return rmcpPlusSession(link, route, bmcId, sessionKeys(known));
+}
+
+/** The BMC does not have the algorithms of that suite, or not at that privilege level. */
+const OTHER_SUITE: readonly (number | undefined)[] = [
+  RAKP_STATUS.noAuthenticationAlgorithm,
+  RAKP_STATUS.noIntegrityAlgorithm,
+  RAKP_STATUS.noConfidentialityAlgorithm,
+  RAKP_STATUS.noCipherSuiteMatch,
+  RAKP_STATUS.invalidRole,
+];
+
+/**
+ * Opens a session with the first of the target's cipher suites that the BMC takes, and raises it to the target's privilege level. Get
+ * Channel Authentication Capabilities (§13.14) is left out: a BMC without IPMI 2.0 does not answer the first message, and the rest of what
+ * it says is in the target.
+ * @throws IpmiError `unreachable`, `refused`, `protocol`, or `completion` when the privilege level is not given
+ */
+export async function openRmcpPlus(link: Link, target: IpmiTarget, peer: Peer, bounds: Bounds): Promise<Session> {
+  let refusal = new IpmiError('refused', 'no cipher suite was named');
+  for (const cipherSuite of target.cipherSuites) {
+    try {
+      return await openWith(link, target, cipherSuite, peer, bounds);
+    } catch (error) {
+      if (!(error instanceof IpmiError) || !OTHER_SUITE.includes(error.rakpStatus ?? -1)) throw error;
+      refusal = error;
+    }
+  }
+  throw refusal;
+}
+
+async function openWith(link: Link, target: IpmiTarget, cipherSuite: number, peer: Peer, bounds: Bounds): Promise<Session> {
+  for (let n = 0; n < HANDSHAKES; n++) {
+    const session = await handshake(link, target, cipherSuite, peer, bounds);
+    if (session === again) {
+      if (link.clock.now() >= bounds.deadline) break;
+      continue;
+    }
+    const privilege = PRIVILEGE[target.privilege];
+    // A session begins at USER, or at CALLBACK when that is the limit (§22.18).
+    if (privilege <= PRIVILEGE.USER) return session;
+    const words = COMMANDS.setSessionPrivilegeLevel;
+    const answer = await sendCommand(link, session, { words, data: Buffer.from([privilege]) }, HANDSHAKE_TRIES, bounds);
+    if (!answer) continue;
+    if (answer[0] === COMPLETION.ok) return session;
+    await closeSession(link, session);
+    throw privilegeRefused(target, answer[0]!);
+  }
+  throw unreachable(target);
+}
+/** To Set Session Privilege Level. */
+export const privilegeRefused = ({ privilege }: IpmiTarget, completionCode: number): IpmiError =>
+  new IpmiError(
+    'completion',
+    `the BMC does not give the privilege level ${privilege}: ${completionText(completionCode, COMMANDS.setSessionPrivilegeLevel)}`,
+    { completionCode },
+  );
