@@ -1,5 +1,4 @@
 /** Which conductors are alive and how a node stands: asked of the database every time, in few and small words. */
-import type { Clock } from '../model/clock';
 import { Fault } from '../model/errors';
 import { batched } from '../store/batch';
 import type { Alive, NodeHead, Store } from '../store/store';
@@ -11,11 +10,13 @@ export interface Heads {
   node(ident: string): Promise<NodeHead>;
 }
 
-export function createHeads(store: Store, clock: Clock, options: { readonly 'conductor.heartbeat_timeout': number }): Heads {
-  const since = (): number => clock.now() - options['conductor.heartbeat_timeout'] * 1000;
-  const head = batched((idents: readonly string[]) => store.nodes.heads(idents, since()));
+export function createHeads(
+  store: Store,
+  { 'conductor.heartbeat_timeout': timeout }: { readonly 'conductor.heartbeat_timeout': number },
+): Heads {
+  const head = batched((idents: readonly string[]) => store.nodes.heads(idents, timeout));
   return {
-    conductors: (word) => store.conductors.alive(since(), word),
+    conductors: (word) => store.conductors.alive(timeout, word),
     async node(ident) {
       const found = await head(ident);
       if (!found) throw new Fault('NodeNotFound', { node: ident });

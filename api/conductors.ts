@@ -1,7 +1,6 @@
 /** /v1/conductors. */
 import { Fault } from '../model/errors';
 import type { ConductorRecord } from '../model/records';
-import { isAlive } from '../model/ring';
 import type { FieldRow } from './document';
 import { linksTo } from './links';
 import { checkSortable, envelope, fieldsToShow, pageOf, type Page } from './lists';
@@ -13,13 +12,12 @@ const BRIEF = ['hostname', 'conductor_group', 'alive'];
 const UNSORTABLE = ['alive', 'drivers'];
 const SORTABLE = ['id', 'hostname', 'conductor_group', 'created_at', 'updated_at', 'online'];
 
-function presenter({ base }: Request, { clock, options }: Rooms, rows: readonly FieldRow[]) {
+function presenter({ base }: Request, rows: readonly FieldRow[]) {
   return (conductor: ConductorRecord): object => {
     const values: Readonly<Record<string, unknown>> = {
       ...conductor,
       drivers: Object.keys(conductor.drivers).sort(),
       links: linksTo(base, `conductors/${conductor.hostname}`),
-      alive: isAlive(conductor, clock.now(), options['conductor.heartbeat_timeout']),
     };
     return Object.fromEntries(rows.map(({ name }) => [name, values[name]]));
   };
@@ -28,7 +26,7 @@ function presenter({ base }: Request, { clock, options }: Rooms, rows: readonly 
 /** Conductors are few: they are sorted and cut here. */
 function pageFrom(all: readonly ConductorRecord[], { sortKey, sortDir, marker, limit }: Page): readonly ConductorRecord[] {
   const key = sortKey as keyof ConductorRecord;
-  const sorted = [...all].sort((a, b) => (a[key] === b[key] ? a.id - b.id : a[key] < b[key] ? -1 : 1));
+  const sorted = [...all].sort((a, b) => (a[key] === b[key] ? a.id - b.id : a[key]! < b[key]! ? -1 : 1));
   if (sortDir === 'desc') sorted.reverse();
   if (marker === undefined) return sorted.slice(0, limit);
   const start = sorted.findIndex(({ hostname }) => hostname === marker);
@@ -43,8 +41,8 @@ async function listConductors(request: Request, rooms: Rooms): Promise<Answer> {
   const fields = fieldsToShow(query, BRIEF);
   const page = pageOf(query, UNSORTABLE, rooms.options);
   checkSortable(page.sortKey, SORTABLE);
-  const conductors = pageFrom(await rooms.store.conductors.list(), page);
-  const items = conductors.map(presenter(request, rooms, rowsToShow(all, minor, fields)));
+  const conductors = pageFrom(await rooms.store.conductors.list(rooms.options['conductor.heartbeat_timeout']), page);
+  const items = conductors.map(presenter(request, rowsToShow(all, minor, fields)));
   const also = [
     ...(typeof query['detail'] === 'boolean' ? [['detail', query['detail']] as const] : []),
     ...(fields ? [['fields', fields.join(',')] as const] : []),
@@ -59,9 +57,11 @@ async function showConductor(request: Request, rooms: Rooms): Promise<Answer> {
   const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
   checkStrict(request, all);
   const hostname = params['hostname']!;
-  const conductor = (await rooms.store.conductors.list()).find((one) => one.hostname === hostname);
+  const conductor = (await rooms.store.conductors.list(rooms.options['conductor.heartbeat_timeout'])).find(
+    (one) => one.hostname === hostname,
+  );
   if (!conductor) throw new Fault('ConductorNotFound', { conductor: hostname });
-  return { status: 200, body: presenter(request, rooms, rowsToShow(all, minor, fields))(conductor) };
+  return { status: 200, body: presenter(request, rowsToShow(all, minor, fields))(conductor) };
 }
 
 export const conductorHandlers: Handlers = { listConductors, showConductor };

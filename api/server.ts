@@ -214,7 +214,7 @@ export function createApi(given: {
     document,
     random: randomBytes,
     validators: createValidators(),
-    heads: createHeads(store, clock, options),
+    heads: createHeads(store, options),
     fragments: createFragments(options['api.fragment_cache_size'] * 2 ** 20, metrics),
     feed: createFeed(store, clock, options, log),
   };

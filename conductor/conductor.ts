@@ -61,7 +61,16 @@ export interface VolumeRecords {
 export type VolumeKind = keyof VolumeRecords;
 export type NewAllocation = Omit<NewOf<AllocationRecord, never>, 'state' | 'node_uuid' | 'last_error'>;
 
-export interface Conductor {
+/** Whose request it is, and which: for the history of nodes, the log and notifications. Plain JSON, as all else here. */
+export interface Origin {
+  readonly requestId?: string;
+  /** As the caller named a chain of requests over several services. */
+  readonly globalRequestId?: string;
+  readonly user?: string | null;
+  readonly project?: string | null;
+}
+
+export interface Calls {
   /** Fills the interfaces by the hardware type; throws when the type or an interface is not enabled (400). */
   createNode(node: NewNode): Promise<NodeRecord>;
   /** The rules by state, protected, retired, interfaces against the hardware type; under the node's lock. */
@@ -126,4 +135,11 @@ export interface Conductor {
   heartbeat(uuid: string, beat: Heartbeat): Promise<void>;
   /** The node that the inventory belongs to (it must be in inspect wait), with the token for its agent; the processing goes on. */
   continueInspection(lookup: Lookup, inventory: Inventory, pluginData: JsonObject): Promise<NodeRecord>;
+}
+
+/** What the API has of the conductors. */
+export type Conductor = Calls;
+export interface ConductorDoor extends Conductor {
+  /** The same on behalf of somebody. */
+  from(origin: Origin): Conductor;
 }

@@ -7,9 +7,12 @@ import type { InterfaceKind } from '../model/records';
 import type { Store } from '../store/store';
 import type { Beats } from './beats';
 import type { Hardware } from './hardware';
+import type { Origin } from './conductor';
+import type { Lease, Probed } from './lease';
 import type { Locks } from './locks';
 import type { Ownership } from './ownership';
 import type { FlowStarts } from './measures';
+import type { Tokens } from './token';
 import type { Workers } from './workers';
 
 /** The options that the conductor reads (section.name); main hands them over. */
@@ -27,6 +30,11 @@ export type ConductorOptions = DriverOptions & {
   readonly 'api.disallow_service_steps': readonly string[];
   readonly 'conductor.heartbeat_interval': number;
   readonly 'conductor.heartbeat_timeout': number;
+  readonly 'conductor.graceful_shutdown_timeout': number;
+  readonly 'DEFAULT.drain_shutdown_timeout': number;
+  readonly 'conductor.conductor_cleanup_interval': number;
+  readonly 'conductor.conductor_cleanup_timeout': number;
+  readonly 'conductor.conductor_cleanup_batch_size': number;
   readonly 'conductor.sync_power_state_interval': number;
   readonly 'conductor.sync_power_state_workers': number;
   readonly 'conductor.force_power_state_during_sync': boolean;
@@ -103,6 +111,10 @@ export interface ConductorRooms {
   readonly connections: Connections;
   readonly interfaces: Interfaces;
   readonly hardwareTypes: Readonly<Record<string, HardwareType>>;
+  /** Where this conductor answers to other processes; absent: they do not reach it, and none shares its database. */
+  readonly address?: string;
+  /** How it stands with the process at this address. */
+  readonly probe?: (address: string) => Promise<Probed>;
 }
 
 export interface Context extends ConductorRooms, Ownership {
@@ -112,8 +124,16 @@ export interface Context extends ConductorRooms, Ownership {
   readonly locks: Locks;
   readonly beats: Beats;
   readonly flowStarts: FlowStarts;
+  readonly lease: Lease;
+  readonly tokens: Tokens;
+  /** Whose request this work follows from; `{}`: nobody's. */
+  readonly origin: Origin;
   /** Aborted when the conductor stops. */
   readonly signal: AbortSignal;
   /** Asks, after so many seconds, how the running step of a waiting node stands. */
   readonly askLater: (nodeUuid: string, seconds: number) => void;
+  /** Whether it will be. */
+  readonly isAsked: (nodeUuid: string) => boolean;
+  /** Another conductor asks. */
+  readonly askNoMore: (nodeUuid: string) => void;
 }

@@ -5,6 +5,7 @@ import type { Log } from '../model/log';
 import { INTERFACE_KINDS, type EnabledHardware, type InterfaceFields, type InterfaceKind } from '../model/records';
 import { repr } from '../model/python';
 import type { ConductorOptions } from './context';
+import { fenced } from './fenced';
 
 /** What messages that clients know call the hardware types. */
 const CLASSES: Readonly<Record<string, string>> = {
@@ -63,6 +64,7 @@ export function createHardware(
   if (unknown.length > 0) throw new Error(`[DEFAULT]enabled_hardware_types: unknown hardware types: ${unknown.join(', ')}`);
   if (typeNames.length === 0) throw new Error('[DEFAULT]enabled_hardware_types is empty: no node could be served');
 
+  const guarded = fenced(interfaces);
   const enabledOf = everyKind((kind) => {
     const named = options[`DEFAULT.enabled_${kind}_interfaces`] ?? typeNames.map((name) => hardwareTypes[name]![kind][0]!);
     const known = [...new Set(named)].filter((name) => Object.hasOwn(interfaces[kind], name));
@@ -121,7 +123,7 @@ export function createHardware(
     fill,
     driverOf: (node) => {
       const names = fill(node.driver, node);
-      return Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, interfaces[kind][names[field(kind)]!]])) as unknown as Driver;
+      return Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, guarded[kind][names[field(kind)]!]])) as unknown as Driver;
     },
   };
 }

@@ -1,91 +1,133 @@
 /** The conductor in this process: registered, its nodes recovered, its periodic work running, and what the API may ask of it. */
+import { setMaxListeners } from 'node:events';
 import { reasonOf } from '../model/errors';
-import { INTERFACE_KINDS } from '../model/records';
 import { createBeats } from './beats';
-import { setBootMode, setSecureBoot } from './boot-mode';
-import { createAllocation, deleteAllocation, finishAllocations, unfinishedAllocations } from './allocations';
-import { getBootDevice, setBootDevice, supportedBootDevices } from './boot-device';
-import type { Conductor } from './conductor';
-import { consoleInfo, setConsole } from './console';
+import { finishAllocations, unfinishedAllocations } from './allocations';
+import type { ConductorDoor } from './conductor';
 import type { ConductorRooms, Context } from './context';
-import { createHardware, defaultInterface } from './hardware';
-import { goOn, heartbeat } from './heartbeat';
-import { continueInspection } from './inspection/continue';
+import { createHardware } from './hardware';
+import { goOn } from './heartbeat';
 import { chosenHooks } from './inspection/hooks';
-import { getIndicator, injectNmi, listIndicators, setIndicator } from './indicators';
+import { createLease, type Lease } from './lease';
 import { createLocks } from './locks';
+import { doorTo, performHere, type Perform } from './operations';
 import { createOwnership } from './ownership';
 import { runPeriodics } from './periodics';
-import { deletePortgroup, updatePortgroup } from './portgroups';
-import { createPort, deletePort, updatePort } from './ports';
-import { setPower } from './power';
-import { provision } from './provision';
-import { setRaidConfig } from './raid';
-import { recover } from './recovery';
+import { afterRelease, resumeAbandoned, takeShare } from './recovery';
 import { createTokens } from './token';
-import { createNode, deleteNode, setMaintenance, setTraits, updateNode } from './update';
-import { validateNode } from './validate';
-import { deleteVolume, updateVolume } from './volumes';
-import { callDriverVendor, callVendor, driverVendorMethods, vendorMethods } from './vendor';
-import { attachVirtualMedia, detachVirtualMedia, getVirtualMedia } from './virtual-media';
-import { attachVif, detachVif, listVifs } from './vifs';
 import { createWorkers } from './workers';
 
 export type { ConductorOptions, ConductorRooms } from './context';
 
-export interface RunningConductor extends Conductor {
+export interface RunningConductor extends ConductorDoor {
   /** Its name in `reservation` and in the conductor list. */
   readonly host: string;
-  /** Takes no new work, lets running work end for a moment, then leaves nodes as they are: the next start goes on with them. */
-  stop(): Promise<void>;
+  /** A call of the table, done here. */
+  readonly perform: Perform;
+  /** Whether it takes nothing new: others do. */
+  readonly isLeaving: () => boolean;
+  /**
+   * Takes no new work, lets what runs end, then leaves nodes as they are: another conductor, or the next start, goes on with them.
+   * @param drain waits [DEFAULT]drain_shutdown_timeout in the place of [conductor]graceful_shutdown_timeout
+   * @param now waits no longer, once it is aborted
+   */
+  stop(how?: { readonly drain?: boolean; readonly now?: AbortSignal }): Promise<void>;
   /** For tests: until no work is under way. */
   idle(): Promise<void>;
 }
 
-/** How long work may go on after `stop` before it is told to end, and then until it is left behind. Milliseconds. */
-const GRACE_MS = 2000;
+/** How long work may take to end after it was told to, until it is left behind. Milliseconds. */
 const LEAVE_MS = 10_000;
+/** The longest that a timer takes. */
+const LONGEST_MS = 2 ** 31 - 1;
+/** Between looks whether the name is free. */
+const NAME_PAUSE_MS = 1000;
 
-/** Asks a waiting node again, once: a later call for the node takes the place of an earlier. */
-function createAskLater(context: () => Context): Context['askLater'] {
+/** Asks waiting nodes again, once each: a later call for a node takes the place of an earlier. */
+function createAskLater(context: () => Context): Pick<Context, 'askLater' | 'isAsked' | 'askNoMore'> {
   const waiting = new Map<string, AbortController>();
-  return (uuid, seconds) => {
-    const { clock, signal, log } = context();
-    waiting.get(uuid)?.abort();
-    const mine = new AbortController();
-    waiting.set(uuid, mine);
-    clock
-      .sleep(seconds * 1000, AbortSignal.any([signal, mine.signal]))
-      .then(() => {
-        waiting.delete(uuid);
-        return goOn(context(), uuid, 'poll');
-      })
-      .catch((error: unknown) => {
-        if (!signal.aborted && !mine.signal.aborted) log.warn(`node ${uuid} was not asked again`, { reason: reasonOf(error) });
-      });
+  return {
+    isAsked: (uuid) => waiting.has(uuid),
+    askNoMore: (uuid) => {
+      waiting.get(uuid)?.abort();
+      waiting.delete(uuid);
+    },
+    askLater: (uuid, seconds) => {
+      const { clock, signal, log } = context();
+      waiting.get(uuid)?.abort();
+      const mine = new AbortController();
+      waiting.set(uuid, mine);
+      clock
+        .sleep(seconds * 1000, AbortSignal.any([signal, mine.signal]))
+        .then(() => {
+          waiting.delete(uuid);
+          return goOn(context(), uuid, 'poll');
+        })
+        .catch((error: unknown) => {
+          if (!signal.aborted && !mine.signal.aborted) log.warn(`node ${uuid} was not asked again`, { reason: reasonOf(error) });
+        });
+    },
   };
 }
 
-/** driver_info key → description, over all interfaces that the type takes by default. */
-const propertiesOf = (context: Context, driver: string): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    INTERFACE_KINDS.flatMap((kind) => Object.entries(defaultInterface(context, driver, kind).properties ?? {})).map(([key, property]) => [
-      key,
-      property.description,
-    ]),
-  );
-
-/** Throws an Error for the operator when the options name hardware or hooks that cannot be had. */
-export async function startConductor(rooms: ConductorRooms): Promise<RunningConductor> {
-  const { store, options, log, clock } = rooms;
+/**
+ * Registers. A process that died lately still has the name by its row: it is gone when its address refuses connections, and waited for
+ * until its row is old when nothing answers at all.
+ * @throws Error for the operator when another process with the name is alive
+ */
+async function join(lease: Lease, { clock, log, options, probe }: ConductorRooms, signal: AbortSignal) {
   const host = options['DEFAULT.host'];
+  for (let tried = 0; ; tried++) {
+    const released = await lease.join(async ({ address }) => {
+      const stands = address === null || !probe ? 'gone' : await probe(address);
+      if (stands === 'answers')
+        throw new Error(`a conductor named ${host} runs already and answers at ${address!}: give this one another [DEFAULT]host`);
+      return stands === 'gone';
+    });
+    if (released) return released;
+    if (tried === 0) log.warn(`the conductor that last ran as ${host} may be alive: waiting until it counts as dead`);
+    await clock.sleep(NAME_PAUSE_MS, signal);
+  }
+}
+
+/** Throws an Error for the operator when the options name hardware or hooks that cannot be had, or another process has the name. */
+export async function startConductor(rooms: ConductorRooms): Promise<RunningConductor> {
+  const { store, options, log, clock, random } = rooms;
+  const host = options['DEFAULT.host'];
+  const timeout = options['conductor.heartbeat_timeout'];
   const stopping = new AbortController();
+  // All that waits here listens to it.
+  setMaxListeners(0, stopping.signal);
+  let isLeaving = false;
   chosenHooks(options['inspector.hooks']);
+  const hardware = createHardware(options, rooms.hardwareTypes, rooms.interfaces, log);
+  const lease = createLease({
+    store,
+    clock,
+    log,
+    random,
+    timeout,
+    conductor: {
+      hostname: host,
+      conductor_group: options['conductor.conductor_group'].toLowerCase(),
+      drivers: hardware.enabled,
+      address: rooms.address ?? null,
+    },
+    returned: (released) => afterRelease(context, released),
+  });
   const context: Context = {
     ...rooms,
-    ...createOwnership(host, () => store.conductors.alive(clock.now() - options['conductor.heartbeat_timeout'] * 1000)),
+    ...createOwnership(
+      host,
+      () => store.conductors.alive(timeout),
+      () => isLeaving,
+    ),
+    ...createAskLater(() => context),
     host,
-    hardware: createHardware(options, rooms.hardwareTypes, rooms.interfaces, log),
+    hardware,
+    lease,
+    origin: {},
+    tokens: createTokens(store, random),
     workers: createWorkers(
       options['conductor.workers_pool_size'],
       log,
@@ -96,84 +138,44 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     flowStarts: new Map(),
     beats: createBeats({ store, clock, log, signal: stopping.signal }),
     signal: stopping.signal,
-    askLater: createAskLater(() => context),
   };
-  await store.conductors.register({
-    hostname: host,
-    conductor_group: options['conductor.conductor_group'].toLowerCase(),
-    drivers: context.hardware.enabled,
-  });
-  const tokens = createTokens(store, rooms.random);
+  const released = await join(lease, rooms, stopping.signal);
   // Taken before nodes are recovered, which may take all the others.
   const place = context.workers.take();
-  await recover(context);
+  await afterRelease(context, released);
+  await resumeAbandoned(context);
+  await takeShare(context);
   // Known before clients make new ones.
   const unfinished = await unfinishedAllocations(context, 0);
   place.run(() => finishAllocations(context, unfinished));
   const periodics = runPeriodics(context);
 
-  let stopped: Promise<void> | undefined;
-  const stop = async (): Promise<void> => {
+  const stop = async ({ drain = false, now }: { readonly drain?: boolean; readonly now?: AbortSignal } = {}): Promise<void> => {
+    isLeaving = true;
+    const quietly = (what: string, work: Promise<void>): Promise<void> =>
+      work.catch((error: unknown) => log.warn(what, { reason: reasonOf(error) }));
+    // From here on the others take what is new, and what waits.
+    await quietly('not shown as offline', lease.leave());
     context.workers.close();
     const ended = new AbortController();
-    const atMost = (milliseconds: number): Promise<void> => clock.sleep(milliseconds, ended.signal).catch(() => {});
+    const atMost = (milliseconds: number, ...signals: readonly AbortSignal[]): Promise<void> =>
+      clock.sleep(milliseconds, AbortSignal.any([ended.signal, ...signals])).catch(() => {});
+    const seconds = options[drain ? 'DEFAULT.drain_shutdown_timeout' : 'conductor.graceful_shutdown_timeout'];
     const idle = context.workers.idle();
-    await Promise.race([idle, atMost(GRACE_MS)]);
+    await Promise.race([idle, atMost(seconds === 0 ? LONGEST_MS : seconds * 1000, ...(now ? [now] : []))]);
     stopping.abort(new Error('The conductor is stopping.'));
     await Promise.race([Promise.all([idle, periodics]), atMost(LEAVE_MS)]);
     ended.abort();
     await context.beats.close();
-    await store.conductors.unregister(host).catch((error: unknown) => log.warn('not unregistered', { reason: reasonOf(error) }));
+    await quietly('not unregistered', lease.end());
   };
-
-  return {
+  let stopped: Promise<void> | undefined;
+  const perform = performHere(context);
+  return Object.assign(doorTo(perform), {
     host,
-    stop: () => (stopped ??= stop()),
+    perform,
+    isLeaving: () => isLeaving,
+    stop: (how: Parameters<RunningConductor['stop']>[0]) => (stopped ??= stop(how)),
     idle: () => context.workers.idle(),
-    createNode: (node) => createNode(context, node),
-    updateNode: (uuid, changes, resetInterfaces) => updateNode(context, uuid, changes, resetInterfaces),
-    deleteNode: (uuid) => deleteNode(context, uuid),
-    setMaintenance: (uuid, on, reason) => setMaintenance(context, uuid, on, reason),
-    validate: (uuid) => validateNode(context, uuid),
-    provision: (uuid, verb, args) => provision(context, uuid, verb, args),
-    setPower: (uuid, target, timeoutSeconds) => setPower(context, uuid, target, timeoutSeconds),
-    getBootDevice: (uuid) => getBootDevice(context, uuid),
-    setBootDevice: (uuid, device, persistent) => setBootDevice(context, uuid, device, persistent),
-    supportedBootDevices: (uuid) => supportedBootDevices(context, uuid),
-    setRaidConfig: (uuid, config, objection) => setRaidConfig(context, uuid, config, objection),
-    setBootMode: (uuid, mode) => setBootMode(context, uuid, mode),
-    setSecureBoot: (uuid, on) => setSecureBoot(context, uuid, on),
-    setConsole: (uuid, on) => setConsole(context, uuid, on),
-    attachVirtualMedia: (uuid, device, imageUrl) => attachVirtualMedia(context, uuid, device, imageUrl),
-    detachVirtualMedia: (uuid, devices) => detachVirtualMedia(context, uuid, devices),
-    getVirtualMedia: (uuid) => getVirtualMedia(context, uuid),
-    consoleInfo: (uuid) => consoleInfo(context, uuid),
-    injectNmi: (uuid) => injectNmi(context, uuid),
-    listIndicators: (uuid) => listIndicators(context, uuid),
-    getIndicator: (uuid, component, indicator) => getIndicator(context, uuid, component, indicator),
-    setIndicator: (uuid, component, indicator, state) => setIndicator(context, uuid, component, indicator, state),
-    vendorMethods: async (driver) => vendorMethods(context, driver),
-    callVendor: (uuid, method, http, args) => callVendor(context, uuid, method, http, args),
-    driverVendorMethods: async (driver) => driverVendorMethods(context, driver),
-    callDriverVendor: (driver, method, http, args) => callDriverVendor(context, driver, method, http, args),
-    setTraits: (uuid, change) => setTraits(context, uuid, change),
-    createPort: (port) => createPort(context, port),
-    updatePort: (uuid, changes) => updatePort(context, uuid, changes),
-    deletePort: (uuid) => deletePort(context, uuid),
-    updateVolume: (kind, uuid, changes) => updateVolume(context, kind, uuid, changes),
-    deleteVolume: (kind, uuid) => deleteVolume(context, kind, uuid),
-
-    updatePortgroup: (uuid, changes) => updatePortgroup(context, uuid, changes),
-    deletePortgroup: (uuid) => deletePortgroup(context, uuid),
-    listVifs: (uuid) => listVifs(context, uuid),
-    attachVif: (uuid, vif) => attachVif(context, uuid, vif),
-    detachVif: (uuid, id) => detachVif(context, uuid, id),
-    createAllocation: (allocation, node) => createAllocation(context, allocation, node),
-    deleteAllocation: (uuid) => deleteAllocation(context, uuid),
-
-    driverProperties: async (driver) => propertiesOf(context, driver),
-    agentToken: (uuid) => tokens.give(uuid),
-    heartbeat: (uuid, beat) => heartbeat(context, uuid, beat),
-    continueInspection: (lookup, inventory, pluginData) => continueInspection(context, tokens, lookup, inventory, pluginData),
-  };
+  });
 }

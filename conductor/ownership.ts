@@ -9,12 +9,18 @@ export interface Ownership {
   mine<Node extends Owned>(nodes: readonly Node[]): Promise<readonly Node[]>;
   /** Whether work of which there is one in all (`node history`, an allocation's UUID) is for this conductor. */
   isMine(key: string): Promise<boolean>;
+  /** Whether there are other conductors than when this was asked before. */
+  isShareNew(): Promise<boolean>;
 }
 
-/** @param alive the conductors of now; none, not even this one (the database was away, say): then there is nobody to leave work to. */
-export function createOwnership(host: string, alive: () => Promise<Alive>): Ownership {
+/**
+ * @param alive the conductors of now; none, not even this one (the database was away, say): then there is nobody to leave work to
+ * @param isLeaving then nothing is its share
+ */
+export function createOwnership(host: string, alive: () => Promise<Alive>, isLeaving: () => boolean): Ownership {
+  let shared: string | undefined;
   const isHere = ({ conductors }: Alive, keeper: ConductorRecord | undefined): boolean =>
-    conductors.length === 0 || keeper?.hostname === host;
+    !isLeaving() && (conductors.length === 0 || keeper?.hostname === host);
   return {
     async mine(nodes) {
       if (nodes.length === 0) return nodes;
@@ -24,6 +30,12 @@ export function createOwnership(host: string, alive: () => Promise<Alive>): Owne
     async isMine(key) {
       const now = await alive();
       return isHere(now, chosen(now.conductors, key));
+    },
+    async isShareNew() {
+      const { word } = await alive();
+      const isNew = word !== shared;
+      shared = word;
+      return isNew;
     },
   };
 }

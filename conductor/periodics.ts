@@ -5,7 +5,7 @@ import type { ConductorOptions, Context } from './context';
 import { trimEvents } from './events';
 import { trimHistory } from './history';
 import { recoverPowerFailures, synchronisePower, type SyncFailures } from './power-sync';
-import { endStrayReservations } from './recovery';
+import { endStrayReservations, removeSilent, takeShare } from './recovery';
 import { failLateNodes, lookEvery } from './timeouts';
 
 interface Periodic {
@@ -18,9 +18,15 @@ export const PERIODICS: readonly Periodic[] = [
   {
     name: 'sign of life',
     every: (options) => options['conductor.heartbeat_interval'],
-    run: ({ store, host }) => store.conductors.touch(host),
+    run: ({ lease }) => lease.renew(),
   },
   { name: 'stray reservations', every: (options) => options['conductor.heartbeat_interval'], run: endStrayReservations },
+  { name: 'share of the nodes', every: (options) => options['conductor.heartbeat_interval'], run: takeShare },
+  {
+    name: 'conductors that are gone',
+    every: (options) => options['conductor.conductor_cleanup_interval'],
+    run: async (context) => ((await context.isMine('conductors')) ? removeSilent(context) : undefined),
+  },
   { name: 'power synchronisation', every: (options) => options['conductor.sync_power_state_interval'], run: synchronisePower },
   {
     name: 'power failure recovery',

@@ -19,7 +19,7 @@ import { beginVerify, verify } from './flows/verify';
 import { reservedStep, type StepOutcome } from './reserved-steps';
 import { positionOf } from './running';
 import { findStep } from './steps';
-import { startTask, withTask, type Held } from './task';
+import { mustLeave, startTask, withTask, type Held } from './task';
 
 const WORKING = (Object.keys(STATES) as ProvisionState[]).filter((state) => stateRow(state).working);
 
@@ -58,16 +58,26 @@ const RESUME: Readonly<Record<FlowName, Resume>> = {
   service: steps(service, beginService),
 };
 
-/** The reservations of a host that is gone end; what they were for shows in the nodes' states. */
-async function releaseOf(context: Context, host: string): Promise<void> {
-  const { store } = context;
-  for (const { uuid, target_power_state: target } of await store.nodes.releaseAll(host)) {
+/** Nodes whose reservation ended with their conductor: what it was for shows in their states; only a power change does not. */
+export async function afterRelease(context: Context, released: readonly NodeRecord[]): Promise<void> {
+  for (const { uuid, target_power_state: target } of released) {
     if (target === null) continue;
     const lastError = 'Pending power operation was aborted due to conductor restart';
     await withTask(context, uuid, { purpose: 'power state clean up' }, (task) =>
       task.record({ type: 'startup failure', event: lastError, error: true }, { target_power_state: null }),
     ).catch((error: unknown) => context.log.warn(`node ${uuid} after its host went`, { reason: reasonOf(error) }));
   }
+}
+
+/** Takes from a host what it holds, unless it gave a sign of life lately. */
+async function takeFrom(context: Context, host: string): Promise<void> {
+  const { store, options, log } = context;
+  const released = await store.transaction(async ({ conductors, nodes }) =>
+    (await conductors.declareDead(host, options['conductor.heartbeat_timeout'])) ? nodes.releaseAll(host) : undefined,
+  );
+  if (!released) return;
+  log.warn(`conductor ${host} is gone: its nodes are taken over`, { nodes: released.length });
+  await afterRelease(context, released);
 }
 
 /** Nodes in a working state that nobody holds: their conductor is gone. */
@@ -91,14 +101,47 @@ export async function resumeAbandoned(context: Context): Promise<void> {
 const positionsOf = ({ clean_step: clean, deploy_step: deploy, service_step: service }: NodeRecord): string | undefined =>
   (clean.step ?? deploy.step ?? service.step) as string | undefined;
 
-/** At the start: this host's reservations cannot be its own yet. Nodes that wait go on waiting, and are asked again if they were before. */
-export async function recover(context: Context): Promise<void> {
-  await releaseOf(context, context.host);
-  await resumeAbandoned(context);
+/** Waiting nodes whose running step is asked for from time to time: asked by the conductor whose share they are, and by no other. */
+async function askWaiting(context: Context): Promise<void> {
   const waiting = (Object.keys(STATES) as ProvisionState[]).filter((state) => stateRow(state).heartbeat === 'resume');
-  const nodes = await context.mine(await context.store.nodes.list({ where: { provision_state: waiting }, children: 'all' }));
-  for (const { uuid, driver_internal_info: internal } of nodes)
-    if (typeof internal.step_poll_every === 'number') context.askLater(uuid, internal.step_poll_every);
+  const nodes = await context.store.nodes.list({ where: { provision_state: waiting }, children: 'all' });
+  const mine = new Set(await context.mine(nodes));
+  for (const node of nodes) {
+    const { uuid, driver_internal_info: internal } = node;
+    if (!mine.has(node)) context.askNoMore(uuid);
+    else if (typeof internal.step_poll_every === 'number' && !context.isAsked(uuid)) context.askLater(uuid, internal.step_poll_every);
+  }
+}
+
+/** Consoles run beside the conductor that opened them: they are opened again by the one that the node belongs to now. */
+async function openConsoles(context: Context): Promise<void> {
+  const open = await context.store.nodes.list({ where: { console_enabled: true, maintenance: false }, reserved: false, children: 'all' });
+  for (const { uuid } of await context.mine(open)) {
+    await withTask(context, uuid, { purpose: 'start console' }, async (task) => {
+      try {
+        await task.driver.console.start(task);
+      } catch (error) {
+        if (mustLeave(context, error)) throw error;
+        const event = `Failed to start console while taking over the node ${uuid}: ${reasonOf(error)}`;
+        await task.record({ type: 'console', event, error: true }, { console_enabled: false });
+      }
+    }).catch((error: unknown) => context.log.warn(`console of node ${uuid}`, { reason: reasonOf(error) }));
+  }
+}
+
+/** What must be done for nodes that were another conductor's share before: at the start, and whenever there are other conductors. */
+export async function takeShare(context: Context): Promise<void> {
+  if (!(await context.isShareNew())) return;
+  await askWaiting(context);
+  await openConsoles(context);
+}
+
+/** Rows of conductors that will not come back. */
+export async function removeSilent({ store, options, log }: Context): Promise<void> {
+  // Not one that others might still wait for.
+  const seconds = Math.max(options['conductor.conductor_cleanup_timeout'], 3 * options['conductor.heartbeat_timeout']);
+  const gone = await store.conductors.removeSilent(seconds, options['conductor.conductor_cleanup_batch_size']);
+  if (gone.length > 0) log.info(`conductors were forgotten: ${gone.join(', ')}`);
 }
 
 /**
@@ -106,19 +149,17 @@ export async function recover(context: Context): Promise<void> {
  * hosts that are gone, and the nodes that both leave behind.
  */
 export async function endStrayReservations(context: Context): Promise<void> {
-  const { store, host, locks, clock, options } = context;
+  const { store, host, locks, options } = context;
   // Held ones are noted before they are reserved, so that what is listed here and not noted is nobody's.
   const reserved = await store.nodes.list({ reserved: true, children: 'all' });
   for (const { uuid, reservation, lock_fence: fence } of reserved)
     if (reservation === host && !locks.has(uuid)) await store.nodes.release(uuid, fence);
-  const oldest = clock.now() - options['conductor.heartbeat_timeout'] * 1000;
-  const alive = new Set(
-    (await store.conductors.list()).filter((one) => one.online && Date.parse(one.updated_at) >= oldest).map(({ hostname }) => hostname),
-  );
-  const gone = new Set(reserved.map(({ reservation }) => reservation!).filter((name) => name !== host && !alive.has(name)));
-  for (const name of gone) {
-    context.log.warn(`conductor ${name} is gone: its nodes are taken over`);
-    await releaseOf(context, name);
+  const others = new Set(reserved.map(({ reservation }) => reservation!).filter((name) => name !== host));
+  if (others.size > 0) {
+    const holding = new Set(
+      (await store.conductors.list(options['conductor.heartbeat_timeout'])).filter(({ holds }) => holds).map(({ hostname }) => hostname),
+    );
+    for (const name of others) if (!holding.has(name)) await takeFrom(context, name);
   }
   await resumeAbandoned(context);
 }

@@ -10,12 +10,13 @@ import { replaceBiosSettings } from './bios-settings';
 import type { Context } from './context';
 import { entryOf, failureOf, type Said } from './history';
 import { measureMove } from './measures';
+import type { Holding } from './fenced';
 import { changePower } from './power';
 import type { Place } from './workers';
 
 /** Keys of driver_internal_info to set; `undefined` removes one. */
 export type Internal = Readonly<Record<string, unknown>>;
-export interface Held extends Task {
+export interface Held extends Task, Partial<Holding> {
   readonly context: Context;
   /**
    * Goes with the next write, at the latest with the one that lets the node go. For what may be lost with this conductor: nothing outside
@@ -71,8 +72,11 @@ export function transition(node: NodeRecord, event: Event): { readonly to: Provi
 const DRIVER_FIELDS = ['driver', ...INTERFACE_KINDS.map((kind) => `${kind}_interface` as const)] as const;
 const sameDriver = (a: NodeRecord, b: NodeRecord): boolean => a === b || DRIVER_FIELDS.every((field) => a[field] === b[field]);
 
-/** An exclusive task of a node that is reserved already. */
-export async function taskOf(context: Context, reserved: NodeRecord, exclusive = true): Promise<Held> {
+/**
+ * A task of a node that is reserved already, or that looks only.
+ * @param term that of the lease when the node was reserved
+ */
+export async function taskOf(context: Context, reserved: NodeRecord, exclusive = true, term = context.lease.term): Promise<Held> {
   const { store, clock, options, connections } = context;
   const { uuid, lock_fence: fence } = reserved;
   let node = reserved;
@@ -101,6 +105,18 @@ export async function taskOf(context: Context, reserved: NodeRecord, exclusive =
   const task: Held = {
     context,
     exclusive,
+    ...(exclusive
+      ? {
+          stillHeld: () => {
+            const holds = context.lease.holds(term);
+            if (holds === true) return true;
+            return holds.then((sure) => {
+              if (!sure) throw new LockLost(uuid);
+            });
+          },
+        }
+      : {}),
+    ...(context.origin.globalRequestId === undefined ? {} : { globalRequestId: context.origin.globalRequestId }),
     clock,
     options,
     connections,
@@ -179,10 +195,12 @@ const reserve = (context: Context, uuid: string, { retry = false }: Want): Promi
   whenFree(context, uuid, retry, async () => {
     const { locks, host, store } = context;
     locks.add(uuid);
+    // Before it is reserved: a lease that ends in between ends the task.
+    const { term } = context.lease;
     try {
       const reserved = await store.nodes.reserve(uuid, host);
       try {
-        return await taskOf(context, reserved);
+        return await taskOf(context, reserved, true, term);
       } catch (error) {
         await store.nodes.release(uuid, reserved.lock_fence).catch(() => {});
         throw error;

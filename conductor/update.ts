@@ -15,8 +15,8 @@ const OPEN: readonly ProvisionState[] = ['enroll', 'inspecting', 'inspect wait',
 const DELETABLE: readonly ProvisionState[] = ['manageable', 'enroll', 'adopt failed'];
 
 /** Throws as Ironic when no living conductor serves such a node. */
-async function checkServed({ store, options, clock }: Context, driver: string, group: string): Promise<void> {
-  const { conductors } = await store.conductors.alive(clock.now() - options['conductor.heartbeat_timeout'] * 1000);
+async function checkServed({ store, options }: Context, driver: string, group: string): Promise<void> {
+  const { conductors } = await store.conductors.alive(options['conductor.heartbeat_timeout']);
   if (serving(conductors, { driver, conductor_group: group }).length === 0)
     throw new Fault('Invalid', {
       message:

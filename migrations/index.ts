@@ -8,6 +8,7 @@ import { up as wholeApi } from './0002_whole_api';
 import { up as revisions } from './0003_revisions';
 import { up as flagsWithoutValue } from './0004_flags_without_value';
 import { up as events } from './0005_events';
+import { up as conductorInstances } from './0006_conductor_instances';
 
 export interface Migration {
   readonly name: string;
@@ -21,4 +22,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0003_revisions', up: revisions },
   { name: '0004_flags_without_value', up: flagsWithoutValue },
   { name: '0005_events', up: events },
+  { name: '0006_conductor_instances', up: conductorInstances },
 ];

@@ -4,12 +4,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
+  /** Milliseconds since some moment; nobody puts it. Absent: `now` must do. */
+  monotonic?(): number;
   /** Rejects with the signal's reason when it is aborted first. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
 }
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   sleep: async (milliseconds, signal) => {
     try {
       await delay(milliseconds, undefined, signal ? { signal } : {});

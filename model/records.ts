@@ -257,6 +257,14 @@ export interface ConductorRecord {
   /** Hardware type → what is enabled of it there. */
   readonly drivers: Readonly<Record<string, EnabledHardware>>;
   readonly online: boolean;
+  /** Online, and heard of lately. */
+  readonly alive: boolean;
+  /** Its reservations count: it is there, and heard of lately, online or not. */
+  readonly holds: boolean;
+  /** Where it answers to other processes; null: none can reach it. */
+  readonly address: string | null;
+  /** Which start of it the row belongs to; null: nobody's. */
+  readonly instance: string | null;
   readonly created_at: string;
   /** Its last sign of life. */
   readonly updated_at: string;

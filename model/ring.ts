@@ -2,10 +2,6 @@
 import { createHash } from 'node:crypto';
 import type { ConductorRecord } from './records';
 
-/** Whether it gave a sign of life within the timeout (seconds). */
-export const isAlive = (conductor: ConductorRecord, now: number, timeout: number): boolean =>
-  conductor.online && now - Date.parse(conductor.updated_at) <= timeout * 1000;
-
 /** The alive conductors that serve a driver in a group. */
 export const serving = (
   alive: readonly ConductorRecord[],

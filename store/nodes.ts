@@ -5,7 +5,7 @@ import { timestamp } from '../model/clock';
 import { Fault } from '../model/errors';
 import type { InterfaceFields, NodeChanges, NodeRecord } from '../model/records';
 import { batched } from './batch';
-import { ALIVE } from './conductors';
+import { ALIVE, aliveAt } from './conductors';
 import { run } from './faults';
 import { heldNodes } from './held-nodes';
 import { preparedOn } from './prepared';
@@ -101,7 +101,7 @@ const STAMP_BEATS = `UPDATE nodes SET driver_internal_info = driver_internal_inf
   WHERE nodes.uuid = beat.uuid AND driver_internal_info ->> 'agent_url' = beat.url`;
 /** One, or many: a plan for many is made anew each time, and for one it is kept. */
 const headsBy = (condition: string): string =>
-  `SELECT id, uuid, name, revision, owner, lessee, coalesce((${ALIVE.replace('$1', '$2')}), '') AS alive FROM nodes WHERE ${condition}`;
+  `SELECT id, uuid, name, revision, owner, lessee, coalesce((${ALIVE.replace('$2', '$3').replace('$1', '$2')}), '') AS alive FROM nodes WHERE ${condition}`;
 
 /**
  * @param db the pool, or a transaction
@@ -184,14 +184,17 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
       await prepared('stamp_beats', STAMP_BEATS, [...columns, timestamp(clock.now())]);
     },
 
-    async heads(idents, aliveSince) {
+    async heads(idents, timeout) {
       const found = new Map<string, NodeHead>();
-      const since = timestamp(aliveSince);
       for (const column of ['uuid', 'name'] as const) {
         const asked = idents.filter((ident) => findable(ident) && identColumn(ident) === column);
         if (asked.length === 0) continue;
         const [how, value] = asked.length === 1 ? ['= $1', asked[0]!] : ['= ANY($1)', asked];
-        const heads = await prepared<NodeHead & Pick<NodeRecord, 'name'>>(`${column} ${how}`, headsBy(`${column} ${how}`), [value, since]);
+        const heads = await prepared<NodeHead & Pick<NodeRecord, 'name'>>(`${column} ${how}`, headsBy(`${column} ${how}`), [
+          value,
+          timeout,
+          aliveAt(clock),
+        ]);
         for (const head of heads) found.set(head[column]!, head);
       }
       return idents.map((ident) => found.get(ident));

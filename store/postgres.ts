@@ -13,6 +13,7 @@ import { leasesOn } from './leases';
 import { measurePool } from './measures';
 import { nodesOn } from './nodes';
 import { portsOn } from './ports';
+import { secretsOn } from './secrets';
 import { migrate, missing, stepsDone } from './schema';
 import type { Store } from './store';
 import { tablesOn } from './tables';
@@ -38,6 +39,7 @@ const storeOn = (db: Knex, clock: Clock): Store => ({
   inventories: inventoriesOn(db, clock),
   conductors: conductorsOn(db, clock),
   leases: leasesOn(db),
+  secrets: secretsOn(db),
   ...tablesOn(db, clock),
   biosSettings: biosSettingsOn(db, clock),
   firmwareComponents: firmwareComponentsOn(db, clock),

@@ -9,7 +9,6 @@ import type {
   ChassisRecord,
   ConductorRecord,
   DeployTemplateRecord,
-  EnabledHardware,
   FirmwareComponentRecord,
   HistoryRecord,
   InspectionRuleRecord,
@@ -77,8 +76,8 @@ export interface Nodes {
   findAgent(ident: string): Promise<AgentNode>;
   /** When agents spoke that said nothing else, in one statement; of those only whose URL is still that. */
   stampBeats(beats: readonly { readonly nodeUuid: string; readonly agentUrl: string; readonly at: string }[]): Promise<void>;
-  /** By UUIDs and names, in their order; undefined: there is none. `aliveSince`: see `Conductors.alive`. */
-  heads(idents: readonly string[], aliveSince: number): Promise<readonly (NodeHead | undefined)[]>;
+  /** By UUIDs and names, in their order; undefined: there is none. `timeout`: see `Conductors.alive`. */
+  heads(idents: readonly string[], timeout: number): Promise<readonly (NodeHead | undefined)[]>;
   list(filter: NodeFilter): Promise<readonly NodeRecord[]>;
   /** These columns of the same rows: for what goes through all nodes. */
   pick<Column extends keyof NodeRecord>(columns: readonly Column[], filter: NodeFilter): Promise<readonly Pick<NodeRecord, Column>[]>;
@@ -184,19 +183,37 @@ export interface Alive {
   readonly conductors: readonly ConductorRecord[];
 }
 export interface Conductors {
-  register(conductor: {
-    hostname: string;
-    conductor_group: string;
-    drivers: Readonly<Record<string, EnabledHardware>>;
-  }): Promise<ConductorRecord>;
-  touch(hostname: string): Promise<void>;
   /**
-   * Those online that gave a sign of life since then (milliseconds). Read only when the database's word for them is another than before.
+   * Makes the row, or takes it over from this instance (null: from nobody). False: it belongs to another meanwhile. In a transaction.
+   */
+  register(
+    conductor: Pick<ConductorRecord, 'hostname' | 'conductor_group' | 'drivers' | 'address'> & { readonly instance: string },
+    over: string | null,
+  ): Promise<boolean>;
+  /** A sign of life. Throws ConductorNotFound when the row is not this instance's any more. */
+  touch(hostname: string, instance: string): Promise<void>;
+  /** Gets nothing new; what it holds, it holds as long as it gives signs of life. Throws as `touch`. */
+  leave(hostname: string, instance: string): Promise<void>;
+  /** Holds nothing any more. Throws as `touch`. */
+  unregister(hostname: string, instance: string): Promise<void>;
+  /**
+   * Ends what the conductor of this name holds, unless it gave a sign of life within so many seconds (false then); one that is unknown
+   * holds nothing. In a transaction, with what is taken from it.
+   */
+  declareDead(hostname: string, timeout: number): Promise<boolean>;
+  /** Removes at most so many that were not heard of for so many seconds. Their names. */
+  removeSilent(seconds: number, atMost: number): Promise<readonly string[]>;
+  /**
+   * Those online that gave a sign of life within so many seconds. Read only when the database's word for them is another than before.
    * @param word that of now, when it is known already (`NodeHead.alive`)
    */
-  alive(since: number, word?: string): Promise<Alive>;
-  unregister(hostname: string): Promise<void>;
-  list(): Promise<readonly ConductorRecord[]>;
+  alive(timeout: number, word?: string): Promise<Alive>;
+  /** All of them. `timeout`: as in `alive`. */
+  list(timeout: number): Promise<readonly ConductorRecord[]>;
+}
+export interface Secrets {
+  /** The value of this name: the same for all processes on this database. `make`: when there is none yet. */
+  shared(name: string, make: () => string): Promise<string>;
 }
 export interface Leases {
   /** Every lease that is known, expired ones too (their addresses are reused last). */
@@ -224,6 +241,7 @@ export interface Store {
   readonly boots: Boots;
   readonly inventories: Inventories;
   readonly conductors: Conductors;
+  readonly secrets: Secrets;
   readonly leases: Leases;
   readonly chassis: Table<ChassisRecord>;
   readonly portgroups: Table<PortgroupRecord, 'node_uuid'>;

@@ -8,14 +8,12 @@ import type { Context } from '../context';
 import { inspect } from '../flows/inspect';
 import { saying, settle } from '../flows/flow';
 import { startTask } from '../task';
-import type { Tokens } from '../token';
 import { lookupInspected } from './lookup';
 import { runHooks } from './runner';
 
 /** Answers the node with the token for its agent in driver_internal_info. Throws Invalid, NotFound, NodeLocked, NoFreeConductorWorker. */
 export async function continueInspection(
   context: Context,
-  tokens: Tokens,
   lookup: Lookup,
   inventory: Inventory,
   pluginData: JsonObject,
@@ -24,7 +22,7 @@ export async function continueInspection(
   let answer: NodeRecord | undefined;
   await startTask(context, uuid, { purpose: 'continue inspection', retry: true }, async (task) => {
     if (task.node.provision_state !== 'inspect wait') throw new Fault('NotFound', { message: 'Resource could not be found.' });
-    const token = await tokens.give(uuid);
+    const token = await context.tokens.give(uuid);
     const { node: waiting } = task;
     await task.fire('resume', {}, { agent_last_heartbeat: timestamp(task.clock.now()) });
     // The node as it waited: the agent learns of it what a lookup would have told.

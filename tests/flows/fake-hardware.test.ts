@@ -17,7 +17,7 @@ const start = async (changes: Partial<ConductorOptions> = {}): Promise<RunningCo
 
 it('starts on the default options', async () => {
   await start();
-  expect(Object.keys((await database.store().conductors.list())[0]!.drivers).sort()).toEqual(['ipmi', 'redfish']);
+  expect(Object.keys((await database.store().conductors.list(60))[0]!.drivers).sort()).toEqual(['ipmi', 'redfish']);
 });
 
 it('takes fake hardware from enroll to active and back', async () => {

@@ -90,7 +90,7 @@ describe('locks', () => {
     const living = await enrol();
     await store.nodes.reserve(mine.uuid, 'here');
     await store.nodes.reserve(theirs.uuid, 'gone');
-    await store.conductors.register({ hostname: 'lives', conductor_group: '', drivers: {} });
+    await store.conductors.register({ hostname: 'lives', conductor_group: '', drivers: {}, address: null, instance: 'i' }, null);
     await store.nodes.reserve(living.uuid, 'lives');
     await clock.advance(12);
     await settled(conductor);
@@ -222,7 +222,7 @@ describe('heartbeats', () => {
     const { uuid } = await enrol(waiting);
     const token = await conductor.agentToken(uuid);
     const { lock_fence: fence } = await store.nodes.reserve(uuid, 'there');
-    await store.conductors.register({ hostname: 'there', conductor_group: '', drivers: {} });
+    await store.conductors.register({ hostname: 'there', conductor_group: '', drivers: {}, address: null, instance: 'i' }, null);
     await expect(conductor.heartbeat(uuid, { callbackUrl: AGENT_URL, agentVersion: '1', agentToken: token })).rejects.toMatchObject({
       status: 409,
     });
@@ -386,10 +386,10 @@ describe('restart', () => {
   it('takes no work once it stops, and is shown as offline', async () => {
     const { conductor, enrol, store } = await start();
     const { uuid } = await enrol({ provision_state: 'manageable' });
-    expect((await store.conductors.list())[0]).toMatchObject({ hostname: 'here', online: true });
+    expect((await store.conductors.list(60))[0]).toMatchObject({ hostname: 'here', online: true });
     await conductor.stop();
     await expect(conductor.provision(uuid, 'provide', {})).rejects.toMatchObject({ status: 503 });
     await expect(conductor.setMaintenance(uuid, true)).rejects.toMatchObject({ status: 503 });
-    expect((await store.conductors.list())[0]).toMatchObject({ hostname: 'here', online: false });
+    expect((await store.conductors.list(60))[0]).toMatchObject({ hostname: 'here', online: false });
   });
 });

@@ -133,7 +133,7 @@ it('holds for the conductor of a node, when another process comes and goes', asy
   const conductors = async (): Promise<readonly string[]> => [
     ...new Set((await ask(api.url(), 'GET', '/v1/nodes/detail')).body.nodes!.map(({ conductor }) => conductor)),
   ];
-  await api.database.store().conductors.touch('here');
+  await api.database.store().conductors.touch('here', 'i');
   expect((await conductors()).toSorted()).toEqual(['here', 'there']);
   await end();
   expect(await conductors()).toEqual(['here']);

@@ -218,7 +218,7 @@ describe('is refused, and leaves the database as it was:', () => {
       database.another(async (connection) => {
         await restored(connection, file);
         const store = await openStore({ connection, poolSize: 1, clock: systemClock, log: silentLog });
-        await store.conductors.register({ hostname: 'host-1', conductor_group: '', drivers: {} });
+        await store.conductors.register({ hostname: 'host-1', conductor_group: '', drivers: {}, address: null, instance: 'i' }, null);
         await store.close();
         await expect(restored(connection, file, { force: true })).rejects.toThrow('a server uses the database (host-1): stop it first');
       }));

@@ -166,35 +166,61 @@ describe('conductors', () => {
     defaults: { power: 'ipmitool' } as Partial<Record<InterfaceKind, string>> as Record<InterfaceKind, string | null>,
     enabled: { power: ['ipmitool', 'fake'] } as Partial<Record<InterfaceKind, string[]>> as Record<InterfaceKind, string[]>,
   };
+  const offer = { conductor_group: '', drivers: { ipmi: hardware }, address: 'http://192.0.2.1:8089' };
   it('register, live, leave and come back', async () => {
-    const made = await store().conductors.register({ hostname: 'h1', conductor_group: '', drivers: { ipmi: hardware } });
+    const { conductors } = store();
+    const all = () => conductors.list(60);
+    expect(await conductors.register({ ...offer, hostname: 'h1', instance: 'one' }, null)).toBe(true);
+    const made = (await all())[0]!;
     expect(made).toEqual({
+      ...offer,
       id: made.id,
       hostname: 'h1',
-      conductor_group: '',
-      drivers: { ipmi: hardware },
+      instance: 'one',
       online: true,
+      alive: true,
+      holds: true,
       created_at: stamp(),
       updated_at: stamp(),
       revision: 1,
     });
-    expect(await store().conductors.alive(now)).toEqual({ word: `${made.id}:1`, conductors: [made] });
-    expect(await store().conductors.alive(now + 1)).toEqual({ word: '', conductors: [] });
+    now += 60_000;
+    expect(await conductors.alive(60)).toEqual({ word: `${made.id}:1`, conductors: [made] });
     now += 1000;
-    await store().conductors.touch('h1');
-    expect(await store().conductors.list()).toEqual([{ ...made, updated_at: stamp(1000) }]);
-    now += 1000;
-    await store().conductors.unregister('h1');
-    expect(await store().conductors.list()).toEqual([{ ...made, online: false, updated_at: stamp(2000) }]);
-    expect(await store().conductors.alive(0)).toEqual({ word: '', conductors: [] });
-    now += 1000;
-    const again = await store().conductors.register({ hostname: 'h1', conductor_group: 'g', drivers: {} });
-    expect(again).toEqual({ ...made, conductor_group: 'g', drivers: {}, updated_at: stamp(3000), revision: 2 });
-    expect(await store().conductors.alive(now)).toEqual({ word: `${made.id}:2`, conductors: [again] });
-    await store().conductors.register({ hostname: 'h2', conductor_group: '', drivers: {} });
-    expect((await store().conductors.list()).map(({ hostname }) => hostname)).toEqual(['h1', 'h2']);
-    for (const unknown of [store().conductors.touch('h3'), store().conductors.unregister('h3')])
-      await expect(unknown).rejects.toMatchObject({ name: 'ConductorNotFound', message: 'Conductor h3 could not be found.' });
+    expect(await conductors.alive(60)).toEqual({ word: '', conductors: [] });
+    expect((await all())[0]).toMatchObject({ online: true, alive: false, holds: false });
+    await conductors.touch('h1', 'one');
+    expect(await all()).toEqual([{ ...made, updated_at: stamp(61_000) }]);
+    await conductors.leave('h1', 'one');
+    expect((await all())[0]).toMatchObject({ online: false, alive: false, holds: true });
+    await conductors.unregister('h1', 'one');
+    expect(await all()).toEqual([{ ...made, online: false, alive: false, holds: false, instance: null, updated_at: stamp(61_000) }]);
+    expect(await conductors.alive(60)).toEqual({ word: '', conductors: [] });
+    expect(await conductors.register({ ...offer, hostname: 'h1', conductor_group: 'g', instance: 'two' }, null)).toBe(true);
+    const again = { ...made, conductor_group: 'g', instance: 'two', updated_at: stamp(61_000), revision: 2 };
+    expect(await conductors.alive(60)).toEqual({ word: `${made.id}:2`, conductors: [again] });
+    await conductors.register({ ...offer, hostname: 'h2', instance: 'one' }, null);
+    expect((await all()).map(({ hostname }) => hostname)).toEqual(['h1', 'h2']);
+    for (const unknown of [conductors.touch('h3', 'one'), conductors.unregister('h1', 'one')])
+      await expect(unknown).rejects.toMatchObject({ name: 'ConductorNotFound' });
+  });
+
+  it('one instance at a time has a name, and only a silent one is declared dead', async () => {
+    const { conductors } = store();
+    const register = (instance: string, over: string | null) => conductors.register({ ...offer, hostname: 'h4', instance }, over);
+    expect([await register('one', null), await register('two', null), await register('two', 'one')]).toEqual([true, false, true]);
+    expect(await conductors.declareDead('h4', 60)).toBe(false);
+    now += 61_000;
+    expect([await conductors.declareDead('h4', 60), await conductors.declareDead('nobody', 60)]).toEqual([true, true]);
+    expect((await conductors.list(60)).find(({ hostname }) => hostname === 'h4')).toMatchObject({ online: false, instance: null });
+    await expect(conductors.touch('h4', 'two')).rejects.toMatchObject({ name: 'ConductorNotFound' });
+    now += 1_000_000;
+    expect(await conductors.removeSilent(900, 10)).toContain('h4');
+  });
+
+  it('share a secret that is made once', async () => {
+    expect(await store().secrets.shared('a', () => 'first')).toBe('first');
+    expect(await store().secrets.shared('a', () => 'second')).toBe('first');
   });
 });
 

@@ -100,7 +100,12 @@ export function useApi(changed: Partial<ApiOptions> = {}): ApiUnderTest {
   let server: Server;
   const url = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   beforeAll(async () => {
-    await database.store().conductors.register({ hostname: 'here', conductor_group: '', drivers: { 'fake-hardware': FAKE_HARDWARE } });
+    await database
+      .store()
+      .conductors.register(
+        { hostname: 'here', conductor_group: '', drivers: { 'fake-hardware': FAKE_HARDWARE }, address: null, instance: 'i' },
+        null,
+      );
     const options = { ...OPTIONS, ...changed };
     const api = createApi({ store: database.store(), conductor, options, log, clock: systemClock, metrics: silentMetrics });
     server = createServer(serverOptions(options), api);

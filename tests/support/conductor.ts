@@ -264,6 +264,7 @@ export const conductorOptions = (changes: Partial<ConductorOptions> = {}): Condu
     ...defaults,
     ...Object.fromEntries(INTERFACE_KINDS.map((kind) => [`DEFAULT.enabled_${kind}_interfaces`, ['test', 'other']])),
     'DEFAULT.host': 'here',
+    'conductor.graceful_shutdown_timeout': 2,
     'DEFAULT.my_ip': '192.0.2.1',
     'DEFAULT.enabled_hardware_types': Object.keys(HARDWARE),
     'service_catalog.endpoint_override': 'http://192.0.2.1:6385',

@@ -52,6 +52,7 @@ export async function startWholeServer(
     ...loadOptions([], {}).options,
     'DEFAULT.my_ip': '127.0.0.1',
     'DEFAULT.host': 'conductor-1',
+    'conductor.graceful_shutdown_timeout': 2,
     'DEFAULT.enabled_boot_interfaces': ['ipxe'],
     'DEFAULT.enabled_deploy_interfaces': ['direct'],
     'DEFAULT.enabled_inspect_interfaces': ['agent'],

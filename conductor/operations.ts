@@ -1,0 +1,163 @@
+/**
+ * All that may be asked of a conductor, as a table: whom a call goes to, and what it does there. The conductor in this process, the
+ * server for calls from others and the client that makes them are all made of it.
+ */
+import type { NodeRecord } from '../model/records';
+import { INTERFACE_KINDS } from '../model/records';
+import type { Store } from '../store/store';
+import { createAllocation, deleteAllocation } from './allocations';
+import { getBootDevice, setBootDevice, supportedBootDevices } from './boot-device';
+import { setBootMode, setSecureBoot } from './boot-mode';
+import type { Calls, ConductorDoor, Lookup, Origin, VolumeKind } from './conductor';
+import { consoleInfo, setConsole } from './console';
+import type { Context } from './context';
+import { defaultInterface } from './hardware';
+import { heartbeat } from './heartbeat';
+import { getIndicator, injectNmi, listIndicators, setIndicator } from './indicators';
+import { continueInspection } from './inspection/continue';
+import { deletePortgroup, updatePortgroup } from './portgroups';
+import { createPort, deletePort, updatePort } from './ports';
+import { setPower } from './power';
+import { provision } from './provision';
+import { setRaidConfig } from './raid';
+import { createNode, deleteNode, setMaintenance, setTraits, updateNode } from './update';
+import { validateNode } from './validate';
+import { callDriverVendor, callVendor, driverVendorMethods, vendorMethods } from './vendor';
+import { attachVif, detachVif, listVifs } from './vifs';
+import { attachVirtualMedia, detachVirtualMedia, getVirtualMedia } from './virtual-media';
+import { deleteVolume, updateVolume } from './volumes';
+
+export type OperationName = keyof Calls;
+/** Whom a call is for: the conductor of this driver, in this group (absent: any), with the highest hash for the key. */
+export interface Addressee {
+  readonly key: string;
+  readonly driver?: string;
+  readonly conductor_group?: string;
+}
+type Route = (store: Store, args: readonly unknown[]) => Promise<Addressee>;
+interface Operation<Name extends OperationName> {
+  readonly to: Route;
+  /** Doing it twice comes to the same: a call of which nobody knows whether it was done is made again. */
+  readonly repeatable?: true;
+  readonly run: (context: Context, ...args: Parameters<Calls[Name]>) => ReturnType<Calls[Name]>;
+}
+
+const ofNode = ({ uuid, driver, conductor_group }: Pick<NodeRecord, 'uuid' | 'driver' | 'conductor_group'>): Addressee => ({
+  key: uuid,
+  driver,
+  conductor_group,
+});
+const node: Route = async ({ nodes }, [ident]) => ofNode(await nodes.find(ident as string));
+const nodeOf =
+  (find: (store: Store, args: readonly unknown[]) => Promise<{ readonly node_uuid: string }>): Route =>
+  async (store, args) =>
+    node(store, [(await find(store, args)).node_uuid]);
+const port = nodeOf(({ ports }, [uuid]) => ports.find(uuid as string));
+const portgroup = nodeOf(({ portgroups }, [uuid]) => portgroups.find(uuid as string));
+const volume = nodeOf(({ volumeConnectors, volumeTargets }, [kind, uuid]) =>
+  (kind as VolumeKind) === 'connector' ? volumeConnectors.find(uuid as string) : volumeTargets.find(uuid as string),
+);
+const newPort = nodeOf(async (_store, [made]) => made as { readonly node_uuid: string });
+const driver: Route = async (_store, [name]) => ({ key: name as string, driver: name as string });
+/** Its group may be the default of whoever makes it, and is checked there. */
+const newNode: Route = async (_store, [made]) => {
+  const { uuid, driver: name, conductor_group: group } = made as Pick<NodeRecord, 'uuid' | 'driver'> & { conductor_group?: string };
+  return { key: uuid, driver: name, ...(group === undefined ? {} : { conductor_group: group.toLowerCase() }) };
+};
+const newAllocation: Route = async (store, [made, ident]) =>
+  typeof ident === 'string' ? node(store, [ident]) : { key: (made as { readonly uuid: string }).uuid };
+const allocation: Route = async (store, [uuid]) => {
+  const { node_uuid: ident } = await store.allocations.find(uuid as string);
+  return ident === null ? { key: uuid as string } : node(store, [ident]);
+};
+/** As good as can be told: whoever gets it looks closer, and may hold any node. */
+const inspected: Route = async (store, [lookup]) => {
+  const { macs, nodeUuid } = lookup as Lookup;
+  const [known] = await store.ports.byMacs(macs);
+  const found = (await store.nodes.list({ where: { uuid: nodeUuid ?? known?.node_uuid ?? '' }, children: 'all' }))[0];
+  return found ? ofNode(found) : { key: macs.join() };
+};
+
+/** driver_info key → description, over all interfaces that the type takes by default. */
+const propertiesOf = (context: Context, name: string): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    INTERFACE_KINDS.flatMap((kind) => Object.entries(defaultInterface(context, name, kind).properties ?? {})).map(([key, property]) => [
+      key,
+      property.description,
+    ]),
+  );
+
+export const OPERATIONS: { readonly [Name in OperationName]: Operation<Name> } = {
+  createNode: { to: newNode, run: createNode },
+  updateNode: { to: node, run: updateNode },
+  deleteNode: { to: node, run: deleteNode },
+  setMaintenance: { to: node, repeatable: true, run: setMaintenance },
+  validate: { to: node, repeatable: true, run: validateNode },
+  provision: { to: node, run: provision },
+  setPower: { to: node, run: setPower },
+  getBootDevice: { to: node, repeatable: true, run: getBootDevice },
+  setBootDevice: { to: node, repeatable: true, run: setBootDevice },
+  supportedBootDevices: { to: node, repeatable: true, run: supportedBootDevices },
+  setRaidConfig: { to: node, repeatable: true, run: setRaidConfig },
+  setBootMode: { to: node, run: setBootMode },
+  setSecureBoot: { to: node, run: setSecureBoot },
+  setConsole: { to: node, run: setConsole },
+  attachVirtualMedia: { to: node, run: attachVirtualMedia },
+  detachVirtualMedia: { to: node, run: detachVirtualMedia },
+  getVirtualMedia: { to: node, repeatable: true, run: getVirtualMedia },
+  consoleInfo: { to: node, repeatable: true, run: consoleInfo },
+  injectNmi: { to: node, run: injectNmi },
+  listIndicators: { to: node, repeatable: true, run: listIndicators },
+  getIndicator: { to: node, repeatable: true, run: getIndicator },
+  setIndicator: { to: node, repeatable: true, run: setIndicator },
+  vendorMethods: { to: driver, repeatable: true, run: async (context, name) => vendorMethods(context, name) },
+  callVendor: { to: node, run: callVendor },
+  driverVendorMethods: { to: driver, repeatable: true, run: async (context, name) => driverVendorMethods(context, name) },
+  callDriverVendor: { to: driver, run: callDriverVendor },
+  setTraits: { to: node, run: setTraits },
+  createPort: { to: newPort, run: createPort },
+  updatePort: { to: port, run: updatePort },
+  deletePort: { to: port, run: deletePort },
+  updateVolume: { to: volume, run: updateVolume },
+  deleteVolume: { to: volume, run: deleteVolume },
+  updatePortgroup: { to: portgroup, run: updatePortgroup },
+  deletePortgroup: { to: portgroup, run: deletePortgroup },
+  listVifs: { to: node, repeatable: true, run: listVifs },
+  attachVif: { to: node, run: attachVif },
+  detachVif: { to: node, run: detachVif },
+  createAllocation: { to: newAllocation, run: createAllocation },
+  deleteAllocation: { to: allocation, run: deleteAllocation },
+  driverProperties: { to: driver, repeatable: true, run: async (context, name) => propertiesOf(context, name) },
+  // A token that was given and did not arrive would be shown as stars: the agent could not heartbeat.
+  agentToken: { to: node, run: (context, uuid) => context.tokens.give(uuid) },
+  heartbeat: { to: node, repeatable: true, run: heartbeat },
+  continueInspection: { to: inspected, run: continueInspection },
+};
+
+export const isOperation = (name: unknown): name is OperationName => typeof name === 'string' && Object.hasOwn(OPERATIONS, name);
+
+/** Makes a call of the table, wherever it is done. */
+export type Perform = (name: OperationName, args: readonly unknown[], origin: Origin) => Promise<unknown>;
+
+/** In this process. Each piece of work that follows from the call knows where it came from. */
+export const performHere =
+  (context: Context): Perform =>
+  (name, args, origin) => {
+    const { requestId, globalRequestId } = origin;
+    const ids = { ...(requestId ? { request: requestId } : {}), ...(globalRequestId ? { global_request: globalRequestId } : {}) };
+    const ours: Context = Object.keys(origin).length === 0 ? context : { ...context, origin, log: context.log.child(ids) };
+    const run = OPERATIONS[name].run as (context: Context, ...given: readonly unknown[]) => Promise<unknown>;
+    return run(ours, ...args);
+  };
+
+/** The table as the functions that the API calls. */
+export function doorTo(perform: Perform): ConductorDoor {
+  const functions: Record<string, unknown> = {
+    from: (origin: Origin) => Object.assign(Object.create(functions) as object, { origin }),
+  };
+  for (const name of Object.keys(OPERATIONS) as OperationName[])
+    functions[name] = function (this: { readonly origin?: Origin }, ...args: readonly unknown[]): Promise<unknown> {
+      return perform(name, args, this.origin ?? {});
+    };
+  return functions as unknown as ConductorDoor;
+}
