@@ -47,13 +47,17 @@ export interface Want {
   readonly ordinary?: true;
 }
 /** The reservation went to another while this task worked: it must end without touching the node. */
-export class LockLost extends Error {
-  constructor(readonly uuid: string) {
-    super(`The lock of node ${uuid} was lost`);
+export class LockLost extends Fault {
+  constructor(node: string) {
+    super('NodeLocked', { node, host: 'another host' });
   }
 }
-/** Whether a flow must leave the node as it is: another holds it now, or this conductor stops and a later one goes on. */
-export const mustLeave = (context: Context, error: unknown): boolean => error instanceof LockLost || context.signal.aborted;
+/**
+ * Whether a flow must leave the node as it is: another holds it now, this conductor stops and a later one goes on, or the database is away
+ * and the flow is resumed when it is back (recovery.ts). None of that is a failure of the node's.
+ */
+export const mustLeave = (context: Context, error: unknown): boolean =>
+  error instanceof LockLost || context.signal.aborted || (error instanceof Fault && error.name === 'TemporaryFailure');
 
 /**
  * Where an event leads and what the node is bound for there. A stable state is bound for nothing; a failure, and the states of one flow

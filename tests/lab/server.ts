@@ -9,6 +9,7 @@ export interface RunningServer {
   /** The line that it printed when it was ready. */
   readonly ready: string;
   readonly log: string;
+  readonly pid: number;
   /** SIGTERM; its exit code. */
   stop(): Promise<number | null>;
   /** SIGKILL, as when the host dies. */
@@ -44,15 +45,30 @@ export const iniText = (sections: Sections): string =>
 /**
  * @param folder where its configuration, state and log are kept
  * @param namespace a network namespace to run it in
+ * @param more words of the command line
  * @throws with the end of its log when it is not ready within 60 s
  */
-export async function startServerProcess(folder: string, sections: Sections, namespace?: string): Promise<RunningServer> {
+export async function startServerProcess(
+  folder: string,
+  sections: Sections,
+  namespace?: string,
+  more: readonly string[] = [],
+): Promise<RunningServer> {
   mkdirSync(folder, { recursive: true });
   const config = join(folder, 'ironic.conf');
   writeFileSync(config, iniText(sections));
   const log = join(folder, 'server.log');
   const file = createWriteStream(log, { flags: 'a' });
-  const words = [process.execPath, join(root, 'bin/bloomery'), 'serve', '--config-file', config, '--state-dir', join(folder, 'state')];
+  const words = [
+    process.execPath,
+    join(root, 'bin/bloomery'),
+    'serve',
+    '--config-file',
+    config,
+    '--state-dir',
+    join(folder, 'state'),
+    ...more,
+  ];
   const command = namespace === undefined ? words : ['ip', 'netns', 'exec', namespace, ...words];
   const environment = { ...process.env, DATABASE_URL: undefined };
   const child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'], env: environment });
@@ -86,6 +102,7 @@ export async function startServerProcess(folder: string, sections: Sections, nam
   return {
     ready,
     log,
+    pid: child.pid!,
     stop: () => finish('SIGTERM'),
     kill: async () => {
       await finish('SIGKILL');

@@ -1,0 +1,204 @@
+/** Small writes that are answered at once: fields, traits, ports, allocations. Each is read again afterwards, from every server. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { accepted, type Answer, type Body } from './client';
+import { thing, type Thing } from './journal';
+import { brief, read, type Actor, type Rooms } from './life';
+
+export interface Edits {
+  readonly act: Actor;
+  /** When all is quiet: what is there, held against what was acknowledged. */
+  readonly check: () => Promise<void>;
+}
+const PAUSE_MS = 60;
+
+/** One thing that is written and read. `undefined`: it is not there. */
+interface Field {
+  readonly thing: Thing<unknown>;
+  readonly value: (turn: number) => unknown;
+  readonly write: (value: unknown) => Promise<Answer>;
+  readonly path: string;
+  readonly of: (body: Body | undefined) => unknown;
+}
+function writer({ api, journal, chance }: Rooms, fields: readonly Field[], pause: number): Edits {
+  let turn = 0;
+  return {
+    act: async (stop) => {
+      while (!stop.aborted) {
+        await delay(chance.between(0, 2 * pause));
+        const field = chance.pick(fields);
+        const value = field.value(++turn);
+        const answer = await field.write(value);
+        if (accepted(answer)) field.thing.acknowledged(value);
+        else if (answer.status === 0) field.thing.unsure(value);
+        else journal.count('writes refused');
+      }
+    },
+    check: async () => {
+      for (const path of new Set(fields.map((field) => field.path))) {
+        const answers = await api.everywhere(path);
+        const [first] = answers;
+        if (answers.some((answer) => answer.status !== first!.status || !isDeepStrictEqual(withoutLinks(answer), withoutLinks(first!))))
+          journal.find('servers do not agree', {
+            path,
+            answers: answers.map(({ status, body }) => [status, body['revision'], body['updated_at'], body['extra'], body['reason']]),
+          });
+        if (first!.status !== 200 && first!.status !== 404) journal.find('not answered when all was quiet', { path, first });
+        else
+          for (const field of fields.filter((one) => one.path === path))
+            field.thing.seen(field.of(first!.status === 404 ? undefined : first!.body));
+      }
+    },
+  };
+}
+const withoutLinks = ({ body }: Answer): string => JSON.stringify(body).replace(/http:\/\/[^"/]+/g, '');
+
+/** Fields of a node that lives (life.ts); the node's own states are not looked at here. */
+export function editNode(rooms: Rooms, uuid: string): Edits {
+  const { api, journal } = rooms;
+  const path = `/v1/nodes/${uuid}`;
+  const patched = (name: string, value: (turn: number) => unknown, empty: unknown): Field => ({
+    thing: thing<unknown>(journal, `${name} of ${uuid}`, undefined),
+    value,
+    write: (wanted) => api.call('PATCH', path, [{ op: 'add', path: `/${name}`, value: wanted }]),
+    path,
+    of: (body) => (isDeepStrictEqual(body?.[name], empty) ? undefined : body?.[name]),
+  });
+  return writer(
+    rooms,
+    [
+      patched('extra', (turn) => ({ turn }), {}),
+      patched('description', (turn) => `turn ${turn}`, null),
+      {
+        ...patched('traits', (turn) => [`CUSTOM_TURN_${turn}`], []),
+        write: (traits) => api.call('PUT', `${path}/traits`, { traits }),
+      },
+    ],
+    PAUSE_MS,
+  );
+}
+
+/** A node that comes and goes, with its ports; nothing is ordered of it. */
+export function churnNode(rooms: Rooms, number: number): Edits {
+  const { api, journal, chance } = rooms;
+  const uuid = chance.uuid();
+  const home = chance.uuid();
+  const make = (path: string, body: object, one: string): Field => {
+    const own: Thing<unknown> = thing<unknown>(journal, `${path}/${one} being there`, undefined);
+    return {
+      thing: own,
+      // There, and away, by turns.
+      value: () => (own.last === undefined ? one : undefined),
+      write: async (wanted) => {
+        const answer =
+          wanted === undefined ? await api.call('DELETE', `${path}/${one}`) : await api.call('POST', path, { uuid: one, ...body });
+        // What an earlier request did that was not answered.
+        const done =
+          wanted === undefined ? answer.status === 404 : answer.status === 409 && JSON.stringify(answer.body).includes('already exists');
+        return done ? { status: 200, body: {} } : answer;
+      },
+      path: `${path}/${one}`,
+      of: (body) => body?.['uuid'],
+    };
+  };
+  const address = (index: number): string => `52:54:01:00:${number.toString(16).padStart(2, '0')}:${index.toString(16).padStart(2, '0')}`;
+  const still = { driver: 'fake-hardware' };
+  const ports = [0, 1].map((index) => make('/v1/ports', { node_uuid: home, address: address(index) }, chance.uuid()));
+  const { act, check } = writer(
+    rooms,
+    [make('/v1/nodes', still, uuid), ...ports, make('/v1/deploy_templates', { name: `CUSTOM_T${number}`, steps: TEMPLATE }, chance.uuid())],
+    PAUSE_MS,
+  );
+  let made = false;
+  return {
+    act: async (stop) => {
+      while (!made && !stop.aborted) {
+        const { status } = await api.call('POST', '/v1/nodes', { uuid: home, ...still });
+        made = status === 201 || status === 409;
+      }
+      await act(stop);
+    },
+    check: async () => (made ? check() : undefined),
+  };
+}
+const TEMPLATE = [{ interface: 'vendor', step: 'count_resumable', args: {}, priority: 10 }];
+
+/** Allocations over a few available nodes of their own: each gets a node or says why not, and both sides say the same. */
+export function allocate(rooms: Rooms, resourceClass: string): Edits {
+  const { api, journal, chance } = rooms;
+  const nodes = [chance.uuid(), chance.uuid()];
+  let ready = false;
+  const prepare = async (): Promise<void> => {
+    for (const uuid of nodes) {
+      await api.call('POST', '/v1/nodes', { uuid, driver: 'fake-hardware', resource_class: resourceClass, automated_clean: false });
+      const node = await read(rooms, `/v1/nodes/${uuid}`);
+      if (!node || node['reservation'] !== null) return;
+      if (node['power_state'] === null) await api.call('PUT', `/v1/nodes/${uuid}/states/power`, { target: 'power on' });
+      const verb = { enroll: 'manage', manageable: 'provide' }[node['provision_state'] as string];
+      if (verb) await api.call('PUT', `/v1/nodes/${uuid}/states/provision`, { target: verb });
+      if (node['provision_state'] !== 'available' || node['power_state'] === null) return;
+    }
+    ready = true;
+  };
+  const there = new Set<string>();
+  const once = async (): Promise<void> => {
+    const uuid = chance.uuid();
+    const path = `/v1/allocations/${uuid}`;
+    const made = await api.call('POST', '/v1/allocations', { uuid, resource_class: resourceClass });
+    if (made.status === 0 || accepted(made)) there.add(uuid);
+    if (accepted(made)) journal.count('acknowledged writes');
+    for (const until = Date.now() + 90_000; ;) {
+      await delay(100);
+      const found = await read(rooms, path);
+      if (!found) {
+        if (accepted(made)) journal.find('lost: an allocation', uuid);
+        there.delete(uuid);
+        return;
+      }
+      if (found['state'] !== 'allocating') break;
+      if (Date.now() > until) {
+        journal.find('an allocation never ended', found);
+        return;
+      }
+    }
+    await delay(chance.between(0, 300));
+    for (const until = Date.now() + 90_000; ;) {
+      await delay(100);
+      const { status } = await api.call('DELETE', path);
+      if (status === 204 || status === 404) break;
+      if (Date.now() > until) {
+        journal.find('an allocation cannot be deleted', path);
+        return;
+      }
+    }
+    journal.count('acknowledged writes');
+    there.delete(uuid);
+  };
+  return {
+    act: async (stop) => {
+      while (!stop.aborted) {
+        if (ready) await once();
+        else await prepare();
+        await delay(chance.between(0, 300));
+      }
+    },
+    check: async () => {
+      const list = (await read(rooms, `/v1/allocations?resource_class=${resourceClass}`))?.['allocations'] as readonly Body[] | undefined;
+      const found = list ?? [];
+      for (const allocation of found)
+        if (!there.has(allocation['uuid'] as string)) journal.find('a deleted allocation is there', allocation);
+      for (const uuid of nodes) {
+        const node = await read(rooms, `/v1/nodes/${uuid}`);
+        const owner = found.find((one) => one['node_uuid'] === uuid);
+        if ((node?.['allocation_uuid'] ?? undefined) !== owner?.['uuid'] || (node?.['instance_uuid'] ?? undefined) !== owner?.['uuid'])
+          journal.find('a node and its allocation do not agree', {
+            node: brief(node),
+            allocation: node?.['allocation_uuid'],
+            instance: node?.['instance_uuid'],
+            owner,
+          });
+        journal.count('checks of acknowledged writes');
+      }
+    },
+  };
+}

@@ -1,0 +1,175 @@
+/** A node that goes from order to order. Each that was accepted comes to its end, whoever is killed meanwhile. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Chance } from './chance';
+import { accepted, type Api, type Body } from './client';
+import { knows, nextOrder, type Order } from './flows';
+import type { Journal } from './journal';
+import type { StepLog } from './step-log';
+
+export interface Rooms {
+  readonly api: Api;
+  readonly chance: Chance;
+  readonly journal: Journal;
+  readonly log: StepLog;
+}
+/** Works until it is told to stop, and then ends what it began. */
+export type Actor = (stop: AbortSignal) => Promise<void>;
+
+/** An accepted order must be over by then; generous, since the machine that runs the tests may be busy. */
+const ORDER_MS = 60_000;
+const LOOK_MS = 250;
+const CUT_OFF = /can't be resumed/;
+const RESTARTED = /aborted due to conductor restart/;
+
+const TOLD = [
+  'uuid',
+  'provision_state',
+  'target_provision_state',
+  'power_state',
+  'target_power_state',
+  'reservation',
+  'last_error',
+  'maintenance',
+  'clean_step',
+  'deploy_step',
+  'service_step',
+  'driver_internal_info',
+  'provision_updated_at',
+  'updated_at',
+];
+/** Of a node, what a finding needs. */
+export const brief = (node: Body | undefined): Body => Object.fromEntries(TOLD.map((name) => [name, node?.[name]]));
+
+/** Reads until the node is there: a server that is just coming back is no loss. */
+export async function read(rooms: Rooms, path: string): Promise<Body | undefined> {
+  for (let tried = 0; tried < 120; tried++) {
+    const { status, body } = await rooms.api.call('GET', path);
+    if (status === 200) return body;
+    if (status === 404) return undefined;
+    await delay(500);
+  }
+  rooms.journal.find('nobody answered for a minute', path);
+  return undefined;
+}
+
+/** What a node that nobody gave an order waits for. */
+const NOTHING: Order = { verb: 'none', to: '', body: {}, once: [], counted: [] };
+
+/** Nobody works on it and nothing is pending. */
+const atRest = (node: Body): boolean => node['reservation'] === null && node['target_power_state'] === null;
+
+async function speakAsAgent({ api }: Rooms, uuid: string, token: { value: string }): Promise<boolean> {
+  const looked = await api.call('GET', `/v1/lookup?node_uuid=${uuid}`);
+  const given = (looked.body['config'] as Body | undefined)?.['agent_token'];
+  if (typeof given === 'string' && !given.startsWith('*')) token.value = given;
+  const beat = { callback_url: 'http://127.0.0.1:9', agent_token: token.value, agent_version: '11.0.0' };
+  const answer = await api.call('POST', `/v1/heartbeat/${uuid}`, beat);
+  return answer.status !== 400 && answer.status !== 401;
+}
+
+/** Until the order is over: the state that it ended in. */
+async function follow(rooms: Rooms, uuid: string, order: Order, before: string): Promise<Body> {
+  const { api, journal, log } = rooms;
+  const until = Date.now() + ORDER_MS;
+  const token = { value: '' };
+  for (;;) {
+    const node = await read(rooms, `/v1/nodes/${uuid}`);
+    if (!node) {
+      journal.find('a node is gone', uuid);
+      return { uuid, provision_state: 'enroll' };
+    }
+    const state = node['provision_state'] as string;
+    if (atRest(node) && (state === order.to || knows(state))) {
+      log.check();
+      const failed = state.endsWith(' failed');
+      const error = String(node['last_error']);
+      const excused = order.once.length > 0 && CUT_OFF.test(error);
+      const missing = order.counted.filter((step) => log.begun(step) === 0);
+      if (!failed && state === order.to && missing.length > 0)
+        journal.find('an accepted order was lost', { order, missing, node: brief(node) });
+      else if (state === before && state !== order.to) journal.find('an accepted order was lost', { order, node: brief(node) });
+      else if (state !== order.to && !excused) journal.find(`${order.verb} ended in ${state}`, { order, node: brief(node) });
+      journal.count(state === order.to ? `orders done: ${order.verb}` : 'orders failed at a step that may run once');
+      return node;
+    }
+    if (order.agent && state === 'service wait' && !(await speakAsAgent(rooms, uuid, token)))
+      // The token was in an answer that was lost with its server: an agent cannot know it, so the operation is given up.
+      await api.call('PUT', `/v1/nodes/${uuid}/states/provision`, { target: 'abort' });
+    if (Date.now() > until) {
+      journal.find('stuck', { order, node: brief(node) });
+      return node;
+    }
+    await delay(LOOK_MS);
+  }
+}
+
+export interface Life {
+  readonly uuid: string;
+  readonly act: Actor;
+}
+export function liveNode(rooms: Rooms, name: string): Life {
+  const { api, chance, journal } = rooms;
+  const uuid = chance.uuid();
+  let state: string | undefined;
+
+  const create = async (): Promise<void> => {
+    const body = { uuid, name, driver: 'fake-hardware', driver_info: {}, automated_clean: chance.percent(70) };
+    const { status } = await api.call('POST', '/v1/nodes', body);
+    if (status !== 201 && status !== 409) return delay(LOOK_MS);
+    state = 'enroll';
+  };
+  const provision = async (): Promise<void> => {
+    const before = state!;
+    const order = nextOrder(chance, before);
+    // What failed in the middle of a step is in maintenance until somebody looked.
+    if (before.endsWith(' failed') && !(await api.call('DELETE', `/v1/nodes/${uuid}/maintenance`)).status) return delay(LOOK_MS);
+    const answer = await api.call('PUT', `/v1/nodes/${uuid}/states/provision`, order.body);
+    if (accepted(answer)) {
+      journal.count('orders accepted');
+      state = (await follow(rooms, uuid, order, before))['provision_state'] as string;
+      return;
+    }
+    if (answer.status === 400) journal.find('refused', { order: order.body, state, said: answer.body });
+    // It may have been accepted all the same: whatever began must end.
+    const node = await settled(order);
+    if (node) state = node['provision_state'] as string;
+  };
+  /** After an answer that did not come, or came too early (409). */
+  const settled = async (order: Order): Promise<Body | undefined> => {
+    for (const until = Date.now() + ORDER_MS; ;) {
+      await delay(LOOK_MS);
+      const node = await read(rooms, `/v1/nodes/${uuid}`);
+      if (!node || (atRest(node) && knows(node['provision_state'] as string))) return node;
+      if (node['provision_state'] === 'service wait') await api.call('PUT', `/v1/nodes/${uuid}/states/provision`, { target: 'abort' });
+      if (Date.now() > until) {
+        journal.find('stuck after an order without an answer', { order, node: brief(node) });
+        return node;
+      }
+    }
+  };
+  const power = async (): Promise<void> => {
+    const target = chance.pick(['power on', 'power off', 'rebooting', 'soft rebooting']);
+    const answer = await api.call('PUT', `/v1/nodes/${uuid}/states/power`, { target });
+    const { status } = answer;
+    const node = await settled({ ...NOTHING, verb: target });
+    if (!accepted({ status, body: {} }) || !node) return;
+    journal.count('power orders accepted');
+    const wanted = target === 'power off' ? 'power off' : 'power on';
+    if (node['power_state'] === wanted) return;
+    const history = await read(rooms, `/v1/nodes/${uuid}/history?detail=true`);
+    if (!RESTARTED.test(JSON.stringify([node['last_error'], history])))
+      journal.find('an accepted power order was lost', { target, node: brief(node) });
+    else journal.count('power orders given up with a conductor');
+  };
+  return {
+    uuid,
+    act: async (stop) => {
+      while (!stop.aborted) {
+        if (state === undefined) await create();
+        else if (!knows(state)) state = (await settled(NOTHING))?.['provision_state'] as string | undefined;
+        else if (state !== 'enroll' && knows(state) && chance.percent(20)) await power();
+        else await provision();
+      }
+    },
+  };
+}

@@ -1,0 +1,196 @@
+/** The servers that are killed: three conductors on one PostgreSQL, or one process with its own. */
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { systemClock } from '../../model/clock';
+import { silentLog } from '../../model/log';
+import { startEmbedded } from '../../store/embedded';
+import { readPidFile } from '../../store/postmaster';
+import { startServerProcess, type RunningServer, type Sections } from '../lab/server';
+import type { Chance } from './chance';
+
+export interface Victim {
+  readonly name: string;
+  /** Hits it, waits, and has it again. Answers what was done, in words. */
+  strike(chance: Chance): Promise<string>;
+}
+export interface Site {
+  readonly name: string;
+  readonly urls: readonly string[];
+  readonly stepLog: string;
+  readonly folder: string;
+  readonly victims: readonly Victim[];
+  /** The end of every server's log. */
+  logs(): string;
+  /** @param keep the logs, for whoever looks */
+  stop(keep: boolean): Promise<void>;
+}
+
+const FAKE = ['bios', 'boot', 'console', 'deploy', 'firmware', 'inspect', 'management', 'power', 'raid', 'rescue', 'storage', 'vendor'];
+const sections = (host: string, port: number, stepLog: string, connection?: string): Sections => ({
+  DEFAULT: {
+    my_ip: '127.0.0.1',
+    host,
+    enabled_hardware_types: 'fake-hardware',
+    enabled_network_interfaces: 'noop',
+    ...Object.fromEntries(FAKE.map((kind) => [`enabled_${kind}_interfaces`, 'fake'])),
+  },
+  api: { host_ip: '127.0.0.1', port },
+  ...(connection === undefined ? {} : { database: { connection } }),
+  conductor: {
+    heartbeat_interval: 1,
+    heartbeat_timeout: 3,
+    sync_power_state_interval: 2,
+    check_allocations_interval: 2,
+    check_provision_state_interval: 2,
+  },
+  agent: { require_tls: 'false' },
+  fake: { step_log: stepLog, vendor_delay: '0,1', deploy_delay: '0,1', power_delay: '0,1', inspect_delay: '0,1', rescue_delay: '0,1' },
+});
+
+/** One `bloomery serve` that is started again whenever it was ended. */
+interface Process {
+  readonly url: string;
+  readonly log: string;
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  signal(name: NodeJS.Signals): void;
+  stop(): Promise<void>;
+}
+async function startProcess(folder: string, port: number, config: Sections): Promise<Process> {
+  const begin = (): Promise<RunningServer> => startServerProcess(folder, config, undefined, ['--roles', 'api,conductor']);
+  let server = await begin();
+  return {
+    url: `http://127.0.0.1:${port}`,
+    log: server.log,
+    kill: () => server.kill(),
+    start: async () => {
+      server = await begin();
+    },
+    signal: (name) => process.kill(server.pid, name),
+    stop: async () => {
+      await server.stop();
+    },
+  };
+}
+
+/** Soon, or late enough that others have noticed. */
+const pause = (chance: Chance): number => (chance.percent(70) ? chance.between(0, 1500) : chance.between(4500, 7000));
+
+const killed = (one: Process, name: string, whileDead: () => void = () => {}): Victim => ({
+  name,
+  strike: async (chance) => {
+    await one.kill();
+    whileDead();
+    const milliseconds = pause(chance);
+    await delay(milliseconds);
+    await one.start();
+    return `killed, back after ${milliseconds} ms`;
+  },
+});
+/** A host that was suspended: its clock jumps, its work is another's by then. */
+const asleep = (processes: readonly Process[], name: string): Victim => ({
+  name,
+  strike: async (chance) => {
+    const one = chance.pick(processes);
+    const milliseconds = chance.between(2000, 7000);
+    one.signal('SIGSTOP');
+    await delay(milliseconds);
+    one.signal('SIGCONT');
+    return `asleep for ${milliseconds} ms`;
+  },
+});
+
+const childrenOf = (parent: number): readonly number[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((name) => {
+      try {
+        const text = readFileSync(`/proc/${name}/stat`, 'utf8');
+        return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[1]) === parent;
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+const end = (pid: number): void => {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It was faster.
+  }
+};
+/** The server itself, or one of its sessions, which makes the others end too. */
+const database = (name: string, postmaster: () => Promise<number | undefined>): Victim => ({
+  name,
+  strike: async (chance) => {
+    const pid = await postmaster();
+    if (pid === undefined) return 'it was not there';
+    const sessions = childrenOf(pid);
+    if (chance.percent(50) && sessions.length > 0) {
+      end(chance.pick(sessions));
+      return 'one of its processes killed';
+    }
+    end(pid);
+    return 'the postmaster killed';
+  },
+});
+
+const endOf = (file: string): string => (existsSync(file) ? readFileSync(file, 'utf8').slice(-20_000) : '');
+const folderFor = (name: string): string => mkdtempSync(join(tmpdir(), `bloomery-chaos-${name}-`));
+
+/** @param ports of their APIs */
+export async function threeConductors(ports: readonly number[]): Promise<Site> {
+  const folder = folderFor('three');
+  const stepLog = join(folder, 'steps');
+  mkdirSync(join(folder, 'database'));
+  const postgres = await startEmbedded({ stateDir: join(folder, 'database'), log: silentLog, clock: systemClock });
+  const processes: Process[] = [];
+  // The first makes the schema.
+  for (const [index, host] of ['anna', 'bert', 'carl'].entries())
+    processes.push(await startProcess(join(folder, host), ports[index]!, sections(host, ports[index]!, stepLog, postgres.connection)));
+  return {
+    name: 'three conductors',
+    urls: processes.map(({ url }) => url),
+    stepLog,
+    folder,
+    victims: [
+      ...processes.map((one) => killed(one, 'one conductor of three')),
+      asleep(processes, 'one conductor of three, asleep'),
+      database('PostgreSQL', async () => postgres.pid),
+      database('PostgreSQL', async () => postgres.pid),
+    ],
+    logs: () => processes.map(({ log }) => endOf(log)).join('\n'),
+    stop: async (keep) => {
+      await Promise.all(processes.map((one) => one.stop()));
+      await postgres.stop();
+      if (!keep) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function onlyProcess(port: number): Promise<Site> {
+  const folder = folderFor('one');
+  const stepLog = join(folder, 'steps');
+  const one = await startProcess(join(folder, 'only'), port, sections('only', port, stepLog));
+  const postmaster = async (): Promise<number | undefined> => (await readPidFile(join(folder, 'only/state/postgres/data')))?.pid;
+  let orphan: number | undefined;
+  const both = killed(one, 'the only process, with its database', () => orphan !== undefined && end(orphan));
+  return {
+    name: 'the only process',
+    urls: [one.url],
+    stepLog,
+    folder,
+    victims: [
+      killed(one, 'the only process'),
+      { ...both, strike: async (chance) => ((orphan = await postmaster()), both.strike(chance)) },
+      database('PostgreSQL of the only process', postmaster),
+    ],
+    logs: () => endOf(one.log),
+    stop: async (keep) => {
+      await one.stop();
+      if (!keep) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
