@@ -1,12 +1,16 @@
 /** Work that comes again: a table, and the loop that runs each row on its own, with jitter, until the conductor stops. */
+import { setMaxListeners } from 'node:events';
 import { reasonOf } from '../model/errors';
 import { finishAllocations, unfinishedAllocations } from './allocations';
 import type { ConductorOptions, Context } from './context';
 import { trimEvents } from './events';
 import { trimHistory } from './history';
+import { interfacePeriodics, runInterfacePeriodic } from './interface-periodics';
 import { recoverPowerFailures, synchronisePower, type SyncFailures } from './power-sync';
 import { endStrayReservations, removeSilent, takeShare } from './recovery';
-import { failLateNodes, lookEvery } from './timeouts';
+import { collectSensors } from './sensors';
+import { askSilentAgents } from './silent-agents';
+import { failLate, LIMITED, lookEvery } from './timeouts';
 
 interface Periodic {
   readonly name: string;
@@ -50,7 +54,17 @@ export const PERIODICS: readonly Periodic[] = [
     run: async (context) => ((await context.isMine('old events')) ? trimEvents(context) : undefined),
   },
 
-  { name: 'callback timeouts', every: lookEvery, run: failLateNodes },
+  ...LIMITED.map((state) => ({
+    name: `timeout of ${state}`,
+    every: (options: ConductorOptions) => lookEvery(state, options),
+    run: failLate(state),
+  })),
+  { name: 'silent agents', every: (options) => options['conductor.check_provision_state_interval'], run: askSilentAgents },
+  {
+    name: 'sensors',
+    every: (options) => (options['sensor_data.send_sensor_data'] ? options['sensor_data.interval'] : 0),
+    run: (context) => collectSensors(context, (message) => context.log.info('sensors', { ...message })),
+  },
 ];
 
 /** ±10 %, so that conductors and rows do not march in step. */
@@ -60,6 +74,8 @@ const jittered = (seconds: number, random: (bytes: number) => Buffer): number =>
 export async function runPeriodics(context: Context): Promise<void> {
   const { clock, signal, options, random, log, metrics } = context;
   const failures: SyncFailures = new Map();
+  // One a row, and one for each node that is worked on: no leak.
+  setMaxListeners(0, signal);
   const repeat = async ({ name, every, run }: Periodic): Promise<void> => {
     const seconds = every(options);
     if (seconds <= 0) return;
@@ -76,5 +92,10 @@ export async function runPeriodics(context: Context): Promise<void> {
       metrics.set('bloomery_periodic_last_run_timestamp_seconds', { task: name }, clock.now() / 1000);
     }
   };
-  await Promise.all(PERIODICS.map(repeat));
+  const ofInterfaces = interfacePeriodics(context).map(({ kind, name, periodic }): Periodic => ({
+    name: `${kind} ${name}: ${periodic.name}`,
+    every: (all) => periodic.every(all),
+    run: (inner) => runInterfacePeriodic(inner, { kind, name, periodic }),
+  }));
+  await Promise.all([...PERIODICS, ...ofInterfaces].map(repeat));
 }

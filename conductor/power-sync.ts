@@ -101,10 +101,11 @@ async function giveUp(task: Held, actual: NodeRecord['power_state'], why?: strin
 export async function recoverPowerFailures(context: Context, failures: SyncFailures): Promise<void> {
   const { store, options, signal } = context;
   const faulty = await store.nodes.list({ where: { fault: 'power failure', maintenance: true }, children: 'all', reserved: false });
-  const nodes = await context.mine(faulty);
+  const nodes = await context.mine(faulty.filter((node) => node.target_power_state === null && node.provision_state !== 'enroll'));
   await inParallel(nodes, options['conductor.sync_power_state_workers'], signal, async (node) => {
     try {
       const looking = await taskOf(context, node, false);
+      await validateInterface(looking, 'power');
       const actual = await looking.driver.power.get(looking);
       if (actual === null) return;
       await withTask(context, node.uuid, { purpose: 'power failure recovery' }, async (task) => {

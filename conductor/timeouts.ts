@@ -1,5 +1,4 @@
 /** Nodes that wait too long for their machine: failed as their flow fails. */
-import { Fault, reasonOf } from '../model/errors';
 import type { NodeRecord } from '../model/records';
 import { STATES, type ProvisionState } from '../model/states';
 import type { Context } from './context';
@@ -9,7 +8,7 @@ import type { Flow } from './flows/flow';
 import { inspect } from './flows/inspect';
 import { rescue } from './flows/rescue';
 import { service } from './flows/service';
-import { inParallel } from './parallel';
+import { onNodes } from './on-nodes';
 import { showStep } from './steps';
 import { startTask } from './task';
 
@@ -19,6 +18,8 @@ interface Limit {
   /** Since when it waits: heartbeats that are acted on start a wait anew, but for an inspection there are none. */
   readonly since: 'provision_updated_at' | 'inspection_started_at';
   readonly text: (node: NodeRecord) => string;
+  /** How often it is looked for; default: [conductor]check_provision_state_interval. */
+  readonly every?: 'conductor.check_rescue_state_interval';
 }
 const LIMITS: Readonly<Partial<Record<ProvisionState, Limit>>> = {
   'wait call-back': {
@@ -48,6 +49,7 @@ const LIMITS: Readonly<Partial<Record<ProvisionState, Limit>>> = {
     option: 'conductor.rescue_callback_timeout',
     since: 'provision_updated_at',
     text: () => 'Timeout reached while waiting for rescue ramdisk callback for node',
+    every: 'conductor.check_rescue_state_interval',
   },
   'inspect wait': {
     flow: inspect,
@@ -57,8 +59,8 @@ const LIMITS: Readonly<Partial<Record<ProvisionState, Limit>>> = {
       'Timeout reached while inspecting the node. Please check if the ramdisk responsible for the inspection is running on the node.',
   },
 };
-const WAITING = (Object.keys(STATES) as ProvisionState[]).filter((state) => LIMITS[state] !== undefined);
-const PARALLEL = 8;
+/** The states that have a limit. */
+export const LIMITED = (Object.keys(STATES) as ProvisionState[]).filter((state) => LIMITS[state] !== undefined);
 
 /** Whether the wait is over its limit; a node in maintenance waits for its operator. */
 function isLate(context: Context, node: NodeRecord): boolean {
@@ -69,32 +71,25 @@ function isLate(context: Context, node: NodeRecord): boolean {
   return seconds > 0 && since !== null && context.clock.now() - Date.parse(since) > seconds * 1000;
 }
 
-export async function failLateNodes(context: Context): Promise<void> {
-  const waiting = await context.store.nodes.list({
-    where: { provision_state: WAITING, maintenance: false },
-    reserved: false,
-    children: 'all',
-  });
-  const late = await context.mine(waiting.filter((node) => isLate(context, node)));
-  await inParallel(late, PARALLEL, context.signal, async ({ uuid }) => {
-    try {
-      await startTask(context, uuid, { purpose: 'callback timeout', ordinary: true }, async (task) => {
-        const limit = LIMITS[task.node.provision_state];
-        if (!limit || !isLate(context, task.node)) return undefined;
-        return () => limit.flow.fail(task, limit.text(task.node));
-      });
-    } catch (error) {
-      // Locked or gone: something happens with it, so it is not late any more.
-      if (!(error instanceof Fault)) context.log.warn(`timeout of node ${uuid}`, { reason: reasonOf(error) });
-    }
-  });
-}
+/** Fails the nodes that have been in this state for too long. */
+export const failLate =
+  (state: ProvisionState) =>
+  (context: Context): Promise<void> =>
+    onNodes(context, {
+      purpose: 'callback timeout',
+      filter: { where: { provision_state: state, maintenance: false }, reserved: false },
+      only: (node) => isLate(context, node),
+      work: ({ uuid }) =>
+        startTask(context, uuid, { purpose: 'callback timeout', ordinary: true }, async (task) => {
+          const limit = LIMITS[task.node.provision_state];
+          if (!limit || !isLate(context, task.node)) return undefined;
+          return () => limit.flow.fail(task, limit.text(task.node));
+        }),
+    });
 
-/** How often to look, in seconds: as the option says, and often enough for the shortest limit; 0: never. */
-export function lookEvery(options: Context['options']): number {
-  const every = options['conductor.check_provision_state_interval'];
-  const limits = Object.values(LIMITS)
-    .map(({ option }) => options[option])
-    .filter((seconds) => seconds > 0);
-  return every === 0 || limits.length === 0 ? 0 : Math.min(every, Math.max(0.25, Math.min(...limits) / 10));
+/** How often to look, in seconds: as the options say, and often enough for the limit; 0: never. */
+export function lookEvery(state: ProvisionState, options: Context['options']): number {
+  const { option, every = 'conductor.check_provision_state_interval' } = LIMITS[state]!;
+  const limit = options[option];
+  return options[every] === 0 || limit === 0 ? 0 : Math.min(options[every], Math.max(0.25, limit / 10));
 }

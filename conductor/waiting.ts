@@ -11,20 +11,21 @@ import { finishRescue, rescue } from './flows/rescue';
 import { service, startServiceSteps } from './flows/service';
 import { reservedStep, type StepOutcome } from './reserved-steps';
 import { positionOf, savedList } from './running';
-import { stepId } from './steps';
+import { findStep, stepId } from './steps';
 import { mustLeave, type Held } from './task';
 
-export type Why = 'heartbeat' | 'poll' | 'unhold';
+/** `silence`: the agent is asked, since it was not heard of for too long. */
+export type Why = 'heartbeat' | 'poll' | 'unhold' | 'silence';
 interface Waiting {
   readonly flow: Flow;
   /** Why the flow fails when maintenance was switched on and must not be waited in. */
   readonly maintained: string;
-  readonly goOn: (task: Held, why: Why) => Promise<void>;
+  readonly goOn: (task: Held, why: Why, said?: Outcome) => Promise<void>;
 }
 const inSteps = (flow: SteppedFlow, maintained: string): Waiting => ({
   flow,
   maintained,
-  goOn: (task, why) => advanceSteps(task, flow, why),
+  goOn: (task, why, said) => advanceSteps(task, flow, why, said),
 });
 /** Waiting state → how it goes on. */
 const WAITING: Partial<Record<ProvisionState, Waiting>> = {
@@ -41,7 +42,8 @@ const WAITING: Partial<Record<ProvisionState, Waiting>> = {
   },
 };
 
-export async function advance(task: Held, why: Why): Promise<void> {
+/** @param said how the running step stands, where that is known already */
+export async function advance(task: Held, why: Why, said?: Outcome): Promise<void> {
   const waiting = WAITING[task.node.provision_state];
   if (!waiting) return;
   if (task.node.maintenance) {
@@ -50,10 +52,11 @@ export async function advance(task: Held, why: Why): Promise<void> {
     else await waiting.flow.fail(task, waiting.maintained);
     return;
   }
-  // The agent's time too: most looks end with the step as it was, and then this is all that there is to write.
+  // The agent's time too: most looks end with the step as it was, and then this is all that there is to write. What is only asked for,
+  // shall not make the wait longer.
   const now = timestamp(task.clock.now());
-  task.note({ provision_updated_at: now }, why === 'heartbeat' ? { agent_last_heartbeat: now } : {});
-  await waiting.goOn(task, why);
+  if (why !== 'silence') task.note({ provision_updated_at: now }, why === 'heartbeat' ? { agent_last_heartbeat: now } : {});
+  await waiting.goOn(task, why, said);
 }
 
 /** What makes a list of the agent's steps and runs it. In a deployment, they join a list that runs. */
@@ -62,7 +65,7 @@ const START: Partial<Record<SteppedFlow['kind'], (task: Held, steps: readonly Pl
   service: startServiceSteps,
 };
 
-async function advanceSteps(task: Held, flow: SteppedFlow, why: Why): Promise<void> {
+async function advanceSteps(task: Held, flow: SteppedFlow, why: Why, said?: Outcome): Promise<void> {
   if (why === 'heartbeat' && needsAgentSteps(task, flow)) {
     const steps = await agentStepsOf(task, flow.kind).catch((error: unknown) => {
       if (mustLeave(task.context, error)) throw error;
@@ -85,7 +88,7 @@ async function advanceSteps(task: Held, flow: SteppedFlow, why: Why): Promise<vo
     );
     if (refused !== undefined) return flow.fail(task, refused);
   }
-  await afterStep(task, flow, why);
+  await afterStep(task, flow, why, said);
 }
 
 const needsAgentSteps = (task: Held, { kind }: SteppedFlow): boolean =>
@@ -96,21 +99,28 @@ const needsAgentSteps = (task: Held, { kind }: SteppedFlow): boolean =>
 /** How the running step stands, as the driver sees it (a failure in whole sentences); one that asks nobody is over with the first sign of life. */
 async function standing(task: Held, flow: SteppedFlow, running: PlannedStep, why: Why): Promise<Outcome> {
   // A wait of some seconds is over after them; every other, and a hold, when somebody calls.
-  if (reservedStep(running)) return running.args?.seconds !== undefined && why === 'heartbeat' ? { kind: 'wait' } : { kind: 'done' };
+  if (reservedStep(running)) {
+    const waits = why === 'silence' || (running.args?.seconds !== undefined && why === 'heartbeat');
+    return { kind: waits ? 'wait' : 'done' };
+  }
+  const own = findStep(task.driver, flow.kind, running);
+  if (own?.poll && why !== 'poll') return { kind: 'wait' };
   try {
+    if (own?.poll) return await own.poll(task, running.args ?? {});
     return (await task.driver.deploy.onHeartbeat?.(task, flow.kind, running)) ?? { kind: 'done' };
   } catch (error) {
     if (mustLeave(task.context, error)) throw error;
+    if (why === 'silence') return { kind: 'wait' };
     if (!(error instanceof Fault)) task.log.warn(`asking for step ${stepId(running)} threw`, { error });
     return failed(flow.stepFailure(task, reasonOf(error)));
   }
 }
 
-async function afterStep(task: Held, flow: SteppedFlow, why: Why): Promise<void> {
+async function afterStep(task: Held, flow: SteppedFlow, why: Why, known?: Outcome): Promise<void> {
   const { kind } = flow;
   const { steps, index = 0, running } = positionOf(task, kind);
   if (running) {
-    const said = await standing(task, flow, running, why);
+    const said = known ?? (await standing(task, flow, running, why));
     if (said.kind === 'wait') {
       task.context.beats.seen(task.node.uuid);
       const again = said.pollEvery ?? (task.node.driver_internal_info.step_poll_every as number | undefined);

@@ -14,6 +14,7 @@ import type {
   PortRecord,
   Vif,
 } from '../model/records';
+import type { ProvisionState } from '../model/states';
 import type { IpmiPool } from '../wire/ipmi/client';
 import type { RedfishPool } from '../wire/redfish';
 
@@ -137,6 +138,11 @@ export interface Step {
   /** After a conductor died while it ran, running it again is right (it asks where the work stands). Else the node fails. */
   readonly resumable?: boolean;
   run(task: Task, args: JsonObject): Promise<Outcome>;
+  /**
+   * How it stands, of a step that waits by itself for its machine: asked every `pollEvery` seconds, on another conductor too. Heartbeats do not
+   * end such a step. Throws as `run`.
+   */
+  poll?(task: Task, args: JsonObject): Promise<Outcome>;
   /** A step that the agent ran for it is over: what it answered. Throws when that cannot be. */
   finish?(task: Task, result: unknown): Promise<void>;
 }
@@ -169,6 +175,18 @@ export interface Interface {
   /** Beyond what `properties` says. Throws Fault InvalidParameterValue / MissingParameterValue / UnsupportedDriverExtension. */
   validate?(task: Task): Promise<void>;
   readonly steps?: readonly Step[];
+  readonly periodics?: readonly InterfacePeriodic[];
+}
+/** Work that comes again on the nodes of an interface. Safe to run twice: it asks, and needs no memory but the node's. */
+export interface InterfacePeriodic {
+  readonly name: string;
+  /** Seconds between runs; 0: never. */
+  every(options: DriverOptions): number;
+  readonly states: readonly ProvisionState[];
+  /** Which nodes in these states; absent: all. */
+  only?(node: NodeRecord): boolean;
+  /** How the step stands that runs on the waiting node; undefined: no step is meant. */
+  run(task: Task): Promise<Outcome | undefined>;
 }
 
 export type Power = 'power on' | 'power off' | 'rebooting' | 'soft power off' | 'soft rebooting';

@@ -66,20 +66,12 @@ it('works through a list with so many at once', async () => {
 });
 
 it.each([
-  [{}, 60],
-  [{ 'conductor.clean_callback_timeout': 20 }, 2],
-  [{ 'conductor.clean_callback_timeout': 1 }, 0.25],
-  [{ 'conductor.check_provision_state_interval': 0 }, 0],
-  [
-    {
-      'conductor.clean_callback_timeout': 0,
-      'conductor.deploy_callback_timeout': 0,
-      'conductor.inspect_wait_timeout': 0,
-      'conductor.rescue_callback_timeout': 0,
-      'conductor.service_callback_timeout': 0,
-    },
-    0,
-  ],
-])('looks for late nodes as often as the limits need it: %j every %s s', (options, seconds) => {
-  expect(lookEvery(conductorOptions(options))).toBe(seconds);
+  ['clean wait', {}, 60],
+  ['clean wait', { 'conductor.clean_callback_timeout': 20 }, 2],
+  ['clean wait', { 'conductor.clean_callback_timeout': 1 }, 0.25],
+  ['clean wait', { 'conductor.check_provision_state_interval': 0 }, 0],
+  ['clean wait', { 'conductor.clean_callback_timeout': 0 }, 0],
+  ['rescue wait', { 'conductor.check_provision_state_interval': 0, 'conductor.check_rescue_state_interval': 30 }, 30],
+] as const)('looks for late nodes as often as the limits need it: %s, %j, every %s s', (state, options, seconds) => {
+  expect(lookEvery(state, conductorOptions(options))).toBe(seconds);
 });

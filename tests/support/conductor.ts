@@ -19,7 +19,7 @@ import { attachedVifs, checkPortChange, checkPortgroupChange, currentVif } from 
 import type { Clock } from '../../model/clock';
 import { silentLog, type Log } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
-import { INTERFACE_KINDS, type NewNode, type NodeRecord } from '../../model/records';
+import { INTERFACE_KINDS, type InterfaceKind, type JsonObject, type NewNode, type NodeRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 
 /** What the drivers of this file do; a test sets members and reads `told`. */
@@ -40,6 +40,7 @@ export interface Machine {
   /** What the agent says of the running step. */
   standing: Outcome | ((step: PlannedStep) => Outcome);
   steps: readonly Step[];
+  sensors?: JsonObject;
   /** Does the BMC follow power orders? */
   obeys: boolean;
 }
@@ -72,7 +73,10 @@ const POWERS: Readonly<Record<Power, 'power on' | 'power off'>> = {
   'soft rebooting': 'power on',
 };
 
-export function interfacesOf(machine: Machine): Interfaces {
+export function interfacesOf(
+  machine: Machine,
+  periodics: Readonly<Partial<Record<InterfaceKind, Interface['periodics']>>> = {},
+): Interfaces {
   const tell = async (task: Task, what: string): Promise<void> => {
     machine.told.push(what);
     const stuck = machine.stuck.get(what);
@@ -200,6 +204,7 @@ export function interfacesOf(machine: Machine): Interfaces {
     },
     management: {
       bootDevices: ['pxe', 'disk'],
+      ...(machine.sensors ? { sensors: async () => machine.sensors! } : {}),
       getBootDevice: async (task: Task) => {
         await tell(task, 'get boot device');
         return { device: 'pxe', persistent: false };
@@ -245,6 +250,8 @@ export function interfacesOf(machine: Machine): Interfaces {
       },
     },
   };
+  // Not spread: `steps` is read when it is asked for.
+  for (const [kind, table] of Object.entries(periodics)) Object.assign(test[kind as InterfaceKind], { periodics: table });
   const other = { ...test, boot: { ...test.boot }, inspect: { inspect: test.inspect.inspect } };
   return Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, { test: test[kind], other: other[kind] }])) as unknown as Interfaces;
 }
@@ -286,9 +293,9 @@ export interface Started {
   readonly speak: (uuid: string, token?: string) => Promise<string>;
 }
 /** Lines of this level and above are kept in the array. */
-function collecting(lines: string[]): Log {
+function collecting(lines: string[], info: Log['info'] = () => {}): Log {
   const keep = (message: string, fields?: object): void => void lines.push(`${message} ${JSON.stringify(fields ?? {})}`);
-  const log: Log = { ...silentLog, warn: keep, error: keep, child: () => log };
+  const log: Log = { ...silentLog, info, warn: keep, error: keep, child: () => log };
   return log;
 }
 export const AGENT_URL = 'http://192.0.2.50:9999';
@@ -296,7 +303,14 @@ export const AGENT_URL = 'http://192.0.2.50:9999';
 export async function started(
   store: Store,
   clock: Clock,
-  given: { readonly options?: Partial<ConductorOptions>; readonly machine?: Machine } = {},
+  given: {
+    readonly options?: Partial<ConductorOptions>;
+    readonly machine?: Machine;
+    /** Periodic work of the interfaces `test`. */
+    readonly periodics?: Readonly<Partial<Record<InterfaceKind, Interface['periodics']>>>;
+    /** Gets what is logged as information. */
+    readonly tell?: Log['info'];
+  } = {},
 ): Promise<Started> {
   const machine = given.machine ?? newMachine();
   const complaints: string[] = [];
@@ -306,10 +320,10 @@ export async function started(
     store,
     clock,
     options: conductorOptions(given.options),
-    log: collecting(complaints),
+    log: collecting(complaints, given.tell),
     random: randomBytes,
     connections: { ipmi: nowhere, redfish: nowhere },
-    interfaces: interfacesOf(machine),
+    interfaces: interfacesOf(machine, given.periodics),
     hardwareTypes: HARDWARE,
   });
   const tokens = new Map<string, string>();

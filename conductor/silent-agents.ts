@@ -1,0 +1,25 @@
+/**
+ * Agents that should have spoken: one that was told to run a step, and is not heard of any more, is asked for its command. Its heartbeats may be
+ * lost on the way here while it still answers; that it is not reached either, is no reason to fail: the wait has its own limit.
+ */
+import { STATES, stateRow, type ProvisionState } from '../model/states';
+import type { Context } from './context';
+import { goOn } from './heartbeat';
+import { onNodes } from './on-nodes';
+
+const WAITING = (Object.keys(STATES) as ProvisionState[]).filter((state) => stateRow(state).heartbeat === 'resume');
+
+export async function askSilentAgents(context: Context): Promise<void> {
+  // A heartbeat is told to come within this time.
+  const oldest = context.clock.now() - context.options['api.ramdisk_heartbeat_timeout'] * 1000;
+  await onNodes(context, {
+    purpose: 'silent agents',
+    filter: { where: { provision_state: WAITING, maintenance: false }, reserved: false },
+    only: ({ driver_internal_info: internal, clean_step: clean, deploy_step: deploy, service_step: service }) =>
+      typeof internal.agent_url === 'string' &&
+      typeof internal.agent_last_heartbeat === 'string' &&
+      Date.parse(internal.agent_last_heartbeat) < oldest &&
+      [clean, deploy, service].some(({ step }) => step !== undefined),
+    work: ({ uuid }) => goOn(context, uuid, 'silence'),
+  });
+}

@@ -1,0 +1,178 @@
+/** Work that comes again: agents that are silent, steps that are polled, sensors, and what interfaces bring along. */
+import { PERIODICS } from '../../conductor/periodics';
+import type { Interfaces, Outcome, Step } from '../../drivers/interfaces';
+import { done } from '../../drivers/interfaces';
+import type { NodeRecord } from '../../model/records';
+import { conductorOptions, newMachine, started, type Machine, type Started } from '../support/conductor';
+import { testClock } from '../support/clock';
+import { useDatabase } from '../support/database';
+
+const clock = testClock();
+const database = useDatabase({ clock });
+const running: Started[] = [];
+const start = async (given: Parameters<typeof started>[2] = {}): Promise<Started> => {
+  const one = await started(database.store(), clock, given);
+  running.push(one);
+  return one;
+};
+afterEach(async () => {
+  for (const { conductor } of running.splice(0)) await conductor.stop();
+  await database.clear();
+});
+/** Turns the clock by up to so many seconds, until it is as expected: a minute at a time, so that each round of periodic work can end. */
+async function after(seconds: number, is: () => Promise<boolean>): Promise<void> {
+  for (let turned = 0; turned < seconds && !(await is()); turned += 60) {
+    await clock.advance(Math.min(60, seconds - turned));
+    for (let turn = 0; turn < 10 && !(await is()); turn++) await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  for (let turn = 0; turn < 200 && !(await is()); turn++) await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(await is()).toBe(true);
+}
+const inState =
+  ({ node }: Started, uuid: string, state: NodeRecord['provision_state']) =>
+  async (): Promise<boolean> => {
+    const { provision_state: now, reservation } = await node(uuid);
+    return now === state && reservation === null;
+  };
+const times = (machine: Machine, what: string): number => machine.told.filter((one) => one === what).length;
+
+it('names every row once, and each has its interval', () => {
+  const names = PERIODICS.map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+  expect(Object.fromEntries(PERIODICS.map(({ name, every }) => [name, every(conductorOptions())]))).toMatchObject({
+    'power synchronisation': 120,
+    'power failure recovery': 300,
+    'node history': 86400,
+    'unfinished allocations': 60,
+    'timeout of wait call-back': 60,
+    'timeout of clean wait': 60,
+    'timeout of service wait': 60,
+    'timeout of inspect wait': 60,
+    'timeout of rescue wait': 60,
+    'silent agents': 60,
+    sensors: 0,
+  });
+});
+
+describe('an agent that is silent', () => {
+  const erase = [{ interface: 'deploy', step: 'erase', priority: 10 }];
+  const erasing = async (): Promise<{ one: Started; uuid: string }> => {
+    const one = await start({ machine: newMachine({ agentSteps: erase }), options: { 'conductor.clean_callback_timeout': 700 } });
+    const { uuid } = await one.enrol({ provision_state: 'manageable' });
+    await one.conductor.provision(uuid, 'provide', {});
+    await one.conductor.idle();
+    await one.speak(uuid);
+    await one.conductor.idle();
+    expect(await one.node(uuid)).toMatchObject({ provision_state: 'clean wait', clean_step: { step: 'erase' } });
+    return { one, uuid };
+  };
+  it('is asked for its command', async () => {
+    const { one, uuid } = await erasing();
+    await after(400, inState(one, uuid, 'available'));
+    expect(times(one.machine, 'standing of erase')).toBe(1);
+  });
+  it('fails nothing when it does not answer, and waits no longer for that', async () => {
+    const { one, uuid } = await erasing();
+    one.machine.broken.set('standing of erase', new Error('no route'));
+    const { provision_updated_at: since } = await one.node(uuid);
+    await after(600, async () => times(one.machine, 'standing of erase') >= 2);
+    await one.conductor.idle();
+    expect(await one.node(uuid)).toMatchObject({ provision_state: 'clean wait', provision_updated_at: since, last_error: null });
+    await after(800, inState(one, uuid, 'clean failed'));
+    expect((await one.node(uuid)).last_error).toContain('Timeout reached while cleaning the node');
+  }, 30_000);
+  it('is left alone while it speaks, in maintenance, and before it runs a step', async () => {
+    const { one, uuid } = await erasing();
+    one.machine.standing = { kind: 'wait' };
+    await clock.advance(250);
+    await one.speak(uuid);
+    await one.conductor.idle();
+    await clock.advance(100);
+    await one.conductor.idle();
+    expect(times(one.machine, 'standing of erase')).toBe(1);
+  });
+});
+
+it('polls a step that knows how it stands, on any conductor; heartbeats do not end it', async () => {
+  const machine = newMachine({ ramdisk: false });
+  let standing: Outcome = { kind: 'wait' };
+  const flash: Step = {
+    step: 'flash',
+    priority: { clean: 5 },
+    resumable: true,
+    run: async () => ({ kind: 'wait', pollEvery: 30 }),
+    poll: async () => {
+      machine.told.push('poll');
+      return standing;
+    },
+  };
+  machine.steps = [flash];
+  const one = await start({ machine });
+  const { uuid } = await one.enrol({ provision_state: 'manageable' });
+  await one.conductor.provision(uuid, 'provide', {});
+  await one.conductor.idle();
+  await one.speak(uuid);
+  await one.conductor.idle();
+  expect(times(machine, 'poll')).toBe(0);
+  await after(31, async () => times(machine, 'poll') === 1);
+  await one.conductor.stop();
+  running.pop();
+  const other = await start({ machine });
+  standing = done;
+  await after(31, inState(other, uuid, 'available'));
+  expect(times(machine, 'poll')).toBe(2);
+});
+
+it('runs what an interface brings along, on the nodes that wait for it', async () => {
+  const machine = newMachine({ ramdisk: false, steps: [{ step: 'flash', priority: { clean: 5 }, run: async () => ({ kind: 'wait' }) }] });
+  const standings: Outcome[] = [{ kind: 'wait' }, done];
+  const periodics: Interfaces['vendor'][string]['periodics'] = [
+    {
+      name: 'flashing',
+      every: () => 45,
+      states: ['clean wait'],
+      only: ({ clean_step: { step } }) => step === 'flash',
+      run: async () => standings.shift(),
+    },
+  ];
+  const one = await start({ machine, periodics: { vendor: periodics } });
+  const { uuid } = await one.enrol({ provision_state: 'manageable' });
+  const idle = await one.enrol({ provision_state: 'clean wait', target_provision_state: 'available' });
+  await one.conductor.provision(uuid, 'provide', {});
+  await one.conductor.idle();
+  await after(50, async () => standings.length === 1);
+  await one.conductor.idle();
+  expect((await one.node(uuid)).provision_state).toBe('clean wait');
+  await after(50, inState(one, uuid, 'available'));
+  expect((await one.node(idle.uuid)).provision_state).toBe('clean wait');
+});
+
+describe('sensors', () => {
+  const readings = { Temperature: { cpu: { value: 40 } }, Fan: { one: { value: 5 } } };
+  it.each([
+    [{}, ['active'], readings],
+    [
+      { 'sensor_data.enable_for_undeployed_nodes': true, 'sensor_data.data_types': ['temperature'] },
+      ['active', 'idle'],
+      { Temperature: readings.Temperature },
+    ],
+    [{ 'sensor_data.enable_for_nodes': false }, [], {}],
+    [{ 'sensor_data.data_types': ['Voltage'] }, [], {}],
+  ])('are told: %j', async (options, names, payload) => {
+    const told: Readonly<Record<string, unknown>>[] = [];
+    const one = await start({
+      options: { 'sensor_data.send_sensor_data': true, ...options },
+      machine: newMachine({ sensors: readings }),
+      tell: (message, fields) => {
+        if (message === 'sensors') told.push(fields as Readonly<Record<string, unknown>>);
+      },
+    });
+    await one.enrol({ provision_state: 'active', name: 'active' });
+    await one.enrol({ provision_state: 'available', name: 'idle' });
+    await one.enrol({ provision_state: 'active', name: 'kept', maintenance: true });
+    await after(700, async () => told.length >= names.length);
+    await one.conductor.idle();
+    expect(told.map((message) => message['node_name']).sort()).toEqual(names);
+    for (const message of told) expect(message).toMatchObject({ event_type: 'hardware.test-hardware.metrics.update', payload });
+  });
+});
