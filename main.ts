@@ -5,6 +5,8 @@ import { createServer, type Server as HttpServer } from 'node:http';
 import { hostname, networkInterfaces } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { AddressInfo } from 'node:net';
+import { createHealthcheck } from './api/healthcheck';
+import { createProbes, probeListener } from './api/probes';
 import { createApi, loadDocument, serverOptions } from './api/server';
 import { startDhcp } from './boot/dhcp-service';
 import { startHttpBoot } from './boot/http';
@@ -191,6 +193,24 @@ export async function startServer(setup: Setup): Promise<Server> {
     });
     stops.push(() => store.close());
 
+    const healthcheck = createHealthcheck(
+      given,
+      () => store.isUp(),
+      () => clock.now(),
+    );
+    const probes = createProbes({
+      ...(given['metrics.public'] ? { scrape } : {}),
+      ...(given['healthcheck.enabled'] ? { healthcheck } : {}),
+    });
+    const probePort = given['metrics.prometheus_port'];
+    if (probePort !== null) {
+      const server = createServer(serverOptions(given), (request, response) => {
+        void probeListener(createProbes({ scrape, healthcheck }), log)(request, response);
+      });
+      await listen(server, given['metrics.prometheus_host'], probePort, 'metrics, [metrics]prometheus_port');
+      stops.push(() => close(server));
+    }
+
     let options = early;
     if (roles.includes('boot')) {
       prepareFolder(early['deploy.http_root'], '[deploy]http_root');
@@ -235,8 +255,7 @@ export async function startServer(setup: Setup): Promise<Server> {
       });
       stops.push(() => conductor!.stop());
       handler = createApi({
-        ...{ store, conductor, options, log: log.child({ room: 'api' }), clock, metrics, signal: stopping.signal },
-        ...(options['metrics.public'] ? { scrape } : {}),
+        ...{ store, conductor, options, log: log.child({ room: 'api' }), clock, metrics, probes, signal: stopping.signal },
         ...(document ? { document } : {}),
       });
     }

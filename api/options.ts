@@ -30,7 +30,6 @@ export interface ApiOptions {
   readonly 'cors.max_age': number;
   readonly 'cors.allow_methods': readonly string[];
   readonly 'cors.allow_headers': readonly string[];
-  readonly 'healthcheck.enabled': boolean;
   readonly 'oslo_middleware.enable_proxy_headers_parsing': boolean;
 
   readonly 'conductor.heartbeat_timeout': number;

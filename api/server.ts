@@ -9,7 +9,7 @@ import type { Conductor } from '../conductor/conductor';
 import type { Clock } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
-import type { Metrics, Scrape } from '../model/metrics';
+import type { Metrics } from '../model/metrics';
 import { isRequestId, originFields, type Origin } from '../model/origin';
 import { HEADER, MAXIMUM, MINIMUM, negotiate } from '../model/versions';
 import type { Store } from '../store/store';
@@ -26,9 +26,9 @@ import { baseOf } from './forwarded';
 import { createFeed } from './event-feed';
 import { createFragments } from './fragments';
 import { handlers } from './handlers';
-import { healthcheck, isHealthcheck } from './healthcheck';
 import { measureNodes } from './node-counts';
 import type { ApiOptions } from './options';
+import { createProbes, sendProbe, type Probes } from './probes';
 import { createValidators, demand } from './schema';
 import { checkHandlers, matcher, type Answer, type Matcher, type Rooms, type Who } from './routes';
 import { sendStream } from './streaming';
@@ -68,7 +68,6 @@ function cutOff(request: IncomingMessage): void {
   request.once('close', () => clearTimeout(late));
 }
 
-const METRICS_PATH = '/metrics';
 /** HTTP's own (RFC 9110, RFC 5789): callers may write any word. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
 /** [api]log_requests → whether a request has its line. */
@@ -195,8 +194,8 @@ export function createApi(given: {
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  /** What /metrics answers; absent: there is no such path here. */
-  readonly scrape?: Scrape;
+  /** Absent: nobody watches here. */
+  readonly probes?: Probes;
   /** Read before, while something else was waited for (`loadDocument`); absent: read now. */
   readonly document?: Document;
   /** Aborted when the server stops: answers that go on end then. */
@@ -205,7 +204,7 @@ export function createApi(given: {
   const document = given.document ?? loadDocument();
   checkHandlers(document, handlers);
   const match = matcher(document);
-  const { store, options, log, clock, metrics, scrape } = given;
+  const { store, options, log, clock, metrics, probes = createProbes({}) } = given;
   const cors = createCors(options);
   const basic = options['DEFAULT.auth_strategy'] === 'http_basic';
   const rooms: Rooms = {
@@ -241,17 +240,10 @@ export function createApi(given: {
     const bare = withoutSlashes(written);
     const id = seen.origin.requestId;
     const ids: Headers = { 'x-openstack-request-id': id, 'openstack-request-id': id };
-    if (scrape && bare === METRICS_PATH && (method === 'GET' || method === 'HEAD')) {
-      seen.route = METRICS_PATH;
-      const { type, text } = await scrape(request.headers.accept);
-      response.writeHead(200, { 'Content-Type': type, 'Content-Length': String(Buffer.byteLength(text)), ...ids });
-      response.end(method === 'HEAD' ? '' : text);
-      return;
-    }
-    if (options['healthcheck.enabled'] && isHealthcheck(written)) {
-      seen.route = '/healthcheck';
-      const { status, headers, text } = healthcheck(method, request.headers.accept);
-      response.writeHead(status, { ...headers, ...ids, ...(status === 204 ? {} : { 'Content-Length': String(text.length) }) }).end(text);
+    const probe = await probes(request, written);
+    if (probe) {
+      seen.route = probe.route;
+      sendProbe(request, response, probe, ids);
       return;
     }
     // The root document answers to every method.

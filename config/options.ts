@@ -99,9 +99,18 @@ export const OPTIONS = [
   { section: 'cors', name: 'allow_headers', kind: 'list', default: [], help: "Headers that such pages may send, beside the usual ones and Ironic's." },
   // [healthcheck], [oslo_middleware]
   { section: 'healthcheck', name: 'enabled', kind: 'boolean', default: false, help: 'Answer /healthcheck, without authentication.' },
+  { section: 'healthcheck', name: 'backends', kind: 'list', default: [], help: 'Checks, of disable_by_file, disable_by_files_ports, enable_by_files, and database (not in Ironic): the answer is 503 when one fails.' },
+  { section: 'healthcheck', name: 'detailed', kind: 'boolean', default: false, help: 'Tell details of the checks and this host, as JSON and HTML.' },
+  { section: 'healthcheck', name: 'disable_by_file_path', kind: 'string', default: null, help: 'While this file is there, disable_by_file fails: takes the process out of a load balancer.' },
+  { section: 'healthcheck', name: 'disable_by_file_paths', kind: 'list', default: [], help: 'The same by the port that was asked, as port:path, for disable_by_files_ports.' },
+  { section: 'healthcheck', name: 'enable_by_file_paths', kind: 'list', default: [], help: 'Files without which enable_by_files fails.' },
+  { section: 'healthcheck', name: 'allowed_source_ranges', kind: 'list', default: [], help: 'Networks from which /healthcheck is answered; empty: from all. For others there is no such path.' },
+  { section: 'healthcheck', name: 'ignore_proxied_requests', kind: 'boolean', default: false, help: 'Do not answer /healthcheck when a proxy passed it on.' },
   { section: 'oslo_middleware', name: 'enable_proxy_headers_parsing', kind: 'boolean', default: false, help: 'Believe Forwarded, X-Forwarded-Proto, -Host and -Prefix of a proxy: links begin with what they say.' },
   // [metrics]
   { section: 'metrics', name: 'public', kind: 'boolean', default: true, ours: true, help: 'Answer /metrics on the port of the API too, without authentication. It tells of work and machines in numbers, of none by name.' },
+  { section: 'metrics', name: 'prometheus_port', kind: 'integer', default: null, min: 0, max: 65535, ours: true, help: 'Port of its own for /metrics and /healthcheck, for processes without the API too. Default: none.' },
+  { section: 'metrics', name: 'prometheus_host', kind: 'string', default: '0.0.0.0', ours: true, help: 'Address that this port listens on.' },
 
   // [service_catalog]
   { section: 'service_catalog', name: 'endpoint_override', kind: 'string', default: null, help: 'URL at which ramdisks reach the API. Default: made of my_ip and the API port.' },

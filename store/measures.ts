@@ -14,14 +14,18 @@ const kindOf = (error: unknown): string => (isAway(error) ? 'away' : toFault(err
 
 /** Milliseconds. A database that takes longer is not there for anyone. */
 const PING_TIMEOUT_MS = 1500;
-export const isUp = (db: Knex): Promise<boolean> =>
-  db
-    .raw('SELECT 1')
-    .timeout(PING_TIMEOUT_MS)
-    .then(
-      () => true,
-      () => false,
-    );
+/** Also when all connections are in use for so long. */
+export function isUp(db: Knex): Promise<boolean> {
+  return new Promise((answer) => {
+    const late = setTimeout(() => answer(false), PING_TIMEOUT_MS);
+    db.raw('SELECT 1')
+      .then(
+        () => answer(true),
+        () => answer(false),
+      )
+      .finally(() => clearTimeout(late));
+  });
+}
 
 export function measurePool(db: Knex, size: number, metrics: Metrics): void {
   const { pool } = db.client as { readonly pool: Pool };

@@ -10,7 +10,7 @@ import { eventsOn } from './events';
 import { biosSettingsOn, firmwareComponentsOn } from './hardware-facts';
 import { inventoriesOn } from './inventories';
 import { leasesOn } from './leases';
-import { measurePool } from './measures';
+import { isUp, measurePool } from './measures';
 import { nodesOn } from './nodes';
 import { portsOn } from './ports';
 import { secretsOn } from './secrets';
@@ -26,6 +26,8 @@ export interface StoreOptions extends ConnectOptions {
   readonly migrate?: boolean;
 }
 export interface OpenStore extends Store {
+  /** Whether the database answers, in a moment. */
+  isUp(): Promise<boolean>;
   /** Waits for running queries, then ends the connections. */
   close(): Promise<void>;
   /** Versions of the server ('18.4') and of the schema (name of the last migration). Answers only if the database does. */
@@ -62,6 +64,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   return {
     ...storeOn(db, clock),
     close: () => db.destroy(),
+    isUp: () => isUp(db),
     async version() {
       const { rows } = await run(db.raw<{ rows: { server: string }[] }>("SELECT current_setting('server_version') AS server"));
       return { postgres: rows[0]!.server.split(' ')[0]!, schema: (await run(stepsDone(db))).at(-1) ?? '' };

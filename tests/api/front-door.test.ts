@@ -4,9 +4,18 @@ import { connect } from 'node:net';
 import { accepts } from '../../api/accept';
 import { createCors } from '../../api/cors';
 import { baseOf } from '../../api/forwarded';
+import { createHealthcheck } from '../../api/healthcheck';
+import { createProbes } from '../../api/probes';
+import { loadOptions } from '../../config/load';
 import { OPTIONS, useApi } from '../support/api';
 
-const api = useApi({ 'healthcheck.enabled': true, 'cors.allowed_origin': ['https://page'], 'api.request_timeout': 1 });
+const api = useApi(
+  { 'cors.allowed_origin': ['https://page'], 'api.request_timeout': 1 },
+  createProbes({
+    healthcheck: createHealthcheck(loadOptions([], {}).options, async () => true, Date.now),
+    scrape: async () => ({ type: 'text/plain', text: 'up 1\n' }),
+  }),
+);
 
 // As measured: without [cors] options there is nothing, and with an origin the defaults are oslo.middleware's.
 describe('other origins', () => {
@@ -122,17 +131,17 @@ describe('Accept', () => {
   });
 });
 
-it('is healthy without being asked who asks', async () => {
-  expect(await api.ask('GET', '/healthcheck')).toMatchObject({
-    status: 200,
-    text: '',
-    headers: { 'content-type': 'text/plain; charset=UTF-8', 'content-length': '0' },
-  });
+it('answers monitors without being asked who asks', async () => {
+  const health = await api.ask('GET', '/healthcheck');
+  expect(health).toMatchObject({ status: 200, text: '', headers: { 'content-type': 'text/plain; charset=UTF-8', 'content-length': '0' } });
+  expect(health.headers['openstack-request-id']).toMatch(/^req-/);
   expect((await api.ask('HEAD', '/healthcheck')).status).toBe(204);
   expect((await api.ask('POST', '/healthcheck/x', 115, { headers: { Accept: 'application/json' } })).body).toEqual({
     detailed: false,
     reasons: [],
   });
+  expect((await fetch(`${api.url()}/metrics`)).status).toBe(200);
+  expect(await (await fetch(`${api.url()}/metrics`, { method: 'POST' })).text()).not.toContain('up');
 });
 
 describe('whoever is slow is cut off', () => {

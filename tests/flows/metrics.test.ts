@@ -26,6 +26,7 @@ beforeAll(async () => {
   await whole.call('PATCH', `/v1/nodes/${uuid}`, [{ op: 'add', path: '/instance_info', value: whole.deployable() }]);
   await whole.order(uuid, 'active');
   await whole.reach(uuid, 'active');
+  await whole.server.conductor!.idle();
   await whole.call('GET', '/v1/nosuch');
 }, 60_000);
 afterAll(() => whole.close(), 30_000);

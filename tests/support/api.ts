@@ -1,6 +1,7 @@
 /** The API on a database of its own with a fake conductor, asked over HTTP as clients do. */
 import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createProbes, type Probes } from '../../api/probes';
 import { createApi, serverOptions, type ApiOptions } from '../../api/server';
 import { systemClock } from '../../model/clock';
 import type { Log } from '../../model/log';
@@ -75,7 +76,6 @@ export const OPTIONS: ApiOptions = {
   'cors.max_age': 3600,
   'cors.allow_methods': ['OPTIONS', 'GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'TRACE', 'PATCH'],
   'cors.allow_headers': [],
-  'healthcheck.enabled': false,
   'oslo_middleware.enable_proxy_headers_parsing': false,
 
   'conductor.heartbeat_timeout': 60,
@@ -90,7 +90,7 @@ const askedMinor = (minor: number | string | null): number | undefined =>
   minor === null ? 1 : typeof minor === 'number' ? minor : undefined;
 
 /** To be called once at the top of a test file. A conductor `here` is registered that offers fake-hardware. */
-export function useApi(changed: Partial<ApiOptions> = {}): ApiUnderTest {
+export function useApi(changed: Partial<ApiOptions> = {}, probes: Probes = createProbes({})): ApiUnderTest {
   const database = useDatabase();
   const conductor = createFakeConductor(() => database.store());
   const logged: string[] = [];
@@ -107,7 +107,7 @@ export function useApi(changed: Partial<ApiOptions> = {}): ApiUnderTest {
         null,
       );
     const options = { ...OPTIONS, ...changed };
-    const api = createApi({ store: database.store(), conductor, options, log, clock: systemClock, metrics: silentMetrics });
+    const api = createApi({ store: database.store(), conductor, options, log, clock: systemClock, metrics: silentMetrics, probes });
     server = createServer(serverOptions(options), api);
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
   });
