@@ -97,3 +97,16 @@ export async function linkedNode(field: string, ident: unknown, owner: string | 
   if (node?.owner === owner && rooms.auth.allowed(request.who, 'node:get', node)) return node;
   throw new Fault('Invalid', { message: `Unable to apply the requested ${field} '${str(ident)}'. Requested value was invalid.` });
 }
+
+/** The node whose ports or portgroups are listed: found by its UUID only, and the refusal speaks of a portgroup, which clients know. */
+export async function nodeOfList({ params, who }: Request, { store, auth }: Rooms): Promise<NodeRecord> {
+  const ident = params['node_ident']!;
+  const node = isUuid(ident)
+    ? await store.nodes.find(ident).catch((error: unknown) => {
+        if (error instanceof Fault && error.name === 'NodeNotFound') return undefined;
+        throw error;
+      })
+    : undefined;
+  if (!node || !auth.allowed(who, 'node:get', node)) throw new Fault('PortgroupNotFound', { portgroup: 'None' });
+  return node;
+}

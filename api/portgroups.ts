@@ -1,12 +1,12 @@
 /** /v1/portgroups, and the portgroups of a node. */
 import { Fault } from '../model/errors';
-import { isLogicalName, isUuid } from '../model/idents';
+import { isLogicalName } from '../model/idents';
 import type { PatchOperation } from '../model/patch';
 import { valuesAt } from '../model/patch';
 import { str } from '../model/python';
 import type { NewOf, NodeRecord, PortgroupRecord } from '../model/records';
 import type { Values } from './fields';
-import { checkNotInspecting, known, linkedNode, nodeNamed } from './node-find';
+import { checkNotInspecting, known, linkedNode, nodeNamed, nodeOfList } from './node-find';
 import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from './resource';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
@@ -91,11 +91,8 @@ const PORTGROUPS: Resource<PortgroupRecord> = {
   remove: ({ uuid }, { conductor }) => conductor.deletePortgroup(uuid),
 };
 
-/** The portgroups of a node are found by its UUID only. */
 async function listOfNode(request: Request, rooms: Rooms, detail?: true): Promise<Answer> {
-  const ident = request.params['node_ident']!;
-  const node = isUuid(ident) ? await rooms.store.nodes.find(ident).catch(() => undefined) : undefined;
-  if (!node || !rooms.auth.allowed(request.who, 'node:get', node)) throw new Fault('PortgroupNotFound', { portgroup: 'None' });
+  await nodeOfList(request, rooms);
   return listOf(PORTGROUPS, request, rooms, detail ? { detail } : {});
 }
 

@@ -9,7 +9,7 @@ import type { PortFilter } from '../store/store';
 import { checkedPatch, checkedRecord, emptyOf, type Values } from './fields';
 import { location } from './links';
 import { checkFieldsAllowed, checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from './lists';
-import { checkNotInspecting, known, linkedNode, nodeNamed } from './node-find';
+import { checkNotInspecting, known, linkedNode, nodeNamed, nodeOfList } from './node-find';
 import { checkFields, knowsVtep, portPresenter, rowsToShow, viewShape } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
@@ -99,12 +99,9 @@ async function list(request: Request, rooms: Rooms, path: string, brief?: readon
   ];
   return { status: 200, bytes: envelopeOf('ports', items, versions.length, { base, path, page, limit: page.limit, also }) };
 }
-/** The ports of a node are found by its UUID only; the refusal speaks of a portgroup, which clients know. */
 async function listOfNode(request: Request, rooms: Rooms, path: string, brief?: readonly string[]): Promise<Answer> {
-  const ident = request.params['node_ident']!;
-  const node = isUuid(ident) ? await rooms.store.nodes.find(ident).catch(() => undefined) : undefined;
-  if (!node || !rooms.auth.allowed(request.who, 'node:get', node)) throw new Fault('PortgroupNotFound', { portgroup: 'None' });
-  return list(request, rooms, path, brief, { node_uuid: node.uuid });
+  const { uuid } = await nodeOfList(request, rooms);
+  return list(request, rooms, path, brief, { node_uuid: uuid });
 }
 async function listOfPortgroup(request: Request, rooms: Rooms, path: string, brief?: readonly string[]): Promise<Answer> {
   const ident = request.params['portgroup_ident']!;

@@ -1,6 +1,6 @@
 /** The conductor in this process: registered, its nodes recovered, its periodic work running, and what the API may ask of it. */
 import { setMaxListeners } from 'node:events';
-import { reasonOf } from '../model/errors';
+import { Fault, reasonOf } from '../model/errors';
 import { createBeats } from './beats';
 import { finishAllocations, unfinishedAllocations } from './allocations';
 import type { ConductorDoor } from './conductor';
@@ -64,7 +64,10 @@ function createAskLater(context: () => Context): Pick<Context, 'askLater' | 'isA
           return goOn(context(), uuid, 'poll');
         })
         .catch((error: unknown) => {
-          if (!signal.aborted && !mine.signal.aborted) log.warn(`node ${uuid} was not asked again`, { reason: reasonOf(error) });
+          if (signal.aborted || mine.signal.aborted) return;
+          // The database is away, or all places for work are taken: it still waits.
+          if (error instanceof Fault && error.status === 503) context().askLater(uuid, seconds);
+          else log.warn(`node ${uuid} was not asked again`, { reason: reasonOf(error) });
         });
     },
   };

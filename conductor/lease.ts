@@ -25,6 +25,11 @@ export interface Lease {
   renew(): Promise<void>;
   /** Whether what was reserved in this term is surely still held: at once while the last sign of life is young, else it is tried to give one. */
   holds(term: number): true | Promise<boolean>;
+  /**
+   * For how many seconds signs of life were given without a gap, a new conductor's since ever: after a gap that may have been the
+   * database's, the others must have had their turn before they count as gone.
+   */
+  unbroken(): number;
   /** Shown as offline, gets nothing new, holds what it holds. */
   leave(): Promise<void>;
   /** Holds nothing any more, and orders nothing. */
@@ -54,6 +59,7 @@ export function createLease({ store, clock, log, random, timeout, conductor, ret
   /** When the last successful sign of life began. */
   let since: readonly number[] | undefined;
   let renewing: Promise<void> | undefined;
+  let backSince = Number.NEGATIVE_INFINITY;
 
   // Both clocks: the one does not run while the host sleeps, the other may be put.
   const moment = (): readonly number[] => [clock.now(), clock.monotonic?.() ?? 0];
@@ -85,6 +91,7 @@ export function createLease({ store, clock, log, random, timeout, conductor, ret
       const begun = moment();
       try {
         await store.conductors.touch(hostname, instance);
+        if (!isSure()) backSince = clock.now();
         since = begun;
         return;
       } catch (error) {
@@ -115,6 +122,7 @@ export function createLease({ store, clock, log, random, timeout, conductor, ret
     },
     join,
     renew,
+    unbroken: () => (clock.now() - backSince) / 1000,
     holds: (wanted) => {
       if (wanted !== term) return Promise.resolve(false);
       if (isSure()) return true;

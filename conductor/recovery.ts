@@ -149,13 +149,13 @@ export async function removeSilent({ store, options, log }: Context): Promise<vo
  * hosts that are gone, and the nodes that both leave behind.
  */
 export async function endStrayReservations(context: Context): Promise<void> {
-  const { store, host, locks, options } = context;
+  const { store, host, locks, options, lease } = context;
   // Held ones are noted before they are reserved, so that what is listed here and not noted is nobody's.
   const reserved = await store.nodes.list({ reserved: true, children: 'all' });
   for (const { uuid, reservation, lock_fence: fence } of reserved)
     if (reservation === host && !locks.has(uuid)) await store.nodes.release(uuid, fence);
   const others = new Set(reserved.map(({ reservation }) => reservation!).filter((name) => name !== host));
-  if (others.size > 0) {
+  if (others.size > 0 && lease.unbroken() >= 2 * options['conductor.heartbeat_interval']) {
     const holding = new Set(
       (await store.conductors.list(options['conductor.heartbeat_timeout'])).filter(({ holds }) => holds).map(({ hostname }) => hostname),
     );

@@ -11,6 +11,7 @@ import type { Context } from './context';
 import { entryOf, failureOf, type Said } from './history';
 import { measureMove } from './measures';
 import type { Holding } from './fenced';
+import { askedBy, isAway, untilAnswered } from './patience';
 import { changePower } from './power';
 import type { Place } from './workers';
 
@@ -32,6 +33,8 @@ export interface Held extends Task, Partial<Holding> {
   fire(event: Event, changes?: NodeChanges, internal?: Internal, also?: (store: Store) => Promise<void>): Promise<void>;
   /** Writes an entry into the node's history; an error is its `last_error` too. */
   record(said: Said, changes?: NodeChanges, internal?: Internal): Promise<void>;
+  /** From here on nobody waits for an answer: while the database is away, the work waits. */
+  endure(): void;
   /** Reads node and ports again, after others than this task wrote them. */
   refresh(): Promise<void>;
   /** Ends the reservation, with what was noted. */
@@ -80,8 +83,11 @@ const sameDriver = (a: NodeRecord, b: NodeRecord): boolean => a === b || DRIVER_
  * A task of a node that is reserved already, or that looks only.
  * @param term that of the lease when the node was reserved
  */
-export async function taskOf(context: Context, reserved: NodeRecord, exclusive = true, term = context.lease.term): Promise<Held> {
-  const { store, clock, options, connections } = context;
+export async function taskOf(given: Context, reserved: NodeRecord, exclusive = true, term = given.lease.term): Promise<Held> {
+  let patient = false;
+  const store = askedBy(given.store, (ask) => (patient ? untilAnswered(task, ask) : ask()));
+  const context: Context = { ...given, store };
+  const { clock, options, connections } = context;
   const { uuid, lock_fence: fence } = reserved;
   let node = reserved;
   let ports: readonly PortRecord[] = await store.ports.ofNode(uuid);
@@ -114,8 +120,11 @@ export async function taskOf(context: Context, reserved: NodeRecord, exclusive =
           stillHeld: () => {
             const holds = context.lease.holds(term);
             if (holds === true) return true;
-            return holds.then((sure) => {
-              if (!sure) throw new LockLost(uuid);
+            return holds.then(async (sure) => {
+              if (sure) return;
+              // Nobody else can have taken it while the database was away for all.
+              if (patient) await untilAnswered(task, () => context.lease.renew());
+              if (!patient || !(await context.lease.holds(term))) throw new LockLost(uuid);
             });
           },
         }
@@ -161,6 +170,9 @@ export async function taskOf(context: Context, reserved: NodeRecord, exclusive =
       return put({ changes: said.error ? { last_error: said.event, ...changes } : changes, internal, history: entry ? [entry] : [] });
     },
     letGo: () => put(NOTHING, undefined, true),
+    endure: () => {
+      patient = true;
+    },
     refresh: async () => {
       await put(NOTHING);
       node = await store.nodes.find(uuid);
@@ -248,27 +260,27 @@ export const changeFree = (
     throw new Fault('NodeLocked', { node: uuid, host: 'another host' });
   });
 
-/** Seconds between the tries to end a reservation while the database does not answer. */
-const RELEASE_PAUSES = [0.2, 1, 5] as const;
+/** Who waits for an answer does not wait for a database that is away: the reservation is ended behind it. */
 async function release(context: Context, task: Held): Promise<void> {
   const { uuid } = task.node;
+  const ended = (): void => context.locks.remove(uuid);
+  const failed = (error: unknown): void => {
+    // The periodic look at reservations that no task holds ends it.
+    if (!(error instanceof LockLost || (error instanceof Fault && error.name === 'NodeNotFound')))
+      task.log.error('the reservation could not be ended', { reason: reasonOf(error) });
+  };
   try {
-    for (const pause of [...RELEASE_PAUSES, undefined]) {
-      try {
-        await task.letGo();
-        return;
-      } catch (error) {
-        if (error instanceof LockLost || (error instanceof Fault && error.name === 'NodeNotFound')) return;
-        if (pause === undefined) throw error;
-        await context.clock.sleep(pause * 1000, context.signal).catch(() => {});
-      }
-    }
+    await task.letGo();
   } catch (error) {
-    // The periodic look at reservations that no task holds ends it once the database answers again.
-    task.log.error('the reservation could not be ended', { reason: reasonOf(error) });
-  } finally {
-    context.locks.remove(uuid);
+    if (isAway(error) && !context.signal.aborted) {
+      void untilAnswered(task, () => task.letGo())
+        .catch(failed)
+        .finally(ended);
+      return;
+    }
+    failed(error);
   }
+  ended();
 }
 
 /** Holds the node for as long as `work` runs, whatever comes of it. Throws NodeLocked, NodeNotFound. */
@@ -307,6 +319,7 @@ export async function startTask(
       return;
     }
     const rest = work;
+    task.endure();
     place.run(async () => {
       try {
         await rest();

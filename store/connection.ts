@@ -1,4 +1,5 @@
 /** Connections to a PostgreSQL: what they are given, what the server must be, and the reason in one line when it cannot be had. */
+import type { Socket } from 'node:net';
 import createKnex from 'knex';
 import type { Knex } from 'knex';
 import { Client, types } from 'pg';
@@ -25,10 +26,14 @@ export interface Connected {
 export const SERVER = 'bloomery';
 /** 13 is the oldest that is tested; lock, merge and RETURNING as used here are in all later ones. */
 const OLDEST_SERVER = 130000;
-const CONNECT_TIMEOUT_MS = 10_000;
-/** The server gives a statement up after this; our side a little later, should the server be silent. */
-const STATEMENT_TIMEOUT_MS = 30_000;
-const SILENCE_MS = 5_000;
+/**
+ * A request shall have its answer within ten seconds, also when the database is silent: the server gives a statement up, and a little
+ * later we give a server up that says nothing.
+ */
+const CONNECT_TIMEOUT_MS = 5_000;
+const ACQUIRE_TIMEOUT_MS = 8_000;
+const STATEMENT_TIMEOUT_MS = 7_000;
+const SILENCE_MS = 8_000;
 const IDLE_TIMEOUT_MS = 60_000;
 
 const INT8: number = types.builtins.INT8;
@@ -59,10 +64,11 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
     connection: settings as Knex.StaticConnectionConfig,
     // Values, which may be secrets, stay out of error messages.
     compileSqlOnError: false,
-    acquireConnectionTimeout: CONNECT_TIMEOUT_MS,
+    acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
     pool: { min: 0, max: options.poolSize, idleTimeoutMillis: IDLE_TIMEOUT_MS, afterCreate: patient ? setUpPatient : setUpSession },
     log: {
-      warn: (message: unknown) => log.warn(String(message)),
+      // Whoever wanted a connection says so.
+      warn: (message: unknown) => log[String(message).startsWith('Acquire connection error') ? 'debug' : 'warn'](String(message)),
       error: (message: unknown) => log.error(String(message)),
       deprecate: (message: unknown) => log.debug(String(message)),
       debug: () => {},
@@ -85,7 +91,6 @@ function connectionSettings(connection: string, patient: boolean) {
     // Servers are told from those that look after the database.
     application_name: patient ? 'bloomery-db' : SERVER,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    ...(patient ? {} : { query_timeout: STATEMENT_TIMEOUT_MS + SILENCE_MS }),
     keepAlive: true,
     types: typeParsers,
   };
@@ -94,11 +99,26 @@ function connectionSettings(connection: string, patient: boolean) {
 type Done = (error: Error | null, connection: Client) => void;
 /** The session's own settings, by a statement: a pooler in between need not know start-up options. */
 const setUp =
-  (statements: string) =>
+  (statements: string, also: (connection: Client) => void = () => {}) =>
   (connection: Client, done: Done): void => {
+    also(connection);
     connection.query(`SET timezone = 'UTC'; SET datestyle = 'ISO, YMD'; ${statements}`, (error: Error | null) => done(error, connection));
   };
-const setUpSession = setUp(`SET statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET idle_in_transaction_session_timeout = ${IDLE_TIMEOUT_MS}`);
+/**
+ * Cuts a connection on which a statement runs and nothing is heard: a server that was stopped, or a network that swallows everything. (A
+ * timeout of the statement alone would leave the connection to those who come next.)
+ */
+function cutWhenSilent(client: Client): void {
+  const state = client as unknown as { readonly connection: { readonly stream: Socket }; readonly readyForQuery: boolean };
+  const socket = state.connection.stream;
+  socket.setTimeout(SILENCE_MS, () => {
+    if (!state.readyForQuery) socket.destroy(Object.assign(new Error('the database server is silent'), { code: 'ETIMEDOUT' }));
+  });
+}
+const setUpSession = setUp(
+  `SET statement_timeout = ${STATEMENT_TIMEOUT_MS}; SET idle_in_transaction_session_timeout = ${IDLE_TIMEOUT_MS}`,
+  cutWhenSilent,
+);
 const setUpPatient = setUp('SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0');
 
 /** Connects once, outside the pool, which would hide the reason of a failure. Answers how to call the database in messages. */

@@ -39,12 +39,26 @@ const CONSTRAINTS: Readonly<Record<string, readonly [FaultName, Readonly<Record<
   firmware_components_node_known: ['NodeNotFound', { node: 'node_uuid' }],
 };
 
-/** The database is away, starting, stopping or full: the caller may try again. (Class 57 and 53 of PostgreSQL's codes, and sockets'.) */
-const AWAY = /^(?:57P0\d|53\d{3}|08\d{3}|ECONN\w+|ENOENT|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/;
+/**
+ * The caller is not to blame and may try again: PostgreSQL's codes and those of sockets → what is told. (57: stopping, starting; 53: out of
+ * something; 08: connections; 58: the host's files; 40, 55, 57014, 25P0x: given up by the server.)
+ */
+const AWAY: readonly (readonly [RegExp, string])[] = [
+  [/^53100$/, 'The database has no space left on its disk, please retry when there is some.'],
+  [/^(?:25006|42501|58\w{3})$/, 'The database cannot read or write its files at the moment, please retry.'],
+  [/^(?:57014|55P03|40001|40P01|25P0[34])$/, 'The database did not answer in time, please retry.'],
+  [
+    /^(?:57P0\d|53\d{3}|08\w{3}|ECONN\w+|ENOENT|EACCES|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENOTFOUND|EAI_\w+)$/,
+    'The database cannot be reached at the moment, please retry.',
+  ],
+];
 const AWAY_TEXT =
-  /(?:^| - )(?:Knex: Timeout acquiring a connection|Connection terminated|Client has encountered|Client was closed|timeout expired|Query read timeout)/;
+  /(?:^| - )(?:Knex: Timeout acquiring a connection|Connection terminated|Client has encountered|Client was closed|timeout expired|timeout exceeded|Unable to acquire a connection|Cannot use a pool)/;
 
-export const isAway = (error: unknown): boolean => AWAY.test(codeOf(error)) || AWAY_TEXT.test(messageOf(error));
+/** Undefined: it is not the database that is away. */
+const awayText = (error: unknown): string | undefined =>
+  (AWAY.find(([codes]) => codes.test(codeOf(error))) ?? (AWAY_TEXT.test(messageOf(error)) ? AWAY.at(-1) : undefined))?.[1];
+export const isAway = (error: unknown): boolean => awayText(error) !== undefined;
 const codeOf = (error: unknown): string => {
   const code = (error as { code?: unknown } | null | undefined)?.code;
   return typeof code === 'string' ? code : '';
@@ -75,8 +89,8 @@ export function toFault(error: unknown, record: object = {}): unknown {
   // Class 22, data exceptions: a value that no column can hold, such as the character U+0000 or a number out of range.
   if (codeOf(error).startsWith('22'))
     return new Fault('Invalid', { message: `A value cannot be stored: ${messageOf(error).replace(/^.* - /s, '')}` }, { cause: error });
-  if (isAway(error))
-    return new Fault('TemporaryFailure', { message: 'The database cannot be reached at the moment, please retry.' }, { cause: error });
+  const message = awayText(error);
+  if (message !== undefined) return new Fault('TemporaryFailure', { message }, { cause: error });
   return error;
 }
 

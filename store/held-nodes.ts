@@ -76,8 +76,9 @@ export function heldNodes(
       const text =
         entries.length === 0
           ? update
-          : `WITH written AS (${update}), entries AS (INSERT INTO node_history ("${ENTRY_COLUMNS.join('", "')}") ${entries.join(' UNION ALL ')}) ` +
-            'SELECT revision FROM written';
+          : `WITH written AS (${update}), entries AS (INSERT INTO node_history ("${ENTRY_COLUMNS.join('", "')}") ${entries.join(' UNION ALL ')} ` +
+            // Asked again when the first answer was lost.
+            'ON CONFLICT (uuid) DO NOTHING) SELECT revision FROM written';
       const [done] = await prepared<{ revision: number }>(nameOf(text), text, values, { ...write.changes, uuid: node.uuid });
       if (!done) return undefined;
       // What this task knows of the node is all there is to know, unless others (an agent's sign of life, a token) wrote it meanwhile.

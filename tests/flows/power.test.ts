@@ -54,7 +54,7 @@ it('forgets the agent when the machine goes off, but not a token in its boot med
 it('shows the target while it waits, and says why it failed', async () => {
   const { conductor, enrol, node, machine } = await start({ machine: newMachine({ obeys: false }) });
   const { uuid } = await enrol({ provision_state: 'manageable', power_state: 'power off' });
-  await conductor.setPower(uuid, 'power on', 30);
+  await conductor.setPower(uuid, 'power on', 3000);
   expect((await node(uuid)).target_power_state).toBe('power on');
   await conductor.idle();
   expect(await node(uuid)).toMatchObject({

@@ -34,6 +34,12 @@ it.each<[object, string]>([
   [{ code: 'ECONNREFUSED', message: 'connect' }, 'TemporaryFailure'],
   [{ code: '57P01', message: 'terminating connection' }, 'TemporaryFailure'],
   [{ code: '53300', message: 'too many' }, 'TemporaryFailure'],
+  [{ code: '53100', message: 'could not extend file: No space left on device' }, 'TemporaryFailure'],
+  [{ code: '58030', message: 'could not read file: Input/output error' }, 'TemporaryFailure'],
+  [{ code: '42501', message: 'could not open file: Read-only file system' }, 'TemporaryFailure'],
+  [{ code: '57014', message: 'canceling statement due to statement timeout' }, 'TemporaryFailure'],
+  [{ code: '40P01', message: 'deadlock detected' }, 'TemporaryFailure'],
+  [{ message: 'Knex: Timeout acquiring a connection. The pool is probably full.' }, 'TemporaryFailure'],
   [{ message: 'Connection terminated unexpectedly' }, 'TemporaryFailure'],
   [{ message: 'ROLLBACK - Client has encountered a connection error and is not queryable' }, 'TemporaryFailure'],
   [{ code: '22P05', message: 'insert … - unsupported' }, 'Invalid'],
@@ -187,3 +193,10 @@ it('lets its connections be cut, and answers again afterwards', async () => {
     await store.close();
   }
 });
+
+it.each<[string, string]>([
+  ['53100', 'The database has no space left on its disk, please retry when there is some.'],
+  ['58030', 'The database cannot read or write its files at the moment, please retry.'],
+  ['57014', 'The database did not answer in time, please retry.'],
+  ['57P03', 'The database cannot be reached at the moment, please retry.'],
+])('says what is the matter (%s)', (code, message) => expect(toFault({ code, message: 'm' })).toMatchObject({ status: 503, message }));

@@ -4,14 +4,14 @@
  * not meet.
  */
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
-import { startEmbedded } from '../../store/embedded';
+import { startEmbedded, type Embedded } from '../../store/embedded';
 import { openStore } from '../../store/postgres';
 import { describe as describeProcess, end, readPidFile } from '../../store/postmaster';
 
@@ -41,15 +41,55 @@ export async function startCluster(): Promise<Cluster> {
   const prepared = join(folder, `prepared-${schemaHash()}`);
   if (!existsSync(prepared)) await prepare(prepared, template);
 
-  const stateDir = join(folder, `run-${process.pid}`);
-  mkdirSync(stateDir);
-  // cp keeps the owner: as root, the files are PostgreSQL's user's.
-  execFileSync('cp', ['-a', join(prepared, 'postgres'), stateDir]);
-  const server = await startEmbedded({ stateDir, log, clock, durable: false });
+  const { stateDir, server } = await startCopy(prepared, join(folder, `run-${process.pid}`));
   return {
     connection: server.connection,
     template,
     async stop() {
+      await server.stop();
+      rmSync(stateDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function startCopy(prepared: string, stateDir: string): Promise<{ readonly stateDir: string; readonly server: Embedded }> {
+  mkdirSync(stateDir);
+  // cp keeps the owner: as root, the files are PostgreSQL's user's.
+  execFileSync('cp', ['-a', join(prepared, 'postgres'), stateDir]);
+  return { stateDir, server: await startEmbedded({ stateDir, log, clock, durable: false }) };
+}
+
+/** A database server of one test file's own, which it may stop, kill and start again; beside that of the run. */
+export interface OwnServer {
+  /** Of a migrated, empty database; the same after each start. */
+  readonly connection: string;
+  readonly stateDir: string;
+  readonly pid: number;
+  stop(): Promise<void>;
+  start(): Promise<void>;
+  /** Stopped and removed. */
+  close(): Promise<void>;
+}
+export async function startOwnServer(): Promise<OwnServer> {
+  const folder = cacheFolder();
+  const name = randomUUID().slice(0, 8);
+  const prepared = join(folder, `prepared-${schemaHash()}`);
+  const template = `bloomery_template_${schemaHash()}`;
+  if (!existsSync(prepared)) await prepare(prepared, template);
+  const copy = await startCopy(prepared, join(folder, `run-${process.pid}-${name}`));
+  const { stateDir } = copy;
+  let { server } = copy;
+  return {
+    connection: otherDatabase(server.connection, template),
+    stateDir,
+    get pid() {
+      return server.pid;
+    },
+    stop: () => server.stop(),
+    start: async () => {
+      server = await startEmbedded({ stateDir, log, clock, durable: false });
+    },
+    close: async () => {
       await server.stop();
       rmSync(stateDir, { recursive: true, force: true });
     },
@@ -123,7 +163,7 @@ async function makeTemplate(connection: string, template: string): Promise<void>
 async function removeLeftovers(folder: string): Promise<void> {
   for (const name of readdirSync(folder)) {
     const path = join(folder, name);
-    const owner = Number(/^(?:run-|prepared-\w+\.)(\d+)$/.exec(name)?.[1] ?? Number.NaN);
+    const owner = Number(/^(?:run-|prepared-\w+\.)(\d+)(?:-\w+)?$/.exec(name)?.[1] ?? Number.NaN);
     if (Number.isNaN(owner) ? name === `prepared-${schemaHash()}` : await describeProcess(owner)) continue;
     const server = await readPidFile(join(path, 'postgres', 'data'));
     const process = server && (await describeProcess(server.pid));

@@ -98,7 +98,7 @@ export async function startWholeServer(
     const type = response.headers.get('content-type') ?? undefined;
     const problem = check({ method, path, minor: undefined, status: response.status, type, text });
     if (problem !== undefined) throw new Error(`an answer outside openapi.yaml: ${problem}`);
-    return { status: response.status, body: text === '' ? {} : (JSON.parse(text) as Answer['body']) };
+    return { status: response.status, body: type === 'application/json' && text !== '' ? (JSON.parse(text) as Answer['body']) : {} };
   };
   const must = async (method: string, path: string, body?: unknown): Promise<Answer['body']> => {
     const answer = await call(method, path, body);
