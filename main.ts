@@ -14,6 +14,7 @@ import { startTftp } from './boot/tftp';
 import { startConductor, type RunningConductor } from './conductor/index';
 import type { Options } from './config/options';
 import { withStepLog } from './drivers/fake-log';
+import { measureConnections } from './drivers/measured-connections';
 import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
 import { createMetrics, type Measured } from './metrics';
 import { systemClock, type Clock } from './model/clock';
@@ -221,26 +222,27 @@ export async function startServer(setup: Setup): Promise<Server> {
         store,
         log: log.child({ room: 'boot' }),
         clock,
+        metrics,
         ...(discovery ? { discovery } : {}),
       });
       stops.push(() => http.stop());
       options = resolveOptions(given, stateDir, { api: apiPort, http: http.port });
       if (options['boot.tftp']) {
-        const tftp = await startTftp({ options, boots: http.files, log: log.child({ room: 'boot' }), clock });
+        const tftp = await startTftp({ options, boots: http.files, log: log.child({ room: 'boot' }), clock, metrics });
         stops.push(() => tftp.stop());
       }
       if (options['dhcp.dhcp_provider'] === 'builtin') {
-        const dhcp = await startDhcp({ options, store, log: log.child({ room: 'boot' }), clock, random: randomBytes });
+        const dhcp = await startDhcp({ options, store, log: log.child({ room: 'boot' }), clock, metrics, random: randomBytes });
         stops.push(() => dhcp.stop());
       }
     }
 
     let conductor: RunningConductor | undefined;
     if (roles.includes('conductor')) {
-      const connections = { ipmi: createIpmiPool({ log, clock, random: randomBytes }), redfish: createRedfishPool() };
+      const pools = { ipmi: createIpmiPool({ log, clock, random: randomBytes }), redfish: createRedfishPool() };
       stops.push(async () => {
-        await connections.ipmi.close();
-        await connections.redfish.close();
+        await pools.ipmi.close();
+        await pools.redfish.close();
       });
       conductor = await startConductor({
         store,
@@ -249,7 +251,7 @@ export async function startServer(setup: Setup): Promise<Server> {
         clock,
         metrics,
         random: randomBytes,
-        connections,
+        connections: measureConnections(pools, metrics),
         interfaces: withStepLog(INTERFACES, options['fake.step_log']),
         hardwareTypes: HARDWARE_TYPES,
       });

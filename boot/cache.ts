@@ -11,6 +11,7 @@ import { Agent, interceptors, request } from 'undici';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
+import { silentMetrics, type Metrics } from '../model/metrics';
 
 export interface CachedFile {
   /** Bytes. */
@@ -32,6 +33,8 @@ export interface CacheSetup {
   readonly maxBytes: number;
   readonly log: Log;
   readonly clock: Clock;
+  /** Absent: nothing is measured. */
+  readonly metrics?: Metrics;
 }
 export class UpstreamError extends Error {}
 
@@ -64,7 +67,7 @@ const AGENT = { connect: { timeout: 10_000 }, headersTimeout: 30_000, bodyTimeou
 /** A URL for the log: credentials and query left out. */
 export const bareUrl = (url: string): string => url.replace(/\/\/[^/@]*@/, '//').replace(/[?#].*$/, '');
 
-export async function openCache({ folder, maxBytes, log, clock }: CacheSetup): Promise<Cache> {
+export async function openCache({ folder, maxBytes, log, clock, metrics = silentMetrics }: CacheSetup): Promise<Cache> {
   await mkdir(folder, { recursive: true });
   const entries = await load(folder, clock);
   const asking = new Map<string, Promise<Entry>>();
@@ -111,6 +114,7 @@ export async function openCache({ folder, maxBytes, log, clock }: CacheSetup): P
     const header = (name: string): string | null => [answer.headers[name] ?? []].flat()[0] ?? null;
     if (known && answer.statusCode === 304) {
       await answer.body.dump();
+      metrics.count('bloomery_image_cache_total', { result: 'hit' });
       known.asked = clock.now();
       return known;
     }
@@ -139,6 +143,7 @@ export async function openCache({ folder, maxBytes, log, clock }: CacheSetup): P
         });
       const coming = fetchInto(answer.body, handle, entry).finally(() => fetching.delete(coming));
       fetching.add(coming);
+      metrics.count('bloomery_image_cache_total', { result: 'miss' });
       return entry;
     } catch (error) {
       answer.body.on('error', () => {}).destroy();
@@ -175,7 +180,8 @@ export async function openCache({ folder, maxBytes, log, clock }: CacheSetup): P
       const known = entries.get(url);
       const isCurrent = known && (known.received < known.kept.size || clock.now() - known.asked < FRESH);
       let entry = isCurrent && !asking.has(url) ? known : undefined;
-      if (!entry) {
+      if (entry) metrics.count('bloomery_image_cache_total', { result: 'hit' });
+      else {
         const answer = asking.get(url) ?? ask(url).finally(() => asking.delete(url));
         asking.set(url, answer);
         entry = await answer.catch((error: unknown) => {

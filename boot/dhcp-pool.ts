@@ -47,6 +47,8 @@ export interface Pool<Note> {
   changes(): LeaseChange[];
   /** Hands back what could not be written; later changes of the same machines win. */
   retry(changes: readonly LeaseChange[]): void;
+  /** Addresses by state; those that were never asked for are free too. */
+  counts(now: number): Readonly<Record<BindingState, number>>;
 }
 
 /** An address and what is known of it; in exactly one queue at a time. */
@@ -231,6 +233,13 @@ export function createPool<Note>(range: PoolRange, leases: readonly LeaseRecord[
       const taken = [...changed.values()];
       changed = new Map();
       return taken;
+    },
+    counts(at) {
+      settle(at);
+      const counts = { free: 0, offered: 0, bound: 0, ended: 0, declined: 0 };
+      for (const { state } of cells.values()) counts[state] += 1;
+      const excluded = range.excluded.filter((address) => address >= first && address <= last).length;
+      return { ...counts, free: last - first + 1 - excluded - (cells.size - counts.free) };
     },
     retry(changes) {
       changed = new Map([...changes.map((change) => [change.mac, change] as const), ...changed]);

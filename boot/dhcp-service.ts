@@ -2,6 +2,7 @@
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
+import { silentMetrics, type Metrics } from '../model/metrics';
 import type { Store } from '../store/store';
 import { decode, encode, type DhcpPacket } from '../wire/dhcp';
 import { linkAddresses, openUdp } from '../wire/link';
@@ -20,6 +21,8 @@ const MOST_PENDING = 2048;
 const RECEIVE_BUFFER = 4 << 20;
 /** A line of one kind is logged once in this time, with the count of those left out. */
 const LOG_EVERY_MS = 60_000;
+/** RFC 2132 §9.6. */
+const TYPES: readonly (string | undefined)[] = [undefined, 'discover', 'offer', 'request', 'decline', 'ack', 'nak', 'release', 'inform'];
 /** RFC 2132 §9.10: what every client takes; the IP and UDP headers count. */
 const SMALLEST_MESSAGE = 576;
 const LARGEST_MESSAGE = 1500;
@@ -30,6 +33,8 @@ export interface DhcpSetup {
   readonly store: Pick<Store, 'ports' | 'boots' | 'leases' | 'transaction'>;
   readonly log: Log;
   readonly clock: Clock;
+  /** Absent: nothing is measured. */
+  readonly metrics?: Metrics;
   /** That many random bytes. */
   readonly random: (bytes: number) => Buffer;
 }
@@ -53,7 +58,7 @@ function createWarnings(log: Log, clock: Clock): (message: string, fields: objec
  * @throws DhcpSetupError for options that cannot work, LinkError where the socket cannot be had (not root, port in use)
  */
 export async function startDhcp(setup: DhcpSetup): Promise<{ stop(): Promise<void> }> {
-  const { options, store, clock } = setup;
+  const { options, store, clock, metrics = silentMetrics } = setup;
   const name = options['boot.interface'] ?? '';
   const { policy, range, direct } = setUp(options, name === '' ? undefined : await linkAddresses(name));
   const log = setup.log.child({ interface: name });
@@ -63,12 +68,19 @@ export async function startDhcp(setup: DhcpSetup): Promise<{ stop(): Promise<voi
   const writer = createLeaseWriter(store, pool, clock, warn);
   const socket = await openUdp(name, SERVER_PORT, RECEIVE_BUFFER);
   const pending = new Set<Promise<void>>();
+  metrics.read('bloomery_dhcp_addresses', () => Object.entries(pool.counts(clock.now())).map(([state, count]) => [{ state }, count]));
+  const count = (type: number | undefined, answered: number | string): void =>
+    metrics.count('bloomery_dhcp_packets_total', {
+      type: TYPES[type ?? 0] ?? 'other',
+      answer: TYPES[Number(answered)] ?? String(answered),
+    });
 
   async function handle(packet: DhcpPacket): Promise<void> {
     const outcome = await answer(policy, pool, lookup, packet, clock);
     writer.schedule();
     const about = { mac: packet.chaddr, type: packet.options.messageType };
     if (outcome.kind === 'silence') {
+      count(about.type, 'none');
       if (outcome.notable) warn(`DHCP: ${outcome.reason}`, about);
       else log.debug('DHCP: no answer', { ...about, reason: outcome.reason });
       return;
@@ -79,21 +91,27 @@ export async function startDhcp(setup: DhcpSetup): Promise<{ stop(): Promise<voi
       if (error) warn('DHCP: an answer could not be sent', { ...about, to: outcome.address, reason: error.message });
     });
     const { messageType, bootFileName } = outcome.packet.options;
+    count(about.type, messageType ?? 'bootp');
     log.debug('DHCP: answered', { ...about, answer: messageType, address: outcome.packet.yiaddr, file: bootFileName });
   }
   socket.on('error', (error) => warn('DHCP: the socket failed', { reason: error.message }));
   socket.on('message', (bytes, { address: from }) => {
     const packet = decode(bytes);
     if ('malformed' in packet) {
+      count(undefined, 'malformed');
       warn('DHCP: malformed packet', { from, reason: packet.malformed });
       return;
     }
     if (pending.size >= MOST_PENDING) {
+      count(packet.options.messageType, 'dropped');
       warn('DHCP: too many packets at once, some are dropped', { from });
       return;
     }
     const work = handle(packet)
-      .catch((error: unknown) => warn('DHCP: no answer could be made', { mac: packet.chaddr, reason: reasonOf(error) }))
+      .catch((error: unknown) => {
+        count(packet.options.messageType, 'failed');
+        warn('DHCP: no answer could be made', { mac: packet.chaddr, reason: reasonOf(error) });
+      })
       .finally(() => pending.delete(work));
     pending.add(work);
   });

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
+import { silentMetrics, type Metrics } from '../model/metrics';
 import type { BootRecord } from '../model/records';
 import type { Store } from '../store/store';
 import { bootFiles, type BootFiles } from './boot-files';
@@ -30,6 +31,8 @@ export interface HttpBootSetup {
   readonly store: Pick<Store, 'boots' | 'ports'>;
   readonly log: Log;
   readonly clock: Clock;
+  /** Absent: nothing is measured. */
+  readonly metrics?: Metrics;
   /** What machines that nobody knows boot; absent: nothing. */
   readonly discovery?: BootRecord;
 }
@@ -48,12 +51,20 @@ const IPXE = /^\/ipxe\/([0-9a-f]{2}(?:-[0-9a-f]{2}){5})$/i;
 const BOOT = /^\/boot\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/([^/]+)$/i;
 
 /** Rejects when the port cannot be had. */
-export async function startHttpBoot({ options, store, log, clock, discovery }: HttpBootSetup): Promise<HttpBootService> {
+export async function startHttpBoot({
+  options,
+  store,
+  log,
+  clock,
+  metrics = silentMetrics,
+  discovery,
+}: HttpBootSetup): Promise<HttpBootService> {
   const cache = await openCache({
     folder: options['boot.cache_root'],
     maxBytes: options['pxe.image_cache_size'] * 1024 * 1024,
     log,
     clock,
+    metrics,
   });
   const files = bootFiles({ store, cache, log, discovery });
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
@@ -75,6 +86,7 @@ export async function startHttpBoot({ options, store, log, clock, discovery }: H
         return;
       }
       const bytes = await answer(request, response, pathOf(request.url));
+      if (bytes !== undefined) metrics.count('bloomery_http_boot_bytes_total', {}, bytes);
       if (bytes !== undefined) log.info('HTTP boot: sent', { ...where, bytes, ms: clock.now() - started });
     } catch (error) {
       if (response.headersSent) {
@@ -87,6 +99,9 @@ export async function startHttpBoot({ options, store, log, clock, discovery }: H
         log.error('HTTP boot: failed', { ...where, error: reasonOf(error) });
         refuse(response, 500, 'Internal server error');
       }
+    } finally {
+      const kind = IPXE.test(request.url ?? '') ? 'script' : 'file';
+      metrics.count('bloomery_http_boot_answers_total', { kind, status: `${Math.floor(response.statusCode / 100)}xx` });
     }
   };
 

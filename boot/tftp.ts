@@ -2,6 +2,7 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
+import { silentMetrics, type Metrics } from '../model/metrics';
 import { reasonOf } from '../model/errors';
 import { decodeTftp, encodeTftp, TFTP_ERRORS, type TftpOptions, type TftpPacket } from '../wire/tftp';
 import type { BootFiles } from './boot-files';
@@ -26,6 +27,8 @@ export interface TftpSetup {
   readonly options: TftpServiceOptions;
   readonly log: Log;
   readonly clock: Clock;
+  /** Absent: nothing is measured. */
+  readonly metrics?: Metrics;
   /** What PXELINUX and GRUB get, and the kernels of the machines; absent: only the files of the root. */
   readonly boots?: BootFiles;
   /** Transfers at once; a request above that gets silence, and the machine asks again. */
@@ -38,11 +41,20 @@ const MAX_WINDOW = 64;
 const DEFAULT_BLOCK = 512;
 
 /** Rejects when the port cannot be had. */
-export async function startTftp({ options, log, clock, boots, maxTransfers = 512 }: TftpSetup): Promise<TftpService> {
+export async function startTftp({
+  options,
+  log,
+  clock,
+  metrics = silentMetrics,
+  boots,
+  maxTransfers = 512,
+}: TftpSetup): Promise<TftpService> {
   const served: Served = { named: options['pxe.loader_file_paths'], root: options['pxe.tftp_root'] };
   const host = options['boot.tftp_host'];
   const family = host.includes(':') ? 'udp6' : 'udp4';
   const transfers = new Map<string, { readonly end: AbortController; readonly over: Promise<void>; answered: boolean }>();
+
+  const count = (outcome: string): void => metrics.count('bloomery_tftp_transfers_total', { outcome });
 
   const listener = createSocket({ type: family, reuseAddr: false });
   await bind(listener, host, options['boot.tftp_port']);
@@ -51,8 +63,10 @@ export async function startTftp({ options, log, clock, boots, maxTransfers = 512
     const packet = decodeTftp(bytes);
     // A stray answer to a transfer that is over, or noise: an error packet in return could go round in circles.
     if (packet?.kind !== 'rrq' && packet?.kind !== 'wrq') return;
-    const refuse = (code: number, message: string): void =>
+    const refuse = (code: number, message: string): void => {
+      count('refused');
       listener.send(encodeTftp({ kind: 'error', code, message }), peer.port, peer.address, () => {});
+    };
     if (packet.kind === 'wrq') {
       refuse(TFTP_ERRORS.accessViolation, 'This server is read only');
       return;
@@ -69,15 +83,17 @@ export async function startTftp({ options, log, clock, boots, maxTransfers = 512
     if (earlier && !earlier.answered) return;
     earlier?.end.abort();
     if (transfers.size >= maxTransfers) {
+      count('dropped');
       log.warn('TFTP: too many transfers, a request is dropped', { client: peer.address });
       return;
     }
     const end = new AbortController();
     const transfer = { end, answered: false, over: Promise.resolve() };
     transfer.over = serve(packet, peer, refuse, end.signal, () => (transfer.answered = true))
-      .catch((error: unknown) =>
-        log.warn('TFTP: transfer failed', { client: peer.address, file: shown(packet.file), error: reasonOf(error) }),
-      )
+      .catch((error: unknown) => {
+        count('failed');
+        log.warn('TFTP: transfer failed', { client: peer.address, file: shown(packet.file), error: reasonOf(error) });
+      })
       .finally(() => transfers.get(key) === transfer && transfers.delete(key));
     transfers.set(key, transfer);
   });
@@ -111,6 +127,7 @@ export async function startTftp({ options, log, clock, boots, maxTransfers = 512
         const started = clock.now();
         const result = await sendFile({ socket, blocks, agreed, clock, signal, answered });
         const ms = clock.now() - started;
+        count(result.end === 'done' ? 'sent' : result.end === 'silent' ? 'silent' : 'ended by client');
         const figures = { ...where, bytes: blocks.size, ms, blockSize: agreed.blockSize, window: agreed.window, resent: result.resent };
         if (result.end === 'done') log.info('TFTP: sent', figures);
         else if (result.end === 'silent') log.warn('TFTP: the client fell silent', figures);

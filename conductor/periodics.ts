@@ -16,7 +16,8 @@ interface Periodic {
   readonly name: string;
   /** Seconds between runs; 0: never. */
   readonly every: (options: ConductorOptions) => number;
-  readonly run: (context: Context, failures: SyncFailures) => Promise<void>;
+  /** Answers how much it worked on, if that is a number that says something. */
+  readonly run: (context: Context, failures: SyncFailures) => Promise<number | void>;
 }
 export const PERIODICS: readonly Periodic[] = [
   {
@@ -83,12 +84,13 @@ export async function runPeriodics(context: Context): Promise<void> {
       await clock.sleep(jittered(seconds, random), signal).catch(() => {});
       if (signal.aborted) return;
       const took = metrics.timer();
-      await run(context, failures).catch((error: unknown) => {
+      const items = await run(context, failures).catch((error: unknown) => {
         if (signal.aborted) return;
         metrics.count('bloomery_periodic_failures_total', { task: name });
         log.error(`${name} failed`, { reason: reasonOf(error), error });
       });
       metrics.observe('bloomery_periodic_duration_seconds', { task: name }, took());
+      if (typeof items === 'number') metrics.set('bloomery_periodic_items', { task: name }, items);
       metrics.set('bloomery_periodic_last_run_timestamp_seconds', { task: name }, clock.now() / 1000);
     }
   };

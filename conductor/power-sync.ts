@@ -18,7 +18,8 @@ const isSynchronised = (node: NodeRecord): boolean =>
 /** How often in a row each node could not be synchronised. */
 export type SyncFailures = Map<string, number>;
 
-export async function synchronisePower(context: Context, failures: SyncFailures): Promise<void> {
+/** Answers how many nodes it looked at. */
+export async function synchronisePower(context: Context, failures: SyncFailures): Promise<number> {
   const { store, options, signal } = context;
   const all = await context.mine(await store.nodes.list({ where: { maintenance: false }, children: 'all' }));
   for (const uuid of failures.keys()) if (!all.some((node) => node.uuid === uuid)) failures.delete(uuid);
@@ -33,6 +34,7 @@ export async function synchronisePower(context: Context, failures: SyncFailures)
         context.log.warn(`power synchronisation of node ${node.uuid}`, { reason: reasonOf(error) });
     }
   });
+  return nodes.length;
 }
 
 async function synchronise(context: Context, node: NodeRecord, failures: SyncFailures): Promise<void> {
@@ -98,7 +100,7 @@ async function giveUp(task: Held, actual: NodeRecord['power_state'], why?: strin
 }
 
 /** Nodes that were given up: asked again; an answer ends their maintenance. */
-export async function recoverPowerFailures(context: Context, failures: SyncFailures): Promise<void> {
+export async function recoverPowerFailures(context: Context, failures: SyncFailures): Promise<number> {
   const { store, options, signal } = context;
   const faulty = await store.nodes.list({ where: { fault: 'power failure', maintenance: true }, children: 'all', reserved: false });
   const nodes = await context.mine(faulty.filter((node) => node.target_power_state === null && node.provision_state !== 'enroll'));
@@ -118,4 +120,5 @@ export async function recoverPowerFailures(context: Context, failures: SyncFailu
       context.log.debug(`node ${node.uuid} is still not reachable`, { reason: reasonOf(error) });
     }
   });
+  return nodes.length;
 }

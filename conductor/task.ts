@@ -136,6 +136,7 @@ export async function taskOf(given: Context, reserved: NodeRecord, exclusive = t
     signal: context.signal,
     boots: store.boots,
     log: context.log.child({ node: uuid }),
+    metrics: context.metrics,
     get node() {
       return node;
     },

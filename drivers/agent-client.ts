@@ -77,7 +77,7 @@ function clientOf(task: Task, base: string, dispatcher: Agent): AgentClient {
   const { node, options } = task;
   const token = node.driver_internal_info['agent_secret_token'];
 
-  async function send(
+  async function exchange(
     method: 'GET' | 'POST',
     path: string,
     query: Readonly<Record<string, string>>,
@@ -107,6 +107,23 @@ function clientOf(task: Task, base: string, dispatcher: Agent): AgentClient {
     if (status === 409 || /agent is busy/i.test(said)) throw new AgentError('busy', said);
     throw new AgentError('refused', `Agent API for node ${node.uuid} returned HTTP status code ${status} with error: ${said}`);
   }
+
+  /** Measured by command: the names are ours, in requests that only look there is none. */
+  const send: typeof exchange = async (method, path, query, body, told) => {
+    const took = task.metrics.timer();
+    const command = typeof body?.['name'] === 'string' ? body['name'] : 'look';
+    let outcome = 'left';
+    try {
+      const answer = await exchange(method, path, query, body, told);
+      outcome = 'ok';
+      return answer;
+    } catch (error) {
+      if (error instanceof AgentError) outcome = error.kind;
+      throw error;
+    } finally {
+      task.metrics.observe('bloomery_agent_request_duration_seconds', { command, outcome }, took());
+    }
+  };
 
   /** Repeats what failed for want of a connection, `attempts` times in all. */
   async function retried<T>(purpose: string, attempts: number, once: () => Promise<T>): Promise<T> {

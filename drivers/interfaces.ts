@@ -1,6 +1,7 @@
 /** What a driver is: objects of tables and functions. A driver gets a Task, says how its work stands, and never moves the node. */
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
+import type { Metrics } from '../model/metrics';
 import type {
   BiosSettingRecord,
   Boots,
@@ -93,6 +94,7 @@ export interface Task {
   readonly driver: Driver;
   readonly exclusive: boolean;
   readonly log: Log;
+  readonly metrics: Metrics;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly boots: Boots;

@@ -52,9 +52,9 @@ export const METRICS = {
   bloomery_database_errors_total: { kind: 'counter', help: 'Queries that failed. `kind`: away (the database could not be reached, or had no room), refused (a constraint, a value), other.', labels: ['kind'] },
 
   bloomery_dhcp_packets_total: { kind: 'counter', help: 'DHCP packets by their type, and what was answered (`none`: silence, `malformed`, `dropped`, `failed`).', labels: ['type', 'answer'] },
-  bloomery_dhcp_addresses: { kind: 'gauge', help: 'Addresses of [boot]dhcp_range by state: leased, free.', labels: ['state'] },
-  bloomery_tftp_transfers_total: { kind: 'counter', help: 'TFTP requests by outcome.', labels: ['outcome'] },
-  bloomery_http_boot_answers_total: { kind: 'counter', help: 'Answers of the HTTP boot service by kind (script, file, none) and class of status.', labels: ['kind', 'status'] },
+  bloomery_dhcp_addresses: { kind: 'gauge', help: 'Addresses of [boot]dhcp_range by state: free, offered, bound, ended (kept for its machine while there are others), declined.', labels: ['state'] },
+  bloomery_tftp_transfers_total: { kind: 'counter', help: 'TFTP requests by outcome: sent, refused (no such file), dropped (too many), silent (the machine went away), ended by client, failed.', labels: ['outcome'] },
+  bloomery_http_boot_answers_total: { kind: 'counter', help: 'Answers of the HTTP boot service by kind (script, file) and class of status.', labels: ['kind', 'status'] },
   bloomery_http_boot_bytes_total: { kind: 'counter', help: 'Bytes that the HTTP boot service sent.', labels: [] },
   bloomery_image_cache_total: { kind: 'counter', help: "Files of other servers by whether they were kept (`hit`), or fetched (`miss`).", labels: ['result'] },
 } as const satisfies Readonly<Record<string, MetricRow>>;

@@ -31,6 +31,15 @@ it('gives every address of the range once, never an excluded one', () => {
   expect(given.slice(0, 8).sort()).toEqual([0, 1, 2, 4, 5, 6, 7, 8].map(address));
   expect(given[8]).toBeUndefined();
 });
+it('counts addresses by state', () => {
+  const pool = poolOf(10, [lease(1, 1, LEASE), lease(2, 2, -1)], 0, [address(3)]);
+  const none = { free: 0, offered: 0, bound: 0, ended: 0, declined: 0 };
+  expect(pool.counts(0)).toEqual({ ...none, free: 7, bound: 1, ended: 1 });
+  take(pool, 4, 0);
+  pool.offer(mac(5), 0, 0, '');
+  expect(pool.counts(0)).toEqual({ ...none, free: 5, offered: 1, bound: 2, ended: 1 });
+  expect(pool.counts(LEASE + 1)).toEqual({ ...none, free: 6, ended: 3 });
+});
 it('gives a machine the same address while others are left, also when nothing is known any more', () => {
   const one = take(poolOf(50), 7, 0);
   expect(take(poolOf(50), 7, 0)).toBe(one);

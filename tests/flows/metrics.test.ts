@@ -56,6 +56,13 @@ it('tells the numbers of a deployment', async () => {
   expect(request('GET', 'other', '4xx')).toBe(1);
   expect(request('POST', '/v1/heartbeat/{node_ident}', '2xx')).toBeGreaterThan(0);
   expect(value(text, 'bloomery_heartbeats_total{state="wait call-back",outcome="resumed"}')).toBeGreaterThan(0);
+  const outcomes = (metric: string, labels: string): number =>
+    value(text, `bloomery_${metric}_request_duration_seconds_count{${labels},outcome="ok"}`) ?? 0;
+  expect(outcomes('bmc', 'protocol="redfish",operation="GET"')).toBeGreaterThan(0);
+  expect(outcomes('bmc', 'protocol="redfish",operation="POST ComputerSystem.Reset"')).toBeGreaterThan(0);
+  expect(outcomes('agent', 'command="deploy.get_deploy_steps"')).toBeGreaterThan(0);
+  expect(value(text, 'bloomery_http_boot_answers_total{kind="script",status="2xx"}')).toBeGreaterThan(0);
+  expect(value(text, 'bloomery_http_boot_bytes_total')).toBeGreaterThan(whole.image.bytes);
   expect(value(text, 'bloomery_database_up')).toBe(1);
   expect(value(text, 'bloomery_database_connections_max')).toBe(10);
   expect(value(text, 'bloomery_workers_in_use')).toBe(0);

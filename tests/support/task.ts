@@ -4,6 +4,7 @@ import { noopManagement, noopNetwork, noopStorage } from '../../drivers/noop';
 import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakePower, fakeRescue } from '../../drivers/fake';
 import type { Driver, DriverOptions, Task } from '../../drivers/interfaces';
 import type { Log } from '../../model/log';
+import { silentMetrics } from '../../model/metrics';
 import {
   INTERFACE_KINDS,
   type BootRecord,
@@ -181,6 +182,7 @@ export function testTask(
     ports: given.ports ?? [portRecord()],
     driver,
     exclusive: true,
+    metrics: silentMetrics,
     log,
     clock: {
       now: () => now,

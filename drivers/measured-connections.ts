@@ -1,0 +1,49 @@
+/** Requests to BMCs, measured where all of them pass: by protocol and operation, never by address. */
+import type { Metrics } from '../model/metrics';
+import { COMMANDS } from '../wire/ipmi/constants';
+import type { Connections } from './interfaces';
+
+const IPMI_NAMES: ReadonlyMap<string, string> = new Map(
+  Object.entries(COMMANDS).map(([name, [netFn, command]]) => [`${netFn}/${command}`, name]),
+);
+/** Commands that users send as bytes are all of one name. */
+const ipmiName = (netFn: number, command: number): string => IPMI_NAMES.get(`${netFn}/${command}`) ?? 'raw';
+
+/** The method, and the action when there is one (DSP0266 §7.12): `POST ComputerSystem.Reset`. */
+const redfishName = (method: string, path: string): string => {
+  const action = /\/Actions\/(?:Oem\/)?([\w.#-]{1,60})\/?$/.exec(path)?.[1];
+  return action === undefined ? method : `${method} ${action.replace(/^#/, '')}`;
+};
+
+/** The kinds of failure are the clients' own words; what is not theirs is the caller that went away. */
+const outcomeOf = (error: unknown): string => {
+  const kind = (error as { kind?: unknown } | null)?.kind;
+  return typeof kind === 'string' ? kind : 'aborted';
+};
+
+export function measureConnections({ ipmi, redfish }: Connections, metrics: Metrics): Connections {
+  const measured = async <T>(protocol: string, operation: string, work: () => Promise<T>): Promise<T> => {
+    const took = metrics.timer();
+    let outcome = 'ok';
+    try {
+      return await work();
+    } catch (error) {
+      outcome = outcomeOf(error);
+      throw error;
+    } finally {
+      metrics.observe('bloomery_bmc_request_duration_seconds', { protocol, operation, outcome }, took());
+    }
+  };
+  return {
+    ipmi: {
+      ...ipmi,
+      request: (target, netFn, command, ...rest) =>
+        measured('ipmi', ipmiName(netFn, command), () => ipmi.request(target, netFn, command, ...rest)),
+    },
+    redfish: {
+      ...redfish,
+      request: (target, method, path, options) =>
+        measured('redfish', redfishName(method, path), () => redfish.request(target, method, path, options)),
+    },
+  };
+}

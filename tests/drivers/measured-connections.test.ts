@@ -1,0 +1,42 @@
+import type { Connections } from '../../drivers/interfaces';
+import { measureConnections } from '../../drivers/measured-connections';
+import { silentMetrics } from '../../model/metrics';
+import { IpmiError, type IpmiTarget } from '../../wire/ipmi/client';
+import { RedfishError, type RedfishTarget } from '../../wire/redfish';
+
+const target = { address: 'https://user:secret@10.0.0.1' } as RedfishTarget & IpmiTarget;
+const options = { timeoutMs: 1 };
+
+/** What is measured when the answer is this, or the failure. */
+async function measured(ask: (connections: Connections) => Promise<unknown>, failure?: Error): Promise<unknown> {
+  const seen: unknown[] = [];
+  const request = async (): Promise<never> => {
+    if (failure) throw failure;
+    return undefined as never;
+  };
+  const close = async (): Promise<void> => {};
+  const connections = measureConnections(
+    { ipmi: { request, close }, redfish: { request, close } },
+    { ...silentMetrics, observe: (_, labels) => void seen.push(Object.values(labels).join(' ')) },
+  );
+  const outcome = ask(connections);
+  if (failure) await expect(outcome).rejects.toBe(failure);
+  else await outcome;
+  expect(seen).toHaveLength(1);
+  return seen[0];
+}
+const ipmi = (netFn: number, command: number) => (connections: Connections) =>
+  connections.ipmi.request(target, netFn, command, Buffer.alloc(0), options);
+const redfish = (method: 'GET' | 'POST', path: string) => (connections: Connections) =>
+  connections.redfish.request(target, method, path, options);
+
+it.each<[string, (connections: Connections) => Promise<unknown>, ...Error[]]>([
+  ['ipmi chassisControl ok', ipmi(0, 2)],
+  ['ipmi raw ok', ipmi(0x30, 0x99)],
+  ['ipmi chassisControl completion', ipmi(0, 2), new IpmiError('completion', 'busy')],
+  ['redfish GET ok', redfish('GET', '/redfish/v1/Systems/00000000-0000-0000-0000-000000000001')],
+  ['redfish POST ComputerSystem.Reset ok', redfish('POST', '/redfish/v1/Systems/1/Actions/ComputerSystem.Reset')],
+  ['redfish POST ok', redfish('POST', `/redfish/v1/Systems/1/Actions/${'x'.repeat(100)}`)],
+  ['redfish GET unreachable', redfish('GET', '/redfish/v1'), new RedfishError('unreachable', 'no route')],
+  ['redfish GET aborted', redfish('GET', '/redfish/v1'), new Error('the conductor is stopping')],
+])('%s', async (expected, ask, ...[failure]) => expect(await measured(ask, failure)).toBe(expected));
