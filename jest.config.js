@@ -21,7 +21,7 @@ module.exports = {
       ],
     },
     { ...shared, ...database, displayName: 'flows', testMatch: [room('flows')] },
-    { ...shared, displayName: 'lab', testMatch: [room('lab')] },
+    { ...shared, displayName: 'lab', testMatch: ['lab', 'chaos'].map(room) },
     { ...shared, displayName: 'reference', testMatch: [room('reference')] },
   ],
 };

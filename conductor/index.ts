@@ -13,7 +13,7 @@ import { createLocks } from './locks';
 import { doorTo, performHere, type Perform } from './operations';
 import { createOwnership } from './ownership';
 import { runPeriodics } from './periodics';
-import { afterRelease, resumeAbandoned, takeShare } from './recovery';
+import { resumeAbandoned, takeShare } from './recovery';
 import { createTokens } from './token';
 import { createWorkers } from './workers';
 
@@ -81,13 +81,13 @@ function createAskLater(context: () => Context): Pick<Context, 'askLater' | 'isA
 async function join(lease: Lease, { clock, log, options, probe }: ConductorRooms, signal: AbortSignal) {
   const host = options['DEFAULT.host'];
   for (let tried = 0; ; tried++) {
-    const released = await lease.join(async ({ address }) => {
+    const isIn = await lease.join(async ({ address }) => {
       const stands = address === null || !probe ? 'gone' : await probe(address);
       if (stands === 'answers')
         throw new Error(`a conductor named ${host} runs already and answers at ${address!}: give this one another [DEFAULT]host`);
       return stands === 'gone';
     });
-    if (released) return released;
+    if (isIn) return;
     if (tried === 0) log.warn(`the conductor that last ran as ${host} may be alive: waiting until it counts as dead`);
     await clock.sleep(NAME_PAUSE_MS, signal);
   }
@@ -116,7 +116,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
       drivers: hardware.enabled,
       address: rooms.address ?? null,
     },
-    returned: (released) => afterRelease(context, released),
+    returned: () => resumeAbandoned(context),
   });
   const context: Context = {
     ...rooms,
@@ -142,10 +142,9 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     beats: createBeats({ store, clock, log, signal: stopping.signal }),
     signal: stopping.signal,
   };
-  const released = await join(lease, rooms, stopping.signal);
+  await join(lease, rooms, stopping.signal);
   // Taken before nodes are recovered, which may take all the others.
   const place = context.workers.take();
-  await afterRelease(context, released);
   await resumeAbandoned(context);
   await takeShare(context);
   // Known before clients make new ones.

@@ -48,7 +48,7 @@ export interface LeaseSetup {
   readonly timeout: number;
   readonly conductor: Pick<ConductorRecord, 'hostname' | 'conductor_group' | 'drivers' | 'address'>;
   /** Registered anew after it was given up: what it held was taken from it. */
-  readonly returned: (released: readonly NodeRecord[]) => Promise<void>;
+  readonly returned: () => Promise<void>;
 }
 
 export function createLease({ store, clock, log, random, timeout, conductor, returned }: LeaseSetup): Lease {
@@ -109,7 +109,7 @@ export function createLease({ store, clock, log, random, timeout, conductor, ret
       return;
     }
     log.warn(`conductor ${hostname} is back`);
-    await returned(released);
+    await returned();
   };
   const renew = (): Promise<void> =>
     (renewing ??= renewOnce().finally(() => {

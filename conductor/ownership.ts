@@ -9,8 +9,8 @@ export interface Ownership {
   mine<Node extends Owned>(nodes: readonly Node[]): Promise<readonly Node[]>;
   /** Whether work of which there is one in all (`node history`, an allocation's UUID) is for this conductor. */
   isMine(key: string): Promise<boolean>;
-  /** Whether there are other conductors than when this was asked before. */
-  isShareNew(): Promise<boolean>;
+  /** Does this when there are other conductors than when it was done before; what fails is done again. */
+  whenShareIsNew(work: () => Promise<void>): Promise<void>;
 }
 
 /**
@@ -31,11 +31,11 @@ export function createOwnership(host: string, alive: () => Promise<Alive>, isLea
       const now = await alive();
       return isHere(now, chosen(now.conductors, key));
     },
-    async isShareNew() {
+    async whenShareIsNew(work) {
       const { word } = await alive();
-      const isNew = word !== shared;
+      if (word === shared) return;
+      await work();
       shared = word;
-      return isNew;
     },
   };
 }

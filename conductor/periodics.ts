@@ -7,7 +7,7 @@ import { trimEvents } from './events';
 import { trimHistory } from './history';
 import { interfacePeriodics, runInterfacePeriodic } from './interface-periodics';
 import { recoverPowerFailures, synchronisePower, type SyncFailures } from './power-sync';
-import { endStrayReservations, removeSilent, takeShare } from './recovery';
+import { askWaiting, endStrayReservations, removeSilent, takeShare } from './recovery';
 import { collectSensors } from './sensors';
 import { askSilentAgents } from './silent-agents';
 import { failLate, LIMITED, lookEvery } from './timeouts';
@@ -27,6 +27,7 @@ export const PERIODICS: readonly Periodic[] = [
   },
   { name: 'stray reservations', every: (options) => options['conductor.heartbeat_interval'], run: endStrayReservations },
   { name: 'share of the nodes', every: (options) => options['conductor.heartbeat_interval'], run: takeShare },
+  { name: 'steps to ask for', every: (options) => options['conductor.check_provision_state_interval'], run: askWaiting },
   {
     name: 'conductors that are gone',
     every: (options) => options['conductor.conductor_cleanup_interval'],

@@ -58,14 +58,21 @@ const RESUME: Readonly<Record<FlowName, Resume>> = {
   service: steps(service, beginService),
 };
 
-/** Nodes whose reservation ended with their conductor: what it was for shows in their states; only a power change does not. */
-export async function afterRelease(context: Context, released: readonly NodeRecord[]): Promise<void> {
-  for (const { uuid, target_power_state: target } of released) {
-    if (target === null) continue;
-    const lastError = 'Pending power operation was aborted due to conductor restart';
-    await withTask(context, uuid, { purpose: 'power state clean up' }, (task) =>
-      task.record({ type: 'startup failure', event: lastError, error: true }, { target_power_state: null }),
-    ).catch((error: unknown) => context.log.warn(`node ${uuid} after its host went`, { reason: reasonOf(error) }));
+/**
+ * Power changes that nobody goes on with: their conductor went, or it could not write while the database was away. What a flow was about
+ * shows in the node's state, and is resumed; only what a client asked for ends here.
+ */
+async function endPowerChanges(context: Context): Promise<void> {
+  const { store, locks, log } = context;
+  const pending = await store.nodes.list({ where: { target_power_state: ['power on', 'power off'] }, reserved: false, children: 'all' });
+  for (const { uuid } of await context.mine(pending.filter((node) => !locks.has(node.uuid)))) {
+    const event = 'Pending power operation was aborted due to conductor restart';
+    await withTask(context, uuid, { purpose: 'power state clean up' }, async (task) => {
+      const { provision_state: state, target_power_state: target } = task.node;
+      if (target === null) return;
+      if (stateRow(state).working) await task.save({ target_power_state: null });
+      else await task.record({ type: 'startup failure', event, error: true }, { target_power_state: null });
+    }).catch((error: unknown) => log.warn(`node ${uuid} after its host went`, { reason: reasonOf(error) }));
   }
 }
 
@@ -77,11 +84,10 @@ async function takeFrom(context: Context, host: string): Promise<void> {
   );
   if (!released) return;
   log.warn(`conductor ${host} is gone: its nodes are taken over`, { nodes: released.length });
-  await afterRelease(context, released);
 }
 
 /** Nodes in a working state that nobody holds: their conductor is gone. */
-export async function resumeAbandoned(context: Context): Promise<void> {
+async function resumeFlows(context: Context): Promise<void> {
   const { store, locks, log } = context;
   const nodes = await store.nodes.list({ where: { provision_state: WORKING }, reserved: false, children: 'all' });
   for (const node of await context.mine(nodes.filter(({ uuid }) => !locks.has(uuid)))) {
@@ -98,11 +104,19 @@ export async function resumeAbandoned(context: Context): Promise<void> {
     }
   }
 }
+/** What a conductor left that went, or that could not write: nobody holds it, and it is not at rest. */
+export async function resumeAbandoned(context: Context): Promise<void> {
+  await endPowerChanges(context);
+  await resumeFlows(context);
+}
 const positionsOf = ({ clean_step: clean, deploy_step: deploy, service_step: service }: NodeRecord): string | undefined =>
   (clean.step ?? deploy.step ?? service.step) as string | undefined;
 
-/** Waiting nodes whose running step is asked for from time to time: asked by the conductor whose share they are, and by no other. */
-async function askWaiting(context: Context): Promise<void> {
+/**
+ * Waiting nodes whose running step is asked for from time to time: asked by the conductor whose share they are, and by no other. Looked
+ * at again and again, since a question is lost when the database is away at the wrong moment.
+ */
+export async function askWaiting(context: Context): Promise<void> {
   const waiting = (Object.keys(STATES) as ProvisionState[]).filter((state) => stateRow(state).heartbeat === 'resume');
   const nodes = await context.store.nodes.list({ where: { provision_state: waiting }, children: 'all' });
   const mine = new Set(await context.mine(nodes));
@@ -130,11 +144,11 @@ async function openConsoles(context: Context): Promise<void> {
 }
 
 /** What must be done for nodes that were another conductor's share before: at the start, and whenever there are other conductors. */
-export async function takeShare(context: Context): Promise<void> {
-  if (!(await context.isShareNew())) return;
-  await askWaiting(context);
-  await openConsoles(context);
-}
+export const takeShare = (context: Context): Promise<void> =>
+  context.whenShareIsNew(async () => {
+    await askWaiting(context);
+    await openConsoles(context);
+  });
 
 /** Rows of conductors that will not come back. */
 export async function removeSilent({ store, options, log }: Context): Promise<void> {

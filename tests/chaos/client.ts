@@ -4,7 +4,7 @@ import type { Journal } from './journal';
 
 export type Body = Readonly<Record<string, unknown>>;
 export interface Answer {
-  /** 0: there was no answer, or one that says that the server does not know (5xx). */
+  /** 0: there was no answer, or one that says that the server does not know (5xx). 1: nobody was there to ask. */
   readonly status: number;
   readonly body: Body;
 }
@@ -51,7 +51,7 @@ export function createApi(urls: readonly string[], chance: Chance, journal: Jour
           if (!refused(error)) return noAnswer(error);
         }
       }
-      return { status: 0, body: {} };
+      return { status: 1, body: {} };
     },
     everywhere: (path) => Promise.all(urls.map((url) => ask(url, 'GET', path).catch(noAnswer))),
   };
