@@ -255,6 +255,7 @@ export const OPTIONS = [
   { section: 'ipmi', name: 'command_retry_timeout', kind: 'integer', default: 60, min: 1, help: 'Seconds to try an IPMI command for.' },
   { section: 'ipmi', name: 'min_command_interval', kind: 'integer', default: 5, min: 0, help: 'Seconds between tries of a command that the BMC was too busy for.' },
   { section: 'ipmi', name: 'disable_boot_timeout', kind: 'boolean', default: true, help: 'Switch off the 60 s after which BMCs forget a boot device.' },
+  { section: 'ipmi', name: 'additional_retryable_ipmi_errors', kind: 'list', default: [], help: 'Parts of error messages after which an IPMI command is tried again, beside those of a busy BMC.' },
   { section: 'ipmi', name: 'cipher_suite_versions', kind: 'list', default: [], help: 'Cipher suites that are tried with nodes that name none, the last one first; empty: 17, then 3.' },
   // [redfish]
   { section: 'redfish', name: 'connection_attempts', kind: 'integer', default: 5, min: 1, help: 'Tries to connect to a Redfish service.' },

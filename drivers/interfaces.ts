@@ -66,6 +66,7 @@ export interface DriverOptions {
   readonly 'ipmi.min_command_interval': number;
   readonly 'ipmi.disable_boot_timeout': boolean;
   readonly 'ipmi.cipher_suite_versions': readonly string[];
+  readonly 'ipmi.additional_retryable_ipmi_errors': readonly string[];
   readonly 'redfish.connection_attempts': number;
   readonly 'redfish.connection_retry_interval': number;
   readonly 'fake.power_delay': string;

@@ -5,6 +5,7 @@ import { str, toBoolean, toInteger } from '../model/python';
 import { IpmiError, type IpmiTarget } from '../wire/ipmi/client';
 import type { Bridge } from '../wire/ipmi/session';
 import { COMPLETION, PRIVILEGE, RAKP_STATUS } from '../wire/ipmi/constants';
+import type { Ask } from '../wire/ipmi/ask';
 import type { Property, Task } from './interfaces';
 
 const bridged = (what: string, when: string): string => `${what} for bridged request. Required only if ipmi_bridging is set to ${when}.`;
@@ -156,27 +157,50 @@ export function targetOf({ node, options }: Task): IpmiTarget {
 /**
  * One command to the node's BMC, tried again while the BMC is busy, every [ipmi]min_command_interval for [ipmi]command_retry_timeout.
  * @param what the command as clients read it in errors
- * @throws Fault DriverOperationError, its cause an IpmiError
+ * @throws Fault IPMIFailure, its cause an IpmiError
  */
-export async function ipmiCommand(
+export const ipmiCommand = (task: Task, what: string, words: readonly [number, number], ...data: readonly number[]): Promise<Buffer> =>
+  asFault(what, ipmiRequest(task, words, data));
+
+/** What the BMC's readers throw, as clients read it. */
+export async function asFault<T>(what: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof IpmiError)) throw error;
+    throw new Fault('DriverOperationError', { message: `IPMI call failed: ${what}. Reason: ${error.message}` }, { cause: error });
+  }
+}
+
+async function ipmiRequest(
   task: Task,
-  what: string,
-  [networkFunction, command]: readonly [number, number],
-  ...data: readonly number[]
+  words: readonly [number, number],
+  data: readonly number[],
+  { lun, controller }: { readonly lun?: number | undefined; readonly controller?: Bridge['hops'][number] | undefined } = {},
 ): Promise<Buffer> {
   const { clock, options, signal, connections } = task;
   const target = targetOf(task);
+  const at = controller && !target.bridge ? { ...target, bridge: { hops: [controller], localAddress: LOCAL_ADDRESS } } : target;
   const deadline = clock.now() + options['ipmi.command_retry_timeout'] * 1000;
   const pause = options['ipmi.min_command_interval'] * 1000;
   for (;;) {
     try {
       const timeoutMs = deadline - clock.now();
-      return await connections.ipmi.request(target, networkFunction, command, Buffer.from(data), { timeoutMs, signal });
+      return await connections.ipmi.request(at, words[0], words[1], Buffer.from(data), { timeoutMs, signal, lun });
     } catch (error) {
       if (!(error instanceof IpmiError)) throw error;
-      if (!isBusy(error) || clock.now() + pause >= deadline)
-        throw new Fault('DriverOperationError', { message: `IPMI call failed: ${what}. Reason: ${error.message}` }, { cause: error });
+      const mayPass = isBusy(error) || options['ipmi.additional_retryable_ipmi_errors'].some((text) => error.message.includes(text));
+      if (!mayPass || clock.now() + pause >= deadline) throw error;
       await clock.sleep(Math.max(pause, 100), signal);
     }
   }
 }
+
+/**
+ * The readers of wire/ipmi ask the node's BMC by it, and get its refusals as they are (IpmiError).
+ * @param controller one behind the BMC that the question is for; unless the node itself is bridged already
+ */
+export const ipmiAsk =
+  (task: Task, controller?: Bridge['hops'][number]): Ask =>
+  (words, data, lun) =>
+    ipmiRequest(task, words, data, { lun, controller });

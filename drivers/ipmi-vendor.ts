@@ -1,9 +1,13 @@
-/** What only IPMI can do: any command as bytes, and a restart of the BMC itself. */
+/** What only IPMI can do: any command as bytes, a restart of the BMC itself, its event log and its inventory. */
 import { Fault } from '../model/errors';
 import { toBoolean } from '../model/python';
+import type { JsonObject } from '../model/records';
 import { COMMANDS } from '../wire/ipmi/constants';
+import { decodeFru, readFruBytes } from '../wire/ipmi/fru';
+import { clearSel, readSel, type SelEntry } from '../wire/ipmi/sel';
+import { sensorTypeName } from '../wire/ipmi/sensor-names';
 import { type Step, type Task, type VendorInterface, done } from './interfaces';
-import { IPMI_PROPERTIES, ipmiCommand, ipmiTarget } from './ipmi-target';
+import { IPMI_PROPERTIES, asFault, ipmiAsk, ipmiCommand, ipmiTarget } from './ipmi-target';
 
 /** More than a message of IPMI holds. */
 const MAX_BYTES = 255;
@@ -27,6 +31,23 @@ async function sendRaw(task: Task, given: unknown): Promise<void> {
   await ipmiCommand(task, `raw ${String(given).trim()}`, [networkFunction, command], ...data);
 }
 
+const text = (value: number): string => `0x${value.toString(16).padStart(2, '0')}`;
+/** One entry of the SEL as JSON; the bytes for what only the vendor knows. */
+function selEntry({ id, type, timestamp, event, bytes }: SelEntry): JsonObject {
+  return {
+    ...{
+      id,
+      type: text(type),
+      timestamp: timestamp === undefined ? null : new Date(timestamp * 1000).toISOString(),
+      raw: bytes.toString('hex'),
+    },
+    ...(event && {
+      ...{ sensor_type: sensorTypeName(event.sensorType), sensor: text(event.sensor), generator: text(event.generator) },
+      ...{ event_type: text(event.eventType), event_data: event.data.map(text), asserted: !event.deassertion },
+    }),
+  };
+}
+
 const target = async (task: Task): Promise<void> => void ipmiTarget(task.node);
 const RAW_ARGUMENTS: Step['args'] = {
   raw_bytes: { description: 'A string of raw bytes to convey the request to transmit to the remote BMC.', required: true },
@@ -48,6 +69,23 @@ export const ipmiVendor: VendorInterface = {
         await target(task);
       },
       run: (task, { raw_bytes: raw }) => sendRaw(task, raw),
+    },
+    sel: {
+      ...{ http: ['GET'], description: 'The entries of the system event log.', async: false, exclusive: false, args: [], validate: target },
+      run: async (task) => ({ entries: (await asFault('sel list', readSel(ipmiAsk(task)))).map(selEntry) }),
+    },
+    clear_sel: {
+      ...{ http: ['POST'], description: 'Clear the system event log.', args: [], validate: target },
+      run: (task) =>
+        asFault(
+          'sel clear',
+          clearSel(ipmiAsk(task), () => task.clock.sleep(500, task.signal)),
+        ),
+    },
+    fru: {
+      ...{ http: ['GET'], description: 'Chassis, board and product as the FRU inventory of the BMC has them.' },
+      ...{ async: false, exclusive: false, args: [], validate: target },
+      run: async (task) => decodeFru(await asFault('fru print', readFruBytes(ipmiAsk(task)))),
     },
     bmc_reset: {
       http: ['POST'],

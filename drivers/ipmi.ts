@@ -5,6 +5,7 @@ import { BOOT_DEVICE, BOOT_FLAG, BOOT_PARAMETER, CHASSIS_CONTROL, COMMANDS, KEEP
 import { bootModeOf } from './boot-settings';
 import type { ManagementInterface, Power, PowerInterface, Task } from './interfaces';
 import { IPMI_PROPERTIES, flagOf, ipmiCommand, ipmiTarget } from './ipmi-target';
+import { ipmiSensors } from './ipmi-sensors';
 import { untilOff } from './power-cycle';
 
 /** A host name (RFC 1123 §2.1): labels of letters, digits and inner hyphens, 63 characters at most each. */
@@ -93,6 +94,7 @@ export const ipmiManagement: ManagementInterface = {
   validate: async ({ node }) => {
     ipmiTarget(node);
   },
+  sensors: ipmiSensors,
   injectNmi: (task) => control(task, 'diagnostic'),
   getBootDevice: async (task) => {
     const { persistent_boot_device: kept, is_next_boot_persistent: next } = task.node.driver_internal_info;

@@ -109,6 +109,7 @@ export const FAULTS = {
   ],
   TemporaryFailure: [503, '{message}'],
   DriverOperationError: [500, '{message}'],
+  FailedToGetSensorData: [500, 'Failed to get sensor data for node {node}. Error: {error}'],
 } as const satisfies Record<string, readonly [number, string]>;
 export type FaultName = keyof typeof FAULTS;
 

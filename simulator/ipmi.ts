@@ -15,6 +15,7 @@ import {
 } from '../wire/ipmi/constants';
 import { createBmc, type BmcAnswer, type BmcRequest } from '../wire/ipmi/server';
 import type { BootSetting, MachineControl, PowerAction } from './control';
+import { STORE_COMMANDS, logPower, newStore, type Store } from './ipmi-store';
 
 export interface IpmiEndpoint {
   readonly port: number;
@@ -34,6 +35,7 @@ export interface IpmiEndpointOptions {
 
 /** What the BMC remembers beside the machine's own state. */
 interface State {
+  readonly store: Store;
   readonly machine: MachineControl;
   readonly clock: Clock;
   /** Parameter 3: which events leave the boot flags valid. */
@@ -150,7 +152,9 @@ async function chassisControl(state: State, data: Buffer): Promise<BmcAnswer> {
   state.flagsAt = undefined;
   const { machine } = state;
   if (!machine.isOn() && (action === 'cycle' || action === 'reset' || action === 'diagnostic')) return refuse(COMPLETION.notInPresentState);
+  const wasOn = machine.isOn();
   await machine.act(action);
+  if (machine.isOn() !== wasOn) logPower(state.store, machine.isOn());
   return ok();
 }
 
@@ -164,13 +168,14 @@ const TABLE: ReadonlyMap<number, Command> = new Map(
       [COMMANDS.chassisControl, PRIVILEGE.OPERATOR, chassisControl],
       [COMMANDS.setSystemBootOptions, PRIVILEGE.OPERATOR, setBootOption],
       [COMMANDS.getSystemBootOptions, PRIVILEGE.OPERATOR, getBootOption],
-      // Device and firmware 1.0, IPMI 2.0, a chassis device; manufacturer and product unspecified (§20.1).
-      [COMMANDS.getDeviceId, PRIVILEGE.USER, () => ok(0x20, 0x01, 0x01, 0x00, 0x02, 0x80, 0, 0, 0, 0, 0)],
+      // Device and firmware 1.0, IPMI 2.0, a chassis, FRU, SEL, SDR and sensor device; manufacturer and product unspecified (§20.1).
+      [COMMANDS.getDeviceId, PRIVILEGE.USER, () => ok(0x20, 0x01, 0x01, 0x00, 0x02, 0x8f, 0, 0, 0, 0, 0)],
       [COMMANDS.coldReset, PRIVILEGE.ADMINISTRATOR, () => ok()],
       [COMMANDS.warmReset, PRIVILEGE.ADMINISTRATOR, () => ok()],
       [COMMANDS.getSelfTestResults, PRIVILEGE.USER, () => ok(0x55, 0x00)],
       // Channel 1, 802.3 LAN, IPMB protocol, multi-session (§22.24).
       [COMMANDS.getChannelInfo, PRIVILEGE.USER, () => ok(0x01, 0x04, 0x01, 0x80, 0xf2, 0x1b, 0, 0, 0)],
+      ...STORE_COMMANDS.map(([words, privilege, run]) => [words, privilege, ({ store }: State, data: Buffer) => run(store, data)] as const),
     ] as const satisfies readonly (readonly [readonly [number, number], number, Command['run']])[]
   ).map(([words, privilege, run]) => [key(words[0], words[1]), { privilege, run }]),
 );
@@ -188,7 +193,15 @@ async function execute(state: State, { networkFunction, command, data, privilege
 export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpoint> {
   const { machine, clock, random, username, password } = options;
   const log = options.log.child({ bmc: machine.name });
-  const state: State = { machine, clock, keepFlags: 0, acknowledge: [0, 0], inProgress: 0, flagsAt: undefined };
+  const state: State = {
+    store: newStore(machine, clock),
+    machine,
+    clock,
+    keepFlags: 0,
+    acknowledge: [0, 0],
+    inProgress: 0,
+    flagsAt: undefined,
+  };
   const bmc = createBmc({
     users: [{ name: username, password, privilege: PRIVILEGE.ADMINISTRATOR }],
     cipherSuites: [3, 6, 7, 8, 11, 12, 15, 16, 17],

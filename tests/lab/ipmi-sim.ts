@@ -54,6 +54,9 @@ export async function startIpmiSim(
     readonly port: number;
     readonly folder: string;
     readonly machinePort?: number;
+    /** Further lines: for its emulation (ipmi_sim_cmd(5)), and of the LAN configuration (ipmi_lan(5)). */
+    readonly emulation?: readonly string[];
+    readonly configuration?: readonly string[];
   },
 ): Promise<IpmiSim> {
   const folder = join(where.folder, `bmc-${machine.name}`);
@@ -96,6 +99,7 @@ export async function startIpmiSim(
       ' endlan',
       ` chassis_control "${program}"`,
       ...(where.machinePort === undefined ? [] : [` serial 15 127.0.0.1 ${where.machinePort} codec VM`]),
+      ...(where.configuration ?? []),
       ' user 1 true "" "" user 10 none md2 md5 straight',
       ' user 2 true "admin" "password" admin 10 none md2 md5 straight',
       '',
@@ -103,7 +107,13 @@ export async function startIpmiSim(
   );
   writeFileSync(
     join(folder, 'bmc.emu'),
-    'mc_setbmc 0x20\nmc_add 0x20 0x20 no-device-sdrs 0x01 2 1 0x8f 0x1291 0x0f02 persist_sdr\nmc_enable 0x20\n',
+    [
+      'mc_setbmc 0x20',
+      'mc_add 0x20 0x20 no-device-sdrs 0x01 2 1 0x8f 0x1291 0x0f02 persist_sdr',
+      'mc_enable 0x20',
+      ...(where.emulation ?? []),
+      '',
+    ].join('\n'),
   );
   const log = createWriteStream(join(folder, 'log'));
   await once(log, 'open');

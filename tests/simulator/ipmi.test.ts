@@ -153,7 +153,7 @@ describe('other commands', () => {
     expect(records.slice(-5)).toEqual([0xc0, 17, 3, 0x44, 0x81]);
     expect(records.length).toBe(9 * 5);
   });
-  it('answers 0xC1 to what it does not know', () => expect(bench.ask([0x0a, 0x11])).rejects.toMatchObject({ completionCode: 0xc1 }));
+  it('answers 0xC1 to what it does not know', () => expect(bench.ask([0x0a, 0x7f])).rejects.toMatchObject({ completionCode: 0xc1 }));
 });
 
 describe('hostile packets', () => {
