@@ -25,7 +25,7 @@ const wantsOpenMetrics = (accept = ''): boolean =>
 /** OpenMetrics 1.0: counters are named without `_total` in their comments, no empty lines, an end. (prom-client's own renames them for good.) */
 const asOpenMetrics = (text: string): string =>
   `${text
-    .replace(/^# (HELP|TYPE) (\w+)_total /gm, '# $1 $2 ')
+    .replace(/^# HELP (\w+)_total (.*)\n# TYPE \1_total counter$/gm, '# HELP $1 $2\n# TYPE $1 counter')
     .split('\n')
     .filter((line) => line !== '')
     .join('\n')}\n# EOF\n`;

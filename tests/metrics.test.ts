@@ -1,18 +1,4 @@
-import { METRICS, type MetricRow } from '../model/metrics';
 import { createMetrics } from '../metrics';
-
-const rows = Object.entries<MetricRow>(METRICS);
-
-it('names metrics and labels as Prometheus wants it', () => {
-  for (const [name, { kind, help, labels, buckets }] of rows) {
-    expect(name).toMatch(/^bloomery_[a-z_]+$/);
-    expect(name.endsWith('_total')).toBe(kind === 'counter');
-    if (kind === 'histogram') expect(name).toMatch(/_seconds$/);
-    expect(buckets !== undefined).toBe(kind === 'histogram');
-    expect(help).toMatch(/^[A-Z].*\.$/);
-    for (const label of labels) expect(label).toMatch(/^(?!le$|quantile$)[a-z_]+$/);
-  }
-});
 
 const lines = (text: string, name: string): string[] => text.split('\n').filter((line) => line.startsWith(name));
 

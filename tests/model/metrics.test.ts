@@ -1,0 +1,55 @@
+/** The table of metrics: named as Prometheus wants them, and in the documentation as they are. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { METRICS, type MetricRow } from '../../model/metrics';
+
+const rows = Object.entries<MetricRow>(METRICS);
+const docs = join(__dirname, '../../docs');
+
+it('names metrics and labels as Prometheus wants it', () => {
+  for (const [name, { kind, help, labels, buckets }] of rows) {
+    expect(name).toMatch(/^bloomery_[a-z_]+$/);
+    expect(name.endsWith('_total')).toBe(kind === 'counter');
+    if (kind === 'histogram') expect(name).toMatch(/_seconds$/);
+    expect(buckets !== undefined).toBe(kind === 'histogram');
+    expect(help).toMatch(/^[A-Z].*\.$/);
+    for (const label of labels) expect(label).toMatch(/^(?!le$|quantile$)[a-z_]+$/);
+  }
+});
+
+it('is listed in docs/metrics.md as it is (UPDATE_DOCS=1 writes it)', () => {
+  const table = [
+    'Generated from `model/metrics.ts`; do not edit below here (`UPDATE_DOCS=1 npx jest tests/model/metrics` writes it).',
+    '',
+    '| metric | kind | labels | |',
+    '|---|---|---|---|',
+    ...rows.map(
+      ([name, { kind, labels, help }]) => `| \`${name}\` | ${kind} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${help} |`,
+    ),
+    '',
+  ].join('\n');
+  const path = join(docs, 'metrics.md');
+  const [before = ''] = readFileSync(path, 'utf8').split(/(?<=## All metrics\n\n)/);
+  if (process.env['UPDATE_DOCS']) writeFileSync(path, before + table);
+  expect(readFileSync(path, 'utf8')).toBe(before + table);
+});
+
+it('has what the sample rules ask for, labels too', () => {
+  const { groups } = parse(readFileSync(join(docs, 'prometheus/alerts.yml'), 'utf8')) as {
+    groups: { rules: { alert: string; expr: string; annotations: { summary: string } }[] }[];
+  };
+  const rules = groups.flatMap(({ rules: some }) => some);
+  expect(rules.length).toBeGreaterThan(5);
+  const table: Readonly<Record<string, MetricRow>> = METRICS;
+  for (const { expr, annotations } of rules) {
+    expect(annotations.summary).toMatch(/\.$/);
+    const asked = [...expr.matchAll(/(bloomery_\w+)(?:\{([^}]*)\})?/g)];
+    for (const [, name = '', matchers = ''] of asked) {
+      const base = name.replace(/_(bucket|count|sum)$/, '');
+      const row = table[name] ?? (table[base]?.kind === 'histogram' ? table[base] : undefined);
+      expect([name, row?.kind]).toEqual([name, expect.any(String) as unknown]);
+      for (const [, label = ''] of matchers.matchAll(/(\w+)\s*[!=]/g)) expect(row!.labels).toContain(label);
+    }
+  }
+});
