@@ -3,7 +3,9 @@ import type { ConductorRecord, NodeRecord } from '../model/records';
 import { chosen, keeperOf } from '../model/ring';
 import type { Alive } from '../store/store';
 
-export type Owned = Pick<NodeRecord, 'uuid' | 'driver' | 'conductor_group'>;
+/** The columns that say whose a node is. */
+export const OWNED = ['uuid', 'driver', 'conductor_group'] as const;
+export type Owned = Pick<NodeRecord, (typeof OWNED)[number]>;
 export interface Ownership {
   /** Those of the nodes that this conductor looks after. Periodic work asks; what clients asked for is done for any node. */
   mine<Node extends Owned>(nodes: readonly Node[]): Promise<readonly Node[]>;

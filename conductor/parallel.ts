@@ -1,16 +1,21 @@
-/** Works through a list with at most `width` at once; a failure of one is its own affair (`each` catches). Ends early at the signal. */
+/**
+ * Works through a list, or what a generator yields when it is asked for, with at most `width` at once; a failure of one is its own affair
+ * (`each` catches). Ends early at the signal.
+ */
 export async function inParallel<T>(
-  items: readonly T[],
+  items: Iterable<T> | AsyncIterable<T>,
   width: number,
   signal: AbortSignal,
   each: (item: T) => Promise<void>,
 ): Promise<void> {
-  const rest = items[Symbol.iterator]();
+  const rest = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
+  let more = true;
   const lane = async (): Promise<void> => {
-    for (const item of rest) {
-      if (signal.aborted) return;
-      await each(item);
+    while (more && !signal.aborted) {
+      const next = await rest.next();
+      if (next.done) more = false;
+      else await each(next.value);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(width, items.length) }, lane));
+  await Promise.all(Array.from({ length: width }, lane));
 }

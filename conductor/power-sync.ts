@@ -4,7 +4,7 @@ import type { NodeRecord } from '../model/records';
 import { stateRow } from '../model/states';
 import type { Context } from './context';
 import { inParallel } from './parallel';
-import { mustLeave, taskOf, withTask, type Held } from './task';
+import { lookingAt, mustLeave, withTask, type Held } from './task';
 import { validateInterface } from './validate';
 
 /** Nodes whose power nobody is changing and whose state allows a look. */
@@ -18,14 +18,32 @@ const isSynchronised = (node: NodeRecord): boolean =>
 /** How often in a row each node could not be synchronised. */
 export type SyncFailures = Map<string, number>;
 
+/** Read at once: enough for some seconds of looks, and little enough that nobody waits for their reading. */
+const PAGE = 100;
+
+/** This conductor's nodes, read as they are asked for. Those that failed before come first, so that they are given up soon. */
+async function* nodesToLookAt(context: Context, failures: SyncFailures): AsyncGenerator<NodeRecord> {
+  const { nodes } = context.store;
+  const all = { where: { maintenance: false }, children: 'all' } as const;
+  const before = new Map(failures);
+  const failed = await context.mine(await nodes.list({ ...all, where: { ...all.where, uuid: [...before.keys()] } }));
+  for (const uuid of before.keys()) if (!failed.some((node) => node.uuid === uuid)) failures.delete(uuid);
+  yield* [...failed].filter(isSynchronised).sort((a, b) => before.get(b.uuid)! - before.get(a.uuid)!);
+  for (let after = 0; ;) {
+    const page = await nodes.list({ ...all, after, limit: PAGE });
+    yield* (await context.mine(page)).filter((node) => !before.has(node.uuid) && isSynchronised(node));
+    if (page.length < PAGE) return;
+    after = page.at(-1)!.id;
+  }
+}
+
 /** Answers how many nodes it looked at. */
 export async function synchronisePower(context: Context, failures: SyncFailures): Promise<number> {
-  const { store, options, signal } = context;
-  const all = await context.mine(await store.nodes.list({ where: { maintenance: false }, children: 'all' }));
-  for (const uuid of failures.keys()) if (!all.some((node) => node.uuid === uuid)) failures.delete(uuid);
-  // Those that failed before come first, so that they are given up soon.
-  const nodes = all.filter(isSynchronised).sort((a, b) => (failures.get(b.uuid) ?? 0) - (failures.get(a.uuid) ?? 0));
+  const { options, signal } = context;
+  let count = 0;
+  const nodes = nodesToLookAt(context, failures);
   await inParallel(nodes, options['conductor.sync_power_state_workers'], signal, async (node) => {
+    count++;
     try {
       await synchronise(context, node, failures);
     } catch (error) {
@@ -34,11 +52,11 @@ export async function synchronisePower(context: Context, failures: SyncFailures)
         context.log.warn(`power synchronisation of node ${node.uuid}`, { reason: reasonOf(error) });
     }
   });
-  return nodes.length;
+  return count;
 }
 
 async function synchronise(context: Context, node: NodeRecord, failures: SyncFailures): Promise<void> {
-  const looking = await taskOf(context, node, false);
+  const looking = lookingAt(context, node);
   if (looking.driver.power.throughAgent) return;
   if (node.power_state === null && !(await isValid(looking))) return;
   const count = (failures.get(node.uuid) ?? 0) + 1;
@@ -106,7 +124,7 @@ export async function recoverPowerFailures(context: Context, failures: SyncFailu
   const nodes = await context.mine(faulty.filter((node) => node.target_power_state === null && node.provision_state !== 'enroll'));
   await inParallel(nodes, options['conductor.sync_power_state_workers'], signal, async (node) => {
     try {
-      const looking = await taskOf(context, node, false);
+      const looking = lookingAt(context, node);
       await validateInterface(looking, 'power');
       const actual = await looking.driver.power.get(looking);
       if (actual === null) return;

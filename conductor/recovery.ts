@@ -16,6 +16,7 @@ import { beginRescue, beginUnrescue, rescue, unrescue } from './flows/rescue';
 import { beginService, service } from './flows/service';
 import { beginUndeploy, undeploy } from './flows/undeploy';
 import { beginVerify, verify } from './flows/verify';
+import { OWNED } from './ownership';
 import { reservedStep, type StepOutcome } from './reserved-steps';
 import { positionOf } from './running';
 import { findStep } from './steps';
@@ -89,7 +90,7 @@ async function takeFrom(context: Context, host: string): Promise<void> {
 /** Nodes in a working state that nobody holds: their conductor is gone. */
 async function resumeFlows(context: Context): Promise<void> {
   const { store, locks, log } = context;
-  const nodes = await store.nodes.list({ where: { provision_state: WORKING }, reserved: false, children: 'all' });
+  const nodes = await store.nodes.pick(OWNED, { where: { provision_state: WORKING }, reserved: false, children: 'all' });
   for (const node of await context.mine(nodes.filter(({ uuid }) => !locks.has(uuid)))) {
     try {
       await startTask(context, node.uuid, { purpose: 'recovery' }, async (task) => {
@@ -118,7 +119,10 @@ const positionsOf = ({ clean_step: clean, deploy_step: deploy, service_step: ser
  */
 export async function askWaiting(context: Context): Promise<void> {
   const waiting = (Object.keys(STATES) as ProvisionState[]).filter((state) => stateRow(state).heartbeat === 'resume');
-  const nodes = await context.store.nodes.list({ where: { provision_state: waiting }, children: 'all' });
+  const nodes = await context.store.nodes.pick([...OWNED, 'driver_internal_info'], {
+    where: { provision_state: waiting },
+    children: 'all',
+  });
   const mine = new Set(await context.mine(nodes));
   for (const node of nodes) {
     const { uuid, driver_internal_info: internal } = node;
@@ -129,7 +133,11 @@ export async function askWaiting(context: Context): Promise<void> {
 
 /** Consoles run beside the conductor that opened them: they are opened again by the one that the node belongs to now. */
 async function openConsoles(context: Context): Promise<void> {
-  const open = await context.store.nodes.list({ where: { console_enabled: true, maintenance: false }, reserved: false, children: 'all' });
+  const open = await context.store.nodes.pick(OWNED, {
+    where: { console_enabled: true, maintenance: false },
+    reserved: false,
+    children: 'all',
+  });
   for (const { uuid } of await context.mine(open)) {
     await withTask(context, uuid, { purpose: 'start console' }, async (task) => {
       try {
@@ -165,7 +173,7 @@ export async function removeSilent({ store, options, log }: Context): Promise<vo
 export async function endStrayReservations(context: Context): Promise<void> {
   const { store, host, locks, options, lease } = context;
   // Held ones are noted before they are reserved, so that what is listed here and not noted is nobody's.
-  const reserved = await store.nodes.list({ reserved: true, children: 'all' });
+  const reserved = await store.nodes.pick(['uuid', 'reservation', 'lock_fence'], { reserved: true, children: 'all' });
   for (const { uuid, reservation, lock_fence: fence } of reserved)
     if (reservation === host && !locks.has(uuid)) await store.nodes.release(uuid, fence);
   const others = new Set(reserved.map(({ reservation }) => reservation!).filter((name) => name !== host));

@@ -83,14 +83,20 @@ const sameDriver = (a: NodeRecord, b: NodeRecord): boolean => a === b || DRIVER_
  * A task of a node that is reserved already, or that looks only.
  * @param term that of the lease when the node was reserved
  */
-export async function taskOf(given: Context, reserved: NodeRecord, exclusive = true, term = given.lease.term): Promise<Held> {
+export const taskOf = async (context: Context, reserved: NodeRecord, exclusive = true, term = context.lease.term): Promise<Held> =>
+  taskWith(context, reserved, await context.store.ports.ofNode(reserved.uuid), exclusive, term);
+
+/** One that looks only and has no use for the node's ports: they are not read. */
+export const lookingAt = (context: Context, node: NodeRecord): Held => taskWith(context, node, [], false, context.lease.term);
+
+function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortRecord[], exclusive: boolean, term: number): Held {
   let patient = false;
   const store = askedBy(given.store, (ask) => (patient ? untilAnswered(task, ask) : ask()));
   const context: Context = { ...given, store };
   const { clock, options, connections } = context;
   const { uuid, lock_fence: fence } = reserved;
   let node = reserved;
-  let ports: readonly PortRecord[] = await store.ports.ofNode(uuid);
+  let ports = itsPorts;
   let driver: { readonly of: NodeRecord; readonly made: Driver } | undefined;
   let noted = NOTHING;
   const put = async (write: NodeWrite, also?: (store: Store) => Promise<void>, letGo = false): Promise<void> => {

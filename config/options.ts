@@ -132,7 +132,7 @@ export const OPTIONS = [
   { section: 'conductor', name: 'conductor_cleanup_timeout', kind: 'integer', default: 1209600, min: 60, help: 'Seconds without a sign of life after which a conductor is forgotten; at least three times heartbeat_timeout.' },
   { section: 'conductor', name: 'conductor_cleanup_batch_size', kind: 'integer', default: 50, min: 1, help: 'Most conductors that are forgotten at once.' },
   { section: 'conductor', name: 'sync_power_state_interval', kind: 'integer', default: 120, min: 0, help: 'Seconds between synchronisations of power states; 0: never.' },
-  { section: 'conductor', name: 'sync_power_state_workers', kind: 'integer', default: 8, min: 1, help: 'How many nodes are asked for their power state at once.' },
+  { section: 'conductor', name: 'sync_power_state_workers', kind: 'integer', default: 32, min: 1, help: 'How many nodes are asked for their power state at once. Ironic takes a thread for each, and 8 by default; here one costs little more than the wait for its BMC.' },
   { section: 'conductor', name: 'force_power_state_during_sync', kind: 'boolean', default: true, help: 'Put a machine back to the power state on record, instead of recording what it has.' },
   { section: 'conductor', name: 'power_state_sync_max_retries', kind: 'integer', default: 3, min: 0, help: 'Failed synchronisations after which a node is put in maintenance.' },
   { section: 'conductor', name: 'power_failure_recovery_interval', kind: 'integer', default: 300, min: 0, help: 'Seconds between tries to reach the BMCs of nodes with fault "power failure"; 0: never.' },
@@ -261,7 +261,7 @@ export const OPTIONS = [
   { section: 'redfish', name: 'connection_attempts', kind: 'integer', default: 5, min: 1, help: 'Tries to connect to a Redfish service.' },
   { section: 'redfish', name: 'connection_retry_interval', kind: 'integer', default: 4, min: 0, help: 'Seconds between such tries.' },
   // [fake]
-  { section: 'fake', name: 'power_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake power interface takes.' },
+  { section: 'fake', name: 'power_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M; parts of one too, such as 0.05) that the fake power interface takes.' },
   { section: 'fake', name: 'boot_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake boot interface takes.' },
   { section: 'fake', name: 'deploy_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake deploy interface takes.' },
   { section: 'fake', name: 'management_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake management interface takes.' },

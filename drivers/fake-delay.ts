@@ -4,12 +4,13 @@ import type { DriverOptions, Task } from './interfaces';
 
 type DelayOption = Extract<keyof DriverOptions, `fake.${string}`>;
 
-/** Milliseconds of `N` or `N,M` seconds. `spread` (any integer ≥ 0) picks a value of the range. Throws InvalidParameterValue. */
+/** Milliseconds of `N` or `N,M` seconds, parts of one too. `spread` (any integer ≥ 0) picks a value of the range. Throws InvalidParameterValue. */
 export function delayOf(text: string, spread: number): number {
-  const match = /^\s*(\d+)\s*(?:,\s*(\d+)\s*)?$/.exec(text);
+  const match = /^\s*(\d+(?:\.\d+)?)\s*(?:,\s*(\d+(?:\.\d+)?)\s*)?$/.exec(text);
   if (!match) throw new Fault('InvalidParameterValue', { message: `A fake delay is N or N,M seconds, not "${text}".` });
-  const from = Number(match[1]) * 1000;
-  const to = Math.max(from, Number(match[2] ?? match[1]) * 1000);
+  const milliseconds = (seconds: string): number => Math.round(Number(seconds) * 1000);
+  const from = milliseconds(match[1]!);
+  const to = Math.max(from, milliseconds(match[2] ?? match[1]!));
   return from + (spread % (to - from + 1));
 }
 

@@ -1,6 +1,7 @@
 /**
  * The statements of a node that is held: reserved, written while the row carries the fencing number of that reservation, let go. Each is
  * one round trip, prepared, and a transaction by itself: the node, its driver_internal_info and the entries of its history change together.
+ * Asked twice, because an answer was lost, it comes to the same.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../model/clock';

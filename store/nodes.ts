@@ -150,6 +150,7 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     const query = db('nodes');
     if (filter.where) applyWhere(query, NODE_COLUMNS, filter.where);
     if (filter.ids) void query.whereRaw('nodes.id = ANY(?)', [[...filter.ids]]);
+    if (filter.after !== undefined) void query.where('nodes.id', '>', filter.after);
     for (const [column, wanted] of [
       ['instance_uuid', filter.associated],
       ['reservation', filter.reserved],

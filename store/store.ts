@@ -55,6 +55,8 @@ export interface NodeHead extends Version {
 export interface NodeFilter extends Paging {
   /** Only rows of these numbers. */
   readonly ids?: readonly number[];
+  /** Only rows of higher numbers: for going through all, whatever comes and goes meanwhile. */
+  readonly after?: number;
   /** Exact match on columns; null: the column is null; a list: any of them. */
   readonly where?: Readonly<Partial<Record<keyof NodeRecord, string | number | boolean | null | readonly string[]>>>;
   readonly associated?: boolean;

@@ -101,10 +101,12 @@ describe('fake', () => {
     ['2,4', 2000, 4000],
     ['2,4', 2001, 2000],
     ['4,2', 77, 4000],
+    ['0.05', 77, 50],
+    ['0.05, 0.1', 3, 53],
   ])('a delay of %s, spread by %i, is %i ms', (text, spread, expected) => {
     expect(delayOf(text, spread)).toBe(expected);
   });
-  it.each(['x', '1,2,3', '-1', '1.5'])('a delay of %s is refused', (text) => {
+  it.each(['x', '1,2,3', '-1', '1.', '.5', '1e3'])('a delay of %s is refused', (text) => {
     expect(() => delayOf(text, 0)).toThrow('A fake delay is N or N,M seconds');
   });
   it('has one clean step, which needs the ramdisk', () => {

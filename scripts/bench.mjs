@@ -1,0 +1,352 @@
+// npm run bench -- provisioning|heartbeats|power-sync [--nodes N] [--seconds N] [--one-core]: what the built server costs, as a table.
+//
+// It starts an embedded database and a server of its own, on fake hardware, and takes both away again. `--one-core` binds the server to CPU
+// 0 and the database to CPU 1. CPU is read from /proc, so it is told on Linux only.
+import { spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, createServer, request } from 'node:http';
+import { createServer as createSocket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { build, installPackages, root } from './install.mjs';
+
+const { values: told, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { nodes: { type: 'string' }, seconds: { type: 'string', default: '5' }, 'one-core': { type: 'boolean', default: false } },
+});
+const seconds = Number(told.seconds);
+
+// ---- what is started
+async function freePort() {
+  const socket = createSocket().listen(0, '127.0.0.1');
+  await new Promise((done) => socket.once('listening', done));
+  const { port } = socket.address();
+  await new Promise((done) => socket.close(done));
+  return port;
+}
+const KINDS = ['bios', 'boot', 'console', 'firmware', 'inspect', 'management', 'power', 'raid', 'rescue', 'storage', 'vendor'];
+async function start(folder, database, options) {
+  const port = await freePort();
+  const sections = {
+    DEFAULT: {
+      host: 'bench',
+      auth_strategy: 'noauth',
+      log_file: join(folder, 'log'),
+      enabled_hardware_types: 'fake-hardware',
+      ...Object.fromEntries(KINDS.map((kind) => [`enabled_${kind}_interfaces`, 'fake'])),
+      enabled_deploy_interfaces: 'fake,direct',
+      enabled_network_interfaces: 'noop',
+    },
+    api: { host_ip: '127.0.0.1', port },
+    agent: { require_tls: false },
+    ...options,
+  };
+  const lines = Object.entries(sections).flatMap(([name, section]) => [
+    `[${name}]`,
+    ...Object.entries(section).map(([option, value]) => `${option} = ${value}`),
+  ]);
+  const file = join(folder, `${port}.conf`);
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  const words = ['bin/bloomery', 'serve', '--config-file', file, '--state-dir', folder, '--roles', 'api,conductor'];
+  const server = spawn(process.execPath, words, {
+    cwd: root,
+    env: { ...process.env, DATABASE_URL: database },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const url = `http://127.0.0.1:${port}`;
+  while ((await fetch(`${url}/v1`).catch(() => undefined))?.status !== 200) {
+    if (server.exitCode !== null) throw new Error('the server does not start');
+    await delay(20);
+  }
+  if (told['one-core']) bind(server.pid, 0);
+  const stop = async () => {
+    const ended = new Promise((done) => server.once('exit', done));
+    server.kill('SIGTERM');
+    await ended;
+  };
+  return { url, pid: server.pid, stop };
+}
+const bind = (pid, cpu) => spawnSync('taskset', ['-acp', String(cpu), String(pid)], { stdio: 'ignore' });
+
+// ---- what is asked
+const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
+/** The status and the text of an answer. */
+const ask = (url, method, path, body) =>
+  new Promise((done, fail) => {
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const headers = {
+      'x-openstack-ironic-api-version': '1.95',
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(text ?? ''),
+    };
+    const call = request(`${url}${path}`, { method, agent, headers }, (answer) => {
+      const parts = [];
+      answer.on('data', (part) => parts.push(part));
+      answer.on('end', () => done({ status: answer.statusCode, text: Buffer.concat(parts).toString() }));
+    });
+    call.once('error', fail);
+    call.end(text);
+  });
+const must = async (...call) => {
+  const { status, text } = await ask(...call);
+  if (status >= 300) throw new Error(`${call[1]} ${call[2]}: ${status} ${text.slice(0, 300)}`);
+  return text === '' ? {} : JSON.parse(text);
+};
+/** `width` at once, as often as there are items, or until `work` answers false. */
+async function lanes(width, items, work) {
+  const rest = items[Symbol.iterator]();
+  await Promise.all(
+    Array.from({ length: width }, async () => {
+      for (const item of rest) if ((await work(item)) === false) return;
+    }),
+  );
+}
+function* forEver() {
+  for (let index = 0; ; index++) yield index;
+}
+
+// ---- what is measured
+/** CPU milliseconds of a process and its children, dead ones too; undefined: not to be had here. */
+function cpuOf(pid) {
+  try {
+    const stats = readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .flatMap((name) => {
+        try {
+          const text = readFileSync(`/proc/${name}/stat`, 'utf8');
+          const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+          return [{ pid: Number(name), parent: Number(fields[1]), ticks: fields.slice(11, 15).reduce((sum, one) => sum + Number(one), 0) }];
+        } catch {
+          return [];
+        }
+      });
+    return stats.filter((one) => one.pid === pid || one.parent === pid).reduce((sum, { ticks }) => sum + ticks * 10, 0);
+  } catch {
+    return undefined;
+  }
+}
+const rows = [];
+/** Runs `work`, which answers how many there were and what else is to be told. */
+async function measure(what, { server, database }, work) {
+  const before = [cpuOf(server.pid), cpuOf(database.pid)];
+  const began = performance.now();
+  const { count, ...more } = await work();
+  const took = (performance.now() - began) / 1000;
+  const [ours, its] = [cpuOf(server.pid) - before[0], cpuOf(database.pid) - before[1]];
+  const row = {
+    what,
+    count,
+    seconds: took.toFixed(2),
+    'a second': (count / took).toFixed(1),
+    'server CPU ms each': (ours / count).toFixed(3),
+    'database CPU ms each': (its / count).toFixed(3),
+    ...more,
+  };
+  rows.push(row);
+  console.error(JSON.stringify(row));
+  return took;
+}
+const quantile = (times, part) => [...times].sort((a, b) => a - b)[Math.floor(part * (times.length - 1))]?.toFixed(2);
+/** `width` clients that ask one after the other until the time is over. */
+const load = (width, forSeconds, call) => async () => {
+  const until = performance.now() + forSeconds * 1000;
+  const times = [];
+  const statuses = {};
+  await lanes(width, forEver(), async (index) => {
+    const began = performance.now();
+    const { status } = await call(index);
+    times.push(performance.now() - began);
+    statuses[status] = (statuses[status] ?? 0) + 1;
+    return performance.now() < until;
+  });
+  return { count: times.length, 'p50 ms': quantile(times, 0.5), 'p99 ms': quantile(times, 0.99), answers: JSON.stringify(statuses) };
+};
+
+// ---- the scenarios
+const DESCRIBED = {
+  driver: 'fake-hardware',
+  driver_info: {
+    deploy_kernel: 'http://images.example/kernel',
+    deploy_ramdisk: 'http://images.example/ramdisk',
+    fake_address: '192.0.2.1',
+  },
+  properties: { cpus: 64, memory_mb: 262144, local_gb: 894, cpu_arch: 'x86_64', capabilities: 'boot_mode:uefi,boot_option:local' },
+  extra: { rack: 7, unit: 12, site: 'fra1', disks: ['INTEL SSDSC2KG960G8', 'SAMSUNG MZ7LH960'], purchase_order: 'PO-2025-00001' },
+  instance_info: {
+    image_source: 'http://images.example/os.qcow2',
+    image_checksum: 'http://images.example/sums',
+    image_disk_format: 'qcow2',
+  },
+  resource_class: 'baremetal',
+};
+const inState = async (url, state) => {
+  let count = 0;
+  for (let path = `/v1/nodes?fields=uuid&limit=1000&provision_state=${encodeURIComponent(state)}`; path;) {
+    const { nodes, next } = await must(url, 'GET', path);
+    count += nodes.length;
+    path = next && next.slice(next.indexOf('/v1/'));
+  }
+  return count;
+};
+/** All at once through one verb; who is refused for the moment asks again. */
+const through = (url, uuids, target, end) => async () => {
+  let again = 0;
+  await lanes(16, uuids, async (uuid) => {
+    for (;;) {
+      const { status, text } = await ask(url, 'PUT', `/v1/nodes/${uuid}/states/provision`, { target });
+      if (status === 202) return;
+      if (status !== 409 && status !== 503) throw new Error(`${target}: ${status} ${text.slice(0, 300)}`);
+      again++;
+      await delay(100);
+    }
+  });
+  while ((await inState(url, end)) < uuids.length) await delay(100);
+  return { count: uuids.length, 'asked again': again };
+};
+async function enrol(url, count, more = {}) {
+  const uuids = Array.from({ length: count }, () => randomUUID());
+  await lanes(16, uuids, (uuid) => must(url, 'POST', '/v1/nodes', { uuid, ...DESCRIBED, ...more }));
+  return uuids;
+}
+
+const SCENARIOS = {
+  provisioning: {
+    nodes: 200,
+    run: async ({ begin, nodes }) => {
+      const all = await begin({});
+      const { url } = all.server;
+      const uuids = await enrol(url, nodes);
+      let took = 0;
+      for (const [target, end] of [
+        ['manage', 'manageable'],
+        ['provide', 'available'],
+        ['active', 'active'],
+      ])
+        took += await measure(target, all, through(url, uuids, target, end));
+      await measure('deleted', all, through(url, uuids, 'deleted', 'available'));
+      console.log(`enroll to active: ${((nodes * 60) / took).toFixed(0)} nodes a minute`);
+    },
+  },
+  heartbeats: {
+    nodes: 40,
+    run: async ({ begin, nodes }) => {
+      const all = await begin({});
+      const { url } = all.server;
+      let calls = 0;
+      const ramdisk = createServer((asked, answer) => {
+        calls++;
+        let text = '';
+        asked.on('data', (part) => (text += part));
+        asked.on('end', () => {
+          const name = asked.method === 'POST' ? JSON.parse(text).name.split('.')[1] : 'execute_clean_step';
+          const steps = [{ step: 'erase_devices', priority: 10, interface: 'deploy', reboot_requested: false, abortable: true }];
+          const asksSteps = name.startsWith('get_');
+          const command = {
+            command_name: name,
+            command_status: asksSteps ? 'SUCCEEDED' : 'RUNNING',
+            command_result: asksSteps ? { clean_steps: { Generic: steps }, hardware_manager_version: { Generic: '1' } } : null,
+          };
+          answer.end(JSON.stringify(asked.method === 'POST' ? command : { commands: [command] }));
+        });
+      }).listen(0, '127.0.0.1');
+      const callback = `http://127.0.0.1:${ramdisk.address().port}`;
+      try {
+        const uuids = await enrol(url, nodes, { deploy_interface: 'direct' });
+        await through(url, uuids, 'manage', 'manageable')();
+        await through(url, uuids, 'provide', 'clean wait')();
+        const tokens = [];
+        for (const uuid of uuids) tokens.push((await must(url, 'GET', `/v1/lookup?node_uuid=${uuid}`)).config.agent_token);
+        const beat = (index) => {
+          const at = index % nodes;
+          return ask(url, 'POST', `/v1/heartbeat/${uuids[at]}`, { callback_url: callback, agent_version: '11.0', agent_token: tokens[at] });
+        };
+        await lanes(4, uuids.keys(), beat);
+        await delay(2000);
+        for (const width of [1, 16, 64]) {
+          calls = 0;
+          await measure(`heartbeats, ${width} at once`, all, load(width, seconds, beat));
+          rows.at(-1)['calls of ramdisks'] = calls;
+          await delay(1000);
+        }
+      } finally {
+        ramdisk.closeAllConnections();
+        ramdisk.close();
+      }
+    },
+  },
+  'power-sync': {
+    nodes: 10_000,
+    run: async ({ begin, nodes, openStore }) => {
+      const store = await openStore();
+      const uuids = Array.from({ length: nodes }, () => randomUUID());
+      const known = { provision_state: 'active', power_state: 'power on', ...DESCRIBED };
+      const interfaces = Object.fromEntries([...KINDS, 'deploy'].map((kind) => [`${kind}_interface`, 'fake']));
+      await lanes(10, uuids, (uuid) => store.nodes.create({ uuid, ...known, ...interfaces, network_interface: 'noop' }));
+      await store.close();
+      const every = 20;
+      const all = await begin({ conductor: { sync_power_state_interval: every }, fake: { power_delay: '0.05' } });
+      const { url } = all.server;
+      const look = (index) => ask(url, 'GET', `/v1/nodes/${uuids[(index * 7919) % nodes]}`);
+      await lanes(1, Array(200).keys(), look);
+      const runs = async () => {
+        const { text } = await ask(url, 'GET', '/metrics');
+        const told = (name) =>
+          Number(
+            new RegExp(`^bloomery_periodic_duration_seconds_${name}\\{task="power synchronisation"\\} (.*)$`, 'm').exec(text)?.[1] ?? 0,
+          );
+        return { count: told('count'), sum: told('sum') };
+      };
+      // Between the start and the first round nothing is synchronised.
+      await measure('GET of a node, no synchronisation', all, load(1, Math.min(seconds, every * 0.6), look));
+      await delay(every * 1000 * 0.35);
+      await measure('GET of a node, beside it', all, load(1, seconds, look));
+      let done = await runs();
+      while (done.count === 0) {
+        await delay(200);
+        done = await runs();
+      }
+      console.log(`power states of ${nodes} nodes: ${done.sum.toFixed(1)} s a round`);
+      const [ours, its] = [cpuOf(all.server.pid), cpuOf(all.database.pid)];
+      while ((await runs()).count < 2) await delay(500);
+      console.log(`CPU of one round: server ${cpuOf(all.server.pid) - ours} ms, database ${cpuOf(all.database.pid) - its} ms`);
+    },
+  },
+};
+
+const scenario = SCENARIOS[positionals[0]];
+if (!scenario) {
+  console.error(`usage: npm run bench -- ${Object.keys(SCENARIOS).join('|')} [--nodes N] [--seconds N] [--one-core]`);
+  process.exit(2);
+}
+installPackages();
+build();
+const dist = async (file) => (await import(join(root, 'dist', file))).default;
+const { startEmbedded } = await dist('store/embedded.js');
+const { openStore } = await dist('store/postgres.js');
+const { systemClock } = await dist('model/clock.js');
+const { silentLog } = await dist('model/log.js');
+const { silentMetrics } = await dist('model/metrics.js');
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-bench-'));
+const database = await startEmbedded({ stateDir: folder, log: silentLog, clock: systemClock });
+let server;
+try {
+  if (told['one-core']) bind(database.pid, 1);
+  await scenario.run({
+    nodes: Number(told.nodes ?? scenario.nodes),
+    openStore: () =>
+      openStore({ connection: database.connection, poolSize: 10, clock: systemClock, log: silentLog, metrics: silentMetrics }),
+    begin: async (options) => {
+      server = await start(folder, database.connection, options);
+      return { server, database };
+    },
+  });
+  console.table(rows);
+} finally {
+  agent.destroy();
+  await server?.stop();
+  await database.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
