@@ -36,11 +36,19 @@ async function serve({ stateDir, roles, ...given }: ServeArguments): Promise<voi
   console.log(
     `bloomery: ready in ${Math.round(performance.now() - started)} ms: ${places.filter(Boolean).join(', ')}, roles ${roles.join(',')}`,
   );
+  const now = new AbortController();
   const signal = await new Promise<string>((told) => {
-    for (const name of ['SIGTERM', 'SIGINT'] as const) process.once(name, () => told(name));
+    let first = true;
+    for (const name of ['SIGTERM', 'SIGINT', 'SIGUSR2'] as const)
+      process.on(name, () => {
+        // Who asks again does not want to wait.
+        if (!first && name !== 'SIGUSR2') now.abort();
+        first = false;
+        told(name);
+      });
   });
   log.info('stopping', { signal });
-  await server.stop();
+  await server.stop({ drain: signal === 'SIGUSR2', now: now.signal });
   flush();
   // A socket of a client that never reads must not keep the process: everything of ours is stopped.
   process.exit(0);

@@ -12,6 +12,9 @@ import { startDhcp } from './boot/dhcp-service';
 import { startHttpBoot } from './boot/http';
 import { startTftp } from './boot/tftp';
 import { startConductor, type RunningConductor } from './conductor/index';
+import { createRouter } from './conductor/router';
+import { createRpcClient, type RpcClient } from './conductor/rpc-client';
+import { startRpcServer, type RpcServer } from './conductor/rpc-server';
 import type { Options } from './config/options';
 import { withStepLog } from './drivers/fake-log';
 import { measureConnections } from './drivers/measured-connections';
@@ -21,7 +24,7 @@ import { systemClock, type Clock } from './model/clock';
 import type { Log } from './model/log';
 import type { BootRecord } from './model/records';
 import { startEmbedded } from './store/embedded';
-import { openStore } from './store/postgres';
+import { openStore, type OpenStore } from './store/postgres';
 import { createIpmiPool } from './wire/ipmi/client';
 import { createRedfishPool } from './wire/redfish';
 import { programVersion } from './version';
@@ -63,7 +66,8 @@ export interface Server {
   readonly conductor?: RunningConductor;
   /** `embedded` or `external`. */
   readonly database: string;
-  stop(): Promise<void>;
+  /** Takes nothing new and lets what runs end, as RunningConductor.stop says. */
+  stop(how?: Parameters<RunningConductor['stop']>[0]): Promise<void>;
 }
 /** The program cannot start as it was asked to; the message is for the operator. */
 export class StartError extends Error {}
@@ -148,6 +152,30 @@ async function close(server: HttpServer): Promise<void> {
   clearTimeout(late);
 }
 
+/** How processes that share a database speak to each other. */
+interface Rpc {
+  readonly client: RpcClient;
+  readonly server?: RpcServer;
+}
+/** Of a conductor, its listener too: its port is taken before its row says where it is. */
+async function startRpc(
+  roles: readonly Role[],
+  { store, given, options, clock, log }: { store: OpenStore; given: Options; options: ResolvedOptions; clock: Clock; log: Log },
+): Promise<Rpc> {
+  const secret = await store.secrets.shared('json-rpc', () => randomBytes(32).toString('base64'));
+  const client = createRpcClient({ options, secret, clock, random: randomBytes });
+  if (!roles.includes('conductor')) return { client };
+  // As the operator says, else what this host is called by where the database is.
+  const said = given['DEFAULT.my_ip'] ?? addressOf(given['boot.interface']);
+  const announced = said ?? (await store.localAddress()) ?? options['DEFAULT.my_ip'];
+  try {
+    return { client, server: await startRpcServer({ options, announced, secret, clock, log }) };
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+}
+
 /**
  * Starts the roles asked for; when one cannot start, those before it are stopped again.
  * @throws StartError, or an Error of a room, with a message for the operator
@@ -156,23 +184,30 @@ export async function startServer(setup: Setup): Promise<Server> {
   const { options: given, roles, log } = setup;
   const clock = setup.clock ?? systemClock;
   const { metrics, scrape } = setup.measured ?? createMetrics();
-  if (roles.includes('api') !== roles.includes('conductor'))
-    throw new StartError('the roles api and conductor run in one process in this version: name both or neither');
   metrics.set('bloomery_build_info', { version: programVersion(), node_version: process.version, roles: [...roles].sort().join(',') }, 1);
   const stateDir = prepareFolder(resolve(setup.stateDir), 'the state directory');
   const stops: (() => Promise<void>)[] = [];
   const stopping = new AbortController();
+  let how: Parameters<Server['stop']>[0];
+  let conductor: RunningConductor | undefined;
   const stop = async (): Promise<void> => {
     stopping.abort();
     for (const undo of stops.splice(0).reverse()) await undo().catch((error: unknown) => log.error('stopping', { error }));
   };
   try {
     const url = setup.databaseUrl ?? given['database.connection'];
+    const shares = Boolean(url) && given['DEFAULT.rpc_transport'] !== 'none';
+    if (roles.includes('api') !== roles.includes('conductor') && !shares)
+      throw new StartError(
+        `the roles api and conductor run in one process with ${url ? '[DEFAULT]rpc_transport = none' : 'the embedded database'}: name both or neither, ` +
+          `or ${url ? 'leave json-rpc' : 'name a PostgreSQL server in [database]connection'}`,
+      );
     // The database takes longest to start: the ports are taken meanwhile.
     const starting = url ? undefined : startEmbedded({ stateDir, log: log.child({ room: 'database' }), clock });
     starting?.catch(() => {});
     let handler: ReturnType<typeof createApi> | undefined;
     let apiPort = given['api.port'];
+    let endApi: (() => Promise<void>) | undefined;
     if (starting) stops.push(async () => (await starting.catch(() => undefined))?.stop());
     if (roles.includes('api')) {
       const server = createServer(serverOptions(given), (request, response) => {
@@ -180,7 +215,9 @@ export async function startServer(setup: Setup): Promise<Server> {
         else response.writeHead(503).end();
       });
       apiPort = await listen(server, given['api.host_ip'], given['api.port'], 'the API, [api]port');
-      stops.push(async () => close(server));
+      let closed: Promise<void> | undefined;
+      endApi = () => (closed ??= close(server));
+      stops.push(endApi);
     }
     const document = roles.includes('api') ? loadDocument() : undefined;
     const early = resolveOptions(given, stateDir, { api: apiPort, http: given['boot.http_port'] });
@@ -237,7 +274,13 @@ export async function startServer(setup: Setup): Promise<Server> {
       }
     }
 
-    let conductor: RunningConductor | undefined;
+    let rpc: Rpc | undefined;
+    if (shares && (roles.includes('conductor') || roles.includes('api'))) {
+      rpc = await startRpc(roles, { store, given, options, clock, log: log.child({ room: 'conductor' }) });
+      const { client, server } = rpc;
+      stops.push(async () => client.close());
+      if (server) stops.push(() => server.stop());
+    }
     if (roles.includes('conductor')) {
       const pools = { ipmi: createIpmiPool({ log, clock, random: randomBytes }), redfish: createRedfishPool() };
       stops.push(async () => {
@@ -254,12 +297,24 @@ export async function startServer(setup: Setup): Promise<Server> {
         connections: measureConnections(pools, metrics),
         interfaces: withStepLog(INTERFACES, options['fake.step_log']),
         hardwareTypes: HARDWARE_TYPES,
+        ...(rpc?.server ? { address: rpc.server.address, probe: (holder) => rpc.client.probe(holder) } : {}),
       });
-      stops.push(() => conductor!.stop());
+      const running = conductor;
+      stops.push(() => running.stop(how));
+      rpc?.server?.serve(running);
+    }
+    if (roles.includes('api')) {
+      const router = createRouter({
+        ...{ store, clock, log: log.child({ room: 'api' }), options },
+        ...(conductor ? { here: conductor } : {}),
+        ...(rpc ? { client: rpc.client } : {}),
+      });
       handler = createApi({
-        ...{ store, conductor, options, log: log.child({ room: 'api' }), clock, metrics, probes, signal: stopping.signal },
+        ...{ store, conductor: router, options, log: log.child({ room: 'api' }), clock, metrics, probes, signal: stopping.signal },
         ...(document ? { document } : {}),
       });
+      // Ends first: what it asks of the others must still be there.
+      stops.push(endApi!);
     }
     return {
       ...(roles.includes('api') ? { apiUrl: `http://${options['DEFAULT.my_ip']}:${apiPort}` } : {}),
@@ -267,7 +322,10 @@ export async function startServer(setup: Setup): Promise<Server> {
       ...(conductor ? { conductor } : {}),
       options,
       database: url ? 'external' : 'embedded',
-      stop,
+      stop: (given) => {
+        how = given;
+        return stop();
+      },
     };
   } catch (error) {
     await stop();

@@ -5,7 +5,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import express from 'express';
-import type { Conductor } from '../conductor/conductor';
+import type { ConductorDoor } from '../conductor/conductor';
 import type { Clock } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
@@ -151,7 +151,8 @@ async function perform(
   who: Who,
   headers: IncomingHttpHeaders,
   base: string,
-  rooms: Rooms,
+  rooms: Omit<Rooms, 'conductor'>,
+  door: ConductorDoor,
   seen: Seen,
 ): Promise<Answer> {
   const { method, segments, minor, path, jsonSuffix } = asked;
@@ -173,7 +174,9 @@ async function perform(
   checkBody();
   if (closed) refuse(below, gate.since);
   refuseNewer(operation, said, query, minor);
-  return handlers[operation.operationId]!({ minor, who, params, query, body, headers, base, path, jsonSuffix, origin: seen.origin }, rooms);
+  const { origin } = seen;
+  const request = { minor, who, params, query, body, headers, base, path, jsonSuffix, origin };
+  return handlers[operation.operationId]!(request, { ...rooms, conductor: door.from(origin) });
 }
 
 /** For node:http's createServer: whoever sends slowly is cut off. */
@@ -189,7 +192,7 @@ export const serverOptions = (options: ApiOptions): ServerOptions => {
  */
 export function createApi(given: {
   readonly store: Store;
-  readonly conductor: Conductor;
+  readonly conductor: ConductorDoor;
   readonly options: ApiOptions;
   readonly log: Log;
   readonly clock: Clock;
@@ -279,7 +282,7 @@ export function createApi(given: {
         minor: asked.minor,
         jsonSuffix,
       };
-      const result = await perform(said, match, raw, who, request.headers, base, rooms, seen);
+      const result = await perform(said, match, raw, who, request.headers, base, rooms, given.conductor, seen);
       const headers = { ...versions, ...result.headers, ...ids };
       // Not waited for: the request is answered; what follows may take days.
       if (result.stream)

@@ -19,6 +19,7 @@ import type {
   VolumeTargetRecord,
   Vif,
 } from '../model/records';
+import type { Origin } from '../model/origin';
 
 export type { HttpMethod, IndicatorTable, VirtualMediaType };
 export interface Validation {
@@ -60,15 +61,6 @@ export interface VolumeRecords {
 }
 export type VolumeKind = keyof VolumeRecords;
 export type NewAllocation = Omit<NewOf<AllocationRecord, never>, 'state' | 'node_uuid' | 'last_error'>;
-
-/** Whose request it is, and which: for the history of nodes, the log and notifications. Plain JSON, as all else here. */
-export interface Origin {
-  readonly requestId?: string;
-  /** As the caller named a chain of requests over several services. */
-  readonly globalRequestId?: string;
-  readonly user?: string | null;
-  readonly project?: string | null;
-}
 
 export interface Calls {
   /** Fills the interfaces by the hardware type; throws when the type or an interface is not enabled (400). */

@@ -3,11 +3,11 @@ import type { Connections, DriverOptions, HardwareType, Interfaces } from '../dr
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
 import type { Metrics } from '../model/metrics';
+import type { Origin } from '../model/origin';
 import type { InterfaceKind } from '../model/records';
 import type { Store } from '../store/store';
 import type { Beats } from './beats';
 import type { Hardware } from './hardware';
-import type { Origin } from './conductor';
 import type { Lease, Probed } from './lease';
 import type { Locks } from './locks';
 import type { Ownership } from './ownership';
@@ -114,7 +114,7 @@ export interface ConductorRooms {
   /** Where this conductor answers to other processes; absent: they do not reach it, and none shares its database. */
   readonly address?: string;
   /** How it stands with the process at this address. */
-  readonly probe?: (address: string) => Promise<Probed>;
+  readonly probe?: (holder: { readonly hostname: string; readonly address: string }) => Promise<Probed>;
 }
 
 export interface Context extends ConductorRooms, Ownership {
@@ -126,8 +126,8 @@ export interface Context extends ConductorRooms, Ownership {
   readonly flowStarts: FlowStarts;
   readonly lease: Lease;
   readonly tokens: Tokens;
-  /** Whose request this work follows from; `{}`: nobody's. */
-  readonly origin: Origin;
+  /** Whose request this work follows from; absent: nobody's. */
+  readonly origin?: Origin;
   /** Aborted when the conductor stops. */
   readonly signal: AbortSignal;
   /** Asks, after so many seconds, how the running step of a waiting node stands. */

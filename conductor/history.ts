@@ -43,7 +43,7 @@ export function entryOf(context: Context, node: NodeRecord, { type, event, error
     uuid: newUuid(context.random),
     node_uuid: node.uuid,
     conductor: context.host,
-    user: context.origin.user ?? null,
+    user: context.origin?.user ?? null,
     event_type: type,
     severity: error ? 'ERROR' : 'INFO',
     event: event.slice(0, MAX_EVENT),

@@ -82,7 +82,7 @@ async function join(lease: Lease, { clock, log, options, probe }: ConductorRooms
   const host = options['DEFAULT.host'];
   for (let tried = 0; ; tried++) {
     const isIn = await lease.join(async ({ address }) => {
-      const stands = address === null || !probe ? 'gone' : await probe(address);
+      const stands = address === null || !probe ? 'gone' : await probe({ hostname: host, address });
       if (stands === 'answers')
         throw new Error(`a conductor named ${host} runs already and answers at ${address!}: give this one another [DEFAULT]host`);
       return stands === 'gone';
@@ -129,7 +129,6 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     host,
     hardware,
     lease,
-    origin: {},
     tokens: createTokens(store, random),
     workers: createWorkers(
       options['conductor.workers_pool_size'],

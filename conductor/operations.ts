@@ -2,13 +2,14 @@
  * All that may be asked of a conductor, as a table: whom a call goes to, and what it does there. The conductor in this process, the
  * server for calls from others and the client that makes them are all made of it.
  */
+import { originFields, type Origin } from '../model/origin';
 import type { NodeRecord } from '../model/records';
 import { INTERFACE_KINDS } from '../model/records';
 import type { Store } from '../store/store';
 import { createAllocation, deleteAllocation } from './allocations';
 import { getBootDevice, setBootDevice, supportedBootDevices } from './boot-device';
 import { setBootMode, setSecureBoot } from './boot-mode';
-import type { Calls, ConductorDoor, Lookup, Origin, VolumeKind } from './conductor';
+import type { Calls, ConductorDoor, Lookup, VolumeKind } from './conductor';
 import { consoleInfo, setConsole } from './console';
 import type { Context } from './context';
 import { defaultInterface } from './hardware';
@@ -137,15 +138,13 @@ export const OPERATIONS: { readonly [Name in OperationName]: Operation<Name> } =
 export const isOperation = (name: unknown): name is OperationName => typeof name === 'string' && Object.hasOwn(OPERATIONS, name);
 
 /** Makes a call of the table, wherever it is done. */
-export type Perform = (name: OperationName, args: readonly unknown[], origin: Origin) => Promise<unknown>;
+export type Perform = (name: OperationName, args: readonly unknown[], origin: Origin | undefined) => Promise<unknown>;
 
 /** In this process. Each piece of work that follows from the call knows where it came from. */
 export const performHere =
   (context: Context): Perform =>
   (name, args, origin) => {
-    const { requestId, globalRequestId } = origin;
-    const ids = { ...(requestId ? { request: requestId } : {}), ...(globalRequestId ? { global_request: globalRequestId } : {}) };
-    const ours: Context = Object.keys(origin).length === 0 ? context : { ...context, origin, log: context.log.child(ids) };
+    const ours: Context = origin ? { ...context, origin, log: context.log.child(originFields(origin)) } : context;
     const run = OPERATIONS[name].run as (context: Context, ...given: readonly unknown[]) => Promise<unknown>;
     return run(ours, ...args);
   };
@@ -157,7 +156,7 @@ export function doorTo(perform: Perform): ConductorDoor {
   };
   for (const name of Object.keys(OPERATIONS) as OperationName[])
     functions[name] = function (this: { readonly origin?: Origin }, ...args: readonly unknown[]): Promise<unknown> {
-      return perform(name, args, this.origin ?? {});
+      return perform(name, args, this.origin);
     };
   return functions as unknown as ConductorDoor;
 }

@@ -135,7 +135,7 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
           },
         }
       : {}),
-    ...(context.origin.globalRequestId === undefined ? {} : { globalRequestId: context.origin.globalRequestId }),
+    ...(context.origin?.globalRequestId === undefined ? {} : { globalRequestId: context.origin.globalRequestId }),
     clock,
     options,
     connections,

@@ -28,6 +28,8 @@ export interface StoreOptions extends ConnectOptions {
 export interface OpenStore extends Store {
   /** Whether the database answers, in a moment. */
   isUp(): Promise<boolean>;
+  /** Which of this host's addresses the database is reached from; undefined: through a socket in the file system. */
+  localAddress(): Promise<string | undefined>;
   /** Waits for running queries, then ends the connections. */
   close(): Promise<void>;
   /** Versions of the server ('18.4') and of the schema (name of the last migration). Answers only if the database does. */
@@ -51,6 +53,12 @@ const storeOn = (db: Knex, clock: Clock): Store => ({
   transaction: (work) => run(db.transaction((transaction) => work(storeOn(transaction, clock)))),
 });
 
+/** What knex keeps its connections in, as far as it is needed here. */
+interface Pool {
+  acquireConnection(): Promise<{ readonly connection: { readonly stream: { readonly localAddress?: string } } }>;
+  releaseConnection(connection: object): Promise<void>;
+}
+
 /** Opens the store. Throws an Error of one line that names what is wrong with the database, without the password. */
 export async function openStore(options: StoreOptions): Promise<OpenStore> {
   const { clock, metrics = silentMetrics } = options;
@@ -63,6 +71,12 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   });
   return {
     ...storeOn(db, clock),
+    async localAddress() {
+      const { client } = db as unknown as { readonly client: Pool };
+      const connection = await run(client.acquireConnection());
+      await client.releaseConnection(connection);
+      return connection.connection.stream.localAddress;
+    },
     close: () => db.destroy(),
     isUp: () => isUp(db),
     async version() {

@@ -1,5 +1,5 @@
 /** A conductor without machines: what the API asks of it goes straight into the store, and is remembered. */
-import type { Conductor, VolumeKind } from '../../conductor/conductor';
+import type { Conductor, ConductorDoor, VolumeKind } from '../../conductor/conductor';
 import { Fault } from '../../model/errors';
 import type { EnabledHardware, NodeRecord } from '../../model/records';
 import { INTERFACE_KINDS } from '../../model/records';
@@ -9,7 +9,7 @@ export interface Call {
   readonly name: string;
   readonly arguments: readonly unknown[];
 }
-export interface FakeConductor extends Conductor {
+export interface FakeConductor extends ConductorDoor {
   /** What it was asked, in order. */
   readonly calls: readonly Call[];
   /** What the next call of this name throws. */
@@ -36,7 +36,8 @@ export function createFakeConductor(store: () => Store): FakeConductor {
     };
   const volumes = (kind: VolumeKind) => (kind === 'connector' ? store().volumeConnectors : store().volumeTargets) as Store['volumeTargets'];
   const find = (uuid: string): Promise<NodeRecord> => store().nodes.find(uuid);
-  return {
+  const conductor: FakeConductor = {
+    from: () => conductor,
     calls,
     fail: (name, error) => void failures.set(name, error),
     createNode: done('createNode', (node) =>
@@ -107,4 +108,5 @@ export function createFakeConductor(store: () => Store): FakeConductor {
       return find(port.node_uuid);
     }),
   };
+  return conductor;
 }
