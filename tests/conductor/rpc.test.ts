@@ -1,0 +1,225 @@
+import { createServer } from 'node:http';
+import { request } from 'undici';
+import { OPTIONS } from '../../config/options';
+import {
+  authorize,
+  authorized,
+  createNonces,
+  decodeAnswer,
+  digestOf,
+  encodeCall,
+  encodeError,
+  encodeResult,
+  MAX_SKEW_MS,
+  PING,
+} from '../../conductor/rpc-codec';
+import { createRpcClient, NotAnswered } from '../../conductor/rpc-client';
+import { startRpcServer, type RpcServerOptions } from '../../conductor/rpc-server';
+import { OPERATIONS, type Perform } from '../../conductor/operations';
+import { randomBytes } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { systemClock } from '../../model/clock';
+import { Fault, FAULTS, type FaultName } from '../../model/errors';
+import { silentLog } from '../../model/log';
+
+const SECRET = 'shared';
+const options = {
+  ...Object.fromEntries(OPTIONS.map((row) => [`${row.section}.${row.name}`, row.default])),
+  'DEFAULT.host': 'c1',
+  'json_rpc.host_ip': '127.0.0.1',
+} as unknown as RpcServerOptions & Parameters<typeof createRpcClient>[0]['options'];
+const origin = { requestId: 'req-1', user: 'u', project: null };
+
+const ends: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+const client = (secret = SECRET, clock = systemClock) => {
+  const made = createRpcClient({ options, secret, clock, random: randomBytes });
+  ends.push(() => made.close());
+  return made;
+};
+async function serving(perform: Perform, isLeaving = () => false, changed: Partial<RpcServerOptions> = {}) {
+  const server = await startRpcServer({
+    options: { ...options, ...changed },
+    announced: '127.0.0.1',
+    secret: SECRET,
+    clock: systemClock,
+    log: silentLog,
+  });
+  ends.push(() => server.stop());
+  server.serve({ perform, isLeaving });
+  return { hostname: 'c1', address: server.address };
+}
+const never = new AbortController().signal;
+const validate = (...args: readonly unknown[]) => ({ method: 'validate' as const, args, origin });
+
+describe('a fault', () => {
+  it.each(Object.keys(FAULTS) as FaultName[])('%s comes out as it went in', (name) => {
+    const details = { message: 'm', node: 'n', host: 'h', uuid: 'u', reason: 'r' };
+    const sent = new Fault(name, details);
+    const thrown: unknown = (() => {
+      try {
+        return decodeAnswer(encodeError('1', sent, silentLog));
+      } catch (error) {
+        return error;
+      }
+    })();
+    expect(thrown).toBeInstanceOf(Fault);
+    expect(thrown).toMatchObject({ name, details, status: sent.status, message: sent.message });
+  });
+  it('that this version does not know is a defect with its message', () => {
+    const text = encodeError('1', new Fault('Invalid', { message: 'm' }), silentLog).replace('"Invalid"', '"Newer"');
+    expect(() => decodeAnswer(text)).toThrow(new Error('m'));
+  });
+});
+
+it('leaves arguments out that were left out, and gives null for nothing', () => {
+  expect(JSON.parse(encodeCall('1', { method: 'setPower', args: ['u', 'power on', undefined] }))).toEqual({
+    jsonrpc: '2.0',
+    id: '1',
+    method: 'setPower',
+    params: { args: ['u', 'power on'] },
+  });
+  expect(decodeAnswer(encodeResult('1', undefined))).toBeNull();
+});
+
+describe('a signature', () => {
+  const signed = { time: 1000, nonce: 'n', digest: digestOf('body') };
+  const header = authorize(SECRET, 'c1', signed);
+  it.each<[string, string | undefined, string, boolean]>([
+    ['holds', header, 'c1', true],
+    ['for another conductor', header, 'c2', false],
+    ['of another time', header.replace(' 1000 ', ' 1001 '), 'c1', false],
+    ['of another body', header.replace(signed.digest, digestOf('other')), 'c1', false],
+    ['of another secret', authorize('other', 'c1', signed), 'c1', false],
+    ['absent', undefined, 'c1', false],
+    ['garbage', 'BLOOMERY1 a b c d', 'c1', false],
+    ['too short', header.slice(0, -1), 'c1', false],
+  ])('%s', (_, text, to, holds) => {
+    expect(authorized(SECRET, to, text)).toEqual(holds ? signed : undefined);
+  });
+  it('is worth one call, until it is too old anyway', () => {
+    const nonces = createNonces();
+    expect([nonces.isNew('a', 0), nonces.isNew('a', 1), nonces.isNew('b', 2)]).toEqual([true, false, true]);
+    expect(nonces.isNew('a', 2 * MAX_SKEW_MS)).toBe(false);
+    expect(nonces.isNew('c', 2 * MAX_SKEW_MS + 1)).toBe(true);
+    expect(nonces.isNew('a', 2 * MAX_SKEW_MS + 2)).toBe(false);
+    expect(nonces.isNew('a', 9 * MAX_SKEW_MS)).toBe(true);
+  });
+});
+
+describe('between processes', () => {
+  it('a call is done there, with its origin, and its answer comes back', async () => {
+    const seen: unknown[] = [];
+    const there = await serving(async (...call) => {
+      seen.push(call);
+      return { power: { result: true } };
+    });
+    const here = client();
+    expect(await here.call(there, validate('node-1'), never)).toEqual({ power: { result: true } });
+    expect(seen).toEqual([['validate', ['node-1'], origin]]);
+    expect(await here.probe(there)).toBe('answers');
+  });
+  it('faults and defects', async () => {
+    const there = await serving(async (_, [what]) => {
+      if (what === 'fault') throw new Fault('NodeLocked', { node: 'n', host: 'c1' });
+      throw new TypeError('x is undefined');
+    });
+    await expect(client().call(there, validate('fault'), never)).rejects.toMatchObject({
+      name: 'NodeLocked',
+      status: 409,
+      message: new Fault('NodeLocked', { node: 'n', host: 'c1' }).message,
+    });
+    await expect(client().call(there, validate('defect'), never)).rejects.toThrow(new Error('x is undefined'));
+  });
+  it('a large config drive goes through, one that is too large does not', async () => {
+    const there = await serving(async (_name, args) => (args[2] as { configdrive: string }).configdrive.length, undefined, {
+      'api.max_json_body_size_provision': 20_000,
+    });
+    const drive = (mib: number) => ({ method: 'provision' as const, args: ['n', 'active', { configdrive: 'x'.repeat(mib * 2 ** 20) }] });
+    expect(await client().call(there, drive(19), never)).toBe(19 * 2 ** 20);
+    await expect(client().call(there, drive(22), never)).rejects.toThrow(/longer than|reset|closed|EPIPE/);
+  });
+  it.each<[string, () => Promise<{ hostname: string; address: string }>, () => ReturnType<typeof client>, boolean, string]>([
+    ['nobody there', async () => ({ hostname: 'c1', address: 'http://127.0.0.1:1' }), client, false, 'gone'],
+    [
+      'one that leaves',
+      () =>
+        serving(
+          async () => 1,
+          () => true,
+        ),
+      client,
+      false,
+      'answers',
+    ],
+    ['one of another name', async () => ({ ...(await serving(async () => 1)), hostname: 'c2' }), client, false, 'gone'],
+    ['one of another database', () => serving(async () => 1), () => client('other'), false, 'gone'],
+    [
+      'clocks that differ',
+      () => serving(async () => 1),
+      () => client(SECRET, { ...systemClock, now: () => Date.now() - 90_000 }),
+      false,
+      'answers',
+    ],
+    [
+      'a listener that is no conductor',
+      async () => {
+        const server = createServer((_, response) => response.end('{"jsonrpc":"2.0","result":1}'));
+        await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+        ends.push(async () => {
+          server.closeAllConnections();
+          await new Promise((done) => server.close(done));
+        });
+        return { hostname: 'c1', address: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+      },
+      client,
+      false,
+      'gone',
+    ],
+  ])('%s', async (_, there, here, maybeDone, probed) => {
+    const callee = await there();
+    const caller = here();
+    const error: unknown = await caller.call(callee, validate('n'), never).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(NotAnswered);
+    expect((error as NotAnswered).maybeDone).toBe(maybeDone);
+    expect((error as Error).message).not.toContain(SECRET);
+    expect(await caller.probe(callee)).toBe(probed);
+  });
+  it('a call that is given up may have been done', async () => {
+    const there = await serving(() => new Promise(() => {}));
+    const error: unknown = await client()
+      .call(there, validate('n'), AbortSignal.timeout(50))
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ maybeDone: true });
+  });
+  it('nothing is read of strangers, and no call twice', async () => {
+    let calls = 0;
+    const there = await serving(async () => ++calls);
+    const body = encodeCall('1', validate('n'));
+    const authorization = authorize(SECRET, 'c1', { time: Date.now(), nonce: 'once', digest: digestOf(body) });
+    const send = async (headers: Record<string, string>, text = body) => {
+      const { statusCode, body: answered } = await request(there.address, { method: 'POST', headers, body: text });
+      return [statusCode, await answered.text()];
+    };
+    expect(await send({})).toEqual([401, '']);
+    expect((await send({ authorization }))[0]).toBe(200);
+    expect(await send({ authorization })).toEqual([401, '']);
+    const changed = authorize(SECRET, 'c1', { time: Date.now(), nonce: 'two', digest: digestOf(body) });
+    expect((await send({ authorization: changed }, body.replace('"n"', '"m"')))[1]).toMatch(/not what was signed/);
+    expect(calls).toBe(1);
+  });
+  it('a port that is taken stops the start', async () => {
+    const { address } = await serving(async () => 1);
+    await expect(serving(async () => 1, undefined, { 'json_rpc.port': Number(new URL(address).port) })).rejects.toThrow(
+      /^cannot listen on 127\.0\.0\.1 port \d+ \(other processes, \[json_rpc\]port\): the port is in use$/,
+    );
+  });
+});
+
+it('every operation says whom it goes to', () => {
+  expect(
+    Object.entries(OPERATIONS).filter(([name, { to, run }]) => name === PING || typeof to !== 'function' || typeof run !== 'function'),
+  ).toEqual([]);
+});
