@@ -7,6 +7,7 @@ import { next, TRANSITIONS, VERBS } from '../model/states';
 import { open } from '../model/versions';
 import type { ProvisionArgs } from '../conductor/conductor';
 import type { Arguments } from './arguments';
+import { checkConfigdrive, checkDrive } from './configdrive';
 import { location } from './links';
 import { nodeNamed, nodeOf } from './node-find';
 import { rewrite, rewritesFor } from './present';
@@ -59,23 +60,6 @@ function checkVerb(target: string | null, node: NodeRecord, minor: number): void
   if (verb && next(node.provision_state, verb.event)) return;
   if (node.reservation) throw new Fault('NodeLocked', { node: node.uuid, host: node.reservation });
   throw new Fault('InvalidStateRequested', { action: target ?? repr(null), node: node.uuid, state: node.provision_state });
-}
-
-/** Blanks and line ends are common in base64. */
-const BASE64 = /^[A-Za-z0-9+/=\n\r\t ]*$/;
-function checkConfigdrive(target: string, drive: unknown, minor: number, { validators, document }: Rooms): void {
-  if (!drive || (typeof drive === 'object' && Object.keys(drive).length === 0)) return;
-  const targets = minor >= 35 ? ['active', 'rebuild'] : ['active'];
-  if (!targets.includes(target))
-    throw invalid(`Adding a config drive is only supported when setting provision state to ${targets.join(', ')}`);
-  const problem = validators('Configdrive', () => document.schemas['Configdrive']!, describeAtLength)(drive);
-  if (problem !== undefined) throw invalid(`Invalid configdrive format: ${problem}`);
-  if (typeof drive === 'object') {
-    if (minor < 56) throw invalid('Providing a JSON object for configdrive is only supported starting with API version 1.56');
-    if ('vendor_data' in drive && minor < 59)
-      throw invalid('Providing vendor_data in configdrive is only supported starting with API version 1.59');
-  } else if (typeof drive === 'string' && !drive.includes('://') && !BASE64.test(drive))
-    throw invalid('Invalid configdrive format: it is neither a JSON, nor a URL, nor a base64 string');
 }
 
 function checkDisableRamdisk(target: string, minor: number): void {
@@ -158,6 +142,7 @@ async function setProvision(request: Request, rooms: Rooms): Promise<Answer> {
     Object.entries(query).filter(([name, value]) => value !== null && !NO_ARGUMENTS.includes(name)),
   ) as ProvisionArgs;
   await checkNeeds(target, args, request, rooms);
+  checkDrive(args.configdrive);
   await rooms.conductor.provision(node.uuid, target, args);
   return accepted(request);
 }

@@ -1,7 +1,7 @@
 /** PUT …/states/provision: a verb is checked, its event fired, and its flow goes on under the same lock after the answer. */
 import { timestamp } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
-import type { InterfaceKind } from '../model/records';
+import type { InterfaceKind, JsonObject } from '../model/records';
 import { VERBS, next, type Event, type ProvisionState } from '../model/states';
 import { abort, unhold } from './abort';
 import { FORGET_TOKEN_AND_URL, unlessNeeded } from './agent-info';
@@ -18,6 +18,7 @@ import { beginService, service, startingService } from './flows/service';
 import { beginUndeploy, undeploy } from './flows/undeploy';
 import { beginVerify, verify } from './flows/verify';
 import { hashPassword, type HashAlgorithm } from './password-hash';
+import { askedSteps, checkArguments, checkAsked, offeredSteps } from './steps';
 import { startTask, type Held, type Internal } from './task';
 import { validateInterface } from './validate';
 
@@ -86,6 +87,25 @@ function checkBootMode({ node: { properties }, context: { options } }: Held): vo
   if (options['conductor.disallowed_deployment_boot_modes'].includes(mode.trim()))
     throw new Fault('BootModeNotAllowed', { mode, op: 'provisioning' });
 }
+/**
+ * What is wrong with a list whatever the agent offers: arguments, and unknown steps where no agent is to come. Ironic tells it in
+ * `last_error` afterwards.
+ */
+function checkListed(
+  task: Held,
+  kind: 'clean' | 'service',
+  asked: readonly JsonObject[],
+  withoutRamdisk: boolean,
+  say: (reason: string) => string,
+): void {
+  const steps = askedSteps(asked);
+  try {
+    checkAsked(kind, steps, offeredSteps(task.driver, kind), { unknownLater: !withoutRamdisk });
+    checkArguments(task.driver, kind, steps);
+  } catch (error) {
+    throw error instanceof Fault ? new Fault('InvalidParameterValue', { message: say(error.message) }, { cause: error }) : error;
+  }
+}
 const move =
   (event: Event): Handler =>
   async (task) => {
@@ -118,6 +138,7 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
       throw new Fault('NodeInMaintenance', { op: 'providing', node });
     if (retired) throw new Fault('NodeIsRetired', { op: 'providing', node });
     const runbook = await automatedRunbook(task.context, task.node);
+    if (runbook) checkListed(task, 'clean', runbook.steps, runbook.disableRamdisk, (reason) => `Cannot clean node ${node}: ${reason}`);
     await task.fire('provide', { last_error: null, clean_step: {} }, beginning(task, startingClean(runbook)));
     return () => settle(task, clean, () => beginClean(task));
   },
@@ -130,6 +151,7 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
         await validateInterface(task, 'network');
       },
     );
+    checkListed(task, 'clean', asked, without, (reason) => `Cannot clean node ${task.node.uuid}: ${reason}`);
     await task.fire(
       'clean',
       { last_error: null, clean_step: {}, target_provision_state: 'manageable' },
@@ -168,6 +190,7 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
         await validateInterface(task, 'network');
       },
     );
+    checkListed(task, 'service', asked, without, (reason) => `Cannot service node ${task.node.uuid}: ${reason}`);
     await task.fire('service', { last_error: null, service_step: {} }, startingService(asked, without));
     return () => settle(task, service, () => beginService(task));
   },

@@ -40,7 +40,7 @@ const RESERVED: readonly ReservedStep[] = [
   step('reboot', power('rebooting')),
   step('hold', async () => ({ kind: 'hold' })),
   step('wait', async (task, { seconds }) => (seconds === undefined ? wait : { kind: 'wait', pollEvery: secondsOf(task, seconds) }), {
-    seconds: { description: 'How long to wait; without it: until the next heartbeat.' },
+    seconds: { description: 'How long to wait; without it: until the next heartbeat.', type: 'integer' },
   }),
 ];
 

@@ -1,5 +1,5 @@
 /** The steps of a node: collected from its interfaces and its agent, held against what is asked for, put in order. */
-import type { Driver, Interface, PlannedStep, SavedKind, Step, StepKind } from '../drivers/interfaces';
+import type { Driver, Interface, PlannedStep, SavedKind, Step, StepArgument, StepKind } from '../drivers/interfaces';
 import { Fault } from '../model/errors';
 import { repr } from '../model/python';
 import type { InterfaceKind, JsonObject } from '../model/records';
@@ -40,12 +40,21 @@ export const inOrder = (kind: StepKind, steps: readonly PlannedStep[]): readonly
   return [...steps].sort((a, b) => b.priority - a.priority || rank(b) - rank(a));
 };
 
+const shownArguments = ({ args }: Step): JsonObject | null =>
+  args
+    ? Object.fromEntries(
+        Object.entries(args).map(([name, { description, required }]) => [
+          name,
+          { description, ...(required === undefined ? {} : { required }) },
+        ]),
+      )
+    : null;
 const planned = (kind: StepKind, owner: string, step: Step): PlannedStep => ({
   step: step.step,
   priority: step.priority[kind]!,
   // A deployment may be broken off at every step.
   ...(kind === 'verify' ? {} : { abortable: step.abortable ?? kind === 'deploy' }),
-  argsinfo: step.args ?? null,
+  argsinfo: shownArguments(step),
   interface: owner,
   ...(kind === 'clean' || kind === 'service' ? { requires_ramdisk: step.requiresRamdisk ?? true } : {}),
 });
@@ -148,6 +157,26 @@ function stepErrors(kind: SavedKind, asked: AskedStep, offered: PlannedStep | un
         'It may be disabled by setting the priority to 0',
     );
   return errors;
+}
+
+const IS: Readonly<Record<NonNullable<StepArgument['type']>, (value: unknown) => boolean>> = {
+  string: (value) => typeof value === 'string',
+  integer: (value) => Number.isInteger(value),
+  boolean: (value) => typeof value === 'boolean',
+  list: (value) => Array.isArray(value),
+  object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+};
+/** Arguments that cannot be what the driver's own steps need: told before anything is touched. Throws InvalidParameterValue. */
+export function checkArguments(driver: Driver, kind: StepKind, asked: readonly AskedStep[]): void {
+  const errors = asked
+    .filter((step) => !step.execute_on_child_nodes)
+    .flatMap((step) => {
+      const known = (findStep(driver, kind, step) ?? reservedStep(step))?.args ?? {};
+      return Object.entries(step.args ?? {})
+        .filter(([name, value]) => known[name]?.type !== undefined && !IS[known[name].type](value))
+        .map(([name]) => `${kind} step ${showStep(step)} needs ${known[name]!.type} as its argument ${name}`);
+    });
+  if (errors.length > 0) throw new Fault('InvalidParameterValue', { message: errors.join('; ') });
 }
 
 /** A deployment has each step once. */

@@ -69,8 +69,8 @@ async function deleted(task: Task): Promise<void> {
 }
 
 const args: Step['args'] = {
-  raid_config: { description: 'The RAID configuration to make.', required: true },
-  delete_existing: { description: 'Whether what there is of RAID is removed before. Default: true.' },
+  raid_config: { description: 'The RAID configuration to make.', required: true, type: 'object' },
+  delete_existing: { description: 'Whether what there is of RAID is removed before. Default: true.', type: 'boolean' },
 };
 const apply = (kind: 'deploy' | 'service'): Step => ({
   step: 'apply_configuration',

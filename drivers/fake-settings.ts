@@ -31,7 +31,11 @@ export const fakeBios: Interface = {
       step: 'apply_configuration',
       priority: { clean: 0 },
       args: {
-        settings: { description: 'List of BIOS settings, each item needs to contain a dictionary with name/value pairs', required: true },
+        settings: {
+          description: 'List of BIOS settings, each item needs to contain a dictionary with name/value pairs',
+          required: true,
+          type: 'list',
+        },
       },
       resumable: true,
       run: async (task, { settings }) => {
@@ -63,6 +67,7 @@ export const fakeFirmware: Interface = {
         settings: {
           description: 'List of Firmware components, each item needs to contain a dictionary with name/value pairs',
           required: true,
+          type: 'list',
         },
       },
       resumable: true,

@@ -131,11 +131,17 @@ export const failed = (reason: string): Outcome => ({ kind: 'failed', reason });
 export type StepKind = 'deploy' | 'clean' | 'service' | 'verify';
 /** Kinds whose list is saved on the node; verify steps run in one go. */
 export type SavedKind = Exclude<StepKind, 'verify'>;
+export interface StepArgument {
+  readonly description: string;
+  readonly required?: boolean;
+  /** What JSON it is; absent: any. Others are refused before anything is touched, and clients are not shown it. */
+  readonly type?: 'string' | 'integer' | 'boolean' | 'list' | 'object';
+}
 export interface Step {
   readonly step: string;
   /** Absent: not a step of that kind. 0: only when asked for. */
   readonly priority: Readonly<Partial<Record<StepKind, number>>>;
-  readonly args?: Readonly<Record<string, { readonly description: string; readonly required?: boolean }>>;
+  readonly args?: Readonly<Record<string, StepArgument>>;
   readonly abortable?: boolean;
   readonly requiresRamdisk?: boolean;
   /** After a conductor died while it ran, running it again is right (it asks where the work stands). Else the node fails. */

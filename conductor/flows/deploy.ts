@@ -9,7 +9,7 @@ import { restoreConsole } from '../console';
 import { recordSteps } from '../history';
 import type { StepOutcome } from '../reserved-steps';
 import { positionOf, runSteps, savedList } from '../running';
-import { allowedSteps, askedSteps, checkAsked, deploySteps, offeredSteps, stepId, type AskedStep } from '../steps';
+import { allowedSteps, askedSteps, checkArguments, checkAsked, deploySteps, offeredSteps, stepId, type AskedStep } from '../steps';
 import type { Held, Internal } from '../task';
 import { validateInterface } from '../validate';
 import { aborted, clause, powerOffAfter, saying, trying, type SteppedFlow } from './flow';
@@ -57,6 +57,7 @@ async function askedFor(
       "Validation of deploy steps from deploy templates matching this node's instance traits failed. " +
       `Matching deploy templates: ${templates.map(({ name }) => name).join(',')}. Errors: `,
   });
+  checkArguments(task.driver, 'deploy', [...user, ...templated]);
   checkAsked('deploy', user, offered, { unknownLater, prefix: 'Validation of deploy steps from "deploy steps" argument failed.' });
   const taken = new Set(user.map(stepId));
   return [...user, ...templated.filter((step) => !taken.has(stepId(step)))];

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import type { ProvisionState } from '../../model/states';
 import { matching, useApi } from '../support/api';
 
@@ -88,8 +89,14 @@ it.each([
   expect(api.conductor.calls.length).toBe(asked);
 });
 
+const GZIPPED = gzipSync('a config drive').toString('base64');
 it.each([
-  ['H4sIAAAA=\n', 1, 202],
+  [`${GZIPPED.slice(0, 8)}\n ${GZIPPED.slice(8)}\n`, 1, 202],
+  ['H4sIAAAA=\n', 1, 400],
+  [Buffer.from('no gzip, but long enough to be some').toString('base64'), 115, 400],
+  [Buffer.concat([gzipSync('x').subarray(0, -4), Buffer.from([1, 0, 0, 4])]).toString('base64'), 115, 400],
+  ['file:///etc/passwd', 115, 400],
+  ['http://', 115, 400],
   ['http://x/y', 1, 202],
   ['{"a": 1}', 115, 400],
   [{ meta_data: {} }, 55, 400],

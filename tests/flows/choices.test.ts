@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ConductorOptions } from '../../conductor/context';
 import { agentThere, done, failed, type Step } from '../../drivers/interfaces';
-import type { NodeChanges, NodeRecord } from '../../model/records';
+import type { JsonObject, NodeChanges, NodeRecord, StepRecord } from '../../model/records';
 import { newMachine, started, type Machine, type Started } from '../support/conductor';
 import { testClock } from '../support/clock';
 import { useDatabase } from '../support/database';
@@ -185,6 +185,60 @@ describe('an agent that is there already', () => {
     const one = await start({}, { agentSteps: [{ interface: 'deploy', step: 'erase', priority: 10 }], cleans: agentThere });
     const { uuid } = await one.enrol(manageable);
     expect(await through(one, uuid, 'provide')).toMatchObject({ provision_state: 'clean wait', clean_step: { step: 'erase' } });
+  });
+});
+
+describe('a list that cannot work is refused before anything is changed', () => {
+  const flashArgs = {
+    image: { description: 'what', required: true, type: 'string' },
+    force: { description: 'how', type: 'boolean' },
+  } as const;
+  const step: Step = { ...flashing(), priority: { clean: 0, service: 0, deploy: 0 }, args: flashArgs };
+  interface Bad {
+    readonly asked: JsonObject;
+    readonly message: RegExp;
+    readonly more?: object;
+  }
+  const badArguments: readonly Bad[] = [
+    { asked: { ...flash, args: {} }, message: /is missing these required arguments: image \(what\)/ },
+    { asked: { ...flash, args: { image: 'a', colour: 'red' } }, message: /has these unexpected arguments: colour/ },
+    { asked: { ...flash, args: { image: 5 } }, message: /needs string as its argument image$/ },
+    { asked: { ...flash, args: { image: 'a', force: 'yes' } }, message: /needs boolean as its argument force$/ },
+  ];
+  const unknown: Bad = {
+    asked: { interface: 'bios', step: 'nosuch' },
+    message: /node does not support this/,
+    more: { disable_ramdisk: true },
+  };
+  it.each([...badArguments, unknown].flatMap((bad) => [['clean', bad] as const, ['service', bad] as const]))(
+    '%s: %j',
+    async (verb, { asked, message, more }) => {
+      const one = await start({}, { steps: [step] });
+      const from = verb === 'clean' ? manageable : active;
+      const { uuid } = await one.enrol(from);
+      await expect(one.conductor.provision(uuid, verb, { [`${verb}_steps`]: [asked], ...more })).rejects.toMatchObject({
+        status: 400,
+        message: expect.stringMatching(message) as unknown,
+      });
+      expect(await one.node(uuid)).toMatchObject({ ...from, reservation: null, last_error: null });
+      expect(one.machine.told).toEqual([]);
+    },
+  );
+  it.each(badArguments)('deploy: $asked, of a client, and of a template', async ({ asked, message }) => {
+    const one = await start({}, { steps: [step] });
+    const { uuid } = await one.enrol(available);
+    const wanted: JsonObject = { ...asked, priority: 50 };
+    await expect(one.conductor.provision(uuid, 'active', { deploy_steps: [wanted] })).rejects.toThrow(message);
+    await one.store.deployTemplates.create({ uuid: randomUUID(), name: 'CUSTOM_T', steps: [wanted as unknown as StepRecord] });
+    await one.store.nodes.update(uuid, { traits: ['CUSTOM_T'], instance_info: { traits: ['CUSTOM_T'] } });
+    await expect(one.conductor.provision(uuid, 'active', {})).rejects.toThrow(message);
+    expect(await one.node(uuid)).toMatchObject({ ...available, reservation: null });
+  });
+  it('shows clients no types of arguments', async () => {
+    const one = await start({}, { steps: [step], ramdisk: true });
+    const { uuid } = await one.enrol(available);
+    const after = await through(one, uuid, 'active');
+    expect(JSON.stringify(after.driver_internal_info['deploy_steps'])).not.toContain('"type"');
   });
 });
 

@@ -260,14 +260,13 @@ describe('the conductor itself', () => {
   });
 
   it.each([
-    [{ seconds: 'x' }, /is not a whole number of seconds$/],
+    [{ seconds: 'x' }, /needs integer as its argument seconds$/],
     [{ minutes: 1 }, /has these unexpected arguments: minutes$/],
   ])('refuses a wait of %j', async (args, error) => {
     const { conductor, enrol, node } = await withSteps();
     const { uuid } = await enrol(manageable);
-    await conductor.provision(uuid, 'clean', { clean_steps: [reserved('wait', args)] });
-    await conductor.idle();
-    expect(await node(uuid)).toMatchObject({ provision_state: 'clean failed', last_error: expect.stringMatching(error) as unknown });
+    await expect(conductor.provision(uuid, 'clean', { clean_steps: [reserved('wait', args)] })).rejects.toThrow(error);
+    expect(await node(uuid)).toMatchObject({ ...manageable, clean_step: {}, reservation: null });
   });
 });
 

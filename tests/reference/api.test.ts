@@ -2,34 +2,9 @@
  * Our answers beside the real Ironic's: thousands of requests, generated from openapi.yaml and from tables (requests.ts), are sent to
  * both, and status, headers and bodies must be the same but for what is listed here with its reason.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { loadOptions } from '../../config/load';
-import { startServer, type Server } from '../../main';
-import { silentLog } from '../../model/log';
-import { startRealIronic, type RealIronic } from '../lab/real-ironic';
-import { freePort } from '../support/free-port';
+import { startBoth, type Both } from './both';
 import { compare, type Difference } from './compare';
 import { GROUPS } from './requests';
-
-/** What both enable: the fake hardware and everything that it can be made of on both sides. */
-const ENABLED: Readonly<Record<string, string>> = {
-  hardware_types: 'fake-hardware,manual-management',
-  bios_interfaces: 'no-bios,fake',
-  boot_interfaces: 'fake,ipxe,http-ipxe',
-  console_interfaces: 'no-console,fake',
-  deploy_interfaces: 'fake,direct',
-  firmware_interfaces: 'no-firmware,fake',
-  inspect_interfaces: 'no-inspect,fake,agent',
-  management_interfaces: 'fake',
-  network_interfaces: 'noop',
-  power_interfaces: 'fake',
-  raid_interfaces: 'no-raid,fake',
-  rescue_interfaces: 'no-rescue,fake',
-  storage_interfaces: 'noop,fake',
-  vendor_interfaces: 'no-vendor,fake',
-};
 
 const isRefusal = ({ status }: { readonly status: number }): boolean => status >= 400 && status < 500;
 /** Differences that are meant, each with its reason. */
@@ -126,31 +101,11 @@ const MEANT: readonly { readonly why: string; readonly is: (difference: Differen
   },
 ];
 
-let folder: string;
-let ironic: RealIronic;
-let server: Server;
-
+let both: Both;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'bloomery-api-'));
-  const enabled = Object.fromEntries(Object.entries(ENABLED).map(([kind, names]) => [`enabled_${kind}`, names]));
-  ironic = await startRealIronic(join(folder, 'ironic'), '127.0.0.1', await freePort(), {
-    DEFAULT: enabled,
-    conductor: { node_locked_retry_attempts: '1' },
-  });
-  const variables = Object.fromEntries(Object.entries(enabled).map(([name, value]) => [`OS_DEFAULT__${name.toUpperCase()}`, value]));
-  const { options } = loadOptions([], {
-    ...variables,
-    OS_DEFAULT__HOST: 'real-ironic',
-    OS_API__HOST_IP: '127.0.0.1',
-    OS_API__PORT: '0',
-  });
-  server = await startServer({ options, roles: ['api', 'conductor'], stateDir: join(folder, 'state'), log: silentLog });
+  both = await startBoth();
 }, 600_000);
-afterAll(async () => {
-  await server?.stop();
-  await ironic?.stop();
-  rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+afterAll(() => both?.stop(), 60_000);
 
 /** A difference in a few lines. */
 const brief = ({ request, reference, ours }: Difference): string =>
@@ -164,7 +119,7 @@ describe('answers as the real Ironic', () => {
   it.each(Object.keys(GROUPS))(
     '%s',
     async (name) => {
-      const { asked, failures, differences } = await compare(ironic.url, server.apiUrl!, GROUPS[name]!());
+      const { asked, failures, differences } = await compare(both.reference, both.ours, GROUPS[name]!());
       const unmeant = differences.filter((difference) => !MEANT.some((one) => one.is(difference)));
       total.asked += asked;
       total.alike += asked - failures.length - differences.length;

@@ -45,7 +45,7 @@ export async function settle(base: string, node: string): Promise<void> {
       target_power_state: power,
       provision_state: state,
     } = JSON.parse(body) as Record<string, string | null>;
-    if (!reservation && !power && (!target || /failed|wait/.test(state ?? ''))) return;
+    if (!reservation && !power && (!target || /failed|wait|hold/.test(state ?? ''))) return;
     await new Promise((done) => setTimeout(done, 50));
   }
   throw new Error(`${base}: ${node} does not settle`);
@@ -71,7 +71,7 @@ const COMPARED = [
 const KNOWN_UUID = /^(?:aaaaaaaa|bbbbbbbb|cccccccc)-/;
 
 /** Sorts what has no order: lists of names, members of objects. Renames what each server makes for itself. */
-function alike(value: unknown, key = ''): unknown {
+export function alike(value: unknown, key = ''): unknown {
   if (typeof value === 'string') return alikeText(value);
   if (Array.isArray(value)) {
     const members = value.map((one) => alike(one));

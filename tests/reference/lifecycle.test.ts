@@ -1,0 +1,165 @@
+/**
+ * Every verb from every state that fake hardware can rest in, on the real Ironic and on ours: what is answered, and where the node is
+ * afterwards, with its history.
+ */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { startBoth, type Both } from './both';
+import { alike, ask, seen, settle } from './compare';
+import { ACTS, starts, type Act, type Start } from './lifecycle-states';
+import { get, MAX, send, type Sent, type Step } from './steps';
+
+/** What an act leaves. */
+const FIELDS = [
+  'provision_state',
+  'target_provision_state',
+  'last_error',
+  'fault',
+  'maintenance',
+  'maintenance_reason',
+  'power_state',
+  'target_power_state',
+  'clean_step',
+  'deploy_step',
+  'service_step',
+  'instance_info',
+  'instance_uuid',
+  'traits',
+  'retired',
+  'protected',
+  'lessee',
+  'console_enabled',
+  'boot_mode',
+] as const;
+
+interface Left {
+  readonly node: Readonly<Record<string, unknown>> | null;
+  /** `SEVERITY type: event`, the oldest first. */
+  readonly history: readonly string[];
+}
+interface Difference {
+  readonly act: string;
+  readonly reference: unknown;
+  readonly ours: unknown;
+}
+
+/** Differences that are meant, each with its reason. */
+const MEANT: readonly { readonly why: string; readonly is: (state: string, difference: Difference) => boolean }[] = [];
+
+let both: Both;
+let files: Server;
+let image: string;
+beforeAll(async () => {
+  files = createServer((_, response) => response.writeHead(200, { 'content-length': '4' }).end('disk'));
+  await new Promise<void>((listening) => files.listen(0, '127.0.0.1', listening));
+  image = `http://127.0.0.1:${(files.address() as AddressInfo).port}/disk.raw`;
+  both = await startBoth({ agent: { require_tls: 'false' }, inspector: { require_managed_boot: 'false' } });
+}, 600_000);
+afterAll(async () => {
+  await both?.stop();
+  files?.close();
+  files?.closeAllConnections();
+}, 60_000);
+
+let made = 0;
+const json = async (base: string, path: string): Promise<Readonly<Record<string, unknown>> | null> => {
+  const { status, body } = await ask(base, get(path));
+  return status === 404 ? null : (JSON.parse(body) as Readonly<Record<string, unknown>>);
+};
+async function leftOn(base: string, path: string): Promise<Left> {
+  const whole = await json(base, path);
+  if (whole === null) return { node: null, history: [] };
+  const node = alike(Object.fromEntries(FIELDS.map((name) => [name, whole[name]]))) as Readonly<Record<string, unknown>>;
+  const { history } = (await json(base, `${path}/history?detail=true`)) as {
+    readonly history: readonly Readonly<Record<string, string>>[];
+  };
+  const told = history.map(({ severity, event_type: type, event }) => `${severity!} ${type!}: ${event!}`);
+  return { node, history: alike(told) as readonly string[] };
+}
+
+/** One after the other on both; the node stands still after each. */
+async function each(steps: readonly Step[], path: string): Promise<readonly { readonly reference: unknown; readonly ours: unknown }[]> {
+  const answers: { readonly reference: unknown; readonly ours: unknown }[] = [];
+  for (const step of steps as readonly Sent[]) {
+    const [there, here] = await Promise.all([ask(both.reference, step), ask(both.ours, step)]);
+    const shown = (base: string, answer: typeof there): unknown => {
+      const { status, body } = seen(base, step, answer);
+      // A PATCH answers with the whole node, which is looked at below.
+      return status >= 400 ? { status, body } : { status };
+    };
+    answers.push({ reference: shown(both.reference, there), ours: shown(both.ours, here) });
+    if (step.method === 'DELETE' && step.path === path && here.status < 300 && there.status < 300) continue;
+    await Promise.all([settle(both.reference, path.split('/').at(-1)!), settle(both.ours, path.split('/').at(-1)!)]);
+  }
+  return answers;
+}
+const differ = (one: unknown, other: unknown): boolean => JSON.stringify(one) !== JSON.stringify(other);
+
+/** A node in the state, on both. */
+async function make({ node: { traits = [], ...node } = {}, by }: Start): Promise<string> {
+  const uuid = `aaaaaaaa-0000-4000-8000-${String(++made).padStart(12, '0')}`;
+  const path = `/v1/nodes/${uuid}`;
+  const created = [
+    send('POST', '/v1/nodes', {
+      driver: 'fake-hardware',
+      rescue_interface: 'fake',
+      bios_interface: 'fake',
+      console_interface: 'fake',
+      uuid,
+      ...node,
+    }),
+  ];
+  const tagged = (traits as readonly string[]).length > 0 ? [send('PUT', `${path}/traits`, { traits })] : [];
+  for (const { reference, ours } of await each([...created, ...tagged, ...by(path)], path)) expect(ours).toEqual(reference);
+  return path;
+}
+
+const refused = (answer: unknown): boolean => (answer as { readonly status: number }).status >= 400;
+const total = { acts: 0, alike: 0, meant: 0 };
+async function walk(start: Start, acts: readonly Act[]): Promise<readonly Difference[]> {
+  const differences: Difference[] = [];
+  /** A node that every act so far was refused to is as new. */
+  let fresh: string | undefined;
+  for (const { name, steps } of acts) {
+    const path = fresh ?? (await make(start));
+    fresh = undefined;
+    total.acts++;
+    const answers = await each(steps(path), path);
+    const untouched = answers.length === 1 && answers.every(({ reference, ours }) => refused(reference) && refused(ours));
+    const [reference, ours] = untouched ? [null, null] : await Promise.all([leftOn(both.reference, path), leftOn(both.ours, path)]);
+    const whole = (which: 'reference' | 'ours', left: Left | null) => ({ answers: answers.map((one) => one[which]), left });
+    const pair = { act: name, reference: whole('reference', reference), ours: whole('ours', ours) };
+    if (differ(pair.reference, pair.ours)) differences.push(pair);
+    else total.alike++;
+    if (untouched) fresh = path;
+  }
+  return differences;
+}
+
+/** Only what differs, so that it can be read. */
+function brief({ act, reference, ours }: Difference): string {
+  const lines = (value: unknown, at = ''): [string, string][] =>
+    value !== null && typeof value === 'object'
+      ? Object.entries(value).flatMap(([key, one]) => lines(one, `${at}.${key}`))
+      : [[at, JSON.stringify(value)]];
+  const [one, other] = [new Map(lines(reference)), new Map(lines(ours))];
+  const keys = [...new Set([...one.keys(), ...other.keys()])].filter((key) => one.get(key) !== other.get(key));
+  return [act, ...keys.map((key) => `  ${key}: ${one.get(key) ?? '-'} | ours: ${other.get(key) ?? '-'}`)].join('\n');
+}
+
+describe('from each state', () => {
+  it.each(Object.keys(starts('')))(
+    '%s',
+    async (state) => {
+      const differences = await walk(starts(image)[state]!, ACTS);
+      const unmeant = differences.filter((one) => !MEANT.some(({ is }) => is(state, one)));
+      total.meant += differences.length - unmeant.length;
+      expect(unmeant.map(brief)).toEqual([]);
+    },
+    600_000,
+  );
+  it('asks a thousand things', () => {
+    console.info(`${total.acts} acts at version 1.${MAX}: ${total.alike} alike, ${total.meant} meant to differ`);
+    expect(total.acts).toBeGreaterThan(900);
+  });
+});
