@@ -24,6 +24,13 @@ export interface ApiOptions {
   readonly 'DEFAULT.http_basic_auth_user_file': string;
   readonly 'api.request_timeout': number;
   readonly 'api.log_requests': string;
+  readonly 'metrics.agent_backend': string;
+  readonly 'metrics.agent_prepend_host': boolean;
+  readonly 'metrics.agent_prepend_uuid': boolean;
+  readonly 'metrics.agent_prepend_host_reverse': boolean;
+  readonly 'metrics.agent_global_prefix': string | null;
+  readonly 'metrics_statsd.agent_statsd_host': string;
+  readonly 'metrics_statsd.agent_statsd_port': number;
   readonly 'cors.allowed_origin': readonly string[];
   readonly 'cors.allow_credentials': boolean;
   readonly 'cors.expose_headers': readonly string[];

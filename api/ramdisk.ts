@@ -21,10 +21,8 @@ function checkEnabled({ path }: Request, { options }: Rooms): void {
 }
 
 const FIELDS = ['uuid', 'properties', 'instance_info', 'driver_internal_info'];
-/** What is told of metrics, containers and images: options of Ironic that this server does not have, at their defaults. */
+/** What is told of containers and images: options of Ironic that this server does not have, at their defaults. */
 const AGENT_DEFAULTS = {
-  metrics: { backend: 'noop', prepend_host: false, prepend_uuid: false, prepend_host_reverse: true, global_prefix: null },
-  metrics_statsd: { statsd_host: 'localhost', statsd_port: 8125 },
   agent_containers: {
     allow_arbitrary_containers: false,
     allowed_containers: [],
@@ -41,6 +39,17 @@ const AGENT_DEFAULTS = {
   tls_min_version: '1.3',
   tls_cipher_suites: null,
 };
+/** Where the agent sends its own metrics. */
+const agentMetrics = (options: ApiOptions): object => ({
+  metrics: {
+    backend: options['metrics.agent_backend'],
+    prepend_host: options['metrics.agent_prepend_host'],
+    prepend_uuid: options['metrics.agent_prepend_uuid'],
+    prepend_host_reverse: options['metrics.agent_prepend_host_reverse'],
+    global_prefix: options['metrics.agent_global_prefix'],
+  },
+  metrics_statsd: { statsd_host: options['metrics_statsd.agent_statsd_host'], statsd_port: options['metrics_statsd.agent_statsd_port'] },
+});
 /** These speak to the BMC themselves, so the agent need not look for it. */
 const KNOWS_BMC = ['redfish', 'idrac-redfish'];
 
@@ -50,6 +59,7 @@ function documentFor(node: NodeRecord, token: unknown, { base, minor, who }: Req
   return {
     node: nodePresenter({ base, minor, who, auth, rows }, [])(node),
     config: {
+      ...agentMetrics(options),
       ...AGENT_DEFAULTS,
       heartbeat_timeout: options['api.ramdisk_heartbeat_timeout'],
       agent_token: token ?? null,

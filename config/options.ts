@@ -111,6 +111,13 @@ export const OPTIONS = [
   { section: 'metrics', name: 'public', kind: 'boolean', default: true, ours: true, help: 'Answer /metrics on the port of the API too, without authentication. It tells of work and machines in numbers, of none by name.' },
   { section: 'metrics', name: 'prometheus_port', kind: 'integer', default: null, min: 0, max: 65535, ours: true, help: 'Port of its own for /metrics and /healthcheck, for processes without the API too. Default: none.' },
   { section: 'metrics', name: 'prometheus_host', kind: 'string', default: '0.0.0.0', ours: true, help: 'Address that this port listens on.' },
+  { section: 'metrics', name: 'agent_backend', kind: 'string', default: 'noop', help: 'How agents send metrics of their own (they are told at lookup): noop or statsd.' },
+  { section: 'metrics', name: 'agent_prepend_host', kind: 'boolean', default: false, help: "Agents put the host's name before the names of their metrics." },
+  { section: 'metrics', name: 'agent_prepend_uuid', kind: 'boolean', default: false, help: "Agents put the node's UUID before the names of their metrics." },
+  { section: 'metrics', name: 'agent_prepend_host_reverse', kind: 'boolean', default: true, help: "Agents reverse the parts of the host's name there." },
+  { section: 'metrics', name: 'agent_global_prefix', kind: 'string', default: null, help: 'What agents put before the names of all their metrics.' },
+  { section: 'metrics_statsd', name: 'agent_statsd_host', kind: 'string', default: 'localhost', help: 'Where agents send metrics by statsd.' },
+  { section: 'metrics_statsd', name: 'agent_statsd_port', kind: 'integer', default: 8125, min: 0, max: 65535, help: 'The port there.' },
 
   // [service_catalog]
   { section: 'service_catalog', name: 'endpoint_override', kind: 'string', default: null, help: 'URL at which ramdisks reach the API. Default: made of my_ip and the API port.' },

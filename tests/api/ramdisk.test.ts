@@ -29,6 +29,8 @@ describe('lookup', () => {
       agent_token: SECRET,
       agent_token_required: true,
       agent_skip_bmc_detect: false,
+      metrics: { backend: 'noop', prepend_host: false, prepend_uuid: false, prepend_host_reverse: true, global_prefix: null },
+      metrics_statsd: { statsd_host: 'localhost', statsd_port: 8125 },
     });
     const second = await api.ask('GET', `/v1/lookup?node_uuid=${ONE}`, 62);
     expect(second.body.config.agent_token).toBe('******');
