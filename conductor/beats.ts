@@ -29,7 +29,7 @@ const STAMPS_EVERY_MS = 500;
 /** In one statement. */
 const MOST_STAMPS = 500;
 /** An agent speaks every minute or less often, and when a step is over, which follows a look so closely only by chance. */
-const LOOK_EVERY_MS = 500;
+const LOOK_EVERY_MS = 1000;
 
 export function createBeats({ store, clock, log, signal }: Rooms): Beats {
   const stamps = new Map<string, { readonly nodeUuid: string; readonly agentUrl: string; readonly at: string }>();
