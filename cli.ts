@@ -1,6 +1,7 @@
 /** The command line: `bloomery serve`, `bloomery config`, and those in commands/. */
 import { Command, InvalidArgumentError } from 'commander';
 import { addDatabaseCommands } from './commands/db';
+import { addWhyCommand } from './commands/why';
 import { readOptions, withSetup, type SetupArguments } from './commands/setup';
 import { configurationPage, sampleFile } from './config/documents';
 import { ConfigurationError } from './config/load';
@@ -61,6 +62,7 @@ withSetup(program.command('serve').description('Run the server in the foreground
   .action(serve);
 
 addDatabaseCommands(program);
+addWhyCommand(program);
 
 program
   .command('config')

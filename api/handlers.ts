@@ -21,6 +21,7 @@ import { portgroupHandlers } from './portgroups';
 import { portHandlers } from './ports';
 import { raidHandlers } from './raid';
 import { ramdiskHandlers } from './ramdisk';
+import { readinessHandlers } from './readiness';
 import { rootHandlers } from './root';
 import { shardHandlers } from './shards';
 import { eventHandlers } from './events';
@@ -38,6 +39,7 @@ export const handlers: Handlers = {
   ...nodeHandlers,
   ...nodeStateHandlers,
   ...nodeManagementHandlers,
+  ...readinessHandlers,
   ...nodeTraitHandlers,
   ...machineStateHandlers,
   ...raidHandlers,

@@ -1,5 +1,6 @@
 /** All that the API may ask. Arguments and answers are plain JSON, so that a wire can stand between. */
 import type { HttpMethod, IndicatorTable, VirtualMediaType } from '../drivers/interfaces';
+import type { Probes } from '../model/readiness';
 import type {
   AllocationRecord,
   ChangesOf,
@@ -71,6 +72,8 @@ export interface Calls {
   setMaintenance(uuid: string, on: boolean, reason?: string | null): Promise<void>;
   /** Per interface kind (all but vendor). */
   validate(uuid: string): Promise<Readonly<Record<string, Validation>>>;
+  /** What only its conductor can say of its readiness: asks the machine and image servers, each no longer than some seconds. */
+  probe(uuid: string): Promise<Probes>;
   /** Returns when accepted (202): state and body checked, the lock taken, the event fired. The work goes on under that lock. */
   provision(uuid: string, verb: string, args: ProvisionArgs): Promise<void>;
   /** Returns when accepted (202). */

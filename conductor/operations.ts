@@ -21,6 +21,7 @@ import { createPort, deletePort, updatePort } from './ports';
 import { setPower } from './power';
 import { provision } from './provision';
 import { setRaidConfig } from './raid';
+import { probeReadiness } from './readiness';
 import { createNode, deleteNode, setMaintenance, setTraits, updateNode } from './update';
 import { validateNode } from './validate';
 import { callDriverVendor, callVendor, driverVendorMethods, vendorMethods } from './vendor';
@@ -94,6 +95,7 @@ export const OPERATIONS: { readonly [Name in OperationName]: Operation<Name> } =
   deleteNode: { to: node, run: deleteNode },
   setMaintenance: { to: node, repeatable: true, run: setMaintenance },
   validate: { to: node, repeatable: true, run: validateNode },
+  probe: { to: node, repeatable: true, run: probeReadiness },
   provision: { to: node, run: provision },
   setPower: { to: node, run: setPower },
   getBootDevice: { to: node, repeatable: true, run: getBootDevice },

@@ -2,7 +2,7 @@
 import { timestamp } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
 import type { InterfaceKind, JsonObject } from '../model/records';
-import { VERBS, next, type Event, type ProvisionState } from '../model/states';
+import { VERBS, next, type Event } from '../model/states';
 import { abort, unhold } from './abort';
 import { FORGET_TOKEN_AND_URL, unlessNeeded } from './agent-info';
 import { automatedRunbook } from './automated-runbook';
@@ -17,6 +17,7 @@ import { beginRescue, beginUnrescue, rescue, unrescue, withoutPasswords } from '
 import { beginService, service, startingService } from './flows/service';
 import { beginUndeploy, undeploy } from './flows/undeploy';
 import { beginVerify, verify } from './flows/verify';
+import { underWay } from './limits';
 import { hashPassword, type HashAlgorithm } from './password-hash';
 import { askedSteps, checkArguments, checkAsked, offeredSteps } from './steps';
 import { startTask, type Held, type Internal } from './task';
@@ -25,36 +26,10 @@ import { validateInterface } from './validate';
 /** Fires the verb's event; what is returned goes on after the answer. */
 type Handler = (task: Held, args: ProvisionArgs) => Promise<(() => Promise<void>) | undefined>;
 
-interface Limit {
-  /** What the refusal calls it. */
-  readonly action: string;
-  readonly option: 'conductor.max_concurrent_deploy' | 'conductor.max_concurrent_clean';
-  readonly states: readonly ProvisionState[];
-}
-const deploying = {
-  action: 'provisioning',
-  option: 'conductor.max_concurrent_deploy',
-  states: ['deploying', 'wait call-back'],
-} as const satisfies Limit;
-const cleaning = {
-  action: 'cleaning',
-  option: 'conductor.max_concurrent_clean',
-  states: ['deleting', 'cleaning', 'clean wait'],
-} as const satisfies Limit;
-/** Event → how many nodes may be at once where it leads, over all conductors. */
-const LIMITS: Partial<Record<Event, Limit>> = {
-  deploy: deploying,
-  rebuild: deploying,
-  clean: cleaning,
-  delete: { ...cleaning, action: 'unprovisioning' },
-};
 /** A catastrophe shall not take down (or erase) all machines at once: refused with 503, whoever asks. */
-async function checkLimit({ store, options }: Context, event: Event | undefined): Promise<void> {
-  const limit = event && LIMITS[event];
-  if (!limit) return;
-  const group = options['conductor.max_concurrent_per_conductor_group'] ? options['conductor.conductor_group'].toLowerCase() : undefined;
-  const busy = await store.nodes.countUpTo(options[limit.option], limit.states, group);
-  if (busy >= options[limit.option]) throw new Fault('ConcurrentActionLimit', { task_type: limit.action });
+async function checkLimit(context: Context, event: Event | undefined): Promise<void> {
+  const busy = event && (await underWay(context, event));
+  if (busy && busy.count >= busy.limit) throw new Fault('ConcurrentActionLimit', { task_type: busy.action });
 }
 
 const maintained = (task: Held, op: string): void => {

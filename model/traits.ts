@@ -1,4 +1,5 @@
 /** Traits: what a node is capable of. Names are CUSTOM_… or one of OpenStack's standard names (as os-traits 3.9 lists them). */
+import type { NodeRecord } from './records';
 const CUSTOM = /^CUSTOM_[A-Z0-9_]+$/;
 export const CUSTOM_PATTERN = CUSTOM.source;
 export const MAX_TRAITS = 50;
@@ -85,3 +86,14 @@ HW_PCI_ONE_TIME_USE MISC_SHARES_VIA_AGGREGATE OWNER_CYBORG OWNER_NOVA STORAGE_DI
 
 /** Whether a name may be a trait. */
 export const isTrait = (name: string): boolean => name.length <= 255 && (CUSTOM.test(name) || STANDARD.has(name));
+
+/** Those that the instance asks for and the node does not have; undefined: it does not ask with a list of names. */
+export function missingTraits({
+  instance_info: { traits: asked },
+  traits,
+}: Pick<NodeRecord, 'instance_info' | 'traits'>): readonly string[] | undefined {
+  // What Python takes for nothing.
+  if (!asked || (typeof asked === 'object' && Object.keys(asked).length === 0)) return [];
+  if (!Array.isArray(asked) || asked.some((trait) => typeof trait !== 'string')) return undefined;
+  return (asked as string[]).filter((trait) => !traits.includes(trait));
+}

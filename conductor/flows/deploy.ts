@@ -1,6 +1,7 @@
 /** available, deploy failed (deploy) and active, error, deploy failed (rebuild) → active. */
 import { done, failed, wait, type PlannedStep } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
+import { missingTraits } from '../../model/traits';
 import type { DeployTemplateRecord, JsonObject, NodeChanges, NodeRecord } from '../../model/records';
 import { FORGET_DEPLOYING, FORGET_POLL, FORGET_TOKEN_AND_URL, unlessNeeded } from '../agent-info';
 import { runningAgentSteps } from '../agent-steps';
@@ -14,20 +15,15 @@ import type { Held, Internal } from '../task';
 import { validateInterface } from '../validate';
 import { aborted, clause, powerOffAfter, saying, trying, type SteppedFlow } from './flow';
 
-function checkTraits(task: Held): void {
-  const asked = task.node.instance_info.traits;
-  // What Python takes for nothing.
-  if (!asked || (typeof asked === 'object' && Object.keys(asked).length === 0)) return;
-  if (!Array.isArray(asked) || asked.some((trait) => typeof trait !== 'string'))
+function checkTraits({ node }: Held): void {
+  const missing = missingTraits(node);
+  if (missing === undefined)
     throw new Fault('InvalidParameterValue', {
-      message: `Error parsing traits from Node ${task.node.uuid} instance_info field. A list of strings is expected.`,
+      message: `Error parsing traits from Node ${node.uuid} instance_info field. A list of strings is expected.`,
     });
-  const missing = (asked as string[]).filter((trait) => !task.node.traits.includes(trait));
   if (missing.length > 0)
     throw new Fault('InvalidParameterValue', {
-      message:
-        'Cannot specify instance traits that are not also set on the node. ' +
-        `Node ${task.node.uuid} is missing traits ${missing.join(', ')}`,
+      message: `Cannot specify instance traits that are not also set on the node. Node ${node.uuid} is missing traits ${missing.join(', ')}`,
     });
 }
 

@@ -49,6 +49,13 @@ export function createFakeConductor(store: () => Store): FakeConductor {
       await store().nodes.update(uuid, { maintenance: on, maintenance_reason: reason ?? null });
     }),
     validate: done('validate', async () => ({ power: { result: true }, boot: { result: false, reason: 'no' } })),
+    probe: done('probe', async () => ({
+      validation: {},
+      bootMode: { now: null, changeable: false },
+      images: [],
+      deploying: { count: 0, limit: 250 },
+      cleans: true,
+    })),
     provision: done('provision', async () => {}),
     setPower: done('setPower', async () => {}),
     getBootDevice: done('getBootDevice', async () => ({ boot_device: 'pxe', persistent: false })),

@@ -1,0 +1,118 @@
+/** `bloomery why NODE`: what keeps a node from being deployed now, asked of a server, for people to read. */
+import type { Command } from 'commander';
+import type { Checked, Readiness } from '../model/readiness';
+import { HEADER } from '../model/versions';
+
+interface WhyArguments {
+  readonly url?: string;
+  readonly json?: boolean;
+}
+/** Longer than the server takes for machines that do not answer. */
+const PATIENCE_MS = 30_000;
+
+/** As the openstack CLI takes them from its environment. */
+const endpoint = ({ url }: WhyArguments, environment: NodeJS.ProcessEnv): string =>
+  (url ?? environment['OS_ENDPOINT_OVERRIDE'] ?? environment['OS_ENDPOINT'] ?? 'http://127.0.0.1:6385')
+    .replace(/\/+$/, '')
+    .replace(/\/v1$/, '');
+
+function authorization({ OS_USERNAME: name, OS_PASSWORD: password }: NodeJS.ProcessEnv): Record<string, string> {
+  if (name === undefined || password === undefined) return {};
+  return { authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` };
+}
+
+async function ask(node: string, given: WhyArguments): Promise<Readiness> {
+  const base = endpoint(given, process.env);
+  if (!URL.canParse(base)) throw new Error(`${base} is no URL`);
+  const response = await fetch(`${base}/v1/nodes/${encodeURIComponent(node)}/readiness`, {
+    headers: { accept: 'application/json', [HEADER]: 'latest', ...authorization(process.env) },
+    signal: AbortSignal.timeout(PATIENCE_MS),
+  }).catch((error: unknown) => {
+    const { cause, message } = error as Error;
+    throw new Error(`${base} does not answer: ${cause instanceof Error && cause.message ? cause.message : message}`);
+  });
+  const text = await response.text();
+  if (response.ok) {
+    const answer = parsed(text) as Partial<Readiness> | undefined;
+    if (Array.isArray(answer?.checks)) return answer as Readiness;
+  }
+  throw new Error(`${base} answers ${response.status}: ${sentenceOf(text) ?? 'it is no Bloomery, or an older one'}`);
+}
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+/** Of a refusal, in either of its shapes. */
+function sentenceOf(text: string): string | undefined {
+  const { error_message: inner, error } = (parsed(text) ?? {}) as { error_message?: unknown; error?: { message?: unknown } };
+  const told = (typeof inner === 'string' ? parsed(inner) : undefined) as { faultstring?: unknown; description?: unknown } | undefined;
+  return [told?.faultstring, told?.description, error?.message].find((one): one is string => typeof one === 'string' && one !== '');
+}
+
+type Paint = (code: number, text: string) => string;
+const MARKS: Readonly<Record<Checked['result'], readonly [string, number]>> = {
+  blocks: ['✗', 31],
+  warns: ['!', 33],
+  unknown: ['?', 33],
+  ok: ['✓', 32],
+};
+/** What comes from machines must not steer the terminal. */
+// eslint-disable-next-line no-control-regex
+const plain = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
+
+/** The page: what blocks first, what is in order last and short. */
+export function whyPage(node: string, answer: Readiness, paint: Paint): string {
+  const blocked = answer.blockers.length;
+  const head = answer.ready
+    ? paint(32, `${node} can be deployed now.`)
+    : paint(31, `${node} cannot be deployed now: ${blocked === 1 ? 'one thing is' : `${blocked} things are`} in the way.`);
+  const of = (result: Checked['result']): readonly Checked[] => answer.checks.filter((one) => one.result === result);
+  const told = [...of('blocks'), ...of('warns')].flatMap(({ code, result, message, todo }) => {
+    const [mark, colour] = MARKS[result];
+    return [`${paint(colour, mark)} ${paint(1, code)}: ${plain(message ?? '')}`, ...(todo === null ? [] : [`    → ${plain(todo)}`])];
+  });
+  const rest = (result: 'unknown' | 'ok', words: string): string[] => {
+    const codes = of(result).map(({ code }) => code);
+    return codes.length === 0 ? [] : [`${paint(MARKS[result][1], MARKS[result][0])} ${words}: ${codes.join(', ')}`];
+  };
+  return [
+    head,
+    `  state: ${answer.provision_state}`,
+    ...told,
+    ...rest('unknown', 'could not be asked'),
+    ...rest('ok', 'in order'),
+    '',
+  ].join('\n');
+}
+
+async function why(node: string, given: WhyArguments): Promise<void> {
+  try {
+    const answer = await ask(node, given);
+    const coloured = process.stdout.isTTY && !process.env['NO_COLOR'];
+    const paint: Paint = (code, text) => (coloured ? `\u001b[${code}m${text}\u001b[0m` : text);
+    process.stdout.write(given.json ? `${JSON.stringify(answer, null, 2)}\n` : whyPage(node, answer, paint));
+    process.exitCode = answer.ready ? 0 : 1;
+  } catch (error) {
+    console.error(`bloomery: ${plain((error as Error).message)}`);
+    process.exitCode = 2;
+  }
+}
+
+/** Adds `why`. */
+export function addWhyCommand(program: Command): void {
+  program
+    .command('why')
+    .description(
+      'Say what keeps a node from being deployed now, and what to do about it (status 0: nothing, 1: something, 2: it could not be asked).',
+    )
+    .argument('<node>', 'UUID or name')
+    .option(
+      '--url <url>',
+      'the server (default: OS_ENDPOINT_OVERRIDE or OS_ENDPOINT, else http://127.0.0.1:6385); OS_USERNAME and OS_PASSWORD go with it',
+    )
+    .option('--json', 'the answer of the server as it is')
+    .action(why);
+}

@@ -1,0 +1,330 @@
+/**
+ * What keeps a node from being deployed now, and what to do about it: a table of small questions about the facts. Who gathers the facts
+ * asks machines and servers; nothing here does.
+ */
+import type { AllocationRecord, InterfaceKind, NodeRecord, PortRecord, PowerState } from './records';
+import { next, stateRow, type ProvisionState } from './states';
+import { missingTraits } from './traits';
+
+/** What only the conductor of the node can find out. */
+export interface Probes {
+  /** By interface, as `validate` says it. */
+  readonly validation: Readonly<Partial<Record<InterfaceKind, { readonly result: boolean; readonly reason?: string }>>>;
+  /** Asked of the machine just now; absent: there is no way to ask, or its interface is not valid. */
+  readonly power?: { readonly state: PowerState | null } | { readonly error: string };
+  /** How the firmware boots now, and whether that can be changed from here. */
+  readonly bootMode: { readonly now: string | null; readonly changeable: boolean };
+  /** What the deployment fetches, and why that is not possible. */
+  readonly images: readonly { readonly name: string; readonly href: string; readonly error?: string }[];
+  /** Nodes that are being deployed, and how many may be. */
+  readonly deploying: { readonly count: number; readonly limit: number };
+  /** Whether it would be cleaned on its way to `available`. */
+  readonly cleans: boolean;
+}
+export interface Facts {
+  readonly node: NodeRecord;
+  readonly ports: readonly PortRecord[];
+  readonly allocation: AllocationRecord | undefined;
+  /** Who looks after it; undefined: nobody serves its driver in its group. */
+  readonly conductor: string | undefined;
+  /** In place of them: why there are none. */
+  readonly probes: Probes | { readonly error: string };
+}
+export type Severity = 'blocks' | 'warns';
+export interface Finding {
+  readonly message: string;
+  /** A command, or what must happen. */
+  readonly todo: string;
+  /** In place of the check's. */
+  readonly severity?: Severity;
+}
+/** `unknown`: nobody could be asked. */
+export interface Checked {
+  readonly code: string;
+  readonly result: 'ok' | Severity | 'unknown';
+  readonly message: string | null;
+  readonly todo: string | null;
+}
+export interface Readiness {
+  readonly node: string;
+  readonly provision_state: ProvisionState;
+  /** Nothing blocks, and everything could be asked. */
+  readonly ready: boolean;
+  readonly blockers: readonly string[];
+  readonly warnings: readonly string[];
+  readonly checks: readonly Checked[];
+}
+
+interface Check {
+  readonly code: string;
+  readonly severity: Severity;
+  /** Undefined: there is nothing in the way. */
+  readonly look: (facts: Facts) => Finding | undefined;
+}
+interface ProbeCheck {
+  readonly code: string;
+  readonly severity: Severity;
+  readonly probe: (probes: Probes, facts: Facts) => Finding | undefined;
+}
+
+const command = (node: NodeRecord, words: string): string => `openstack baremetal node ${words.replace('NODE', node.name ?? node.uuid)}`;
+const WAIT = 'wait until it is over';
+
+/** State → what leads out of it. Others that are left by themselves: wait. */
+const WAYS: Partial<Record<ProvisionState, readonly string[]>> = {
+  enroll: ['manage NODE', 'provide NODE'],
+  manageable: ['provide NODE'],
+  active: ['undeploy NODE'],
+  error: ['undeploy NODE'],
+  rescue: ['unrescue NODE', 'undeploy NODE'],
+  'deploy hold': ['unhold NODE'],
+  'clean hold': ['unhold NODE'],
+  'clean failed': ['manage NODE', 'provide NODE'],
+  'inspect failed': ['manage NODE', 'provide NODE'],
+  'adopt failed': ['manage NODE', 'provide NODE'],
+  'rescue failed': ['undeploy NODE'],
+  'unrescue failed': ['undeploy NODE'],
+  'service failed': ['undeploy NODE'],
+  'service hold': ['unhold NODE'],
+};
+function provisionState({ node, probes }: Facts): Finding | undefined {
+  const { provision_state: state } = node;
+  if (next(state, 'deploy')) return undefined;
+  const ways = WAYS[state];
+  const todo = ways ? ways.map((way) => command(node, way)).join(', then ') : WAIT;
+  const cleans = ways?.at(-1) !== undefined && 'cleans' in probes && probes.cleans ? '; its disks are cleaned on the way' : '';
+  const holds = stateRow(state).stable && state === 'active' ? 'it runs an instance' : `it is in the state ${state}, not available`;
+  return { message: holds, todo: `${todo}${cleans}` };
+}
+
+const NETWORK_BOOT = /^(?:pxe|ipxe|http|http-ipxe)$/;
+function bootPort({ node, ports }: Facts): Finding | undefined {
+  if (!NETWORK_BOOT.test(node.boot_interface ?? '')) return undefined;
+  if (ports.some(({ pxe_enabled: enabled }) => enabled)) return undefined;
+  if (ports.length > 0)
+    return {
+      message: `none of its ${ports.length} ports has pxe_enabled`,
+      todo: 'openstack baremetal port set PORT --pxe-enabled, for the port that it boots from',
+      severity: 'warns',
+    };
+  return {
+    message: `it boots from the network (${node.boot_interface ?? ''}) and has no port`,
+    todo: `openstack baremetal port create MAC --node ${node.uuid}`,
+  };
+}
+
+/** Interfaces without which there is no deployment, and those that it may do without. */
+const VALIDATED: readonly (readonly [InterfaceKind, Severity])[] = [
+  ['power', 'blocks'],
+  ['deploy', 'blocks'],
+  ['boot', 'warns'],
+  ['management', 'warns'],
+  ['network', 'warns'],
+  ['storage', 'warns'],
+];
+const WHERE: Partial<Record<InterfaceKind, string>> = {
+  power: 'set NODE --driver-info KEY=VALUE, as the message says',
+  management: 'set NODE --driver-info KEY=VALUE, as the message says',
+  deploy: 'set NODE --instance-info KEY=VALUE (or --driver-info), as the message says',
+  boot: 'set NODE --driver-info KEY=VALUE (or --instance-info), as the message says',
+};
+const validation = ([kind, severity]: (typeof VALIDATED)[number]): ProbeCheck => ({
+  code: `validate-${kind}`,
+  severity,
+  probe: ({ validation: said }, { node }) => {
+    const { result = true, reason = 'it is not valid' } = said[kind] ?? {};
+    return result ? undefined : { message: reason, todo: command(node, WHERE[kind] ?? 'validate NODE') };
+  },
+});
+
+const wantedBootMode = ({ instance_info: instance, properties }: NodeRecord): string | undefined => {
+  const { capabilities } = instance;
+  const asked =
+    typeof capabilities === 'object' && capabilities !== null ? (capabilities as Record<string, unknown>)['boot_mode'] : undefined;
+  if (typeof asked === 'string') return asked;
+  return typeof properties.capabilities === 'string' ? /(?:^|,)\s*boot_mode:(\w+)/.exec(properties.capabilities)?.[1] : undefined;
+};
+
+const CHECKS: readonly (Check | ProbeCheck)[] = [
+  { code: 'provision-state', severity: 'blocks', look: provisionState },
+  {
+    code: 'maintenance',
+    severity: 'blocks',
+    look: ({ node }) =>
+      node.maintenance
+        ? {
+            message: `it is in maintenance${node.fault === null ? '' : ` for a ${node.fault}`}${node.maintenance_reason ? `: ${node.maintenance_reason}` : ''}`,
+            todo:
+              node.fault === 'power failure'
+                ? 'make its BMC reachable: this maintenance ends by itself then'
+                : command(node, 'maintenance unset NODE'),
+          }
+        : undefined,
+  },
+  {
+    code: 'retired',
+    severity: 'blocks',
+    look: ({ node }) =>
+      node.retired
+        ? {
+            message: `it is retired${node.retired_reason ? `: ${node.retired_reason}` : ''}`,
+            todo: command(node, 'unset NODE --retired'),
+            // It is not made available again, and not chosen; one that is available can be told by name.
+            severity: node.provision_state === 'available' ? 'warns' : 'blocks',
+          }
+        : undefined,
+  },
+  {
+    code: 'reservation',
+    severity: 'blocks',
+    look: ({ node }) =>
+      node.reservation === null
+        ? undefined
+        : { message: `the conductor ${node.reservation} holds it: something is going on with it`, todo: WAIT },
+  },
+  {
+    code: 'conductor',
+    severity: 'blocks',
+    look: ({ node, conductor, probes }) => {
+      if (conductor === undefined)
+        return {
+          message: `no conductor that is alive serves the driver ${node.driver} in the conductor group '${node.conductor_group}'`,
+          todo: `start one with [DEFAULT]enabled_hardware_types = ${node.driver} and [conductor]conductor_group = ${node.conductor_group}, or ${command(node, 'set NODE --driver DRIVER --conductor-group GROUP')}`,
+        };
+      if (!('error' in probes)) return undefined;
+      return {
+        message: `its conductor ${conductor} cannot be asked: ${probes.error}`,
+        todo: 'openstack baremetal conductor list; look at its log',
+      };
+    },
+  },
+  ...VALIDATED.map(validation),
+  {
+    code: 'power',
+    severity: 'blocks',
+    probe: ({ power }, { node }) =>
+      power && 'error' in power
+        ? {
+            message: `its power state cannot be read: ${power.error}`,
+            todo: `look at the BMC's address, name and password (driver_info) and its network: ${command(node, 'show NODE -f json -c driver_info')}`,
+          }
+        : undefined,
+  },
+  {
+    code: 'boot-mode',
+    severity: 'warns',
+    probe: ({ bootMode: { now, changeable } }, { node }) => {
+      const wanted = wantedBootMode(node);
+      if (wanted === undefined || now === null || now === wanted || changeable) return undefined;
+      return {
+        message: `it boots in the mode ${now}, and its capabilities ask for ${wanted}, which its management interface cannot set`,
+        todo: `set it in the firmware, or ${command(node, `set NODE --property capabilities=boot_mode:${now}`)}`,
+      };
+    },
+  },
+  {
+    code: 'traits',
+    severity: 'blocks',
+    look: ({ node }) => {
+      const missing = missingTraits(node);
+      if (missing === undefined)
+        return { message: 'instance_info has traits that are no list of names', todo: command(node, 'unset NODE --instance-info traits') };
+      return missing.length === 0
+        ? undefined
+        : {
+            message: `its instance asks for traits that it does not have: ${missing.join(', ')}`,
+            todo: command(node, `add trait NODE ${missing.join(' ')}`),
+          };
+    },
+  },
+  {
+    code: 'images',
+    severity: 'blocks',
+    probe: ({ images }, { node }) => {
+      const wrong = images.filter(({ error }) => error !== undefined);
+      return wrong.length === 0
+        ? undefined
+        : {
+            message: wrong.map(({ name, href, error }) => `${name} (${href}): ${error!}`).join('; '),
+            todo: `make it reachable from the conductor, or ${command(node, `set NODE --${wrong[0]!.name.startsWith('deploy_') ? 'driver' : 'instance'}-info ${wrong[0]!.name}=URL`)}`,
+          };
+    },
+  },
+  { code: 'boot-port', severity: 'blocks', look: bootPort },
+  {
+    code: 'instance',
+    severity: 'warns',
+    look: ({ node, allocation }) =>
+      allocation
+        ? {
+            message: `it is taken by the allocation ${allocation.name ?? allocation.uuid}`,
+            todo: `deploy it for that, or openstack baremetal allocation delete ${allocation.name ?? allocation.uuid}`,
+          }
+        : node.instance_uuid === null
+          ? undefined
+          : {
+              message: `it is taken by the instance ${node.instance_uuid}`,
+              todo: `deploy it for that, or ${command(node, 'unset NODE --instance-uuid')}`,
+            },
+  },
+  {
+    code: 'lessee',
+    severity: 'warns',
+    look: ({ node }) =>
+      node.lessee === null
+        ? undefined
+        : { message: `it is leased to the project ${node.lessee}`, todo: `deploy it for that, or ${command(node, 'unset NODE --lessee')}` },
+  },
+  {
+    code: 'limit',
+    severity: 'blocks',
+    probe: ({ deploying: { count, limit } }) =>
+      count < limit
+        ? undefined
+        : {
+            message: `${count} nodes are being deployed, and no more may be at once ([conductor]max_concurrent_deploy = ${limit})`,
+            todo: WAIT,
+          },
+  },
+  {
+    code: 'health',
+    severity: 'warns',
+    look: ({ node }) =>
+      node.health === null || node.health === 'OK'
+        ? undefined
+        : { message: `its BMC says of its health: ${node.health}`, todo: 'look at the machine' },
+  },
+  {
+    code: 'last-error',
+    severity: 'warns',
+    look: ({ node }) =>
+      node.last_error === null
+        ? undefined
+        : { message: `the last thing that was done with it failed: ${node.last_error}`, todo: command(node, 'history list NODE') },
+  },
+];
+
+/** Every code, in the order of the answer. */
+export const READINESS_CODES: readonly string[] = CHECKS.map(({ code }) => code);
+
+export function readiness(facts: Facts): Readiness {
+  const { node, probes } = facts;
+  const checks = CHECKS.map((check): Checked => {
+    const none = { code: check.code, message: null, todo: null };
+    if ('probe' in check && 'error' in probes) return { ...none, result: 'unknown' };
+    const found = 'probe' in check ? check.probe(probes as Probes, facts) : check.look(facts);
+    return found
+      ? { ...none, result: found.severity ?? check.severity, message: found.message, todo: found.todo }
+      : { ...none, result: 'ok' };
+  });
+  const codes = (result: Severity): readonly string[] => checks.filter((one) => one.result === result).map(({ code }) => code);
+  const blockers = codes('blocks');
+  return {
+    node: node.uuid,
+    provision_state: node.provision_state,
+    ready: blockers.length === 0,
+    blockers,
+    warnings: codes('warns'),
+    checks,
+  };
+}

@@ -1,0 +1,173 @@
+import { readiness, READINESS_CODES, type Facts, type Probes, type Readiness } from '../../model/readiness';
+import type { NodeRecord, PortRecord } from '../../model/records';
+import { STATES, type ProvisionState } from '../../model/states';
+
+const NODE = {
+  uuid: '11111111-1111-4111-8111-111111111111',
+  name: 'node-1',
+  driver: 'redfish',
+  conductor_group: 'rack-1',
+  provision_state: 'available',
+  maintenance: false,
+  maintenance_reason: null,
+  fault: null,
+  retired: false,
+  retired_reason: null,
+  reservation: null,
+  boot_interface: 'ipxe',
+  boot_mode: null,
+  instance_info: {},
+  instance_uuid: null,
+  properties: {},
+  traits: ['CUSTOM_A'],
+  lessee: null,
+  last_error: null,
+  health: null,
+} as unknown as NodeRecord;
+const PORT = { pxe_enabled: true } as PortRecord;
+const PROBES: Probes = {
+  validation: {},
+  power: { state: 'power off' },
+  bootMode: { now: 'uefi', changeable: false },
+  images: [],
+  deploying: { count: 0, limit: 2 },
+  cleans: true,
+};
+interface Changed {
+  readonly node?: Partial<NodeRecord>;
+  readonly probes?: Partial<Probes>;
+  readonly facts?: Partial<Facts>;
+}
+const look = ({ node = {}, probes = {}, facts = {} }: Changed): Readiness =>
+  readiness({
+    node: { ...NODE, ...node },
+    ports: [PORT],
+    allocation: undefined,
+    conductor: 'here',
+    probes: { ...PROBES, ...probes },
+    ...facts,
+  });
+
+it('nothing is in the way', () => {
+  expect(look({})).toMatchObject({ ready: true, blockers: [], warnings: [], provision_state: 'available', node: NODE.uuid });
+  expect(look({}).checks.map(({ code }) => code)).toEqual(READINESS_CODES);
+});
+
+it.each<[string, 'blocks' | 'warns', Changed, RegExp, RegExp]>([
+  [
+    'provision-state',
+    'blocks',
+    { node: { provision_state: 'enroll' } },
+    /state enroll/,
+    /node manage node-1, then .* provide node-1; its disks are cleaned/,
+  ],
+  ['provision-state', 'blocks', { node: { provision_state: 'manageable' }, probes: { cleans: false } }, /manageable/, /provide node-1$/],
+  ['provision-state', 'blocks', { node: { provision_state: 'active' } }, /runs an instance/, /undeploy node-1/],
+  ['provision-state', 'blocks', { node: { provision_state: 'cleaning' } }, /cleaning/, /^wait/],
+  [
+    'maintenance',
+    'blocks',
+    { node: { maintenance: true, maintenance_reason: 'disk' } },
+    /in maintenance: disk$/,
+    /maintenance unset node-1/,
+  ],
+  ['maintenance', 'blocks', { node: { maintenance: true, fault: 'power failure' } }, /for a power failure/, /ends by itself/],
+  ['retired', 'warns', { node: { retired: true, retired_reason: 'old' } }, /retired: old/, /unset node-1 --retired/],
+  ['retired', 'blocks', { node: { retired: true, provision_state: 'manageable' } }, /retired$/, /--retired/],
+  ['reservation', 'blocks', { node: { reservation: 'host-1' } }, /host-1 holds it/, /^wait/],
+  [
+    'conductor',
+    'blocks',
+    { facts: { conductor: undefined } },
+    /driver redfish in the conductor group 'rack-1'/,
+    /enabled_hardware_types = redfish/,
+  ],
+  ['conductor', 'blocks', { facts: { probes: { error: 'refused' } } }, /here cannot be asked: refused/, /conductor list/],
+  [
+    'validate-power',
+    'blocks',
+    { probes: { validation: { power: { result: false, reason: 'no address' } } } },
+    /^no address$/,
+    /--driver-info/,
+  ],
+  [
+    'validate-deploy',
+    'blocks',
+    { probes: { validation: { deploy: { result: false, reason: 'no image' } } } },
+    /^no image$/,
+    /--instance-info/,
+  ],
+  ['validate-network', 'warns', { probes: { validation: { network: { result: false } } } }, /not valid/, /validate node-1/],
+  ['power', 'blocks', { probes: { power: { error: 'timed out' } } }, /cannot be read: timed out/, /BMC/],
+  ['boot-mode', 'warns', { node: { properties: { capabilities: 'a:b,boot_mode:bios' } } }, /mode uefi, .* ask for bios/, /boot_mode:uefi/],
+  ['boot-mode', 'warns', { node: { instance_info: { capabilities: { boot_mode: 'bios' } } } }, /ask for bios/, /firmware/],
+  [
+    'traits',
+    'blocks',
+    { node: { instance_info: { traits: ['CUSTOM_A', 'CUSTOM_B'] } } },
+    /does not have: CUSTOM_B$/,
+    /add trait node-1 CUSTOM_B/,
+  ],
+  ['traits', 'blocks', { node: { instance_info: { traits: 'CUSTOM_A' } } }, /no list/, /unset node-1/],
+  [
+    'images',
+    'blocks',
+    { probes: { images: [{ name: 'image_source', href: 'http://x', error: 'HTTP 404' }] } },
+    /image_source \(http:\/\/x\): HTTP 404/,
+    /--instance-info image_source=URL/,
+  ],
+  [
+    'images',
+    'blocks',
+    { probes: { images: [{ name: 'deploy_kernel', href: 'http://x', error: 'HTTP 404' }] } },
+    /deploy_kernel/,
+    /--driver-info deploy_kernel=URL/,
+  ],
+  ['boot-port', 'blocks', { facts: { ports: [] } }, /\(ipxe\) and has no port/, /port create MAC --node/],
+  ['boot-port', 'warns', { facts: { ports: [{ ...PORT, pxe_enabled: false }] } }, /none of its 1 ports/, /--pxe-enabled/],
+  ['instance', 'warns', { node: { instance_uuid: 'i' } }, /instance i$/, /--instance-uuid/],
+  [
+    'instance',
+    'warns',
+    { facts: { allocation: { name: 'mine', uuid: 'u' } as Facts['allocation'] } },
+    /allocation mine$/,
+    /allocation delete mine/,
+  ],
+  ['lessee', 'warns', { node: { lessee: 'p' } }, /project p$/, /--lessee/],
+  ['limit', 'blocks', { probes: { deploying: { count: 2, limit: 2 } } }, /max_concurrent_deploy = 2/, /^wait/],
+  ['health', 'warns', { node: { health: 'Critical' } }, /Critical/, /machine/],
+  ['last-error', 'warns', { node: { last_error: 'no disk' } }, /failed: no disk$/, /history list/],
+])('%s %s', (code, result, changed, message, todo) => {
+  const said = look(changed);
+  const found = said.checks.find((one) => one.code === code)!;
+  expect(found).toEqual({ code, result, message: expect.stringMatching(message) as string, todo: expect.stringMatching(todo) as string });
+  expect(said[result === 'blocks' ? 'blockers' : 'warnings']).toContain(code);
+  expect(said.ready).toBe(said.blockers.length === 0);
+});
+
+it.each<[string, Changed]>([
+  ['a boot interface without a network needs no port', { node: { boot_interface: 'no-boot' }, facts: { ports: [] } }],
+  [
+    'a boot mode that can be set',
+    { node: { properties: { capabilities: 'boot_mode:bios' } }, probes: { bootMode: { now: 'uefi', changeable: true } } },
+  ],
+  [
+    'a boot mode that nobody knows',
+    { node: { properties: { capabilities: 'boot_mode:bios' } }, probes: { bootMode: { now: null, changeable: false } } },
+  ],
+  ['a deployment that failed may be tried again', { node: { provision_state: 'deploy failed' } }],
+  ['images that are there', { probes: { images: [{ name: 'kernel', href: 'http://x' }] } }],
+])('%s', (_what, changed) => expect(look(changed).checks.filter(({ result }) => result !== 'ok')).toEqual([]));
+
+it('what nobody could ask is unknown', () => {
+  const said = look({ facts: { probes: { error: 'gone' } } });
+  expect(said.checks.filter(({ result }) => result === 'unknown').map(({ code }) => code)).toEqual(
+    expect.arrayContaining(['power', 'images', 'limit', 'validate-deploy']),
+  );
+  expect(said.ready).toBe(false);
+});
+
+it.each(Object.keys(STATES) as ProvisionState[])('every state has a way out (%s)', (state) => {
+  const [{ result, todo }] = look({ node: { provision_state: state } }).checks as [Readiness['checks'][number]];
+  expect([result, todo]).toEqual(['available', 'deploy failed'].includes(state) ? ['ok', null] : ['blocks', expect.any(String)]);
+});
