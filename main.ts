@@ -22,6 +22,7 @@ import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
 import { createMetrics, type Measured } from './metrics';
 import { systemClock, type Clock } from './model/clock';
 import type { Log } from './model/log';
+import type { Metrics } from './model/metrics';
 import type { BootRecord } from './model/records';
 import { startEmbedded } from './store/embedded';
 import { openStore, type OpenStore } from './store/postgres';
@@ -160,16 +161,21 @@ interface Rpc {
 /** Of a conductor, its listener too: its port is taken before its row says where it is. */
 async function startRpc(
   roles: readonly Role[],
-  { store, given, options, clock, log }: { store: OpenStore; given: Options; options: ResolvedOptions; clock: Clock; log: Log },
+  {
+    store,
+    given,
+    options,
+    ...common
+  }: { store: OpenStore; given: Options; options: ResolvedOptions; clock: Clock; log: Log; metrics: Metrics },
 ): Promise<Rpc> {
   const secret = await store.secrets.shared('json-rpc', () => randomBytes(32).toString('base64'));
-  const client = createRpcClient({ options, secret, clock, random: randomBytes });
+  const client = createRpcClient({ ...common, options, secret, random: randomBytes });
   if (!roles.includes('conductor')) return { client };
   // As the operator says, else what this host is called by where the database is.
   const said = given['DEFAULT.my_ip'] ?? addressOf(given['boot.interface']);
   const announced = said ?? (await store.localAddress()) ?? options['DEFAULT.my_ip'];
   try {
-    return { client, server: await startRpcServer({ options, announced, secret, clock, log }) };
+    return { client, server: await startRpcServer({ ...common, options, announced, secret }) };
   } catch (error) {
     await client.close();
     throw error;
@@ -276,7 +282,7 @@ export async function startServer(setup: Setup): Promise<Server> {
 
     let rpc: Rpc | undefined;
     if (shares && (roles.includes('conductor') || roles.includes('api'))) {
-      rpc = await startRpc(roles, { store, given, options, clock, log: log.child({ room: 'conductor' }) });
+      rpc = await startRpc(roles, { store, given, options, clock, metrics, log: log.child({ room: 'conductor' }) });
       const { client, server } = rpc;
       stops.push(async () => client.close());
       if (server) stops.push(() => server.stop());

@@ -4,6 +4,7 @@ import { Agent, errors, request } from 'undici';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import { newUuid } from '../model/idents';
+import { silentMetrics, type Metrics } from '../model/metrics';
 import type { Probed } from './lease';
 import { authorize, BadCall, CODES, decodeAnswer, digestOf, encodeCall, isAnswerOf, PING, type Call } from './rpc-codec';
 
@@ -53,8 +54,10 @@ export function createRpcClient(setup: {
   readonly secret: string;
   readonly clock: Clock;
   readonly random: (bytes: number) => Buffer;
+  /** Absent: nothing is measured. */
+  readonly metrics?: Metrics;
 }): RpcClient {
-  const { options, secret, clock, random } = setup;
+  const { options, secret, clock, random, metrics = silentMetrics } = setup;
   const ca = options['json_rpc.cafile'];
   const dispatcher = new Agent({
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -105,7 +108,18 @@ export function createRpcClient(setup: {
   }
 
   return {
-    call,
+    async call(callee, asked, signal) {
+      const took = metrics.timer();
+      let outcome = 'ok';
+      try {
+        return await call(callee, asked, signal);
+      } catch (error) {
+        outcome = error instanceof NotAnswered ? 'unanswered' : 'failed';
+        throw error;
+      } finally {
+        metrics.observe('bloomery_rpc_call_duration_seconds', { side: 'client', method: asked.method, outcome }, took());
+      }
+    },
     async probe(callee) {
       try {
         await call(callee, { method: PING, args: [] }, AbortSignal.timeout(PROBE_TIMEOUT_MS));

@@ -6,6 +6,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
+import { silentMetrics, type Metrics } from '../model/metrics';
 import type { Perform } from './operations';
 import {
   authorized,
@@ -112,35 +113,59 @@ export async function startRpcServer(setup: {
   readonly secret: string;
   readonly clock: Clock;
   readonly log: Log;
+  /** Absent: nothing is measured. */
+  readonly metrics?: Metrics;
 }): Promise<RpcServer> {
-  const { options, announced, secret, clock, log } = setup;
+  const { options, announced, secret, clock, log, metrics = silentMetrics } = setup;
   const name = options['DEFAULT.host'];
   const nonces = createNonces();
   const most = Math.max(options['api.max_json_body_size_provision'], options['api.max_json_body_size_inspection']) * 1024 + EXTRA_BYTES;
   let doer: Doer | undefined;
 
+  async function measured<T>(method: string, work: Promise<T>): Promise<T> {
+    const took = metrics.timer();
+    let outcome = 'failed';
+    try {
+      const done = await work;
+      outcome = 'ok';
+      return done;
+    } finally {
+      metrics.observe('bloomery_rpc_call_duration_seconds', { side: 'server', method, outcome }, took());
+    }
+  }
+
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const refuse = (status: number): void => {
+      metrics.count('bloomery_rpc_refused_total', {});
       response.writeHead(status, { Connection: 'close' }).end();
       request.resume();
     };
-    if (request.method !== 'POST') { refuse(405); return; }
+    if (request.method !== 'POST') {
+      refuse(405);
+      return;
+    }
     const signed = authorized(secret, name, request.headers.authorization);
     // Nothing of those is read.
-    if (!signed) { refuse(401); return; }
+    if (!signed) {
+      refuse(401);
+      return;
+    }
     let id: string | null = null;
     let said: string;
     try {
       const skew = signed.time - clock.now();
       if (Math.abs(skew) > MAX_SKEW_MS)
         throw new BadCall(CODES.clock, `the clocks of the hosts differ by ${Math.round(Math.abs(skew) / 1000)} seconds`);
-      if (!nonces.isNew(signed.nonce, clock.now())) { refuse(401); return; }
+      if (!nonces.isNew(signed.nonce, clock.now())) {
+        refuse(401);
+        return;
+      }
       const read = decodeCall(await bodyOf(request, most, signed.digest));
       ({ id } = read);
       const { method, args, origin } = read.call;
       if (method === PING) said = encodeResult(id, name);
       else if (!doer || doer.isLeaving()) throw new BadCall(CODES.leaving, `conductor ${name} takes nothing new`);
-      else said = encodeResult(id, await doer.perform(method, args, origin));
+      else said = encodeResult(id, await measured(method, doer.perform(method, args, origin)));
     } catch (error) {
       said = encodeError(id, error, log);
     }

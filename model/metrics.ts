@@ -43,6 +43,9 @@ export const METRICS = {
   bloomery_locks_lost_total: { kind: 'counter', help: 'Work that ended because another conductor had taken its node.', labels: [] },
   bloomery_heartbeats_total: { kind: 'counter', help: "Agents' signs of life by the state of the node. `outcome`: resumed, recorded, ignored, refused.", labels: ['state', 'outcome'] },
 
+  bloomery_rpc_call_duration_seconds: { kind: 'histogram', help: 'Calls between processes by operation. `side`: client (asked here) or server (done here); `outcome`: ok, failed (the operation threw), unanswered.', labels: ['side', 'method', 'outcome'], buckets: QUICK },
+  bloomery_rpc_refused_total: { kind: 'counter', help: 'Calls of others that were refused unread: not signed by a process on this database, or not for the first time.', labels: [] },
+
   bloomery_bmc_request_duration_seconds: { kind: 'histogram', help: 'Requests to BMCs. `protocol`: ipmi, redfish; `operation`: command, or method and action.', labels: ['protocol', 'operation', 'outcome'], buckets: REMOTE },
   bloomery_agent_request_duration_seconds: { kind: 'histogram', help: 'Requests to agents by command.', labels: ['command', 'outcome'], buckets: REMOTE },
 

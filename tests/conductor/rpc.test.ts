@@ -21,6 +21,7 @@ import type { AddressInfo } from 'node:net';
 import { systemClock } from '../../model/clock';
 import { Fault, FAULTS, type FaultName } from '../../model/errors';
 import { silentLog } from '../../model/log';
+import { silentMetrics, type Metrics } from '../../model/metrics';
 
 const SECRET = 'shared';
 const options = {
@@ -34,8 +35,15 @@ const ends: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
+const measured: string[] = [];
+const metrics: Metrics = {
+  ...silentMetrics,
+  count: (name) => void measured.push(name),
+  observe: (_, labels) => void measured.push(Object.values(labels).join(' ')),
+};
+beforeEach(() => void measured.splice(0));
 const client = (secret = SECRET, clock = systemClock) => {
-  const made = createRpcClient({ options, secret, clock, random: randomBytes });
+  const made = createRpcClient({ options, secret, clock, random: randomBytes, metrics });
   ends.push(() => made.close());
   return made;
 };
@@ -46,6 +54,7 @@ async function serving(perform: Perform, isLeaving = () => false, changed: Parti
     secret: SECRET,
     clock: systemClock,
     log: silentLog,
+    metrics,
   });
   ends.push(() => server.stop());
   server.serve({ perform, isLeaving });
@@ -222,4 +231,19 @@ it('every operation says whom it goes to', () => {
   expect(
     Object.entries(OPERATIONS).filter(([name, { to, run }]) => name === PING || typeof to !== 'function' || typeof run !== 'function'),
   ).toEqual([]);
+});
+
+it('is measured on both sides, by operation and outcome', async () => {
+  const callee = await serving(async (name, args) => {
+    if (args[0] === 'bad') throw new Fault('NodeNotFound', { node: 'bad' });
+    return name;
+  });
+  await client().call(callee, validate('one'), never);
+  await expect(client().call(callee, validate('bad'), never)).rejects.toThrow(Fault);
+  await expect(client('another secret').call(callee, validate('one'), never)).rejects.toThrow(NotAnswered);
+  expect(measured.sort()).toEqual([
+    'bloomery_rpc_refused_total',
+    ...['client validate failed', 'client validate ok', 'client validate unanswered'],
+    ...['server validate failed', 'server validate ok'],
+  ]);
 });
