@@ -1,7 +1,7 @@
 /** A conductor on a test's database, with a machine that is a few variables: what it was told is written down, what it answers is set. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { OPTIONS } from '../../config/options';
-import { startConductor, type ConductorOptions, type RunningConductor } from '../../conductor/index';
+import { startConductor, type ConductorOptions, type ConductorRooms, type RunningConductor } from '../../conductor/index';
 import type {
   HardwareType,
   Interface,
@@ -308,6 +308,7 @@ export async function started(
     readonly machine?: Machine;
     /** Periodic work of the interfaces `test`. */
     readonly periodics?: Readonly<Partial<Record<InterfaceKind, Interface['periodics']>>>;
+    readonly rooms?: Partial<ConductorRooms>;
     /** Gets what is logged as information. */
     readonly tell?: Log['info'];
   } = {},
@@ -325,6 +326,7 @@ export async function started(
     connections: { ipmi: nowhere, redfish: nowhere },
     interfaces: interfacesOf(machine, given.periodics),
     hardwareTypes: HARDWARE,
+    ...given.rooms,
   });
   const tokens = new Map<string, string>();
   return {
