@@ -25,6 +25,7 @@ import type { Log } from './model/log';
 import type { Metrics } from './model/metrics';
 import type { BootRecord } from './model/records';
 import { startEmbedded } from './store/embedded';
+import { createNotifier } from './notifications';
 import { openStore, type OpenStore } from './store/postgres';
 import { createIpmiPool } from './wire/ipmi/client';
 import { createRedfishPool } from './wire/redfish';
@@ -280,6 +281,12 @@ export async function startServer(setup: Setup): Promise<Server> {
       }
     }
 
+    const notifications = createNotifier({
+      ...{ options, log: log.child({ room: 'notifications' }), clock, metrics, random: randomBytes },
+      host: options['DEFAULT.host'],
+    });
+    stops.push(() => notifications.stop());
+
     let rpc: Rpc | undefined;
     if (shares && (roles.includes('conductor') || roles.includes('api'))) {
       rpc = await startRpc(roles, { store, given, options, clock, metrics, log: log.child({ room: 'conductor' }) });
@@ -299,6 +306,7 @@ export async function startServer(setup: Setup): Promise<Server> {
         log: log.child({ room: 'conductor', host: options['DEFAULT.host'] }),
         clock,
         metrics,
+        notifier: notifications.notifier,
         random: randomBytes,
         connections: measureConnections(pools, metrics),
         interfaces: withStepLog(INTERFACES, options['fake.step_log']),
@@ -317,6 +325,7 @@ export async function startServer(setup: Setup): Promise<Server> {
       });
       handler = createApi({
         ...{ store, conductor: router, options, log: log.child({ room: 'api' }), clock, metrics, probes, signal: stopping.signal },
+        notifier: notifications.notifier,
         ...(document ? { document } : {}),
       });
       // Ends first: what it asks of the others must still be there.

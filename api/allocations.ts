@@ -7,6 +7,7 @@ import type { AllocationRecord, NodeRecord } from '../model/records';
 import type { Values } from './fields';
 import { nodeNamed, nodeOf } from './node-find';
 import { checkFields } from './present';
+import { noticed } from './notices';
 import { createOf, listOf, presenterOf, removeOf, showOf, updateOf, type Resource } from './resource';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
@@ -118,7 +119,8 @@ async function showOfNode(request: Request, rooms: Rooms): Promise<Answer> {
 }
 async function deleteOfNode(request: Request, rooms: Rooms): Promise<Answer> {
   const node = await nodeOf(request, rooms, 'node:get', true);
-  await rooms.conductor.deleteAllocation((await ofNode(node, request, rooms, 'allocation:delete')).uuid);
+  const allocation = await ofNode(node, request, rooms, 'allocation:delete');
+  await noticed(rooms, request, 'allocation', 'delete', allocation, () => rooms.conductor.deleteAllocation(allocation.uuid));
   return { status: 204 };
 }
 

@@ -6,6 +6,7 @@ import { reasonOf } from '../model/errors';
 import { isBehind, type EventRecord } from '../model/events';
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
+import type { Metrics } from '../model/metrics';
 import type { Store } from '../store/store';
 
 export interface FeedOptions {
@@ -43,8 +44,9 @@ export async function pageAfter(store: Store, after: string, atMost: number): Pr
   return (await store.events.isReachable(after)) ? page : { events: [], reached: await store.events.end(), gap: true };
 }
 
-export function createFeed(store: Store, clock: Clock, options: FeedOptions, log: Log): Feed {
+export function createFeed(store: Store, clock: Clock, options: FeedOptions, log: Log, metrics: Metrics): Feed {
   let listeners = 0;
+  metrics.read('bloomery_event_listeners', () => [[{}, listeners]]);
   /** The last events, and the position after which they are all of them; undefined: nobody follows. */
   let kept: { readonly from: string; readonly events: readonly EventRecord[]; readonly reached: string } | undefined;
   let following: AbortController | undefined;

@@ -10,6 +10,7 @@ import type { Arguments } from './arguments';
 import { checkConfigdrive, checkDrive } from './configdrive';
 import { location } from './links';
 import { nodeNamed, nodeOf } from './node-find';
+import { noticedMaintenance } from './notices';
 import { rewrite, rewritesFor } from './present';
 import { withRunbook } from './provision-runbook';
 import type { Answer, Handlers, Request, Rooms } from './routes';
@@ -149,7 +150,9 @@ async function setProvision(request: Request, rooms: Rooms): Promise<Answer> {
 
 async function maintain(request: Request, rooms: Rooms, on: boolean): Promise<Answer> {
   const node = await nodeOf(request, rooms, on ? 'node:set_maintenance' : 'node:clear_maintenance');
-  await rooms.conductor.setMaintenance(node.uuid, on, (request.query['reason'] as string | null | undefined) ?? null);
+  const reason = (request.query['reason'] as string | null | undefined) ?? null;
+  const after = { ...node, maintenance: on, maintenance_reason: on ? reason : null };
+  await noticedMaintenance(rooms, request, after, () => rooms.conductor.setMaintenance(node.uuid, on, reason));
   return { status: 202 };
 }
 

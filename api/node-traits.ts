@@ -5,6 +5,7 @@ import { MAX_TRAITS } from '../model/traits';
 import type { Schema } from './document';
 import { location } from './links';
 import { nodeOf } from './node-find';
+import { noticed } from './notices';
 import { sortedTraits } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 import { demand } from './schema';
@@ -22,13 +23,21 @@ function checkCount(node: NodeRecord, traits: readonly string[]): void {
   throw new Fault('InvalidParameterValue', { message });
 }
 
+const change = (
+  node: NodeRecord,
+  what: Parameters<Rooms['conductor']['setTraits']>[1],
+  after: readonly string[],
+  request: Request,
+  rooms: Rooms,
+): Promise<void> => noticed(rooms, request, 'node', 'update', { ...node, traits: after }, () => rooms.conductor.setTraits(node.uuid, what));
+
 async function replaceTraits(request: Request, rooms: Rooms): Promise<Answer> {
   const node = await nodeOf(request, rooms, 'node:traits:set');
   const { traits } = request.body as { traits?: readonly string[] };
   if (!traits) throw new Fault('Invalid', { message: USAGE });
   const replace = [...new Set(traits)];
   checkCount(node, replace);
-  await rooms.conductor.setTraits(node.uuid, { replace });
+  await change(node, { replace }, replace, request, rooms);
   return { status: 204 };
 }
 
@@ -38,8 +47,9 @@ async function addTrait(request: Request, rooms: Rooms): Promise<Answer> {
   checkTrait(add, rooms);
   const node = await nodeOf(request, rooms, 'node:traits:set');
   if ((body as { traits?: unknown }).traits !== undefined) throw new Fault('Invalid', { message: USAGE });
-  checkCount(node, [...new Set([...node.traits, add])]);
-  await rooms.conductor.setTraits(node.uuid, { add });
+  const after = [...new Set([...node.traits, add])];
+  checkCount(node, after);
+  await change(node, { add }, after, request, rooms);
   return { status: 204, headers: location(base, `nodes/${params['node_ident']!}/traits/${add}`) };
 }
 
@@ -47,7 +57,8 @@ async function removeTrait(request: Request, rooms: Rooms): Promise<Answer> {
   const node = await nodeOf(request, rooms, 'node:traits:delete');
   const remove = request.params['trait']!;
   if (!node.traits.includes(remove)) throw new Fault('NodeTraitNotFound', { node_id: node.uuid, trait: remove });
-  await rooms.conductor.setTraits(node.uuid, { remove });
+  const after = node.traits.filter((trait) => trait !== remove);
+  await change(node, { remove }, after, request, rooms);
   return { status: 204 };
 }
 
@@ -58,7 +69,7 @@ export const nodeTraitHandlers: Handlers = {
   removeTrait,
   removeTraits: async (request, rooms) => {
     const node = await nodeOf(request, rooms, 'node:traits:delete');
-    await rooms.conductor.setTraits(node.uuid, { replace: [] });
+    await change(node, { replace: [] }, [], request, rooms);
     return { status: 204 };
   },
 };

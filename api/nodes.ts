@@ -11,6 +11,7 @@ import { location } from './links';
 import { checkFieldsAllowed, checkNewer } from './lists';
 import { checkChassis, checkName, checkServed, linkedNode, nodeHeadOf, nodeNamed, nodeOf } from './node-find';
 import { changedNode } from './node-patch';
+import { noticed } from './notices';
 import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
@@ -71,7 +72,7 @@ async function createNode(request: Request, rooms: Rooms): Promise<Answer> {
     parent_node: parent,
   };
   await checkServed({ driver: node.driver, conductor_group: node.conductor_group! }, rooms);
-  const made = await conductor.createNode(node);
+  const made = await noticed(rooms, request, 'node', 'create', node, () => conductor.createNode(node));
   return { status: 201, bytes: await nodeBytes(made, request, rooms), headers: location(base, `nodes/${made.uuid}`) };
 }
 
@@ -92,13 +93,15 @@ async function showNode(request: Request, rooms: Rooms): Promise<Answer> {
 
 async function updateNode(request: Request, rooms: Rooms): Promise<Answer> {
   const { node, changes, resetInterfaces } = await changedNode(request, rooms);
-  const changed = await rooms.conductor.updateNode(node.uuid, changes, resetInterfaces);
+  const changed = await noticed(rooms, request, 'node', 'update', { ...node, ...changes }, () =>
+    rooms.conductor.updateNode(node.uuid, changes, resetInterfaces),
+  );
   return { status: 200, bytes: await nodeBytes(changed, request, rooms) };
 }
 
 async function deleteNode(request: Request, rooms: Rooms): Promise<Answer> {
   const node = await nodeOf(request, rooms, 'node:delete', true);
-  await rooms.conductor.deleteNode(node.uuid);
+  await noticed(rooms, request, 'node', 'delete', node, () => rooms.conductor.deleteNode(node.uuid));
   return { status: 204 };
 }
 

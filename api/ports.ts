@@ -10,6 +10,7 @@ import { checkedPatch, checkedRecord, emptyOf, type Values } from './fields';
 import { location } from './links';
 import { checkFieldsAllowed, checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from './lists';
 import { checkNotInspecting, known, linkedNode, nodeNamed, nodeOfList } from './node-find';
+import { noticed } from './notices';
 import { checkFields, knowsVtep, portPresenter, rowsToShow, viewShape } from './present';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 
@@ -161,7 +162,7 @@ async function createPort(request: Request, rooms: Rooms): Promise<Answer> {
     node_uuid: node.uuid,
     address: given['address'] as string,
   };
-  const made = await conductor.createPort(port);
+  const made = await noticed(rooms, request, 'port', 'create', port, () => conductor.createPort(port));
   return { status: 201, body: presentPort(made, request, rooms), headers: location(base, `ports/${made.uuid}`) };
 }
 
@@ -212,13 +213,15 @@ async function updatePort(request: Request, rooms: Rooms): Promise<Answer> {
     const value = checked[row.name] ?? emptyOf(row);
     if (!same(value, before[row.name])) changes[row.name] = value;
   }
-  const changed = await rooms.conductor.updatePort(port.uuid, changes);
+  const changed = await noticed(rooms, request, 'port', 'update', { ...port, ...changes }, () =>
+    rooms.conductor.updatePort(port.uuid, changes),
+  );
   return { status: 200, body: presentPort(changed, request, rooms) };
 }
 
 async function deletePort(request: Request, rooms: Rooms): Promise<Answer> {
   const { port } = await portOf(request, rooms, 'port:delete', (uuid) => rooms.heads.node(uuid));
-  await rooms.conductor.deletePort(port.uuid);
+  await noticed(rooms, request, 'port', 'delete', port, () => rooms.conductor.deletePort(port.uuid));
   return { status: 204 };
 }
 

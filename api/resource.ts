@@ -4,6 +4,7 @@
  */
 import { Fault } from '../model/errors';
 import { newUuid } from '../model/idents';
+import type { Announced } from '../model/notifications';
 import { applyPatch, same, valuesAt, type PatchOperation } from '../model/patch';
 import { repr } from '../model/python';
 import type { Row } from '../model/records';
@@ -13,6 +14,7 @@ import type { FieldRow } from './document';
 import { checkedPatch, checkedRecord, emptyOf, refuseNewer, type Values } from './fields';
 import { linksTo, location } from './links';
 import { checkFieldsAllowed, checkNewer, checkSortable, envelope, fieldsToShow, pageOf } from './lists';
+import { noticed } from './notices';
 import { checkFields, rowsToShow } from './present';
 import type { Answer, Request, Rooms } from './routes';
 
@@ -99,6 +101,8 @@ function askedRows<RecordType extends Row>(
 ): readonly FieldRow[] {
   return document.fields(schema).filter(({ hidden, gate }) => !hidden && ((!older && strict !== 'versioned') || open(gate, minor)));
 }
+
+const noticedAs = <RecordType extends Row>({ schema }: Resource<RecordType>): Announced => schema.toLowerCase() as Announced;
 
 /** One record as this caller sees it. */
 export function presenterOf<RecordType extends Row>(
@@ -194,7 +198,8 @@ export async function createOf<RecordType extends Row>(resource: Resource<Record
   const given = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
   const checked = (await resource.check?.(given, request, rooms)) ?? given;
   const uuid = (checked['uuid'] as string | undefined)?.toLowerCase() ?? newUuid(rooms.random);
-  const made = await resource.create({ ...checked, uuid }, rooms);
+  const asked = { ...checked, uuid };
+  const made = await noticed(rooms, request, noticedAs(resource), 'create', asked, () => resource.create(asked, rooms));
   return {
     status: 201,
     body: presenterOf(resource, request, rooms)(made),
@@ -223,11 +228,15 @@ export async function updateOf<RecordType extends Row>(resource: Resource<Record
     const value = checked[row.name] ?? emptyOf(row);
     if (!same(value, columns[row.name])) changes[row.name] = value;
   }
-  const changed = resource.asksAlways || Object.keys(changes).length > 0 ? await resource.update(before, changes, rooms) : before;
+  const isAsked = resource.asksAlways || Object.keys(changes).length > 0;
+  const changed = await noticed(rooms, request, noticedAs(resource), 'update', { ...before, ...changes }, async () =>
+    isAsked ? resource.update(before, changes, rooms) : before,
+  );
   return { status: 200, body: presenterOf(resource, request, rooms)(changed) };
 }
 
 export async function removeOf<RecordType extends Row>(resource: Resource<RecordType>, request: Request, rooms: Rooms): Promise<Answer> {
-  await resource.remove(await recordOf(resource, 'delete', request, rooms), rooms);
+  const record = await recordOf(resource, 'delete', request, rooms);
+  await noticed(rooms, request, noticedAs(resource), 'delete', record, () => resource.remove(record, rooms));
   return { status: 204 };
 }

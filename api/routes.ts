@@ -5,6 +5,7 @@ import type { Clock } from '../model/clock';
 import { Fault } from '../model/errors';
 import { isLogicalName, isUuid } from '../model/idents';
 import type { Log } from '../model/log';
+import type { Notifier } from '../model/notifications';
 import type { Metrics } from '../model/metrics';
 import type { Origin } from '../model/origin';
 import { repr } from '../model/python';
@@ -78,6 +79,7 @@ export interface Rooms {
   readonly heads: Heads;
   readonly fragments: Fragments;
   readonly feed: Feed;
+  readonly notifier: Notifier;
 }
 export type Handler = (request: Request, rooms: Rooms) => Promise<Answer>;
 export type Handlers = Readonly<Record<string, Handler>>;

@@ -10,6 +10,7 @@ import type { Clock } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import type { Metrics } from '../model/metrics';
+import { silentNotifier, type Notifier } from '../model/notifications';
 import { isRequestId, originFields, type Origin } from '../model/origin';
 import { HEADER, MAXIMUM, MINIMUM, negotiate } from '../model/versions';
 import type { Store } from '../store/store';
@@ -199,6 +200,8 @@ export function createApi(given: {
   readonly metrics: Metrics;
   /** Absent: nobody watches here. */
   readonly probes?: Probes;
+  /** Absent: nobody gets notifications. */
+  readonly notifier?: Notifier;
   /** Read before, while something else was waited for (`loadDocument`); absent: read now. */
   readonly document?: Document;
   /** Aborted when the server stops: answers that go on end then. */
@@ -218,7 +221,8 @@ export function createApi(given: {
     validators: createValidators(),
     heads: createHeads(store, options),
     fragments: createFragments(options['api.fragment_cache_size'] * 2 ** 20, metrics),
-    feed: createFeed(store, clock, options, log),
+    notifier: given.notifier ?? silentNotifier,
+    feed: createFeed(store, clock, options, log, metrics),
   };
   const stopping = given.signal ?? new AbortController().signal;
 

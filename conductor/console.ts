@@ -3,6 +3,7 @@ import type { JsonObject } from '../model/records';
 import type { Context } from './context';
 import { clause, trying } from './flows/flow';
 import { inBackground } from './in-background';
+import { notifyConsole } from './notify';
 import { withTask, type Held } from './task';
 import { validateInterface } from './validate';
 
@@ -22,11 +23,28 @@ export async function consoleInfo(context: Context, uuid: string): Promise<JsonO
  */
 export async function restoreConsole(task: Held, doing: string, recordedAs?: string): Promise<void> {
   if (!task.node.console_enabled) return;
+  notifyConsole(task, 'console_restore', 'start');
   const reason = await trying(task, 'starting the console', () => task.driver.console.start(task));
-  if (reason === undefined) return;
+  if (reason === undefined) {
+    notifyConsole(task, 'console_restore', 'end');
+    return;
+  }
   const event = `Failed to start console while ${doing} the node ${task.node.uuid}: ${clause(reason)}.`;
   if (recordedAs === undefined) await task.save({ last_error: event, console_enabled: false });
   else await task.record({ type: recordedAs, event, error: true }, { console_enabled: false });
+  notifyConsole(task, 'console_restore', 'error');
+}
+
+/** It stays wanted: a later deployment starts it again. */
+export async function stopConsole(task: Held): Promise<void> {
+  notifyConsole(task, 'console_stop', 'start');
+  try {
+    await task.driver.console.stop(task);
+  } catch (error) {
+    notifyConsole(task, 'console_stop', 'error');
+    throw error;
+  }
+  notifyConsole(task, 'console_stop', 'end');
 }
 
 /** A console that is so already is left alone. */
@@ -40,9 +58,12 @@ export async function setConsole(context: Context, uuid: string, on: boolean): P
     purpose: 'setting console mode',
     check: (task) => validateInterface(task, 'console'),
     work: async (task) => {
+      notifyConsole(task, 'console_set', 'start');
       await (on ? task.driver.console.start(task) : task.driver.console.stop(task));
       await task.save({ console_enabled: on });
+      notifyConsole(task, 'console_set', 'end');
     },
+    after: (task) => notifyConsole(task, 'console_set', 'error'),
     recordedAs: 'console',
     failed: (reason) => `Error ${on ? 'enabling' : 'disabling'} the console on node ${uuid}. Reason: ${reason}`,
   });

@@ -3,6 +3,7 @@ import type { Connections, DriverOptions, HardwareType, Interfaces } from '../dr
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
 import type { Metrics } from '../model/metrics';
+import type { Notifier } from '../model/notifications';
 import type { Origin } from '../model/origin';
 import type { InterfaceKind } from '../model/records';
 import type { Store } from '../store/store';
@@ -107,6 +108,8 @@ export interface ConductorRooms {
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;
+  /** Absent: nobody gets notifications. */
+  readonly notifier?: Notifier;
   readonly random: (bytes: number) => Buffer;
   readonly connections: Connections;
   readonly interfaces: Interfaces;
@@ -119,6 +122,7 @@ export interface ConductorRooms {
 
 export interface Context extends ConductorRooms, Ownership {
   readonly host: string;
+  readonly notifier: Notifier;
   readonly hardware: Hardware;
   readonly workers: Workers;
   readonly locks: Locks;

@@ -12,13 +12,15 @@ export interface Background {
   readonly failed: (reason: string) => string;
   /** What a failure is called in the node's history; absent: it is not kept there. */
   readonly recordedAs?: string;
+  /** Once a failure is on the node. */
+  readonly after?: (task: Held) => void;
 }
 
 /** Throws NodeLocked, NoFreeConductorWorker, and what `check` throws. */
 export async function inBackground(
   context: Context,
   uuid: string,
-  { purpose, check, work, failed, recordedAs }: Background,
+  { purpose, check, work, failed, recordedAs, after }: Background,
 ): Promise<void> {
   await startTask(context, uuid, { purpose, retry: true }, async (task) => {
     await check(task);
@@ -31,6 +33,7 @@ export async function inBackground(
         task.log.warn(`${purpose} failed`, { reason: reasonOf(error) });
         const event = failed(reasonOf(error));
         await (recordedAs === undefined ? task.save({ last_error: event }) : task.record({ type: recordedAs, event, error: true }));
+        after?.(task);
       }
     };
   });

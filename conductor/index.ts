@@ -1,6 +1,7 @@
 /** The conductor in this process: registered, its nodes recovered, its periodic work running, and what the API may ask of it. */
 import { setMaxListeners } from 'node:events';
 import { Fault, reasonOf } from '../model/errors';
+import { silentNotifier } from '../model/notifications';
 import { createBeats } from './beats';
 import { finishAllocations, unfinishedAllocations } from './allocations';
 import type { ConductorDoor } from './conductor';
@@ -126,6 +127,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
       () => isLeaving,
     ),
     ...createAskLater(() => context),
+    notifier: rooms.notifier ?? silentNotifier,
     host,
     hardware,
     lease,

@@ -3,6 +3,7 @@ import { Fault, reasonOf } from '../model/errors';
 import type { NodeRecord } from '../model/records';
 import { stateRow } from '../model/states';
 import type { Context } from './context';
+import { notifyCorrected } from './notify';
 import { inParallel } from './parallel';
 import { lookingAt, mustLeave, withTask, type Held } from './task';
 import { validateInterface } from './validate';
@@ -87,13 +88,17 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
     }
     if (known === null) {
       failures.delete(node.uuid);
-      return task.save({ power_state: actual, ...(clears ? { last_error: null } : {}) });
+      await task.save({ power_state: actual, ...(clears ? { last_error: null } : {}) });
+      notifyCorrected(task, null);
+      return;
     }
     failures.set(node.uuid, count);
     if (given) return giveUp(task, actual);
     if (!context.options['conductor.force_power_state_during_sync'] || stays || known === 'error' || actual === null) {
       task.log.warn(`the machine is in ${actual}, not ${known}: recorded`);
-      return task.save({ power_state: actual });
+      await task.save({ power_state: actual });
+      notifyCorrected(task, known);
+      return;
     }
     task.log.warn(`the machine is in ${actual}, not ${known}: changed back, attempt ${count}`);
     await task.power(known).catch((error: unknown) => task.log.error('changing the power state back failed', { reason: reasonOf(error) }));
@@ -115,6 +120,7 @@ async function giveUp(task: Held, actual: NodeRecord['power_state'], why?: strin
     `Updating DB state to '${shown}' Switching node to maintenance mode.${why === undefined ? '' : ` Error: ${why}`}`;
   const fault = maintenance ? {} : { maintenance: true, maintenance_reason: text, fault: 'power failure' };
   await task.record({ type: 'monitoring', event: text, error: true }, { power_state: actual, ...fault });
+  notifyCorrected(task, known);
 }
 
 /** Nodes that were given up: asked again; an answer ends their maintenance. */
@@ -130,7 +136,9 @@ export async function recoverPowerFailures(context: Context, failures: SyncFailu
       if (actual === null) return;
       await withTask(context, node.uuid, { purpose: 'power failure recovery' }, async (task) => {
         if (task.node.fault !== 'power failure') return;
+        const { power_state: known } = task.node;
         await task.save({ power_state: actual, maintenance: false, maintenance_reason: null, fault: null });
+        notifyCorrected(task, known);
         failures.delete(node.uuid);
         task.log.info('the BMC answers again: the node is back from maintenance');
       });

@@ -6,6 +6,7 @@ import type { NodeChanges, NodeRecord } from '../model/records';
 import { stateRow } from '../model/states';
 import { FORGET_AGENT } from './agent-info';
 import type { Context } from './context';
+import { notifyPower } from './notify';
 import { mustLeave, startTask, withTask, type Held, type Internal } from './task';
 import { validateInterface } from './validate';
 
@@ -84,11 +85,13 @@ async function changeRelatives(task: Held, target: Power, seconds?: number): Pro
  */
 export async function changePower(task: Held, target: Power, seconds?: number): Promise<void> {
   const { ends, endsSystem } = ORDERS[target];
+  notifyPower(task, 'start', target);
   if (ends === 'power off' && task.node.disable_power_off) throw new Fault('PowerStateFailure', { pstate: target });
   const fail = async (text: string, error: unknown): Promise<never> => {
     if (!mustLeave(task.context, error)) {
       const event = `${text}: ${reasonOf(error)}`;
       await task.record({ type: 'UNKNOWN', event, error: true }, { target_power_state: null });
+      notifyPower(task, 'error', target);
     }
     throw error;
   };
@@ -97,6 +100,7 @@ export async function changePower(task: Held, target: Power, seconds?: number): 
   const reboots = target === 'rebooting' || target === 'soft rebooting';
   if (now === ends && !reboots) {
     await task.write({ power_state: now, target_power_state: null, last_error: null }, endsSystem ? forgetAgent(task) : {});
+    notifyPower(task, 'end', target);
     return;
   }
   const started: NodeChanges = { target_power_state: ends, ...(stateRow(task.node.provision_state).failed ? {} : { last_error: null }) };
@@ -110,6 +114,7 @@ export async function changePower(task: Held, target: Power, seconds?: number): 
   };
   await change().catch((error: unknown) => fail(`Failed to change power state to '${ends}' by '${target}'`, error));
   await task.write({ power_state: ends, target_power_state: null }, throughAgent && endsSystem ? forgetAgent(task) : {});
+  notifyPower(task, 'end', target);
 }
 
 /** PUT …/states/power: checks, then the change goes on after the answer. Throws InvalidParameterValue, PowerStateFailure, NodeLocked. */

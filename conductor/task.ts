@@ -11,6 +11,7 @@ import type { Context } from './context';
 import { entryOf, failureOf, type Said } from './history';
 import { measureMove } from './measures';
 import type { Holding } from './fenced';
+import { notifyProvision } from './notify';
 import { askedBy, isAway, untilAnswered } from './patience';
 import { changePower } from './power';
 import type { Place } from './workers';
@@ -164,12 +165,14 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
     write: (changes, internal, also) => put({ changes, internal, history: [] }, also),
     saveBiosSettings: (settings) => task.write({}, {}, (inner) => replaceBiosSettings(inner, uuid, settings)),
     fire: async (event, changes = {}, internal = {}, also) => {
+      const before = node;
       const from = node.provision_state;
       const { to, target } = transition(node, event);
       const entry = event === 'fail' && changes.last_error ? entryOf(context, node, failureOf(node, changes.last_error)) : undefined;
       const moved = { provision_state: to, target_provision_state: target, provision_updated_at: timestamp(clock.now()) };
       await put({ changes: { ...moved, ...changes }, internal, history: entry ? [entry] : [] }, also);
       measureMove(context, uuid, from, event, to);
+      notifyProvision(context, before, node, event);
       task.log.info(`node ${node.name ?? uuid}: ${from} → ${to} (${event})`, { last_error: node.last_error });
     },
     record: (said, changes = {}, internal = {}) => {

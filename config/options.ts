@@ -289,6 +289,18 @@ export const OPTIONS = [
   { section: 'events', name: 'max_age', kind: 'integer', default: 604800, min: 60, ours: true, help: 'Seconds that events are kept.' },
   { section: 'events', name: 'cleanup_interval', kind: 'integer', default: 300, min: 0, ours: true, help: 'Seconds between removals of old events; 0: never.' },
 
+
+  // Notifications.
+  { section: 'DEFAULT', name: 'notification_level', kind: 'string', default: null, choices: ['debug', 'info', 'warning', 'error', 'critical'], help: 'Lowest level of the notifications that are sent; not set: none are.' },
+  { section: 'DEFAULT', name: 'versioned_notifications_topics', kind: 'list', default: ['ironic_versioned_notifications'], help: 'Topics of a message queue: accepted, and of no effect here.' },
+  { section: 'oslo_messaging_notifications', name: 'driver', kind: 'list', default: [], help: 'Where notifications go besides [notifications]webhook_url: `log`; `noop`: nowhere. There are no message queues here: for `messaging` and `messagingv2` there is a warning.' },
+  { section: 'notifications', name: 'webhook_url', kind: 'string', default: null, ours: true, help: 'http(s) URL that notifications are posted to, in their order.' },
+  { section: 'notifications', name: 'webhook_secret', kind: 'string', default: null, secret: true, ours: true, help: 'Key of the signature that posted notifications bear (docs/events.md).' },
+  { section: 'notifications', name: 'webhook_headers', kind: 'dict', default: {}, secret: true, ours: true, help: 'Headers of posted notifications: name:value, with commas between them.' },
+  { section: 'notifications', name: 'webhook_timeout', kind: 'number', default: 10, min: 0.1, max: 600, ours: true, help: 'Seconds that a post may take.' },
+  { section: 'notifications', name: 'webhook_retries', kind: 'integer', default: 5, min: 0, max: 100, ours: true, help: 'How often a post that failed is tried again, after 1, 2, 4 … seconds (60 at most).' },
+  { section: 'notifications', name: 'webhook_queue', kind: 'integer', default: 1000, min: 1, max: 100000, ours: true, help: 'Notifications that may wait to be posted; the newest are lost beyond.' },
+
 ] as const satisfies readonly OptionRow[];
 
 type Row = (typeof OPTIONS)[number];

@@ -46,21 +46,21 @@ const TEXTS = [
   new RegExp(`(<${SPOKEN}>)([^<]*)(</${SPOKEN}>)`, 'gi'),
 ];
 
-const maskText = (value: string): string =>
-  SECRET.test(value) ? TEXTS.reduce((text, pattern) => text.replace(pattern, `$1${MASK}$3`), value) : value;
+const maskText = (value: string, mask: string): string =>
+  SECRET.test(value) ? TEXTS.reduce((text, pattern) => text.replace(pattern, `$1${mask}$3`), value) : value;
 
-function maskValue(value: Json): Json {
-  if (typeof value === 'string') return maskText(value);
-  if (Array.isArray(value)) return value.map(maskValue);
-  return value !== null && typeof value === 'object' ? maskSecrets(value as JsonObject) : value;
+function maskValue(value: Json, mask: string): Json {
+  if (typeof value === 'string') return maskText(value, mask);
+  if (Array.isArray(value)) return value.map((item) => maskValue(item, mask));
+  return value !== null && typeof value === 'object' ? maskSecrets(value as JsonObject, mask) : value;
 }
 
 /** The object with every secret masked, at any depth. An object under a secret key is looked into, as Ironic does. */
-export function maskSecrets(object: JsonObject): JsonObject {
+export function maskSecrets(object: JsonObject, mask = MASK): JsonObject {
   const masked: Record<string, Json> = {};
   for (const [key, value] of Object.entries(object)) {
     const isObject = value !== null && typeof value === 'object' && !Array.isArray(value);
-    const shown = !isObject && SECRET.test(key) ? MASK : maskValue(value);
+    const shown = !isObject && SECRET.test(key) ? mask : maskValue(value, mask);
     Object.defineProperty(masked, key, { value: shown, enumerable: true, writable: true, configurable: true });
   }
   return masked;
@@ -74,6 +74,6 @@ const also = (object: JsonObject, keys: readonly string[]): JsonObject =>
 /** Field of a node → how answers show it. */
 export const NODE_MASKS: Readonly<Record<string, (value: JsonObject) => JsonObject>> = {
   driver_info: (value) => also(maskSecrets(value), ['snmp_auth_key', 'snmp_priv_key']),
-  driver_internal_info: maskSecrets,
+  driver_internal_info: (value) => maskSecrets(value),
   instance_info: (value) => also(maskSecrets(value), ['configdrive', 'image_url']),
 };

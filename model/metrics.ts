@@ -60,6 +60,10 @@ export const METRICS = {
   bloomery_http_boot_answers_total: { kind: 'counter', help: 'Answers of the HTTP boot service by kind (script, file) and class of status.', labels: ['kind', 'status'] },
   bloomery_http_boot_bytes_total: { kind: 'counter', help: 'Bytes that the HTTP boot service sent.', labels: [] },
   bloomery_image_cache_total: { kind: 'counter', help: "Files of other servers by whether they were kept (`hit`), or fetched (`miss`).", labels: ['result'] },
+
+  bloomery_notifications_total: { kind: 'counter', help: 'Notifications by driver (log, webhook) and what became of them: sent, lost.', labels: ['driver', 'outcome'] },
+  bloomery_notifications_waiting: { kind: 'gauge', help: 'Notifications that wait to be posted.', labels: [] },
+  bloomery_event_listeners: { kind: 'gauge', help: 'Who listens to /v1/events/stream at this process.', labels: [] },
 } as const satisfies Readonly<Record<string, MetricRow>>;
 
 export type MetricName = keyof typeof METRICS;

@@ -1,4 +1,5 @@
 /** active and its like → deleting → cleaning: the instance ends, nothing of it stays on the node. */
+import { stopConsole } from '../console';
 import { done, failed, type Outcome } from '../../drivers/interfaces';
 import type { NodeChanges } from '../../model/records';
 import { endAllocation } from '../allocations';
@@ -32,7 +33,7 @@ export async function beginUndeploy(task: Held): Promise<Outcome> {
     async () => {
       if (isRescued(task.node)) await task.driver.rescue.cleanUp?.(task);
       // It stays enabled: the next instance has it again.
-      if (task.node.console_enabled) await task.driver.console.stop(task);
+      if (task.node.console_enabled) await stopConsole(task);
       await task.driver.deploy.cleanUp?.(task);
       const outcome = await task.driver.deploy.tearDown(task);
       if (outcome.kind === 'failed') throw new Error(outcome.reason);

@@ -1,5 +1,6 @@
 /** enroll → manageable: the BMC answers with the credentials that the node has. */
 import { done, failed, type Outcome } from '../../drivers/interfaces';
+import { notifyCorrected } from '../notify';
 import { automatedSteps, findStep, offeredSteps, overrides } from '../steps';
 import type { Held } from '../task';
 import { validateInterface } from '../validate';
@@ -17,7 +18,9 @@ export async function beginVerify(task: Held): Promise<Outcome> {
     (reason) => `Failed to get power state for node ${uuid}. Error: ${reason}`,
     () => task.driver.power.get(task),
   );
-  if (state !== task.node.power_state) task.note({ power_state: state });
+  const { power_state: known } = task.node;
+  if (state !== known) task.note({ power_state: state });
+  notifyCorrected(task, known);
   const priorities = overrides(task.context.options['conductor.verify_step_priority_override']);
   const steps = automatedSteps('verify', offeredSteps(task.driver, 'verify'), priorities);
   for (const step of steps) {

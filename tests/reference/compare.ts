@@ -52,7 +52,7 @@ export async function settle(base: string, node: string): Promise<void> {
 }
 
 /** Waits until the allocation is waiting for nothing. */
-async function settleAllocation(base: string, allocation: string): Promise<void> {
+export async function settleAllocation(base: string, allocation: string): Promise<void> {
   for (let tries = 0; tries < 200; tries++) {
     const { body } = await ask(base, { method: 'GET', path: `/v1/allocations/${allocation}`, version: '1.115' });
     if ((JSON.parse(body) as { state?: string }).state !== 'allocating') return;

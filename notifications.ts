@@ -1,0 +1,120 @@
+/** Sends notifications where the options say: to the log, as oslo.messaging's driver of that name, and to a URL. */
+import type { Options } from './config/options';
+import type { Clock } from './model/clock';
+import { newUuid } from './model/idents';
+import type { Log } from './model/log';
+import { maskSecrets } from './model/masks';
+import type { Metrics } from './model/metrics';
+import { LEVELS, silentNotifier, type Level, type Notification, type Notifier } from './model/notifications';
+import type { JsonObject } from './model/records';
+import { createWebhook, type Webhook } from './wire/webhook';
+
+export interface OpenNotifier {
+  readonly notifier: Notifier;
+  /** Posts what waits, for a moment. */
+  stop(): Promise<void>;
+}
+
+/** How long what waits may be posted once the server stops. */
+const LAST_MS = 3000;
+/** Losses are told so often; each is counted. */
+const TELL_EVERY_MS = 60_000;
+const MESSAGING = ['messaging', 'messagingv2', 'routing'];
+
+/** The moment as oslo.messaging writes it: 2026-03-01 10:00:00.123000 */
+const spaced = (milliseconds: number): string => new Date(milliseconds).toISOString().replace('T', ' ').replace('Z', '000');
+const context = ({ cause }: Notification): JsonObject => ({
+  _context_request_id: cause?.requestId ?? null,
+  _context_global_request_id: cause?.globalRequestId ?? null,
+  _context_user: cause?.user ?? null,
+  _context_project_id: cause?.project ?? null,
+});
+
+export interface NotifierRooms {
+  readonly options: Options;
+  /** In publisher_id: this host. */
+  readonly host: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly random: (bytes: number) => Buffer;
+}
+
+/** Throws an Error for the operator when the URL is none. */
+export function createNotifier({ options, host, log, clock, metrics, random }: NotifierRooms): OpenNotifier {
+  const lowest = options['DEFAULT.notification_level'] as Level | null;
+  const url = options['notifications.webhook_url'];
+  const drivers = options['oslo_messaging_notifications.driver'];
+  const queues = drivers.filter((driver) => MESSAGING.includes(driver));
+  if (queues.length > 0)
+    log.warn(
+      `[oslo_messaging_notifications]driver: there are no message queues here, ${queues.join(', ')} sends nothing; use log, or webhook_url`,
+    );
+  if (lowest === null) {
+    if (url !== null) log.warn('[notifications]webhook_url has no effect without [DEFAULT]notification_level');
+    return { notifier: silentNotifier, stop: async () => {} };
+  }
+  const toLog = drivers.includes('log');
+
+  let silentUntil = 0;
+  const webhook: Webhook | undefined =
+    url === null
+      ? undefined
+      : createWebhook({
+          url: checked(url),
+          secret: options['notifications.webhook_secret'],
+          headers: options['notifications.webhook_headers'],
+          timeoutMs: options['notifications.webhook_timeout'] * 1000,
+          retries: options['notifications.webhook_retries'],
+          queue: options['notifications.webhook_queue'],
+          now: () => clock.now() / 1000,
+          sleep: (milliseconds, signal) => clock.sleep(milliseconds, signal),
+          told: (outcome, { event, id }, reason) => {
+            metrics.count('bloomery_notifications_total', { driver: 'webhook', outcome });
+            if (outcome === 'sent' || clock.now() < silentUntil) return;
+            silentUntil = clock.now() + TELL_EVERY_MS;
+            log.error('a notification was lost; further ones are counted, and told of after a minute', { event, message: id, reason });
+          },
+        });
+  if (webhook) metrics.read('bloomery_notifications_waiting', () => [[{}, webhook.waiting()]]);
+
+  const write = (level: Level, message: JsonObject): void => {
+    const line = JSON.stringify(maskSecrets(message, '***'));
+    log[level === 'warning' ? 'warn' : level === 'critical' ? 'error' : level](line, {
+      logger: `oslo.messaging.notification.${message['event_type'] as string}`,
+    });
+    metrics.count('bloomery_notifications_total', { driver: 'log', outcome: 'sent' });
+  };
+  const wants = (level: Level): boolean => (toLog || webhook !== undefined) && LEVELS.indexOf(level) >= LEVELS.indexOf(lowest);
+  const send = (notification: Notification): void => {
+    const { publisher, eventType, level, payload } = notification;
+    const message = {
+      message_id: newUuid(random),
+      publisher_id: `${publisher}.${host}`,
+      event_type: eventType,
+      priority: level.toUpperCase(),
+      payload,
+      timestamp: spaced(clock.now()),
+    };
+    if (toLog) write(level, message);
+    webhook?.send({ id: message.message_id, event: eventType, body: JSON.stringify({ ...message, ...context(notification) }) });
+  };
+  return {
+    notifier: {
+      wants,
+      send: (notification) => {
+        try {
+          send(notification);
+        } catch (error) {
+          log.error('a notification could not be made', { event: notification.eventType, error });
+        }
+      },
+    },
+    stop: async () => webhook?.stop(LAST_MS),
+  };
+}
+
+function checked(url: string): string {
+  if (!/^https?:$/.test(URL.canParse(url) ? new URL(url).protocol : '')) throw new Error('[notifications]webhook_url is no http(s) URL');
+  return url;
+}
