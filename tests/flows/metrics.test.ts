@@ -85,7 +85,10 @@ it('has a line for each request, under the id that the caller was told', async (
   expect(line!['ms']).toEqual(expect.any(Number));
 });
 
-it('names node and host in the lines of the conductor', () => {
+it('names node, host and the request in the lines of the conductor', () => {
   const moved = lines.filter(({ message }) => message.endsWith('→ active (done)'));
   expect(moved).toEqual([expect.objectContaining({ node: uuid, host: 'conductor-1', room: 'conductor' })]);
+  const asked = lines.find(({ message }) => message.endsWith('available → deploying (deploy)'))!;
+  const line = lines.find(({ request_id: id, message }) => id === asked['request_id'] && message === 'request')!;
+  expect(line).toMatchObject({ method: 'PUT', path: `/v1/nodes/${uuid}/states/provision`, status: 202 });
 });
