@@ -15,6 +15,7 @@ import { rewrite, rewritesFor } from './present';
 import { withRunbook } from './provision-runbook';
 import type { Answer, Handlers, Request, Rooms } from './routes';
 import { describeAtLength } from './schema';
+import { checkStepPolicies } from './step-policies';
 
 const unacceptable = (message = 'Request not acceptable.'): Fault => new Fault('NotAcceptable', { message });
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
@@ -124,6 +125,10 @@ async function checkNeeds(target: string, args: ProvisionArgs, request: Request,
   }
 }
 
+const isStep = (value: unknown): value is { readonly interface: string; readonly step: string } => {
+  const { interface: owner, step } = (value ?? {}) as JsonObject;
+  return typeof owner === 'string' && typeof step === 'string';
+};
 /** What the request names beside the verb's own arguments. */
 const NO_ARGUMENTS = ['node_ident', 'target', 'runbook'];
 
@@ -134,6 +139,8 @@ async function setProvision(request: Request, rooms: Rooms): Promise<Answer> {
   for (const kind of ['clean_steps', 'service_steps'])
     if (request.query[kind] && !request.query['runbook'] && !rooms.auth.allowed(who, `node:set_provision_state:${kind}`, node))
       throw new Fault('NotAuthorized');
+  const named = ['deploy_steps', 'clean_steps', 'service_steps'].flatMap((kind) => request.query[kind] ?? []) as JsonObject[];
+  checkStepPolicies(named.filter(isStep), request, rooms, node);
   checkVerb(verb, node, minor);
   const target = verb!;
   checkConfigdrive(target, request.query['configdrive'], minor, rooms);

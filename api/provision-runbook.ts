@@ -4,6 +4,7 @@ import { repr } from '../model/python';
 import type { NodeRecord, RunbookRecord, StepRecord } from '../model/records';
 import type { Arguments } from './arguments';
 import type { Request, Rooms } from './routes';
+import { checkStepPolicies } from './step-policies';
 
 /** A node is approved for a runbook by a trait: since this version one of the runbook's traits, before the runbook's name. */
 const TRAITS_SINCE = 112;
@@ -40,6 +41,8 @@ export async function withRunbook(target: string, node: NodeRecord, { query, min
   const owned = { owner: runbook.owner, lessee: null };
   if (!runbook.public && !rooms.auth.allowed(who, 'runbook:use', owned)) throw new Fault('RunbookNotFound', { runbook: ident as string });
   checkApproved(runbook, node, minor);
+  // What an administrator made or published is approved.
+  if (runbook.owner !== null && !runbook.public) checkStepPolicies(runbook.steps, { who }, rooms, node);
   const said: Arguments = { ...query, runbook: null, disable_ramdisk: runbook.disable_ramdisk };
   if (target !== 'clean' && target !== 'service') return said;
   const key = `${target}_steps`;

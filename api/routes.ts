@@ -35,7 +35,7 @@ export interface Auth {
    * @throws Unauthenticated
    */
   identify(headers: IncomingHttpHeaders, path: string): Promise<Who>;
-  /** `owner`, `lessee`: projects that the thing asked for belongs to. Without a target: whether there is anything that they might do so to. */
+  /** A step (`step:execute:…`) is allowed unless the operator's rules name it. `owner`, `lessee`: projects that the thing asked for belongs to. Without a target: whether there is anything that they might do so to. */
   allowed(who: Who, policy: string, target?: { readonly owner: string | null; readonly lessee: string | null }): boolean;
 }
 export interface Request {

@@ -9,6 +9,7 @@ import { location } from './links';
 import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from './resource';
 import type { Answer, Handlers, Request, Rooms, Who } from './routes';
 import { checkDuplicates, masked, merged, pruned, stored, type SaidStep } from './steps';
+import { checkStepPolicies } from './step-policies';
 import { checkTrait } from './node-traits';
 
 const stepsOf = (values: Values): readonly SaidStep[] => values['steps'] as readonly SaidStep[];
@@ -54,8 +55,9 @@ const RUNBOOKS: Resource<RunbookRecord> = {
       ...('owner' in patched ? { owner: ownerAfter(patched, patch, before) } : {}),
       ...('steps' in patched ? { steps: pruned(patched['steps']) } : {}),
     }),
-  check(values, { who }, _rooms, before) {
+  check(values, { who }, rooms, before) {
     checkDuplicates(stepsOf(values));
+    checkStepPolicies(stepsOf(values), { who }, rooms);
     return before ? { ...values, steps: merged(before.steps, stored(stepsOf(values))) } : { ...values, ...ownerFor(who, values) };
   },
   create: (record, { store }) => store.runbooks.create({ ...record, steps: stored(stepsOf(record)) } as NewOf<RunbookRecord, 'name'>),

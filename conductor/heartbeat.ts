@@ -2,7 +2,7 @@
  * An agent's sign of life: checked, recorded, and what it sets going. It never waits for a lock: met on a held node, it is
  * remembered and acted on when the node is let go, since an agent that has finished may not speak again for minutes.
  */
-import { fastTracked } from '../drivers/fast-track';
+import { fastTracked, mayFastTrack } from '../drivers/fast-track';
 import { timestamp } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
 import type { Heartbeat } from '../model/records';
@@ -48,7 +48,8 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
     throw error;
   }
   const { heartbeat: always, working } = stateRow(node.provision_state);
-  const early = FAST_TRACK_STATES.includes(node.provision_state) && fastTracked(node, options);
+  // With fast track an agent may be there in any state, for the next flow; not where the last one went wrong.
+  const early = fastTracked(node, options) && (FAST_TRACK_STATES.includes(node.provision_state) || mayFastTrack(node, options));
   const meaning = always ?? (early ? 'record' : undefined);
   if (meaning === undefined) {
     count('ignored');

@@ -83,7 +83,7 @@ export const failLate =
         startTask(context, uuid, { purpose: 'callback timeout', ordinary: true }, async (task) => {
           const limit = LIMITS[task.node.provision_state];
           if (!limit || !isLate(context, task.node)) return undefined;
-          return () => limit.flow.fail(task, limit.text(task.node));
+          return () => limit.flow.fail(task, limit.text(task.node), { late: true });
         }),
     });
 

@@ -35,7 +35,10 @@ const SERVICED: readonly ProvisionState[] = ['servicing', 'service wait', 'servi
 const UPDATES = ['redfish_fw_updates', 'firmware_updates'];
 
 /** Whether an agent that is in the machine already may be gone on with: not after something went wrong there. */
-export const mayFastTrack = (node: NodeRecord, options: Pick<DriverOptions, 'deploy.fast_track'>): boolean =>
+export const mayFastTrack = (
+  node: Pick<NodeRecord, 'driver_info' | 'driver_internal_info' | 'last_error' | 'provision_state'>,
+  options: Pick<DriverOptions, 'deploy.fast_track'>,
+): boolean =>
   fastTracked(node, options) &&
   node.last_error === null &&
   !SERVICED.includes(node.provision_state) &&

@@ -94,7 +94,7 @@ export const findable = (ident: string): boolean => ident !== '' && !ident.inclu
 
 const findBy = (column: string): string => `SELECT ${Object.keys(NODE_COLUMNS).join(', ')} FROM nodes WHERE ${column} = $1`;
 const FIND = { uuid: findBy('uuid'), name: findBy('name') };
-const AGENT_COLUMNS = ['uuid', 'name', 'provision_state', 'reservation', 'driver_info', 'driver_internal_info'] as const;
+const AGENT_COLUMNS = ['uuid', 'name', 'provision_state', 'reservation', 'last_error', 'driver_info', 'driver_internal_info'] as const;
 const STAMP_BEATS = `UPDATE nodes SET driver_internal_info = driver_internal_info || jsonb_build_object('agent_last_heartbeat', beat.at),
     revision = revision + 1, updated_at = $4
   FROM unnest($1::text[], $2::text[], $3::text[]) AS beat (uuid, url, at)

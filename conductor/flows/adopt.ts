@@ -1,5 +1,4 @@
 /** manageable, adopt failed → active: an instance that is on the machine already. Neither its disk nor its power is touched. */
-import { instanceCapabilities } from '../../drivers/capabilities';
 import { done, type Outcome } from '../../drivers/interfaces';
 import { restoreConsole } from '../console';
 import type { Held } from '../task';
@@ -11,8 +10,8 @@ export const beginAdopt = (task: Held): Promise<Outcome> =>
     task,
     (reason) => `Error while attempting to adopt node ${task.node.uuid}: ${clause(reason)}.`,
     async () => {
-      // What boots over the network or from a volume must be told to be able to.
-      if ((instanceCapabilities(task.node).boot_option ?? 'local') !== 'local') await validateInterface(task, 'boot');
+      // What boots over the network each time must be told to be able to.
+      if (task.driver.deploy.inMemory) await validateInterface(task, 'boot');
       await task.driver.deploy.prepare?.(task);
       await restoreConsole(task, 'taking over', 'takeover');
       return done;

@@ -149,10 +149,9 @@ async function joinSteps(task: Held): Promise<StepOutcome> {
   return done;
 }
 
-/** Undoes what was prepared and powers the machine off. Answers what to add to the reason. */
+/** Undoes what was prepared. Answers what to add to the reason. */
 async function cleanUpDeploy(task: Held): Promise<string> {
   const reason = await trying(task, 'cleaning up the deployment', async () => task.driver.deploy.cleanUp?.(task));
-  await powerOffAfter(task, 'deploy.power_off_after_deploy_failure');
   return reason === undefined ? '' : `. Also failed to clean up due to: ${reason}`;
 }
 export const deploy: SteppedFlow = {
@@ -179,8 +178,11 @@ export const deploy: SteppedFlow = {
     await restoreConsole(task, 'deploying');
     await task.fire('done', { deploy_step: {} }, unlessNeeded(task, FORGET_DEPLOYING));
   },
-  fail: async (task, reason) => {
+  fail: async (task, reason, how) => {
+    // The agent's system is ended when a step failed, and left as it is when it was never heard of.
+    const ends = task.driver.deploy.agentSteps !== undefined && positionOf(task, 'deploy').running !== undefined && !how?.late;
     const also = await cleanUpDeploy(task);
+    if (ends) await powerOffAfter(task, 'deploy.power_off_after_deploy_failure');
     await task.fire(
       'fail',
       { deploy_step: {}, last_error: also === '' ? reason : `${clause(reason)}${also}` },

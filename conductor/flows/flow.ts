@@ -9,7 +9,7 @@ export interface Flow {
   /** All work was done: puts the node to rest and fires the event that ends the flow. What it throws fails the flow. */
   finish(task: Held): Promise<void>;
   /** Cleans up as far as it goes, and fires `fail` with the reason as `last_error`. */
-  fail(task: Held, reason: string): Promise<void>;
+  fail(task: Held, reason: string, how?: { readonly late: true }): Promise<void>;
 }
 
 /** A flow whose work is a list of steps. */

@@ -136,7 +136,7 @@ const ROWS: readonly Row[] = [
     from: available,
     verb: 'active',
     breaks: ['prepare'],
-    ends: { provision_state: 'deploy failed', target_provision_state: 'active', power_state: 'power off', deploy_step: {} },
+    ends: { provision_state: 'deploy failed', target_provision_state: 'active', power_state: null, deploy_step: {} },
     error: /^Failed to prepare to deploy: the BMC does not answer$/,
     out: 'active',
   },
@@ -424,7 +424,7 @@ it('aborts where it is allowed, at once or after the step', async () => {
   expect(await node(deployed.uuid)).toMatchObject({
     provision_state: 'deploy failed',
     deploy_step: {},
-    power_state: 'power off',
+    power_state: 'power on',
     last_error: 'By request, the deploy operation was aborted during or after the completion of step "deploy.deploy"',
   });
 });

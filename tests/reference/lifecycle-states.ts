@@ -50,7 +50,8 @@ export const starts = (image: string): Readonly<Record<string, Start>> => ({
   'inspect wait': { node: agents(image), by: verbs('manage', 'inspect') },
   'inspect failed': { node: agents(image), by: verbs('manage', 'inspect', 'abort') },
   'adopt failed': {
-    node: { boot_interface: 'ipxe', instance_info: { capabilities: { boot_option: 'netboot' } } },
+    // No ports, from which an instance in memory boots.
+    node: { boot_interface: 'ipxe', deploy_interface: 'ramdisk' },
     by: verbs('manage', 'adopt'),
   },
   'service wait': {

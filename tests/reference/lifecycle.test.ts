@@ -44,7 +44,26 @@ interface Difference {
 }
 
 /** Differences that are meant, each with its reason. */
-const MEANT: readonly { readonly why: string; readonly is: (state: string, difference: Difference) => boolean }[] = [];
+const MEANT: readonly { readonly why: string; readonly is: (state: string, difference: Difference) => boolean }[] = [
+  {
+    why: 'a node without an image is rebuilt; there, the request fails (500)',
+    is: (_, { reference }) => JSON.stringify(reference).includes("local variable 'auto_lessee'"),
+  },
+  {
+    why: 'arguments that a step does not know are refused; there, servicing runs the step without them',
+    is: (_, { act }) => act === 'service with arguments that it does not know',
+  },
+  {
+    why: 'write_image without the step that boots the agent fails at once; there, the node waits for an agent, with a last_error that says it was aborted',
+    is: (state, { act }) => state === 'deploy failed' && act === 'active with a step of its own',
+  },
+];
+/** A step that nobody has: what its failure is called there, is Python's. */
+const withoutWords = (text: string): string =>
+  text
+    .replace(/failed step \{[^}]*'nosuch'[^}]*\}: .*/, 'failed step nosuch')
+    .replace(/steps=\[\{[^}]*'nosuch'[^}]*\}\]/, 'steps=[nosuch]');
+const worded = (value: unknown): unknown => (typeof value === 'string' ? withoutWords(value) : value);
 
 let both: Both;
 let files: Server;
@@ -53,7 +72,13 @@ beforeAll(async () => {
   files = createServer((_, response) => response.writeHead(200, { 'content-length': '4' }).end('disk'));
   await new Promise<void>((listening) => files.listen(0, '127.0.0.1', listening));
   image = `http://127.0.0.1:${(files.address() as AddressInfo).port}/disk.raw`;
-  both = await startBoth({ agent: { require_tls: 'false' }, inspector: { require_managed_boot: 'false' } });
+  both = await startBoth({
+    DEFAULT: { enabled_deploy_interfaces: 'fake,direct,ramdisk' },
+    agent: { require_tls: 'false' },
+    inspector: { require_managed_boot: 'false' },
+    // Nodes stay behind in waiting states.
+    conductor: { max_concurrent_deploy: '5000', max_concurrent_clean: '5000' },
+  });
 }, 600_000);
 afterAll(async () => {
   await both?.stop();
@@ -69,11 +94,11 @@ const json = async (base: string, path: string): Promise<Readonly<Record<string,
 async function leftOn(base: string, path: string): Promise<Left> {
   const whole = await json(base, path);
   if (whole === null) return { node: null, history: [] };
-  const node = alike(Object.fromEntries(FIELDS.map((name) => [name, whole[name]]))) as Readonly<Record<string, unknown>>;
+  const node = alike(Object.fromEntries(FIELDS.map((name) => [name, worded(whole[name])]))) as Readonly<Record<string, unknown>>;
   const { history } = (await json(base, `${path}/history?detail=true`)) as {
     readonly history: readonly Readonly<Record<string, string>>[];
   };
-  const told = history.map(({ severity, event_type: type, event }) => `${severity!} ${type!}: ${event!}`);
+  const told = history.map(({ severity, event_type: type, event }) => `${severity!} ${type!}: ${withoutWords(event!)}`);
   return { node, history: alike(told) as readonly string[] };
 }
 
