@@ -32,6 +32,8 @@ interface Job {
   readonly connected: Connected;
   /** How to call the database for its operator. */
   readonly what: string;
+  /** It was started for this and nobody else can be using it. */
+  readonly own: boolean;
   readonly options: Options;
   readonly signal: AbortSignal;
 }
@@ -46,10 +48,10 @@ interface Needs {
 async function onDatabase<T>(given: SetupArguments, { make = false, alone = false }: Needs, work: (job: Job) => Promise<T>): Promise<T> {
   const { options } = readOptions(given);
   const signal = interrupted();
-  const on = async (connection: string, what: (where: string) => string): Promise<T> => {
+  const on = async (connection: string, what: (where: string) => string, own = false): Promise<T> => {
     const connected = await connect({ connection, poolSize: 1, log, patient: true });
     try {
-      return await work({ connected, what: what(connected.where), options, signal });
+      return await work({ connected, what: what(connected.where), own, options, signal });
     } finally {
       await connected.db.destroy();
     }
@@ -70,7 +72,7 @@ async function onDatabase<T>(given: SetupArguments, { make = false, alone = fals
   await mkdir(stateDir, { recursive: true });
   const server = await startEmbedded({ stateDir, log, clock: systemClock, signal });
   try {
-    return await on(server.connection, what);
+    return await on(server.connection, what, true);
   } finally {
     await server.stop();
   }
@@ -160,10 +162,10 @@ async function whole(file: string, write: (target: NodeJS.WritableStream) => Pro
 async function restoreFrom(file: string, { force = false, ...given }: SetupArguments & { readonly force?: boolean }): Promise<void> {
   // Before anything is started.
   if (file !== '-') await (await open(file)).close();
-  await onDatabase(given, { make: true, alone: true }, async ({ connected: { db }, what, options, signal }) => {
+  await onDatabase(given, { make: true, alone: true }, async ({ connected: { db }, what, own, options, signal }) => {
     // What fails on the way ends the reading of `source`.
     const source = piped(file === '-' ? process.stdin : createReadStream(file), createGunzip(), () => {});
-    const heartbeatTimeout = options['conductor.heartbeat_timeout'];
+    const heartbeatTimeout = own ? 0 : options['conductor.heartbeat_timeout'];
     const summary = await restore(db, source, { force, heartbeatTimeout, tell: progress(), signal }).catch((error: unknown) => {
       throw new Error(`${file} was not restored, and the database is as it was: ${messageOf(error)}`, { cause: error });
     });

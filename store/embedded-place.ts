@@ -69,6 +69,10 @@ export async function ensureData(place: Place, durable: boolean, log: Log, signa
         `Bring the data over with pg_dump of version ${found} into an empty state directory, or use a server of your own ([database]connection)`,
     );
   }
+  if ((await readdir(data).catch(() => [])).length > 0)
+    throw new Error(
+      `${data} is not empty and no whole database (PG_VERSION is missing); nothing was changed. Move it away, then restore a backup`,
+    );
   log.info(`Making the embedded database in ${base}`);
   // Under another name until it is whole. Two processes at once: the later rename fails, and the earlier one's data counts.
   for (const name of await readdir(base)) {
@@ -108,7 +112,8 @@ async function runInitdb(place: Place, words: readonly string[], signal: AbortSi
   try {
     const code = await new Promise<number | null>((done, fail) => child.once('error', fail).once('close', done));
     const reason = said.split('\n').findLast((line) => /error|fatal/i.test(line));
-    if (code !== 0) throw new Error(reason?.trim() ?? `initdb ended with ${code ?? child.signalCode}`);
+    if (code !== 0)
+      throw new Error(reason?.replace(/^.*(?:FATAL|ERROR|error): */i, '').trim() ?? `initdb ended with ${code ?? child.signalCode}`);
   } finally {
     clearTimeout(late);
     signal.removeEventListener('abort', kill);

@@ -20,7 +20,7 @@ import { buildSync } from 'esbuild';
 import { systemClock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { silentLog } from '../../model/log';
-import { startEmbedded } from '../../store/embedded';
+import { findEmbedded, startEmbedded } from '../../store/embedded';
 import type { Embedded } from '../../store/embedded';
 import { restoreLinks } from '../../store/embedded-binaries';
 import { openStore } from '../../store/postgres';
@@ -191,6 +191,13 @@ it("refuses another major version's data, and changes nothing", async () => {
   expect(readdirSync(data(), { recursive: true }).map((name) => [name, statSync(join(data(), String(name))).mtimeMs])).toEqual(before);
 });
 
+it('leaves alone what is no whole database', async () => {
+  rmSync(join(data(), 'PG_VERSION'));
+  const before = readdirSync(data()).sort();
+  await expect(start()).rejects.toThrow(/data is not empty and no whole database \(PG_VERSION is missing\); nothing was changed/);
+  expect(readdirSync(data()).sort()).toEqual(before);
+});
+
 it('says what is wrong with the data, in one line', async () => {
   chmodSync(data(), 0o777);
   const error = (await start().catch((reason: unknown) => reason)) as Error;
@@ -247,6 +254,19 @@ it('can be told to give up while it starts', async () => {
     expect(result).toBe('enough');
     expect(existsSync(join(data(), 'postmaster.pid'))).toBe(false);
   }
+});
+
+it('tells a state directory of a server that runs, was stopped, and never was', async () => {
+  const folder = stateDir;
+  expect(await findEmbedded(folder)).toEqual({});
+  const server = await start(folder);
+  const { running: now } = (await findEmbedded(folder))!;
+  expect(now!.process).toBe(String(process.pid));
+  expect(await nodesIn(now!)).toBe(0);
+  await server.stop();
+  expect(await findEmbedded(folder)).toEqual({});
+  empty();
+  expect(await findEmbedded(stateDir)).toBeUndefined();
 });
 
 it('needs a folder, and says which', async () => {
