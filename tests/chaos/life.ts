@@ -18,7 +18,8 @@ export type Actor = (stop: AbortSignal) => Promise<void>;
 /** An accepted order must be over by then; generous, since the machine that runs the tests may be busy. */
 const ORDER_MS = 60_000;
 const LOOK_MS = 250;
-const CUT_OFF = /can't be resumed/;
+/** The step could not know whether it ran; or the agent's token was lost with an answer, and the load itself gave up. */
+const CUT_OFF = /can't be resumed|^By request/;
 const RESTARTED = /aborted due to conductor restart/;
 
 const TOLD = [

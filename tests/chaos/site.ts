@@ -7,8 +7,9 @@ import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import { startEmbedded } from '../../store/embedded';
 import { readPidFile } from '../../store/postmaster';
-import { startServerProcess, type RunningServer, type Sections } from '../lab/server';
+import type { Sections } from '../lab/server';
 import type { Chance } from './chance';
+import { startProcess, type Process } from './process';
 
 export interface Victim {
   readonly name: string;
@@ -48,32 +49,6 @@ const sections = (host: string, port: number, stepLog: string, connection?: stri
   agent: { require_tls: 'false' },
   fake: { step_log: stepLog, vendor_delay: '0,1', deploy_delay: '0,1', power_delay: '0,1', inspect_delay: '0,1', rescue_delay: '0,1' },
 });
-
-/** One `bloomery serve` that is started again whenever it was ended. */
-interface Process {
-  readonly url: string;
-  readonly log: string;
-  kill(): Promise<void>;
-  start(): Promise<void>;
-  signal(name: NodeJS.Signals): void;
-  stop(): Promise<void>;
-}
-async function startProcess(folder: string, port: number, config: Sections): Promise<Process> {
-  const begin = (): Promise<RunningServer> => startServerProcess(folder, config, undefined, ['--roles', 'api,conductor']);
-  let server = await begin();
-  return {
-    url: `http://127.0.0.1:${port}`,
-    log: server.log,
-    kill: () => server.kill(),
-    start: async () => {
-      server = await begin();
-    },
-    signal: (name) => process.kill(server.pid, name),
-    stop: async () => {
-      await server.stop();
-    },
-  };
-}
 
 /** Soon, or late enough that others have noticed. */
 const pause = (chance: Chance): number => (chance.percent(70) ? chance.between(0, 1500) : chance.between(4500, 7000));

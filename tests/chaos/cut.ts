@@ -1,0 +1,62 @@
+/** A way to the database that can be cut for whoever takes it: nothing is closed, nothing arrives, as when a cable is pulled. */
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface Way {
+  /** What to give as [database]connection. */
+  readonly connection: string;
+  cut(): void;
+  mend(): void;
+  close(): Promise<void>;
+}
+const SOCKET = '.s.PGSQL.5432';
+const HOST = /host=([^&]+)/;
+
+/** @param connection of a database on a Unix socket */
+export async function wayTo(connection: string): Promise<Way> {
+  const folder = mkdtempSync(join(tmpdir(), 'bloomery-way-'));
+  const target = join(decodeURIComponent(HOST.exec(connection)![1]!), SOCKET);
+  const sockets = new Set<Socket>();
+  let isCut = false;
+  const server = createServer((socket) => {
+    const onward = connect(target);
+    for (const [one, other] of [
+      [socket, onward],
+      [onward, socket],
+    ] as const) {
+      sockets.add(one);
+      one.pipe(other);
+      one.on('error', () => other.destroy());
+      one.on('close', () => {
+        sockets.delete(one);
+        other.destroy();
+      });
+    }
+    if (isCut) for (const one of [socket, onward]) one.pause();
+  }).listen(join(folder, SOCKET));
+  await once(server, 'listening');
+  const all = (work: (socket: Socket) => void): void => sockets.forEach(work);
+  return {
+    connection: connection.replace(HOST, `host=${encodeURIComponent(folder)}`),
+    cut: () => {
+      isCut = true;
+      all((socket) => socket.unpipe());
+      all((socket) => socket.pause());
+    },
+    mend: () => {
+      isCut = false;
+      // What was on the way is lost with its connection.
+      all((socket) => socket.destroy());
+    },
+    close: async () => {
+      all((socket) => socket.destroy());
+      const closed = once(server, 'close');
+      server.close();
+      await closed;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
