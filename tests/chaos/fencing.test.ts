@@ -78,7 +78,7 @@ async function ask(host: string, method: string, path: string, body?: unknown): 
   return text === '' ? {} : (JSON.parse(text) as Body);
 }
 async function until(host: string, uuid: string, isSo: (node: Body) => boolean): Promise<Body> {
-  for (const end = Date.now() + 60_000; ; ) {
+  for (const end = Date.now() + 60_000; ;) {
     await delay(100);
     const node = await ask(host, 'GET', `/v1/nodes/${uuid}`);
     if (isSo(node)) return node;

@@ -19,7 +19,7 @@ async function main(): Promise<void> {
     number,
     number,
   ];
-  const makers = { three: () => threeConductors([port, port + 1, port + 2]), one: () => onlyProcess(port + 10) };
+  const makers = { three: () => threeConductors([0, 1, 2, 3].map((more) => port + more)), one: () => onlyProcess(port + 10) };
   const chosen = values.site === 'both' ? Object.values(makers) : [makers[values.site as keyof typeof makers]];
   const tell = (line: string): void => console.log(`${new Date().toISOString().slice(11, 19)} ${line}`);
   const run = async (make: () => Promise<Site>, index: number): Promise<Report> => {

@@ -10,8 +10,8 @@ export interface Process {
   signal(name: NodeJS.Signals): void;
   stop(): Promise<void>;
 }
-export async function startProcess(folder: string, port: number, config: Sections): Promise<Process> {
-  const begin = (): Promise<RunningServer> => startServerProcess(folder, config, undefined, ['--roles', 'api,conductor']);
+export async function startProcess(folder: string, port: number, config: Sections, roles = 'api,conductor'): Promise<Process> {
+  const begin = (): Promise<RunningServer> => startServerProcess(folder, config, undefined, ['--roles', roles]);
   let server = await begin();
   return {
     url: `http://127.0.0.1:${port}`,

@@ -38,6 +38,7 @@ const sections = (host: string, port: number, stepLog: string, connection?: stri
     ...Object.fromEntries(FAKE.map((kind) => [`enabled_${kind}_interfaces`, 'fake'])),
   },
   api: { host_ip: '127.0.0.1', port },
+  json_rpc: { host_ip: '127.0.0.1' },
   ...(connection === undefined ? {} : { database: { connection } }),
   conductor: {
     heartbeat_interval: 1,
@@ -115,24 +116,32 @@ const database = (name: string, postmaster: () => Promise<number | undefined>): 
 const endOf = (file: string): string => (existsSync(file) ? readFileSync(file, 'utf8').slice(-20_000) : '');
 const folderFor = (name: string): string => mkdtempSync(join(tmpdir(), `bloomery-chaos-${name}-`));
 
+/** Host → roles: of the conductors, one is asked by the others only; the fourth has none and asks. */
+const ROLES = { anna: 'api,conductor', bert: 'api,conductor', carl: 'conductor', dora: 'api' };
 /** @param ports of their APIs */
 export async function threeConductors(ports: readonly number[]): Promise<Site> {
   const folder = folderFor('three');
   const stepLog = join(folder, 'steps');
   mkdirSync(join(folder, 'database'));
   const postgres = await startEmbedded({ stateDir: join(folder, 'database'), log: silentLog, clock: systemClock });
-  const processes: Process[] = [];
+  const begun = new Map<string, Process>();
   // The first makes the schema.
-  for (const [index, host] of ['anna', 'bert', 'carl'].entries())
-    processes.push(await startProcess(join(folder, host), ports[index]!, sections(host, ports[index]!, stepLog, postgres.connection)));
+  for (const [index, [host, roles]] of Object.entries(ROLES).entries())
+    begun.set(
+      host,
+      await startProcess(join(folder, host), ports[index]!, sections(host, ports[index]!, stepLog, postgres.connection), roles),
+    );
+  const processes = [...begun.values()];
+  const conductors = processes.slice(0, 3);
   return {
     name: 'three conductors',
-    urls: processes.map(({ url }) => url),
+    urls: [begun.get('anna')!, begun.get('bert')!, begun.get('dora')!].map(({ url }) => url),
     stepLog,
     folder,
     victims: [
-      ...processes.map((one) => killed(one, 'one conductor of three')),
-      asleep(processes, 'one conductor of three, asleep'),
+      ...conductors.map((one) => killed(one, 'one conductor of three')),
+      killed(begun.get('dora')!, 'an API of its own'),
+      asleep(conductors, 'one conductor of three, asleep'),
       database('PostgreSQL', async () => postgres.pid),
       database('PostgreSQL', async () => postgres.pid),
     ],
