@@ -96,8 +96,12 @@ export async function onHeartbeat(task: Task, kind: AgentStepKind, step: Planned
     // Another command: one of an out-of-band step that still goes on; or of an earlier flow, when the agent was there before this one.
     if (last.command_name !== `execute_${kind}_step`) return idOf(step) === BOOTS ? done : wait;
     switch (last.command_status) {
-      case 'RUNNING':
+      case 'RUNNING': {
+        // Our own agent says how far it is; others say nothing.
+        const percent = last.command_result?.['progress'];
+        if (typeof percent === 'number' && percent >= 0 && percent <= 100) await task.tellProgress?.(kind, step, percent);
         return wait;
+      }
       case 'SUCCEEDED':
         return isOf(last, kind, step) ? succeeded(task, kind, step, last) : wait;
       case 'FAILED':

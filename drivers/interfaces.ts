@@ -107,6 +107,8 @@ export interface Task {
   save(changes: NodeChanges): Promise<void>;
   /** Sets keys of driver_internal_info; `undefined` removes one. */
   saveInternal(keys: Readonly<Record<string, unknown>>): Promise<void>;
+  /** Tells those who listen to events how far the running step is. Absent: nobody can. */
+  tellProgress?(kind: SavedKind, step: PlannedStep, percent: number): Promise<void>;
   /** What the machine's BIOS settings are now: others than these are forgotten. */
   saveBiosSettings(settings: readonly BiosSetting[]): Promise<void>;
   /** Changes the machine's power as the conductor does: forgets the agent (token, URL), sets target and state, waits until it is so. */

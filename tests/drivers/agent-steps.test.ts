@@ -111,6 +111,14 @@ describe('onHeartbeat', () => {
   const failure = (reason: string) => ({ kind: 'failed', reason });
   const here = `Clean step deploy.erase_devices failed on node ${NODE_UUID}.`;
 
+  it('tells how far it is, when the agent says so', async () => {
+    const commands = [got, execute('RUNNING', { command_result: { progress: 40 } })];
+    const { task } = await against(() => ({ body: { commands } }));
+    const told: unknown[] = [];
+    const heard = { ...task, tellProgress: async (...said: readonly unknown[]) => void told.push(said) };
+    expect(await onHeartbeat(heard, 'clean', erase)).toEqual({ kind: 'wait' });
+    expect(told).toEqual([['clean', erase, 40]]);
+  });
   it.each([
     ['runs', [got, execute('RUNNING')], { kind: 'wait' }],
     ['is over', [got, ended(erase)], { kind: 'done' }],
