@@ -43,7 +43,10 @@ export interface Version {
   readonly revision: number;
 }
 /** What an agent's sign of life is held against. */
-export type AgentNode = Pick<NodeRecord, 'uuid' | 'name' | 'provision_state' | 'reservation' | 'last_error' | 'driver_info' | 'driver_internal_info'>;
+export type AgentNode = Pick<
+  NodeRecord,
+  'uuid' | 'name' | 'provision_state' | 'reservation' | 'last_error' | 'driver_info' | 'driver_internal_info'
+>;
 /** What stands for a node until its record is needed. */
 export interface NodeHead extends Version {
   readonly uuid: string;

@@ -17,7 +17,6 @@ const WIPED: NodeChanges = {
   instance_uuid: null,
   allocation_uuid: null,
   instance_name: null,
-  deploy_step: {},
   protected: false,
   protected_reason: null,
 };

@@ -54,6 +54,10 @@ const MEANT: readonly { readonly why: string; readonly is: (state: string, diffe
     is: (_, { act }) => act === 'service with arguments that it does not know',
   },
   {
+    why: 'a retired node does not become available when its instance ends, cleaned or not; there, it does when it is not cleaned',
+    is: (_, { act, reference }) => act === 'retired: deleted' && JSON.stringify(reference).includes('"available"'),
+  },
+  {
     why: 'write_image without the step that boots the agent fails at once; there, the node waits for an agent, with a last_error that says it was aborted',
     is: (state, { act }) => state === 'deploy failed' && act === 'active with a step of its own',
   },
