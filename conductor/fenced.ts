@@ -2,13 +2,27 @@
  * Interfaces that ask, right before each call for a node that is held, whether it is held still: a conductor that was stopped and goes
  * on after its nodes were taken over must not send anything any more.
  */
+import type { Task } from '../drivers/interfaces';
 
-/** What a task says of itself; a task that only looks says nothing. */
-export interface Holding {
-  /** True: surely. Else it resolves once that is so; throws LockLost. */
-  stillHeld(): true | Promise<void>;
-}
+/** What an exclusive task says of itself. */
+export type Holding = Required<Pick<Task, 'stillHeld'>>;
 const isHolding = (value: unknown): value is Holding => typeof value === 'object' && value !== null && 'stillHeld' in value;
+
+interface Pool<Args extends readonly unknown[], Answer> {
+  request(...args: Args): Promise<Answer>;
+}
+/** The same for what a driver sends in the course of one call. */
+export const fencedPool = <Args extends readonly unknown[], Answer, Made extends Pool<Args, Answer>>(
+  pool: Made & Pool<Args, Answer>,
+  { stillHeld }: Holding,
+): Made => ({
+  ...pool,
+  request: async (...args: Args): Promise<Answer> => {
+    const held = stillHeld();
+    if (held !== true) await held;
+    return pool.request(...args);
+  },
+});
 
 type Work = (...given: readonly unknown[]) => unknown;
 const fencedFunction = (owner: object, work: Work): Work => {

@@ -10,7 +10,7 @@ import { replaceBiosSettings } from './bios-settings';
 import type { Context } from './context';
 import { entryOf, failureOf, type Said } from './history';
 import { measureMove } from './measures';
-import type { Holding } from './fenced';
+import { fencedPool } from './fenced';
 import { notifyProvision } from './notify';
 import { askedBy, isAway, untilAnswered } from './patience';
 import { changePower } from './power';
@@ -18,7 +18,7 @@ import type { Place } from './workers';
 
 /** Keys of driver_internal_info to set; `undefined` removes one. */
 export type Internal = Readonly<Record<string, unknown>>;
-export interface Held extends Task, Partial<Holding> {
+export interface Held extends Task {
   readonly context: Context;
   /**
    * Goes with the next write, at the latest with the one that lets the node go. For what may be lost with this conductor: nothing outside
@@ -119,27 +119,26 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
       throw new LockLost(uuid);
     }
   };
+  const stillHeld = (): true | Promise<void> => {
+    const holds = context.lease.holds(term);
+    if (holds === true) return true;
+    return holds.then(async (sure) => {
+      if (sure) return;
+      // Nobody else can have taken it while the database was away for all.
+      if (patient) await untilAnswered(task, () => context.lease.renew());
+      if (!patient || !(await context.lease.holds(term))) throw new LockLost(uuid);
+    });
+  };
   const task: Held = {
     context,
     exclusive,
-    ...(exclusive
-      ? {
-          stillHeld: () => {
-            const holds = context.lease.holds(term);
-            if (holds === true) return true;
-            return holds.then(async (sure) => {
-              if (sure) return;
-              // Nobody else can have taken it while the database was away for all.
-              if (patient) await untilAnswered(task, () => context.lease.renew());
-              if (!patient || !(await context.lease.holds(term))) throw new LockLost(uuid);
-            });
-          },
-        }
-      : {}),
+    ...(exclusive ? { stillHeld } : {}),
     ...(context.origin?.globalRequestId === undefined ? {} : { globalRequestId: context.origin.globalRequestId }),
     clock,
     options,
-    connections,
+    connections: exclusive
+      ? { ipmi: fencedPool(connections.ipmi, { stillHeld }), redfish: fencedPool(connections.redfish, { stillHeld }) }
+      : connections,
     signal: context.signal,
     boots: store.boots,
     log: context.log.child({ node: uuid }),

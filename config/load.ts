@@ -79,7 +79,7 @@ export function loadOptions(files: readonly string[], environment: Readonly<Reco
   const raw = new Map<string, string>();
   const from = new Map<string, string>();
   const warnings: string[] = [];
-  const known = new Set(ROWS.map(keyOf));
+  const known = new Set(ROWS.flatMap((row) => [keyOf(row), ...(row.formerly ? [row.formerly] : [])]));
   for (const file of files) {
     let text: string;
     try {
@@ -99,6 +99,12 @@ export function loadOptions(files: readonly string[], environment: Readonly<Reco
       from.set(name, `${file} line ${line}`);
       if (!known.has(name)) warnings.push(`${file} line ${line}: option [${section}]${key} is not known here and has no effect`);
     }
+  }
+  for (const row of ROWS) {
+    const former = row.formerly === undefined ? undefined : raw.get(row.formerly);
+    if (former === undefined || raw.has(keyOf(row))) continue;
+    raw.set(keyOf(row), former);
+    from.set(keyOf(row), from.get(row.formerly!)!);
   }
   for (const row of ROWS) {
     const variable = `OS_${row.section.toUpperCase()}__${row.name.toUpperCase()}`;

@@ -12,6 +12,8 @@ export interface OptionRow {
   readonly min?: number;
   readonly max?: number;
   readonly secret?: true;
+  /** Its former section and name, which count where the option itself is not given. */
+  readonly formerly?: string;
   /** Not an option of Ironic's. */
   readonly ours?: true;
 }
@@ -134,7 +136,7 @@ export const OPTIONS = [
   { section: 'conductor', name: 'automated_cleaning_runbook_validate_traits', kind: 'boolean', default: true, help: 'Automated cleaning takes a runbook only for nodes that have one of its traits.' },
   { section: 'conductor', name: 'heartbeat_interval', kind: 'integer', default: 10, min: 1, help: "Seconds between this conductor's signs of life in the database." },
   { section: 'conductor', name: 'heartbeat_timeout', kind: 'integer', default: 60, min: 1, help: 'Seconds without a sign of life after which a conductor counts as dead.' },
-  { section: 'conductor', name: 'graceful_shutdown_timeout', kind: 'integer', default: 60, min: 0, help: 'Seconds that work under way may go on after SIGTERM; what is left then is resumed by another conductor, or by the next start. 0: as long as it takes.' },
+  { section: 'conductor', name: 'graceful_shutdown_timeout', formerly: 'DEFAULT.graceful_shutdown_timeout', kind: 'integer', default: 60, min: 0, help: 'Seconds that work under way may go on after SIGTERM; what is left then is resumed by another conductor, or by the next start. 0: as long as it takes.' },
   { section: 'conductor', name: 'conductor_cleanup_interval', kind: 'integer', default: 86400, min: 0, help: 'Seconds between looks for conductors that will not come back; 0: never.' },
   { section: 'conductor', name: 'conductor_cleanup_timeout', kind: 'integer', default: 1209600, min: 60, help: 'Seconds without a sign of life after which a conductor is forgotten; at least three times heartbeat_timeout.' },
   { section: 'conductor', name: 'conductor_cleanup_batch_size', kind: 'integer', default: 50, min: 1, help: 'Most conductors that are forgotten at once.' },

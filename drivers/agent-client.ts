@@ -85,6 +85,8 @@ function clientOf(task: Task, base: string, dispatcher: Agent): AgentClient {
     { timeout: seconds = options['agent.command_timeout'], signal }: CommandOptions = {},
   ): Promise<unknown> {
     const signals = [AbortSignal.timeout(seconds * 1000), task.signal, ...(signal ? [signal] : [])];
+    const held = task.stillHeld?.() ?? true;
+    if (held !== true) await held;
     let status: number;
     let text: string;
     try {

@@ -103,6 +103,11 @@ export interface Task {
   readonly connections: Connections;
   /** The request id that a client gave for a chain of requests over services (`X-Openstack-Request-Id`), if one did. */
   readonly globalRequestId?: string;
+  /**
+   * True: the node is surely held still. Else it resolves once that is so, and throws when it is not: nothing may be sent then. Asked before
+   * each call of an interface and each request to a BMC or an agent; a task that only looks has none.
+   */
+  stillHeld?(): true | Promise<void>;
   /** Shallow: whole columns. For `driver_internal_info` see `saveInternal`. */
   save(changes: NodeChanges): Promise<void>;
   /** Sets keys of driver_internal_info; `undefined` removes one. */

@@ -61,6 +61,15 @@ describe('options', () => {
     expect([options['api.port'], options['api.max_limit']]).toEqual([2, 7]);
   });
 
+  it('are known by their former names', () => {
+    const timeout = (text: string) => load(text).options['conductor.graceful_shutdown_timeout'];
+    expect(load('[DEFAULT]\ngraceful_shutdown_timeout = 7').warnings).toEqual([]);
+    expect([
+      timeout('[DEFAULT]\ngraceful_shutdown_timeout = 7'),
+      timeout('[DEFAULT]\ngraceful_shutdown_timeout = 7\n[conductor]\ngraceful_shutdown_timeout = 8'),
+    ]).toEqual([7, 8]);
+    expect(() => load('[DEFAULT]\ngraceful_shutdown_timeout = x')).toThrow(/line 2: option \[conductor\]graceful_shutdown_timeout "x"/);
+  });
   it('warn when they are not known', () => {
     expect(load('[api]\nnonsense = 1').warnings).toEqual([expect.stringMatching(/line 2: option \[api\]nonsense is not known here/)]);
   });
