@@ -17,6 +17,7 @@ import { createRpcClient, type RpcClient } from './conductor/rpc-client';
 import { startRpcServer, type RpcServer } from './conductor/rpc-server';
 import type { Options } from './config/options';
 import { withStepLog } from './drivers/fake-log';
+import { createConsoles } from './drivers/consoles';
 import { measureConnections } from './drivers/measured-connections';
 import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
 import { createMetrics, type Measured } from './metrics';
@@ -295,9 +296,12 @@ export async function startServer(setup: Setup): Promise<Server> {
       if (server) stops.push(() => server.stop());
     }
     if (roles.includes('conductor')) {
-      const pools = { ipmi: createIpmiPool({ log, clock, random: randomBytes }), redfish: createRedfishPool() };
+      const ipmi = createIpmiPool({ log, clock, random: randomBytes });
+      const consoles = { ...createConsoles(log), openSol: ipmi.openSol };
+      const pools = { ipmi, consoles, redfish: createRedfishPool() };
       stops.push(async () => {
-        await pools.ipmi.close();
+        await consoles.closeAll();
+        await ipmi.close();
         await pools.redfish.close();
       });
       conductor = await startConductor({

@@ -260,6 +260,11 @@ export const OPTIONS = [
   { section: 'inspector', name: 'keep_ports', kind: 'string', default: 'all', choices: ['all', 'present', 'added'], help: 'Which ports stay after inspection.' },
   { section: 'inspector', name: 'update_pxe_enabled', kind: 'boolean', default: true, help: "Set the ports' pxe_enabled by what the machine booted from." },
   { section: 'inspector', name: 'disk_partitioning_spacing', kind: 'boolean', default: true, help: 'local_gb is one GiB less than the root disk, for partition tables and the like.' },
+  // [console]
+  { section: 'console', name: 'socat_address', kind: 'string', default: null, help: 'Address that consoles are offered on; empty: [DEFAULT]my_ip.' },
+  { section: 'console', name: 'port_range', kind: 'list', default: [], help: 'Ports for consoles of nodes that name none, as first:end (the end not included), several with commas.' },
+  { section: 'console', name: 'terminal_timeout', kind: 'integer', default: 600, min: 0, help: 'Seconds without traffic after which the client of a console is sent away; 0: never.' },
+
   // [ipmi]
   { section: 'ipmi', name: 'command_retry_timeout', kind: 'integer', default: 60, min: 1, help: 'Seconds to try an IPMI command for.' },
   { section: 'ipmi', name: 'min_command_interval', kind: 'integer', default: 5, min: 0, help: 'Seconds between tries of a command that the BMC was too busy for.' },

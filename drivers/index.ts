@@ -11,6 +11,7 @@ import { fakeBios, fakeFirmware } from './fake-settings';
 import { fakeVendor } from './fake-vendor';
 import { ANY, type HardwareType, type Interfaces } from './interfaces';
 import { ipmiManagement, ipmiPower } from './ipmi';
+import { ipmiConsole } from './ipmi-console';
 import { ipmiVendor } from './ipmi-vendor';
 import { httpIpxeBoot, ipxeBoot, pxeBoot } from './network-boot';
 import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './no-interfaces';
@@ -21,7 +22,7 @@ import { redfishManagement, redfishPower } from './redfish';
 export const INTERFACES: Interfaces = {
   bios: { 'no-bios': noBios, fake: fakeBios },
   boot: { ipxe: ipxeBoot, pxe: pxeBoot, 'http-ipxe': httpIpxeBoot, fake: fakeBoot },
-  console: { 'no-console': noConsole, fake: fakeConsole },
+  console: { 'ipmitool-socat': ipmiConsole, 'no-console': noConsole, fake: fakeConsole },
   deploy: { direct: directDeploy, ramdisk: ramdiskDeploy, 'custom-agent': customAgentDeploy, noop: noopDeploy, fake: fakeDeploy },
   firmware: { 'no-firmware': noFirmware, fake: fakeFirmware },
   inspect: { agent: agentInspect, 'no-inspect': noInspect, fake: fakeInspect },

@@ -16,8 +16,9 @@ import type {
   Vif,
 } from '../model/records';
 import type { ProvisionState } from '../model/states';
-import type { IpmiPool } from '../wire/ipmi/client';
+import type { IpmiPool, SolPool } from '../wire/ipmi/client';
 import type { RedfishPool } from '../wire/redfish';
+import type { Consoles } from './consoles';
 
 /** The options that drivers read (section.name); main hands them over. */
 export interface DriverOptions {
@@ -67,6 +68,9 @@ export interface DriverOptions {
   readonly 'ipmi.disable_boot_timeout': boolean;
   readonly 'ipmi.cipher_suite_versions': readonly string[];
   readonly 'ipmi.additional_retryable_ipmi_errors': readonly string[];
+  readonly 'console.socat_address': string | null;
+  readonly 'console.port_range': readonly string[];
+  readonly 'console.terminal_timeout': number;
   readonly 'redfish.connection_attempts': number;
   readonly 'redfish.connection_retry_interval': number;
   readonly 'fake.power_delay': string;
@@ -86,6 +90,8 @@ export interface DriverOptions {
 export interface Connections {
   readonly ipmi: IpmiPool;
   readonly redfish: RedfishPool;
+  /** Absent: this process serves none. */
+  readonly consoles?: Consoles & SolPool;
 }
 
 /** A node that this caller holds. A driver gets one, and never makes one. `node` is always as last saved. */

@@ -21,7 +21,7 @@ const outcomeOf = (error: unknown): string => {
   return typeof kind === 'string' ? kind : 'aborted';
 };
 
-export function measureConnections({ ipmi, redfish }: Connections, metrics: Metrics): Connections {
+export function measureConnections({ ipmi, redfish, ...others }: Connections, metrics: Metrics): Connections {
   const measured = async <T>(protocol: string, operation: string, work: () => Promise<T>): Promise<T> => {
     const took = metrics.timer();
     let outcome = 'ok';
@@ -35,6 +35,7 @@ export function measureConnections({ ipmi, redfish }: Connections, metrics: Metr
     }
   };
   return {
+    ...others,
     ipmi: {
       ...ipmi,
       request: (target, netFn, command, ...rest) =>

@@ -110,6 +110,7 @@ export const FAULTS = {
   ],
   TemporaryFailure: [503, '{message}'],
   DriverOperationError: [500, '{message}'],
+  NoFreeIPMITerminalPorts: [503, 'Unable to allocate a free port on host {host} for IPMI terminal, not enough free ports.'],
   FailedToGetSensorData: [500, 'Failed to get sensor data for node {node}. Error: {error}'],
 } as const satisfies Record<string, readonly [number, string]>;
 export type FaultName = keyof typeof FAULTS;

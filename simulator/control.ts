@@ -1,3 +1,5 @@
+import type { SerialPort } from '../wire/ipmi/server-sol';
+
 /** What a BMC can do to the machine behind it: the simulated machine and a QEMU machine offer the same. */
 export type PowerAction = 'on' | 'off' | 'cycle' | 'reset' | 'soft' | 'diagnostic';
 export interface BootSetting {
@@ -12,4 +14,6 @@ export interface MachineControl {
   act(action: PowerAction): Promise<void>;
   boot(): BootSetting;
   setBoot(setting: BootSetting): void;
+  /** Its serial port; absent: one that says back what it is told. */
+  readonly serial?: SerialPort;
 }

@@ -15,6 +15,7 @@ import {
 } from '../wire/ipmi/constants';
 import { createBmc, type BmcAnswer, type BmcRequest } from '../wire/ipmi/server';
 import type { BootSetting, MachineControl, PowerAction } from './control';
+import { createSerial } from './serial';
 import { STORE_COMMANDS, logPower, newStore, type Store } from './ipmi-store';
 
 export interface IpmiEndpoint {
@@ -202,10 +203,19 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
     inProgress: 0,
     flagsAt: undefined,
   };
+  const socket = createSocket(options.host.includes(':') ? 'udp6' : 'udp4');
+  await new Promise<void>((done, fail) => {
+    socket.once('error', fail);
+    socket.bind(options.port, options.host, () => {
+      socket.off('error', fail);
+      done();
+    });
+  });
   const bmc = createBmc({
     users: [{ name: username, password, privilege: PRIVILEGE.ADMINISTRATOR }],
     cipherSuites: [3, 6, 7, 8, 11, 12, 15, 16, 17],
     lan: true,
+    sol: { serial: machine.serial ?? createSerial(machine.name).port, port: socket.address().port },
     guid: createHash('sha256').update(machine.name).digest().subarray(0, 16),
     clock,
     random,
@@ -217,14 +227,6 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
         return refuse(COMPLETION.unspecified);
       }
     },
-  });
-  const socket = createSocket(options.host.includes(':') ? 'udp6' : 'udp4');
-  await new Promise<void>((done, fail) => {
-    socket.once('error', fail);
-    socket.bind(options.port, options.host, () => {
-      socket.off('error', fail);
-      done();
-    });
   });
   let open = true;
   socket.on('error', (error) => log.warn('IPMI socket', { error }));

@@ -10,6 +10,7 @@ import type { BootSetting, MachineControl } from './control';
 import { inventoryOf, type MachineDescription } from './description';
 import type { HttpClient } from './http';
 import type { DiskContent } from './image';
+import { createSerial } from './serial';
 
 /** How a machine behaves; times in milliseconds. */
 export interface Behaviour {
@@ -106,6 +107,7 @@ export function readScript(text: string, mac: string): BootScript | undefined {
 export function createMachine(setup: MachineSetup): SimulatedMachine {
   const { description, http, clock, bootUrl } = setup;
   const log = setup.log.child({ machine: description.name });
+  const serial = createSerial(description.name);
   const contents = new Map<string, DiskContent>();
   let behaviour: Behaviour = { ...WELL_BEHAVED, ...setup.behaviour };
   let setting: BootSetting = { ...NO_OVERRIDE, mode: description.mode };
@@ -118,6 +120,7 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
   const enter = (next: Phase): void => {
     phase = next;
     log.debug('machine', { phase });
+    serial.log(`${description.name}: ${phase}`);
     setup.onPhase?.(machine);
   };
 
@@ -245,6 +248,7 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
   const machine: SimulatedMachine = {
     name: description.name,
     macs: description.macs,
+    serial: serial.port,
     description,
     isOn: () => power !== undefined,
     act: async (action) => actions[action](),

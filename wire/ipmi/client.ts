@@ -4,6 +4,7 @@ import { openLan } from './lan';
 import { openRmcpPlus } from './rmcp-plus';
 import { closeSession, sendCommand, unreachable, type Bounds, type Bridge, type Command, type Link, type Session } from './session';
 import { createConsoleSockets, resolvePeer } from './socket';
+import { startSol, type SolChannel } from './sol';
 
 export { IpmiError } from './constants';
 
@@ -39,6 +40,10 @@ export interface IpmiPool {
   request(target: IpmiTarget, networkFunction: number, command: number, data: Buffer, options: RequestOptions): Promise<Buffer>;
   /** Closes the sessions and sockets; requests that still wait fail. */
   close(): Promise<void>;
+}
+export interface SolPool {
+  /** Opens serial-over-LAN in a session of its own. @param deliver gets what the machine writes. Throws IpmiError */
+  readonly openSol: (target: IpmiTarget, deliver: (bytes: Buffer) => void, options: RequestOptions) => Promise<SolChannel>;
 }
 export interface IpmiPoolOptions {
   readonly log: { warn(message: string, fields?: object): void };
@@ -90,7 +95,7 @@ async function within<T>(promise: Promise<T>, milliseconds: number, late: () => 
   }
 }
 
-export function createIpmiPool(options: IpmiPoolOptions): IpmiPool {
+export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
   const { log, clock, random, resendMs = 1000, keepAliveMs = 25_000, idleMs = 60_000, maxSessions = 4096 } = options;
   const link: Link = { sockets: createConsoleSockets(log), clock, random, resendMs };
   const kept = new Map<string, Kept>();
@@ -192,6 +197,12 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool {
       const code = answer[0]!;
       if (code !== COMPLETION.ok) throw new IpmiError('completion', completionText(code, words), { completionCode: code });
       return answer.subarray(1);
+    },
+    openSol: async (target, deliver, { timeoutMs, signal }) => {
+      if (closed) throw closed;
+      if (target.version === '1.5') throw new IpmiError('refused', 'serial-over-LAN needs IPMI 2.0');
+      const bounds = { deadline: clock.now() + timeoutMs, signal };
+      return startSol(link, target, await open(target, bounds), bounds, keepAliveMs, deliver);
     },
     close: async () => {
       closed ??= new IpmiError('closed', 'the IPMI client is closed');

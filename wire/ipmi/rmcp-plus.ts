@@ -40,11 +40,11 @@ const HANDSHAKES = 3;
 const MAY_BE_LOSS: readonly number[] = [RAKP_STATUS.invalidSessionId, 0x08, RAKP_STATUS.invalidIntegrityCheck];
 
 /** An open session: payloads sealed with its keys, sequence numbers of its own each way. */
-function rmcpPlusSession({ random }: Link, route: Session['route'], bmcId: number, keys: SessionKeys): Session {
+function rmcpPlusSession({ random }: Link, route: Session['route'], bmcId: number, cipherSuite: number, keys: SessionKeys): Session {
   let sent = 0;
   let received = newWindow;
   return {
-    ...{ route, bmcId, request: 0 },
+    ...{ route, bmcId, cipherSuite, request: 0 },
     seal: (payloadType, payload) => {
       sent = nextSequence(sent);
       return seal(keys, { payloadType, sessionId: bmcId, sequence: sent }, payload, random);
@@ -135,7 +135,7 @@ async function handshake(link: Link, target: IpmiTarget, cipherSuite: number, pe
   );
   if (!fourth) return again;
   if (!sameBytes(fourth.code, rakp4Code(known))) throw new IpmiError('refused', 'wrong K_g key (RAKP 4 integrity check value)');
-  return rmcpPlusSession(link, route, bmcId, sessionKeys(known));
+  return rmcpPlusSession(link, route, bmcId, cipherSuite, sessionKeys(known));
 }
 
 /** The BMC does not have the algorithms of that suite, or not at that privilege level. */

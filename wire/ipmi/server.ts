@@ -22,6 +22,7 @@ import {
 } from './codec';
 import { COMMANDS, COMPLETION, PRIVILEGE, RAKP_STATUS } from './constants';
 import { createLanSessions, isActivation } from './server-lan';
+import { createSolServer, type SolOptions } from './server-sol';
 import {
   CIPHER_SUITES,
   acceptSequence,
@@ -87,6 +88,7 @@ export interface BmcOptions {
   /** Sessions of IPMI 1.5 are offered too. */
   readonly lan?: boolean;
   readonly satellites?: readonly Satellite[];
+  readonly sol?: SolOptions;
   /** Runs a command of a session. What it throws becomes completion code 0xFF. */
   command(request: BmcRequest): Promise<BmcAnswer>;
 }
@@ -140,6 +142,7 @@ export function createBmc(options: BmcOptions): Bmc {
   const { users, guid, clock, random } = options;
   const sessions = new Map<number, Session>();
   const lan = options.lan ? createLanSessions(options) : undefined;
+  const sol = options.sol ? createSolServer(options.sol) : undefined;
   const suites = options.cipherSuites.map((number) => [number, CIPHER_SUITES[number]] as const).filter(([, suite]) => suite !== undefined);
 
   const makeRoom = (): boolean => {
@@ -153,6 +156,7 @@ export function createBmc(options: BmcOptions): Bmc {
     const session = sessions.get(id);
     if (session && clock.now() - session.usedAt <= SESSION_SILENCE) return session;
     sessions.delete(id);
+    sol?.forget(id);
     return undefined;
   };
 
@@ -272,6 +276,7 @@ export function createBmc(options: BmcOptions): Bmc {
     if (data.length !== 4) return refuse(COMPLETION.lengthInvalid);
     const id = data.readUInt32LE();
     if (id !== session.id && session.privilege < PRIVILEGE.ADMINISTRATOR) return refuse(COMPLETION.insufficientPrivilege);
+    sol?.forget(id);
     return (sessions.get(id)?.keys && sessions.delete(id)) || lan?.close(id) ? ok() : refuse(0x87);
   };
   const run = async (session: Privileged, message: LanMessage): Promise<BmcAnswer> => {
@@ -305,25 +310,42 @@ export function createBmc(options: BmcOptions): Bmc {
     return message && (message.networkFunction & 1) === 0 ? message : undefined;
   };
 
-  const inSession = async (packet: Packet & { readonly kind: 'rmcp+' }): Promise<readonly Buffer[] | undefined> => {
+  const inSession = async (
+    packet: Packet & { readonly kind: 'rmcp+' },
+    push: (packet: Buffer) => void,
+  ): Promise<readonly Buffer[] | undefined> => {
     const session = sessionOf(packet.sessionId);
-    if (!session?.keys || packet.payloadType !== PAYLOAD.ipmi) return undefined;
+    if (!session?.keys) return undefined;
     const payload = unseal(session.keys, packet);
     const received = payload && acceptSequence(session.received, packet.sequence);
     if (!payload || !received) return undefined;
     session.received = received;
-    const message = requestIn(payload);
+    const { keys, consoleId } = session;
+    const sealed = (payloadType: number, body: Buffer): Buffer => {
+      session.sent = nextSequence(session.sent);
+      return seal(keys, { payloadType, sessionId: consoleId, sequence: session.sent }, body, random);
+    };
+    const sendSol = (body: Buffer): void => push(sealed(PAYLOAD.sol, body));
+    if (packet.payloadType === PAYLOAD.sol) {
+      session.usedAt = clock.now();
+      sol?.receive(session.id, payload, sendSol);
+    }
+    const message = packet.payloadType === PAYLOAD.ipmi ? requestIn(payload) : undefined;
     if (!message) return undefined;
     const now = (session.usedAt = clock.now());
     // A request that came again, because its answer was lost or it took two ways, is not run again: it may be a power cycle.
     const known = session.recent.find(({ request, at }) => now - at <= SAME_REQUEST && request.equals(payload));
-    const it = known ?? { request: Buffer.from(payload), at: now, answer: run(session, message) };
+    const it = known ?? {
+      request: Buffer.from(payload),
+      at: now,
+      answer: solCommand(session.id, message, sendSol) ?? run(session, message),
+    };
     if (!known) session.recent = [...session.recent.slice(1 - MAX_RECENT), it];
-    const { keys, consoleId } = session;
-    return packets(message, await it.answer, (payload) => {
-      session.sent = nextSequence(session.sent);
-      return seal(keys, { payloadType: PAYLOAD.ipmi, sessionId: consoleId, sequence: session.sent }, payload, random);
-    });
+    return packets(message, await it.answer, (body) => sealed(PAYLOAD.ipmi, body));
+  };
+  const solCommand = (id: number, message: LanMessage, send: (payload: Buffer) => void): Promise<BmcAnswer> | undefined => {
+    const answer = message.lun === 0 ? sol?.command(id, message, send) : undefined;
+    return answer && Promise.resolve(answer);
   };
   const inLanSession = async (packet: Packet & { readonly kind: 'lan' }): Promise<readonly Buffer[] | undefined> => {
     const message = requestIn(packet.payload);
@@ -359,7 +381,7 @@ export function createBmc(options: BmcOptions): Bmc {
       if (!packet) return undefined;
       if (packet.kind === 'presence-ping') return encodePong(packet.tag);
       if (packet.sessionId !== 0) {
-        const [first, ...more] = (await (packet.kind === 'rmcp+' ? inSession(packet) : inLanSession(packet))) ?? [];
+        const [first, ...more] = (await (packet.kind === 'rmcp+' ? inSession(packet, push) : inLanSession(packet))) ?? [];
         // After the first, which the caller sends.
         if (more.length > 0) setImmediate(() => more.forEach(push));
         return first;

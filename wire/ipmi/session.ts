@@ -20,6 +20,8 @@ export interface Bounds {
 export interface Session {
   readonly route: Route;
   readonly bmcId: number;
+  /** Of RMCP+. */
+  readonly cipherSuite?: number;
   /** Of the request sent last. */
   request: number;
   /** A payload as a packet, each time with a session sequence number of its own. */

@@ -1,0 +1,161 @@
+/** Consoles of machines on TCP ports of this conductor: one client at a time, connected to the machine's serial line while it is there. */
+import { createServer, type Server, type Socket } from 'node:net';
+import { Fault, reasonOf } from '../model/errors';
+import type { Log } from '../model/log';
+
+/** A serial line that was opened; wire/ipmi/sol.ts has one. */
+export interface Line {
+  write(bytes: Buffer): Promise<void>;
+  sendBreak(): Promise<void>;
+  readonly closed: Promise<Error | undefined>;
+  close(): Promise<void>;
+}
+export interface ConsoleSetup {
+  /** The node's UUID. */
+  readonly name: string;
+  readonly host: string;
+  /** Tried in order. */
+  readonly ports: Iterable<number>;
+  /** Without traffic for so long the client is sent away; 0: never. */
+  readonly idleMs: number;
+  open(deliver: (bytes: Buffer) => void, signal: AbortSignal): Promise<Line>;
+}
+export interface Consoles {
+  /** Listens, unless that console does so already. @returns the port. Throws NoFreeIPMITerminalPorts */
+  open(setup: ConsoleSetup): Promise<number>;
+  close(name: string): Promise<void>;
+  closeAll(): Promise<void>;
+}
+interface Open {
+  readonly server: Server;
+  readonly port: number;
+  /** Sends everybody away. */
+  readonly hangUp: () => void;
+}
+
+/** What may wait for a client that does not read; then it is sent away. */
+const MOST_UNREAD = 1 << 20;
+const NEW_LINE: readonly number[] = [0x0a, 0x0d];
+const TILDE = 0x7e;
+
+/** `~B` at the start of a line sends a break, `~.` ends the connection: the words of ipmitool's console. */
+function escapes(): (bytes: Buffer) => { readonly text: Buffer; readonly order?: 'break' | 'end' } {
+  let state: 'start' | 'tilde' | 'inside' = 'start';
+  return (bytes) => {
+    const text: number[] = [];
+    for (const byte of bytes) {
+      const was = state;
+      state = NEW_LINE.includes(byte) ? 'start' : 'inside';
+      if (was === 'start' && byte === TILDE) state = 'tilde';
+      else if (was === 'tilde' && byte === 0x42) return { text: Buffer.from(text), order: 'break' };
+      else if (was === 'tilde' && byte === 0x2e) return { text: Buffer.from(text), order: 'end' };
+      else text.push(...(was === 'tilde' ? [TILDE] : []), byte);
+    }
+    return { text: Buffer.from(text) };
+  };
+}
+
+/** What it says must be read, or its end is never seen. */
+function refuse(socket: Socket, why: string): void {
+  socket.resume();
+  socket.end(`${why}\r\n`);
+}
+
+async function serve(socket: Socket, setup: ConsoleSetup, log: Log): Promise<void> {
+  const gone = new AbortController();
+  socket.once('close', () => gone.abort(new Error('the client has gone')));
+  socket.setNoDelay(true);
+  if (setup.idleMs > 0) socket.setTimeout(setup.idleMs, () => socket.end('\r\nclosed: nothing was said for too long\r\n'));
+  let line: Line;
+  try {
+    line = await setup.open((bytes) => {
+      if (socket.writableLength > MOST_UNREAD) socket.destroy();
+      else if (socket.writable) socket.write(bytes);
+    }, gone.signal);
+  } catch (error) {
+    log.warn('A console cannot be connected', { node: setup.name, reason: reasonOf(error) });
+    refuse(socket, reasonOf(error));
+    return;
+  }
+  log.info('A console was connected', { node: setup.name });
+  const read = escapes();
+  let order = Promise.resolve();
+  socket.on('data', (bytes) => {
+    const { text, order: said } = read(bytes);
+    socket.pause();
+    order = order
+      .then(async () => {
+        if (text.length > 0) await line.write(text);
+        if (said === 'break') await line.sendBreak();
+        if (said === 'end') socket.end();
+        socket.resume();
+      })
+      .catch(() => void socket.destroy());
+  });
+  const ended = await Promise.race([
+    line.closed,
+    new Promise<undefined>((done) => gone.signal.addEventListener('abort', () => done(undefined))),
+  ]);
+  if (ended) socket.end(`\r\n${ended.message}\r\n`);
+  await line.close();
+  log.info('A console was left', { node: setup.name, ...(ended ? { reason: ended.message } : {}) });
+}
+
+export function createConsoles(log: Log): Consoles {
+  const open = new Map<string, Promise<Open>>();
+
+  const listenOn = (setup: ConsoleSetup, port: number): Promise<Open | undefined> =>
+    new Promise((done, fail) => {
+      const server = createServer();
+      const sockets = new Set<Socket>();
+      let busy = false;
+      server.on('connection', (socket) => {
+        sockets.add(socket);
+        socket.on('error', () => {});
+        socket.once('close', () => sockets.delete(socket));
+        if (busy) {
+          refuse(socket, 'the console is in use');
+          return;
+        }
+        busy = true;
+        void serve(socket, setup, log).finally(() => (busy = false));
+      });
+      server.once('error', (error: NodeJS.ErrnoException) => (error.code === 'EADDRINUSE' ? done(undefined) : fail(error)));
+      const hangUp = (): void => {
+        for (const socket of sockets) socket.destroy();
+      };
+      server.listen({ port, host: setup.host }, () => done({ server, port, hangUp }));
+    });
+  const start = async (setup: ConsoleSetup): Promise<Open> => {
+    for (const port of setup.ports) {
+      const it = await listenOn(setup, port);
+      if (it) return it;
+    }
+    throw new Fault('NoFreeIPMITerminalPorts', { host: setup.host });
+  };
+  const close = async (name: string): Promise<void> => {
+    const it = await open.get(name)?.catch(() => undefined);
+    open.delete(name);
+    if (!it) return;
+    const closed = new Promise((done) => it.server.close(done));
+    it.hangUp();
+    await closed;
+  };
+  return {
+    open: async (setup) => {
+      const known = open.get(setup.name);
+      const it = known ?? start(setup);
+      if (!known) open.set(setup.name, it);
+      try {
+        return (await it).port;
+      } catch (error) {
+        open.delete(setup.name);
+        throw error;
+      }
+    },
+    close,
+    closeAll: async () => {
+      await Promise.all([...open.keys()].map(close));
+    },
+  };
+}

@@ -1,0 +1,134 @@
+/** The BMC's side of serial-over-LAN (IPMI 2.0 §15, §24): one console at a time. */
+import { PAYLOAD, type LanMessage } from './codec';
+import { COMMANDS, COMPLETION } from './constants';
+import type { BmcAnswer } from './server';
+import { SOL_BITS, createSolStream, type SolStream } from './sol-stream';
+
+/** The machine's serial port, as a BMC is wired to it. */
+export interface SerialPort {
+  /** Gets what the machine writes until the function that it returns is called. */
+  listen(output: (bytes: Buffer) => void): () => void;
+  input(bytes: Buffer): void;
+  break(): void;
+}
+export interface SolOptions {
+  readonly serial: SerialPort;
+  /** Where this BMC listens: consoles want to hear it. */
+  readonly port: number;
+}
+export interface SolServer {
+  /** Undefined: not a command of payloads. */
+  command(sessionId: number, message: LanMessage, send: (payload: Buffer) => void): BmcAnswer | undefined;
+  receive(sessionId: number, payload: Buffer, send: (payload: Buffer) => void): void;
+  /** The session is over. */
+  forget(sessionId: number): void;
+}
+
+const SIZE = 200;
+const RESEND_MS = 250;
+/** What the machine writes while the console takes nothing; more is lost, as on a real line. */
+const MOST_WAITING = 64;
+const ok = (...bytes: readonly number[]): BmcAnswer => ({ completionCode: COMPLETION.ok, data: Buffer.from(bytes) });
+const refuse = (completionCode: number): BmcAnswer => ({ completionCode });
+
+export function createSolServer({ serial, port }: SolOptions): SolServer {
+  let active:
+    { readonly sessionId: number; readonly stream: SolStream; send: (payload: Buffer) => void; readonly quiet: () => void } | undefined;
+  const detach = (): void => {
+    active?.quiet();
+    active?.stream.end();
+    active = undefined;
+  };
+  const attach = (sessionId: number, send: (payload: Buffer) => void): void => {
+    let waiting = 0;
+    const stream = createSolStream({
+      maxBytes: SIZE,
+      resendMs: RESEND_MS,
+      send: (payload) => active?.send(payload),
+      deliver: (bytes) => serial.input(bytes),
+      status: (bits) => {
+        if (bits & SOL_BITS.break) serial.break();
+      },
+      failed: detach,
+    });
+    const quiet = serial.listen((bytes) => {
+      if (waiting >= MOST_WAITING) return;
+      waiting++;
+      stream
+        .write(bytes)
+        .catch(() => {})
+        .finally(() => waiting--);
+    });
+    active = { sessionId, stream, send, quiet };
+  };
+  const isSol = (data: Buffer): boolean => data[0] === PAYLOAD.sol;
+  const rows: readonly (readonly [readonly [number, number], SolServer['command']])[] = [
+    [
+      COMMANDS.activatePayload,
+      (sessionId, { data }, send) => {
+        if (data.length !== 6) return refuse(COMPLETION.lengthInvalid);
+        if (!isSol(data) || data[1] !== 1) return refuse(COMPLETION.invalidField);
+        if (active && active.sessionId !== sessionId) return refuse(0x80);
+        detach();
+        attach(sessionId, send);
+        // No VLAN (FFFFh).
+        return ok(0, 0, 0, 0, SIZE + 4, 0, SIZE + 4, 0, port & 0xff, port >> 8, 0xff, 0xff);
+      },
+    ],
+    [
+      COMMANDS.deactivatePayload,
+      (_, { data }) => {
+        if (!isSol(data)) return refuse(COMPLETION.invalidField);
+        if (!active) return refuse(0x80);
+        active.send(Buffer.from([0, 0, 0, SOL_BITS.ending]));
+        detach();
+        return ok();
+      },
+    ],
+    [COMMANDS.getPayloadActivationStatus, (_, { data }) => (isSol(data) ? ok(1, active ? 1 : 0, 0) : refuse(COMPLETION.invalidField))],
+    [
+      COMMANDS.getPayloadInstanceInfo,
+      () => {
+        const id = Buffer.alloc(4);
+        id.writeUInt32LE(active?.sessionId ?? 0);
+        return ok(...id, 0, 0, 0, 0, 0, 0, 0, 0);
+      },
+    ],
+    // Standard payloads 0 (IPMI) and 1 (SOL); the messages that open a session.
+    [COMMANDS.getChannelPayloadSupport, () => ok(0x03, 0x00, 0x3f, 0, 0, 0, 0, 0)],
+    [COMMANDS.getSolConfigurationParameters, (_, { data }) => solParameter(data[1] ?? 0, port)],
+  ];
+  return {
+    command: (sessionId, message, send) =>
+      rows.find(([[networkFunction, command]]) => networkFunction === message.networkFunction && command === message.command)?.[1](
+        sessionId,
+        message,
+        send,
+      ),
+    receive: (sessionId, payload, send) => {
+      if (active?.sessionId !== sessionId) return;
+      active.send = send;
+      active.stream.receive(payload);
+    },
+    forget: (sessionId) => {
+      if (active?.sessionId === sessionId) detach();
+    },
+  };
+}
+
+/** §26.3: switched on, for administrators, 115.2 kbps. */
+function solParameter(parameter: number, port: number): BmcAnswer {
+  const values: Readonly<Record<number, readonly number[]>> = {
+    0: [0],
+    1: [1],
+    2: [0xc4],
+    3: [12, 96],
+    4: [7, 50],
+    5: [0x0a],
+    6: [0x0a],
+    7: [1],
+    8: [port & 0xff, port >> 8],
+  };
+  const value = values[parameter];
+  return value ? ok(0x11, ...value) : refuse(0x80);
+}

@@ -1,0 +1,130 @@
+/** A serial-over-LAN session from the console's side (IPMI 2.0 §15, §24): a session of its own, which SOL ends with. */
+import type { IpmiTarget } from './client';
+import { PAYLOAD } from './codec';
+import { COMMANDS, COMPLETION, IpmiError, completionText } from './constants';
+import { closeSession, sendCommand, unreachable, type Bounds, type Command, type Link, type Session } from './session';
+import type { SessionPacket } from './socket';
+import { SOL_BITS, createSolStream } from './sol-stream';
+import { CIPHER_SUITES } from './suites';
+
+export interface SolChannel {
+  /** Over when the BMC took all of it. */
+  write(bytes: Buffer): Promise<void>;
+  sendBreak(): Promise<void>;
+  /** Settled when the session is over: with the reason when that was not `close`. */
+  readonly closed: Promise<IpmiError | undefined>;
+  close(): Promise<void>;
+}
+
+/** Payload type and instance, as §24.1, §24.2 want them. */
+const PAYLOAD_INSTANCE = [PAYLOAD.sol, 1] as const;
+/** §24.1, auxiliary data 1. */
+const WITH = { encryption: 0x80, authentication: 0x40 } as const;
+const ACTIVE_ELSEWHERE = 0x80;
+const TRIES = 4;
+/** Characters in a packet whatever the BMC says. */
+const MOST = 200;
+
+/** A packet is opened once, whoever looks at it: a second look would find its number used. */
+function sharedOpening(session: Session): Session {
+  let last: { readonly packet: SessionPacket; readonly opened: ReturnType<Session['open']> } | undefined;
+  return Object.assign(Object.create(session) as Session, {
+    open: (packet: SessionPacket) => {
+      if (last?.packet !== packet) last = { packet, opened: session.open(packet) };
+      return last.opened;
+    },
+  });
+}
+
+/**
+ * Takes the session over: it is closed when SOL cannot be had. SOL that is active elsewhere is ended there first, as consoles do.
+ * @param deliver gets what the machine writes
+ * @throws IpmiError
+ */
+export async function startSol(
+  link: Link,
+  target: IpmiTarget,
+  opened: Session,
+  bounds: Bounds,
+  keepAliveMs: number,
+  deliver: (bytes: Buffer) => void,
+): Promise<SolChannel> {
+  const session = sharedOpening(opened);
+  const ask = async (words: Command['words'], data: readonly number[]): Promise<Buffer> => {
+    const answer = await sendCommand(link, session, { words, data: Buffer.from(data) }, TRIES, bounds);
+    if (!answer) throw unreachable(target);
+    return answer;
+  };
+  const suite = CIPHER_SUITES[session.cipherSuite ?? 0];
+  const auxiliary = (suite?.encrypts ? WITH.encryption : 0) | (suite?.signatureLength ? WITH.authentication : 0);
+  const activate = (): Promise<Buffer> => ask(COMMANDS.activatePayload, [...PAYLOAD_INSTANCE, auxiliary, 0, 0, 0]);
+  let answer: Buffer;
+  try {
+    answer = await activate();
+    if (answer[0] === ACTIVE_ELSEWHERE) {
+      await ask(COMMANDS.deactivatePayload, [...PAYLOAD_INSTANCE, 0, 0, 0, 0]);
+      answer = await activate();
+    }
+    const completionCode = answer[0]!;
+    if (completionCode !== COMPLETION.ok)
+      throw new IpmiError('completion', `serial-over-LAN: ${completionText(completionCode, COMMANDS.activatePayload)}`, { completionCode });
+    if (answer.length < 11) throw new IpmiError('protocol', 'the BMC answered Activate Payload with too few bytes');
+  } catch (error) {
+    await closeSession(link, opened);
+    throw error;
+  }
+
+  let over: (error?: IpmiError) => void = () => {};
+  const closed = new Promise<IpmiError | undefined>((done) => (over = done));
+  let isOver = false;
+  // Its inbound size counts the header of four bytes.
+  const room = answer.readUInt16LE(5) - 4;
+  const stream = createSolStream({
+    maxBytes: room >= 1 && room < MOST ? room : MOST,
+    resendMs: link.resendMs,
+    send: (payload) => void link.sockets.send(session.route.peer, session.seal(PAYLOAD.sol, payload)),
+    deliver,
+    status: (bits) => {
+      if (bits & SOL_BITS.ending) finish(new IpmiError('closed', 'the BMC ended the serial-over-LAN session'));
+    },
+    failed: (error) => finish(error),
+  });
+  const silence = link.sockets.listen(
+    session.route,
+    (packet) => {
+      const it = session.open(packet);
+      if (it?.payloadType === PAYLOAD.sol) stream.receive(it.payload);
+    },
+    (reason) => finish(reason instanceof IpmiError ? reason : new IpmiError('closed', reason.message)),
+  );
+  const keepAlive = setInterval(() => {
+    const limits = { deadline: link.clock.now() + keepAliveMs };
+    sendCommand(link, session, { words: COMMANDS.getDeviceId, data: Buffer.alloc(0) }, TRIES, limits).then(
+      (alive) => {
+        if (!alive) finish(unreachable(target));
+      },
+      () => {},
+    );
+  }, keepAliveMs).unref();
+  const finish = (error?: IpmiError): void => {
+    if (isOver) return;
+    isOver = true;
+    clearInterval(keepAlive);
+    silence();
+    stream.end();
+    over(error);
+  };
+  return {
+    write: (bytes) => stream.write(bytes),
+    sendBreak: () => stream.write(Buffer.alloc(0), SOL_BITS.break),
+    closed,
+    close: async () => {
+      if (isOver) return;
+      finish();
+      const limits = { deadline: link.clock.now() + 2 * link.resendMs };
+      const data = Buffer.from([...PAYLOAD_INSTANCE, 0, 0, 0, 0]);
+      await sendCommand(link, session, { words: COMMANDS.deactivatePayload, data }, 2, limits).catch(() => {});
+      await closeSession(link, opened);
+    },
+  };
+}
