@@ -55,6 +55,8 @@ async function checked(values: Values, request: Request, rooms: Rooms): Promise<
     resource_class: resourceClass || (node?.resource_class ?? null),
     candidate_nodes: named.length > 0 ? await candidatesOf(named, request, rooms) : [],
     node: node?.uuid,
+    // Whoever asks for a project gets it for that project.
+    owner: values['owner'] || request.who.project,
   };
 }
 

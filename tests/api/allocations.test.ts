@@ -90,6 +90,12 @@ it.each([
   expect(await ask('PATCH', `/v1/allocations/${UUID}`, 115, { body })).toMatchObject({ status: 400, fault });
 });
 
+it('is owned by the project for which it is asked', async () => {
+  const body = { uuid: UUID, resource_class: 'gold' };
+  const made = await ask('POST', '/v1/allocations', 115, { body, headers: { 'x-project-id': 'alice' } });
+  expect(made).toMatchObject({ status: 201, body: { owner: 'alice' } });
+});
+
 it('keeps the owner of a node that an owner has allocated', async () => {
   await make({ owner: 'alice' });
   await api.database.store().nodes.update(NODE, { allocation_uuid: UUID, instance_uuid: UUID });
