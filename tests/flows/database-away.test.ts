@@ -15,7 +15,12 @@ beforeAll(async () => {
   database = await startOwnServer();
   whole = await startWholeServer(database.connection, {
     machines: 2,
-    options: { 'DEFAULT.enabled_hardware_types': ['redfish', 'fake-hardware'], 'healthcheck.enabled': true },
+    options: {
+      'DEFAULT.enabled_hardware_types': ['redfish', 'fake-hardware'],
+      'healthcheck.enabled': true,
+      'conductor.heartbeat_interval': 1,
+      'conductor.heartbeat_timeout': 2,
+    },
   });
   node = await whole.enrol(whole.fleet.machines[0]!);
 });
@@ -129,10 +134,10 @@ it('work that is under way waits, and loses nothing', async () => {
     await whole.reach(uuid, state);
   }
   await whole.order(uuid, 'active');
-  // Wherever the deployment stands: away three times.
+  // Wherever the deployment stands: away three times, once for longer than a conductor may give no sign of life.
   for (const [run, away] of [
     [30, 300],
-    [200, 600],
+    [200, 2200],
     [400, 300],
   ] as const) {
     await delay(run);
@@ -144,4 +149,6 @@ it('work that is under way waits, and loses nothing', async () => {
   expect(now['last_error']).toBeNull();
   const { body } = await whole.call('GET', '/v1/conductors');
   expect(body['conductors']).toMatchObject([{ hostname: 'conductor-1', alive: true }]);
+  const { body: history } = await whole.call('GET', `/v1/nodes/${uuid}/history`);
+  expect((history['history'] as { severity: string }[]).filter(({ severity }) => severity === 'ERROR')).toEqual([]);
 });
