@@ -18,8 +18,10 @@ export type Actor = (stop: AbortSignal) => Promise<void>;
 /** An accepted order must be over by then; generous, since the machine that runs the tests may be busy. */
 const ORDER_MS = 60_000;
 const LOOK_MS = 250;
-/** The step could not know whether it ran; or the agent's token was lost with an answer, and the load itself gave up. */
-const CUT_OFF = /can't be resumed|^By request/;
+/** The step could not know whether it ran. */
+const CUT_OFF = /can't be resumed/;
+/** The agent's token was lost with the answer that had it, as it is told once: the load gave up, or the wait was over its limit. */
+const AGENT_LOST = /^By request|^Timeout reached/;
 const RESTARTED = /aborted due to conductor restart/;
 
 const TOLD = [
@@ -84,7 +86,7 @@ async function follow(rooms: Rooms, uuid: string, order: Order, before: string):
       log.check();
       const failed = state.endsWith(' failed');
       const error = String(node['last_error']);
-      const excused = order.once.length > 0 && CUT_OFF.test(error);
+      const excused = (order.once.length > 0 && CUT_OFF.test(error)) || (order.agent && AGENT_LOST.test(error));
       const missing = order.counted.filter((step) => log.begun(step) === 0);
       if (!failed && state === order.to && missing.length > 0)
         journal.find('an accepted order was lost', { order, missing, node: brief(node) });

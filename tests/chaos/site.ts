@@ -46,6 +46,7 @@ const sections = (host: string, port: number, stepLog: string, connection?: stri
     sync_power_state_interval: 2,
     check_allocations_interval: 2,
     check_provision_state_interval: 2,
+    service_callback_timeout: 15,
   },
   agent: { require_tls: 'false' },
   fake: { step_log: stepLog, vendor_delay: '0,1', deploy_delay: '0,1', power_delay: '0,1', inspect_delay: '0,1', rescue_delay: '0,1' },
