@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
@@ -103,6 +104,15 @@ async function bodyOf(request: IncomingMessage, most: number, digest: string): P
 }
 
 /**
+ * Whether the caller went away. A process that was suspended finds old calls beside the ends of their connections: what they asked for may
+ * have been asked of another meanwhile, and changed again. The end is read one turn after what came before it.
+ */
+async function hasGivenUp({ socket }: IncomingMessage): Promise<boolean> {
+  for (let turn = 0; turn < 2; turn++) await setImmediate();
+  return socket.destroyed || socket.readableEnded;
+}
+
+/**
  * @param announced the address that others reach this host at
  * @param secret shared by the processes on the database
  * @throws Error for the operator: the port, the certificate
@@ -165,6 +175,7 @@ export async function startRpcServer(setup: {
       const { method, args, origin } = read.call;
       if (method === PING) said = encodeResult(id, name);
       else if (!doer || doer.isLeaving()) throw new BadCall(CODES.leaving, `conductor ${name} takes nothing new`);
+      else if (await hasGivenUp(request)) throw new BadCall(CODES.leaving, 'the caller has given the call up');
       else said = encodeResult(id, await measured(method, doer.perform(method, args, origin)));
     } catch (error) {
       said = encodeError(id, error, log);

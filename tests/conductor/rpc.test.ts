@@ -17,7 +17,8 @@ import { createRpcClient, NotAnswered } from '../../conductor/rpc-client';
 import { startRpcServer, type RpcServerOptions } from '../../conductor/rpc-server';
 import { OPERATIONS, type Perform } from '../../conductor/operations';
 import { randomBytes } from 'node:crypto';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../model/clock';
 import { Fault, FAULTS, type FaultName } from '../../model/errors';
 import { silentLog } from '../../model/log';
@@ -202,6 +203,26 @@ describe('between processes', () => {
       .call(there, validate('n'), AbortSignal.timeout(50))
       .catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ maybeDone: true });
+  });
+  it('a call whose caller is gone by the time it is read is not done', async () => {
+    let calls = 0;
+    const there = await serving(async () => ++calls);
+    const body = encodeCall('1', validate('n'));
+    const authorization = authorize(SECRET, 'c1', { time: Date.now(), nonce: 'late', digest: digestOf(body) });
+    const lines = [
+      'POST / HTTP/1.1',
+      'host: c1',
+      `authorization: ${authorization}`,
+      `content-length: ${Buffer.byteLength(body)}`,
+      '',
+      body,
+    ];
+    const socket = connect(Number(new URL(there.address).port), '127.0.0.1');
+    // All of it and the end are there before anything is read.
+    socket.end(lines.join('\r\n'));
+    await delay(200);
+    socket.destroy();
+    expect(calls).toBe(0);
   });
   it('nothing is read of strangers, and no call twice', async () => {
     let calls = 0;
