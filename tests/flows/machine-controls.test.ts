@@ -9,6 +9,7 @@ import { INTERFACE_KINDS, type NewNode, type NodeRecord } from '../../model/reco
 import { testClock } from '../support/clock';
 import { conductorOptions, gate } from '../support/conductor';
 import { useDatabase } from '../support/database';
+import { like } from '../support/expect';
 
 const clock = testClock();
 const database = useDatabase({ clock });
@@ -265,16 +266,21 @@ describe('BIOS settings', () => {
     await clean(on, uuid, { step: 'factory_reset' });
     expect(await settings(uuid)).toEqual([]);
   });
-  it.each(['x', 5, [5], [{}], [{ name: 'a' }], [{ name: 5, value: 'x' }], [{ name: 'a', value: {} }], { a: 1 }])(
-    'are not %j',
-    async (given) => {
-      const on = await start();
-      const uuid = await node(on);
-      await database.store().nodes.update(uuid, { provision_state: 'manageable' });
-      const failed = await clean(on, uuid, { step: 'apply_configuration', args: { settings: given } });
-      expect(failed.provision_state).toBe('clean failed');
-      expect(failed.last_error).toContain('settings must be a list of objects, each with a name and a value');
-      expect(await settings(uuid)).toEqual([]);
-    },
-  );
+  it.each([[[5]], [[{}]], [[{ name: 'a' }]], [[{ name: 5, value: 'x' }]], [[{ name: 'a', value: {} }]]])('are not %j', async (given) => {
+    const on = await start();
+    const uuid = await node(on);
+    await database.store().nodes.update(uuid, { provision_state: 'manageable' });
+    const failed = await clean(on, uuid, { step: 'apply_configuration', args: { settings: given } });
+    expect(failed.provision_state).toBe('clean failed');
+    expect(failed.last_error).toContain('settings must be a list of objects, each with a name and a value');
+    expect(await settings(uuid)).toEqual([]);
+  });
+  it.each(['x', 5, { a: 1 }])('are a list, which is said before anything begins: %j', async (given) => {
+    const on = await start();
+    const uuid = await node(on);
+    await database.store().nodes.update(uuid, { provision_state: 'manageable' });
+    const refused = clean(on, uuid, { step: 'apply_configuration', args: { settings: given } });
+    await expect(refused).rejects.toMatchObject({ status: 400, message: like(/needs list as its argument settings$/) });
+    expect((await database.store().nodes.find(uuid)).provision_state).toBe('manageable');
+  });
 });

@@ -97,13 +97,6 @@ describe('synchronisation', () => {
       { power_state: 'power on', last_error: 'old' },
     ],
     ['leaves waiting nodes alone', { ...active, provision_state: 'clean wait' }, {}, [], { power_state: 'power on' }],
-    [
-      'leaves a node alone whose power is being changed',
-      { ...active, target_power_state: 'power off' },
-      {},
-      [],
-      { power_state: 'power on' },
-    ],
     ['leaves a node alone whose BMC is not named', { ...active, power_state: null, driver_info: {} }, {}, [], { power_state: null }],
   ])('%s', async (_name, from, options, told, after) => {
     const { conductor, enrol, node, machine } = await start({ options });
