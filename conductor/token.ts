@@ -25,28 +25,14 @@ export interface Tokens {
   /** The node's token, made now and answered in the clear once; `******` when there was one. Throws NodeNotFound. */
   give(nodeUuid: string): Promise<string>;
 }
-export function createTokens(store: Store, random: (bytes: number) => Buffer): Tokens {
-  /** Lookups of one node one after the other: two at once must not both get a token, since only the later would be right. */
-  const lastOf = new Map<string, Promise<unknown>>();
-  const give = async (nodeUuid: string): Promise<string> => {
-    if (knownToken(await store.nodes.find(nodeUuid)) !== undefined) return MASKED_TOKEN;
+export const createTokens = (store: Store, random: (bytes: number) => Buffer): Tokens => ({
+  give: async (nodeUuid) => {
     const token = random(TOKEN_BYTES).toString('base64url');
-    await store.nodes.mergeInternal(nodeUuid, { agent_secret_token: token, agent_secret_token_pregenerated: undefined });
-    return token;
-  };
-  return {
-    give: (nodeUuid) => {
-      const before = lastOf.get(nodeUuid) ?? Promise.resolve();
-      const mine = before.then(
-        () => give(nodeUuid),
-        () => give(nodeUuid),
-      );
-      lastOf.set(nodeUuid, mine);
-      const tidy = (): void => {
-        if (lastOf.get(nodeUuid) === mine) lastOf.delete(nodeUuid);
-      };
-      mine.then(tidy, tidy);
-      return mine;
-    },
-  };
-}
+    // Of two lookups at once, here or in another process, only one may get a token that is right.
+    const given = await store.nodes.mergeInternalOnce(nodeUuid, {
+      agent_secret_token: token,
+      agent_secret_token_pregenerated: undefined,
+    });
+    return given ? token : MASKED_TOKEN;
+  },
+});

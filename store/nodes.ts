@@ -144,6 +144,13 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     return node;
   };
 
+  /** driver_internal_info with these keys; `undefined` removes one. */
+  const merged = (keys: Readonly<Record<string, unknown>>): Knex.Raw => {
+    const kept = Object.fromEntries(Object.entries(keys).filter(([, value]) => value !== undefined));
+    const removed = Object.keys(keys).filter((key) => !(key in kept));
+    return db.raw('(driver_internal_info || ?::jsonb) - ?::text[]', [JSON.stringify(kept), removed]);
+  };
+
   const markerOf = async ({ marker }: NodeFilter): Promise<NodeRecord | undefined> => (marker === undefined ? undefined : find(marker));
   /** The rows of a list, in order, without its columns. */
   const selection = (filter: NodeFilter, marker: NodeRecord | undefined): Knex.QueryBuilder => {
@@ -228,11 +235,13 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
       return node;
     },
 
-    mergeInternal(uuid, keys, fence) {
-      const kept = Object.fromEntries(Object.entries(keys).filter(([, value]) => value !== undefined));
-      const removed = Object.keys(keys).filter((key) => !(key in kept));
-      const merged = db.raw('(driver_internal_info || ?::jsonb) - ?::text[]', [JSON.stringify(kept), removed]);
-      return write(uuid, { driver_internal_info: merged }, fence, {});
+    mergeInternal: (uuid, keys, fence) => write(uuid, { driver_internal_info: merged(keys) }, fence, {}),
+
+    async mergeInternalOnce(uuid, keys) {
+      const lacking = held(uuid, undefined).whereRaw("coalesce(driver_internal_info ->> ?, '') = ''", [Object.keys(keys)[0]!]);
+      const changed = await run(lacking.update({ driver_internal_info: merged(keys), ...written() } as object));
+      if (changed === 0) await find(uuid);
+      return changed > 0;
     },
 
     async remove(uuid, fence) {

@@ -99,6 +99,8 @@ export interface Nodes {
   updateFree(uuid: string, changes: NodeChanges, revision: number): Promise<NodeRecord | undefined>;
   /** Sets keys of driver_internal_info in one statement, whatever else is written meanwhile; `undefined` removes a key. */
   mergeInternal(uuid: string, keys: Readonly<Record<string, unknown>>, fence?: number): Promise<NodeRecord>;
+  /** The same while the row lacks the first of the keys (or it is empty); false: another was sooner. */
+  mergeInternalOnce(uuid: string, keys: Readonly<Record<string, unknown>>): Promise<boolean>;
   /** With its ports, boots and inventory. */
   remove(uuid: string, fence?: number): Promise<void>;
   /** One conditional UPDATE on `reservation`, which raises the fencing number. Throws NodeLocked (with the holder), NodeNotFound. */

@@ -83,10 +83,11 @@ export function imageType({ instance_info: info }: NodeRecord): readonly [NodeCh
   return [{ instance_info: { ...info, image_type: whole ? 'whole-disk' : 'partition' } }, { is_whole_disk_image: whole }];
 }
 
-/** A node that nobody has leased belongs to the project of its instance until that ends. */
-export function automaticLessee({ node, context: { options } }: Held): readonly [NodeChanges, Internal] {
+/** A node that nobody has leased belongs to the project of its instance, or of whoever asked for it, until that ends. */
+export function automaticLessee({ node, context: { options, origin } }: Held): readonly [NodeChanges, Internal] {
   const source = options['conductor.automatic_lessee'] ? options['conductor.automatic_lessee_source'] : 'none';
-  const project = source === 'instance' ? node.instance_info.project_id : undefined;
+  const projects: Readonly<Record<string, unknown>> = { instance: node.instance_info.project_id, request: origin?.project };
+  const project = projects[source];
   if (typeof project !== 'string' || project === '' || node.lessee !== null) return [{}, {}];
   return [{ lessee: project }, { automatic_lessee: true }];
 }

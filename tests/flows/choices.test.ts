@@ -154,6 +154,12 @@ it('leases a node to the project of its instance, until that ends', async () => 
   expect(await through(one, leased.uuid, 'deleted')).toMatchObject({ lessee: 'p2' });
   const rebuilt = await one.enrol({ ...active, instance_info });
   expect(await through(one, rebuilt.uuid, 'rebuild')).toMatchObject({ lessee: null });
+  const asking = await start({ 'conductor.automatic_lessee_source': 'request' });
+  const asked = await asking.enrol({ ...available, instance_info });
+  const origin = { requestId: 'req-00000000-0000-4000-8000-000000000001', user: 'u', project: 'p3' };
+  await asking.conductor.from(origin).provision(asked.uuid, 'active', {});
+  await asking.conductor.idle();
+  expect(await asking.node(asked.uuid)).toMatchObject({ lessee: 'p3' });
   const without = await start({ 'conductor.automatic_lessee_source': 'none' });
   const bare = await without.enrol({ ...available, instance_info });
   expect(await through(without, bare.uuid, 'active')).toMatchObject({ lessee: null });
