@@ -132,6 +132,8 @@ export interface Context extends ConductorRooms, Ownership {
   readonly tokens: Tokens;
   /** Whose request this work follows from; absent: nobody's. */
   readonly origin?: Origin;
+  /** Aborted when whoever made the call went away without its answer; absent: that is not known, or nobody waits for one. */
+  readonly caller?: AbortSignal | undefined;
   /** Aborted when the conductor stops. */
   readonly signal: AbortSignal;
   /** Asks, after so many seconds, how the running step of a waiting node stands. */

@@ -140,13 +140,17 @@ export const OPERATIONS: { readonly [Name in OperationName]: Operation<Name> } =
 export const isOperation = (name: unknown): name is OperationName => typeof name === 'string' && Object.hasOwn(OPERATIONS, name);
 
 /** Makes a call of the table, wherever it is done. */
-export type Perform = (name: OperationName, args: readonly unknown[], origin: Origin | undefined) => Promise<unknown>;
+export type Perform = (name: OperationName, args: readonly unknown[], origin: Origin | undefined, caller?: AbortSignal) => Promise<unknown>;
 
 /** In this process. Each piece of work that follows from the call knows where it came from. */
 export const performHere =
   (context: Context): Perform =>
-  (name, args, origin) => {
-    const ours: Context = origin ? { ...context, origin, log: context.log.child(originFields(origin)) } : context;
+  (name, args, origin, caller) => {
+    const ours: Context = {
+      ...context,
+      ...(origin ? { origin, log: context.log.child(originFields(origin)) } : {}),
+      ...(caller ? { caller } : {}),
+    };
     const run = OPERATIONS[name].run as (context: Context, ...given: readonly unknown[]) => Promise<unknown>;
     return run(ours, ...args);
   };

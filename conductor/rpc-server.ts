@@ -112,6 +112,15 @@ async function hasGivenUp({ socket }: IncomingMessage): Promise<boolean> {
   return socket.destroyed || socket.readableEnded;
 }
 
+/** Aborted when the connection ends before the answer is given. */
+function goneWith(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  response.once('close', () => {
+    if (!response.writableEnded) gone.abort();
+  });
+  return gone.signal;
+}
+
 /**
  * @param announced the address that others reach this host at
  * @param secret shared by the processes on the database
@@ -176,7 +185,7 @@ export async function startRpcServer(setup: {
       if (method === PING) said = encodeResult(id, name);
       else if (!doer || doer.isLeaving()) throw new BadCall(CODES.leaving, `conductor ${name} takes nothing new`);
       else if (await hasGivenUp(request)) throw new BadCall(CODES.leaving, 'the caller has given the call up');
-      else said = encodeResult(id, await measured(method, doer.perform(method, args, origin)));
+      else said = encodeResult(id, await measured(method, doer.perform(method, args, origin, goneWith(response))));
     } catch (error) {
       said = encodeError(id, error, log);
     }

@@ -199,11 +199,14 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
 
 /** Tries what throws NodeLocked again, as often and as late as the options say. */
 async function whenFree<T>(context: Context, uuid: string, retry: boolean, work: () => Promise<T>): Promise<T> {
-  const { locks, options, host, signal, metrics } = context;
+  const { locks, options, host, signal, caller, metrics } = context;
+  const until = caller ? AbortSignal.any([signal, caller]) : signal;
   const tries = retry ? Math.max(1, options['conductor.node_locked_retry_attempts']) : 1;
   const took = metrics.timer();
   for (let tried = 1; ; tried++) {
     if (signal.aborted) throw new Fault('TemporaryFailure', { message: 'The conductor is stopping.' });
+    // What it asked for may have been asked of another meanwhile, and changed again: it must not come late.
+    if (caller?.aborted) throw new Fault('TemporaryFailure', { message: 'The caller is gone.' });
     try {
       if (locks.has(uuid)) throw new Fault('NodeLocked', { node: uuid, host });
       const had = await work();
@@ -217,9 +220,12 @@ async function whenFree<T>(context: Context, uuid: string, retry: boolean, work:
         throw error;
       }
     }
-    await locks.wait(uuid, options['conductor.node_locked_retry_interval'] * 1000, signal);
+    await locks.wait(uuid, options['conductor.node_locked_retry_interval'] * 1000, until);
   }
 }
+
+/** From here on the work is done, whether anybody waits for its answer or not. */
+const begun = (context: Context): Context => (context.caller ? { ...context, caller: undefined } : context);
 
 const reserve = (context: Context, uuid: string, { retry = false }: Want): Promise<Held> =>
   whenFree(context, uuid, retry, async () => {
@@ -230,7 +236,7 @@ const reserve = (context: Context, uuid: string, { retry = false }: Want): Promi
     try {
       const reserved = await store.nodes.reserve(uuid, host);
       try {
-        return await taskOf(context, reserved, true, term);
+        return await taskOf(begun(context), reserved, true, term);
       } catch (error) {
         await store.nodes.release(uuid, reserved.lock_fence).catch(() => {});
         throw error;

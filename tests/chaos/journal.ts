@@ -1,6 +1,7 @@
 /**
  * What must be true afterwards. Each thing has one writer, which asks for one change at a time: so a thing holds what was acknowledged
- * last, or what was asked for since without an answer. Any other value is a loss.
+ * last, or what was asked for without an answer since the last look: nobody said that it was not done, so it may be done later than what
+ * was asked for after it. Any other value is a loss.
  */
 import { isDeepStrictEqual } from 'node:util';
 
@@ -47,7 +48,6 @@ export function thing<T>(journal: Journal, name: string, first: T): Thing<T> {
     acknowledged: (value) => {
       journal.count('acknowledged writes');
       last = value;
-      maybe = [];
     },
     unsure: (value) => {
       journal.count('writes without an answer');

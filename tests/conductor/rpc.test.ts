@@ -122,8 +122,8 @@ describe('a signature', () => {
 describe('between processes', () => {
   it('a call is done there, with its origin, and its answer comes back', async () => {
     const seen: unknown[] = [];
-    const there = await serving(async (...call) => {
-      seen.push(call);
+    const there = await serving(async (...[name, args, from]) => {
+      seen.push([name, args, from]);
       return { power: { result: true } };
     });
     const here = client();
@@ -203,6 +203,17 @@ describe('between processes', () => {
       .call(there, validate('n'), AbortSignal.timeout(50))
       .catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ maybeDone: true });
+  });
+  it('what is done for a caller knows when the caller goes', async () => {
+    let told: AbortSignal | undefined;
+    const there = await serving((_name, _args, _origin, caller) => {
+      told = caller;
+      return new Promise(() => {});
+    });
+    const ended = client().call(there, validate('n'), AbortSignal.timeout(100));
+    await expect(ended).rejects.toMatchObject({ maybeDone: true });
+    for (let turn = 0; turn < 100 && !told?.aborted; turn++) await delay(10);
+    expect(told?.aborted).toBe(true);
   });
   it('a call whose caller is gone by the time it is read is not done', async () => {
     let calls = 0;

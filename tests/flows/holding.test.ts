@@ -65,6 +65,24 @@ describe('locks', () => {
     expect(await node(uuid)).toMatchObject({ maintenance: true, maintenance_reason: 'soon', provision_state: 'clean wait' });
   });
 
+  it('does nothing more for a caller that goes while it waits', async () => {
+    const one = await start({ options: { 'conductor.node_locked_retry_interval': 1000 } });
+    const { conductor, machine, enrol, node } = one;
+    const { uuid } = await enrol({ provision_state: 'manageable' });
+    const stuck = gate();
+    machine.stuck.set('prepareCleaning', stuck.passed);
+    await conductor.provision(uuid, 'provide', {});
+    await told(one, 'prepareCleaning');
+    const caller = new AbortController();
+    const waits = conductor.perform('setTraits', [uuid, { replace: ['CUSTOM_LATE'] }], undefined, caller.signal);
+    const refused = expect(waits).rejects.toMatchObject({ status: 503, message: 'The caller is gone.' });
+    caller.abort();
+    stuck.open();
+    await refused;
+    await conductor.idle();
+    expect((await node(uuid)).traits).toEqual([]);
+  });
+
   it('never writes under a lock that another took over', async () => {
     const one = await start();
     const { conductor, machine, enrol, node, store, complaints } = one;
