@@ -2,10 +2,11 @@
 import { Fault, reasonOf } from '../model/errors';
 import type { ProvisionState } from '../model/states';
 import { FORGET_TOKEN_AND_URL } from './agent-info';
+import { finishAbort, unfinished } from './flows/after-abort';
 import { clean } from './flows/clean';
 import { deploy } from './flows/deploy';
 import { aborted, type SteppedFlow } from './flows/flow';
-import { afterRescueAbort, withoutPasswords } from './flows/rescue';
+import { withoutPasswords } from './flows/rescue';
 import { service } from './flows/service';
 import { positionOf } from './running';
 import type { Held, Internal } from './task';
@@ -25,15 +26,15 @@ const steps =
   (flow: SteppedFlow, internal: Internal = {}): Handler =>
   async (task) => {
     if (await markedForLater(task, flow)) return undefined;
-    await task.fire('abort', { last_error: aborted(task, flow.kind) }, internal);
-    return () => flow.afterAbort(task);
+    await task.fire('abort', { last_error: aborted(task, flow.kind) }, { ...internal, ...unfinished(flow.kind) });
+    return () => finishAbort(task);
   };
 /** The instance was there before: the node ends active again. */
 const servicing: Handler = async (task) => {
   if (await markedForLater(task, service)) return undefined;
-  await task.fire('fail');
+  await task.fire('fail', {}, unfinished('service, active again'));
   await task.fire('abort', { last_error: null });
-  return () => service.afterAbort(task);
+  return () => finishAbort(task);
 };
 
 /** State → how an abort goes there. */
@@ -52,12 +53,12 @@ const ABORTS: Partial<Record<ProvisionState, Handler>> = {
           `Can not abort service on node "${task.node.uuid}" while it is in maintenance mode. Please remove the node from ` +
           'maintenance prior to issuing the request to abort the service operation.',
       });
-    await task.fire('abort', { last_error: null });
-    return () => service.afterAbort(task);
+    await task.fire('abort', { last_error: null }, unfinished('service'));
+    return () => finishAbort(task);
   },
   'rescue wait': async (task) => {
-    await task.fire('abort', { last_error: null, instance_info: withoutPasswords(task.node) });
-    return () => afterRescueAbort(task);
+    await task.fire('abort', { last_error: null, instance_info: withoutPasswords(task.node) }, unfinished('rescue'));
+    return () => finishAbort(task);
   },
   'inspect wait': async (task) => {
     const { inspect: driver } = task.driver;

@@ -6,8 +6,10 @@ import type { Outcome } from '../drivers/interfaces';
 import { Fault, reasonOf } from '../model/errors';
 import type { NodeRecord } from '../model/records';
 import { STATES, stateRow, type FlowName, type ProvisionState } from '../model/states';
+import type { NodeFilter } from '../store/store';
 import type { Context } from './context';
 import { adopt, beginAdopt } from './flows/adopt';
+import { finishAbort, UNFINISHED_ABORT } from './flows/after-abort';
 import { beginClean, clean } from './flows/clean';
 import { beginDeploy, deploy } from './flows/deploy';
 import { settle, type Flow, type SteppedFlow } from './flows/flow';
@@ -87,28 +89,35 @@ async function takeFrom(context: Context, host: string): Promise<void> {
   log.warn(`conductor ${host} is gone: its nodes are taken over`, { nodes: released.length });
 }
 
-/** Nodes in a working state that nobody holds: their conductor is gone. */
-async function resumeFlows(context: Context): Promise<void> {
+/** Goes on with nodes that nobody holds: their conductor is gone. `rest`: what is left to do, looked at under the lock. */
+async function resume(context: Context, filter: NodeFilter, rest: (task: Held) => (() => Promise<void>) | undefined): Promise<void> {
   const { store, locks, log } = context;
-  const nodes = await store.nodes.pick(OWNED, { where: { provision_state: WORKING }, reserved: false, children: 'all' });
+  const nodes = await store.nodes.pick(OWNED, { ...filter, reserved: false, children: 'all' });
   for (const node of await context.mine(nodes.filter(({ uuid }) => !locks.has(uuid)))) {
     try {
-      await startTask(context, node.uuid, { purpose: 'recovery' }, async (task) => {
-        const row = stateRow(task.node.provision_state);
-        if (!row.working) return undefined;
-        const found = RESUME[row.flow!];
-        task.log.warn(`${task.node.provision_state} was left by its conductor`, { step: positionsOf(task.node) });
-        return () => settle(task, found.flow, () => found.work(task));
-      });
+      await startTask(context, node.uuid, { purpose: 'recovery' }, async (task) => rest(task));
     } catch (error) {
       if (!(error instanceof Fault && error.name === 'NodeLocked')) log.warn(`recovery of node ${node.uuid}`, { reason: reasonOf(error) });
     }
   }
 }
+/** In a working state. */
+const resumeFlows = (context: Context): Promise<void> =>
+  resume(context, { where: { provision_state: WORKING } }, (task) => {
+    const row = stateRow(task.node.provision_state);
+    if (!row.working) return undefined;
+    const found = RESUME[row.flow!];
+    task.log.warn(`${task.node.provision_state} was left by its conductor`, { step: positionsOf(task.node) });
+    return () => settle(task, found.flow, () => found.work(task));
+  });
+/** Aborted, and not cleaned up to the end. */
+const resumeAborts = (context: Context): Promise<void> =>
+  resume(context, { internal: UNFINISHED_ABORT }, (task) => () => finishAbort(task));
 /** What a conductor left that went, or that could not write: nobody holds it, and it is not at rest. */
 export async function resumeAbandoned(context: Context): Promise<void> {
   await endPowerChanges(context);
   await resumeFlows(context);
+  await resumeAborts(context);
 }
 const positionsOf = ({ clean_step: clean, deploy_step: deploy, service_step: service }: NodeRecord): string | undefined =>
   (clean.step ?? deploy.step ?? service.step) as string | undefined;

@@ -4,6 +4,7 @@ import { timestamp } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
 import type { ProvisionState } from '../model/states';
 import { agentStepsOf } from './agent-steps';
+import { finishAbort, unfinished } from './flows/after-abort';
 import { clean, startCleanSteps } from './flows/clean';
 import { deploy, takeAgentSteps } from './flows/deploy';
 import { settle, type Flow, type SteppedFlow } from './flows/flow';
@@ -137,6 +138,6 @@ async function afterStep(task: Held, flow: SteppedFlow, why: Why, known?: Outcom
 
 /** The step that could not be aborted is over. */
 async function abortNow(task: Held, flow: SteppedFlow): Promise<void> {
-  await task.fire('fail');
-  await flow.afterAbort(task);
+  await task.fire('fail', {}, unfinished(flow.kind));
+  await finishAbort(task);
 }

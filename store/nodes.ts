@@ -164,6 +164,7 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
       ['shard', filter.sharded],
     ] as const)
       if (wanted !== undefined) void (wanted ? query.whereNotNull(column) : query.whereNull(column));
+    if (filter.internal !== undefined) void query.whereRaw('jsonb_exists(driver_internal_info, ?)', [filter.internal]);
     if (filter.descriptionContains !== undefined) contains(query, 'description', filter.descriptionContains);
     const project = filter.project;
     if (project !== undefined) void query.where((either) => void either.where('owner', project).orWhere('lessee', project));

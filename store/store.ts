@@ -65,6 +65,8 @@ export interface NodeFilter extends Paging {
   readonly associated?: boolean;
   readonly reserved?: boolean;
   readonly sharded?: boolean;
+  /** With this key in driver_internal_info. */
+  readonly internal?: string;
   /** SQL LIKE on the description, with its `%` and `_`. */
   readonly descriptionContains?: string;
   /** Owner or lessee equals it. */

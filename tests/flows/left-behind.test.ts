@@ -39,6 +39,23 @@ it('a flow that is resumed says nothing of it', async () => {
   expect(await one.node(uuid)).toMatchObject({ provision_state: 'active', target_power_state: null, last_error: null });
 });
 
+it.each([
+  ['clean', 'clean failed', 'clean failed', 'tearDownCleaning'],
+  ['deploy', 'deploy failed', 'deploy failed', 'cleanUp'],
+  ['rescue', 'rescue failed', 'rescue failed', 'clean up rescue'],
+  ['service', 'service failed', 'service failed', 'tearDownService'],
+  ['service, active again', 'service failed', 'active', 'tearDownService'],
+  ['service', 'active', 'active', 'tearDownService'],
+  ['deploy', 'active', 'active', undefined],
+] as const)('an abort of %s that was cut off in %s is cleaned up after', async (flow, from, to, told) => {
+  const { uuid } = await one.enrol({ provision_state: from, power_state: 'power on', driver_internal_info: { abort_unfinished: flow } });
+  one.machine.power = 'power on';
+  await eventually(async () => (await one.node(uuid)).driver_internal_info.abort_unfinished === undefined);
+  expect(await one.node(uuid)).toMatchObject({ provision_state: to, reservation: null });
+  if (told) expect(one.machine.told).toContain(told);
+  else expect(one.machine.told).toEqual([]);
+});
+
 it('a step that nobody asks for is asked for again', async () => {
   const running = { step: 'wait', interface: 'power', priority: 10, args: { seconds: 20 } };
   const { uuid } = await one.enrol({
