@@ -26,6 +26,9 @@ const ENABLED: Readonly<Record<string, string>> = {
   vendor_interfaces: 'no-vendor,fake',
 };
 
+/** The power synchronisation clears old errors, on each side at a moment of its own. */
+const CALM = { sync_power_state_interval: '86400' };
+
 export interface Both {
   readonly reference: string;
   readonly ours: string;
@@ -37,11 +40,12 @@ export async function startBoth(settings: Settings = {}): Promise<Both> {
   const ironic = await startRealIronic(join(folder, 'ironic'), '127.0.0.1', await freePort(), {
     ...settings,
     DEFAULT: { ...enabled, ...settings['DEFAULT'] },
-    conductor: { node_locked_retry_attempts: '1', ...settings['conductor'] },
+    conductor: { ...CALM, node_locked_retry_attempts: '1', ...settings['conductor'] },
   });
   const said: Settings = {
     ...settings,
     DEFAULT: { ...enabled, host: 'real-ironic', ...settings['DEFAULT'] },
+    conductor: { ...CALM, ...settings['conductor'] },
     api: { host_ip: '127.0.0.1', port: '0', ...settings['api'] },
   };
   const variables = Object.fromEntries(
