@@ -142,4 +142,6 @@ export interface Context extends ConductorRooms, Ownership {
   readonly isAsked: (nodeUuid: string) => boolean;
   /** Another conductor asks. */
   readonly askNoMore: (nodeUuid: string) => void;
+  /** Counts a round of periodic work while it is under way. */
+  readonly round: <T>(work: Promise<T>) => Promise<T>;
 }

@@ -35,6 +35,8 @@ export interface RunningConductor extends ConductorDoor {
   stop(how?: { readonly drain?: boolean; readonly now?: AbortSignal }): Promise<void>;
   /** For tests: until no work is under way. */
   idle(): Promise<void>;
+  /** For tests: how many rounds of periodic work are under way, or asking waiting nodes. */
+  rounds(): number;
 }
 
 /** How long work may take to end after it was told to, until it is left behind. Milliseconds. */
@@ -62,7 +64,7 @@ function createAskLater(context: () => Context): Pick<Context, 'askLater' | 'isA
         .sleep(seconds * 1000, AbortSignal.any([signal, mine.signal]))
         .then(() => {
           waiting.delete(uuid);
-          return goOn(context(), uuid, 'poll');
+          return context().round(goOn(context(), uuid, 'poll'));
         })
         .catch((error: unknown) => {
           if (signal.aborted || mine.signal.aborted) return;
@@ -103,6 +105,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
   // All that waits here listens to it.
   setMaxListeners(0, stopping.signal);
   let isLeaving = false;
+  const underWay = new Set<Promise<unknown>>();
   chosenHooks(options['inspector.hooks']);
   const hardware = createHardware(options, rooms.hardwareTypes, rooms.interfaces, log);
   const lease = createLease({
@@ -127,6 +130,11 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
       () => isLeaving,
     ),
     ...createAskLater(() => context),
+    round: (work) => {
+      const one = work.finally(() => underWay.delete(one));
+      underWay.add(one);
+      return one;
+    },
     notifier: rooms.notifier ?? silentNotifier,
     host,
     hardware,
@@ -180,5 +188,6 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     isLeaving: () => isLeaving,
     stop: (how: Parameters<RunningConductor['stop']>[0]) => (stopped ??= stop(how)),
     idle: () => context.workers.idle(),
+    rounds: () => underWay.size,
   });
 }

@@ -85,7 +85,7 @@ export async function runPeriodics(context: Context): Promise<void> {
       await clock.sleep(jittered(seconds, random), signal).catch(() => {});
       if (signal.aborted) return;
       const took = metrics.timer();
-      const items = await run(context, failures).catch((error: unknown) => {
+      const items = await context.round(run(context, failures)).catch((error: unknown) => {
         if (signal.aborted) return;
         metrics.count('bloomery_periodic_failures_total', { task: name });
         log.error(`${name} failed`, { reason: reasonOf(error), error });

@@ -4,6 +4,7 @@ import { conductorOptions, newMachine, started, type Machine, type Started } fro
 import { testClock } from '../support/clock';
 import { useDatabase } from '../support/database';
 import { like } from '../support/expect';
+import { settled } from '../support/settled';
 
 const clock = testClock();
 const database = useDatabase({ clock });
@@ -459,12 +460,6 @@ it.each<[string, string, NodeChanges, RegExp]>([
   expect(machine.told.some((one) => ['cleanUp', 'tearDownCleaning', 'abort inspection'].includes(one))).toBe(true);
   expect((await node(held.uuid)).provision_state).toBe(waiting);
 });
-async function settled(conductor: Started['conductor']): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    await conductor.idle();
-  }
-}
 
 it('keeps an inspection that the hooks refuse from leaving anything', async () => {
   const { conductor, enrol, node, store } = await start();

@@ -4,6 +4,7 @@ import type { NodeChanges } from '../../model/records';
 import { AGENT_URL, gate, newMachine, started, type Started } from '../support/conductor';
 import { testClock } from '../support/clock';
 import { useDatabase } from '../support/database';
+import { settled } from '../support/settled';
 
 const clock = testClock();
 const database = useDatabase({ clock });
@@ -17,12 +18,6 @@ const start = async (given: Parameters<typeof started>[2] = {}): Promise<Started
   running.push(one);
   return one;
 };
-async function settled(conductor: Started['conductor']): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    await conductor.idle();
-  }
-}
 /** Until the machine was told it: then the work that told it holds the node. */
 async function told(one: Started, what: string): Promise<void> {
   for (let turn = 0; turn < 400 && !one.machine.told.includes(what); turn++) await new Promise((resolve) => setTimeout(resolve, 5));

@@ -4,6 +4,7 @@ import { newMachine, started, type Started } from '../support/conductor';
 import { testClock } from '../support/clock';
 import { useDatabase } from '../support/database';
 import { like } from '../support/expect';
+import { settled } from '../support/settled';
 
 const clock = testClock();
 const database = useDatabase({ clock });
@@ -16,10 +17,7 @@ const start = async (given: Parameters<typeof started>[2] = {}): Promise<Started
 /** Past the next round of synchronisation (120 s and jitter). */
 async function round(conductor: Started['conductor']): Promise<void> {
   await clock.advance(133);
-  for (let turn = 0; turn < 20; turn++) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    await conductor.idle();
-  }
+  await settled(conductor);
 }
 
 it.each<[string, 'power on' | 'power off', readonly string[], NodeChanges]>([

@@ -3,6 +3,7 @@ import { AGENT_URL, newMachine, started, type Started } from '../support/conduct
 import { testClock } from '../support/clock';
 import { useDatabase } from '../support/database';
 import { anyText } from '../support/expect';
+import { settled } from '../support/settled';
 
 const clock = testClock();
 const database = useDatabase({ clock });
@@ -211,10 +212,3 @@ it('asks a waiting step again after the seconds that it said', async () => {
   await settled(conductor);
   expect((await node(uuid)).provision_state).toBe('available');
 });
-/** What a turned clock has set going reaches the database first, and the workers after it. */
-async function settled(conductor: Started['conductor']): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    await conductor.idle();
-  }
-}
