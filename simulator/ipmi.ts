@@ -15,6 +15,7 @@ import {
 } from '../wire/ipmi/constants';
 import { createBmc, type BmcAnswer, type BmcRequest } from '../wire/ipmi/server';
 import type { BootSetting, MachineControl, PowerAction } from './control';
+import { datagramFate, type FaultBox } from './faults';
 import { createSerial } from './serial';
 import { STORE_COMMANDS, logPower, newStore, type Store } from './ipmi-store';
 
@@ -29,6 +30,8 @@ export interface IpmiEndpointOptions {
   readonly username: string;
   readonly password: string;
   readonly machine: MachineControl;
+  /** What is wrong with it; absent: nothing ever. */
+  readonly faults?: FaultBox;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: (bytes: number) => Buffer;
@@ -193,6 +196,9 @@ async function execute(state: State, { networkFunction, command, data, privilege
  */
 export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpoint> {
   const { machine, clock, random, username, password } = options;
+  const box: FaultBox = options.faults ?? { now: {} };
+  const closing = new AbortController();
+  const fate = datagramFate({ box, clock, random }, closing.signal);
   const log = options.log.child({ bmc: machine.name });
   const state: State = {
     store: newStore(machine, clock),
@@ -212,7 +218,15 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
     });
   });
   const bmc = createBmc({
-    users: [{ name: username, password, privilege: PRIVILEGE.ADMINISTRATOR }],
+    users: [
+      {
+        name: username,
+        privilege: PRIVILEGE.ADMINISTRATOR,
+        get password() {
+          return box.now.wrong_password ? `not ${password}`.slice(0, 20) : password;
+        },
+      },
+    ],
     cipherSuites: [3, 6, 7, 8, 11, 12, 15, 16, 17],
     lan: true,
     sol: { serial: machine.serial ?? createSerial(machine.name).port, port: socket.address().port },
@@ -228,12 +242,13 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
       }
     },
   });
-  let open = true;
   socket.on('error', (error) => log.warn('IPMI socket', { error }));
   socket.on('message', (bytes, from) => {
-    const push = (packet: Buffer): void => {
-      if (open) socket.send(packet, from.port, from.address, () => {});
-    };
+    if (!fate.take()) return;
+    const push = (packet: Buffer): void =>
+      fate.give(() => {
+        if (!closing.signal.aborted) socket.send(packet, from.port, from.address, () => {});
+      });
     bmc.answer(bytes, push).then(
       (answer) => {
         if (answer) push(answer);
@@ -245,7 +260,7 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
     port: socket.address().port,
     close: () =>
       new Promise((done) => {
-        open = false;
+        closing.abort();
         socket.close(() => done());
       }),
   };

@@ -1,6 +1,6 @@
 /** A Redfish service (DSP0266) in front of simulated machines: authentication, sessions, entity tags, errors. */
 import { createHash } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
@@ -18,6 +18,8 @@ export interface RedfishEndpointOptions {
   readonly username: string;
   readonly password: string;
   readonly machines: readonly System[];
+  /** What stands between the network and the service: faults. */
+  readonly wrap?: (listener: RequestListener) => RequestListener;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: (bytes: number) => Buffer;
@@ -132,7 +134,8 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
     }
   };
 
-  const server = createServer((request, response) => void handle(request, response));
+  const listener: RequestListener = (request, response) => void handle(request, response);
+  const server = createServer(options.wrap?.(listener) ?? listener);
   return listenOn(server, options.port, options.host);
 }
 
