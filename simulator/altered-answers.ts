@@ -6,7 +6,7 @@ export type Alteration = 'dropped' | 'garbage' | 'types';
 
 /** Another type for each value, the same each time; names that lead on stay, so that clients come to the next resource. */
 export function otherTypes(value: unknown, depth = 0): unknown {
-  if (Array.isArray(value)) return { 0: value[0] ?? null };
+  if (Array.isArray(value)) return { 0: (value[0] as unknown) ?? null };
   if (typeof value === 'string') return [value];
   if (typeof value === 'number') return String(value);
   if (typeof value === 'boolean') return value ? 'yes' : 'no';

@@ -61,7 +61,7 @@ export function readFaults(given: unknown): Faults {
 export function parseFaults(text: string): Readonly<Record<string, unknown>> {
   const words = text.split(/[,\s]+/).filter((word) => word !== '' && word !== 'none');
   return Object.fromEntries(
-    words.map((word) => {
+    words.map((word): [string, unknown] => {
       const [name, value] = word.split(/=(.*)/s) as [string, string?];
       if (!isName(name)) throw new Error(`there is no fault "${name}": they are ${FAULT_NAMES}`);
       const { kind } = FAULTS[name];
@@ -130,9 +130,16 @@ export function faultyRequests(setup: FaultSetup, listener: RequestListener): Re
     }
     const parts = (request.url ?? '').split(/[/?]/).filter((part) => part !== '');
     const isRoot = parts.length <= 2;
-    if (faults.wrong_password && !isRoot) return refuse(response, 401);
-    if (!isRoot && named(faults.redfish_missing, parts)) return refuse(response, 404);
-    if (!isRoot && named(faults.redfish_error, parts)) return refuse(response, 500);
+    const refusals: readonly (readonly [keyof typeof REFUSALS, boolean])[] = [
+      [401, faults.wrong_password === true],
+      [404, named(faults.redfish_missing, parts)],
+      [500, named(faults.redfish_error, parts)],
+    ];
+    const refusal = isRoot ? undefined : refusals.find(([, isSo]) => isSo)?.[0];
+    if (refusal) {
+      refuse(response, refusal);
+      return;
+    }
     const alterations: readonly (readonly [Alteration, boolean])[] = [
       ['dropped', lost],
       ['garbage', named(faults.redfish_garbage, parts)],
