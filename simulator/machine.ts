@@ -8,6 +8,7 @@ import type { Log } from '../model/log';
 import { createAgent, type AgentAnswer, type SimulatedAgent } from './agent';
 import type { BootSetting, MachineControl } from './control';
 import { inventoryOf, type MachineDescription } from './description';
+import { firmwareStarts, newHardware, type Hardware } from './hardware';
 import type { HttpClient } from './http';
 import type { DiskContent } from './image';
 import { createSerial } from './serial';
@@ -46,6 +47,8 @@ export const WELL_BEHAVED: Behaviour = {
 export type Phase = 'off' | 'firmware' | 'ramdisk' | 'agent' | 'system' | 'halted';
 export interface SimulatedMachine extends MachineControl {
   readonly description: MachineDescription;
+  /** What its BMC and its firmware share. */
+  readonly hardware: Hardware;
   phase(): Phase;
   /** What is on a disk (/dev/sda); undefined: nothing. */
   content(disk: string): DiskContent | undefined;
@@ -63,6 +66,8 @@ export interface MachineSetup {
   /** Where `agentAnswer` is reached. */
   readonly callbackUrl: string;
   readonly certificate?: string;
+  /** As it was before; absent: as it left the factory. */
+  readonly hardware?: Hardware;
   readonly behaviour?: Partial<Behaviour>;
   readonly http: HttpClient;
   readonly clock: Clock;
@@ -108,6 +113,7 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
   const { description, http, clock, bootUrl } = setup;
   const log = setup.log.child({ machine: description.name });
   const serial = createSerial(description.name);
+  const hardware = setup.hardware ?? newHardware();
   const contents = new Map<string, DiskContent>();
   let behaviour: Behaviour = { ...WELL_BEHAVED, ...setup.behaviour };
   let setting: BootSetting = { ...NO_OVERRIDE, mode: description.mode };
@@ -136,6 +142,7 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
     power = new AbortController();
     const { signal } = power;
     const used = setting;
+    firmwareStarts(hardware, description, clock.now());
     // A setting for one boot is used up by it (DSP0266 BootSourceOverrideEnabled Once; IPMI 2.0 §28.13 parameter 5).
     if (!used.persistent) setting = { ...NO_OVERRIDE, mode: used.mode };
     enter('firmware');
@@ -250,6 +257,7 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
     macs: description.macs,
     serial: serial.port,
     description,
+    hardware,
     isOn: () => power !== undefined,
     act: async (action) => actions[action](),
     boot: () => setting,

@@ -3,8 +3,8 @@ import { silentLog } from '../../model/log';
 import type { Clock } from '../../model/clock';
 import type { BootSetting, PowerAction } from '../../simulator/control';
 import { describeMachine } from '../../simulator/description';
-import { serveRedfish, type RedfishEndpoint } from '../../simulator/redfish';
-import type { System } from '../../simulator/redfish-resources';
+import { firmwareStarts, newHardware } from '../../simulator/hardware';
+import { serveRedfish, type RedfishEndpoint, type System } from '../../simulator/redfish';
 
 let endpoint: RedfishEndpoint;
 let acted: PowerAction[];
@@ -17,6 +17,7 @@ const system: System = {
   name: description.name,
   macs: description.macs,
   description,
+  hardware: newHardware(),
   isOn: () => on,
   act: async (action) => void acted.push(action),
   boot: () => boot,
@@ -40,6 +41,7 @@ async function ask(method: string, path: string, body?: unknown, headers: Record
 }
 
 beforeEach(async () => {
+  system.hardware.state = {};
   acted = [];
   on = false;
   boot = { device: 'none', persistent: false, mode: 'uefi' };
@@ -114,11 +116,11 @@ it.each<[string, object, BootSetting]>([
 
 it.each<[string, string, string, unknown, number, string]>([
   ['an unknown target', 'PATCH', '/Systems/sim-0', { Boot: { BootSourceOverrideTarget: 'Tape' } }, 400, 'PropertyValueNotInList'],
-  ['an unknown property', 'PATCH', '/Systems/sim-0', { AssetTag: 'x' }, 400, 'PropertyUnknown'],
-  ['nothing', 'PATCH', '/Systems/sim-0', {}, 400, 'PropertyUnknown'],
+  ['an unknown property', 'PATCH', '/Systems/sim-0', { Colour: 'x' }, 400, 'PropertyUnknown'],
+  ['nothing', 'PATCH', '/Systems/sim-0', {}, 400, 'NoOperation'],
   ['no JSON', 'PATCH', '/Systems/sim-0', '{', 400, 'MalformedJSON'],
   ['a huge body', 'PATCH', '/Systems/sim-0', { Boot: 'x'.repeat(70_000) }, 400, 'MalformedJSON'],
-  ['an unknown reset', 'POST', '/Systems/sim-0/Actions/ComputerSystem.Reset', { ResetType: 'Kick' }, 400, 'ActionParameterNotSupported'],
+  ['an unknown reset', 'POST', '/Systems/sim-0/Actions/ComputerSystem.Reset', { ResetType: 'Kick' }, 400, 'ActionParameterValueNotInList'],
   ['a reset without type', 'POST', '/Systems/sim-0/Actions/ComputerSystem.Reset', {}, 400, 'ActionParameterMissing'],
   ['a read of an action', 'GET', '/Systems/sim-0/Actions/ComputerSystem.Reset', undefined, 405, 'OperationNotAllowed'],
   ['a delete', 'DELETE', '/Systems/sim-0', undefined, 405, 'OperationNotAllowed'],
@@ -157,4 +159,49 @@ it('keeps sessions until they are ended or not used', async () => {
   const second = { 'x-auth-token': again.get('x-auth-token')! };
   expect((await ask('DELETE', again.get('location')!, undefined, second)).status).toBe(204);
   expect((await ask('GET', '/redfish/v1/Systems', undefined, second)).status).toBe(401);
+});
+
+it('takes BIOS settings at the next start, and not before', async () => {
+  const bios = '/redfish/v1/Systems/sim-0/Bios';
+  const start = (): void => firmwareStarts(system.hardware, description, now);
+  const shown = async (path: string): Promise<object> => (await ask('GET', path)).body['Attributes'] as object;
+  expect((await ask('PATCH', `${bios}/Settings`, { Attributes: { TurboMode: 'Disabled', AdminPassword: 'secret' } })).status).toBe(204);
+  expect(await shown(bios)).toMatchObject({ TurboMode: 'Enabled' });
+  expect(await shown(`${bios}/Settings`)).toEqual({ TurboMode: 'Disabled', AdminPassword: null });
+  start();
+  expect(await shown(bios)).toMatchObject({ TurboMode: 'Disabled', AdminPassword: null });
+  expect(await shown(`${bios}/Settings`)).toEqual({});
+  expect((await ask('POST', `${bios}/Actions/Bios.ResetBios`)).status).toBe(204);
+  expect(await shown(bios)).toMatchObject({ TurboMode: 'Disabled' });
+  start();
+  expect(await shown(bios)).toMatchObject({ TurboMode: 'Enabled' });
+});
+
+it.each<[string, object, string]>([
+  ['an unknown setting', { Colour: 'red' }, 'PropertyUnknown'],
+  ['a setting of the machine', { ProductName: 'mine' }, 'PropertyNotWritable'],
+  ['a word that is not offered', { TurboMode: 'Perhaps' }, 'PropertyValueNotInList'],
+  ['a number out of its range', { WatchdogMinutes: 61 }, 'PropertyValueOutOfRange'],
+  ['a number for a word', { TurboMode: 1 }, 'PropertyValueTypeError'],
+  ['a text that is too long', { AssetTag: 'x'.repeat(64) }, 'PropertyValueFormatError'],
+])('refuses %s of the BIOS and takes nothing', async (_, wanted, message) => {
+  const settings = '/redfish/v1/Systems/sim-0/Bios/Settings';
+  const answer = await ask('PATCH', settings, { Attributes: { QuietBoot: true, ...wanted } });
+  expect([answer.status, answer.body.error?.code]).toEqual([400, `Base.1.8.${message}`]);
+  expect((await ask('GET', settings)).body['Attributes']).toEqual({});
+});
+
+it('gives a collection in parts', async () => {
+  const path = '/redfish/v1/Systems/sim-0/EthernetInterfaces';
+  const first = (await ask('GET', `${path}?$top=1`)).body;
+  expect(first).toMatchObject({ 'Members@odata.count': 2, Members: [{ '@odata.id': `${path}/1` }] });
+  const second = (await ask('GET', first['Members@odata.nextLink'] as string)).body;
+  expect(second['Members']).toEqual([{ '@odata.id': `${path}/2` }]);
+  expect(second).not.toHaveProperty(['Members@odata.nextLink']);
+  for (const [query, status] of [
+    ['$top=x', 400],
+    ['$skip=-1', 400],
+    ['$filter=a', 501],
+  ] as const)
+    expect((await ask('GET', `${path}?${query}`)).status).toBe(status);
 });

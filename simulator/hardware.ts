@@ -1,0 +1,30 @@
+/**
+ * What a machine's BMC and firmware keep between them besides power and boot device: one plain object for each machine, which can be
+ * stored as JSON and handed in again. What it does not say is as it left the factory (`description.ts`, the defaults of each part).
+ */
+import type { MachineDescription } from './description';
+import { takeBiosSettings, type BiosState } from './redfish/bios-settings';
+
+export interface HardwareState {
+  readonly bios?: BiosState;
+}
+export interface Hardware {
+  state: HardwareState;
+  /** Called after each change of `state`. */
+  readonly changed: () => void;
+}
+/** @param state as it was stored */
+export const newHardware = (state: HardwareState = {}, changed: () => void = () => {}): Hardware => ({ state, changed });
+
+/** Changes the state and says so. */
+export function change(hardware: Hardware, changes: Partial<HardwareState>): void {
+  hardware.state = { ...hardware.state, ...changes };
+  hardware.changed();
+}
+
+/** What firmware does at each power on and reset, before it boots: settings that waited for it are taken. */
+export function firmwareStarts(hardware: Hardware, _description: MachineDescription, now: number): void {
+  const { bios } = hardware.state;
+  const taken = takeBiosSettings(bios, now);
+  if (taken !== bios) change(hardware, { bios: taken! });
+}

@@ -1,0 +1,144 @@
+/** A Redfish service (DSP0266) in front of simulated machines: authentication, methods, entity tags, paging, errors. */
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { reasonOf } from '../../model/errors';
+import { listenOn, openHttpClient, readJson, sendJson } from '../http';
+import { isObject } from './checks';
+import { refuse } from './messages';
+import { ROOT, link, type Answer, type Service, type Shown, type System } from './rows';
+import { isKnown } from './sessions';
+import { find, type Found } from './table';
+
+export type { System } from './rows';
+export interface RedfishEndpoint {
+  readonly port: number;
+  close(): Promise<void>;
+}
+export interface RedfishEndpointOptions extends Pick<Service, 'username' | 'password' | 'log' | 'clock' | 'random'> {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  readonly machines: readonly System[];
+  /** What stands between the network and the service: faults. */
+  readonly wrap?: (listener: RequestListener) => RequestListener;
+}
+
+const MAX_BODY = 64 * 1024;
+/** Members of a collection in one answer; the rest is behind Members@odata.nextLink. */
+const PAGE = 500;
+const HEADERS = { 'odata-version': '4.0', 'cache-control': 'no-store' } as const;
+const METHODS = ['get', 'patch', 'post', 'delete'] as const;
+
+/** Rejects when the port is taken. */
+export async function serveRedfish(options: RedfishEndpointOptions): Promise<RedfishEndpoint> {
+  const ended = new AbortController();
+  const { username, password, log, clock, random } = options;
+  const service: Service = {
+    ...{ username, password, log, clock, random },
+    systems: new Map(options.machines.map((machine) => [machine.name, machine])),
+    sessions: new Map(),
+    settings: { sessionSeconds: 1800 },
+    http: openHttpClient(),
+    signal: ended.signal,
+  };
+  const listener: RequestListener = (request, response) => void handle(service, request, response);
+  const server = createServer(options.wrap?.(listener) ?? listener);
+  try {
+    const { port, close } = await listenOn(server, options.port, options.host);
+    return {
+      port,
+      close: async () => {
+        ended.abort(new Error('the BMC is closed'));
+        await close();
+        await service.http.close();
+      },
+    };
+  } catch (error) {
+    await service.http.close();
+    throw error;
+  }
+}
+
+async function handle(service: Service, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://bmc');
+  const path = pathname.replace(/\/+$/, '');
+  try {
+    if (path === '/redfish') {
+      sendJson(response, 200, { v1: `${ROOT}/` }, HEADERS);
+      return;
+    }
+    const inside = path === ROOT || path.startsWith(`${ROOT}/`);
+    const found = inside ? find(service, path.slice(ROOT.length)) : undefined;
+    const { status, body, headers } = await answer(service, request, path, found, searchParams);
+    sendJson(response, status, body, { ...HEADERS, ...headers });
+  } catch (error) {
+    service.log.warn('Redfish request failed', { path, error: reasonOf(error) });
+    if (response.headersSent) response.destroy();
+    else sendJson(response, 500, refuse('InternalError').body, HEADERS);
+  }
+}
+
+async function answer(
+  service: Service,
+  request: IncomingMessage,
+  path: string,
+  found: Found | undefined,
+  query: URLSearchParams,
+): Promise<Answer> {
+  const method = request.method === 'HEAD' ? 'get' : request.method!.toLowerCase();
+  // DSP0266 §13.3.2: the service root and the making of a session need no login.
+  const isOpen = found && ((method === 'get' && found.row.path === '') || (method === 'post' && found.row.open));
+  if (!isOpen && !isKnown(service, request)) return refuse('NoValidSession');
+  if (!found) return refuse('ResourceMissingAtURI', path);
+  const { row, at } = found;
+  const shown = row.get?.(at);
+  if (row.get && !shown) return refuse('ResourceMissingAtURI', path);
+  if (method === 'get' && shown) return page(shown, at.path, query) ?? { status: 200, body: shown, headers: { etag: etagOf(shown) } };
+  const allowed = METHODS.filter((one) => row[one]).flatMap((one) => (one === 'get' ? ['GET', 'HEAD'] : [one.toUpperCase()]));
+  const run = method === 'patch' || method === 'post' ? row[method] : undefined;
+  if (!run && !(method === 'delete' && row.delete)) return { ...refuse('OperationNotAllowed'), headers: { allow: allowed.join(', ') } };
+  const wanted = request.headers['if-match'];
+  if (wanted !== undefined && shown && wanted !== '*' && !wanted.split(/\s*,\s*/).includes(etagOf(shown)))
+    return refuse('PreconditionFailed');
+  const done = run ? await withBody(request, (body) => run(at, body)) : await row.delete!(at);
+  return done ?? { status: 204 };
+}
+
+/** Runs with the request's body, which is an object; none at all is an empty one. */
+async function withBody(
+  request: IncomingMessage,
+  run: (body: Shown) => Answer | undefined | Promise<Answer | undefined>,
+): Promise<Answer | undefined> {
+  let body: unknown;
+  try {
+    body = (await readJson(request, MAX_BODY)) ?? {};
+  } catch {
+    return refuse('MalformedJSON');
+  }
+  return isObject(body) ? run(body) : refuse('UnrecognizedRequestBody');
+}
+
+/** Part of a collection (DSP0266 §7.3): by $top and $skip, or as much as fits into one answer. Undefined: all of it. */
+function page(shown: Shown, path: string, query: URLSearchParams): Answer | undefined {
+  const names = [...query.keys()];
+  const unknown = names.find((name) => name.startsWith('$') && name !== '$top' && name !== '$skip');
+  if (unknown !== undefined) return refuse('QueryNotSupported');
+  const all = shown['Members'];
+  if (!Array.isArray(all)) return names.some((name) => name.startsWith('$')) ? refuse('QueryNotSupported') : undefined;
+  const [top, skip] = [query.get('$top') ?? PAGE, query.get('$skip') ?? 0].map(Number) as [number, number];
+  for (const [value, name] of [
+    [top, '$top'],
+    [skip, '$skip'],
+  ] as const) {
+    if (Number.isNaN(value)) return refuse('QueryParameterValueTypeError', query.get(name)!, name);
+    if (!Number.isInteger(value) || value < 0) return refuse('QueryParameterOutOfRange', query.get(name)!, name, '0 and more');
+  }
+  const size = Math.min(top, PAGE);
+  const members = all.slice(skip, skip + size) as readonly Shown[];
+  const rest = all.length > skip + size && size > 0;
+  const next = `${path}?$skip=${skip + size}${query.has('$top') ? `&$top=${top}` : ''}`;
+  const body = { ...shown, Members: members, ...(rest ? { 'Members@odata.nextLink': link(next)['@odata.id'] } : {}) };
+  return { status: 200, body, headers: { etag: etagOf(body) } };
+}
+
+const etagOf = (shown: Shown): string => `"${createHash('sha256').update(JSON.stringify(shown)).digest('hex').slice(0, 16)}"`;

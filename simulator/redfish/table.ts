@@ -1,0 +1,48 @@
+/** All resources of the service, and which one a path is. */
+import { BIOS_ROWS } from './bios';
+import { CHASSIS_ROWS } from './chassis';
+import { MANAGER_ROWS } from './manager';
+import { REGISTRY_ROWS } from './registries';
+import { ROOT_ROWS } from './root';
+import type { At, Row, Service, SystemAt } from './rows';
+import { SESSION_ROWS } from './sessions';
+import { SYSTEM_ROWS } from './system';
+
+/** Of the service as a whole. */
+const SERVICE_TABLE: readonly Row[] = [...ROOT_ROWS, ...SESSION_ROWS, ...REGISTRY_ROWS];
+/** Of one machine: {system} is the first name in the path. */
+const SYSTEM_TABLE: readonly Row<SystemAt>[] = [...SYSTEM_ROWS, ...BIOS_ROWS, ...CHASSIS_ROWS, ...MANAGER_ROWS];
+
+interface Compiled {
+  readonly pattern: RegExp;
+  readonly row: Row<SystemAt>;
+  readonly ofSystem: boolean;
+}
+const compile = (row: Row<SystemAt>, ofSystem: boolean): Compiled => ({
+  pattern: new RegExp(`^${row.path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '([^/]+)')}$`),
+  row,
+  ofSystem,
+});
+// A row without machine never reads `system`.
+const ROWS = [...SERVICE_TABLE.map((row) => compile(row as Row<SystemAt>, false)), ...SYSTEM_TABLE.map((row) => compile(row, true))];
+const depthOf = (path: string): number => path.split('/').length;
+/** By number of segments, so that a request is held against few. */
+const BY_DEPTH = Array.from({ length: Math.max(...ROWS.map(({ row }) => depthOf(row.path))) + 1 }, (_, depth) =>
+  ROWS.filter(({ row }) => depthOf(row.path) === depth),
+);
+
+export interface Found {
+  readonly row: Row<SystemAt>;
+  readonly at: SystemAt;
+}
+/** @param path below the service root */
+export function find(service: Service, path: string): Found | undefined {
+  for (const { pattern, row, ofSystem } of BY_DEPTH[depthOf(path)] ?? []) {
+    const values = pattern.exec(path)?.slice(1);
+    const system = values && ofSystem ? service.systems.get(values[0]!) : undefined;
+    if (!values || (ofSystem && !system)) continue;
+    const at: At = { service, path, values };
+    return { row, at: { ...at, system: system! } };
+  }
+  return undefined;
+}
