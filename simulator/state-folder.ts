@@ -20,10 +20,7 @@ const AT_ONCE = 16;
 const VERSION = 1;
 
 /** @throws the error of a folder that cannot be made, or a sentence about a file in it that is no state */
-export async function openStateFolder(
-  folder: string,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
-): Promise<StateFolder> {
+export async function openStateFolder(folder: string, { clock, log }: { readonly clock: Clock; readonly log: Log }): Promise<StateFolder> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const found = new Map<string, unknown>();
   for (const file of await readdir(folder)) {
@@ -50,7 +47,9 @@ export async function openStateFolder(
       changed = new Set();
       const lane = async (): Promise<void> => {
         for (const name of names)
-          await write(name).catch((error: unknown) => log.error('the state of a machine cannot be kept', { machine: name, error: reasonOf(error) }));
+          await write(name).catch((error: unknown) =>
+            log.error('the state of a machine cannot be kept', { machine: name, error: reasonOf(error) }),
+          );
       };
       await Promise.all(Array.from({ length: AT_ONCE }, lane));
     }
