@@ -298,11 +298,15 @@ export async function startServer(setup: Setup): Promise<Server> {
     if (roles.includes('conductor')) {
       const ipmi = createIpmiPool({ log, clock, random: randomBytes });
       const consoles = { ...createConsoles(log), openSol: ipmi.openSol };
-      const pools = { ipmi, consoles, redfish: createRedfishPool() };
+      const redfish = createRedfishPool({
+        maxSessions: options['redfish.connection_cache_size'],
+        connectTimeoutMs: options['redfish.connect_timeout'] * 1000,
+      });
+      const pools = { ipmi, consoles, redfish };
       stops.push(async () => {
         await consoles.closeAll();
         await ipmi.close();
-        await pools.redfish.close();
+        await redfish.close();
       });
       conductor = await startConductor({
         store,

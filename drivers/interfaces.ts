@@ -73,6 +73,11 @@ export interface DriverOptions {
   readonly 'console.terminal_timeout': number;
   readonly 'redfish.connection_attempts': number;
   readonly 'redfish.connection_retry_interval': number;
+  readonly 'redfish.read_timeout': number;
+  readonly 'redfish.auth_type': string;
+  readonly 'redfish.verify_ca': string | null;
+  readonly 'redfish.tls_minimum_version': string | null;
+  readonly 'redfish.tls_ciphers': string | null;
   readonly 'fake.power_delay': string;
   readonly 'fake.boot_delay': string;
   readonly 'fake.deploy_delay': string;

@@ -3,7 +3,20 @@ import { access } from 'node:fs/promises';
 import { Fault } from '../model/errors';
 import type { NodeRecord } from '../model/records';
 import { str, toBoolean } from '../model/python';
-import { RedfishError, linkOf, member, rootPath, type RedfishAnswer, type RedfishMethod, type RedfishTarget } from '../wire/redfish';
+import {
+  RedfishError,
+  isStatus,
+  linkOf,
+  member,
+  memberPaths,
+  readResource,
+  rootPath,
+  type RedfishAnswer,
+  type RedfishAsk,
+  type RedfishMethod,
+  type RedfishResource,
+  type RedfishTarget,
+} from '../wire/redfish';
 import type { Property, Task } from './interfaces';
 
 export const REDFISH_PROPERTIES: Readonly<Record<string, Property>> = {
@@ -63,9 +76,12 @@ function addressOf(node: NodeRecord): string {
   throw invalid(`Invalid Redfish address ${str(full)} set in driver_info/redfish_address on node ${node.uuid}`);
 }
 
-async function verifyCaOf(node: NodeRecord): Promise<boolean | string> {
-  const value = node.driver_info['redfish_verify_ca'];
-  if (value === undefined) return true;
+/** What a node and the configuration say of a service. */
+type Given = Pick<Task, 'node' | 'options'>;
+
+async function verifyCaOf({ node, options }: Given): Promise<boolean | string> {
+  const { redfish_verify_ca: said = true } = node.driver_info;
+  const value = said === true || said === null ? (options['redfish.verify_ca'] ?? said) : said;
   if (typeof value === 'boolean') return value;
   const known =
     typeof value === 'string'
@@ -82,10 +98,11 @@ async function verifyCaOf(node: NodeRecord): Promise<boolean | string> {
   return known;
 }
 
-/** One of the words, or the default when the key is absent. */
-function wordOf<T extends string>(node: NodeRecord, key: string, words: readonly T[], listed: string): T | undefined {
-  const value = node.driver_info[key];
-  if (value === undefined) return undefined;
+/** One of the words, or the option where the key is absent; null: neither says. */
+function wordOf<T extends string>(node: NodeRecord, key: string, option: string | null, words: readonly T[], listed: string): T | null {
+  const said = node.driver_info[key];
+  const value = said === undefined ? option : said;
+  if (said === undefined && value === null) return null;
   const word = words.find((one) => one === value);
   if (word) return word;
   throw invalid(`Invalid value "${str(value)}" set in driver_info/${key} on node ${node.uuid}. The value should be one of ${listed}.`);
@@ -97,7 +114,7 @@ export interface RedfishSystem {
   readonly system: string | undefined;
 }
 /** The service and system that a node's driver_info names. Throws Fault MissingParameterValue, InvalidParameterValue. */
-export async function redfishSystem(node: NodeRecord): Promise<RedfishSystem> {
+export async function redfishSystem({ node, options }: Given): Promise<RedfishSystem> {
   const given = (key: string): unknown => node.driver_info[key] ?? undefined;
   if (!given('redfish_address'))
     throw new Fault('MissingParameterValue', {
@@ -109,11 +126,11 @@ export async function redfishSystem(node: NodeRecord): Promise<RedfishSystem> {
     throw invalid(
       `Invalid value "${str(id)}" set in driver_info/redfish_system_id on node ${node.uuid}. The value should be a path (string) to the resource that the driver will interact with. For example: /redfish/v1/Systems/1`,
     );
-  const verifyCa = await verifyCaOf(node);
-  const authType = wordOf(node, 'redfish_auth_type', AUTH_TYPES, '"basic", "session" or "auto"') ?? 'auto';
+  const verifyCa = await verifyCaOf({ node, options });
+  const authType = wordOf(node, 'redfish_auth_type', options['redfish.auth_type'], AUTH_TYPES, '"basic", "session" or "auto"') ?? 'auto';
   const versions = Object.keys(TLS_VERSIONS) as (keyof typeof TLS_VERSIONS)[];
-  const version = wordOf(node, 'redfish_tls_minimum_version', versions, '"1.1", "1.2", or "1.3"');
-  const ciphers = given('redfish_tls_ciphers');
+  const version = wordOf(node, 'redfish_tls_minimum_version', options['redfish.tls_minimum_version'], versions, '"1.1", "1.2", or "1.3"');
+  const ciphers = given('redfish_tls_ciphers') ?? options['redfish.tls_ciphers'];
   const [username, password] = [given('redfish_username'), given('redfish_password')];
   return {
     system: id === '' ? undefined : encodeURI(id.startsWith('/') ? id : `/${id}`),
@@ -121,22 +138,25 @@ export async function redfishSystem(node: NodeRecord): Promise<RedfishSystem> {
       ...{ address, authType, verifyCa },
       ...(username === undefined ? {} : { username: str(username) }),
       ...(password === undefined ? {} : { password: str(password) }),
-      ...(version || ciphers !== undefined
+      ...(version || ciphers !== null
         ? {
-            tls: { ...(version ? { minVersion: TLS_VERSIONS[version] } : {}), ...(ciphers === undefined ? {} : { ciphers: str(ciphers) }) },
+            tls: { ...(version ? { minVersion: TLS_VERSIONS[version] } : {}), ...(ciphers === null ? {} : { ciphers: str(ciphers) }) },
           }
         : {}),
     },
   };
 }
 
-/** Milliseconds that a service may take to answer. */
-const ANSWER_TIMEOUT = 60_000;
 /** Whether the same request may succeed in a moment, and can do no harm when it was heard already. */
 const mayRepeat = (error: RedfishError, method: RedfishMethod): boolean =>
-  error.kind === 'unreachable' || (method === 'GET' && (error.kind === 'interrupted' || (error.status ?? 0) >= 500));
+  error.kind === 'unreachable' ||
+  (error.retryAfterMs !== undefined && (error.status === 429 || error.status === 503)) ||
+  (method === 'GET' && (error.kind === 'interrupted' || (error.status ?? 0) >= 500));
 
-/** One request to the node's service, repeated as [redfish]connection_attempts says. Throws RedfishError as it came. */
+/**
+ * One request to the node's service, repeated as [redfish]connection_attempts says, after the time that the service asks for if it does.
+ * Throws RedfishError as it came.
+ */
 export async function redfishRequest(
   task: Task,
   target: RedfishTarget,
@@ -145,65 +165,75 @@ export async function redfishRequest(
   more: { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> } = {},
 ): Promise<RedfishAnswer> {
   const { options, clock, signal, connections } = task;
+  const timeoutMs = options['redfish.read_timeout'] * 1000;
   for (let attempt = 1; ; attempt++) {
     try {
-      return await connections.redfish.request(target, method, path, { ...more, timeoutMs: ANSWER_TIMEOUT, signal });
+      return await connections.redfish.request(target, method, path, { ...more, timeoutMs, signal });
     } catch (error) {
       const again = error instanceof RedfishError && attempt < options['redfish.connection_attempts'] && mayRepeat(error, method);
       if (!again) throw error;
-      await clock.sleep(options['redfish.connection_retry_interval'] * 1000, signal);
+      await clock.sleep(Math.max(error.retryAfterMs ?? options['redfish.connection_retry_interval'] * 1000, 100), signal);
     }
   }
 }
+/** `redfishRequest` for the helpers of wire/redfish: `collection(redfishAsk(task, target), path)`. */
+export const redfishAsk =
+  (task: Task, target: RedfishTarget): RedfishAsk =>
+  (method, path, more) =>
+    redfishRequest(task, target, method, path, more);
 
+/** Kinds that say nothing about what was asked for, only that the service could not be asked. */
+const NO_CONNECTION: readonly string[] = ['unreachable', 'untrusted', 'interrupted'];
+/** What the operator can do about it. */
+function hint(error: RedfishError): string {
+  if (error.kind === 'untrusted') return ' (redfish_verify_ca in driver_info, or [redfish]verify_ca, says whom to trust)';
+  if (isStatus(error, 401)) return ' (the service does not take redfish_username and redfish_password of driver_info)';
+  return '';
+}
 /** What a RedfishError is to clients: a sentence with the node in it, status 500. Anything else stays what it is. */
 export function redfishFault(task: Task, error: unknown, doing?: string): unknown {
   if (!(error instanceof RedfishError)) return error;
   const { uuid } = task.node;
-  const unreachable = error.kind === 'unreachable' || error.kind === 'interrupted';
   const what = doing === undefined ? '' : `Redfish exception occurred. Error: ${doing} failed for node ${uuid}. Error: `;
-  const message = unreachable ? `Redfish connection failed for node ${uuid}: ${error.message}` : `${what}${error.message}`;
-  return new Fault('DriverOperationError', { message }, { cause: error });
+  const start = NO_CONNECTION.includes(error.kind) ? `Redfish connection failed for node ${uuid}: ` : what;
+  return new Fault('DriverOperationError', { message: `${start}${error.message}${hint(error)}` }, { cause: error });
 }
 
-/** The node's ComputerSystem, as the service describes it now. */
-export interface SystemView {
+/** The node's ComputerSystem, as the service describes it now, and how to ask the service for more. */
+export interface SystemView extends RedfishResource {
   readonly target: RedfishTarget;
-  readonly path: string;
-  readonly body: unknown;
-  readonly etag: string | undefined;
+  readonly ask: RedfishAsk;
 }
-async function onlySystem(task: Task, target: RedfishTarget): Promise<string> {
-  const root = await redfishRequest(task, target, 'GET', rootPath(target));
+async function onlySystem(ask: RedfishAsk, target: RedfishTarget): Promise<string> {
+  const root = await ask('GET', rootPath(target));
   const systems = linkOf(member(root.body, 'Systems'));
   if (systems === undefined) throw new RedfishError('protocol', `${target.address} names no systems in its service root`);
-  const members = member((await redfishRequest(task, target, 'GET', systems)).body, 'Members');
-  const path = Array.isArray(members) && members.length === 1 ? linkOf(members[0]) : undefined;
-  if (path === undefined)
+  const [path, ...others] = await memberPaths(ask, systems);
+  if (path === undefined || others.length > 0)
     throw new RedfishError('protocol', 'Failed at determining default for "ComputerSystem": System count is not exactly one');
   return path;
 }
 /** @throws Fault of driver_info; RedfishError */
 export async function systemOf(task: Task): Promise<SystemView> {
-  const { target, system } = await redfishSystem(task.node);
-  const path = system ?? (await onlySystem(task, target));
+  const { target, system } = await redfishSystem(task);
+  const ask = redfishAsk(task, target);
+  const path = system ?? (await onlySystem(ask, target));
   try {
-    const { body, headers } = await redfishRequest(task, target, 'GET', path);
-    const etag = headers['etag'] ?? member(body, '@odata.etag');
-    return { target, path, body, etag: typeof etag === 'string' ? etag : undefined };
+    return { target, ask, ...(await readResource(ask, path)) };
   } catch (error) {
-    if (!(error instanceof RedfishError) || error.status !== 404) throw error;
+    if (!isStatus(error, 404)) throw error;
     const message = `Redfish exception occurred. Error: Resource ${new URL(path, target.address).href} not found`;
     throw new RedfishError('status', message, { status: 404, cause: error });
   }
 }
-
-/** Changes the system. The ETag protects it from a lost update; services that cannot compare it answer 412 and get none. */
-export async function patchSystem(task: Task, { target, path, etag }: SystemView, body: unknown): Promise<void> {
+/**
+ * Runs it on the node's system as it is now; a RedfishError out of it becomes a Fault (status 500), whose sentence names what was being done.
+ * Where there is no system to start from: `redfishSystem`, `redfishAsk`, and `redfishFault` for what they throw.
+ */
+export async function onSystem<T>(task: Task, doing: string | undefined, work: (system: SystemView) => Promise<T>): Promise<T> {
   try {
-    await redfishRequest(task, target, 'PATCH', path, { body, ...(etag === undefined ? {} : { headers: { 'if-match': etag } }) });
+    return await work(await systemOf(task));
   } catch (error) {
-    if (!(error instanceof RedfishError) || error.status !== 412 || etag === undefined) throw error;
-    await redfishRequest(task, target, 'PATCH', path, { body });
+    throw redfishFault(task, error, doing);
   }
 }

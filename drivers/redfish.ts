@@ -1,22 +1,13 @@
 /** Power, boot device and boot mode of machines with a Redfish service (DSP0266, schema ComputerSystem). */
 import { Fault } from '../model/errors';
-import { RedfishError, member } from '../wire/redfish';
+import { RedfishError, actionOf, isStatus, member, patchResource } from '../wire/redfish';
 import type { ManagementInterface, Power, PowerInterface, Task } from './interfaces';
 import { untilOff } from './power-cycle';
-import { REDFISH_PROPERTIES, patchSystem, redfishFault, redfishRequest, redfishSystem, systemOf, type SystemView } from './redfish-target';
+import { REDFISH_PROPERTIES, onSystem, redfishSystem, type SystemView } from './redfish-target';
 
 const validate = async (task: Task): Promise<void> => {
-  await redfishSystem(task.node);
+  await redfishSystem(task);
 };
-/** Runs it on the node's system as it is now; what the service answers badly becomes a Fault. */
-async function onSystem<T>(task: Task, doing: string | undefined, work: (system: SystemView) => Promise<T>): Promise<T> {
-  try {
-    return await work(await systemOf(task));
-  } catch (error) {
-    throw redfishFault(task, error, doing);
-  }
-}
-
 /** PowerState → ours. A machine on its way counts as there, as clients of Ironic see it. */
 const POWER_STATES: Readonly<Record<string, 'power on' | 'power off'>> = {
   On: 'power on',
@@ -42,21 +33,21 @@ async function patiently(task: Task, tries: number, seconds: number, work: () =>
       await work();
       return;
     } catch (error) {
-      if (!(error instanceof RedfishError) || !BUSY.includes(error.status ?? 0) || n >= tries) throw error;
+      if (!isStatus(error, ...BUSY) || n >= tries) throw error;
       await task.clock.sleep(seconds * 1000, task.signal);
     }
   }
 }
 
-async function reset(task: Task, { target, body, path }: SystemView, order: keyof typeof RESET_TYPES): Promise<void> {
-  const action = member(body, 'Actions', '#ComputerSystem.Reset');
-  const link = member(action, 'target');
-  const allowed = member(action, 'ResetType@Redfish.AllowableValues');
+async function reset(task: Task, system: SystemView, order: keyof typeof RESET_TYPES): Promise<void> {
+  const { ask, path } = system;
+  const action = actionOf(system, '#ComputerSystem.Reset');
+  const allowed = action?.allowed('ResetType');
   const types: readonly string[] = RESET_TYPES[order];
-  const type = Array.isArray(allowed) ? types.find((one) => allowed.includes(one)) : types[0];
+  const type = allowed ? types.find((one) => allowed.includes(one)) : types[0];
   if (type === undefined) throw new RedfishError('protocol', `${path} does not offer the reset type ${types.join(' or ')}`);
-  const place = typeof link === 'string' ? link : `${path}/Actions/ComputerSystem.Reset`;
-  const send = (): Promise<unknown> => redfishRequest(task, target, 'POST', place, { body: { ResetType: type } });
+  const place = action?.target ?? `${path}/Actions/ComputerSystem.Reset`;
+  const send = (): Promise<unknown> => ask('POST', place, { body: { ResetType: type } });
   await (order === 'on' ? patiently(task, 6, 10, send) : send());
 }
 
@@ -115,7 +106,7 @@ async function writeBoot(task: Task, system: SystemView, device: string, enabled
   // Some services refuse an Enabled that it already has.
   const unchanged = enabled === 'Continuous' && member(system.body, 'Boot', 'BootSourceOverrideEnabled') === enabled;
   const boot = { BootSourceOverrideTarget: target, ...(unchanged ? {} : { BootSourceOverrideEnabled: enabled }) };
-  await patiently(task, 6, 5, () => patchSystem(task, system, { Boot: boot }));
+  await patiently(task, 6, 5, () => patchResource(system.ask, system, { Boot: boot }));
 }
 
 const SETTING = 'Redfish set boot device';
@@ -146,7 +137,7 @@ export const redfishManagement: ManagementInterface = {
       try {
         await writeBoot(task, system, device, persistent ? 'Continuous' : 'Once');
       } catch (error) {
-        if (!persistent || !(error instanceof RedfishError) || error.status !== 400) throw error;
+        if (!persistent || !isStatus(error, 400)) throw error;
         await writeBoot(task, system, device, 'Once');
         repeated = device;
       }
@@ -157,8 +148,8 @@ export const redfishManagement: ManagementInterface = {
   bootMode: {
     get: (task) => onSystem(task, undefined, async ({ body }) => lookUp(MODES, member(body, 'Boot', 'BootSourceOverrideMode'))),
     set: (task, mode) =>
-      onSystem(task, 'Setting boot mode to ' + mode, async (system) =>
-        patchSystem(task, system, { Boot: { BootSourceOverrideMode: mode === 'uefi' ? 'UEFI' : 'Legacy' } }),
-      ),
+      onSystem(task, 'Setting boot mode to ' + mode, async (system) => {
+        await patchResource(system.ask, system, { Boot: { BootSourceOverrideMode: mode === 'uefi' ? 'UEFI' : 'Legacy' } });
+      }),
   },
 };

@@ -3,7 +3,7 @@ import { redfishSystem } from '../../drivers/redfish-target';
 import type { Power } from '../../drivers/interfaces';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { createRedfishPool, type RedfishPool, type RedfishTarget } from '../../wire/redfish';
-import { NODE_UUID, nodeRecord } from '../support/task';
+import { NODE_UUID } from '../support/task';
 import { SYSTEM, redfishError, redfishService, type RedfishService } from '../wire/redfish-service';
 import { bmcTask } from './bmc-task';
 
@@ -70,7 +70,7 @@ describe('driver_info', () => {
     for (const one of [redfishPower, redfishManagement]) await expect(one.validate!(task)).rejects.toMatchObject({ status: 400, message });
   });
   it.each(['ftp://x', 'http://', 'http://h:99999'])('the address %s, which nothing could reach, is refused too', async (bad) => {
-    await expect(redfishSystem(nodeRecord({ driver_info: { ...A, redfish_address: bad } }))).rejects.toMatchObject({
+    await expect(redfishSystem(bench({ node: { driver_info: { ...A, redfish_address: bad } } }).task)).rejects.toMatchObject({
       message: address(bad),
     });
   });
@@ -93,7 +93,7 @@ describe('driver_info', () => {
     [{ redfish_auth_type: 'basic' }, { authType: 'basic' }, SYSTEM],
     [{ redfish_tls_minimum_version: '1.3', redfish_tls_ciphers: 'x' }, { tls: { minVersion: 'TLSv1.3', ciphers: 'x' } }, SYSTEM],
   ])('%j is taken', async (info, expected, path) => {
-    const found = await redfishSystem(nodeRecord({ driver_info: { ...A, ...info } }));
+    const found = await redfishSystem(bench({ node: { driver_info: { ...A, ...info } } }).task);
     expect(found).toMatchObject({ target: expected });
     expect(found.system).toBe(path);
   });
@@ -216,6 +216,7 @@ describe('boot device', () => {
     await redfishManagement.setBootDevice(bench().task, 'pxe', false);
     expect(service.asked.filter(({ method }) => method === 'PATCH').map(({ headers }) => headers['if-match'])).toEqual([
       'W/"1"',
+      '"1"',
       undefined,
     ]);
   });

@@ -1,0 +1,18 @@
+/** The Redfish client: what drivers use of it. */
+export { createRedfishPool, type RedfishPool } from './client';
+export { RedfishError, hasMessage, isStatus, messagesOf, type RedfishFailure } from './errors';
+export { linkOf, listOf, member, textOf, textsOf } from './json';
+export {
+  actionOf,
+  collection,
+  linkedCollection,
+  memberPaths,
+  patchResource,
+  readLinked,
+  readResource,
+  type RedfishAction,
+  type RedfishAsk,
+  type RedfishResource,
+} from './resources';
+export { followTask, lookAtTask, startedTask, type TaskLook } from './tasks';
+export { rootPath, type RedfishAnswer, type RedfishMethod, type RedfishRequestOptions, type RedfishTarget } from './transport';

@@ -1,0 +1,17 @@
+/** Looks into what a service answered, which may be anything. */
+
+/** A member of a JSON object, whatever the value is. */
+export const member = (value: unknown, ...names: readonly string[]): unknown =>
+  names.reduce<unknown>(
+    (at, name) => (typeof at === 'object' && at !== null && Object.hasOwn(at, name) ? (at as Record<string, unknown>)[name] : undefined),
+    value,
+  );
+/** The path of a link: `{ "@odata.id": "/redfish/…" }`. */
+export const linkOf = (value: unknown): string | undefined => textOf(member(value, '@odata.id'));
+/** A text that is not empty. */
+export const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+/** A list; empty for what is none. */
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
+/** The texts of a list, such as AllowableValues; undefined for what is no list. */
+export const textsOf = (value: unknown): readonly string[] | undefined =>
+  Array.isArray(value) ? (value as unknown[]).filter((one) => typeof one === 'string') : undefined;

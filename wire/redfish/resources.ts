@@ -1,0 +1,130 @@
+/**
+ * Resources of a service: read one, read the members of a collection, change one, ask it for an action. All of them ask by a `RedfishAsk`
+ * (drivers: `redfishAsk` of drivers/redfish-target.ts, or `ask` of a SystemView) and throw RedfishError.
+ */
+import { RedfishError, isStatus } from './errors';
+import { linkOf, listOf, member, textOf, textsOf } from './json';
+import type { RedfishAnswer, RedfishMethod } from './transport';
+
+/** One request to a service that is known: login, timeout and repetition are the asker's. */
+export type RedfishAsk = (
+  method: RedfishMethod,
+  path: string,
+  more?: { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> },
+) => Promise<RedfishAnswer>;
+
+/** A resource as the service described it when it was read. */
+export interface RedfishResource {
+  readonly path: string;
+  readonly body: unknown;
+  readonly etag: string | undefined;
+}
+
+/** Where a JSON pointer leads (RFC 6901), as in links such as `…/Thermal#/Fans/0`. */
+function pointed(body: unknown, path: string): unknown {
+  const fragment = /#(\/.*)/.exec(path)?.[1];
+  if (fragment === undefined) return body;
+  const names = fragment.slice(1).split('/', 20);
+  return names.reduce<unknown>((at, name) => member(at, name.replace(/~1/g, '/').replace(/~0/g, '~')), body);
+}
+
+/** Reads a resource; its ETag comes with it, for `patchResource`. */
+export async function readResource(ask: RedfishAsk, path: string): Promise<RedfishResource> {
+  const { body, headers } = await ask('GET', path);
+  return { path, body: pointed(body, path), etag: headers['etag'] ?? textOf(member(body, '@odata.etag')) };
+}
+/** Reads what a property of a resource links to (`{ "@odata.id": … }`); undefined: there is no link, or nothing behind it. */
+export async function readLinked(
+  ask: RedfishAsk,
+  { body }: RedfishResource,
+  ...names: readonly string[]
+): Promise<RedfishResource | undefined> {
+  const path = linkOf(member(body, ...names));
+  if (path === undefined) return undefined;
+  try {
+    return await readResource(ask, path);
+  } catch (error) {
+    // Services link to what they do not have.
+    if (isStatus(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+/** What a collection may have. */
+const MAX_MEMBERS = 1000;
+const MAX_PAGES = 100;
+/** The members' links, of all pages (`Members@odata.nextLink`). Those that came expanded have their body. */
+async function membersOf(ask: RedfishAsk, path: string): Promise<ReadonlyMap<string, unknown>> {
+  const found = new Map<string, unknown>();
+  const seen = new Set<string>();
+  for (let page: string | undefined = path; page !== undefined && !seen.has(page);) {
+    seen.add(page);
+    if (seen.size > MAX_PAGES) throw new RedfishError('protocol', `${path} has more than ${MAX_PAGES} pages`);
+    const { body }: RedfishAnswer = await ask('GET', page);
+    for (const one of listOf(member(body, 'Members'))) {
+      const link = linkOf(one);
+      if (link === undefined || found.has(link)) continue;
+      if (found.size >= MAX_MEMBERS) throw new RedfishError('protocol', `${path} has more than ${MAX_MEMBERS} members`);
+      found.set(link, Object.keys(one as object).length > 1 ? one : undefined);
+    }
+    page = textOf(member(body, 'Members@odata.nextLink'));
+  }
+  return found;
+}
+/** The paths of a collection's members, over all its pages; bounded, and loops end it. */
+export const memberPaths = async (ask: RedfishAsk, path: string): Promise<readonly string[]> => [...(await membersOf(ask, path)).keys()];
+/** The members of a collection, over all its pages, one request after another. Members that are listed but not there are left out. */
+export async function collection(ask: RedfishAsk, path: string): Promise<readonly RedfishResource[]> {
+  const found: RedfishResource[] = [];
+  for (const [link, body] of await membersOf(ask, path)) {
+    try {
+      found.push(body === undefined ? await readResource(ask, link) : { path: link, body, etag: textOf(member(body, '@odata.etag')) });
+    } catch (error) {
+      if (!isStatus(error, 404)) throw error;
+    }
+  }
+  return found;
+}
+/** The members of the collection that a property of a resource links to; undefined: the resource has none. */
+export async function linkedCollection(
+  ask: RedfishAsk,
+  { body }: RedfishResource,
+  ...names: readonly string[]
+): Promise<readonly RedfishResource[] | undefined> {
+  const path = linkOf(member(body, ...names));
+  if (path === undefined) return undefined;
+  try {
+    return await collection(ask, path);
+  } catch (error) {
+    if (isStatus(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Changes a resource. The ETag protects it from a lost update; services that cannot compare it answer 412, get it in its strong form, and
+ * then none. The answer may be of a task (`startedTask`).
+ */
+export async function patchResource(ask: RedfishAsk, { path, etag }: RedfishResource, body: unknown): Promise<RedfishAnswer> {
+  const forms = etag === undefined ? [] : etag.startsWith('W/') ? [etag, etag.slice(2)] : [etag];
+  for (const form of forms)
+    try {
+      return await ask('PATCH', path, { body, headers: { 'if-match': form } });
+    } catch (error) {
+      if (!isStatus(error, 412)) throw error;
+    }
+  return ask('PATCH', path, { body });
+}
+
+export interface RedfishAction {
+  readonly target: string;
+  /** The values that a parameter may have, where the service tells. */
+  allowed(parameter: string): readonly string[] | undefined;
+}
+/** An action of a resource, such as `#ComputerSystem.Reset` or `#UpdateService.SimpleUpdate`; undefined: it does not offer it. */
+export function actionOf({ body }: Pick<RedfishResource, 'body'>, name: string): RedfishAction | undefined {
+  const action = member(body, 'Actions', name);
+  const target = textOf(member(action, 'target'));
+  if (target === undefined) return undefined;
+  return { target, allowed: (parameter) => textsOf(member(action, `${parameter}@Redfish.AllowableValues`)) };
+}

@@ -1,0 +1,216 @@
+/** One HTTP exchange with a Redfish service, over undici: bounded in time, size and redirects; failures as RedfishError. */
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { Agent, buildConnector, type Dispatcher } from 'undici';
+import { RedfishError, errorWords } from './errors';
+
+export interface RedfishTarget {
+  /** scheme://host[:port][/prefix] */
+  readonly address: string;
+  readonly username?: string;
+  readonly password?: string;
+  readonly authType: 'basic' | 'session' | 'auto';
+  /** false: any certificate; true: the system's authorities; a path: these. */
+  readonly verifyCa: boolean | string;
+  readonly tls?: { readonly minVersion?: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'; readonly ciphers?: string };
+}
+export interface RedfishAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The path of the Location header, whatever host it names: services behind names of their own do not know the one that we use. */
+  readonly location?: string;
+  /** Parsed JSON; undefined for an empty answer. */
+  readonly body: unknown;
+}
+export interface RedfishRequestOptions {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+export type RedfishMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
+
+/** The service root's path: `/redfish/v1/`, or the path in the address. */
+export function rootPath(target: Pick<RedfishTarget, 'address'>): string {
+  const { pathname } = new URL(target.address);
+  return pathname === '/' ? '/redfish/v1/' : pathname.replace(/\/*$/, '/');
+}
+
+/** Bytes; the largest resources of real services (message and attribute registries) are a few MiB. */
+const MAX_BODY = 8 << 20;
+const MAX_REDIRECTS = 3;
+/** Requests at once to one service; BMCs are small. */
+const CONNECTIONS = 4;
+/** TLS sessions kept, so that the next connection to a service needs no full handshake. */
+const TLS_SESSIONS = 10_000;
+/** Milliseconds: no service is waited for longer because it says so. */
+const MAX_RETRY_AFTER = 60_000;
+
+async function certificates(path: string): Promise<Buffer[]> {
+  try {
+    if (!(await stat(path)).isDirectory()) return [await readFile(path)];
+    const entries = await readdir(path, { withFileTypes: true });
+    return await Promise.all(entries.filter((entry) => !entry.isDirectory()).map((entry) => readFile(join(path, entry.name))));
+  } catch (error) {
+    throw new RedfishError('untrusted', `cannot read the authorities ${path}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** Connections to all services with the same rules for certificates. */
+export async function agentFor({ verifyCa, tls }: RedfishTarget, connectTimeoutMs: number): Promise<Agent> {
+  const options = {
+    timeout: connectTimeoutMs,
+    maxCachedSessions: TLS_SESSIONS,
+    rejectUnauthorized: verifyCa !== false,
+    ...(typeof verifyCa === 'string' ? { ca: await certificates(verifyCa) } : {}),
+    ...(tls?.minVersion ? { minVersion: tls.minVersion } : {}),
+    ...(tls?.ciphers ? { ciphers: tls.ciphers } : {}),
+  };
+  return new Agent({ connections: CONNECTIONS, connect: buildConnector(options) });
+}
+
+/** Failures of the connection itself, before anything was sent. */
+const NOT_SENT =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EPROTO|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_.*|ERR_SSL_.*)$/;
+/** What is wrong with a certificate (OpenSSL's X509_V_ERR_*, as Node names them). */
+const CERTIFICATE = /^(CERT_.*|UNABLE_TO_.*|.*_SIGNED_CERT.*|ERR_TLS_CERT_.*|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)$/;
+function connectionError(url: string, error: unknown): RedfishError {
+  const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
+  const { code = '', message = '' } = first as { code?: string; message?: string };
+  const untrusted = CERTIFICATE.test(code);
+  const kind = untrusted ? 'untrusted' : NOT_SENT.test(code) ? 'unreachable' : 'interrupted';
+  const why = `${untrusted ? 'certificate verify failed: ' : ''}${message || code || String(first)}`;
+  return new RedfishError(kind, `Unable to connect to ${url}. Error: ${why}`, { cause: error });
+}
+
+async function read(body: AsyncIterable<Buffer>, url: string, encoding: unknown): Promise<string> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of body) {
+    size += part.length;
+    if (size > MAX_BODY) throw new RedfishError('protocol', `${url} answered with more than ${MAX_BODY} bytes`);
+    parts.push(part);
+  }
+  const bytes = Buffer.concat(parts);
+  if (encoding !== 'gzip' || size === 0) return bytes.toString();
+  try {
+    return gunzipSync(bytes, { maxOutputLength: MAX_BODY }).toString();
+  } catch (error) {
+    throw new RedfishError('protocol', `${url} answered with something that cannot be unpacked`, { cause: error });
+  }
+}
+/** Undefined for nothing, and for the pages of words that come with errors. */
+function parsed(text: string, status: number, url: string): unknown {
+  if (text.trim() === '') return undefined;
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, ''));
+  } catch (error) {
+    if (status >= 300) return undefined;
+    throw new RedfishError('protocol', `${url} answered with something that is no JSON`, { cause: error });
+  }
+}
+
+/** Retry-After as milliseconds (RFC 9110 §10.2.3), bounded; undefined for none. @param now for the form that is a date */
+export function retryAfter(value: string | undefined, now: number): number | undefined {
+  if (value === undefined) return undefined;
+  const wait = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now;
+  return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), MAX_RETRY_AFTER);
+}
+
+/** A link comes from the service: it must not lead the credentials to another host. */
+function checkedPath(path: string, origin: string): string {
+  if (/^\/(?!\/)[\x21-\x7e]*$/.test(path)) return path;
+  throw new RedfishError('protocol', `${origin} gave a link that is no path: ${path.slice(0, 200)}`);
+}
+/** The path that a Location leads to on the same service, whatever host it names; undefined: it is no URL. */
+function locationPath(location: string, url: string): string | undefined {
+  if (!URL.canParse(location, url)) return undefined;
+  const { pathname, search } = new URL(location, url);
+  return `${pathname}${search}`;
+}
+
+/**
+ * One request, without login. Redirects are followed on the same host only (a GET: any; others: 307 and 308).
+ * @param path absolute on the service's host, as links are; a fragment is not sent
+ * @throws RedfishError; the signal's reason
+ */
+export async function exchange(
+  agent: Agent,
+  target: RedfishTarget,
+  method: RedfishMethod,
+  path: string,
+  { body, headers = {}, timeoutMs, signal }: RedfishRequestOptions,
+): Promise<RedfishAnswer> {
+  const { origin } = new URL(target.address);
+  const first = checkedPath(path, origin).replace(/#.*/, '');
+  signal?.throwIfAborted();
+  const stop = new AbortController();
+  const aborted = (): void => stop.abort(signal?.reason);
+  signal?.addEventListener('abort', aborted);
+  const late = new RedfishError('interrupted', `Unable to connect to ${origin}${first}. Error: no answer within ${timeoutMs / 1000} s`);
+  const timer = setTimeout(() => stop.abort(late), timeoutMs);
+
+  const once = async (at: string, more: Readonly<Record<string, string>>): Promise<RedfishAnswer> => {
+    const url = `${origin}${at}`;
+    const answer: Dispatcher.ResponseData = await agent.request({
+      ...{ origin, path: at, method, signal: stop.signal, headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
+      headers: {
+        accept: 'application/json',
+        // Packed answers get weak ETags from some services, which they then do not take back.
+        'accept-encoding': 'identity',
+        'odata-version': '4.0',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+        ...more,
+      },
+      body: body === undefined ? null : JSON.stringify(body),
+    });
+    const { statusCode: status } = answer;
+    const found = parsed(await read(answer.body as AsyncIterable<Buffer>, url, answer.headers['content-encoding']), status, url);
+    const names = Object.entries(answer.headers).filter(([, value]) => value !== undefined);
+    const given = Object.fromEntries(names.map(([name, value]) => [name, String(value)]));
+    if (status >= 400) {
+      const { words, messageIds } = errorWords(found);
+      const wait = retryAfter(given['retry-after'], Date.now());
+      throw new RedfishError('status', `HTTP ${method} ${url} returned code ${status}. ${words}`, {
+        ...{ status, messageIds, retryAfterMs: wait },
+      });
+    }
+    const location = given['location'] === undefined ? undefined : locationPath(given['location'], url);
+    return { status, headers: given, body: found, ...(location === undefined ? {} : { location }) };
+  };
+
+  let at = first;
+  try {
+    for (let redirects = 0, packed = {}; ;) {
+      try {
+        const answer = await once(at, packed);
+        if (answer.status < 300) return answer;
+        at = redirected(answer, method, `${origin}${at}`, redirects++);
+      } catch (error) {
+        // Some services give their registries packed only.
+        const again = method === 'GET' && error instanceof RedfishError && error.status === 406 && !('accept-encoding' in packed);
+        if (!again) throw error;
+        packed = { 'accept-encoding': 'gzip' };
+      }
+    }
+  } catch (error) {
+    if (error === late || error instanceof RedfishError || (signal?.aborted && error === signal.reason)) throw error;
+    throw connectionError(`${origin}${at}`, error);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', aborted);
+  }
+}
+
+/** Where a redirect leads, on the same host. */
+function redirected({ status, headers }: RedfishAnswer, method: RedfishMethod, url: string, redirects: number): string {
+  const place = headers['location'] ?? '';
+  const to = URL.canParse(place, url) ? new URL(place, url) : undefined;
+  const same = to !== undefined && to.origin === new URL(url).origin;
+  const follow = method === 'GET' ? [301, 302, 303, 307, 308] : [307, 308];
+  if (same && follow.includes(status) && redirects < MAX_REDIRECTS) return `${to.pathname}${to.search}`;
+  const why = same ? 'which is not followed' : 'which is another host: redfish_address must name the service itself';
+  throw new RedfishError('protocol', `${url} answered with code ${status} and leads to ${place.slice(0, 200) || 'nowhere'}, ${why}`);
+}
