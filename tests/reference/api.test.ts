@@ -3,7 +3,7 @@
  * both, and status, headers and bodies must be the same but for what is listed here with its reason.
  */
 import { startBoth, type Both } from './both';
-import { compare, type Difference } from './compare';
+import { ask, compare, settle, type Difference } from './compare';
 import { GROUPS } from './requests';
 
 const isRefusal = ({ status }: { readonly status: number }): boolean => status >= 400 && status < 500;
@@ -96,6 +96,11 @@ const MEANT: readonly { readonly why: string; readonly is: (difference: Differen
       path.includes('nosuch') && path.includes('fields=') && reference.status === 200 && ours.status === 400,
   },
   {
+    why: 'the events of the last hours can be read; there, events can only be sent',
+    is: ({ reference, ours, request: { method, path } }) =>
+      method === 'GET' && path === '/v1/events' && reference.status === 405 && ours.status === 200,
+  },
+  {
     why: 'what the query of one BIOS setting must not have is told in one sentence for all paths',
     is: ({ reference, ours, request: { path } }) => path.includes('/bios/virt?') && reference.status === 400 && ours.status === 400,
   },
@@ -129,6 +134,34 @@ describe('answers as the real Ironic', () => {
     },
     600_000,
   );
+  it.each([
+    [{ interface: 'bios', step: 'apply_configuration' }],
+    [{ interface: 'bios', step: 'factory_reset', args: { x: 1 } }],
+    [{ interface: 'firmware', step: 'update' }],
+    [{ interface: 'vendor', step: 'log_passthrough', args: { a: 1 } }],
+  ])('refuses %j in the words with which the node fails there', async (step) => {
+    const uuid = 'cccccccc-0000-4000-8000-0000000000d9';
+    const node = `/v1/nodes/${uuid}`;
+    const [there, here] = await Promise.all(
+      [both.reference, both.ours].map(async (base) => {
+        const send = (method: string, path: string, body?: unknown) => ask(base, { method, path, body, version: '1.115' });
+        await send('POST', '/v1/nodes', { driver: 'fake-hardware', uuid, bios_interface: 'fake', firmware_interface: 'fake' });
+        await send('PUT', `${node}/states/provision`, { target: 'manage' });
+        await settle(base, uuid);
+        const answer = await send('PUT', `${node}/states/provision`, { target: 'clean', clean_steps: [step] });
+        await settle(base, uuid);
+        const { last_error } = JSON.parse((await send('GET', node)).body) as { last_error: string | null };
+        await send('PUT', `${node}/maintenance`, {});
+        await send('DELETE', node);
+        return { status: answer.status, refusal: answer.body, last_error };
+      }),
+    );
+    expect(there!.status).toBe(202);
+    expect(here).toMatchObject({ status: 400, last_error: null });
+    expect(there!.last_error).not.toBeNull();
+    const { error_message: text } = JSON.parse(here!.refusal) as { error_message: string };
+    expect(JSON.parse(text)).toMatchObject({ faultstring: there!.last_error });
+  });
   it('asks thousands of questions', () => {
     console.info(
       `${total.asked} requests: ${total.alike} alike, ${total.meant} meant to differ, ${total.failures} where Ironic fails (5xx)`,

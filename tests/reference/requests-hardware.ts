@@ -244,13 +244,9 @@ const settings = (): Step[] => [
   ...clean([{ interface: 'bios', step: 'cache_bios_settings' }]),
   get(`${fake}/bios`),
   ...clean([{ interface: 'firmware', step: 'update', args: { settings: [{ component: 'bmc', url: 'http://x' }] } }]),
-  ...clean([{ interface: 'bios', step: 'apply_configuration' }]),
-  ...clean([{ interface: 'bios', step: 'factory_reset', args: { x: 1 } }]),
   ...clean([{ interface: 'bios', step: 'nosuch' }]),
-  ...clean([{ interface: 'firmware', step: 'update' }]),
   ...clean([{ interface: 'raid', step: 'create_configuration' }]),
   ...clean([{ interface: 'vendor', step: 'trigger_servicewait' }]),
-  ...clean([{ interface: 'vendor', step: 'log_passthrough', args: { a: 1 } }]),
   ...clean([{ interface: 'bios', step: 'factory_reset' }]),
   get(`${fake}/bios`),
   ...[85, 86, 113, 114, 115].flatMap((minor) => [

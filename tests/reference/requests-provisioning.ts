@@ -48,8 +48,6 @@ const life = (): Step[] => [
     [92, 111, 112, MAX],
   ),
   ...done('clean', { clean_steps: [step] }),
-  ...done('clean', { clean_steps: [{ ...step, args: { x: 1 } }] }),
-  ...done('manage'),
   ...done('clean', { clean_steps: [{ interface: 'bios', step: 'nosuch' }] }),
   ...refused('clean', [{ clean_steps: [step] }]),
   ...done('manage'),

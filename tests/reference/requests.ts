@@ -94,11 +94,11 @@ const everyVersion = (): Step[] =>
   );
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
-/** Every path with every method; bodies that no one takes, so that nothing changes. */
-/** What Ironic does not have. */
-const isOurs = (path: string): boolean => /^(?:\/v1)?\/(?:openapi\.json|docs)/.test(path);
+/** What Ironic does not have: the stream of events, for one, has no end. */
+const isOurs = (path: string): boolean => /^\/v1\/(?:openapi\.json|docs|events)|\/readiness$/.test(path);
 /** The reference's process ends the connection there, without an answer. */
 const SILENT = /^\/v1\/nodes\/[^/]+\/children$/;
+/** Every path with every method; bodies that no one takes, so that nothing changes. */
 const routing = (): Step[] => {
   const idents: Readonly<Record<string, readonly string[]>> = {
     node_ident: [NODE, 'nobody', NOBODY, 'a b', 'one.json'],
