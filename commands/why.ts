@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { Checked, Readiness } from '../model/readiness';
 import { HEADER } from '../model/versions';
+import { authorization, endpoint, parsed, sentenceOf } from './endpoint';
 
 interface WhyArguments {
   readonly url?: string;
@@ -10,19 +11,8 @@ interface WhyArguments {
 /** Longer than the server takes for machines that do not answer. */
 const PATIENCE_MS = 30_000;
 
-/** As the openstack CLI takes them from its environment. */
-const endpoint = ({ url }: WhyArguments, environment: NodeJS.ProcessEnv): string =>
-  (url ?? environment['OS_ENDPOINT_OVERRIDE'] ?? environment['OS_ENDPOINT'] ?? 'http://127.0.0.1:6385')
-    .replace(/\/+$/, '')
-    .replace(/\/v1$/, '');
-
-function authorization({ OS_USERNAME: name, OS_PASSWORD: password }: NodeJS.ProcessEnv): Record<string, string> {
-  if (name === undefined || password === undefined) return {};
-  return { authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` };
-}
-
 async function ask(node: string, given: WhyArguments): Promise<Readiness> {
-  const base = endpoint(given, process.env);
+  const base = endpoint(given.url, process.env);
   if (!URL.canParse(base)) throw new Error(`${base} is no URL`);
   const response = await fetch(`${base}/v1/nodes/${encodeURIComponent(node)}/readiness`, {
     headers: { accept: 'application/json', [HEADER]: 'latest', ...authorization(process.env) },
@@ -38,20 +28,6 @@ async function ask(node: string, given: WhyArguments): Promise<Readiness> {
   }
   throw new Error(`${base} answers ${response.status}: ${sentenceOf(text) ?? 'it is no Bloomery, or an older one'}`);
 }
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-/** Of a refusal, in either of its shapes. */
-function sentenceOf(text: string): string | undefined {
-  const { error_message: inner, error } = (parsed(text) ?? {}) as { error_message?: unknown; error?: { message?: unknown } };
-  const told = (typeof inner === 'string' ? parsed(inner) : undefined) as { faultstring?: unknown; description?: unknown } | undefined;
-  return [told?.faultstring, told?.description, error?.message].find((one): one is string => typeof one === 'string' && one !== '');
-}
-
 type Paint = (code: number, text: string) => string;
 const MARKS: Readonly<Record<Checked['result'], readonly [string, number]>> = {
   blocks: ['✗', 31],

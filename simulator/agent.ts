@@ -21,6 +21,17 @@ export interface AgentSetup extends AgentHost {
   readonly retryMs: number;
   /** Sends a token of its own making. */
   readonly wrongToken: boolean;
+  /** What it learned before the simulator was started again: it goes on with that. */
+  readonly remembered?: AgentMemory | undefined;
+  /** Called when it has learned it. */
+  remember(memory: AgentMemory): void;
+}
+/** What an agent learns by its lookup. */
+export interface AgentMemory {
+  readonly uuid: string;
+  readonly heartbeatSeconds: number;
+  readonly token: string | undefined;
+  readonly version: string;
 }
 export interface AgentAnswer {
   readonly status: number;
@@ -53,8 +64,8 @@ export function createAgent(setup: AgentSetup): SimulatedAgent {
   const { parameters, http, clock, signal, log, random } = setup;
   const api = parameters.get('ipa-api-url')?.replace(/\/+$/, '');
   const commands: { readonly shown: Command; readonly over: Promise<void> }[] = [];
-  let token: string | undefined;
-  let version = '';
+  let token = setup.remembered?.token;
+  let version = setup.remembered?.version ?? '';
   let nap = new AbortController();
   const identifier = (): string =>
     random(16)
@@ -129,24 +140,32 @@ export function createAgent(setup: AgentSetup): SimulatedAgent {
     }
   };
 
-  const run = async (): Promise<void> => {
+  /** Undefined: there is no node for this machine, or another agent has it. */
+  const begin = async (): Promise<AgentMemory | undefined> => {
     const callback = parameters.get('ipa-inspection-callback-url');
     if (callback !== undefined) await inspect(callback);
     const found = api === undefined ? undefined : await lookup();
     if (!found) {
       log.warn('no node is found for this machine');
-      return;
+      return undefined;
     }
     token = found.config.agent_token;
     // A mask says that another agent has the token: a real agent stops here.
     if (token === MASKED) {
       log.warn('another agent has the token of this machine');
-      return;
+      return undefined;
     }
+    const learned = { uuid: found.node.uuid, heartbeatSeconds: found.config.heartbeat_timeout, token, version };
+    setup.remember(learned);
+    return learned;
+  };
+  const run = async (): Promise<void> => {
+    const known = setup.remembered ?? (await begin());
+    if (!known) return;
     for (;;) {
       nap = new AbortController();
-      const taken = await beat(found.node.uuid);
-      const pause = taken ? Math.max(found.config.heartbeat_timeout * 1000 * jitter(0.3, 0.6), 5000) : setup.retryMs * jitter(1, 2);
+      const taken = await beat(known.uuid);
+      const pause = taken ? Math.max(known.heartbeatSeconds * 1000 * jitter(0.3, 0.6), 5000) : setup.retryMs * jitter(1, 2);
       await clock.sleep(pause, AbortSignal.any([signal, nap.signal])).catch(() => {});
       signal.throwIfAborted();
     }

@@ -1,4 +1,5 @@
 /** What a simulated machine is made of, and how an agent in it reports that. */
+import { createHash } from 'node:crypto';
 import type { Inventory, JsonObject } from '../model/records';
 
 export interface DiskDescription {
@@ -32,24 +33,84 @@ const GIB = 2 ** 30;
 export const MANUFACTURER = 'Bloomery';
 export const PRODUCT = 'Simulated machine';
 
-/** The machine with this number: the same number, the same machine, in every run. At most 65,536 of them. */
-export function describeMachine(index: number, bmcAddress: string): MachineDescription {
+/** What is in a machine, apart from its names. */
+interface Build {
+  readonly cpus: number;
+  readonly memoryGiB: number;
+  readonly nics: number;
+  readonly disks: readonly (readonly [kind: keyof typeof DISKS, count: number, sizeGiB: number])[];
+}
+const DISKS = {
+  ssd: { rotational: false, model: 'Simulated SSD', device: (index: number) => `/dev/sd${String.fromCharCode(97 + index)}` },
+  disk: { rotational: true, model: 'Simulated disk', device: (index: number) => `/dev/sd${String.fromCharCode(97 + index)}` },
+  nvme: { rotational: false, model: 'Simulated NVMe', device: (index: number) => `/dev/nvme${index}n1` },
+} as const;
+const USUAL: Build = {
+  cpus: 8,
+  memoryGiB: 16,
+  nics: 2,
+  disks: [
+    ['ssd', 1, 100],
+    ['disk', 1, 500],
+  ],
+};
+/** What a seed chooses from. */
+const CPUS = [4, 8, 16, 24, 32, 48, 64, 96, 128, 192];
+const MEMORY_GIB_PER_CPU = [2, 4, 8];
+const NICS = [1, 2, 2, 4];
+const BOOT_DISKS: readonly Build['disks'][number][] = [
+  ['ssd', 1, 240],
+  ['ssd', 2, 480],
+  ['ssd', 2, 960],
+  ['disk', 2, 600],
+];
+const DATA_DISKS: readonly Build['disks'][number][] = [
+  ['nvme', 0, 0],
+  ['nvme', 2, 1920],
+  ['nvme', 4, 3840],
+  ['disk', 8, 4000],
+  ['disk', 12, 8000],
+];
+
+/** The same seed and number, the same build. */
+function buildOf(seed: number, index: number): Build {
+  const bytes = createHash('sha256').update(`${seed}/${index}`).digest();
+  const pick = <T>(at: number, from: readonly T[]): T => from[bytes.readUInt16LE(at * 2) % from.length]!;
+  const cpus = pick(0, CPUS);
+  return {
+    cpus,
+    memoryGiB: cpus * pick(1, MEMORY_GIB_PER_CPU),
+    nics: pick(2, NICS),
+    disks: [pick(3, BOOT_DISKS), pick(4, DATA_DISKS)],
+  };
+}
+
+/**
+ * The machine with this number: the same number (and seed), the same machine, in every run. At most 65,536 of them.
+ * @param seed absent: all are built the same
+ */
+export function describeMachine(index: number, bmcAddress: string, seed?: number): MachineDescription {
   const hex = index.toString(16).padStart(4, '0');
+  const { cpus, memoryGiB, nics, disks } = seed === undefined ? USUAL : buildOf(seed, index);
+  const names = { sd: 0, nvme: 0 };
   return {
     name: `sim-${index}`,
     uuid: `b100e000-0000-4000-8000-00000000${hex}`,
     serial: `SIM${String(index).padStart(6, '0')}`,
     architecture: 'x86_64',
     mode: 'uefi',
-    cpus: 8,
-    memoryMiB: 16384,
-    macs: ['00', '01'].map((nic) => `52:54:${nic}:b1:${hex.slice(0, 2)}:${hex.slice(2)}`),
+    cpus,
+    memoryMiB: memoryGiB * 1024,
+    macs: Array.from({ length: nics }, (_, nic) => `52:54:0${nic}:b1:${hex.slice(0, 2)}:${hex.slice(2)}`),
     // 198.18.0.0/15 is for tests of network devices (RFC 2544).
     address: `198.18.${index >> 8}.${index & 255}`,
-    disks: [
-      { name: '/dev/sda', size: 100 * GIB, serial: `SSD${hex}`, rotational: false, model: 'Simulated SSD' },
-      { name: '/dev/sdb', size: 500 * GIB, serial: `HDD${hex}`, rotational: true, model: 'Simulated disk' },
-    ],
+    disks: disks.flatMap(([kind, count, sizeGiB]) =>
+      Array.from({ length: count }, () => {
+        const { device, rotational, model } = DISKS[kind];
+        const at = kind === 'nvme' ? names.nvme++ : names.sd++;
+        return { name: device(at), size: sizeGiB * GIB, serial: `${kind.toUpperCase()}${at}${hex}`, rotational, model };
+      }),
+    ),
     bmcAddress,
   };
 }

@@ -1,30 +1,44 @@
-/** Many simulated machines in one process: each behind a Redfish and an IPMI BMC, all agents behind one HTTP server. */
+/** Many simulated machines in one process: each behind BMCs of its own, all agents behind one HTTP server. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
+import type { Behaviour } from './behaviour';
 import { describeMachine } from './description';
+import { faultyRequests, type FaultBox, type Faults } from './faults';
 import { openHttpClient, readJson, sendJson, listenOn } from './http';
 import { serveIpmi } from './ipmi';
-import { createMachine, type Behaviour, type SimulatedMachine } from './machine';
+import { createMachine, type MachineState, type SimulatedMachine } from './machine';
+import { placeOf, shown, type Place } from './place';
 import { serveRedfish } from './redfish';
+import type { System } from './redfish-resources';
+import { openStateFolder } from './state-folder';
 
+export type Protocol = 'ipmi' | 'redfish';
 export interface FleetSetup {
   readonly count: number;
   /** Number of the first machine: fleets that run side by side must not share machines. */
   readonly first?: number;
-  /** URL of the HTTP boot service (the server's [deploy]http_url). */
-  readonly bootUrl: string;
+  /** Each machine is built differently, by this number; absent: all the same. */
+  readonly seed?: number;
+  /** URL of the HTTP boot service (the server's [deploy]http_url); absent: nothing boots from the network. */
+  readonly bootUrl?: string;
   /** Address for BMCs and agents. */
   readonly host: string;
-  /** Ports; those of IPMI count up from it, one a machine. Absent or 0: any free ones. */
-  readonly redfishPort?: number;
-  readonly ipmiPort?: number;
+  /** Where the first machine's BMCs are, and how those of the others follow; absent: at any free port of `host`. */
+  readonly ipmi?: Place;
+  readonly redfish?: Place;
+  /** Which BMCs the machine with this number has; absent: both. */
+  readonly protocols?: (index: number) => readonly Protocol[];
   readonly agentPort?: number;
   /** PEM: the agents speak https and send this certificate. It must name `host`. */
   readonly tls?: { readonly certificate: string; readonly privateKey: string };
   readonly behaviour?: Partial<Behaviour>;
+  /** Of the machine with this name, at the start. */
+  readonly faults?: (name: string) => Faults;
+  /** What the machines remember is kept in this folder; absent: nowhere. */
+  readonly stateFolder?: string;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: (bytes: number) => Buffer;
@@ -35,79 +49,108 @@ export interface FleetMachine {
   readonly name: string;
   /** The first one boots. */
   readonly macs: readonly string[];
+  readonly protocols: readonly Protocol[];
+  /** Meaningless for a machine without this BMC. */
   readonly redfish: { readonly address: string; readonly systemId: string; readonly username: string; readonly password: string };
   readonly ipmi: { readonly address: string; readonly port: number; readonly username: string; readonly password: string };
   readonly control: SimulatedMachine;
+  /** What is wrong with its BMCs; may be changed. */
+  readonly faults: FaultBox;
 }
 export interface Fleet {
   readonly machines: readonly FleetMachine[];
-  /** Switches all machines off and closes every port. */
+  /** Ends all machines, as if the power had failed, and closes every port. */
   close(): Promise<void>;
 }
 
 const USERNAME = 'admin';
 const PASSWORD = 'password';
+const BOTH: readonly Protocol[] = ['ipmi', 'redfish'];
 const MAX_BODY = 64 * 2 ** 20;
 const AGENT_PATH = /^\/machine\/([^/]+)(\/.*)?$/;
 
+/** What BMCs see of a machine: its power, as far as they tell it right. */
+const seenThrough = (machine: SimulatedMachine, box: FaultBox, clock: Clock): System => ({
+  ...machine,
+  isOn: () => (box.now.flap === undefined ? machine.isOn() : Math.floor(clock.now() / box.now.flap) % 2 === 0),
+});
+
 /** Rejects when a port cannot be had; nothing is left open then. */
 export async function startFleet(setup: FleetSetup): Promise<Fleet> {
-  const { host, log, clock, random } = setup;
+  const { host, log, clock, random, first = 0 } = setup;
   const closers: (() => Promise<void>)[] = [];
   const close = async (): Promise<void> => {
     for (const undo of closers.splice(0).reverse()) await undo();
   };
   const byName = new Map<string, SimulatedMachine>();
-  const shownHost = host.includes(':') ? `[${host}]` : host;
+  const anyPort: Place = { host, port: 0, count: 'ports' };
   try {
+    const states = setup.stateFolder === undefined ? undefined : await openStateFolder(setup.stateFolder, { clock, log });
+    if (states) closers.push(() => states.close());
     const http = openHttpClient();
     closers.push(() => http.close());
     const agents = await serveAgents(setup, byName);
     closers.push(agents.close);
 
-    for (let index = 0; index < setup.count; index++) {
-      const description = describeMachine((setup.first ?? 0) + index, host);
-      const machine = createMachine({
+    const add = async (index: number): Promise<FleetMachine> => {
+      const places = { ipmi: placeOf(setup.ipmi ?? anyPort, index), redfish: placeOf(setup.redfish ?? anyPort, index) };
+      const protocols = setup.protocols?.(index) ?? BOTH;
+      const description = describeMachine(first + index, places[protocols[0]!].host, setup.seed);
+      const { name } = description;
+      const state = states?.read(name) as SavedMachine | undefined;
+      let changed = (): void => {};
+      const control = createMachine({
         description,
-        bootUrl: setup.bootUrl.replace(/\/+$/, ''),
-        callbackUrl: `${setup.tls ? 'https' : 'http'}://${shownHost}:${agents.port}/machine/${description.name}`,
-        http,
-        clock,
-        random,
-        log,
+        bootUrl: setup.bootUrl?.replace(/\/+$/, ''),
+        callbackUrl: `${setup.tls ? 'https' : 'http'}://${shown(host)}:${agents.port}/machine/${name}`,
+        ...{ http, clock, random, log },
         ...(setup.tls ? { certificate: setup.tls.certificate } : {}),
         ...(setup.behaviour ? { behaviour: setup.behaviour } : {}),
         ...(setup.onPhase ? { onPhase: setup.onPhase } : {}),
+        ...(state ? { state: state.machine } : {}),
+        onChange: () => changed(),
       });
-      byName.set(machine.name, machine);
-      closers.push(() => machine.close());
-    }
-    const all = [...byName.values()];
-    const access = { host, username: USERNAME, password: PASSWORD, log, clock, random };
-    const redfish = await serveRedfish({ ...access, port: setup.redfishPort ?? 0, machines: all });
-    closers.push(() => redfish.close());
-    const machines: FleetMachine[] = [];
-    for (const [index, control] of all.entries()) {
-      const ipmi = await serveIpmi({ ...access, port: setup.ipmiPort ? setup.ipmiPort + index : 0, machine: control });
-      closers.push(() => ipmi.close());
-      machines.push({
-        name: control.name,
-        macs: control.macs,
+      if (states) changed = states.keep(name, (): SavedMachine => ({ machine: control.snapshot() }));
+      byName.set(name, control);
+      closers.push(() => control.close());
+      const faults: FaultBox = { now: setup.faults?.(name) ?? {} };
+      const machine = seenThrough(control, faults, clock);
+      const access = { username: USERNAME, password: PASSWORD, log, clock, random };
+      const ports = { ipmi: 0, redfish: 0 };
+      if (protocols.includes('redfish')) {
+        const wrap = (listener: Parameters<typeof faultyRequests>[1]) => faultyRequests({ box: faults, clock, random }, listener);
+        const redfish = await serveRedfish({ ...access, ...places.redfish, machines: [machine], wrap });
+        ports.redfish = redfish.port;
+        closers.push(() => redfish.close());
+      }
+      if (protocols.includes('ipmi')) {
+        const ipmi = await serveIpmi({ ...access, ...places.ipmi, machine, faults });
+        ports.ipmi = ipmi.port;
+        closers.push(() => ipmi.close());
+      }
+      return {
+        ...{ name, macs: control.macs, protocols, control, faults },
         redfish: {
-          address: `http://${shownHost}:${redfish.port}`,
-          systemId: `/redfish/v1/Systems/${control.name}`,
+          address: `http://${shown(places.redfish.host)}:${ports.redfish}`,
+          systemId: `/redfish/v1/Systems/${name}`,
           username: USERNAME,
           password: PASSWORD,
         },
-        ipmi: { address: host, port: ipmi.port, username: USERNAME, password: PASSWORD },
-        control,
-      });
-    }
+        ipmi: { address: places.ipmi.host, port: ports.ipmi, username: USERNAME, password: PASSWORD },
+      };
+    };
+    const machines: FleetMachine[] = [];
+    for (let index = 0; index < setup.count; index++) machines.push(await add(index));
     return { machines, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** What is kept of a machine and its BMCs. */
+interface SavedMachine {
+  readonly machine: MachineState;
 }
 
 /** The agents' command API: /machine/NAME is what an agent's address is elsewhere. */

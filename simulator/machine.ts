@@ -5,43 +5,15 @@
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
-import { createAgent, type AgentAnswer, type SimulatedAgent } from './agent';
+import { createAgent, type AgentAnswer, type AgentMemory, type SimulatedAgent } from './agent';
+import { WELL_BEHAVED, type Behaviour } from './behaviour';
+import { readScript, type BootScript } from './boot-script';
 import type { BootSetting, MachineControl } from './control';
 import { inventoryOf, type MachineDescription } from './description';
 import { firmwareStarts, newHardware, type Hardware } from './hardware';
 import type { HttpClient } from './http';
 import type { DiskContent } from './image';
 import { createSerial } from './serial';
-
-/** How a machine behaves; times in milliseconds. */
-export interface Behaviour {
-  /** From power on to the first request of the firmware. */
-  readonly firmwareMs: number;
-  /** From kernel and ramdisk to the agent's first request. */
-  readonly bootMs: number;
-  /** That each of the agent's commands in the background takes at least. */
-  readonly stepMs: number;
-  /** From a soft power off to off; null: it is ignored. */
-  readonly softOffMs: number | null;
-  /** Between tries of what failed. */
-  readonly retryMs: number;
-  /** The ramdisk hangs before its agent speaks. */
-  readonly neverCalls: boolean;
-  /** Its agent sends a token that it was not given. */
-  readonly wrongToken: boolean;
-  /** Why write_image fails; null: it does not. */
-  readonly failWriteImage: string | null;
-}
-export const WELL_BEHAVED: Behaviour = {
-  firmwareMs: 50,
-  bootMs: 200,
-  stepMs: 0,
-  softOffMs: 100,
-  retryMs: 500,
-  neverCalls: false,
-  wrongToken: false,
-  failWriteImage: null,
-};
 
 /** What it does: `halted` is on, and finds nothing to boot; `system` runs what was written to its disk. */
 export type Phase = 'off' | 'firmware' | 'ramdisk' | 'agent' | 'system' | 'halted';
@@ -56,13 +28,28 @@ export interface SimulatedMachine extends MachineControl {
   behave(changes: Partial<Behaviour>): void;
   /** A request to the agent in it; undefined: there is none, as when nothing listens on its address. */
   agentAnswer(method: string, path: string, body: unknown): Promise<AgentAnswer | undefined>;
-  /** Switches it off and waits until everything in it has ended. */
+  /** What is to be kept of it, as JSON. */
+  snapshot(): MachineState;
+  /** Ends everything in it and waits for that. What `snapshot` answers stays as it was. */
   close(): Promise<void>;
+}
+/** What outlives the simulator: the machine goes on where it was. */
+export interface MachineState {
+  readonly boot: BootSetting;
+  /** Absent: it is off. */
+  readonly on?: { readonly phase: Phase; readonly booted: BootSetting; readonly agent?: RunningAgent };
+  readonly disks: Readonly<Record<string, Omit<DiskContent, 'configDrive'> & { readonly configDrive?: string }>>;
+}
+/** With what its agent was started, and what that has learned. */
+interface RunningAgent {
+  readonly mode: 'uefi' | 'bios';
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly memory?: AgentMemory;
 }
 export interface MachineSetup {
   readonly description: MachineDescription;
-  /** URL of the HTTP boot service; no trailing slash. */
-  readonly bootUrl: string;
+  /** URL of the HTTP boot service; no trailing slash. Absent: nothing boots from the network. */
+  readonly bootUrl: string | undefined;
   /** Where `agentAnswer` is reached. */
   readonly callbackUrl: string;
   readonly certificate?: string;
@@ -74,6 +61,10 @@ export interface MachineSetup {
   readonly random: (bytes: number) => Buffer;
   readonly log: Log;
   readonly onPhase?: (machine: SimulatedMachine) => void;
+  /** As `snapshot` answered. */
+  readonly state?: MachineState;
+  /** Called when `snapshot` has something new. */
+  readonly onChange?: () => void;
 }
 
 /** Tries of the firmware, and of a boot script. */
@@ -87,28 +78,6 @@ const ORDER: Readonly<Partial<Record<BootSetting['device'], readonly ('network' 
   'uefi-http': ['network', 'disk'],
 };
 
-/** What an iPXE script boots: kernel, ramdisk and parameters; undefined: it hands over to the disk. */
-export interface BootScript {
-  readonly files: readonly string[];
-  readonly parameters: ReadonlyMap<string, string>;
-}
-export function readScript(text: string, mac: string): BootScript | undefined {
-  const lines = text.split('\n').map((line) =>
-    line
-      .replace(/\s\|\|.*$/, '')
-      .split(/\s+/)
-      .filter((word) => word !== ''),
-  );
-  const kernel = lines.find(([command]) => command === 'kernel');
-  const initrd = lines.find(([command]) => command === 'initrd');
-  if (!kernel?.[1] || !initrd) return undefined;
-  const pairs = kernel.slice(2).map((word): readonly [string, string] => {
-    const [name, ...value] = word.replaceAll('${mac}', mac).split('=');
-    return [name!, value.join('=')];
-  });
-  return { files: [kernel[1], initrd.at(-1)!], parameters: new Map(pairs) };
-}
-
 export function createMachine(setup: MachineSetup): SimulatedMachine {
   const { description, http, clock, bootUrl } = setup;
   const log = setup.log.child({ machine: description.name });
@@ -116,18 +85,26 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
   const hardware = setup.hardware ?? newHardware();
   const contents = new Map<string, DiskContent>();
   let behaviour: Behaviour = { ...WELL_BEHAVED, ...setup.behaviour };
-  let setting: BootSetting = { ...NO_OVERRIDE, mode: description.mode };
+  let setting: BootSetting = setup.state?.boot ?? { ...NO_OVERRIDE, mode: description.mode };
   let phase: Phase = 'off';
+  /** What it was switched on with. */
+  let booted = setting;
   let agent: SimulatedAgent | undefined;
+  let started: RunningAgent | undefined;
   let power: AbortController | undefined;
   /** Everything that runs in it, from each power on; a rejection is its end by power off. */
   const running = new Set<Promise<void>>();
 
+  let closed = false;
+  const changed = (): void => {
+    if (!closed) setup.onChange?.();
+  };
   const enter = (next: Phase): void => {
     phase = next;
     log.debug('machine', { phase });
     serial.log(`${description.name}: ${phase}`);
     setup.onPhase?.(machine);
+    changed();
   };
 
   const off = (): void => {
@@ -135,6 +112,7 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
     power.abort(new Error('the machine is off'));
     power = undefined;
     agent = undefined;
+    started = undefined;
     enter('off');
   };
   const on = (): void => {
@@ -145,6 +123,7 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
     firmwareStarts(hardware, description, clock.now());
     // A setting for one boot is used up by it (DSP0266 BootSourceOverrideEnabled Once; IPMI 2.0 §28.13 parameter 5).
     if (!used.persistent) setting = { ...NO_OVERRIDE, mode: used.mode };
+    booted = used;
     enter('firmware');
     track(boot(used, signal), signal);
   };
@@ -173,6 +152,7 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
 
   /** Asks on each interface, as firmware and iPXE do; undefined: nothing is there for this machine, or it is to use its disk. */
   const networkBoot = async (signal: AbortSignal): Promise<BootScript | undefined> => {
+    if (bootUrl === undefined) return undefined;
     for (let tries = 0; tries < TRIES; tries++) {
       let answered = 0;
       for (const mac of description.macs) {
@@ -204,9 +184,14 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
     }
     await clock.sleep(behaviour.bootMs, signal);
     if (behaviour.neverCalls) return;
+    await runAgent({ mode, parameters: Object.fromEntries(script.parameters) }, signal);
+  };
+  const runAgent = async (told: RunningAgent, signal: AbortSignal): Promise<void> => {
+    const parameters = new Map(Object.entries(told.parameters));
+    started = told;
     agent = createAgent({
-      inventory: inventoryOf(description, mode, script.parameters.get('BOOTIF')),
-      parameters: script.parameters,
+      inventory: inventoryOf(description, told.mode, parameters.get('BOOTIF')),
+      parameters,
       callbackUrl: setup.callbackUrl,
       certificate: setup.certificate,
       http,
@@ -222,8 +207,14 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
         if (signal.aborted) return;
         if (content) contents.set(disk, content);
         else contents.delete(disk);
+        changed();
       },
       leave: (how) => void machine.act(how),
+      remembered: told.memory,
+      remember: (memory) => {
+        started = { ...told, memory };
+        changed();
+      },
     });
     enter('agent');
     await agent.run();
@@ -237,6 +228,27 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
     } catch {
       signal.throwIfAborted();
       return false;
+    }
+  };
+
+  let kept: MachineState | undefined;
+  const snapshot = (): MachineState => ({
+    boot: setting,
+    ...(power ? { on: { phase, booted, ...(started ? { agent: started } : {}) } } : {}),
+    disks: Object.fromEntries([...contents].map(([disk, content]) => [disk, packed(content)])),
+  });
+  /** What ran goes on; what was on its way there starts once more. */
+  const restore = ({ disks, on: was }: MachineState): void => {
+    for (const [disk, content] of Object.entries(disks)) contents.set(disk, unpacked(content));
+    if (!was) return;
+    power = new AbortController();
+    const { signal } = power;
+    booted = was.booted;
+    if (was.phase === 'system' || was.phase === 'halted') phase = was.phase;
+    else if (was.agent) track(runAgent(was.agent, signal), signal);
+    else {
+      enter('firmware');
+      track(boot(booted, signal), signal);
     }
   };
 
@@ -263,6 +275,7 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
     boot: () => setting,
     setBoot: (wanted) => {
       setting = { ...wanted, mode: wanted.mode ?? setting.mode };
+      changed();
     },
     phase: () => phase,
     content: (disk) => contents.get(disk),
@@ -270,10 +283,23 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
       behaviour = { ...behaviour, ...changes };
     },
     agentAnswer: async (method, path, body) => agent?.answer(method, path, body),
+    snapshot: () => kept ?? snapshot(),
     close: async () => {
+      kept = snapshot();
+      closed = true;
       off();
       await Promise.all(running);
     },
   };
+  if (setup.state) restore(setup.state);
   return machine;
 }
+
+const packed = ({ configDrive, ...content }: DiskContent): MachineState['disks'][string] => ({
+  ...content,
+  ...(configDrive ? { configDrive: configDrive.toString('base64') } : {}),
+});
+const unpacked = ({ configDrive, ...content }: MachineState['disks'][string]): DiskContent => ({
+  ...content,
+  configDrive: configDrive === undefined ? undefined : Buffer.from(configDrive, 'base64'),
+});

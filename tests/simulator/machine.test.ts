@@ -5,7 +5,8 @@ import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import type { JsonObject } from '../../model/records';
 import { startFleet, type Fleet, type FleetSetup } from '../../simulator/fleet';
-import { readScript, type Phase, type SimulatedMachine } from '../../simulator/machine';
+import { readScript } from '../../simulator/boot-script';
+import { type Phase, type SimulatedMachine } from '../../simulator/machine';
 import { NODE, smallIronic, type SmallIronic } from './small-ironic';
 
 let ironic: SmallIronic;
