@@ -7,12 +7,12 @@ import type { Log } from '../model/log';
 import type { Behaviour } from './behaviour';
 import { describeMachine } from './description';
 import { faultyRequests, type FaultBox, type Faults } from './faults';
+import { newHardware, type HardwareState } from './hardware';
 import { openHttpClient, readJson, sendJson, listenOn } from './http';
 import { serveIpmi } from './ipmi';
 import { createMachine, type MachineState, type SimulatedMachine } from './machine';
 import { placeOf, shown, type Place } from './place';
-import { serveRedfish } from './redfish';
-import type { System } from './redfish-resources';
+import { serveRedfish, type System } from './redfish';
 import { openStateFolder } from './state-folder';
 
 export type Protocol = 'ipmi' | 'redfish';
@@ -99,6 +99,7 @@ export async function startFleet(setup: FleetSetup): Promise<Fleet> {
       const { name } = description;
       const state = states?.read(name) as SavedMachine | undefined;
       let changed = (): void => {};
+      const hardware = newHardware(state?.hardware, () => changed());
       const control = createMachine({
         description,
         bootUrl: setup.bootUrl?.replace(/\/+$/, ''),
@@ -108,9 +109,10 @@ export async function startFleet(setup: FleetSetup): Promise<Fleet> {
         ...(setup.behaviour ? { behaviour: setup.behaviour } : {}),
         ...(setup.onPhase ? { onPhase: setup.onPhase } : {}),
         ...(state ? { state: state.machine } : {}),
+        hardware,
         onChange: () => changed(),
       });
-      if (states) changed = states.keep(name, (): SavedMachine => ({ machine: control.snapshot() }));
+      if (states) changed = states.keep(name, (): SavedMachine => ({ machine: control.snapshot(), hardware: hardware.state }));
       byName.set(name, control);
       closers.push(() => control.close());
       const faults: FaultBox = { now: setup.faults?.(name) ?? {} };
@@ -119,7 +121,7 @@ export async function startFleet(setup: FleetSetup): Promise<Fleet> {
       const ports = { ipmi: 0, redfish: 0 };
       if (protocols.includes('redfish')) {
         const wrap = (listener: Parameters<typeof faultyRequests>[1]) => faultyRequests({ box: faults, clock, random }, listener);
-        const redfish = await serveRedfish({ ...access, ...places.redfish, machines: [machine], wrap });
+        const redfish = await serveRedfish({ ...access, ...places.redfish, machines: [machine], wrap, http });
         ports.redfish = redfish.port;
         closers.push(() => redfish.close());
       }
@@ -151,6 +153,7 @@ export async function startFleet(setup: FleetSetup): Promise<Fleet> {
 /** What is kept of a machine and its BMCs. */
 interface SavedMachine {
   readonly machine: MachineState;
+  readonly hardware: HardwareState;
 }
 
 /** The agents' command API: /machine/NAME is what an agent's address is elsewhere. */

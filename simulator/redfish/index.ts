@@ -21,6 +21,8 @@ export interface RedfishEndpointOptions extends Pick<Service, 'username' | 'pass
   readonly machines: readonly System[];
   /** What stands between the network and the service: faults. */
   readonly wrap?: (listener: RequestListener) => RequestListener;
+  /** Shared with others; absent: one of its own. */
+  readonly http?: Service['http'];
 }
 
 const MAX_BODY = 64 * 1024;
@@ -33,12 +35,14 @@ const METHODS = ['get', 'patch', 'post', 'delete'] as const;
 export async function serveRedfish(options: RedfishEndpointOptions): Promise<RedfishEndpoint> {
   const ended = new AbortController();
   const { username, password, log, clock, random } = options;
+  const own = options.http ? undefined : openHttpClient();
+  const http = options.http ?? own!;
   const service: Service = {
     ...{ username, password, log, clock, random },
     systems: new Map(options.machines.map((machine) => [machine.name, machine])),
     sessions: new Map(),
     settings: { sessionSeconds: 1800 },
-    http: openHttpClient(),
+    http,
     signal: ended.signal,
   };
   const listener: RequestListener = (request, response) => void handle(service, request, response);
@@ -50,11 +54,11 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
       close: async () => {
         ended.abort(new Error('the BMC is closed'));
         await close();
-        await service.http.close();
+        await own?.close();
       },
     };
   } catch (error) {
-    await service.http.close();
+    await own?.close();
     throw error;
   }
 }
