@@ -18,6 +18,7 @@ import { startRpcServer, type RpcServer } from './conductor/rpc-server';
 import type { Options } from './config/options';
 import { withStepLog } from './drivers/fake-log';
 import { createConsoles } from './drivers/consoles';
+import { createIpmiClients } from './drivers/ipmi-clients';
 import { measureConnections } from './drivers/measured-connections';
 import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
 import { createMetrics, type Measured } from './metrics';
@@ -28,7 +29,6 @@ import type { BootRecord } from './model/records';
 import { startEmbedded } from './store/embedded';
 import { createNotifier } from './notifications';
 import { openStore, type OpenStore } from './store/postgres';
-import { createIpmiPool } from './wire/ipmi/client';
 import { createRedfishPool } from './wire/redfish';
 import { programVersion } from './version';
 
@@ -296,13 +296,13 @@ export async function startServer(setup: Setup): Promise<Server> {
       if (server) stops.push(() => server.stop());
     }
     if (roles.includes('conductor')) {
-      const ipmi = createIpmiPool({ log, clock, random: randomBytes });
+      const ipmi = createIpmiClients(options, { log, clock, random: randomBytes });
       const consoles = { ...createConsoles(log), openSol: ipmi.openSol };
       const redfish = createRedfishPool({
         maxSessions: options['redfish.connection_cache_size'],
         connectTimeoutMs: options['redfish.connect_timeout'] * 1000,
       });
-      const pools = { ipmi, consoles, redfish };
+      const pools = { ipmi: ipmi.ipmi, consoles, redfish };
       stops.push(async () => {
         await consoles.closeAll();
         await ipmi.close();

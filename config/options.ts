@@ -278,6 +278,13 @@ export const OPTIONS = [
   { section: 'ipmi', name: 'disable_boot_timeout', kind: 'boolean', default: true, help: 'Switch off the 60 s after which BMCs forget a boot device.' },
   { section: 'ipmi', name: 'additional_retryable_ipmi_errors', kind: 'list', default: [], help: 'Parts of error messages after which an IPMI command is tried again, beside those of a busy BMC.' },
   { section: 'ipmi', name: 'cipher_suite_versions', kind: 'list', default: [], help: 'Cipher suites that are tried with nodes that name none, the last one first; empty: 17, then 3.' },
+  { section: 'ipmi', name: 'client', kind: 'string', default: 'native', choices: ['native', 'ipmitool'], ours: true, help: 'Who speaks to BMCs: this program itself in sessions that are kept, or the program ipmitool, a process for each command. Consoles are always native.' },
+  { section: 'ipmi', name: 'max_sessions', kind: 'integer', default: 16384, min: 1, ours: true, help: 'Sessions with BMCs that are kept at most (native client); above, the one unused for longest is closed.' },
+  { section: 'ipmi', name: 'session_idle_timeout', kind: 'integer', default: 90, min: 1, ours: true, help: 'Seconds after which a session that nobody used is closed (native client). Shorter than the time between two looks at the power, each look opens one.' },
+  { section: 'ipmi', name: 'store_cred_in_env', kind: 'boolean', default: false, help: 'Give ipmitool the password in its environment instead of a file that only this user can read.' },
+  { section: 'ipmi', name: 'use_ipmitool_retries', kind: 'boolean', default: false, help: 'Let ipmitool itself send again what was not answered, instead of starting it again.' },
+  { section: 'ipmi', name: 'kill_on_timeout', kind: 'boolean', default: true, help: 'End an ipmitool that is not done within command_retry_timeout; otherwise it is left to itself.' },
+  { section: 'ipmi', name: 'debug', kind: 'boolean', default: false, help: 'Log what ipmitool says beside its answer, at level debug.' },
   // [redfish]
   { section: 'redfish', name: 'connection_attempts', kind: 'integer', default: 5, min: 1, help: 'Tries to connect to a Redfish service.' },
   { section: 'redfish', name: 'connection_retry_interval', kind: 'integer', default: 4, min: 0, help: 'Seconds between such tries.' },

@@ -68,6 +68,13 @@ export interface DriverOptions {
   readonly 'ipmi.disable_boot_timeout': boolean;
   readonly 'ipmi.cipher_suite_versions': readonly string[];
   readonly 'ipmi.additional_retryable_ipmi_errors': readonly string[];
+  readonly 'ipmi.client': string;
+  readonly 'ipmi.max_sessions': number;
+  readonly 'ipmi.session_idle_timeout': number;
+  readonly 'ipmi.store_cred_in_env': boolean;
+  readonly 'ipmi.use_ipmitool_retries': boolean;
+  readonly 'ipmi.kill_on_timeout': boolean;
+  readonly 'ipmi.debug': boolean;
   readonly 'console.socat_address': string | null;
   readonly 'console.port_range': readonly string[];
   readonly 'console.terminal_timeout': number;

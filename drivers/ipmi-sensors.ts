@@ -6,7 +6,8 @@ import { THRESHOLDS, type SensorRecord, type Threshold, type Units } from '../wi
 import { readSdrs } from '../wire/ipmi/sdr-repository';
 import { entityName, sensorTypeName, unitName } from '../wire/ipmi/sensor-names';
 import { distanceOf, hasAnalogReading, readSensor, toleranceOf, valueOf, type Reading } from '../wire/ipmi/sensors';
-import { ipmiAsk } from './ipmi-target';
+import { sensorsOfText } from './ipmi-sensor-text';
+import { ipmiAsk, targetOf } from './ipmi-target';
 import type { Task } from './interfaces';
 
 const hex = (value: number, digits = 2): string => value.toString(16).toUpperCase().padStart(digits, '0');
@@ -119,11 +120,10 @@ export function sensorFields(record: SensorRecord, reading: Reading | undefined)
 
 /** A sensor is read at its owner; those of system software (odd IDs) at the BMC. */
 const BMC = 0x20;
-/** Sensor type → sensor → its fields. Throws FailedToGetSensorData; what the BMC refuses to say of one sensor does not stop the others. */
-export async function ipmiSensors(task: Task): Promise<JsonObject> {
-  const found: Record<string, Record<string, Record<string, string>>> = {};
-  const failure = (error: string, cause?: unknown): Fault =>
-    new Fault('FailedToGetSensorData', { node: task.node.uuid, error }, cause === undefined ? {} : { cause });
+type Sensors = Record<string, Record<string, Record<string, string>>>;
+
+async function readSensors(task: Task): Promise<Sensors> {
+  const found: Sensors = {};
   /** Controllers behind the BMC that do not answer are asked once. */
   const dead = new Set<number>();
   const ask = ipmiAsk(task);
@@ -137,18 +137,30 @@ export async function ipmiSensors(task: Task): Promise<JsonObject> {
       return undefined;
     });
   };
+  for (const record of await readSdrs(ask)) {
+    if (record.kind !== 'full' && record.kind !== 'compact') continue;
+    const fields = sensorFields(record, await read(record));
+    // Its first word, as Ironic has it.
+    const type = sensorTypeName(record.sensorType).split(' ')[0]!;
+    (found[type] ??= {})[fields['Sensor ID']!] = fields;
+  }
+  return found;
+}
+
+/** Sensor type → sensor → its fields. Throws FailedToGetSensorData; what the BMC refuses to say of one sensor does not stop the others. */
+export async function ipmiSensors(task: Task): Promise<JsonObject> {
+  const { node, options, signal, connections } = task;
+  const failure = (error: string, cause?: unknown): Fault =>
+    new Fault('FailedToGetSensorData', { node: node.uuid, error }, cause === undefined ? {} : { cause });
+  const { tell } = connections.ipmi;
+  const timeoutMs = options['ipmi.command_retry_timeout'] * 1000;
   try {
-    for (const record of await readSdrs(ask)) {
-      if (record.kind !== 'full' && record.kind !== 'compact') continue;
-      const fields = sensorFields(record, await read(record));
-      // Its first word, as Ironic has it.
-      const type = sensorTypeName(record.sensorType).split(' ')[0]!;
-      (found[type] ??= {})[fields['Sensor ID']!] = fields;
-    }
+    // A process of ipmitool for each portion of each record would take minutes.
+    const found = tell ? sensorsOfText(await tell(targetOf(task), ['sdr'], { timeoutMs, signal })) : await readSensors(task);
+    if (Object.keys(found).length === 0) throw failure('the BMC has no sensors');
+    return found;
   } catch (error) {
     if (!(error instanceof IpmiError)) throw error;
     throw failure(error.message, error);
   }
-  if (Object.keys(found).length === 0) throw failure('the BMC has no sensors');
-  return found;
 }

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { ipmiManagement, ipmiPower } from '../../drivers/ipmi';
 import { ipmiSensors } from '../../drivers/ipmi-sensors';
 import { targetOf } from '../../drivers/ipmi-target';
 import { ipmiVendor } from '../../drivers/ipmi-vendor';
@@ -16,6 +17,7 @@ import { serveIpmi } from '../../simulator/ipmi';
 import { fruBytes } from '../../simulator/ipmi-fru';
 import { compactRecord, controllerLocator, fullRecord } from '../../simulator/ipmi-sdr';
 import { createIpmiPool, type IpmiPool } from '../../wire/ipmi/client';
+import { createIpmitoolPool } from '../../wire/ipmi/ipmitool';
 import { bmcTask } from '../drivers/bmc-task';
 import { freePort } from '../support/free-port';
 import { startIpmiSim } from './ipmi-sim';
@@ -25,14 +27,17 @@ const run = promisify(execFile);
 jest.setTimeout(120_000);
 
 const machine = (name: string): MachineControl & { on: boolean } => {
-  const setting: BootSetting = { device: 'none', persistent: false, mode: null };
+  let setting: BootSetting = { device: 'none', persistent: false, mode: null };
   const it = {
-    ...{ name, macs: [], on: true, boot: () => setting, setBoot: () => {} },
+    ...{ name, macs: [], on: true, boot: () => setting, setBoot: (changed: BootSetting) => void (setting = changed) },
     isOn: () => it.on,
     act: async (action: string) => void (it.on = action !== 'off' && action !== 'soft'),
   };
   return it;
 };
+function withoutEvents(fields: Record<string, string>): void {
+  for (const key of Object.keys(fields)) if (/^(Event (Status|Enable)|Assertion|Deassertion)/.test(key)) delete fields[key];
+}
 /** What Ironic makes of `ipmitool sdr -v`; what our client does not ask for (events of each sensor) left out. */
 function parsed(text: string): Record<string, Record<string, Record<string, string>>> {
   const found: Record<string, Record<string, Record<string, string>>> = {};
@@ -41,7 +46,7 @@ function parsed(text: string): Record<string, Record<string, Record<string, stri
     const fields = Object.fromEntries(pairs.filter((pair) => pair.length === 2)) as Record<string, string>;
     const type = fields['Sensor Type (Threshold)'] ?? fields['Sensor Type (Discrete)'];
     if (type === undefined || fields['Sensor Reading'] === undefined) continue;
-    for (const key of Object.keys(fields)) if (/^(Event (Status|Enable)|Assertion|Deassertion)/.test(key)) delete fields[key];
+    withoutEvents(fields);
     (found[type.split(' ')[0]!] ??= {})[fields['Sensor ID']!] = fields;
   }
   return found;
@@ -101,7 +106,7 @@ describe.each(Object.keys(BENCHES))('at %s', (name) => {
     await pool?.close();
     await bench?.stop();
   });
-  const task = (info: JsonObject = {}): ReturnType<typeof bmcTask>['task'] =>
+  const task = (info: JsonObject = {}, ipmi = pool): ReturnType<typeof bmcTask>['task'] =>
     bmcTask({
       node: {
         driver: 'ipmi',
@@ -112,7 +117,7 @@ describe.each(Object.keys(BENCHES))('at %s', (name) => {
       },
       driver: {},
       options: {},
-      connections: { ipmi: pool },
+      connections: { ipmi },
     }).task;
   const ipmitool = async (...more: readonly string[]): Promise<string> => {
     const where = ['-I', 'lanplus', '-H', '127.0.0.1', '-p', `${bench.port}`, '-U', bench.username, '-P', bench.password, '-C', '3'];
@@ -125,6 +130,25 @@ describe.each(Object.keys(BENCHES))('at %s', (name) => {
     const ours = await ipmiSensors(task());
     expect(Object.keys(theirs).length).toBeGreaterThan(1);
     expect(ours).toEqual(theirs);
+  });
+  it('the same by the client that is ipmitool', async () => {
+    const tool = createIpmitoolPool({
+      ...{ log: silentLog, clock: systemClock, passwordInEnvironment: false, ownRetries: false, interval: 1 },
+      ...{ killOnTimeout: true, debug: false },
+    });
+    const fallback = task({}, tool);
+    expect(await ipmiPower.get(fallback)).toBe('power on');
+    await ipmiManagement.setBootDevice(fallback, 'pxe', false);
+    expect(await ipmiManagement.getBootDevice(fallback)).toEqual({ device: 'pxe', persistent: false });
+    await ipmiVendor.methods!['send_raw']!.run(fallback, { raw_bytes: '0x06 0x01' }, 'POST');
+    await expect(ipmiVendor.methods!['send_raw']!.run(fallback, { raw_bytes: '0x0a 0x7f' }, 'POST')).rejects.toThrow('invalid command');
+    const sensors = (await ipmiSensors(fallback)) as ReturnType<typeof parsed>;
+    for (const them of Object.values(sensors)) for (const fields of Object.values(them)) withoutEvents(fields);
+    expect(sensors).toEqual(await ipmiSensors(task()));
+    expect((await ipmiVendor.methods!['fru']!.run(fallback, {}, 'GET')) as JsonObject).toEqual(await vendor('fru'));
+    await expect(ipmiPower.get(task({ ipmi_password: 'wrong' }, tool))).rejects.toThrow('wrong password');
+    await expect(ipmiPower.get(task({ ipmi_username: 'nobody' }, tool))).rejects.toThrow(/wrong user name|wrong password/);
+    await tool.close();
   });
   it('the event log is read and cleared', async () => {
     if (name === 'our simulator') for (const control of ['off', 'on']) await ipmitool('power', control);

@@ -1,6 +1,7 @@
 /** IPMI client: kept sessions to BMCs, one request at a time in each. */
 import { COMMANDS, COMPLETION, IpmiError, completionText } from './constants';
 import { openLan } from './lan';
+import { inLine, newLine, within, type Line } from './line';
 import { openRmcpPlus } from './rmcp-plus';
 import { closeSession, sendCommand, unreachable, type Bounds, type Bridge, type Command, type Link, type Session } from './session';
 import { createConsoleSockets, resolvePeer } from './socket';
@@ -38,6 +39,11 @@ export interface IpmiPool {
    * @throws IpmiError; the signal's reason when it is aborted
    */
   request(target: IpmiTarget, networkFunction: number, command: number, data: Buffer, options: RequestOptions): Promise<Buffer>;
+  /**
+   * What a program says of that BMC to a command of its own, where one is used: for what would take too many requests one at a time.
+   * Absent: no program is.
+   */
+  readonly tell?: (target: IpmiTarget, words: readonly string[], options: RequestOptions) => Promise<string>;
   /** Closes the sessions and sockets; requests that still wait fail. */
   close(): Promise<void>;
 }
@@ -63,36 +69,14 @@ export interface IpmiPoolOptions {
 const TRIES_IN_KEPT_SESSION = 3;
 const KEEP_ALIVE: Command = { words: COMMANDS.getDeviceId, data: Buffer.alloc(0) };
 /** Requests that may wait for one BMC. */
-const MAX_WAITING = 64;
+export const MAX_WAITING = 64;
 
 /** What the pool has of one target. */
 interface Kept {
   session?: Session | undefined;
-  /** Settled when the last request in line is over. */
-  line: Promise<void>;
-  waiting: number;
+  readonly line: Line;
   usedAt: number;
   heardAt: number;
-}
-
-/** Fails with the reason when the time is over or the signal is aborted before the promise settles. */
-async function within<T>(promise: Promise<T>, milliseconds: number, late: () => Error, signal?: AbortSignal): Promise<T> {
-  let end = (): void => {};
-  const ended = new Promise<never>((_, fail) => {
-    const timer = setTimeout(() => fail(late()), Math.max(0, milliseconds));
-    const aborted = (): void => fail(signal!.reason as Error);
-    signal?.addEventListener('abort', aborted);
-    if (signal?.aborted) aborted();
-    end = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', aborted);
-    };
-  });
-  try {
-    return await Promise.race([promise, ended]);
-  } finally {
-    end();
-  }
 }
 
 export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
@@ -102,21 +86,6 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
   let closed: IpmiError | undefined;
   let sweeper: NodeJS.Timeout | undefined;
 
-  /** One after another for each target. `work` is not begun once its caller gave up. */
-  const inLine = async <T>(it: Kept, late: () => Error, bounds: Bounds, work: () => Promise<T>): Promise<T> => {
-    const before = it.line;
-    let over = (): void => {};
-    const mine = new Promise<void>((done) => (over = done));
-    it.line = before.then(() => mine);
-    it.waiting++;
-    try {
-      await within(before, bounds.deadline - clock.now(), late, bounds.signal);
-      return await work();
-    } finally {
-      it.waiting--;
-      over();
-    }
-  };
   const open = async (target: IpmiTarget, bounds: Bounds): Promise<Session> => {
     const left = bounds.deadline - clock.now();
     const peer = await within(resolvePeer(target.address, target.port), left, () => unreachable(target), bounds.signal);
@@ -144,7 +113,7 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
   const sweep = (): void => {
     const now = clock.now();
     for (const [key, it] of kept) {
-      if (it.waiting > 0) continue;
+      if (it.line.waiting > 0) continue;
       if (!it.session || now - it.usedAt >= idleMs) void drop(key, it);
       else if (now - it.heardAt >= keepAliveMs) {
         const { session } = it;
@@ -154,7 +123,7 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
           if (answer) it.heardAt = clock.now();
           else it.session = undefined;
         };
-        inLine(it, () => new Error('late'), bounds, work).catch(() => {});
+        inLine(it.line, now, () => new Error('late'), bounds, work).catch(() => {});
       }
     }
     if (kept.size > 0) return;
@@ -167,12 +136,12 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
     const known = kept.get(key);
     if (known) return known;
     if (kept.size >= maxSessions) {
-      const idle = [...kept].filter(([, { waiting }]) => waiting === 0);
+      const idle = [...kept].filter(([, { line }]) => line.waiting === 0);
       const oldest = idle.reduce<(typeof idle)[number] | undefined>((a, b) => (a && a[1].usedAt <= b[1].usedAt ? a : b), undefined);
       if (!oldest) throw new IpmiError('closed', `all ${maxSessions} IPMI sessions are in use`);
       void drop(...oldest);
     }
-    const made: Kept = { line: Promise.resolve(), waiting: 0, usedAt: clock.now(), heardAt: clock.now() };
+    const made: Kept = { line: newLine(), usedAt: clock.now(), heardAt: clock.now() };
     kept.set(key, made);
     sweeper ??= setInterval(sweep, Math.min(keepAliveMs, idleMs) / 4).unref();
     return made;
@@ -183,12 +152,13 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
       if (closed) throw closed;
       const words = [networkFunction, command] as const;
       const it = keep(target);
-      if (it.waiting >= MAX_WAITING)
+      if (it.line.waiting >= MAX_WAITING)
         throw new IpmiError('closed', `more than ${MAX_WAITING} requests wait for the BMC at ${target.address}`);
-      const bounds: Bounds = { deadline: clock.now() + timeoutMs, signal };
       it.usedAt = clock.now();
+      const bounds: Bounds = { deadline: it.usedAt + timeoutMs, signal };
       const answer = await inLine(
-        it,
+        it.line,
+        it.usedAt,
         () => unreachable(target),
         bounds,
         () => send(it, target, { words, data, lun, bridge: target.bridge }, bounds),
@@ -209,7 +179,7 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
       link.sockets.interrupt(closed);
       clearInterval(sweeper);
       const open = [...kept];
-      await Promise.allSettled(open.map(async ([key, it]) => it.line.then(() => drop(key, it))));
+      await Promise.allSettled(open.map(async ([key, it]) => it.line.end.then(() => drop(key, it))));
       link.sockets.close();
     },
   };

@@ -1,0 +1,267 @@
+/** IPMI by the program ipmitool, a process for each command: for BMCs that the native client does not get on with. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { MAX_WAITING, type IpmiPool, type IpmiTarget, type RequestOptions } from './client';
+import { IpmiError, RAKP_STATUS, completionText, type IpmiFailure } from './constants';
+import { inLine, newLine, within, type Line } from './line';
+import { unreachable } from './session';
+
+export interface IpmitoolOptions {
+  readonly log: { debug(message: string, fields?: object): void };
+  readonly clock: { now(): number; sleep(milliseconds: number, signal?: AbortSignal): Promise<void> };
+  /** The password goes by the environment instead of a file that only this user can read. */
+  readonly passwordInEnvironment: boolean;
+  /** ipmitool itself sends again, instead of being started again. */
+  readonly ownRetries: boolean;
+  /** Seconds between tries. */
+  readonly interval: number;
+  /** A process that is not over in time is ended; else only nobody waits for it any more. */
+  readonly killOnTimeout: boolean;
+  /** What ipmitool says beside its answer is logged. */
+  readonly debug: boolean;
+  readonly program?: string;
+}
+
+/** Bytes of output at most: what a BMC makes ipmitool say is not trusted either. */
+const MOST_OUTPUT = 4 << 20;
+/** Characters of it in an error, and in the log. */
+const MOST_TOLD = 300;
+const MOST_LOGGED = 65_536;
+
+/** What ipmitool 1.8 writes to its standard error (`-v`), the most telling first → what went wrong. */
+const FAILURES: readonly (readonly [RegExp, IpmiFailure, (words: readonly string[]) => string, { readonly rakpStatus?: number }?])[] = [
+  [/RAKP 2 HMAC is invalid/, 'refused', () => 'wrong password (RAKP 2 HMAC)'],
+  [/RAKP 4 message has invalid integrity check value/, 'refused', () => 'wrong K_g key (RAKP 4 integrity check value)'],
+  [
+    /unauthorized name|Invalid user name/,
+    'refused',
+    () => 'the BMC refused a session: wrong user name',
+    { rakpStatus: RAKP_STATUS.unauthorizedName },
+  ],
+  [
+    /unauthorized role/,
+    'refused',
+    () => 'the BMC refused a session: the user may not have the privilege level asked for',
+    { rakpStatus: RAKP_STATUS.unauthorizedRole },
+  ],
+  [
+    /insufficient resources for (session|role)/,
+    'refused',
+    () => 'the BMC refused a session: insufficient resources for session',
+    { rakpStatus: RAKP_STATUS.insufficientResources },
+  ],
+  [
+    /no matching cipher suite|invalid (?:authentication|integrity|confidentiality) algorithm|[Cc]ipher suite .*not supported|Unsupported cipher suite/,
+    'refused',
+    () => 'the BMC refused a session: the BMC does not offer the cipher suite',
+    { rakpStatus: RAKP_STATUS.noCipherSuiteMatch },
+  ],
+  [/(?:open session response|RAKP [24]) message.* : (.*)/, 'refused', ([, why]) => `the BMC refused a session: ${why}`],
+  [/Activate Session (?:command failed|error)/, 'refused', () => 'the BMC does not answer Activate Session: wrong password, most likely'],
+  [/(Set Session Privilege Level to .* failed.*)/, 'refused', ([, what]) => `the BMC does not give the privilege level: ${what}`],
+  [/Address lookup for (\S*) failed/, 'unreachable', ([, host]) => `cannot resolve the address of the BMC ${host}`],
+];
+const NO_ANSWER = /Get Auth Capabilities error|Unable to establish|No response|Session timeout|Close Session command failed/;
+const REFUSED_COMMAND = /Unable to send RAW command .*netfn=0x([\da-f]+) .*cmd=0x([\da-f]+) rsp=0x([\da-f]+)/i;
+
+/** What a failed run means. */
+export function ipmitoolError(target: IpmiTarget, text: string): IpmiError {
+  const refused = REFUSED_COMMAND.exec(text);
+  if (refused) {
+    const [networkFunction = 0, command = 0, code = 0] = refused.slice(1).map((word) => parseInt(word, 16));
+    return new IpmiError('completion', completionText(code, [networkFunction, command]), { completionCode: code });
+  }
+  for (const [pattern, kind, message, more] of FAILURES) {
+    const words = pattern.exec(text);
+    if (words) return new IpmiError(kind, message(words), more);
+  }
+  if (NO_ANSWER.test(text)) return unreachable(target);
+  return new IpmiError('protocol', `ipmitool failed: ${text.replace(/\s+/g, ' ').trim().slice(-MOST_TOLD) || 'it says nothing'}`);
+}
+
+/** Bytes as `raw` writes them; everything else that it says is left out. */
+const bytesOf = (text: string): Buffer =>
+  Buffer.from(
+    text
+      .split('\n')
+      .filter((line) => /^( [\da-f]{2})+\s*$/i.test(line))
+      .join('')
+      .replace(/\s/g, ''),
+    'hex',
+  );
+const byte = (value: number): string => `0x${value.toString(16).padStart(2, '0')}`;
+
+/** All that the process list may show. */
+export function ipmitoolArguments(target: IpmiTarget, cipherSuite: number | undefined, lun = 0): readonly string[] {
+  const { bridge } = target;
+  const [first, second] = bridge?.hops ?? [];
+  const hop = ({ channel, address }: NonNullable<typeof first>, names: readonly [string, string]): readonly string[] => [
+    ...[names[0], String(channel), names[1], byte(address)],
+  ];
+  return [
+    ...['-I', target.version === '1.5' ? 'lan' : 'lanplus', '-H', target.address, '-p', String(target.port), '-L', target.privilege],
+    ...(target.username === '' ? [] : ['-U', target.username]),
+    ...(cipherSuite === undefined ? [] : ['-C', String(cipherSuite)]),
+    ...(bridge ? ['-m', byte(bridge.localAddress)] : []),
+    ...(first && second ? hop(first, ['-B', '-T']) : []),
+    ...(first ? hop(second ?? first, ['-b', '-t']) : []),
+    ...(lun === 0 ? [] : ['-l', String(lun)]),
+  ];
+}
+
+/** Only a shell can put bytes that are no text into the environment; the key itself stays out of the process list. */
+const WITH_KEY = 'k=$(printf "%b." "$KG_OCTAL"); unset KG_OCTAL; IPMI_KGKEY=${k%?}; export IPMI_KGKEY; exec "$0" "$@"';
+function keyText(kg: Buffer): string {
+  // HMAC fills keys with zeros itself.
+  const significant = Buffer.from(kg.toString('latin1').replace(/\0+$/, ''), 'latin1');
+  if (significant.includes(0))
+    throw new IpmiError(
+      'refused',
+      'a K_g key with a zero byte within cannot be given to ipmitool without showing it: use the native client',
+    );
+  return [...significant].map((value) => `\\0${value.toString(8).padStart(3, '0')}`).join('');
+}
+
+interface Run {
+  readonly lun?: number | undefined;
+  readonly command: readonly string[];
+}
+
+export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
+  const { log, clock, interval, program = 'ipmitool' } = options;
+  const lines = new Map<string, Line>();
+  const closing = new AbortController();
+  let folder: Promise<string> | undefined;
+  let files = 0;
+
+  /** `-f FILE` or `-E`, and what takes it away. */
+  const credentials = async ({
+    password,
+  }: IpmiTarget): Promise<{ readonly words: readonly string[]; readonly env: object; readonly end: () => Promise<void> }> => {
+    if (options.passwordInEnvironment) return { words: ['-E'], env: { IPMI_PASSWORD: password }, end: async () => {} };
+    folder ??= mkdtemp(join(tmpdir(), 'bloomery-ipmi-'));
+    const file = join(await folder, String(files++));
+    // An empty file is no password to it, and a zero byte an empty one.
+    await writeFile(file, password === '' ? '\0' : password, { mode: 0o600, flag: 'wx' });
+    return { words: ['-f', file], env: {}, end: () => rm(file, { force: true }) };
+  };
+
+  const once = async (
+    target: IpmiTarget,
+    cipherSuite: number | undefined,
+    { command, lun }: Run,
+    deadline: number,
+    signal: AbortSignal,
+  ): Promise<string> => {
+    const left = deadline - clock.now();
+    if (left <= 0) throw unreachable(target);
+    signal.throwIfAborted();
+    const key = target.kg ? { KG_OCTAL: keyText(target.kg) } : undefined;
+    const { words, env, end } = await credentials(target);
+    const tries = options.ownRetries ? Math.max(1, Math.floor(left / 1000 / Math.max(1, interval))) : 1;
+    const args = [
+      ...ipmitoolArguments(target, cipherSuite, lun),
+      ...words,
+      ...(key ? ['-K'] : []),
+      // Without -v it does not say why there is no session.
+      ...['-v', '-R', String(tries), '-N', String(Math.max(1, Math.min(interval, Math.floor(left / 1000)))), ...command],
+    ];
+    const [file, given] = key ? ['sh', ['-c', WITH_KEY, program, ...args]] : [program, args];
+    const work = new Promise<string>((done, fail) => {
+      const child = execFile(
+        file,
+        given,
+        {
+          env: { PATH: process.env['PATH'], LC_ALL: 'C', ...env, ...key },
+          ...{ maxBuffer: MOST_OUTPUT, signal, killSignal: 'SIGKILL', encoding: 'latin1' },
+          ...(options.killOnTimeout ? { timeout: left } : {}),
+        },
+        (error, stdout, stderr) => {
+          const settle = (): void => {
+            void end().catch(() => {});
+            if (options.debug) log.debug('ipmitool', { args, said: stderr.slice(0, MOST_LOGGED) });
+            if (!error) done(stdout);
+            else fail(signal.aborted ? (signal.reason as Error) : failureOf(target, error, stderr));
+          };
+          // One that is called off is told of before it is gone: no other may ask that BMC until then.
+          if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) settle();
+          else child.once('exit', settle);
+        },
+      );
+    });
+    try {
+      return await (options.killOnTimeout ? work : within(work, left, () => unreachable(target), signal));
+    } catch (error) {
+      work.catch(() => {});
+      throw error;
+    }
+  };
+  /** With the first of the cipher suites that the BMC takes. */
+  const withSuites = async (target: IpmiTarget, run: Run, deadline: number, signal: AbortSignal): Promise<string> => {
+    if (target.version === '1.5') return once(target, undefined, run, deadline, signal);
+    let refusal = new IpmiError('refused', 'no cipher suite was named');
+    for (const cipherSuite of target.cipherSuites) {
+      try {
+        return await once(target, cipherSuite, run, deadline, signal);
+      } catch (error) {
+        if (!(error instanceof IpmiError) || error.rakpStatus !== RAKP_STATUS.noCipherSuiteMatch) throw error;
+        refusal = error;
+      }
+    }
+    throw refusal;
+  };
+  const run = async (target: IpmiTarget, what: Run, { timeoutMs, signal }: RequestOptions): Promise<string> => {
+    const both = signal ? AbortSignal.any([signal, closing.signal]) : closing.signal;
+    const began = clock.now();
+    const bounds = { deadline: began + timeoutMs, signal: both };
+    const key = `${target.address} ${target.port}`;
+    const line = lines.get(key) ?? newLine();
+    lines.set(key, line);
+    if (line.waiting >= MAX_WAITING)
+      throw new IpmiError('closed', `more than ${MAX_WAITING} requests wait for the BMC at ${target.address}`);
+    try {
+      return await inLine(
+        line,
+        began,
+        () => unreachable(target),
+        bounds,
+        async () => {
+          for (;;) {
+            const started = clock.now();
+            try {
+              return await withSuites(target, what, bounds.deadline, both);
+            } catch (error) {
+              const next = Math.max(clock.now(), started + interval * 1000);
+              if (!(error instanceof IpmiError) || error.kind !== 'unreachable' || options.ownRetries || next >= bounds.deadline)
+                throw error;
+              await clock.sleep(next - clock.now(), both);
+            }
+          }
+        },
+      );
+    } finally {
+      if (line.waiting === 0) lines.delete(key);
+    }
+  };
+
+  return {
+    request: async (target, networkFunction, command, data, given) => {
+      const words = ['raw', ...[networkFunction, command, ...data].map(byte)];
+      return bytesOf(await run(target, { command: words, lun: given.lun }, given));
+    },
+    tell: (target, command, given) => run(target, { command }, given),
+    close: async () => {
+      closing.abort(new IpmiError('closed', 'the IPMI client is closed'));
+      await Promise.allSettled([...lines.values()].map(({ end }) => end));
+      if (folder) await rm(await folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function failureOf(target: IpmiTarget, error: Error & { readonly code?: unknown; readonly killed?: unknown }, stderr: string): IpmiError {
+  if (error.code === 'ENOENT') return new IpmiError('closed', 'ipmitool is not installed here ([ipmi]client)');
+  if (error.code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return new IpmiError('protocol', 'ipmitool says more than any BMC has to say');
+  return error.killed === true ? unreachable(target) : ipmitoolError(target, stderr);
+}

@@ -1,0 +1,45 @@
+/** Requests to one BMC, one after another. */
+import type { Bounds } from './session';
+
+export interface Line {
+  /** Settled when the last request in line is over. */
+  end: Promise<void>;
+  waiting: number;
+}
+export const newLine = (): Line => ({ end: Promise.resolve(), waiting: 0 });
+
+/** Fails with the reason when the time is over or the signal is aborted before the promise settles. */
+export async function within<T>(promise: Promise<T>, milliseconds: number, late: () => Error, signal?: AbortSignal): Promise<T> {
+  let end = (): void => {};
+  const ended = new Promise<never>((_, fail) => {
+    const timer = setTimeout(() => fail(late()), Math.max(0, milliseconds));
+    const aborted = (): void => fail(signal!.reason as Error);
+    signal?.addEventListener('abort', aborted);
+    if (signal?.aborted) aborted();
+    end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', aborted);
+    };
+  });
+  try {
+    return await Promise.race([promise, ended]);
+  } finally {
+    end();
+  }
+}
+
+/** `work` is not begun once its caller gave up. @param now milliseconds since the epoch, as the deadline is */
+export async function inLine<T>(line: Line, now: number, late: () => Error, bounds: Bounds, work: () => Promise<T>): Promise<T> {
+  const before = line.end;
+  let over = (): void => {};
+  const mine = new Promise<void>((done) => (over = done));
+  line.end = before.then(() => mine);
+  line.waiting++;
+  try {
+    await within(before, bounds.deadline - now, late, bounds.signal);
+    return await work();
+  } finally {
+    line.waiting--;
+    over();
+  }
+}
