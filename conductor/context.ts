@@ -91,6 +91,7 @@ export type ConductorOptions = DriverOptions & {
 
   readonly 'deploy.power_off_after_deploy_failure': boolean;
   readonly 'inspector.hooks': readonly string[];
+  readonly 'redfish.inspection_hooks': readonly string[];
   readonly 'inspector.add_ports': string;
   readonly 'inspector.keep_ports': string;
   readonly 'inspector.update_pxe_enabled': boolean;

@@ -106,7 +106,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
   setMaxListeners(0, stopping.signal);
   let isLeaving = false;
   const underWay = new Set<Promise<unknown>>();
-  chosenHooks(options['inspector.hooks']);
+  for (const option of ['inspector.hooks', 'redfish.inspection_hooks'] as const) chosenHooks(options[option], option);
   const hardware = createHardware(options, rooms.hardwareTypes, rooms.interfaces, log);
   const lease = createLease({
     store,

@@ -288,6 +288,7 @@ export const OPTIONS = [
   // [redfish]
   { section: 'redfish', name: 'connection_attempts', kind: 'integer', default: 5, min: 1, help: 'Tries to connect to a Redfish service.' },
   { section: 'redfish', name: 'connection_retry_interval', kind: 'integer', default: 4, min: 0, help: 'Seconds between such tries.' },
+  { section: 'redfish', name: 'inspection_hooks', kind: 'list', default: ['validate-interfaces', 'ports', 'architecture'], help: 'Inspection hooks of the redfish inspect interface, in order.' },
   // [fake]
   { section: 'fake', name: 'power_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M; parts of one too, such as 0.05) that the fake power interface takes.' },
   { section: 'fake', name: 'boot_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake boot interface takes.' },

@@ -18,6 +18,7 @@ import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } 
 import { noopDeploy, noopManagement, noopNetwork, noopStorage } from './noop';
 import { ramdiskDeploy } from './ramdisk-deploy';
 import { redfishManagement, redfishPower } from './redfish';
+import { redfishInspect } from './redfish-inspect';
 
 export const INTERFACES: Interfaces = {
   bios: { 'no-bios': noBios, fake: fakeBios },
@@ -25,7 +26,7 @@ export const INTERFACES: Interfaces = {
   console: { 'ipmitool-socat': ipmiConsole, 'no-console': noConsole, fake: fakeConsole },
   deploy: { direct: directDeploy, ramdisk: ramdiskDeploy, 'custom-agent': customAgentDeploy, noop: noopDeploy, fake: fakeDeploy },
   firmware: { 'no-firmware': noFirmware, fake: fakeFirmware },
-  inspect: { agent: agentInspect, 'no-inspect': noInspect, fake: fakeInspect },
+  inspect: { redfish: redfishInspect, agent: agentInspect, 'no-inspect': noInspect, fake: fakeInspect },
   management: { ipmitool: ipmiManagement, redfish: redfishManagement, noop: noopManagement, fake: fakeManagement },
   network: { noop: noopNetwork },
   power: { ipmitool: ipmiPower, redfish: redfishPower, agent: agentPower, fake: fakePower },

@@ -85,6 +85,7 @@ export interface DriverOptions {
   readonly 'redfish.verify_ca': string | null;
   readonly 'redfish.tls_minimum_version': string | null;
   readonly 'redfish.tls_ciphers': string | null;
+  readonly 'redfish.inspection_hooks': readonly string[];
   readonly 'fake.power_delay': string;
   readonly 'fake.boot_delay': string;
   readonly 'fake.deploy_delay': string;
@@ -323,14 +324,25 @@ export interface DeployInterface extends Interface {
   onHeartbeat?(task: Task, kind: SavedKind, step: PlannedStep): Promise<Outcome>;
 }
 export interface InspectInterface extends Interface {
-  /** In band: boots the ramdisk, then `wait`; out of band: `done`. */
-  inspect(task: Task): Promise<Outcome>;
+  /** In band: boots the ramdisk, then `wait`; out of band: what was found. */
+  inspect(task: Task): Promise<Outcome | Found>;
   /** The inventory arrived and its hooks ran: puts the machine to rest again. */
   finish?(task: Task): Promise<void>;
   /** Undoes `inspect`: when it failed, was aborted or took too long. */
   abort?(task: Task): Promise<void>;
-  /** Out of band: what `inspect` found, for the hooks. */
-  readonly inventory?: (task: Task) => Promise<Inventory>;
+}
+/** A machine as its BMC describes it: the inspection is over but for the hooks. */
+export interface Found {
+  readonly kind: 'found';
+  readonly inventory: Inventory;
+  readonly pluginData: JsonObject;
+  /** For the node's properties; hooks may say otherwise. */
+  readonly properties: JsonObject;
+  /** For the capabilities that the node does not name itself. */
+  readonly capabilities: Readonly<Record<string, string>>;
+  /** Properties without which the inspection has failed. */
+  readonly essential: readonly string[];
+  readonly hooks: readonly string[];
 }
 export interface NetworkInterface extends Interface {
   addProvisioningNetwork(task: Task): Promise<void>;

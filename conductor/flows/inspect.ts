@@ -1,24 +1,19 @@
 /** manageable, inspect failed → manageable, by way of inspect wait when the ramdisk looks. */
-import { failed, type Outcome } from '../../drivers/interfaces';
+import { done, type Outcome } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { FORGET_TOKEN_AND_URL } from '../agent-info';
 import { runHooks } from '../inspection/runner';
 import type { Held } from '../task';
-import { clause, saying, trying, type Flow } from './flow';
+import { clause, trying, type Flow } from './flow';
 
 const FORGET = { lookup_bmc_addresses: undefined, inspector_manage_boot: undefined };
 
 export async function beginInspect(task: Held): Promise<Outcome> {
   await task.saveInternal({ ...FORGET_TOKEN_AND_URL });
   const outcome = await task.driver.inspect.inspect(task);
-  const { inventory } = task.driver.inspect;
-  if (outcome.kind === 'done' && inventory)
-    await saying(
-      task,
-      (reason) => `Failed to finish inspection: ${reason}`,
-      async () => runHooks(task, await inventory(task), {}),
-    );
-  return outcome.kind === 'wait' || outcome.kind === 'done' ? outcome : failed(outcome.reason);
+  if (outcome.kind !== 'found') return outcome;
+  await runHooks(task, outcome);
+  return done;
 }
 
 /** Undoes what the inspection set up. Answers what to add to the reason. */

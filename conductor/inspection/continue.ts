@@ -33,7 +33,7 @@ export async function continueInspection(
           task,
           (reason) => `Failed to finish inspection: ${reason}`,
           async () => {
-            await runHooks(task, inventory, pluginData);
+            await runHooks(task, { inventory, pluginData, hooks: context.options['inspector.hooks'] });
             await task.driver.inspect.finish?.(task);
             return done;
           },

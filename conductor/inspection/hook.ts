@@ -36,3 +36,5 @@ export interface Hook {
 
 export const invalidInventory = (node: NodeRecord, reason: string): Fault =>
   new Fault('Invalid', { message: `Inventory for node ${node.uuid} is invalid: ${reason}` });
+export const inspectionFailure = (reason: string): Fault =>
+  new Fault('Invalid', { message: `Failed to inspect hardware. Reason: ${reason}` });

@@ -1,11 +1,8 @@
 /** What an inventory means: the hooks, and the option that chooses among them. */
-import { Fault } from '../../model/errors';
 import { matchDisks, parseHints } from '../../model/hints';
 import type { InventoryDisk } from '../../model/records';
-import { invalidInventory, type Hook, type Seen } from './hook';
+import { inspectionFailure, invalidInventory, type Hook, type Seen } from './hook';
 import { portChanges, validInterfaces } from './interfaces';
-
-const inspectionFailure = (reason: string): Fault => new Fault('Invalid', { message: `Failed to inspect hardware. Reason: ${reason}` });
 
 /** Flag of the processor → capability. */
 const CPU_CAPABILITIES: Readonly<Record<string, string>> = {
@@ -39,7 +36,7 @@ function rootDisk({ node, inventory, pluginData }: Seen): InventoryDisk | undefi
   throw inspectionFailure(`No disks satisfied root device hints for node ${node.uuid}`);
 }
 
-/** Every hook there is; [inspector]hooks says which run, and in which order. */
+/** Every hook there is; [inspector]hooks and [redfish]inspection_hooks say which run, and in which order. */
 export const HOOKS: readonly Hook[] = [
   {
     name: 'ramdisk-error',
@@ -55,7 +52,9 @@ export const HOOKS: readonly Hook[] = [
     name: 'architecture',
     look: ({ node, inventory }) => {
       const value = inventory.cpu?.architecture;
-      if (typeof value === 'string' && value !== '') return [{ on: 'property', name: 'cpu_arch', value }];
+      // Empty: a BMC that does not know it.
+      if (value === '') return [];
+      if (typeof value === 'string') return [{ on: 'property', name: 'cpu_arch', value }];
       throw invalidInventory(
         node,
         `Inventory has malformed or missing CPU architecture information: ${JSON.stringify(inventory.cpu) ?? 'None'} for node ${node.uuid}.`,
@@ -113,13 +112,17 @@ export const HOOKS: readonly Hook[] = [
   },
 ];
 
-/** The hooks of the option, in its order. Throws an Error for the operator: an unknown hook, or one that lacks another before it. */
-export function chosenHooks(names: readonly string[]): readonly Hook[] {
+/**
+ * The hooks of an option (`section.name`), in its order. Throws an Error for the operator: an unknown hook, or one that lacks another before
+ * it.
+ */
+export function chosenHooks(names: readonly string[], option = 'inspector.hooks'): readonly Hook[] {
+  const shown = option.replace(/^(.*)\.(.*)$/, '[$1]$2');
   return names.map((name, at) => {
     const hook = HOOKS.find((one) => one.name === name);
-    if (!hook) throw new Error(`[inspector]hooks: unknown hook ${name}; there are ${HOOKS.map((one) => one.name).join(', ')}`);
+    if (!hook) throw new Error(`${shown}: unknown hook ${name}; there are ${HOOKS.map((one) => one.name).join(', ')}`);
     const missing = (hook.after ?? []).filter((other) => !names.slice(0, at).includes(other));
-    if (missing.length > 0) throw new Error(`[inspector]hooks: ${name} needs ${missing.join(', ')} before it`);
+    if (missing.length > 0) throw new Error(`${shown}: ${name} needs ${missing.join(', ')} before it`);
     return hook;
   });
 }

@@ -1,9 +1,10 @@
 /** Runs the hooks over what an agent (or a BMC) reported, and writes what they say in one transaction with the inventory itself. */
 import { newUuid } from '../../model/idents';
-import type { Inventory, JsonObject, NodeChanges } from '../../model/records';
+import type { Found } from '../../drivers/interfaces';
+import type { JsonObject, NodeRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 import type { Held } from '../task';
-import type { Change, Look, Seen } from './hook';
+import { inspectionFailure, type Change, type Look, type Seen } from './hook';
 import { chosenHooks } from './hooks';
 
 /** `key:value,key:value`, as `properties.capabilities` holds them; an object is read too. */
@@ -65,14 +66,28 @@ async function changePorts(store: Store, task: Held, changes: readonly Change[])
   }
 }
 
-/** Throws the Fault of a hook that refuses: then nothing is written. The logs of a ramdisk are dropped. */
-export async function runHooks(task: Held, inventory: Inventory, pluginData: JsonObject): Promise<void> {
-  const { options } = task.context;
-  const start: Seen = { node: task.node, ports: task.ports, inventory, pluginData, options };
-  const { changes, seen } = lookAtAll(options['inspector.hooks'], start);
+/** What the BMC itself says, as changes before those of the hooks; capabilities that the node names stay as they are. */
+function toldByBmc(node: NodeRecord, { properties = {}, capabilities: told = {} }: Findings): readonly Change[] {
+  const own = capabilities(node.properties.capabilities);
+  return [
+    ...Object.entries(properties).map(([name, value]) => ({ on: 'property' as const, name, value })),
+    ...Object.entries(told).flatMap(([name, value]) => (own.has(name) ? [] : [{ on: 'capability' as const, name, value }])),
+  ];
+}
+
+/** What an inspection found; an agent tells an inventory and its plugin_data only. */
+export type Findings = Pick<Found, 'inventory' | 'pluginData' | 'hooks'> & Partial<Found>;
+/** Throws the Fault of a hook that refuses, or for lack of an essential property: then nothing is written. The logs of a ramdisk are dropped. */
+export async function runHooks(task: Held, findings: Findings): Promise<void> {
+  const { inventory, pluginData, hooks, essential = [] } = findings;
+  const start: Seen = { node: task.node, ports: task.ports, inventory, pluginData, options: task.context.options };
+  const { changes, seen } = lookAtAll(hooks, start);
   const kept = Object.fromEntries(Object.entries(seen.pluginData).filter(([name]) => name !== 'logs'));
-  const node: NodeChanges = { properties: newProperties(task.node.properties, changes) };
-  await task.write(node, {}, async (store) => {
+  const properties = newProperties(task.node.properties, [...toldByBmc(task.node, findings), ...changes]);
+  const missing = essential.filter((name) => !Object.hasOwn(properties, name));
+  if (missing.length > 0)
+    throw inspectionFailure(`Failed to discover the following properties: ${missing.join(', ')} on node ${task.node.uuid}`);
+  await task.write({ properties }, {}, async (store) => {
     await changePorts(store, task, changes);
     await store.inventories.put(task.node.uuid, { inventory, plugin_data: kept });
   });

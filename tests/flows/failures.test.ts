@@ -489,6 +489,7 @@ it('does not start on options that cannot be', async () => {
     await start({ options });
   };
   await expect(bad({ 'inspector.hooks': ['ports'] })).rejects.toThrow('[inspector]hooks: ports needs validate-interfaces before it');
+  await expect(bad({ 'redfish.inspection_hooks': ['nope'] })).rejects.toThrow('[redfish]inspection_hooks: unknown hook nope');
   await expect(bad({ 'inspector.hooks': ['nope'] })).rejects.toThrow('[inspector]hooks: unknown hook nope');
   await expect(bad({ 'DEFAULT.enabled_hardware_types': ['nope'] })).rejects.toThrow('unknown hardware types: nope');
   await expect(bad({ 'DEFAULT.enabled_power_interfaces': ['nope'] })).rejects.toThrow('would have no power interface');

@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { OPTIONS } from '../../config/options';
 import { startConductor, type ConductorOptions, type ConductorRooms, type RunningConductor } from '../../conductor/index';
 import type {
+  Found,
   HardwareType,
   Interface,
   Interfaces,
@@ -41,6 +42,8 @@ export interface Machine {
   standing: Outcome | ((step: PlannedStep) => Outcome);
   steps: readonly Step[];
   sensors?: JsonObject;
+  /** What an inspection finds without booting anything. */
+  finds?: Found;
   /** Does the BMC follow power orders? */
   obeys: boolean;
 }
@@ -193,6 +196,7 @@ export function interfacesOf(
       inspect: async (task: Task) => {
         await tell(task, 'inspect');
         await task.saveInternal({ lookup_bmc_addresses: ['192.0.2.9'] });
+        if (machine.finds) return machine.finds;
         await boots(task);
         return machine.ramdisk ? wait : done;
       },
