@@ -10,6 +10,8 @@ const database = { globalSetup: '<rootDir>/tests/support/setup.ts', globalTeardo
 const room = (name) => `<rootDir>/tests/${name}/**/*.test.ts`;
 
 module.exports = {
+  // A test that never ends is found by this; how fast it is on a busy machine is no finding.
+  testTimeout: 30_000,
   projects: [
     {
       ...shared,
