@@ -4,9 +4,13 @@
  */
 import type { MachineDescription } from './description';
 import { takeBiosSettings, type BiosState } from './redfish/bios-settings';
+import type { FirmwareVersions } from './redfish/firmware-versions';
+import { settle, startStaged, type TaskList } from './redfish/task-records';
 
 export interface HardwareState {
   readonly bios?: BiosState;
+  readonly firmware?: FirmwareVersions;
+  readonly tasks?: TaskList;
 }
 export interface Hardware {
   state: HardwareState;
@@ -27,4 +31,6 @@ export function firmwareStarts(hardware: Hardware, _description: MachineDescript
   const { bios } = hardware.state;
   const taken = takeBiosSettings(bios, now);
   if (taken !== bios) change(hardware, { bios: taken! });
+  settle(hardware, now);
+  startStaged(hardware, now);
 }

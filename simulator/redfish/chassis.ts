@@ -11,6 +11,7 @@ export const CHASSIS_ROWS: readonly Row<SystemAt>[] = [
         Manufacturer: MANUFACTURER,
         PowerState: system.isOn() ? 'On' : 'Off',
         Status: HEALTHY,
+        NetworkAdapters: link(`${path}/NetworkAdapters`),
         Links: { ComputerSystems: [link(`/Systems/${system.name}`)], ManagedBy: [link(`/Managers/${system.name}`)] },
       }),
   },

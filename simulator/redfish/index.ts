@@ -23,6 +23,8 @@ export interface RedfishEndpointOptions extends Pick<Service, 'username' | 'pass
   readonly wrap?: (listener: RequestListener) => RequestListener;
   /** Shared with others; absent: one of its own. */
   readonly http?: Service['http'];
+  /** Milliseconds that a task takes once it runs (3000). */
+  readonly taskMs?: number;
 }
 
 const MAX_BODY = 64 * 1024;
@@ -37,11 +39,21 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
   const { username, password, log, clock, random } = options;
   const own = options.http ? undefined : openHttpClient();
   const http = options.http ?? own!;
+  const running = new Set<Promise<void>>();
+  const track = (work: Promise<void>): void => {
+    const tracked = work
+      .catch((error: unknown) => {
+        if (!ended.signal.aborted) log.warn('Redfish: work failed', { error: reasonOf(error) });
+      })
+      .finally(() => running.delete(tracked));
+    running.add(tracked);
+  };
   const service: Service = {
     ...{ username, password, log, clock, random },
     systems: new Map(options.machines.map((machine) => [machine.name, machine])),
     sessions: new Map(),
-    settings: { sessionSeconds: 1800 },
+    settings: { sessionSeconds: 1800, taskMs: options.taskMs ?? 3000 },
+    background: track,
     http,
     signal: ended.signal,
   };
@@ -54,6 +66,7 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
       close: async () => {
         ended.abort(new Error('the BMC is closed'));
         await close();
+        await Promise.all(running);
         await own?.close();
       },
     };
@@ -95,10 +108,13 @@ async function answer(
   if (!isOpen && !isKnown(service, request)) return refuse('NoValidSession');
   if (!found) return refuse('ResourceMissingAtURI', path);
   const { row, at } = found;
+  if (method === 'get' && row.answer) return row.answer(at);
   const shown = row.get?.(at);
   if (row.get && !shown) return refuse('ResourceMissingAtURI', path);
   if (method === 'get' && shown) return page(shown, at.path, query) ?? { status: 200, body: shown, headers: { etag: etagOf(shown) } };
-  const allowed = METHODS.filter((one) => row[one]).flatMap((one) => (one === 'get' ? ['GET', 'HEAD'] : [one.toUpperCase()]));
+  const allowed = METHODS.filter((one) => row[one] ?? (one === 'get' && row.answer)).flatMap((one) =>
+    one === 'get' ? ['GET', 'HEAD'] : [one.toUpperCase()],
+  );
   const run = method === 'patch' || method === 'post' ? row[method] : undefined;
   if (!run && !(method === 'delete' && row.delete)) return { ...refuse('OperationNotAllowed'), headers: { allow: allowed.join(', ') } };
   const wanted = request.headers['if-match'];

@@ -1,16 +1,23 @@
 /** Manager (DSP2046): the BMC itself. */
-import { HEALTHY, link, resource, type Row, type SystemAt } from './rows';
+import { MANUFACTURER } from '../description';
+import { versionOf } from './firmware-versions';
+import { HEALTHY, dateTime, link, resource, type Row, type Shown, type SystemAt } from './rows';
 
-export const MANAGER_ROWS: readonly Row<SystemAt>[] = [
-  {
-    path: '/Managers/{system}',
-    get: ({ path, system: { name } }) =>
-      resource(path, 'Manager.v1_7_0.Manager', name, `BMC of ${name}`, {
-        ManagerType: 'BMC',
-        FirmwareVersion: '1.0',
-        PowerState: 'On',
-        Status: HEALTHY,
-        Links: { ManagerForServers: [link(`/Systems/${name}`)], ManagerForChassis: [link(`/Chassis/${name}`)] },
-      }),
-  },
-];
+const PATH = '/Managers/{system}';
+
+function manager({ path, system: { name, description, hardware }, service }: SystemAt): Shown {
+  return resource(path, 'Manager.v1_7_0.Manager', name, `BMC of ${name}`, {
+    ManagerType: 'BMC',
+    Manufacturer: MANUFACTURER,
+    Model: 'Simulated BMC',
+    UUID: description.uuid.replace(/^b100e/, 'b100f'),
+    FirmwareVersion: versionOf(hardware.state, 'bmc'),
+    PowerState: 'On',
+    DateTime: dateTime(service.clock.now()),
+    DateTimeLocalOffset: '+00:00',
+    Status: HEALTHY,
+    Links: { ManagerForServers: [link(`/Systems/${name}`)], ManagerForChassis: [link(`/Chassis/${name}`)] },
+  });
+}
+
+export const MANAGER_ROWS: readonly Row<SystemAt>[] = [{ path: PATH, get: manager }];

@@ -1,7 +1,9 @@
 /** The messages of the Base registry (DSP2065) that this service sends, and the form of errors (DSP0266 §8.6). */
 import type { Answer } from './rows';
 
+/** Those with a point in their name are of another registry: Update.TransferFailed. */
 export const BASE_REGISTRY = 'Base.1.8';
+export const UPDATE_REGISTRY = 'Update.1.0';
 export interface Message {
   /** %1, %2: the arguments. */
   readonly text: string;
@@ -73,12 +75,21 @@ export const MESSAGES: Readonly<Record<string, Message>> = {
   UnrecognizedRequestBody: message(400, 'The service detected a malformed request body that it was unable to interpret.'),
 };
 
+/** The messages of the Update registry (DSP2065). */
+export const UPDATE_MESSAGES: Readonly<Record<string, Message>> = {
+  TransferFailed: message(400, "Transfer of image '%1' to '%2' failed.", 'Critical'),
+  VerificationFailed: message(400, "Verification of image '%1' at '%2' failed.", 'Critical'),
+};
+const REGISTRIES = { Base: [BASE_REGISTRY, MESSAGES], Update: [UPDATE_REGISTRY, UPDATE_MESSAGES] } as const;
+
 /** A message as it stands in answers and tasks. */
 export function extended(id: string, args: readonly string[] = []): Readonly<Record<string, unknown>> {
-  const { text, severity } = MESSAGES[id]!;
+  const [prefix, key] = (id.includes('.') ? id.split('.') : ['Base', id]) as [keyof typeof REGISTRIES, string];
+  const [registry, messages] = REGISTRIES[prefix];
+  const { text, severity } = messages[key]!;
   return {
     '@odata.type': '#Message.v1_1_1.Message',
-    MessageId: `${BASE_REGISTRY}.${id}`,
+    MessageId: `${registry}.${key}`,
     Message: args.reduce((filled, value, index) => filled.replace(`%${index + 1}`, () => value.slice(0, 200)), text),
     MessageArgs: args.map((value) => value.slice(0, 200)),
     MessageSeverity: severity,

@@ -1,6 +1,6 @@
 /** Registries: of messages (Base) and of the BIOS's attributes, each a MessageRegistryFile that says where its file is. */
 import { BIOS_REGISTRY, biosRegistry } from './bios';
-import { BASE_REGISTRY, MESSAGES, type Message } from './messages';
+import { BASE_REGISTRY, MESSAGES, UPDATE_MESSAGES, UPDATE_REGISTRY, type Message } from './messages';
 import { ROOT, collectionRow, resource, type Row, type Shown } from './rows';
 
 const placeholders = (text: string): readonly string[] => [...new Set(text.match(/%\d/g) ?? [])];
@@ -13,15 +13,16 @@ const messageEntry = ({ text, severity }: Message): Shown => ({
   ParamTypes: placeholders(text).map(() => 'string'),
   Resolution: 'Correct the request and send it again.',
 });
-const baseRegistry = (): Shown => ({
+/** @param registry such as Base.1.8 */
+const messageRegistry = (registry: string, messages: Readonly<Record<string, Message>>) => (): Shown => ({
   '@odata.type': '#MessageRegistry.v1_4_0.MessageRegistry',
-  Id: `${BASE_REGISTRY}.0`,
-  Name: 'Base messages of this service',
+  Id: `${registry}.0`,
+  Name: `${registry} messages of this service`,
   Language: 'en',
-  RegistryPrefix: 'Base',
-  RegistryVersion: '1.8.0',
+  RegistryPrefix: registry.split('.')[0],
+  RegistryVersion: `${registry.split('.').slice(1).join('.')}.0`,
   OwningEntity: 'Bloomery',
-  Messages: Object.fromEntries(Object.entries(MESSAGES).map(([id, message]) => [id, messageEntry(message)])),
+  Messages: Object.fromEntries(Object.entries(messages).map(([id, message]) => [id, messageEntry(message)])),
 });
 
 interface Registry {
@@ -32,7 +33,8 @@ interface Registry {
   readonly file: () => Shown;
 }
 const REGISTRIES: readonly Registry[] = [
-  { id: 'Base', registry: BASE_REGISTRY, name: 'Base messages', file: baseRegistry },
+  { id: 'Base', registry: BASE_REGISTRY, name: 'Base messages', file: messageRegistry(BASE_REGISTRY, MESSAGES) },
+  { id: 'Update', registry: UPDATE_REGISTRY, name: 'Update messages', file: messageRegistry(UPDATE_REGISTRY, UPDATE_MESSAGES) },
   { id: 'BiosAttributeRegistry', registry: BIOS_REGISTRY, name: 'BIOS attributes', file: biosRegistry },
 ];
 const named = (id: string | undefined): Registry | undefined => REGISTRIES.find((one) => one.id === id);

@@ -16,6 +16,8 @@ export const ROOT_ROWS: readonly Row[] = [
         Chassis: link('/Chassis'),
         Managers: link('/Managers'),
         Registries: link('/Registries'),
+        Tasks: link('/TaskService'),
+        UpdateService: link('/UpdateService'),
         SessionService: link('/SessionService'),
         Links: { Sessions: link('/SessionService/Sessions') },
       }),

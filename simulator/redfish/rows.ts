@@ -27,7 +27,10 @@ export interface Service {
   readonly password: string;
   /** By token. */
   readonly sessions: Map<string, Session>;
-  readonly settings: { sessionSeconds: number };
+  /** `taskMs`: what a task takes once it runs. */
+  readonly settings: { sessionSeconds: number; readonly taskMs: number };
+  /** Work that outlives its request; the service waits for it when it closes. */
+  background(work: Promise<void>): void;
   readonly http: HttpClient;
   readonly clock: Clock;
   readonly random: (bytes: number) => Buffer;
@@ -50,6 +53,8 @@ export interface Row<Where extends At = At> {
   readonly path: string;
   /** Undefined: there is none with these values. */
   readonly get?: (at: Where) => Shown | undefined;
+  /** In place of `get`, where the status tells something. */
+  readonly answer?: (at: Where) => Answer;
   readonly patch?: (at: Where, body: Shown) => Reply;
   readonly post?: (at: Where, body: Shown) => Reply;
   readonly delete?: (at: Where) => Reply;

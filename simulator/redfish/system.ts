@@ -2,6 +2,7 @@
 import type { BootSetting, PowerAction } from '../control';
 import { MANUFACTURER, PRODUCT } from '../description';
 import { members, oneOf, refuseAction, refusePatch } from './checks';
+import { versionOf } from './firmware-versions';
 import { HEALTHY, ROOT, collectionRow, link, resource, type Row, type Shown, type SystemAt } from './rows';
 
 const PATH = '/Systems/{system}';
@@ -38,7 +39,7 @@ function show({ system, path }: SystemAt): Shown {
     Model: PRODUCT,
     SerialNumber: description.serial,
     UUID: description.uuid,
-    BiosVersion: '1.0',
+    BiosVersion: versionOf(system.hardware.state, 'bios'),
     Status: HEALTHY,
     PowerState: system.isOn() ? 'On' : 'Off',
     Boot: {

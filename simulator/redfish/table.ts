@@ -1,4 +1,5 @@
 /** All resources of the service, and which one a path is. */
+import { ADAPTER_ROWS } from './adapters';
 import { BIOS_ROWS } from './bios';
 import { CHASSIS_ROWS } from './chassis';
 import { MANAGER_ROWS } from './manager';
@@ -7,11 +8,14 @@ import { ROOT_ROWS } from './root';
 import type { At, Row, Service, SystemAt } from './rows';
 import { SESSION_ROWS } from './sessions';
 import { SYSTEM_ROWS } from './system';
+import { settle } from './task-records';
+import { TASK_ROWS } from './tasks';
+import { UPDATE_ROWS } from './update';
 
 /** Of the service as a whole. */
-const SERVICE_TABLE: readonly Row[] = [...ROOT_ROWS, ...SESSION_ROWS, ...REGISTRY_ROWS];
+const SERVICE_TABLE: readonly Row[] = [...ROOT_ROWS, ...SESSION_ROWS, ...REGISTRY_ROWS, ...TASK_ROWS, ...UPDATE_ROWS];
 /** Of one machine: {system} is the first name in the path. */
-const SYSTEM_TABLE: readonly Row<SystemAt>[] = [...SYSTEM_ROWS, ...BIOS_ROWS, ...CHASSIS_ROWS, ...MANAGER_ROWS];
+const SYSTEM_TABLE: readonly Row<SystemAt>[] = [...SYSTEM_ROWS, ...BIOS_ROWS, ...CHASSIS_ROWS, ...ADAPTER_ROWS, ...MANAGER_ROWS];
 
 interface Compiled {
   readonly pattern: RegExp;
@@ -41,6 +45,8 @@ export function find(service: Service, path: string): Found | undefined {
     const values = pattern.exec(path)?.slice(1);
     const system = values && ofSystem ? service.systems.get(values[0]!) : undefined;
     if (!values || (ofSystem && !system)) continue;
+    // What was due has happened before anyone looks.
+    if (system) settle(system.hardware, service.clock.now());
     const at: At = { service, path, values };
     return { row, at: { ...at, system: system! } };
   }

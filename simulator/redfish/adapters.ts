@@ -1,0 +1,26 @@
+/** NetworkAdapters of a chassis (DSP2046): one card, that all of the machine's interfaces are on. */
+import { MANUFACTURER } from '../description';
+import { versionOf } from './firmware-versions';
+import { HEALTHY, collectionRow, resource, type Row, type SystemAt } from './rows';
+
+const PATH = '/Chassis/{system}/NetworkAdapters';
+
+export const ADAPTER_ROWS: readonly Row<SystemAt>[] = [
+  collectionRow(PATH, 'NetworkAdapter', () => ['NIC1']),
+  {
+    path: `${PATH}/NIC1`,
+    get: ({ path, system: { description, hardware, macs } }) =>
+      resource(path, 'NetworkAdapter.v1_5_0.NetworkAdapter', 'NIC1', 'Network adapter', {
+        Manufacturer: MANUFACTURER,
+        Model: 'Simulated NIC',
+        SerialNumber: `NIC${description.serial}`,
+        Status: HEALTHY,
+        Controllers: [
+          {
+            FirmwarePackageVersion: versionOf(hardware.state, 'nic'),
+            ControllerCapabilities: { NetworkPortCount: macs.length, NetworkDeviceFunctionCount: macs.length },
+          },
+        ],
+      }),
+  },
+];

@@ -1,0 +1,93 @@
+/** A simulated machine's Redfish service for tests, with a clock that stands and a server of files beside it. */
+import { randomBytes } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Clock } from '../../model/clock';
+import { silentLog } from '../../model/log';
+import type { BootSetting, PowerAction } from '../../simulator/control';
+import { describeMachine } from '../../simulator/description';
+import { firmwareStarts, newHardware } from '../../simulator/hardware';
+import { serveRedfish, type RedfishEndpoint, type System } from '../../simulator/redfish';
+
+export const BASIC = { authorization: `Basic ${Buffer.from('admin:password').toString('base64')}` };
+export interface Answered {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Record<string, unknown> & { readonly error?: { readonly code: string } };
+}
+export interface TestBmc {
+  /** What stands behind it: put it as the test wants it. */
+  on: boolean;
+  boot: BootSetting;
+  readonly acted: PowerAction[];
+  /** Milliseconds since the epoch. */
+  now: number;
+  readonly system: System;
+  /** Path → what the server of files has there. */
+  readonly files: Map<string, string>;
+  readonly filesUrl: string;
+  ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answered>;
+  /** Below /redfish/v1. */
+  get(path: string): Promise<Answered['body']>;
+  /** The machine's firmware starts, as at a power on. */
+  start(): void;
+  /** Waits until the work that the service does on its own is done. */
+  idle(path: string, phase: string): Promise<Answered['body']>;
+  close(): Promise<void>;
+}
+
+export async function testBmc(): Promise<TestBmc> {
+  const description = describeMachine(0, '127.0.0.1');
+  const files = new Map<string, string>();
+  const server: Server = createServer((request, response) => {
+    const found = files.get(request.url!);
+    if (found === undefined) response.writeHead(404).end();
+    else response.writeHead(200, { 'content-length': Buffer.byteLength(found) }).end(request.method === 'HEAD' ? undefined : found);
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const clock: Clock = { now: () => bmc.now, sleep: () => Promise.reject(new Error('no waiting here')) };
+  const system: System = {
+    ...{ name: description.name, macs: description.macs, description, hardware: newHardware() },
+    isOn: () => bmc.on,
+    act: async (action) => void bmc.acted.push(action),
+    boot: () => bmc.boot,
+    setBoot: (setting) => (bmc.boot = setting),
+  };
+  const endpoint: RedfishEndpoint = await serveRedfish({
+    ...{ host: '127.0.0.1', port: 0, username: 'admin', password: 'password' },
+    ...{ machines: [system], log: silentLog, clock, random: randomBytes, taskMs: 10_000 },
+  });
+  const ask: TestBmc['ask'] = async (method, path, body, headers = BASIC) => {
+    const answer = await fetch(`http://127.0.0.1:${endpoint.port}${path}`, {
+      method,
+      headers: { ...headers, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    return { status: answer.status, headers: answer.headers, body: text === '' ? {} : (JSON.parse(text) as Answered['body']) };
+  };
+  const get: TestBmc['get'] = async (path) => (await ask('GET', `/redfish/v1${path}`)).body;
+  const bmc: TestBmc = {
+    on: false,
+    boot: { device: 'none', persistent: false, mode: 'uefi' },
+    acted: [],
+    now: 1_000_000,
+    ...{ system, files, ask, get },
+    filesUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    start: () => firmwareStarts(system.hardware, description, bmc.now),
+    idle: async (path, phase) => {
+      for (let tries = 0; tries < 1000; tries++) {
+        const { body } = await ask('GET', path);
+        if (body['TaskState'] === phase) return body;
+        await new Promise((done) => setTimeout(done, 5));
+      }
+      throw new Error(`${path} does not become ${phase}: ${JSON.stringify(await ask('GET', path))}`);
+    },
+    close: async () => {
+      await endpoint.close();
+      server.closeAllConnections();
+      await new Promise((closed) => server.close(closed));
+    },
+  };
+  return bmc;
+}
