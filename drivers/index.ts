@@ -17,8 +17,9 @@ import { httpIpxeBoot, ipxeBoot, pxeBoot } from './network-boot';
 import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './no-interfaces';
 import { noopDeploy, noopManagement, noopNetwork, noopStorage } from './noop';
 import { ramdiskDeploy } from './ramdisk-deploy';
-import { redfishManagement, redfishPower } from './redfish';
+import { redfishManagement } from './redfish';
 import { redfishInspect } from './redfish-inspect';
+import { redfishPower } from './redfish-power';
 
 export const INTERFACES: Interfaces = {
   bios: { 'no-bios': noBios, fake: fakeBios },

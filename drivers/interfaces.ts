@@ -86,6 +86,12 @@ export interface DriverOptions {
   readonly 'redfish.tls_minimum_version': string | null;
   readonly 'redfish.tls_ciphers': string | null;
   readonly 'redfish.inspection_hooks': readonly string[];
+  readonly 'redfish.power_on_conflict_retry_attempts': number;
+  readonly 'redfish.power_on_conflict_retry_interval': number;
+  readonly 'redfish.post_boot_retry_attempts': number;
+  readonly 'redfish.post_boot_retry_delay': number;
+  readonly 'redfish.boot_mode_config_timeout': number;
+  readonly 'redfish.enable_verify_bmc_clock': boolean;
   readonly 'fake.power_delay': string;
   readonly 'fake.boot_delay': string;
   readonly 'fake.deploy_delay': string;
@@ -234,8 +240,19 @@ export interface PowerInterface extends Interface {
   readonly supported: readonly Power[];
   /** Null: it cannot be told (fake hardware whose power was never set). */
   get(task: Task): Promise<'power on' | 'power off' | null>;
+  /** `get`, with what else the same answer of the BMC says. Absent: it says nothing else. */
+  look?(task: Task): Promise<MachineLook>;
   /** Asks the BMC; returns when it took the order. The caller (Task.power) waits for the state. */
   set(task: Task, state: Power, timeoutSeconds?: number): Promise<void>;
+}
+/** What a BMC says of its machine in one answer. */
+export interface MachineLook {
+  readonly power: 'power on' | 'power off' | null;
+  /** Null: it does not say. */
+  readonly health: 'OK' | 'Warning' | 'Critical' | null;
+  readonly bootMode: 'bios' | 'uefi' | null;
+  /** There is a vendor for ManagementInterface.detectVendor to find. */
+  readonly namesVendor: boolean;
 }
 export interface BootDevice {
   readonly device: string | null;
@@ -250,11 +267,15 @@ export interface ManagementInterface extends Interface {
   readonly bootMode?: {
     get(task: Task): Promise<'bios' | 'uefi' | null>;
     set(task: Task, mode: 'bios' | 'uefi'): Promise<void>;
+    /** The modes that the BMC says it can be set to; undefined: it does not say. Absent: it cannot be asked. */
+    supported?(task: Task): Promise<readonly ('bios' | 'uefi')[] | undefined>;
   };
   readonly secureBoot?: {
     get(task: Task): Promise<boolean | null>;
     set(task: Task, on: boolean): Promise<void>;
   };
+  /** Who made the machine, as its BMC says; undefined: it does not. */
+  detectVendor?(task: Task): Promise<string | undefined>;
   injectNmi?(task: Task): Promise<void>;
   readonly indicators?: Indicators;
   /** Sensor kind → sensor → reading. */

@@ -1,4 +1,5 @@
-import { redfishManagement, redfishPower } from '../../drivers/redfish';
+import { redfishManagement } from '../../drivers/redfish';
+import { redfishPower } from '../../drivers/redfish-power';
 import { redfishSystem } from '../../drivers/redfish-target';
 import type { Power } from '../../drivers/interfaces';
 import type { JsonObject, NodeRecord } from '../../model/records';
@@ -137,7 +138,9 @@ describe('power', () => {
     await redfishPower.set(bench().task, 'power off');
     expect(changes()).toEqual([{ ResetType: 'ForceOff' }]);
   });
+  const isOff = (): void => void ((service.resources[SYSTEM] as Record<string, unknown>)['PowerState'] = 'Off');
   it('is asked for again when the machine is still going off', async () => {
+    isOff();
     let refused = 0;
     service.reply = ({ method }) => (method === 'POST' && refused++ < 2 ? { status: 409, body: redfishError('busy') } : undefined);
     const { task, slept } = bench();
@@ -145,7 +148,21 @@ describe('power', () => {
     expect(slept).toEqual([10_000, 10_000]);
     expect(changes().length).toBe(3);
   });
+  it.each<[Power, string, number, string]>([
+    ['power on', 'On', 409, 'x'],
+    ['power on', 'On', 400, 'x'],
+    ['power off', 'Off', 400, 'x'],
+    ['soft power off', 'Off', 409, 'x'],
+    ['power off', 'Paused', 400, 'the host is powered off already'],
+    ['power on', 'Paused', 400, 'Already Powered On'],
+  ])('%s refused because it is %s already (%i, %s) is no failure', async (order, state, status, words) => {
+    (service.resources[SYSTEM] as Record<string, unknown>)['PowerState'] = state;
+    service.reply = ({ method }) => (method === 'POST' ? { status, body: redfishError(words) } : undefined);
+    await redfishPower.set(bench().task, order);
+    expect(changes().length).toBe(1);
+  });
   it('fails with the words of the service', async () => {
+    isOff();
     service.reply = ({ method }) => (method === 'POST' ? { status: 400, body: redfishError('the action failed because of X') } : undefined);
     await expect(redfishPower.set(bench().task, 'power on')).rejects.toMatchObject({
       status: 500,
