@@ -22,7 +22,10 @@ export const interfacePeriodics = ({ interfaces }: Pick<Context, 'interfaces'>):
 export const runInterfacePeriodic = (context: Context, { kind, name, periodic }: OfInterface): Promise<void> =>
   onNodes(context, {
     purpose: periodic.name,
-    filter: { where: { [`${kind}_interface`]: name, provision_state: periodic.states, maintenance: false }, reserved: false },
+    filter: {
+      where: { [`${kind}_interface`]: name, provision_state: periodic.states, ...(periodic.inMaintenance ? {} : { maintenance: false }) },
+      reserved: false,
+    },
     only: (node) => periodic.only?.(node) ?? true,
     work: ({ uuid }) =>
       startTask(context, uuid, { purpose: periodic.name, ordinary: true }, async (task) => {

@@ -8,6 +8,7 @@ import { next, stateRow, type Event, type ProvisionState } from '../model/states
 import type { Store } from '../store/store';
 import { replaceBiosSettings } from './bios-settings';
 import type { Context } from './context';
+import { putFirmwareComponents } from './firmware-components';
 import { entryOf, failureOf, type Said } from './history';
 import { measureMove } from './measures';
 import { fencedPool } from './fenced';
@@ -168,6 +169,7 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
     },
     write: (changes, internal, also) => put({ changes, internal, history: [] }, also),
     saveBiosSettings: (settings) => task.write({}, {}, (inner) => replaceBiosSettings(inner, uuid, settings)),
+    saveFirmwareComponents: (components) => task.write({}, {}, (inner) => putFirmwareComponents(inner, uuid, components)),
     fire: async (event, changes = {}, internal = {}, also) => {
       const before = node;
       const from = node.provision_state;

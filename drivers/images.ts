@@ -22,6 +22,8 @@ export interface Checksum {
 /** Folders that no option can open. */
 const BLOCKED = ['/dev', '/sys', '/proc', '/boot', '/etc', '/run'];
 const REQUEST_TIMEOUT_MS = 60_000;
+/** Whole files. */
+const DOWNLOAD_TIMEOUT_MS = 30 * 60_000;
 /** Checksum files of whole mirrors are some hundred kilobytes. */
 const MAX_CHECKSUM_FILE_BYTES = 4 * 1024 * 1024;
 
@@ -75,14 +77,14 @@ export async function checkLocation(location: ImageLocation, signal: AbortSignal
 }
 
 /** A user and a password in a URL are for the server only. */
-const withoutCredentials = (href: string): string => href.replace(/^([a-z]+:\/\/)[^/@]*@/i, '$1');
+export const withoutCredentials = (href: string): string => href.replace(/^([a-z]+:\/\/)[^/@]*@/i, '$1');
 
 /** fetch takes no URL with credentials: they go as basic authentication, which it drops at a redirection to another host. */
-async function ask(href: string, init: RequestInit, signal: AbortSignal): Promise<Response> {
+async function ask(href: string, init: RequestInit, signal: AbortSignal, timeoutMs = REQUEST_TIMEOUT_MS): Promise<Response> {
   const { username, password } = new URL(href);
   const credentials = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64');
   const headers = { ...(init.headers as Record<string, string>), ...(username ? { authorization: `Basic ${credentials}` } : {}) };
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]);
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   return fetch(withoutCredentials(href), { ...init, headers, signal: limited });
 }
 
@@ -160,10 +162,20 @@ async function download(url: string, signal: AbortSignal): Promise<string> {
   }
 }
 
-async function sha256(path: string, signal: AbortSignal): Promise<string> {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path, { signal, highWaterMark: 1024 * 1024 })) hash.update(chunk as Buffer);
+const sha256 = (path: string, signal: AbortSignal): Promise<string> => digestOf({ kind: 'file', path }, 'sha256', signal);
+
+/** The checksum of a file's bytes, in hexadecimal digits, wherever they are. Throws an Error that says why not. */
+export async function digestOf(location: ImageLocation, algorithm: 'sha1' | 'sha256' | 'sha512', signal: AbortSignal): Promise<string> {
+  const hash = createHash(algorithm);
+  for await (const chunk of await bytesOf(location, signal)) hash.update(chunk as Uint8Array);
   return hash.digest('hex');
+}
+async function bytesOf(location: ImageLocation, signal: AbortSignal): Promise<AsyncIterable<unknown>> {
+  if (location.kind === 'file') return createReadStream(location.path, { signal, highWaterMark: 1024 * 1024 });
+  const answer = await ask(location.url, {}, signal, DOWNLOAD_TIMEOUT_MS);
+  if (answer.status === 200) return answer.body ?? ([] as unknown as AsyncIterable<unknown>);
+  await answer.body?.cancel();
+  throw new Error(`Got HTTP code ${answer.status} instead of 200 in response to GET request.`);
 }
 
 /** The first bytes of a qcow2 file. */

@@ -20,14 +20,15 @@ import { ramdiskDeploy } from './ramdisk-deploy';
 import { redfishManagement } from './redfish';
 import { redfishInspect } from './redfish-inspect';
 import { redfishPower } from './redfish-power';
+import { redfishFirmware } from './redfish-firmware';
 
 export const INTERFACES: Interfaces = {
   bios: { 'no-bios': noBios, fake: fakeBios },
   boot: { ipxe: ipxeBoot, pxe: pxeBoot, 'http-ipxe': httpIpxeBoot, fake: fakeBoot },
   console: { 'ipmitool-socat': ipmiConsole, 'no-console': noConsole, fake: fakeConsole },
   deploy: { direct: directDeploy, ramdisk: ramdiskDeploy, 'custom-agent': customAgentDeploy, noop: noopDeploy, fake: fakeDeploy },
-  firmware: { 'no-firmware': noFirmware, fake: fakeFirmware },
   inspect: { redfish: redfishInspect, agent: agentInspect, 'no-inspect': noInspect, fake: fakeInspect },
+  firmware: { redfish: redfishFirmware, 'no-firmware': noFirmware, fake: fakeFirmware },
   management: { ipmitool: ipmiManagement, redfish: redfishManagement, noop: noopManagement, fake: fakeManagement },
   network: { noop: noopNetwork },
   power: { ipmitool: ipmiPower, redfish: redfishPower, agent: agentPower, fake: fakePower },

@@ -5,6 +5,7 @@ import type { Metrics } from '../model/metrics';
 import type {
   BiosSettingRecord,
   Boots,
+  FirmwareComponentRecord,
   Heartbeat,
   InterfaceKind,
   Inventory,
@@ -92,6 +93,17 @@ export interface DriverOptions {
   readonly 'redfish.post_boot_retry_delay': number;
   readonly 'redfish.boot_mode_config_timeout': number;
   readonly 'redfish.enable_verify_bmc_clock': boolean;
+  readonly 'redfish.firmware_source': string;
+  readonly 'redfish.firmware_update_status_interval': number;
+  readonly 'redfish.firmware_update_fail_interval': number;
+  readonly 'redfish.firmware_update_wait_unresponsive_bmc': number;
+  readonly 'redfish.firmware_update_required_successes': number;
+  readonly 'redfish.firmware_update_validation_interval': number;
+  readonly 'redfish.firmware_update_resource_validation_timeout': number;
+  readonly 'redfish.firmware_update_reboot_delay': number;
+  readonly 'redfish.firmware_update_bmc_version_check_interval': number;
+  readonly 'redfish.firmware_update_nic_starting_wait': number;
+  readonly 'redfish.firmware_update_overall_timeout': number;
   readonly 'fake.power_delay': string;
   readonly 'fake.boot_delay': string;
   readonly 'fake.deploy_delay': string;
@@ -141,12 +153,19 @@ export interface Task {
   tellProgress?(kind: SavedKind, step: PlannedStep, percent: number): Promise<void>;
   /** What the machine's BIOS settings are now: others than these are forgotten. */
   saveBiosSettings(settings: readonly BiosSetting[]): Promise<void>;
+  /** What firmware the machine has now; components that it does not name stay as they were. */
+  saveFirmwareComponents(components: readonly FirmwareComponent[]): Promise<void>;
   /** Changes the machine's power as the conductor does: forgets the agent (token, URL), sets target and state, waits until it is so. */
   power(target: Power, timeoutSeconds?: number): Promise<void>;
 }
 
 /** A setting of the BIOS by its name; what is not known of it stays away. */
 export type BiosSetting = Pick<BiosSettingRecord, 'name' | 'value'> & Partial<Omit<BiosSettingRecord, 'created_at' | 'updated_at'>>;
+
+/** A piece of firmware by its name: bios, bmc, nic:SERIAL. */
+export type FirmwareComponent = Pick<FirmwareComponentRecord, 'component' | 'vendor' | 'model' | 'serial_number'> & {
+  readonly current_version: string;
+};
 
 /** A driver never moves the provision state: it says how its work stands, and the conductor moves it. */
 export type Outcome =
@@ -224,6 +243,8 @@ export interface InterfacePeriodic {
   /** Seconds between runs; 0: never. */
   every(options: DriverOptions): number;
   readonly states: readonly ProvisionState[];
+  /** Of nodes in maintenance too. */
+  readonly inMaintenance?: true;
   /** Which nodes in these states; absent: all. */
   only?(node: NodeRecord): boolean;
   /** How the step stands that runs on the waiting node; undefined: no step is meant. */
@@ -449,13 +470,18 @@ export interface VendorInterface extends Interface {
   readonly driverMethods?: Readonly<Record<string, VendorMethod<undefined>>>;
 }
 
-/** The objects that serve one node. bios and firmware are tables of steps and properties only. */
+export interface FirmwareInterface extends Interface {
+  /** The firmware that the machine has now. Throws UnsupportedDriverExtension when it tells of none. */
+  components?(task: Task): Promise<readonly FirmwareComponent[]>;
+}
+
+/** The objects that serve one node. bios is a table of steps and properties only. */
 export interface Driver {
   readonly bios: Interface;
   readonly boot: BootInterface;
   readonly console: ConsoleInterface;
   readonly deploy: DeployInterface;
-  readonly firmware: Interface;
+  readonly firmware: FirmwareInterface;
   readonly inspect: InspectInterface;
   readonly management: ManagementInterface;
   readonly network: NetworkInterface;

@@ -2,6 +2,7 @@
 import { done, type Outcome } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { FORGET_TOKEN_AND_URL } from '../agent-info';
+import { cacheFirmware } from '../firmware';
 import { runHooks } from '../inspection/runner';
 import type { Held } from '../task';
 import { clause, trying, type Flow } from './flow';
@@ -30,7 +31,11 @@ async function cleanUpInspect(task: Held): Promise<string> {
 }
 
 export const inspect: Flow = {
-  finish: (task) => task.fire('done', { inspection_finished_at: timestamp(task.clock.now()), inspection_started_at: null }, FORGET),
+  finish: async (task) => {
+    // The machine is on: some tell of their network adapters only then.
+    await cacheFirmware(task);
+    await task.fire('done', { inspection_finished_at: timestamp(task.clock.now()), inspection_started_at: null }, FORGET);
+  },
   fail: async (task, reason) => {
     const also = await cleanUpInspect(task);
     const text = also === '' ? reason : `${clause(reason)}${also}`;

@@ -212,6 +212,8 @@ export function testTask(
       node = { ...node, driver_internal_info: Object.fromEntries(kept) };
     },
     saveBiosSettings: async (settings) => void events.push(`BIOS: ${settings.map(({ name, value }) => `${name}=${value}`).join(', ')}`),
+    saveFirmwareComponents: async (components) =>
+      void events.push(`firmware: ${components.map(({ component, current_version: version }) => `${component}=${version}`).join(', ')}`),
     power: async (target) => {
       events.push(`power: ${target}`);
       node = { ...node, power_state: target === 'power off' || target === 'soft power off' ? 'power off' : 'power on' };
