@@ -4,6 +4,7 @@
  */
 import type { MachineDescription } from './description';
 import { takeBiosSettings, type BiosState } from './redfish/bios-settings';
+import type { Media } from './redfish/drives';
 import type { FirmwareVersions } from './redfish/firmware-versions';
 import { settle, startStaged, type TaskList } from './redfish/task-records';
 
@@ -11,6 +12,9 @@ export interface HardwareState {
   readonly bios?: BiosState;
   readonly firmware?: FirmwareVersions;
   readonly tasks?: TaskList;
+  readonly media?: Media;
+  /** Where UEFI HTTP boot gets its image. */
+  readonly httpBootUri?: string | null;
 }
 export interface Hardware {
   state: HardwareState;

@@ -13,6 +13,8 @@ import { inventoryOf, type MachineDescription } from './description';
 import { firmwareStarts, newHardware, type Hardware } from './hardware';
 import type { HttpClient } from './http';
 import type { DiskContent } from './image';
+import { readBootImage } from './media-boot';
+import { mediumIn } from './redfish/drives';
 import { createSerial } from './serial';
 
 /** What it does: `halted` is on, and finds nothing to boot; `system` runs what was written to its disk. */
@@ -71,11 +73,12 @@ export interface MachineSetup {
 const TRIES = 10;
 const NO_OVERRIDE = { device: 'none', persistent: false } as const;
 /** Boot setting → where the firmware looks, in order. What is not here waits for somebody at its screen. */
-const ORDER: Readonly<Partial<Record<BootSetting['device'], readonly ('network' | 'disk')[]>>> = {
+const ORDER: Readonly<Partial<Record<BootSetting['device'], readonly ('network' | 'disk' | 'cdrom' | 'url')[]>>> = {
   none: ['disk', 'network'],
   disk: ['disk', 'network'],
   pxe: ['network', 'disk'],
-  'uefi-http': ['network', 'disk'],
+  cdrom: ['cdrom', 'disk'],
+  'uefi-http': ['url', 'network', 'disk'],
 };
 
 export function createMachine(setup: MachineSetup): SimulatedMachine {
@@ -144,7 +147,11 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
         return;
       }
       if (source === 'disk') continue;
-      const script = await networkBoot(signal);
+      const script = source === 'network' ? await networkBoot(signal) : await imageBoot(source, signal);
+      if (script === 'system') {
+        enter('system');
+        return;
+      }
       if (script) return ramdisk(script, used.mode ?? description.mode, signal);
     }
     enter('halted');
@@ -168,6 +175,13 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
       await clock.sleep(behaviour.retryMs, signal);
     }
     return undefined;
+  };
+
+  /** From the image in the virtual drive, or at the URL that the firmware was told. */
+  const imageBoot = async (source: 'cdrom' | 'url', signal: AbortSignal): Promise<BootScript | 'system' | undefined> => {
+    const { state } = hardware;
+    const medium = source === 'cdrom' ? mediumIn(state, 'Cd') : state.httpBootUri ? { url: state.httpBootUri } : undefined;
+    return medium && readBootImage(http, medium, signal, log);
   };
 
   const ramdisk = async (script: BootScript, mode: 'uefi' | 'bios', signal: AbortSignal): Promise<void> => {

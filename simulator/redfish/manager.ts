@@ -16,6 +16,7 @@ function manager({ path, system: { name, description, hardware }, service }: Sys
     DateTime: dateTime(service.clock.now()),
     DateTimeLocalOffset: '+00:00',
     Status: HEALTHY,
+    VirtualMedia: link(`${path}/VirtualMedia`),
     Links: { ManagerForServers: [link(`/Systems/${name}`)], ManagerForChassis: [link(`/Chassis/${name}`)] },
   });
 }

@@ -25,6 +25,7 @@ export const MESSAGES: Readonly<Record<string, Message>> = {
     400,
     'The value %1 for the parameter %2 in the action %3 is not in the list of acceptable values.',
   ),
+  CouldNotEstablishConnection: message(400, 'The service failed to establish a connection with the URI %1.', 'Critical'),
   CreateFailedMissingReqProperties: message(
     400,
     'The create operation failed because the required property %1 was missing from the request.',

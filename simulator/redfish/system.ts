@@ -1,7 +1,8 @@
 /** ComputerSystem (DSP2046): power, boot override, and the links to all parts of a machine. */
 import type { BootSetting, PowerAction } from '../control';
 import { MANUFACTURER, PRODUCT } from '../description';
-import { members, oneOf, refuseAction, refusePatch } from './checks';
+import { change } from '../hardware';
+import { members, oneOf, refuseAction, refusePatch, textOrNull } from './checks';
 import { versionOf } from './firmware-versions';
 import { HEALTHY, ROOT, collectionRow, link, resource, type Row, type Shown, type SystemAt } from './rows';
 
@@ -48,6 +49,7 @@ function show({ system, path }: SystemAt): Shown {
       'BootSourceOverrideTarget@Redfish.AllowableValues': TARGETS.map(([word]) => word),
       BootSourceOverrideMode: (mode ?? description.mode) === 'uefi' ? 'UEFI' : 'Legacy',
       'BootSourceOverrideMode@Redfish.AllowableValues': MODES,
+      HttpBootUri: system.hardware.state.httpBootUri ?? null,
     },
     MemorySummary: { TotalSystemMemoryGiB: description.memoryMiB / 1024, Status: HEALTHY },
     ProcessorSummary: { Count: 1, Model: 'Simulated CPU', Status: HEALTHY },
@@ -55,6 +57,7 @@ function show({ system, path }: SystemAt): Shown {
     EthernetInterfaces: link(`${path}/EthernetInterfaces`),
     Processors: link(`${path}/Processors`),
     SimpleStorage: link(`${path}/SimpleStorage`),
+    VirtualMedia: link(`${path}/VirtualMedia`),
     Links: { Chassis: [link(`/Chassis/${name}`)], ManagedBy: [link(`/Managers/${name}`)] },
     Actions: {
       '#ComputerSystem.Reset': {
@@ -69,6 +72,7 @@ const BOOT = {
   BootSourceOverrideTarget: oneOf(TARGETS.map(([word]) => word)),
   BootSourceOverrideEnabled: oneOf(ENABLED),
   BootSourceOverrideMode: oneOf(MODES),
+  HttpBootUri: textOrNull,
 };
 function override(now: BootSetting, wanted: Shown): BootSetting {
   const { BootSourceOverrideTarget: target, BootSourceOverrideEnabled: enabled, BootSourceOverrideMode: mode } = wanted;
@@ -88,7 +92,9 @@ export const SYSTEM_ROWS: readonly Row<SystemAt>[] = [
     patch: (at, body) => {
       const refused = refusePatch(body, { Boot: members(BOOT) }, show(at));
       if (refused) return refused;
-      if (body['Boot']) at.system.setBoot(override(at.system.boot(), body['Boot'] as Shown));
+      const { Boot: wanted } = body as { readonly Boot?: Shown & { readonly HttpBootUri?: string | null } };
+      if (wanted) at.system.setBoot(override(at.system.boot(), wanted));
+      if (wanted?.HttpBootUri !== undefined) change(at.system.hardware, { httpBootUri: wanted.HttpBootUri });
       return undefined;
     },
   },

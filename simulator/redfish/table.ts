@@ -3,6 +3,7 @@ import { ADAPTER_ROWS } from './adapters';
 import { BIOS_ROWS } from './bios';
 import { CHASSIS_ROWS } from './chassis';
 import { MANAGER_ROWS } from './manager';
+import { MEDIA_ROWS } from './virtual-media';
 import { REGISTRY_ROWS } from './registries';
 import { ROOT_ROWS } from './root';
 import type { At, Row, Service, SystemAt } from './rows';
@@ -15,7 +16,14 @@ import { UPDATE_ROWS } from './update';
 /** Of the service as a whole. */
 const SERVICE_TABLE: readonly Row[] = [...ROOT_ROWS, ...SESSION_ROWS, ...REGISTRY_ROWS, ...TASK_ROWS, ...UPDATE_ROWS];
 /** Of one machine: {system} is the first name in the path. */
-const SYSTEM_TABLE: readonly Row<SystemAt>[] = [...SYSTEM_ROWS, ...BIOS_ROWS, ...CHASSIS_ROWS, ...ADAPTER_ROWS, ...MANAGER_ROWS];
+const SYSTEM_TABLE: readonly Row<SystemAt>[] = [
+  ...SYSTEM_ROWS,
+  ...BIOS_ROWS,
+  ...CHASSIS_ROWS,
+  ...ADAPTER_ROWS,
+  ...MANAGER_ROWS,
+  ...MEDIA_ROWS,
+];
 
 interface Compiled {
   readonly pattern: RegExp;

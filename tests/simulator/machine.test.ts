@@ -114,6 +114,28 @@ describe('power', () => {
 });
 
 describe('boot', () => {
+  it.each([
+    ['cdrom', { media: { Cd: { url: '/boot.iso', writeProtected: true } } }],
+    ['uefi-http', { httpBootUri: '/boot.iso' }],
+  ] as const)('runs the agent that an image for %s holds', async (device, state) => {
+    const kernel = `menuentry "boot" {\n  linux /vmlinuz text ipa-api-url=${ironic.url} nofb --\n initrd /initrd\n}`;
+    ironic.files.set('/boot.iso', Buffer.concat([randomBytes(70_000), Buffer.from(`\n${kernel}\n`), randomBytes(1000)]));
+    machine().hardware.state = JSON.parse(JSON.stringify(state).replace('/boot.iso', `${ironic.url}/boot.iso`)) as object;
+    machine().setBoot({ device, persistent: false, mode: 'uefi' });
+    await machine().act('on');
+    await ironic.beat(1);
+    expect(phases).toEqual(['firmware', 'ramdisk', 'agent']);
+  });
+  it('runs another system from an image, and nothing from an empty drive', async () => {
+    ironic.files.set('/live.iso', randomBytes(1000));
+    machine().hardware.state = { media: { Cd: { url: `${ironic.url}/live.iso`, writeProtected: true } } };
+    machine().setBoot({ device: 'cdrom', persistent: true, mode: 'uefi' });
+    await machine().act('on');
+    await until('system');
+    machine().hardware.state = {};
+    await machine().act('reset');
+    await until('halted');
+  });
   it('uses a setting for one boot once, and keeps a lasting one', async () => {
     machine().setBoot({ device: 'pxe', persistent: false, mode: 'bios' });
     await machine().act('on');
