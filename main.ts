@@ -302,7 +302,7 @@ export async function startServer(setup: Setup): Promise<Server> {
         maxSessions: options['redfish.connection_cache_size'],
         connectTimeoutMs: options['redfish.connect_timeout'] * 1000,
       });
-      const pools = { ipmi: ipmi.ipmi, consoles, redfish };
+      const pools = { ipmi: ipmi.ipmi, sdrCache: ipmi.sdrCache, consoles, redfish };
       stops.push(async () => {
         await consoles.closeAll();
         await ipmi.close();

@@ -138,7 +138,7 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
     clock,
     options,
     connections: exclusive
-      ? { ipmi: fencedPool(connections.ipmi, { stillHeld }), redfish: fencedPool(connections.redfish, { stillHeld }) }
+      ? { ...connections, ipmi: fencedPool(connections.ipmi, { stillHeld }), redfish: fencedPool(connections.redfish, { stillHeld }) }
       : connections,
     signal: context.signal,
     boots: store.boots,

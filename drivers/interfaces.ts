@@ -18,6 +18,7 @@ import type {
 } from '../model/records';
 import type { ProvisionState } from '../model/states';
 import type { IpmiPool, SolPool } from '../wire/ipmi/client';
+import type { SdrCache } from '../wire/ipmi/sdr-repository';
 import type { RedfishPool } from '../wire/redfish';
 import type { Consoles } from './consoles';
 
@@ -120,6 +121,8 @@ export interface DriverOptions {
 /** Kept sessions to BMCs, shared by all tasks of a conductor. */
 export interface Connections {
   readonly ipmi: IpmiPool;
+  /** Sensor data records of BMCs; absent: they are read each time. */
+  readonly sdrCache?: SdrCache;
   readonly redfish: RedfishPool;
   /** Absent: this process serves none. */
   readonly consoles?: Consoles & SolPool;

@@ -3,10 +3,12 @@ import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
 import { createIpmiPool, type IpmiPool, type SolPool } from '../wire/ipmi/client';
 import { createIpmitoolPool } from '../wire/ipmi/ipmitool';
+import { createSdrCache, type SdrCache } from '../wire/ipmi/sdr-repository';
 import type { DriverOptions } from './interfaces';
 
 export interface IpmiClients extends SolPool {
   readonly ipmi: IpmiPool;
+  readonly sdrCache: SdrCache;
   close(): Promise<void>;
 }
 /** Consoles are native with either client: ipmitool's want a terminal. */
@@ -18,7 +20,9 @@ export function createIpmiClients(
     ...{ log, clock, random, maxSessions: options['ipmi.max_sessions'] },
     idleMs: options['ipmi.session_idle_timeout'] * 1000,
   });
-  if (options['ipmi.client'] === 'native') return { ipmi: native, openSol: native.openSol, close: () => native.close() };
+  const { openSol } = native;
+  const sdrCache = createSdrCache(clock);
+  if (options['ipmi.client'] === 'native') return { ipmi: native, sdrCache, openSol, close: () => native.close() };
   const ipmi = createIpmitoolPool({
     ...{ log, clock, debug: options['ipmi.debug'] },
     passwordInEnvironment: options['ipmi.store_cred_in_env'],
@@ -26,5 +30,5 @@ export function createIpmiClients(
     interval: options['ipmi.min_command_interval'],
     killOnTimeout: options['ipmi.kill_on_timeout'],
   });
-  return { ipmi, openSol: native.openSol, close: () => Promise.all([ipmi.close(), native.close()]).then(() => {}) };
+  return { ipmi, sdrCache, openSol, close: () => Promise.all([ipmi.close(), native.close()]).then(() => {}) };
 }

@@ -1,11 +1,12 @@
 /** A BMC's sensors in the shape that Ironic's consumers know: what its `ipmitool sdr -v` says of each, by sensor type. */
 import { Fault } from '../model/errors';
 import type { JsonObject } from '../model/records';
-import { IpmiError } from '../wire/ipmi/client';
+import type { Ask } from '../wire/ipmi/ask';
+import { IpmiError, type IpmiTarget } from '../wire/ipmi/client';
 import { THRESHOLDS, type SensorRecord, type Threshold, type Units } from '../wire/ipmi/sdr';
 import { readSdrs } from '../wire/ipmi/sdr-repository';
 import { entityName, sensorTypeName, unitName } from '../wire/ipmi/sensor-names';
-import { distanceOf, hasAnalogReading, readSensor, toleranceOf, valueOf, type Reading } from '../wire/ipmi/sensors';
+import { distanceOf, hasAnalogReading, readSensor, toleranceOf, valueOf, withLimits, type Reading } from '../wire/ipmi/sensors';
 import { sensorsOfText } from './ipmi-sensor-text';
 import { ipmiAsk, targetOf } from './ipmi-target';
 import type { Task } from './interfaces';
@@ -121,25 +122,32 @@ export function sensorFields(record: SensorRecord, reading: Reading | undefined)
 /** A sensor is read at its owner; those of system software (odd IDs) at the BMC. */
 const BMC = 0x20;
 type Sensors = Record<string, Record<string, Record<string, string>>>;
+/** Whose records they are, whoever asks. */
+const nameOf = ({ address, port, bridge }: IpmiTarget): string => JSON.stringify([address, port, bridge]);
 
 async function readSensors(task: Task): Promise<Sensors> {
   const found: Sensors = {};
   /** Controllers behind the BMC that do not answer are asked once. */
   const dead = new Set<number>();
   const ask = ipmiAsk(task);
-  const read = async (record: SensorRecord): Promise<Reading | undefined> => {
+  const read = async (record: SensorRecord): Promise<Record<string, string>> => {
     const { owner, channel } = record;
-    if (owner === BMC || (owner & 1) === 1) return readSensor(ask, record);
-    if (dead.has((channel << 8) | owner)) return undefined;
-    return readSensor(ipmiAsk(task, { channel, address: owner }), record).catch((error: unknown) => {
+    const from = async (at: Ask): Promise<Record<string, string>> => {
+      const reading = await readSensor(at, record);
+      return sensorFields(await withLimits(at, record), reading);
+    };
+    if (owner === BMC || (owner & 1) === 1) return from(ask);
+    if (dead.has((channel << 8) | owner)) return sensorFields(record, undefined);
+    return from(ipmiAsk(task, { channel, address: owner })).catch((error: unknown) => {
       if (!(error instanceof IpmiError)) throw error;
       dead.add((channel << 8) | owner);
-      return undefined;
+      return sensorFields(record, undefined);
     });
   };
-  for (const record of await readSdrs(ask)) {
+  const { sdrCache: cache } = task.connections;
+  for (const record of await readSdrs(ask, cache && { cache, bmc: nameOf(targetOf(task)) })) {
     if (record.kind !== 'full' && record.kind !== 'compact') continue;
-    const fields = sensorFields(record, await read(record));
+    const fields = await read(record);
     // Its first word, as Ironic has it.
     const type = sensorTypeName(record.sensorType).split(' ')[0]!;
     (found[type] ??= {})[fields['Sensor ID']!] = fields;

@@ -21,7 +21,7 @@ const outcomeOf = (error: unknown): string => {
   return typeof kind === 'string' ? kind : 'aborted';
 };
 
-export function measureConnections({ ipmi, redfish, ...others }: Connections, metrics: Metrics): Connections {
+export function measureConnections({ ipmi, redfish, consoles, ...others }: Connections, metrics: Metrics): Connections {
   const measured = async <T>(protocol: string, operation: string, work: () => Promise<T>): Promise<T> => {
     const took = metrics.timer();
     let outcome = 'ok';
@@ -36,8 +36,12 @@ export function measureConnections({ ipmi, redfish, ...others }: Connections, me
   };
   return {
     ...others,
+    ...(consoles && {
+      consoles: { ...consoles, openSol: (...given) => measured('ipmi', 'openSol', () => consoles.openSol(...given)) },
+    }),
     ipmi: {
       ...ipmi,
+      ...(ipmi.tell && { tell: (target, words, ...rest) => measured('ipmi', words[0] ?? '', () => ipmi.tell!(target, words, ...rest)) }),
       request: (target, netFn, command, ...rest) =>
         measured('ipmi', ipmiName(netFn, command), () => ipmi.request(target, netFn, command, ...rest)),
     },

@@ -5,6 +5,8 @@ interface SensorSetup {
   readonly name: string;
   readonly entity: readonly [id: number, instance: number];
   readonly sensorType: number;
+  /** Of the controller that has it; absent: the BMC. */
+  readonly owner?: { readonly address: number; readonly channel: number };
 }
 export interface AnalogSetup extends SensorSetup {
   /** Table 43-15. */
@@ -21,6 +23,8 @@ export interface AnalogSetup extends SensorSetup {
   /** Raw; those that are there can be read. */
   readonly thresholds?: Readonly<Partial<Record<'lnc' | 'lcr' | 'lnr' | 'unc' | 'ucr' | 'unr', number>>>;
   readonly nominal?: number;
+  /** Its thresholds can be set, and its hysteresis read. */
+  readonly settable?: true;
 }
 const ORDER = ['lnc', 'lcr', 'lnr', 'unc', 'ucr', 'unr'] as const;
 const BMC = 0x20;
@@ -34,9 +38,9 @@ function record(id: number, type: number, body: readonly number[], name: string)
   return whole;
 }
 const ten = (value: number): readonly [low: number, high: number] => [value & 0xff, (value >> 2) & 0xc0];
-/** Owner BMC, LUN 0; the sensor; its entity; initialization (§43.1 byte 11) all; */
-const head = ({ number, entity, sensorType }: SensorSetup, capabilities: number, eventType: number): readonly number[] => [
-  ...[BMC, 0x00, number, ...entity, 0x7f, capabilities, sensorType, eventType],
+/** Owner, channel and LUN 0; the sensor; its entity; initialization (§43.1 byte 11) all; */
+const head = ({ number, entity, sensorType, owner }: SensorSetup, capabilities: number, eventType: number): readonly number[] => [
+  ...[owner?.address ?? BMC, (owner?.channel ?? 0) << 4, number, ...entity, 0x7f, capabilities, sensorType, eventType],
 ];
 
 /** A full record with thresholds (§43.1). */
@@ -53,9 +57,9 @@ export function fullRecord(id: number, setup: AnalogSetup): Buffer {
     id,
     0x01,
     [
-      // Thresholds readable (01b << 2), event messages for each threshold.
-      ...head(setup, readable === 0 ? 0x00 : 0x04, 0x01),
-      ...[0, lower, 0, upper, readable, 0],
+      // Thresholds readable (01b << 2), or settable too, hysteresis too; event messages for each threshold.
+      ...head(setup, readable === 0 ? 0x00 : setup.settable ? 0x28 : 0x04, 0x01),
+      ...[0, lower, 0, upper, readable, setup.settable ? readable : 0],
       ...[format << 6, unit, 0, linearization, m0, m1 | tolerance, b0, b1, 0, ((rExponent & 0x0f) << 4) | (bExponent & 0x0f)],
       ...[nominal === undefined ? 0 : 1, nominal ?? 0, 0, 0, maximum, minimum],
       ...[raw('unr'), raw('ucr'), raw('unc'), raw('lnr'), raw('lcr'), raw('lnc')],
@@ -82,5 +86,6 @@ export const eventOnlyRecord = (id: number, setup: SensorSetup): Buffer =>
 /** §43.8: a logical FRU device of the BMC. */
 export const fruLocator = (id: number, device: number, name: string): Buffer =>
   record(id, 0x11, [BMC, device, 0x80, 0x00, 0, 0x10, 0, 7, 1, 0], name);
-/** §43.9: the BMC itself: chassis, FRU, SEL, SDR and sensor device. */
-export const controllerLocator = (id: number, name: string): Buffer => record(id, 0x12, [BMC, 0, 0, 0x8f, 0, 0, 0, 7, 1, 0], name);
+/** §43.9: a controller, the BMC itself unless told: chassis, FRU, SEL, SDR and sensor device. */
+export const controllerLocator = (id: number, name: string, { address = BMC, channel = 0 } = {}): Buffer =>
+  record(id, 0x12, [address, channel, 0, 0x8f, 0, 0, 0, 7, 1, 0], name);

@@ -1,14 +1,19 @@
 /** The simulated BMC's sensors, event log and inventory (IPMI 2.0 §31, §33–35). */
 import type { Clock } from '../model/clock';
+import { BMC_ADDRESS } from '../wire/ipmi/codec';
 import { COMMANDS, COMPLETION, PRIVILEGE } from '../wire/ipmi/constants';
 import type { BmcAnswer } from '../wire/ipmi/server';
 import type { MachineControl } from './control';
 import { fruBytes } from './ipmi-fru';
-import { compactRecord, controllerLocator, eventOnlyRecord, fruLocator, fullRecord } from './ipmi-sdr';
+import { POWER_STATE_SENSOR, SENSOR_COMMANDS, recordsOf, type Limits } from './ipmi-sensors';
 
 export interface Store {
   readonly machine: MachineControl;
   readonly clock: Clock;
+  /** Of the controller that it is of. */
+  readonly address: number;
+  /** By sensor: what was set. */
+  readonly limits: Map<number, Limits>;
   /** The last reservations; a new one cancels the one before. */
   sdrReservation: number;
   selReservation: number;
@@ -17,61 +22,20 @@ export interface Store {
   sel: readonly Buffer[];
   nextEntry: number;
 }
-export const newStore = (machine: MachineControl, clock: Clock): Store => ({
-  ...{ machine, clock, sdrReservation: 0, selReservation: 0, selErasedAt: 0, sel: [], nextEntry: 1 },
+export const newStore = (machine: MachineControl, clock: Clock, address = BMC_ADDRESS): Store => ({
+  ...{
+    machine,
+    clock,
+    address,
+    limits: new Map<number, Limits>(),
+    sdrReservation: 0,
+    selReservation: 0,
+    selErasedAt: 0,
+    sel: [],
+    nextEntry: 1,
+  },
 });
 
-/** What a sensor reads while the machine is on, and off (absent: nothing). */
-interface Simulated {
-  readonly number: number;
-  readonly on: number;
-  readonly off?: number;
-  /** Of discrete sensors. */
-  readonly states?: number;
-}
-/** Table 42-3 and 43-13: temperature, voltage, fan, power supply; board 7, processor 3, fan 29, supply 10, air inlet 55. */
-const RECORDS: readonly Buffer[] = [
-  fullRecord(1, {
-    number: 1,
-    name: 'Inlet Temp',
-    entity: [55, 1],
-    sensorType: 1,
-    unit: 1,
-    m: 1,
-    tolerance: 2,
-    format: 2,
-    thresholds: { lnc: 3, unc: 42, ucr: 47 },
-    nominal: 23,
-  }),
-  fullRecord(2, { number: 2, name: 'CPU1 Temp', entity: [3, 1], sensorType: 1, unit: 1, m: 1, thresholds: { unc: 90, ucr: 95, unr: 100 } }),
-  fullRecord(3, { number: 3, name: 'Fan1', entity: [29, 1], sensorType: 4, unit: 18, m: 100, thresholds: { lnr: 3, lcr: 5, lnc: 8 } }),
-  fullRecord(4, {
-    number: 4,
-    name: 'P12V',
-    entity: [7, 1],
-    sensorType: 2,
-    unit: 4,
-    m: 63,
-    rExponent: -3,
-    thresholds: { lcr: 171, lnc: 175, unc: 208, ucr: 212 },
-  }),
-  fullRecord(5, { number: 5, name: 'PSU1 Power', entity: [10, 1], sensorType: 8, unit: 6, m: 4, b: 2, bExponent: 0 }),
-  compactRecord(6, { number: 6, name: 'PSU1 Status', entity: [10, 1], sensorType: 8, states: 0x0f }),
-  compactRecord(7, { number: 7, name: 'Watchdog', entity: [7, 1], sensorType: 0x23, states: 0x0f }),
-  eventOnlyRecord(8, { number: 8, name: 'Power state', entity: [7, 1], sensorType: 0x22 }),
-  fruLocator(9, 0, 'System'),
-  controllerLocator(10, 'BMC'),
-];
-const SENSORS: readonly Simulated[] = [
-  { number: 1, on: 24, off: 21 },
-  { number: 2, on: 48 },
-  { number: 3, on: 61 },
-  { number: 4, on: 192 },
-  { number: 5, on: 45, off: 2 },
-  { number: 6, on: 0, off: 0, states: 0x01 },
-  { number: 7, on: 0, off: 0, states: 0 },
-];
-const POWER_STATE_SENSOR = 8;
 /** Entries kept; the oldest go. */
 const MAX_SEL = 512;
 /** More in one answer is refused, as BMCs do that think of the IPMB. */
@@ -106,9 +70,10 @@ function getSdr(store: Store, data: Buffer): BmcAnswer {
   if (data.length !== 6) return refuse(COMPLETION.lengthInvalid);
   const [reservation, id, offset, count] = [data.readUInt16LE(0), data.readUInt16LE(2), data[4]!, data[5]!];
   if (offset !== 0 && reservation !== store.sdrReservation) return refuse(COMPLETION.reservationInvalid);
-  const index = id === 0 ? 0 : id === 0xffff ? RECORDS.length - 1 : RECORDS.findIndex((record) => record.readUInt16LE(0) === id);
-  const record = RECORDS[index];
-  return record ? portion(record, RECORDS[index + 1]?.readUInt16LE(0) ?? 0xffff, offset, count) : refuse(COMPLETION.notPresent);
+  const records = recordsOf(store.address);
+  const index = id === 0 ? 0 : id === 0xffff ? records.length - 1 : records.findIndex((record) => record.readUInt16LE(0) === id);
+  const record = records[index];
+  return record ? portion(record, records[index + 1]?.readUInt16LE(0) ?? 0xffff, offset, count) : refuse(COMPLETION.notPresent);
 }
 /** §31.5. */
 function getSelEntry({ sel, selReservation }: Store, data: Buffer): BmcAnswer {
@@ -128,15 +93,6 @@ function clearSel(store: Store, data: Buffer): BmcAnswer {
     store.selErasedAt = seconds(store);
   }
   return ok([1]);
-}
-/** §35.14. */
-function getSensorReading({ machine }: Store, data: Buffer): BmcAnswer {
-  if (data.length !== 1) return refuse(COMPLETION.lengthInvalid);
-  const sensor = SENSORS.find(({ number }) => number === data[0]);
-  if (!sensor) return refuse(COMPLETION.notPresent);
-  const raw = machine.isOn() ? sensor.on : sensor.off;
-  // Event messages and scanning are on; bit 5: no reading now.
-  return raw === undefined ? ok([0, 0xe0, 0xc0]) : ok([raw, 0xc0, sensor.states ?? 0xc0, sensor.states === undefined ? 0 : 0x80]);
 }
 /** §34.2. */
 function readFru({ machine }: Store, data: Buffer): BmcAnswer {
@@ -161,10 +117,14 @@ export const STORE_COMMANDS: readonly (readonly [
   run: (store: Store, data: Buffer) => BmcAnswer,
 ])[] = [
   // Version 1.5 of the commands; free space unknown; reservation and allocation (§33.9, §31.2).
-  [COMMANDS.getSdrRepositoryInfo, PRIVILEGE.USER, () => ok([0x51], uint16(RECORDS.length), uint16(0xffff), uint32(0), uint32(0), [0x22])],
+  [
+    COMMANDS.getSdrRepositoryInfo,
+    PRIVILEGE.USER,
+    ({ address }) => ok([0x51], uint16(recordsOf(address).length), uint16(0xffff), uint32(0), uint32(0), [0x22]),
+  ],
   [COMMANDS.reserveSdrRepository, PRIVILEGE.USER, (store) => reserve(store, 'sdrReservation')],
   [COMMANDS.getSdr, PRIVILEGE.USER, getSdr],
-  [COMMANDS.getSensorReading, PRIVILEGE.USER, getSensorReading],
+  ...SENSOR_COMMANDS,
   [
     COMMANDS.getSelInfo,
     PRIVILEGE.USER,

@@ -16,6 +16,7 @@ import {
 import { createBmc, type BmcAnswer, type BmcRequest } from '../wire/ipmi/server';
 import type { BootSetting, MachineControl, PowerAction } from './control';
 import { datagramFate, type FaultBox } from './faults';
+import { FAR_SATELLITE, SATELLITE } from './ipmi-sensors';
 import { createSerial } from './serial';
 import { STORE_COMMANDS, logPower, newStore, type Store } from './ipmi-store';
 
@@ -172,8 +173,7 @@ const TABLE: ReadonlyMap<number, Command> = new Map(
       [COMMANDS.chassisControl, PRIVILEGE.OPERATOR, chassisControl],
       [COMMANDS.setSystemBootOptions, PRIVILEGE.OPERATOR, setBootOption],
       [COMMANDS.getSystemBootOptions, PRIVILEGE.OPERATOR, getBootOption],
-      // Device and firmware 1.0, IPMI 2.0, a chassis, FRU, SEL, SDR and sensor device; manufacturer and product unspecified (§20.1).
-      [COMMANDS.getDeviceId, PRIVILEGE.USER, () => ok(0x20, 0x01, 0x01, 0x00, 0x02, 0x8f, 0, 0, 0, 0, 0)],
+      [COMMANDS.getDeviceId, PRIVILEGE.USER, ({ store }) => deviceId(store.address)],
       [COMMANDS.coldReset, PRIVILEGE.ADMINISTRATOR, () => ok()],
       [COMMANDS.warmReset, PRIVILEGE.ADMINISTRATOR, () => ok()],
       [COMMANDS.getSelfTestResults, PRIVILEGE.USER, () => ok(0x55, 0x00)],
@@ -183,6 +183,9 @@ const TABLE: ReadonlyMap<number, Command> = new Map(
     ] as const satisfies readonly (readonly [readonly [number, number], number, Command['run']])[]
   ).map(([words, privilege, run]) => [key(words[0], words[1]), { privilege, run }]),
 );
+
+/** Get Device ID (§20.1) of a controller: device and firmware 1.0, IPMI 2.0, a chassis, FRU, SEL, SDR and sensor device; no manufacturer. */
+const deviceId = (address: number): BmcAnswer => ok(address, 0x01, 0x01, 0x00, 0x02, 0x8f, 0, 0, 0, 0, 0);
 
 async function execute(state: State, { networkFunction, command, data, privilege }: BmcRequest): Promise<BmcAnswer> {
   const row = TABLE.get(key(networkFunction, command));
@@ -200,15 +203,20 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
   const closing = new AbortController();
   const fate = datagramFate({ box, clock, random }, closing.signal);
   const log = options.log.child({ bmc: machine.name });
-  const state: State = {
-    store: newStore(machine, clock),
-    machine,
-    clock,
-    keepFlags: 0,
-    acknowledge: [0, 0],
-    inProgress: 0,
-    flagsAt: undefined,
-  };
+  const command =
+    (state: State) =>
+    async (request: BmcRequest): Promise<BmcAnswer> => {
+      try {
+        return await execute(state, request);
+      } catch (error) {
+        log.warn('the machine failed an IPMI command', { command: request.command, error });
+        return refuse(COMPLETION.unspecified);
+      }
+    };
+  const stateOf = (address?: number): State => ({
+    ...{ store: newStore(machine, clock, address), machine, clock },
+    ...{ keepFlags: 0, acknowledge: [0, 0], inProgress: 0, flagsAt: undefined },
+  });
   const socket = createSocket(options.host.includes(':') ? 'udp6' : 'udp4');
   await new Promise<void>((done, fail) => {
     socket.once('error', fail);
@@ -233,14 +241,14 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
     guid: createHash('sha256').update(machine.name).digest().subarray(0, 16),
     clock,
     random,
-    command: async (request) => {
-      try {
-        return await execute(state, request);
-      } catch (error) {
-        log.warn('the machine failed an IPMI command', { command: request.command, error });
-        return refuse(COMPLETION.unspecified);
-      }
-    },
+    command: command(stateOf()),
+    // They are of the same machine, with sensors, a log and boot flags of their own.
+    satellites: [
+      {
+        ...{ ...SATELLITE, command: command(stateOf(SATELLITE.address)) },
+        satellites: [{ ...FAR_SATELLITE, command: command(stateOf(FAR_SATELLITE.address)) }],
+      },
+    ],
   });
   socket.on('error', (error) => log.warn('IPMI socket', { error }));
   socket.on('message', (bytes, from) => {

@@ -166,12 +166,29 @@ describe.each(Object.keys(BENCHES))('at %s', (name) => {
     expect(faults).toEqual([]);
     expect(await ipmitool('fru', 'print', '0')).toMatch(new RegExp(`Product Serial +: ${product['serial']}\n`));
   });
-  it('a controller behind it is reached by a bridge', async () => {
-    if (name === 'our simulator') return;
-    const info = { ipmi_bridging: 'single', ipmi_target_channel: '0', ipmi_target_address: '0x30' };
-    const { ipmi } = task(info).connections;
-    const answer = await ipmi.request(targetOf(task(info)), 6, 1, Buffer.alloc(0), { timeoutMs: 20_000 });
-    // Its device ID and firmware, not the BMC's.
-    expect([answer[0], answer[2]]).toEqual([0x31, 9]);
+  it('a threshold that was changed is told as it is', async () => {
+    if (name !== 'our simulator') return;
+    await ipmitool('sensor', 'thresh', 'Inlet Temp', 'unc', '40');
+    const { Temperature } = (await ipmiSensors(task())) as ReturnType<typeof parsed>;
+    expect(Temperature!['Inlet Temp (0x1)']).toMatchObject({ 'Upper non-critical': '40.000', 'Upper critical': '47.000' });
+    expect(await ipmitool('sensor', 'get', 'Inlet Temp')).toMatch(/Upper Non-Critical +: 40\.000/);
+  });
+  it('controllers behind it are reached by bridges', async () => {
+    const single = { ipmi_bridging: 'single', ipmi_target_channel: '0', ipmi_target_address: name === 'our simulator' ? '0x82' : '0x30' };
+    const dual = {
+      ...{ ipmi_bridging: 'dual', ipmi_transit_channel: '0', ipmi_transit_address: '0x82' },
+      ...{ ipmi_target_channel: '7', ipmi_target_address: '0x72' },
+    };
+    const idOf = async (info: JsonObject): Promise<number | undefined> => {
+      const { ipmi } = task(info).connections;
+      return (await ipmi.request(targetOf(task(info)), 6, 1, Buffer.alloc(0), { timeoutMs: 20_000 }))[0];
+    };
+    // Their own device ID, not the BMC's.
+    expect(await idOf(single)).toBe(name === 'our simulator' ? 0x82 : 0x31);
+    if (name !== 'our simulator') return;
+    expect(await idOf(dual)).toBe(0x72);
+    expect(await ipmitool('-b', '0', '-t', '0x82', 'raw', '0x06', '0x01')).toMatch(/^ 82 /);
+    expect(await ipmitool('-B', '0', '-T', '0x82', '-b', '7', '-t', '0x72', 'raw', '0x06', '0x01')).toMatch(/^ 72 /);
+    expect(await ipmiPower.get(task(dual))).toBe('power on');
   });
 });

@@ -5,9 +5,9 @@ import type { Ask } from '../../wire/ipmi/ask';
 import { COMMANDS, IpmiError } from '../../wire/ipmi/constants';
 import { decodeFru, readFruBytes } from '../../wire/ipmi/fru';
 import { decodeSdr, textOf, type SensorRecord } from '../../wire/ipmi/sdr';
-import { readSdrs } from '../../wire/ipmi/sdr-repository';
+import { createSdrCache, readSdrs } from '../../wire/ipmi/sdr-repository';
 import { clearSel, decodeSelEntry, readSel } from '../../wire/ipmi/sel';
-import { distanceOf, readSensor, toleranceOf, valueOf } from '../../wire/ipmi/sensors';
+import { distanceOf, readSensor, toleranceOf, valueOf, withLimits } from '../../wire/ipmi/sensors';
 
 const code = (completionCode: number): IpmiError => new IpmiError('completion', `code ${completionCode}`, { completionCode });
 const setup: AnalogSetup = { number: 9, name: 'Temp', entity: [3, 1], sensorType: 1, unit: 1, m: 1 };
@@ -46,6 +46,74 @@ const RECORDS = [
   fruLocator(4, 0, 'Board'),
   controllerLocator(5, 'BMC'),
 ];
+
+describe('records that were read before', () => {
+  /** What a BMC tells of its repository: how many records, and when it changed. */
+  const withInfo = ({ ask, asked }: ReturnType<typeof repository>, info: () => Buffer | IpmiError): { ask: Ask; reads: () => number } => ({
+    ask: async (words, data) => {
+      if (!same(words, COMMANDS.getSdrRepositoryInfo) && !same(words, COMMANDS.getDeviceSdrInfo)) return ask(words, data);
+      const said = info();
+      if (said instanceof IpmiError) throw said;
+      return said;
+    },
+    reads: () => asked.filter((line) => line.startsWith(COMMANDS.getSdr.join(' '))).length,
+  });
+  const info = (changed: number): Buffer => Buffer.from([0x51, 5, 0, 9, 9, changed, 0, 0, 0, 0, 0, 0, 0, 0x22]);
+  it('are not read again until the BMC says that they changed, or an hour is over', async () => {
+    let [now, changed] = [0, 0];
+    const cache = createSdrCache({ now: () => now });
+    const bmc = withInfo(repository(RECORDS), () => info(changed));
+    const read = async (of = 'a'): Promise<number> => {
+      const before = bmc.reads();
+      expect((await readSdrs(bmc.ask, { cache, bmc: of })).length).toBe(5);
+      return bmc.reads() - before;
+    };
+    const all = await read();
+    expect(all).toBeGreaterThan(5);
+    expect([await read(), await read('b'), await read('b')]).toEqual([0, all, 0]);
+    changed = 1;
+    expect([await read(), await read()]).toEqual([all, 0]);
+    now = 3_600_000;
+    expect([await read(), await read()]).toEqual([all, 0]);
+  });
+  it('are always read of a BMC that does not tell', async () => {
+    const cache = createSdrCache({ now: () => 0 });
+    const bmc = withInfo(repository(RECORDS), () => code(0xc1));
+    await readSdrs(bmc.ask, { cache, bmc: 'a' });
+    const once = bmc.reads();
+    await readSdrs(bmc.ask, { cache, bmc: 'a' });
+    expect(bmc.reads()).toBe(2 * once);
+  });
+  it('take no more than so many bytes: those used longest ago go', () => {
+    const cache = createSdrCache({ now: () => 0 }, 100);
+    for (const bmc of ['a', 'b', 'c']) cache.remember(bmc, '', Buffer.alloc(30));
+    cache.recall('a', '');
+    cache.remember('d', '', Buffer.alloc(30));
+    expect(['a', 'b', 'c', 'd'].filter((bmc) => cache.recall(bmc, ''))).toEqual(['a', 'c', 'd']);
+    cache.remember('a', '', Buffer.alloc(200));
+    expect(['a', 'b', 'c', 'd'].filter((bmc) => cache.recall(bmc, ''))).toEqual([]);
+  });
+});
+
+describe('thresholds', () => {
+  const settable = sensor({ thresholds: { unc: 60, ucr: 70, lnc: 5 }, settable: true });
+  it('that can be set are asked for, and so is the hysteresis', async () => {
+    const asked: string[] = [];
+    const ask: Ask = async (words, data) => {
+      asked.push([...words, ...data].join(' '));
+      return same(words, COMMANDS.getSensorThresholds) ? Buffer.from([0b011001, 1, 2, 3, 40, 50, 60]) : Buffer.from([4, 3]);
+    };
+    const now = await withLimits(ask, settable);
+    expect(now.analog?.thresholds).toMatchObject({ lnc: 1, unc: 40, ucr: 50 });
+    expect(now.hysteresis).toEqual({ positive: 4, negative: 3 });
+    expect(asked).toEqual(['4 39 9', '4 37 9 255']);
+  });
+  it.each<[string, SensorRecord, () => Promise<Buffer>]>([
+    ['that are fixed are those of the record', sensor({ thresholds: { unc: 60 } }), async () => Promise.reject(new Error('asked'))],
+    ['that the BMC does not tell are those of the record', settable, async () => Promise.reject(code(0xc1))],
+    ['of an answer that is cut are those of the record', settable, async () => Buffer.alloc(0)],
+  ])('%s', async (_, record, ask) => expect(await withLimits(ask, record)).toEqual(record));
+});
 
 describe('sensor data records', () => {
   it.each([[{}], [{ most: 16 }], [{ most: 9 }], [{ cancelEvery: 7 }], [{ most: 16, cancelEvery: 11 }]])(

@@ -13,31 +13,100 @@ const PORTION = 22;
 interface Source {
   readonly reserve: readonly [number, number];
   readonly get: readonly [number, number];
+  readonly info: readonly [number, number];
+  /** Of its answer, what changes when a record does. */
+  readonly stamp: (info: Buffer) => Buffer;
 }
-const REPOSITORY: Source = { reserve: COMMANDS.reserveSdrRepository, get: COMMANDS.getSdr };
+const REPOSITORY: Source = {
+  ...{ reserve: COMMANDS.reserveSdrRepository, get: COMMANDS.getSdr, info: COMMANDS.getSdrRepositoryInfo },
+  // How many, and when one was added or all were erased last (§33.9).
+  stamp: (info) => Buffer.concat([info.subarray(1, 3), info.subarray(5, 13)]),
+};
 /** Controllers without a repository have the records of their own sensors. */
-const DEVICE: Source = { reserve: COMMANDS.reserveDeviceSdrRepository, get: COMMANDS.getDeviceSdr };
+const DEVICE: Source = {
+  ...{ reserve: COMMANDS.reserveDeviceSdrRepository, get: COMMANDS.getDeviceSdr, info: COMMANDS.getDeviceSdrInfo },
+  stamp: (info) => info,
+};
+
+/** Records of BMCs that were read before. */
+export interface SdrCache {
+  /** @returns the bytes of its records, one after another; undefined: read them again */
+  recall(bmc: string, stamp: string): Buffer | undefined;
+  remember(bmc: string, stamp: string, records: Buffer): void;
+}
+/** Bytes that are kept at most, and for how long: not every BMC tells the time when it changes. */
+const MOST_KEPT = 64 << 20;
+const KEPT_FOR = 3_600_000;
+
+/** Bounded: the BMC whose records were used longest ago goes first. */
+export function createSdrCache(clock: { now(): number }, mostBytes = MOST_KEPT): SdrCache {
+  const kept = new Map<string, { readonly stamp: string; readonly records: Buffer; readonly at: number }>();
+  let size = 0;
+  const forget = (bmc: string): void => {
+    size -= kept.get(bmc)?.records.length ?? 0;
+    kept.delete(bmc);
+  };
+  return {
+    recall: (bmc, stamp) => {
+      const found = kept.get(bmc);
+      if (found?.stamp !== stamp || clock.now() - found.at >= KEPT_FOR) return undefined;
+      kept.delete(bmc);
+      kept.set(bmc, found);
+      return found.records;
+    },
+    remember: (bmc, stamp, records) => {
+      forget(bmc);
+      kept.set(bmc, { stamp, records, at: clock.now() });
+      size += records.length;
+      for (const [oldest] of kept) if (size > mostBytes) forget(oldest);
+    },
+  };
+}
 
 /**
  * All records of the repository, or of the device when it has none.
+ * @param known what was read of that BMC before
  * @throws IpmiError; `protocol` when the chain of records does not end
  */
-export async function readSdrs(ask: Ask): Promise<readonly SensorDataRecord[]> {
+export async function readSdrs(ask: Ask, known?: { readonly cache: SdrCache; readonly bmc: string }): Promise<readonly SensorDataRecord[]> {
   const device = await ask(COMMANDS.getDeviceId, []);
   // §20.1: byte 2 bit 7 device SDRs; byte 6 bit 1 an SDR repository.
   const [provides = 0, support = 0] = [device[1], device[5]];
   const source = (support & 0x02) === 0 && (provides & 0x80) !== 0 ? DEVICE : REPOSITORY;
-  const records: SensorDataRecord[] = [];
+  const stamp = known && (await stampOf(ask, source, device));
+  const recalled = known && stamp !== undefined ? known.cache.recall(known.bmc, stamp) : undefined;
+  if (recalled) return decodeAll(recalled);
+  const records: Buffer[] = [];
   const seen = new Set<number>();
   for (let id = 0; id !== LAST;) {
     if (seen.has(id) || seen.size >= MAX_RECORDS) throw new IpmiError('protocol', 'the chain of sensor data records does not end');
     seen.add(id);
     const { record, next } = await readOne(ask, source, id);
-    const decoded = decodeSdr(record);
-    if (decoded) records.push(decoded);
+    // One that is cut is nothing to go by.
+    if (record.length >= HEADER && record.length === HEADER + record[HEADER - 1]!) records.push(record);
     id = next;
   }
+  const all = Buffer.concat(records);
+  if (known && stamp !== undefined) known.cache.remember(known.bmc, stamp, all);
+  return decodeAll(all);
+}
+function decodeAll(bytes: Buffer): readonly SensorDataRecord[] {
+  const records: SensorDataRecord[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const end = at + HEADER + bytes[at + HEADER - 1]!;
+    const record = decodeSdr(bytes.subarray(at, end));
+    if (record) records.push(record);
+    at = end;
+  }
   return records;
+}
+/** With its device ID: other firmware brings other records. @returns undefined when it does not tell */
+async function stampOf(ask: Ask, { info, stamp }: Source, device: Buffer): Promise<string | undefined> {
+  const answer = await ask(info, []).catch((error: unknown) => {
+    if (error instanceof IpmiError && error.kind === 'completion') return undefined;
+    throw error;
+  });
+  return answer && Buffer.concat([device, stamp(answer)]).toString('hex');
 }
 
 async function readOne(ask: Ask, source: Source, id: number): Promise<{ readonly record: Buffer; readonly next: number }> {

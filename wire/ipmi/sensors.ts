@@ -1,7 +1,7 @@
 /** Reading sensors (IPMI 2.0 §35.14) and making values of the bytes (§36). */
 import type { Ask } from './ask';
 import { COMMANDS, IpmiError } from './constants';
-import { decodeFactors, signed, type Factors, type SensorRecord } from './sdr';
+import { THRESHOLDS, decodeFactors, signed, type Factors, type SensorRecord } from './sdr';
 
 export interface Reading {
   /** Absent: not available now. */
@@ -26,6 +26,28 @@ export async function readSensor(ask: Ask, record: SensorRecord): Promise<Readin
   const factors = await ask(COMMANDS.getSensorReadingFactors, [record.number, raw], record.lun).catch(absent);
   // Byte 1 is the next reading for which other factors hold.
   return { raw, scanningDisabled, states, ...(factors && factors.length >= 7 ? { factors: decodeFactors(factors.subarray(1)) } : {}) };
+}
+/** Bits of the capabilities (table 43-1 byte 12) that say "can be set": thresholds, hysteresis. */
+const SETTABLE = { thresholds: { mask: 0x0c, is: 0x08 }, hysteresis: { mask: 0x30, is: 0x20 } } as const;
+const ALL_ONES = 0xff;
+
+/** Thresholds and hysteresis as they are now, where they can be other than the record says (§35.7, §35.9). */
+export async function withLimits(ask: Ask, record: SensorRecord): Promise<SensorRecord> {
+  const { analog, capabilities, number, lun } = record;
+  const canSet = (what: keyof typeof SETTABLE): boolean => (capabilities & SETTABLE[what].mask) === SETTABLE[what].is;
+  if (!analog) return record;
+  const told = canSet('thresholds') ? await ask(COMMANDS.getSensorThresholds, [number], lun).catch(absent) : undefined;
+  const distance = canSet('hysteresis') ? await ask(COMMANDS.getSensorHysteresis, [number, ALL_ONES], lun).catch(absent) : undefined;
+  const now = THRESHOLDS.flatMap((name, index) => {
+    const value = told && (told[0]! >> index) & 1 ? told[1 + index] : undefined;
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const [positive, negative] = distance ?? [];
+  return {
+    ...record,
+    analog: { ...analog, thresholds: { ...analog.thresholds, ...Object.fromEntries(now) } },
+    ...(positive === undefined || negative === undefined ? {} : { hysteresis: { positive, negative } }),
+  };
 }
 /** A refusal by completion code is an answer: there is no such thing. */
 const absent = (error: unknown): undefined => {
