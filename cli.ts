@@ -1,6 +1,7 @@
 /** The command line: `bloomery serve`, `bloomery config`, and those in commands/. */
 import { Command, InvalidArgumentError } from 'commander';
 import { addDatabaseCommands } from './commands/db';
+import { addSimulateCommand } from './commands/simulate';
 import { addWhyCommand } from './commands/why';
 import { readOptions, withSetup, type SetupArguments } from './commands/setup';
 import { configurationPage, sampleFile } from './config/documents';
@@ -63,6 +64,7 @@ withSetup(program.command('serve').description('Run the server in the foreground
 
 addDatabaseCommands(program);
 addWhyCommand(program);
+addSimulateCommand(program);
 
 program
   .command('config')

@@ -146,7 +146,8 @@ export async function startFleet(setup: FleetSetup): Promise<Fleet> {
     return { machines, close };
   } catch (error) {
     await close();
-    throw error;
+    if ((error as { readonly code?: unknown }).code !== 'EMFILE') throw error;
+    throw new Error(`${setup.count} machines need more open files than this process may have: see ulimit -n`, { cause: error });
   }
 }
 

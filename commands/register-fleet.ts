@@ -1,0 +1,56 @@
+/** Tells a server of simulated machines: a node and its ports for each; a node that is there already gets the BMC's new address. */
+import type { DescribedNode } from '../simulator/node-of';
+import { HEADER } from '../model/versions';
+import { authorization, parsed, sentenceOf } from './endpoint';
+
+const AT_ONCE = 8;
+const PATIENCE_MS = 60_000;
+/** With which names, resource classes and pxe_enabled are all there. */
+const VERSION = '1.72';
+
+export interface Registered {
+  readonly created: number;
+  readonly updated: number;
+}
+/** Throws an Error with what the server said, at the first refusal. @param base URL of the API, without /v1 */
+export async function registerFleet(base: string, nodes: readonly DescribedNode[], signal: AbortSignal): Promise<Registered> {
+  const count = { created: 0, updated: 0 };
+  const call = async (method: string, path: string, body: unknown): Promise<{ readonly status: number; readonly text: string }> => {
+    const response = await fetch(`${base}/v1${path}`, {
+      method,
+      headers: { 'content-type': 'application/json', accept: 'application/json', [HEADER]: VERSION, ...authorization(process.env) },
+      body: JSON.stringify(body),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]),
+    }).catch((error: unknown) => {
+      const { cause, message } = error as Error;
+      throw new Error(`${base} does not answer: ${cause instanceof Error && cause.message ? cause.message : message}`);
+    });
+    return { status: response.status, text: await response.text() };
+  };
+  const refused = (what: string, { status, text }: { readonly status: number; readonly text: string }): Error =>
+    new Error(`${what}: ${base} answers ${status}: ${sentenceOf(text) ?? text.slice(0, 300)}`);
+
+  const register = async ({ node, ports }: DescribedNode): Promise<void> => {
+    const name = String(node['name']);
+    const made = await call('POST', '/nodes', node);
+    if (made.status === 409) {
+      const changed = await call('PATCH', `/nodes/${name}`, [{ op: 'add', path: '/driver_info', value: node['driver_info'] }]);
+      if (changed.status >= 300) throw refused(`node ${name}`, changed);
+      count.updated++;
+      return;
+    }
+    if (made.status !== 201) throw refused(`node ${name}`, made);
+    const { uuid } = parsed(made.text) as { readonly uuid: string };
+    for (const port of ports) {
+      const answer = await call('POST', '/ports', { ...port, node_uuid: uuid });
+      if (answer.status !== 201) throw refused(`port ${String(port['address'])} of node ${name}`, answer);
+    }
+    count.created++;
+  };
+  const rest = nodes.values();
+  const lane = async (): Promise<void> => {
+    for (const node of rest) await register(node);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+  return count;
+}

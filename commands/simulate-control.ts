@@ -1,0 +1,60 @@
+/** `bloomery simulate control`: looks at a fleet that runs, makes its BMCs faulty, and presses its power buttons. */
+import type { Command } from 'commander';
+import { parseFaults } from '../simulator/faults';
+
+export const CONTROL_PORT = 6390;
+const PATIENCE_MS = 30_000;
+
+interface Seen {
+  readonly name: string;
+  readonly power: string;
+  readonly phase: string;
+  readonly faults: Readonly<Record<string, unknown>>;
+}
+const line = ({ name, power, phase, faults }: Seen): string => {
+  const told = Object.entries(faults).map(([fault, value]) => (value === true ? fault : `${fault}=${String(value).replaceAll(',', '+')}`));
+  return [name.padEnd(12), power.padEnd(4), phase.padEnd(9), told.join(',')].join(' ').trimEnd();
+};
+
+async function ask(base: string, method: string, path: string, body?: unknown): Promise<unknown> {
+  const response = await fetch(`${base}${path}`, {
+    method,
+    ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    signal: AbortSignal.timeout(PATIENCE_MS),
+  }).catch(() => {
+    throw new Error(`there is no fleet at ${base}: start one with bloomery simulate, or say --url`);
+  });
+  const answer = (await response.json()) as { readonly error?: string };
+  if (!response.ok) throw new Error(answer.error ?? `the fleet answers ${response.status}`);
+  return answer;
+}
+
+interface Arguments {
+  readonly url: string;
+  readonly power?: string;
+  readonly json?: boolean;
+}
+async function control(machine: string | undefined, words: readonly string[], { url, power, json }: Arguments): Promise<void> {
+  const path = `/machines/${encodeURIComponent(machine ?? 'all')}`;
+  // "none" takes all faults away, and those after it are the new ones.
+  const faults = parseFaults(words.join(' '));
+  if (words.length > 0) await ask(url, words[0] === 'none' ? 'PUT' : 'PATCH', `${path}/faults`, faults);
+  if (power !== undefined) await ask(url, 'POST', `${path}/power`, { action: power });
+  const answer = (await ask(url, 'GET', machine === undefined || machine === 'all' ? '/machines' : path)) as Seen & {
+    readonly machines?: readonly Seen[];
+  };
+  if (json) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`);
+  else for (const one of answer.machines ?? [answer]) process.stdout.write(`${line(one)}\n`);
+}
+
+export function addControlCommand(simulate: Command): void {
+  simulate
+    .command('control')
+    .description('Look at the machines of a running fleet, and change what is wrong with their BMCs.')
+    .argument('[machine]', 'its name, or all')
+    .argument('[faults...]', 'what is wrong from now on: latency=300 hang …; latency=0, hang=false takes it away, none all')
+    .option('--power <action>', 'on, off, cycle, reset, soft, diagnostic: at the machine, not through its BMC')
+    .option('--url <url>', 'where the fleet is controlled', `http://127.0.0.1:${CONTROL_PORT}`)
+    .option('--json', 'the answer as it is')
+    .action(control);
+}

@@ -1,0 +1,152 @@
+/** `bloomery simulate`: a fleet of machines behind BMCs, until SIGINT or SIGTERM; and what is done to one that runs. */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { systemClock } from '../model/clock';
+import type { Log } from '../model/log';
+import { FAULTS, parseFaults, readFaults, type Faults } from '../simulator/faults';
+import { startFleet, type Protocol } from '../simulator/fleet';
+import { nodeOf, protocolOf } from '../simulator/node-of';
+import { parsePlace, shown, type Place } from '../simulator/place';
+import { serveRemote } from '../simulator/remote';
+import { endpoint } from './endpoint';
+import { registerFleet } from './register-fleet';
+import { addControlCommand, CONTROL_PORT } from './simulate-control';
+
+const upTo =
+  (most: number, least = 0) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || value < least || value > most)
+      throw new InvalidArgumentError(`a number from ${least} to ${most} is needed.`);
+    return value;
+  };
+const url = (text: string): string => {
+  if (!/^https?:\/\/./.test(text) || !URL.canParse(text)) throw new InvalidArgumentError('a URL is needed: http://…');
+  return text;
+};
+/** Of the machine with a number: which BMCs it has. */
+const KINDS: Readonly<Record<string, (index: number) => readonly Protocol[]>> = {
+  both: () => ['ipmi', 'redfish'],
+  ipmi: () => ['ipmi'],
+  redfish: () => ['redfish'],
+  half: (index) => (index % 2 === 0 ? ['ipmi'] : ['redfish']),
+};
+
+/** NAME:FAULTS or FAULTS, several times: the faults of the machine with a name. */
+export function startingFaults(given: readonly string[]): (name: string) => Faults {
+  const rows = given.map((text) => {
+    const [, name, faults] = /^(?:([\w.-]+):)?(.*)$/s.exec(text)!;
+    return { name, faults: parseFaults(faults!) };
+  });
+  const ofAll = (name: string): Faults =>
+    readFaults(Object.assign({}, ...rows.filter((row) => row.name === undefined || row.name === name).map(({ faults }) => faults)));
+  for (const { faults } of rows) readFaults(faults);
+  return ofAll;
+}
+
+interface Arguments {
+  readonly machines: number;
+  readonly first: number;
+  readonly seed?: number;
+  readonly bmcs: string;
+  readonly ipmi: string;
+  readonly redfish: string;
+  readonly host: string;
+  readonly agentPort: number;
+  readonly bootUrl?: string;
+  readonly bootMs: number;
+  readonly stepMs: number;
+  readonly state?: string;
+  readonly faults: readonly string[];
+  readonly control: string;
+  readonly register?: string | true;
+  readonly resources?: string;
+  readonly json?: boolean;
+}
+const toStderr = (level: string) => (message: string, fields?: object) =>
+  void process.stderr.write(`${JSON.stringify({ level, message, ...fields })}\n`);
+const log: Log = { debug: () => {}, info: toStderr('info'), warn: toStderr('warn'), error: toStderr('error'), child: () => log };
+const print = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+
+async function simulate(given: Arguments): Promise<void> {
+  const began = performance.now();
+  const { machines: count, host, json } = given;
+  const place = (text: string): Place => parsePlace(text, count, host);
+  const remotePlace = given.control === 'no' ? undefined : parsePlace(given.control, 1, '127.0.0.1');
+  if (remotePlace && !/^(127\.|::1$)/.test(remotePlace.host)) throw new Error('--control: the address must be a loopback address');
+  const stop = new AbortController();
+  const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]).then(() => stop.abort(new Error('stopped')));
+  const fleet = await startFleet({
+    ...{ count, first: given.first, host, agentPort: given.agentPort, protocols: KINDS[given.bmcs]!, log },
+    ...{ ipmi: place(given.ipmi), redfish: place(given.redfish), faults: startingFaults(given.faults) },
+    ...{ clock: systemClock, random: randomBytes, behaviour: { bootMs: given.bootMs, stepMs: given.stepMs } },
+    ...(given.seed === undefined ? {} : { seed: given.seed }),
+    ...(given.bootUrl === undefined ? {} : { bootUrl: given.bootUrl }),
+    ...(given.state === undefined ? {} : { stateFolder: given.state }),
+    ...(json ? { onPhase: (machine) => print({ name: machine.name, phase: machine.phase() }) } : {}),
+  });
+  const undo: (() => Promise<void>)[] = [() => fleet.close()];
+  try {
+    const nodes = fleet.machines.map((machine, index) => nodeOf(machine, protocolOf(machine, index)));
+    if (json) for (const { name, macs, protocols, redfish, ipmi } of fleet.machines) print({ name, macs, protocols, redfish, ipmi });
+    if (given.resources !== undefined)
+      writeFileSync(given.resources, JSON.stringify({ nodes: nodes.map(({ node, ports }) => ({ ...node, ports })) }), { mode: 0o600 });
+    if (remotePlace) {
+      const { port, close } = await serveRemote(fleet, { ...remotePlace, log });
+      undo.push(close);
+      if (json) print({ control: `http://${shown(remotePlace.host)}:${port}` });
+    }
+    if (given.register !== undefined) {
+      const base = endpoint(given.register === true ? undefined : given.register, process.env);
+      const { created, updated } = await registerFleet(base, nodes, stop.signal);
+      process.stderr.write(`bloomery simulate: ${created} nodes created at ${base}, ${updated} changed\n`);
+    }
+    const took = Math.round(performance.now() - began);
+    process.stderr.write(`bloomery simulate: ${count} machines ready after ${took} ms; Ctrl-C ends them\n`);
+    await stopped;
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+  } finally {
+    for (const step of undo.reverse()) await step();
+  }
+}
+
+const gather = (one: string, before: readonly string[]): readonly string[] => [...before, one];
+const faultsHelp = Object.entries(FAULTS)
+  .map(([name, { about }]) => `  ${name.padEnd(16)} ${about}`)
+  .join('\n');
+
+/** Adds `simulate` and `simulate control`. */
+export function addSimulateCommand(program: Command): void {
+  const command = program
+    .command('simulate')
+    .description('Run machines that are not there: BMCs with IPMI and Redfish, and behind them what boots, inspects and deploys.')
+    .option('--machines <n>', 'how many', upTo(20_000, 1), 1)
+    .option('--first <n>', 'number of the first: fleets side by side must not share numbers', upTo(60_000), 0)
+    .option('--seed <n>', 'each machine is built differently: processors, memory, disks, NICs (default: all the same)', upTo(2 ** 31))
+    .addOption(new Option('--bmcs <kind>', 'which BMCs a machine has').choices(Object.keys(KINDS)).default('both'))
+    .option(
+      '--ipmi <place>',
+      "the first machine's IPMI BMC: PORT or ADDRESS:PORT, ports count up; ADDRESS+:PORT, addresses count up",
+      '20000',
+    )
+    .option('--redfish <place>', "the first machine's Redfish BMC, likewise", '20000')
+    .option('--host <address>', 'of BMCs whose place has none, and of the agents', '127.0.0.1')
+    .option('--agent-port <port>', 'where the agents of all machines listen (default: any free port)', upTo(65_535), 0)
+    .option('--boot-url <url>', "the server's boot service, its [deploy]http_url (default: nothing boots from the network)", url)
+    .option('--boot-ms <n>', 'milliseconds that a machine takes to boot', upTo(3_600_000), 200)
+    .option('--step-ms <n>', 'milliseconds that a step of the agent takes', upTo(3_600_000), 0)
+    .option('--state <folder>', 'where what the machines remember is kept; a fleet that is started again goes on with it')
+    .option('--faults <faults>', 'what is wrong with the BMCs, or NAME:… with those of one machine; may be given several times', gather, [])
+    .option('--control <place>', 'where `bloomery simulate control` finds this fleet (loopback), or no', String(CONTROL_PORT))
+    .option('--register [url]', 'create the nodes and ports at this server (default: OS_ENDPOINT_OVERRIDE, OS_ENDPOINT)', url)
+    .option('--resources <file>', 'write them for `openstack baremetal create FILE`')
+    .option('--json', 'print a line for each machine, and for each change of what one does')
+    .addHelpText('after', `\nFaults, as in latency=300,loss=0.2,hang,redfish_missing=Bios+Storage:\n${faultsHelp}`)
+    // What follows `control` is its own.
+    .enablePositionalOptions()
+    .action(simulate);
+  addControlCommand(command);
+}
