@@ -4,7 +4,7 @@
  */
 import { isMac } from '../model/idents';
 import type { Inventory, InventoryDisk, InventoryInterface, Json, JsonObject } from '../model/records';
-import { linkOf, member } from '../wire/redfish';
+import { member } from '../wire/redfish';
 import type { RedfishReader } from './redfish-reader';
 
 const GIB = 1024 ** 3;
@@ -234,8 +234,7 @@ export async function redfishInventory(reader: RedfishReader, system: unknown): 
   const cpu = await cpuOf(reader, system);
   const storages = await storagesOf(reader, system);
   const simpleDevices = await simpleDevicesOf(reader, system);
-  const hasStorage = linkOf(member(system, 'Storage')) !== undefined;
-  const disks = hasStorage ? storages.flatMap(({ drives }) => drives.map(diskOf)) : simpleDevices.map(simpleDiskOf);
+  const disks = storages.length > 0 ? storages.flatMap(({ drives }) => drives.map(diskOf)) : simpleDevices.map(simpleDiskOf);
   const interfaces = await interfacesOf(reader, system);
   const pciDevices = await pciDevicesOf(reader, system);
   const vendor = named(system, SYSTEM_VENDOR);
