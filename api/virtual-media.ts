@@ -17,11 +17,24 @@ export const virtualMediaHandlers: Handlers = {
     return { status: 200, body: await rooms.conductor.getVirtualMedia(node.uuid) };
   },
   attachVirtualMedia: async (request, rooms) => {
-    const { device_type: device, image_url: url } = request.body as { device_type: VirtualMediaType; image_url: string };
+    const {
+      device_type: device,
+      image_url: url,
+      image_download_source: source = 'local',
+    } = request.body as {
+      readonly device_type: VirtualMediaType;
+      readonly image_url: string;
+      readonly image_download_source?: 'http' | 'local' | 'swift';
+    };
     const scheme = schemeOf(url);
     if (!SCHEMES.includes(scheme)) throw invalid(`Unsupported or missing URL scheme: ${scheme}`);
     const node = await nodeOf(request, rooms, 'node:vmedia:attach');
-    await rooms.conductor.attachVirtualMedia(node.uuid, device, url);
+    // A share cannot be fetched by us.
+    if (source === 'local' && !scheme.startsWith('http'))
+      throw new Fault('InvalidParameterValue', {
+        message: `image_download_source is set to 'local' but the image URL ${url} uses the ${scheme} protocol which cannot be downloaded by the conductor. Set image_download_source to 'http' or remove it to use the default.`,
+      });
+    await rooms.conductor.attachVirtualMedia(node.uuid, device, url, source === 'local' ? 'local' : 'http');
     return { status: 204 };
   },
   detachVirtualMedia: async (request, rooms) => {

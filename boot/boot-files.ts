@@ -22,22 +22,28 @@ export interface BootFilesSetup {
   readonly discovery?: BootRecord | undefined;
 }
 
-export function bootFiles({ store, cache, log, discovery }: BootFilesSetup): BootFiles {
-  const remote = (url: string): Promise<CachedFile> =>
-    cache.open(url).catch((error: unknown) => {
-      throw error instanceof UpstreamError ? new UpstreamError(`${bareUrl(url)}: ${error.message}`) : error;
+/** What a source names: a path, a `file://` or `http(s)://` URL. Undefined: no such file. Throws UpstreamError. */
+export async function openSource(cache: Cache, source: string): Promise<BootFile | undefined> {
+  if (/^https?:/i.test(source)) {
+    const file = await cache.open(source).catch((error: unknown) => {
+      throw error instanceof UpstreamError ? new UpstreamError(`${bareUrl(source)}: ${error.message}`) : error;
     });
+    return { kind: 'remote', file };
+  }
+  const file = await openFile(/^file:/i.test(source) ? fileURLToPath(source) : source);
+  return file && { kind: 'local', file };
+}
+
+export function bootFiles({ store, cache, log, discovery }: BootFilesSetup): BootFiles {
   return {
     rowFor: async (mac) => (await store.boots.forMac(mac)) ?? ((await store.ports.byMacs([mac])).length === 0 ? discovery : undefined),
     open: async (uuid, name) => {
       const boot = uuid === discovery?.node_uuid ? discovery : await store.boots.ofNode(uuid);
       const source = boot && Object.hasOwn(boot.files, name) ? boot.files[name]! : undefined;
       if (source === undefined) return undefined;
-      if (/^https?:/i.test(source)) return { kind: 'remote', file: await remote(source) };
-      const path = /^file:/i.test(source) ? fileURLToPath(source) : source;
-      const file = await openFile(path);
-      if (!file) log.warn('the file of a boot is not there', { node: uuid, name, path });
-      return file && { kind: 'local', file };
+      const file = await openSource(cache, source);
+      if (!file) log.warn('the file of a boot is not there', { node: uuid, name, source });
+      return file;
     },
   };
 }

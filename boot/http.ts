@@ -7,11 +7,12 @@ import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import type { BootRecord } from '../model/records';
 import type { Store } from '../store/store';
-import { bootFiles, type BootFiles } from './boot-files';
-import { openCache, UpstreamError } from './cache';
+import { bootFiles, openSource, type BootFiles } from './boot-files';
+import { openCache, UpstreamError, type CachedFile } from './cache';
 import { sendContent } from './content';
 import { openServed, type OpenFile } from './files';
 import { ipxeScript } from './ipxe';
+import { openMedium } from './media';
 
 export interface HttpBootOptions {
   readonly 'boot.http_host': string;
@@ -28,7 +29,7 @@ export interface HttpBootOptions {
 }
 export interface HttpBootSetup {
   readonly options: HttpBootOptions;
-  readonly store: Pick<Store, 'boots' | 'ports'>;
+  readonly store: Pick<Store, 'boots' | 'media' | 'ports'>;
   readonly log: Log;
   readonly clock: Clock;
   /** Absent: nothing is measured. */
@@ -49,6 +50,8 @@ const IDLE = 120_000;
 const MAX_CONNECTIONS = 4096;
 const IPXE = /^\/ipxe\/([0-9a-f]{2}(?:-[0-9a-f]{2}){5})$/i;
 const BOOT = /^\/boot\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/([^/]+)$/i;
+/** The middle part is the secret. */
+const MEDIUM = /^\/media\/([\w-]{20,64})\/[\w.-]+$/;
 
 /** Rejects when the port cannot be had. */
 export async function startHttpBoot({
@@ -79,7 +82,7 @@ export async function startHttpBoot({
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const started = clock.now();
-    const where = { client: request.socket.remoteAddress, path: (request.url ?? '').slice(0, 200) };
+    const where = { client: request.socket.remoteAddress, path: (request.url ?? '').slice(0, 200).replace(/(\/media\/)[^/]+/, '$1***') };
     try {
       if (request.method !== 'GET' && request.method !== 'HEAD') {
         refuse(response, 405, 'Only GET and HEAD', { allow: 'GET, HEAD' });
@@ -115,6 +118,8 @@ export async function startHttpBoot({
     if (mac !== undefined) return script(response, mac.toLowerCase().replaceAll('-', ':'));
     const [, uuid, name] = BOOT.exec(path) ?? [];
     if (uuid !== undefined) return bootFile(request, response, uuid.toLowerCase(), name!);
+    const token = MEDIUM.exec(path)?.[1];
+    if (token !== undefined) return medium(request, response, token, path);
     const file = await openServed(served, path);
     if (file) return localFile(request, response, file);
     refuse(response, 404, 'Not found');
@@ -137,12 +142,21 @@ export async function startHttpBoot({
       refuse(response, 404, 'Not found');
       return;
     }
-    if (opened.kind === 'local') return localFile(request, response, opened.file);
-    try {
-      return await sendContent(request, response, { ...opened.file, type: typeOf(name) });
-    } finally {
-      await opened.file.release();
+    return opened.kind === 'local' ? localFile(request, response, opened.file) : released(request, response, opened.file, name);
+  };
+
+  const medium = async (request: IncomingMessage, response: ServerResponse, token: string, path: string): Promise<number | undefined> => {
+    const row = await store.media.byToken(token);
+    if (!row) {
+      refuse(response, 404, 'Not found');
+      return;
     }
+    const opened = await openMedium(row, async (source) => {
+      const found = await openSource(cache, source);
+      if (!found) throw new UpstreamError('a file that it is made of is not there');
+      return found.kind === 'remote' ? found.file : whileOpen(found.file);
+    });
+    return released(request, response, opened, path);
   };
 
   await new Promise<void>((done, fail) => {
@@ -173,18 +187,27 @@ export async function startHttpBoot({
 /** Large pieces: fewer turns between kernel and program for each byte. */
 const PIECE = 1024 * 1024;
 
-async function localFile(request: IncomingMessage, response: ServerResponse, file: OpenFile): Promise<number> {
+const whileOpen = ({ size, modified, handle }: OpenFile): CachedFile => ({
+  size,
+  modified,
+  read: (start, end) => handle.createReadStream({ start, end, highWaterMark: PIECE, autoClose: false }),
+  release: () => handle.close(),
+});
+
+const localFile = (request: IncomingMessage, response: ServerResponse, file: OpenFile): Promise<number> =>
+  released(request, response, whileOpen(file), file.path);
+
+async function released(request: IncomingMessage, response: ServerResponse, file: CachedFile, name: string): Promise<number> {
   try {
-    const { size, modified, handle, path } = file;
-    const read = (start: number, end: number) => handle.createReadStream({ start, end, highWaterMark: PIECE, autoClose: false });
-    return await sendContent(request, response, { size, modified, type: typeOf(path), read });
+    return await sendContent(request, response, { ...file, type: typeOf(name) });
   } finally {
-    await file.handle.close();
+    await file.release();
   }
 }
 
-/** Firmware that boots by HTTP looks at the type (UEFI 2.10 §24.7.3.2). */
-const typeOf = (name: string): string => (name.endsWith('.efi') ? 'application/efi' : 'application/octet-stream');
+/** Firmware that boots by HTTP looks at the type (UEFI 2.10 §24.7.3.2, §24.7.4.2). */
+const TYPES: Readonly<Record<string, string>> = { efi: 'application/efi', iso: 'application/vnd.efi-iso', img: 'application/vnd.efi-img' };
+const typeOf = (name: string): string => TYPES[/\.(\w+)$/.exec(name)?.[1] ?? ''] ?? 'application/octet-stream';
 
 /** The decoded path, with dots resolved; undefined when it is none. */
 function pathOf(url: string | undefined): string | undefined {

@@ -47,15 +47,21 @@ export function pxelinuxConfig({ node_uuid: uuid, purpose, kernel_args: args }: 
       : [
           `kernel /boot/${uuid}/kernel`,
           `initrd /boot/${uuid}/ramdisk`,
-          `append ${words(args).join(' ')}`,
+          `append ${kernelWords(args)}`,
           // 2: BOOTIF=, the address that it booted from.
           ...(purpose === 'ramdisk' ? ['ipappend 2'] : []),
         ];
   return lines('default boot', 'prompt 0', 'label boot', ...boot.map((line) => `  ${line}`));
 }
 
+/** The arguments as PXELINUX and ISOLINUX take them. */
+export const kernelWords = (args: string): string => words(args).join(' ');
+
 /** One word to GRUB's shell, which hands it on with quotes of its own where it has spaces. */
 const quoted = (word: string): string => `'${word.replaceAll('"', '').replaceAll("'", "'\\''")}'`;
+
+/** The arguments as GRUB's shell takes them. */
+export const grubWords = (args: string): string => words(args).map(quoted).join(' ');
 
 /** The file `grub.cfg-01-MAC`. GRUB knows the address that it booted from. */
 export function grubConfig({ node_uuid: uuid, purpose, kernel_args: args }: BootRecord): string {
@@ -63,7 +69,7 @@ export function grubConfig({ node_uuid: uuid, purpose, kernel_args: args }: Boot
   if (purpose === 'disk') return lines('exit 1');
   const bootif = purpose === 'ramdisk' ? ' "BOOTIF=$net_default_mac"' : '';
   return lines(
-    `linux /boot/${uuid}/kernel ${words(args).map(quoted).join(' ')}${bootif}`,
+    `linux /boot/${uuid}/kernel ${grubWords(args)}${bootif}`,
     `initrd /boot/${uuid}/ramdisk`,
     'boot',
     'echo "Could not boot, the machine starts over in 30 seconds"',

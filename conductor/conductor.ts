@@ -88,7 +88,7 @@ export interface Calls {
   setBootMode(uuid: string, mode: 'bios' | 'uefi'): Promise<void>;
   setSecureBoot(uuid: string, on: boolean): Promise<void>;
   setConsole(uuid: string, on: boolean): Promise<void>;
-  attachVirtualMedia(uuid: string, device: VirtualMediaType, imageUrl: string): Promise<void>;
+  attachVirtualMedia(uuid: string, device: VirtualMediaType, imageUrl: string, source: 'http' | 'local'): Promise<void>;
   /** `null`: all of them. */
   detachVirtualMedia(uuid: string, devices: readonly VirtualMediaType[] | null): Promise<void>;
   getVirtualMedia(uuid: string): Promise<readonly JsonObject[]>;

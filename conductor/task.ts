@@ -142,6 +142,8 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
       : connections,
     signal: context.signal,
     boots: store.boots,
+    media: store.media,
+    random: context.random,
     log: context.log.child({ node: uuid }),
     metrics: context.metrics,
     get node() {

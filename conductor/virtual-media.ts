@@ -26,7 +26,14 @@ export async function getVirtualMedia(context: Context, uuid: string): Promise<r
   });
 }
 
-export async function attachVirtualMedia(context: Context, uuid: string, device: VirtualMediaType, imageUrl: string): Promise<void> {
+/** @param source where the BMC gets it: from where it is (`http`), or from us (`local`) */
+export async function attachVirtualMedia(
+  context: Context,
+  uuid: string,
+  device: VirtualMediaType,
+  imageUrl: string,
+  source: 'http' | 'local',
+): Promise<void> {
   await inBackground(context, uuid, {
     purpose: 'attaching virtual media',
     check: check('attach'),
@@ -34,7 +41,7 @@ export async function attachVirtualMedia(context: Context, uuid: string, device:
       const { virtualMedia } = task.driver.management;
       if (!virtualMedia)
         throw new Fault('InvalidParameterValue', { message: `Publishing images is not supported for driver ${task.node.driver}` });
-      await virtualMedia.attach(task, device, imageUrl);
+      await virtualMedia.attach(task, device, imageUrl, source);
     },
     recordedAs: 'UNKNOWN',
     failed: (reason) => `Could not attach device ${device} to node ${uuid}: ${reason}`,

@@ -62,6 +62,10 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'default_conductor_group', kind: 'string', default: '', help: 'Conductor group of new nodes that name none.' },
   { section: 'DEFAULT', name: 'default_portgroup_mode', kind: 'string', default: 'active-backup', help: 'Mode of new portgroups that name none (a name that the operating system of the machine knows).' },
   { section: 'DEFAULT', name: 'drain_shutdown_timeout', kind: 'integer', default: 1800, min: 0, help: 'Seconds that work under way may go on after SIGUSR2, which drains a conductor. 0: as long as it takes.' },
+  { section: 'DEFAULT', name: 'isolinux_bin', kind: 'string', default: '/usr/lib/syslinux/isolinux.bin', help: 'What boots by BIOS from CD images that are made of kernel and ramdisk: ISOLINUX, or a GRUB made for El Torito. Where it is not, /usr/lib/ISOLINUX/isolinux.bin is looked for.' },
+  { section: 'DEFAULT', name: 'ldlinux_c32', kind: 'string', default: null, help: 'The library of ISOLINUX 5 and later. Default: where Debian and Red Hat have it.' },
+  { section: 'DEFAULT', name: 'grub_config_path', kind: 'string', default: 'EFI/BOOT/grub.cfg', help: 'Where GRUB looks for its configuration on such CDs; the usual places have it anyway.' },
+  { section: 'DEFAULT', name: 'esp_image', kind: 'string', default: null, help: 'Path of an image of an EFI system partition, where no bootloader is named.' },
   { section: 'DEFAULT', name: 'rpc_transport', kind: 'string', default: 'json-rpc', choices: ['json-rpc', 'oslo', 'none'], help: 'How API and conductors that are separate processes speak: signed JSON-RPC over HTTP, also where oslo is named; none: this process speaks to none.' },
 
   // [json_rpc]
@@ -186,9 +190,13 @@ export const OPTIONS = [
   { section: 'conductor', name: 'deploy_ramdisk', kind: 'string', default: null, help: 'Initramfs of the agent ramdisk, for nodes without driver_info deploy_ramdisk.' },
   { section: 'conductor', name: 'rescue_kernel', kind: 'string', default: null, help: 'Kernel of the rescue ramdisk, for nodes without driver_info rescue_kernel: path, file:// or http(s):// URL.' },
   { section: 'conductor', name: 'rescue_ramdisk', kind: 'string', default: null, help: 'Initramfs of the rescue ramdisk, for nodes without driver_info rescue_ramdisk.' },
+  { section: 'conductor', name: 'bootloader', kind: 'string', default: null, help: 'What boots by UEFI from CD images that are made of kernel and ramdisk, for nodes without driver_info bootloader: an image of an EFI system partition, or an EFI program such as gcdx64.efi of GRUB. Path, file:// or http(s):// URL.' },
   { section: 'conductor', name: 'file_url_allowed_paths', kind: 'list', default: ['/var/lib/ironic'], help: 'Folders from which file:// images may be taken.' },
   // [deploy]
   { section: 'deploy', name: 'http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service as machines reach it. Default: made of my_ip and [boot]http_port.' },
+  { section: 'deploy', name: 'external_http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service as BMCs reach it, where that is another one than http_url (driver_info external_http_url: of one node).' },
+  { section: 'deploy', name: 'external_callback_url', kind: 'string', default: null, help: 'URL of the API as ramdisks reach it that were booted from virtual media. Default: the one that other ramdisks are told.' },
+  { section: 'deploy', name: 'ramdisk_image_download_source', kind: 'string', default: 'local', choices: ['http', 'local', 'swift'], help: 'Where BMCs get ISO images that nodes name: http, from where they are; local, from the HTTP boot service, which fetches and keeps them. swift is as http.' },
   { section: 'deploy', name: 'http_root', kind: 'string', default: null, help: 'Folder whose files the HTTP boot service also serves. Default: httpboot under the state directory.' },
   { section: 'deploy', name: 'default_boot_mode', kind: 'string', default: 'uefi', choices: ['uefi', 'bios'], help: 'Boot mode of nodes whose capabilities name none.' },
   { section: 'deploy', name: 'fast_track', kind: 'boolean', default: false, help: 'Agents that run before a node is deployed may look it up and speak for it (driver_info fast_track: of one node). The power interface agent needs it.' },
@@ -279,6 +287,11 @@ export const OPTIONS = [
   { section: 'ipmi', name: 'kill_on_timeout', kind: 'boolean', default: true, help: 'End an ipmitool that is not done within command_retry_timeout; otherwise it is left to itself.' },
   { section: 'ipmi', name: 'debug', kind: 'boolean', default: false, help: 'Log what ipmitool says beside its answer, at level debug.' },
   // [redfish]
+  { section: 'redfish', name: 'use_swift', kind: 'boolean', default: false, help: 'Images for virtual media in Swift: refused, since the HTTP boot service serves them.' },
+  { section: 'redfish', name: 'kernel_append_params', kind: 'string', default: 'nofb vga=normal', help: 'Kernel arguments of ramdisks that boot from virtual media, for nodes without kernel_append_params of their own.' },
+  { section: 'redfish', name: 'enable_vmedia_insert_polling', kind: 'boolean', default: false, help: 'Wait until the BMC shows a medium as inserted.' },
+  { section: 'redfish', name: 'vmedia_insert_timeout', kind: 'integer', default: 60, min: 1, help: 'Seconds that this may take.' },
+  { section: 'redfish', name: 'vmedia_insert_poll_interval', kind: 'integer', default: 2, min: 1, help: 'Seconds between looks meanwhile.' },
   { section: 'redfish', name: 'connection_attempts', kind: 'integer', default: 5, min: 1, help: 'Tries to connect to a Redfish service.' },
   { section: 'redfish', name: 'connection_retry_interval', kind: 'integer', default: 4, min: 0, help: 'Seconds between such tries.' },
   { section: 'redfish', name: 'connect_timeout', kind: 'integer', default: 30, min: 1, help: 'Seconds that a connection to a Redfish service may take to be made.' },

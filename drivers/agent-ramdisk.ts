@@ -30,20 +30,25 @@ export interface Ramdisk {
   readonly trusted: boolean;
 }
 
+/** An instance in memory needs no agent to be deployed, but the disks are cleaned by one. */
+export const needsAgent = ({ driver, node, options }: Task): boolean =>
+  driver.deploy.inMemory !== true || (node.automated_clean ?? options['conductor.automated_clean']);
+
 /** Throws MissingParameterValue that lists what is empty. */
 export function requireAll(what: string, values: Readonly<Record<string, unknown>>): void {
   const missing = Object.keys(values).filter((name) => !values[name]);
   if (missing.length > 0) throw new Fault('MissingParameterValue', { message: `${what}. Missing are: ${repr(missing)}` });
 }
 
-/** Where the agent's kernel and ramdisk are: both from the node, or both from the options. Throws MissingParameterValue. */
-export function ramdiskOf(task: Task, mode: RamdiskMode): Ramdisk {
+const MISSING = "Cannot validate PXE bootloader. Some parameters were missing in node's driver_info and configuration";
+/** Where the agent's kernel and ramdisk are: both from the node, or both from the options. Throws MissingParameterValue (`missing`: its words). */
+export function ramdiskOf(task: Task, mode: RamdiskMode, missing = MISSING): Ramdisk {
   const { [`${mode}_kernel`]: ownKernel, [`${mode}_ramdisk`]: ownRamdisk } = task.node.driver_info;
   if (typeof ownKernel === 'string' && typeof ownRamdisk === 'string' && ownKernel && ownRamdisk) {
     return { kernel: ownKernel, ramdisk: ownRamdisk, trusted: false };
   }
   const { [`conductor.${mode}_kernel` as const]: kernel, [`conductor.${mode}_ramdisk` as const]: ramdisk } = task.options;
-  requireAll("Cannot validate PXE bootloader. Some parameters were missing in node's driver_info and configuration", {
+  requireAll(missing, {
     [`${mode}_kernel`]: kernel,
     [`${mode}_ramdisk`]: ramdisk,
   });
@@ -58,9 +63,13 @@ export async function servable(href: string, trusted: boolean, task: Task): Prom
   return found.kind === 'file' ? found.path : found.url;
 }
 
-/** [pxe]kernel_append_params, or what the node has in its place. */
-function appended({ node: { instance_info: instance, driver_info: info }, options }: Task): string {
-  const standard = options['pxe.kernel_append_params'];
+type AppendOption = 'pxe.kernel_append_params' | 'redfish.kernel_append_params';
+/** The option, or what the node has in its place. */
+function appended(
+  { node: { instance_info: instance, driver_info: info }, options }: Task,
+  option: AppendOption = 'pxe.kernel_append_params',
+): string {
+  const standard = options[option];
   const own = instance['kernel_append_params'] ?? info['kernel_append_params'];
   return typeof own === 'string' ? own.replaceAll('%default%', standard) : standard;
 }
@@ -72,7 +81,7 @@ const oneLine = (words: readonly string[]): string =>
     .trim();
 
 /** The arguments of the agent's kernel; an argument with an empty value stands alone. */
-export function kernelArguments(task: Task, more: Readonly<Record<string, string>>): string {
+export function kernelArguments(task: Task, more: Readonly<Record<string, string>>, option?: AppendOption): string {
   const named: Readonly<Record<string, string>> = {
     'ipa-api-url': task.options['service_catalog.endpoint_override'],
     ...(task.globalRequestId === undefined ? {} : { 'ipa-global-request-id': task.globalRequestId }),
@@ -80,7 +89,7 @@ export function kernelArguments(task: Task, more: Readonly<Record<string, string
   };
   return oneLine([
     'selinux=0 troubleshoot=0 text',
-    appended(task),
+    appended(task, option),
     ...Object.entries(named).map(([name, value]) => (value === '' ? name : `${name}=${value}`)),
   ]);
 }

@@ -2,7 +2,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { JsonObject, NodeRecord } from '../model/records';
-import { isoImage } from './iso9660';
+import { isoImage } from '../wire/iso9660';
 
 /** Versions of the metadata that readers look for. */
 const VERSIONS = ['2012-08-10', 'latest'];

@@ -112,7 +112,7 @@ export async function checksumOf(instance: JsonObject, location: ImageLocation, 
     if (location.kind === 'file') return { os_hash_algo: 'sha256', os_hash_value: await sha256(location.path, signal) };
     throw invalid('The image has no checksum');
   }
-  const sum = /^https?:\/\//.test(given) ? findChecksum(await download(given, signal), String(source), given) : given;
+  const sum = /^https?:\/\//.test(given) ? findChecksum((await download(given, signal)).toString('utf8'), String(source), given) : given;
   const algorithm = ALGORITHMS[sum.length];
   if (algorithm === undefined || !/^[0-9a-f]+$/i.test(sum))
     throw invalid(`${sum.slice(0, 128)} is not an MD5, SHA-256 or SHA-512 checksum`);
@@ -144,7 +144,8 @@ export function findChecksum(text: string, imageSource: string, checksumUrl: str
   throw fail(`Checksum file does not contain name ${name}`);
 }
 
-async function download(url: string, signal: AbortSignal): Promise<string> {
+/** At most so many bytes. Throws InvalidParameterValue. */
+export async function download(url: string, signal: AbortSignal, most = MAX_CHECKSUM_FILE_BYTES): Promise<Buffer> {
   try {
     const answer = await ask(url, {}, signal);
     if (answer.status !== 200) throw new Error(`Got HTTP code ${answer.status} instead of 200 in response to GET request.`);
@@ -153,9 +154,9 @@ async function download(url: string, signal: AbortSignal): Promise<string> {
     for await (const chunk of answer.body ?? []) {
       chunks.push(chunk as Uint8Array);
       size += (chunk as Uint8Array).length;
-      if (size > MAX_CHECKSUM_FILE_BYTES) throw new Error(`The file is larger than ${MAX_CHECKSUM_FILE_BYTES} bytes`);
+      if (size > most) throw new Error(`The file is larger than ${most} bytes`);
     }
-    return Buffer.concat(chunks).toString('utf8');
+    return Buffer.concat(chunks);
   } catch (error) {
     signal.throwIfAborted();
     throw invalid(`Failed to download image ${withoutCredentials(url)}, reason: ${connectionReason(error)}`, error);

@@ -21,10 +21,14 @@ import { redfishManagement } from './redfish';
 import { redfishInspect } from './redfish-inspect';
 import { redfishPower } from './redfish-power';
 import { redfishFirmware } from './redfish-firmware';
+import { redfishHttpsBoot, redfishVirtualMediaBoot } from './virtual-media-boot';
 
 export const INTERFACES: Interfaces = {
   bios: { 'no-bios': noBios, fake: fakeBios },
-  boot: { ipxe: ipxeBoot, pxe: pxeBoot, 'http-ipxe': httpIpxeBoot, fake: fakeBoot },
+  boot: {
+    ...{ ipxe: ipxeBoot, pxe: pxeBoot, 'http-ipxe': httpIpxeBoot, fake: fakeBoot },
+    ...{ 'redfish-virtual-media': redfishVirtualMediaBoot, 'redfish-https': redfishHttpsBoot },
+  },
   console: { 'ipmitool-socat': ipmiConsole, 'no-console': noConsole, fake: fakeConsole },
   deploy: { direct: directDeploy, ramdisk: ramdiskDeploy, 'custom-agent': customAgentDeploy, noop: noopDeploy, fake: fakeDeploy },
   inspect: { redfish: redfishInspect, agent: agentInspect, 'no-inspect': noInspect, fake: fakeInspect },

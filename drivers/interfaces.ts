@@ -10,6 +10,7 @@ import type {
   InterfaceKind,
   Inventory,
   JsonObject,
+  Media,
   NodeChanges,
   NodeRecord,
   PortgroupRecord,
@@ -27,7 +28,14 @@ export interface DriverOptions {
   readonly 'DEFAULT.my_ip': string;
   /** Where ramdisks reach the API, without a trailing slash: [service_catalog]endpoint_override, [api]public_endpoint or made of my_ip and the port. */
   readonly 'service_catalog.endpoint_override': string;
+  readonly 'DEFAULT.isolinux_bin': string;
+  readonly 'DEFAULT.ldlinux_c32': string | null;
+  readonly 'DEFAULT.grub_config_path': string;
+  readonly 'DEFAULT.esp_image': string | null;
   readonly 'deploy.http_url': string;
+  readonly 'deploy.external_http_url': string | null;
+  readonly 'deploy.external_callback_url': string | null;
+  readonly 'deploy.ramdisk_image_download_source': string;
   readonly 'deploy.default_boot_mode': string;
   readonly 'deploy.fast_track': boolean;
   readonly 'deploy.fast_track_timeout': number;
@@ -47,6 +55,7 @@ export interface DriverOptions {
   readonly 'conductor.deploy_ramdisk': string | null;
   readonly 'conductor.rescue_kernel': string | null;
   readonly 'conductor.rescue_ramdisk': string | null;
+  readonly 'conductor.bootloader': string | null;
   readonly 'conductor.file_url_allowed_paths': readonly string[];
   readonly 'conductor.power_state_change_timeout': number;
   readonly 'conductor.max_conductor_wait_step_seconds': number;
@@ -80,6 +89,11 @@ export interface DriverOptions {
   readonly 'console.socat_address': string | null;
   readonly 'console.port_range': readonly string[];
   readonly 'console.terminal_timeout': number;
+  readonly 'redfish.use_swift': boolean;
+  readonly 'redfish.kernel_append_params': string;
+  readonly 'redfish.enable_vmedia_insert_polling': boolean;
+  readonly 'redfish.vmedia_insert_timeout': number;
+  readonly 'redfish.vmedia_insert_poll_interval': number;
   readonly 'redfish.connection_attempts': number;
   readonly 'redfish.connection_retry_interval': number;
   readonly 'redfish.read_timeout': number;
@@ -139,6 +153,8 @@ export interface Task {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly boots: Boots;
+  readonly media: Media;
+  readonly random: (bytes: number) => Buffer;
   readonly options: DriverOptions;
   readonly connections: Connections;
   /** The request id that a client gave for a chain of requests over services (`X-Openstack-Request-Id`), if one did. */
@@ -306,7 +322,8 @@ export interface ManagementInterface extends Interface {
   sensors?(task: Task): Promise<JsonObject>;
   readonly virtualMedia?: {
     get(task: Task): Promise<readonly JsonObject[]>;
-    attach(task: Task, deviceType: VirtualMediaType, imageUrl: string): Promise<void>;
+    /** `source`: `http`, the BMC gets this very URL; `local`, one of ours, behind which the image is. */
+    attach(task: Task, deviceType: VirtualMediaType, imageUrl: string, source: 'http' | 'local'): Promise<void>;
     /** Absent types: whatever is attached. */
     detach(task: Task, deviceTypes?: readonly VirtualMediaType[]): Promise<void>;
   };
@@ -328,6 +345,8 @@ export interface Indicators {
 export interface BootInterface extends Interface {
   /** It can boot instances that live in memory (DeployInterface.inMemory). */
   readonly bootsInMemory?: true;
+  /** It gives such instances their config drive. */
+  readonly attachesConfigdrive?: true;
   /** Whether it can boot the ramdisk for inspection, ports or not; throws as `validate`. Absent: it cannot. */
   validateInspection?(task: Task): Promise<void>;
   /** Whether it can boot the rescue ramdisk; throws as `validate`. Absent: it cannot. */

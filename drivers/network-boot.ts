@@ -7,6 +7,7 @@ import type { BootRecord } from '../model/records';
 import {
   instanceArguments,
   kernelArguments,
+  needsAgent,
   ramdiskMode,
   ramdiskOf,
   ramdiskProperties,
@@ -14,7 +15,7 @@ import {
   rescueProperties,
   servable,
 } from './agent-ramdisk';
-import { setBootDevice, syncBootMode } from './boot-settings';
+import { checkBootMode, configureSecureBoot, forgetSecureBoot, setBootDevice, syncBootMode } from './boot-settings';
 import { validateCapabilities } from './capabilities';
 import { locate } from './images';
 import type { BootInterface, Property, Task } from './interfaces';
@@ -31,10 +32,6 @@ const properties: Readonly<Record<string, Property>> = {
       "Controls the persistency of boot order changes. 'Always' will make all changes persistent, 'Default' will make all but the final one upon instance deployment non-persistent, and 'Never' will make no persistent changes at all. The old values 'True' and 'False' are still supported but deprecated in favor of the new ones.Defaults to 'Default'. Optional.",
   },
 };
-
-/** An instance in memory needs no agent to be deployed, but the disks are cleaned by one. */
-const needsAgent = ({ driver, node, options }: Task): boolean =>
-  driver.deploy.inMemory !== true || (node.automated_clean ?? options['conductor.automated_clean']);
 
 function validateRamdisk(task: Task): void {
   validateCapabilities(task.node);
@@ -98,6 +95,7 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
     }
     validateRamdisk(task);
     if (task.driver.deploy.inMemory && (await task.driver.storage.shouldWriteImage(task))) validateInstance(task, method);
+    await checkBootMode(task);
   },
   validateInspection: async (task) => {
     try {
@@ -132,6 +130,7 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
   cleanUpRamdisk: (task) => task.boots.remove(task.node.uuid),
   prepareInstance: async (task) => {
     await syncBootMode(task);
+    if (!runsAlready(task)) await configureSecureBoot(task);
     if (!task.driver.deploy.inMemory) {
       await task.boots.remove(task.node.uuid);
       if (!runsAlready(task)) await setBootDevice(task, 'disk', true);
@@ -147,7 +146,10 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
     });
     if (!runsAlready(task)) await setBootDevice(task, networkDevice(task, method), true);
   },
-  cleanUpInstance: (task) => task.boots.remove(task.node.uuid),
+  cleanUpInstance: async (task) => {
+    await task.boots.remove(task.node.uuid);
+    await forgetSecureBoot(task);
+  },
 });
 
 export const pxeBoot = networkBoot('pxe');

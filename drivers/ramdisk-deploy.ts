@@ -24,8 +24,8 @@ export const ramdiskDeploy: DeployInterface = {
       resumable: true,
       run: async (task) => {
         const { driver, node } = task;
-        if (node.instance_info['configdrive'])
-          task.log.warn('An instance in memory has no config drive: the one that was given is not used');
+        if (node.instance_info['configdrive'] && !driver.boot.attachesConfigdrive)
+          task.log.warn('This boot interface gives instances in memory no config drive: the one that was given is not used');
         if (!node.disable_power_off) await task.power('power off');
         await driver.network.configureTenantNetworks(task);
         await driver.boot.prepareInstance(task);

@@ -4,6 +4,7 @@ import { RedfishError, hasMessage, isStatus, linkOf, member, patchResource, read
 import type { RedfishResource } from '../wire/redfish';
 import { syncBootMode } from './boot-settings';
 import type { ManagementInterface, Task } from './interfaces';
+import { bootUrl } from './media';
 import { quirksOf } from './redfish-quirks';
 import { onSystem, systemOf, type SystemView } from './redfish-target';
 import { untilSo } from './redfish-until';
@@ -68,7 +69,7 @@ function httpUri(system: SystemView, target: string, url: string | undefined): B
   }
   return now === undefined || now === null ? {} : { HttpBootUri: null };
 }
-async function writeDevice(task: Task, system: SystemView, device: string, enabled: 'Once' | 'Continuous', url?: string): Promise<void> {
+async function writeDevice(task: Task, system: SystemView, device: string, enabled: 'Once' | 'Continuous'): Promise<void> {
   const { wholeBoot, alwaysEnabled, usbCd = false } = quirksOf(task.node);
   const target = targetOf(system, device, usbCd);
   const mode = bootOf(system, 'BootSourceOverrideMode');
@@ -78,7 +79,8 @@ async function writeDevice(task: Task, system: SystemView, device: string, enabl
     BootSourceOverrideTarget: target,
     ...(unchanged ? {} : { BootSourceOverrideEnabled: enabled }),
     ...(wholeBoot ? { BootSourceOverrideMode: typeof mode === 'string' ? mode : 'UEFI' } : {}),
-    ...httpUri(system, target, url),
+    // What a boot interface published; else DHCP says.
+    ...httpUri(system, target, device === 'uefihttp' ? await bootUrl(task) : undefined),
   };
   await patiently(task, () => writeBoot(system, change));
 }
@@ -108,17 +110,14 @@ export const getBootDevice: ManagementInterface['getBootDevice'] = (task) =>
 
 export const setBootDevice: ManagementInterface['setBootDevice'] = async (task, device, persistent) => {
   if (!Object.hasOwn(DEVICES, device)) throw new Fault('InvalidParameterValue', { message: `Invalid boot device ${device} specified.` });
-  const { redfish_boot_device: before, redfish_uefi_http_url: url } = task.node.driver_internal_info;
   // Whatever was said last counts: a device for one boot ends the repetition of an earlier one.
-  if (before !== undefined || url !== undefined)
-    await task.saveInternal({ redfish_boot_device: undefined, redfish_uefi_http_url: undefined });
-  const uri = typeof url === 'string' ? url : undefined;
+  if (task.node.driver_internal_info['redfish_boot_device'] !== undefined) await task.saveInternal({ redfish_boot_device: undefined });
   await onSystem(task, SETTING, async (system) => {
     try {
-      await writeDevice(task, system, device, persistent ? 'Continuous' : 'Once', uri);
+      await writeDevice(task, system, device, persistent ? 'Continuous' : 'Once');
     } catch (error) {
       if (!persistent || !isStatus(error)) throw error;
-      await writeDevice(task, system, device, 'Once', uri);
+      await writeDevice(task, system, device, 'Once');
       task.log.warn(`The machine does not keep ${device} as its boot device: it is said again before each start`);
       await task.saveInternal({ redfish_boot_device: device });
     }

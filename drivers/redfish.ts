@@ -6,6 +6,7 @@ import { CLOCK_STEPS } from './redfish-clock';
 import { redfishIndicators } from './redfish-indicators';
 import { reset } from './redfish-power';
 import { SECURE_BOOT_STEPS, secureBoot } from './redfish-secure-boot';
+import { redfishMedia } from './redfish-virtual-media';
 import { REDFISH_PROPERTIES, onSystem, redfishSystem } from './redfish-target';
 
 /** Who made the BMC's firmware, else the machine; undefined: neither is said. */
@@ -31,5 +32,6 @@ export const redfishManagement: ManagementInterface = {
   bootMode,
   secureBoot,
   indicators: redfishIndicators,
+  virtualMedia: redfishMedia,
   detectVendor,
 };

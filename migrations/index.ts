@@ -9,6 +9,7 @@ import { up as revisions } from './0003_revisions';
 import { up as flagsWithoutValue } from './0004_flags_without_value';
 import { up as events } from './0005_events';
 import { up as conductorInstances } from './0006_conductor_instances';
+import { up as media } from './0007_media';
 
 export interface Migration {
   readonly name: string;
@@ -23,4 +24,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0004_flags_without_value', up: flagsWithoutValue },
   { name: '0005_events', up: events },
   { name: '0006_conductor_instances', up: conductorInstances },
+  { name: '0007_media', up: media },
 ];

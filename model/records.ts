@@ -307,6 +307,51 @@ export interface Boots {
   forMac(mac: string): Promise<BootRecord | undefined>;
 }
 
+/** What a medium is to its node, one row each: what it boots from, what its ramdisk reads, its instance's config drive, and what users attach. */
+export type MediumRole = 'boot' | 'parameters' | 'configdrive' | 'cdrom' | 'disk' | 'floppy';
+/** What is on it, made when the BMC reads it. Sources are paths, `file://` or `http(s)://` URLs. */
+export type MediumContent =
+  /** Served as it is. */
+  | { readonly kind: 'image'; readonly source: string }
+  /** A CD that boots a kernel, with whichever loaders there are. */
+  | {
+      readonly kind: 'iso';
+      readonly kernel: string;
+      readonly ramdisk: string;
+      /** UEFI: an image of an EFI system partition, or an EFI program. */
+      readonly bootloader?: string;
+      /** BIOS: ISOLINUX (or a GRUB made for El Torito), and its library. */
+      readonly isolinux?: string;
+      readonly ldlinux?: string;
+      readonly kernel_args: string;
+      /** Tells the ramdisk that this CD is its own. */
+      readonly publisher: string;
+      /** Further files, path → text. */
+      readonly files: Readonly<Record<string, string>>;
+      /** Where GRUB may look for its configuration beside the usual places. */
+      readonly grub_config_path?: string;
+    }
+  /** A file system with a file of `name=value` lines. */
+  | { readonly kind: 'parameters'; readonly parameters: Readonly<Record<string, string>> }
+  /** A gzipped image in base64. */
+  | { readonly kind: 'packed'; readonly data: string };
+/** An image that a node's BMC is given, and the part of its URL that nobody guesses. */
+export interface MediumRecord {
+  readonly token: string;
+  readonly node_uuid: string;
+  readonly role: MediumRole;
+  readonly content: MediumContent;
+  /** Milliseconds since the epoch. */
+  readonly made_at: number;
+}
+export interface Media {
+  /** In the place of the one that the node had for this role. */
+  put(medium: MediumRecord): Promise<void>;
+  byToken(token: string): Promise<MediumRecord | undefined>;
+  ofNode(nodeUuid: string, role: MediumRole): Promise<MediumRecord | undefined>;
+  remove(nodeUuid: string, role: MediumRole): Promise<void>;
+}
+
 /** An address that the DHCP server gave from its pool. */
 export interface LeaseRecord {
   readonly mac: string;

@@ -12,6 +12,7 @@ const CONSTRAINTS: Readonly<Record<string, readonly [FaultName, Readonly<Record<
   ports_name_unique: ['PortDuplicateName', { name: 'name' }],
   ports_node_known: ['NodeNotFound', { node: 'node_uuid' }],
   boots_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  media_node_known: ['NodeNotFound', { node: 'node_uuid' }],
   inventories_node_known: ['NodeNotFound', { node: 'node_uuid' }],
   chassis_uuid_unique: ['ChassisAlreadyExists', { uuid: 'uuid' }],
   nodes_chassis_known: ['ChassisNotEmpty', { chassis: 'uuid' }],

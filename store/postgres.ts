@@ -10,6 +10,7 @@ import { eventsOn } from './events';
 import { biosSettingsOn, firmwareComponentsOn } from './hardware-facts';
 import { inventoriesOn } from './inventories';
 import { leasesOn } from './leases';
+import { mediaOn } from './media';
 import { isUp, measurePool } from './measures';
 import { nodesOn } from './nodes';
 import { portsOn } from './ports';
@@ -40,6 +41,7 @@ const storeOn = (db: Knex, clock: Clock): Store => ({
   nodes: nodesOn(db, clock),
   ports: portsOn(db, clock),
   boots: bootsOn(db, clock),
+  media: mediaOn(db),
   inventories: inventoriesOn(db, clock),
   conductors: conductorsOn(db, clock),
   leases: leasesOn(db),

@@ -15,6 +15,7 @@ import type {
   InventoryRecord,
   JsonObject,
   LeaseRecord,
+  Media,
   NewNode,
   NewOf,
   NewPort,
@@ -248,6 +249,7 @@ export interface Store {
   readonly nodes: Nodes;
   readonly ports: Ports;
   readonly boots: Boots;
+  readonly media: Media;
   readonly inventories: Inventories;
   readonly conductors: Conductors;
   readonly secrets: Secrets;

@@ -22,7 +22,22 @@ it.each<[method: string, path: string, body: unknown, status: number, asked: str
   ['PUT', '/management/indicators/a@b@c', { state: 'on' }, 204, 'setIndicator', [ONE, 'b@c', 'a', 'on']],
   ['POST', '/vendor_passthru/x', { a: 1 }, 202, 'callVendor', [ONE, 'x', 'POST', { a: 1 }]],
   ['DELETE', '/vendor_passthru?method=sync', undefined, 200, 'callVendor', [ONE, 'sync', 'DELETE', {}]],
-  ['POST', '/vmedia', { device_type: 'cdrom', image_url: 'HTTPS://h/x' }, 204, 'attachVirtualMedia', [ONE, 'cdrom', 'HTTPS://h/x']],
+  [
+    'POST',
+    '/vmedia',
+    { device_type: 'cdrom', image_url: 'HTTPS://h/x' },
+    204,
+    'attachVirtualMedia',
+    [ONE, 'cdrom', 'HTTPS://h/x', 'local'],
+  ],
+  [
+    'POST',
+    '/vmedia',
+    { device_type: 'disk', image_url: 'nfs://h/x', image_download_source: 'http' },
+    204,
+    'attachVirtualMedia',
+    [ONE, 'disk', 'nfs://h/x', 'http'],
+  ],
   ['DELETE', '/vmedia', undefined, 204, 'detachVirtualMedia', [ONE, null]],
   ['DELETE', '/vmedia?device_types=disk,cdrom', undefined, 204, 'detachVirtualMedia', [ONE, ['disk', 'cdrom']]],
 ])('%s %s %j', async (method, path, body, status, asked, args) => {

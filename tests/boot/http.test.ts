@@ -8,7 +8,7 @@ import { parseRange } from '../../boot/content';
 import { startHttpBoot, type HttpBootService } from '../../boot/http';
 import { systemClock } from '../../model/clock';
 import type { Log } from '../../model/log';
-import type { BootRecord } from '../../model/records';
+import type { BootRecord, MediumRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 
 const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
@@ -37,6 +37,9 @@ const boots: Store['boots'] = {
   forMac: (mac) => Promise.resolve(mac === MAC ? row() : undefined),
 };
 const KNOWN = '52:54:00:aa:bb:02';
+/** Token → medium. */
+const media = new Map<string, MediumRecord>();
+const mediaStore = { byToken: async (token: string) => media.get(token) } as unknown as Store['media'];
 const ports = { byMacs: (macs: readonly string[]) => Promise.resolve(macs.includes(KNOWN) ? [{}] : []) } as unknown as Store['ports'];
 
 const listen = (server: Server): Promise<number> =>
@@ -83,7 +86,7 @@ beforeAll(async () => {
       'pxe.image_cache_size': 1,
       'boot.cache_root': path('cache'),
     },
-    store: { boots, ports },
+    store: { boots, media: mediaStore, ports },
     log,
     clock: systemClock,
     discovery: { ...row(), node_uuid: DISCOVERY, kernel_args: 'discover=1', files: { kernel: path('snponly.efi') } },

@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import { configdriveFiles, configdriveOf } from '../../drivers/configdrive';
-import { isoImage } from '../../drivers/iso9660';
+import { isoImage } from '../../wire/iso9660';
 import { nodeRecord } from '../support/task';
 
 const SECTOR = 2048;

@@ -123,7 +123,7 @@ it('tells what a machine cannot do in last_error, or at once', async () => {
   const reason = (name: string) => `Driver fake-hardware does not support ${name} (disabled or not implemented).`;
   await on.setBootMode(uuid, 'uefi');
   expect((await after(on, uuid)).last_error).toBe(`Failed to change boot mode to 'uefi: ${reason('set_boot_mode')}`);
-  await on.attachVirtualMedia(uuid, 'cdrom', 'http://x');
+  await on.attachVirtualMedia(uuid, 'cdrom', 'http://x', 'local');
   expect((await after(on, uuid)).last_error).toBe(
     `Could not attach device cdrom to node ${uuid}: Publishing images is not supported for driver fake-hardware`,
   );
@@ -146,7 +146,7 @@ it('does at once what is asked for at once', async () => {
   await expect(on.getIndicator(uuid, 'nosuch', 'led')).rejects.toThrow('Invalid component nosuch specified.');
   expect(Object.keys(await on.listIndicators(uuid))).toEqual(['chassis', 'system']);
   expect(await on.getVirtualMedia(uuid)).toHaveLength(1);
-  await on.attachVirtualMedia(uuid, 'cdrom', 'http://x');
+  await on.attachVirtualMedia(uuid, 'cdrom', 'http://x', 'local');
   await on.idle();
   await on.detachVirtualMedia(uuid, ['cdrom']);
   await on.idle();
@@ -156,7 +156,7 @@ it('does at once what is asked for at once', async () => {
 it('leaves a machine alone whose power has failed', async () => {
   const on = await start(MORE);
   const uuid = await node(on, { maintenance: true, fault: 'power failure' });
-  await expect(on.attachVirtualMedia(uuid, 'cdrom', 'http://x')).rejects.toMatchObject({ status: 503 });
+  await expect(on.attachVirtualMedia(uuid, 'cdrom', 'http://x', 'local')).rejects.toMatchObject({ status: 503 });
 });
 
 it('switches a console on and off, and says why it could not', async () => {

@@ -9,6 +9,7 @@ import {
   INTERFACE_KINDS,
   type BootRecord,
   type InterfaceFields,
+  type MediumRecord,
   type NodeRecord,
   type PortgroupRecord,
   type PortRecord,
@@ -132,6 +133,8 @@ export interface TestTask {
   readonly events: string[];
   /** Node UUID → its boot row. */
   readonly boots: Map<string, BootRecord>;
+  /** Role → what was published for it. */
+  readonly media: Map<string, MediumRecord>;
   /** Lines of warnings and errors. */
   readonly complaints: string[];
   readonly node: () => NodeRecord;
@@ -153,6 +156,7 @@ export function testTask(
   const events: string[] = [];
   const complaints: string[] = [];
   const boots = new Map<string, BootRecord>();
+  const media = new Map<string, MediumRecord>();
   const stopping = new AbortController();
   const complain = (message: string, fields?: object): void => void complaints.push(`${message} ${JSON.stringify(fields ?? {})}`);
   const log: Log = { debug: () => {}, info: () => {}, warn: complain, error: complain, child: () => log };
@@ -198,6 +202,13 @@ export function testTask(
       ofNode: async (uuid) => boots.get(uuid),
       forMac: async (mac) => [...boots.values()].find((boot) => boot.macs.includes(mac)),
     },
+    media: {
+      put: async (medium) => void media.set(medium.role, medium),
+      remove: async (_, role) => void media.delete(role),
+      ofNode: async (_, role) => media.get(role),
+      byToken: async (token) => [...media.values()].find((medium) => medium.token === token),
+    },
+    random: (bytes) => Buffer.alloc(bytes, 7),
     options: driverOptions(given.options),
     connections: {
       ipmi: { request: async () => Promise.reject(new Error('no BMC here')), close: async () => {} },
@@ -219,5 +230,5 @@ export function testTask(
       node = { ...node, power_state: target === 'power off' || target === 'soft power off' ? 'power off' : 'power on' };
     },
   };
-  return { task, events, boots, complaints, node: () => node, stop: (reason) => stopping.abort(reason) };
+  return { task, events, boots, media, complaints, node: () => node, stop: (reason) => stopping.abort(reason) };
 }

@@ -1,6 +1,7 @@
 /**
- * Writes a small ISO 9660 image (ECMA-119) with a Joliet tree beside the primary one, both over the same files. Names stay as given in
- * both: readers without Joliet take the relaxed primary names (lower case, up to 31 characters) as they are.
+ * Writes ISO 9660 images (ECMA-119) with a Joliet tree beside the primary one, both over the same files, and what boots from them (El
+ * Torito 1.0, without emulation). Names stay as given in both trees: readers without Joliet take the relaxed primary names (lower case,
+ * up to 31 characters) as they are.
  */
 
 const SECTOR = 2048;
@@ -10,11 +11,40 @@ const DIRECTORY_FLAG = 2;
 /** UCS-2 level 3, what Joliet's escape sequence says. */
 const JOLIET_ESCAPE = '%/E';
 
+/** A file's bytes, or how many they will be: whoever streams the image puts them where the layout says. */
+export type IsoContent = Buffer | number;
+export interface IsoBoot {
+  readonly firmware: 'bios' | 'uefi';
+  /** Among the files: a boot sector program that loads the rest of itself, whose bytes must be given, or an image of an EFI system partition. */
+  readonly path: string;
+}
+export interface IsoSpecification {
+  readonly volume: string;
+  readonly publisher?: string;
+  /** Path with slashes → content. */
+  readonly files: Readonly<Record<string, IsoContent>>;
+  readonly boots?: readonly IsoBoot[];
+  /** Milliseconds, the date of everything inside. */
+  readonly now: number;
+}
+export interface IsoLayout {
+  /** Bytes of the whole image. */
+  readonly size: number;
+  /** Everything before the first file. */
+  readonly head: Buffer;
+  /** In the order of their places (bytes); what is between them is zeros. */
+  readonly files: readonly { readonly path: string; readonly at: number; readonly content: IsoContent }[];
+}
+
+interface Leaf {
+  readonly path: string;
+  readonly size: number;
+}
 interface Entry {
   readonly name: string;
-  /** Folders have children, files have bytes. */
+  /** Folders have children, files are leaves. */
   readonly children?: Folder;
-  readonly bytes?: Buffer;
+  readonly leaf?: Leaf;
 }
 type Folder = Map<string, Entry>;
 
@@ -36,12 +66,22 @@ const JOLIET: Naming = { text: (value) => Buffer.from(value, 'utf16le').swap16()
 
 /** `files`: path with slashes → content. `now`: milliseconds, the date of everything inside. */
 export function isoImage(volume: string, files: Readonly<Record<string, Buffer>>, now: number): Buffer {
+  const layout = isoLayout({ volume, files, now });
+  const image = Buffer.alloc(layout.size);
+  layout.head.copy(image);
+  for (const { at, content } of layout.files) if (Buffer.isBuffer(content)) content.copy(image, at);
+  return image;
+}
+
+export function isoLayout({ volume, publisher = '', files, boots = [], now }: IsoSpecification): IsoLayout {
   const root = treeOf(files);
   const folders = placed(root);
   const date = new Date(now);
+  // El Torito §2.0 wants its descriptor in sector 17.
+  const descriptors = boots.length > 0 ? (['primary', 'boot', 'joliet', 'end'] as const) : (['primary', 'joliet', 'end'] as const);
 
-  // What comes after the descriptors: two path tables and the folders, for each tree; then the files.
-  let next = SYSTEM_SECTORS + 3;
+  // What comes after the descriptors: two path tables and the folders, for each tree; the boot catalog; then the files.
+  let next = SYSTEM_SECTORS + descriptors.length;
   const take = (bytes: number): number => {
     const at = next;
     next += Math.max(1, Math.ceil(bytes / SECTOR));
@@ -53,33 +93,99 @@ export function isoImage(volume: string, files: Readonly<Record<string, Buffer>>
     const sizes = folders.map((one) => records(one, naming, date, () => [0, 0]).length);
     return { naming, tableSize, tables, sizes, sectors: sizes.map(take) };
   });
-  const contents = new Map<Buffer, number>();
-  for (const { folder } of folders) for (const { bytes } of folder.values()) if (bytes) contents.set(bytes, take(bytes.length));
+  const catalog = boots.length > 0 ? take(SECTOR) : 0;
+  const headSectors = next;
+  const places = new Map(Object.entries(files).map(([path, content]) => [path, take(sizeOf(content))]));
 
-  const image = Buffer.alloc(next * SECTOR);
-  const put = (bytes: Buffer, sector: number) => bytes.copy(image, sector * SECTOR);
-  trees.forEach(({ naming, tableSize, tables, sizes, sectors }, index) => {
-    const extent = (entry: Folder | Buffer): readonly [number, number] => {
-      if (Buffer.isBuffer(entry)) return [contents.get(entry)!, entry.length];
+  const head = Buffer.alloc(headSectors * SECTOR);
+  const put = (bytes: Buffer, sector: number) => bytes.copy(head, sector * SECTOR);
+  const sectorOfDescriptor = (name: string): number => SYSTEM_SECTORS + (descriptors as readonly string[]).indexOf(name);
+  trees.forEach(({ naming, tableSize, tables, sizes, sectors }) => {
+    const extent = (entry: Folder | Leaf): readonly [number, number] => {
+      if (!(entry instanceof Map)) return [places.get(entry.path)!, entry.size];
       const at = folders.findIndex(({ folder }) => folder === entry);
       return [sectors[at]!, sizes[at]!];
     };
     const sectorOf = (at: number) => sectors[at]!;
     const top = record(Buffer.from([0]), extent(root), date, DIRECTORY_FLAG);
-    put(descriptor({ naming, volume, sectors: next, tableSize, tables, top, date }), SYSTEM_SECTORS + index);
+    const place = sectorOfDescriptor(naming.type === 1 ? 'primary' : 'joliet');
+    put(descriptor({ naming, volume, publisher, sectors: next, tableSize, tables, top, date }), place);
     put(pathTable(folders, naming, sectorOf, false), tables[0]);
     put(pathTable(folders, naming, sectorOf, true), tables[1]);
     folders.forEach((one, at) => put(records(one, naming, date, extent, folders[one.parent - 1]!.folder), sectors[at]!));
   });
+  if (boots.length > 0) {
+    put(bootRecord(catalog), sectorOfDescriptor('boot'));
+    put(bootCatalog(boots.map(({ firmware, path }) => ({ firmware, sector: places.get(path)!, size: sizeOf(files[path]!) }))), catalog);
+  }
   // Volume descriptor set terminator (ECMA-119 §8.3).
-  put(Buffer.from('\xffCD001\x01', 'latin1'), SYSTEM_SECTORS + 2);
-  for (const [bytes, sector] of contents) put(bytes, sector);
-  return image;
+  put(Buffer.from('\xffCD001\x01', 'latin1'), sectorOfDescriptor('end'));
+  const loader = boots.find(({ firmware }) => firmware === 'bios')?.path;
+  return {
+    size: next * SECTOR,
+    head,
+    files: [...places].map(([path, sector]) => {
+      const content = files[path]!;
+      const told = path === loader && Buffer.isBuffer(content) ? withBootInformation(content, sector) : content;
+      return { path, at: sector * SECTOR, content: told };
+    }),
+  };
 }
 
-function treeOf(files: Readonly<Record<string, Buffer>>): Folder {
+const sizeOf = (content: IsoContent): number => (typeof content === 'number' ? content : content.length);
+
+/** El Torito §2.0. */
+function bootRecord(catalog: number): Buffer {
+  const block = Buffer.alloc(SECTOR);
+  block.write('\0CD001\x01EL TORITO SPECIFICATION', 0, 'latin1');
+  block.writeUInt32LE(catalog, 0x47);
+  return block;
+}
+
+/** El Torito §2.1; platform 0xef: UEFI 2.10 §13.3.2.1. */
+const PLATFORMS = { bios: 0, uefi: 0xef } as const;
+/** What a BIOS loads: the first 2048 bytes, which load the rest. */
+const BIOS_LOAD_SECTORS = 4;
+/** §2.1 to §2.4: the first entry is the default one, each further one has a section of its own. */
+function bootCatalog(boots: readonly { readonly firmware: IsoBoot['firmware']; readonly sector: number; readonly size: number }[]): Buffer {
+  const rows = boots.flatMap(({ firmware, sector, size }, index) => {
+    const header = Buffer.alloc(32);
+    if (index === 0) {
+      header.set([1, PLATFORMS[firmware]], 0);
+      header.set([0x55, 0xaa], 30);
+      let sum = 0;
+      for (let at = 0; at < 32; at += 2) sum += header.readUInt16LE(at);
+      header.writeUInt16LE((0x10000 - (sum & 0xffff)) & 0xffff, 28);
+    } else {
+      header.set([index === boots.length - 1 ? 0x91 : 0x90, PLATFORMS[firmware], 1, 0], 0);
+    }
+    const entry = Buffer.alloc(32);
+    entry.writeUInt8(0x88, 0);
+    // 512 bytes each. 0 for what the field cannot hold: UEFI then takes all up to the end of the medium.
+    const sectors = Math.ceil(size / 512);
+    entry.writeUInt16LE(firmware === 'bios' ? BIOS_LOAD_SECTORS : sectors > 0xffff ? 0 : sectors, 6);
+    entry.writeUInt32LE(sector, 8);
+    return [header, entry];
+  });
+  return Buffer.concat(rows);
+}
+
+/** The table that ISOLINUX and GRUB read in themselves: where the volume begins, where they are, and their checksum. */
+function withBootInformation(program: Buffer, sector: number): Buffer {
+  const told = Buffer.from(program);
+  told.fill(0, 8, 64);
+  told.writeUInt32LE(SYSTEM_SECTORS, 8);
+  told.writeUInt32LE(sector, 12);
+  told.writeUInt32LE(program.length, 16);
+  let sum = 0;
+  for (let at = 64; at + 4 <= told.length; at += 4) sum = (sum + told.readUInt32LE(at)) >>> 0;
+  told.writeUInt32LE(sum, 20);
+  return told;
+}
+
+function treeOf(files: Readonly<Record<string, IsoContent>>): Folder {
   const root: Folder = new Map();
-  for (const [path, bytes] of Object.entries(files)) {
+  for (const [path, content] of Object.entries(files)) {
     const names = path.split('/');
     const last = names.pop()!;
     let folder = root;
@@ -88,8 +194,7 @@ function treeOf(files: Readonly<Record<string, Buffer>>): Folder {
       folder.set(name, entry);
       folder = entry.children!;
     }
-    // A copy, so that two files with the same content are two extents all the same.
-    folder.set(last, { name: last, bytes: Buffer.from(bytes) });
+    folder.set(last, { name: last, leaf: { path, size: sizeOf(content) } });
   }
   return root;
 }
@@ -130,16 +235,16 @@ function records(
   { folder }: Placed,
   naming: Naming,
   date: Date,
-  extent: (entry: Folder | Buffer) => readonly [number, number],
+  extent: (entry: Folder | Leaf) => readonly [number, number],
   parent: Folder = folder,
 ): Buffer {
   const rows = [
     record(Buffer.from([0]), extent(folder), date, DIRECTORY_FLAG),
     record(Buffer.from([1]), extent(parent), date, DIRECTORY_FLAG),
-    ...sorted(folder).map(({ name, children, bytes }) =>
+    ...sorted(folder).map(({ name, children, leaf }) =>
       children
         ? record(naming.text(name), extent(children), date, DIRECTORY_FLAG)
-        : record(naming.text(`${name};1`), extent(bytes!), date, 0),
+        : record(naming.text(`${name};1`), extent(leaf!), date, 0),
     ),
   ];
   const parts: Buffer[] = [];
@@ -183,6 +288,7 @@ function record(id: Buffer, [sector, size]: readonly [number, number], date: Dat
 function descriptor(parts: {
   readonly naming: Naming;
   readonly volume: string;
+  readonly publisher: string;
   readonly sectors: number;
   readonly tableSize: number;
   readonly tables: readonly [number, number];
@@ -209,7 +315,13 @@ function descriptor(parts: {
   block.writeUInt32BE(parts.tables[1], 148);
   top.copy(block, 156);
   // Volume set, publisher, preparer, application; copyright, abstract and bibliographic files.
-  for (const at of [190, 318, 446, 574]) text('', at, 128);
+  for (const [at, value] of [
+    [190, ''],
+    [318, parts.publisher],
+    [446, ''],
+    [574, ''],
+  ] as const)
+    text(value, at, 128);
   for (const at of [702, 739, 776]) text('', at, 37);
   const stamp = `${parts.date.toISOString().replace(/\D/g, '').slice(0, 14)}00`;
   for (const at of [813, 830]) block.write(`${stamp}\0`, at, 'latin1');

@@ -1,0 +1,169 @@
+/**
+ * Media that BMCs read over HTTP, made from their rows while they are read: nothing of them is written to a disk. A CD is its folders, made
+ * here, with the bytes of kernel and ramdisk behind them as they come from where they are.
+ */
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import type { MediumContent, MediumRecord } from '../model/records';
+import { fatImage, fatLayout } from '../wire/fat';
+import { isoLayout, type IsoBoot, type IsoContent } from '../wire/iso9660';
+import { UpstreamError, type CachedFile } from './cache';
+import { grubWords, kernelWords } from './pxe';
+
+/** Opens what a source names. Throws UpstreamError. */
+export type OpenSource = (source: string) => Promise<CachedFile>;
+/** A piece of an image: bytes, or where they come from. */
+interface Piece {
+  readonly at: number;
+  readonly size: number;
+  readonly from: Buffer | Pick<CachedFile, 'read'>;
+}
+
+/** Bytes of a config drive (the agent's own bound); of a loader that is looked into. */
+const MAX_PACKED = 64 << 20;
+const MAX_LOADER = 16 << 20;
+/** A 3.5" floppy disk. */
+const FLOPPY = 1440 * 1024;
+/** The label by which ironic-python-agent and our ramdisk know the medium, and the file that they read. */
+const PARAMETERS = { label: 'ir-vfd-dev', file: 'parameters.txt' } as const;
+
+/** The medium as it is now; the caller releases it. Throws UpstreamError. */
+export async function openMedium(medium: MediumRecord, open: OpenSource): Promise<CachedFile> {
+  const { content, made_at: made } = medium;
+  if (content.kind === 'image') return open(content.source);
+  if (content.kind === 'iso') return openIso(content, made, open);
+  return ofBytes(content.kind === 'packed' ? await unpacked(content.data) : parametersImage(content.parameters, made), made);
+}
+
+/** A line each; what would end one is taken out. */
+const parametersImage = (parameters: Readonly<Record<string, string>>, now: number): Buffer => {
+  const lines = Object.entries(parameters).map(([name, value]) => `${name}=${value.replace(/\p{Cc}+/gu, ' ')}\n`);
+  return fatImage({ label: PARAMETERS.label, files: { [PARAMETERS.file]: Buffer.from(lines.join('')) }, atLeast: FLOPPY, now });
+};
+
+const unpacked = (data: string): Promise<Buffer> => promisify(gunzip)(Buffer.from(data, 'base64'), { maxOutputLength: MAX_PACKED });
+
+const ofBytes = (bytes: Buffer, modified: number): CachedFile => ({
+  size: bytes.length,
+  modified,
+  read: (start, end) => Readable.from([bytes.subarray(start, end + 1)], { objectMode: false }),
+  release: async () => {},
+});
+
+type Iso = Extract<MediumContent, { readonly kind: 'iso' }>;
+const ESP = 'boot/grub/efiboot.img';
+const ISOLINUX = 'isolinux/isolinux.bin';
+/**
+ * Where the GRUBs of distributions look for their configuration on a CD; .disk/info is what some of them know the CD by.
+ */
+const GRUB_CONFIGS = [
+  'boot/grub/grub.cfg',
+  ...['BOOT', 'debian', 'ubuntu', 'centos', 'redhat', 'rocky', 'almalinux', 'fedora', 'opensuse'].map((name) => `EFI/${name}/grub.cfg`),
+];
+
+async function openIso(iso: Iso, now: number, open: OpenSource): Promise<CachedFile> {
+  const opened: CachedFile[] = [];
+  const release = async (): Promise<void> => {
+    await Promise.all(opened.map((one) => one.release()));
+  };
+  const opening = async (source: string): Promise<CachedFile> => {
+    const file = await open(source);
+    opened.push(file);
+    return file;
+  };
+  try {
+    const [kernel, ramdisk] = [await opening(iso.kernel), await opening(iso.ramdisk)];
+    const files: Record<string, IsoContent> = { vmlinuz: kernel.size, initrd: ramdisk.size };
+    const sources = new Map<string, readonly Piece[]>([
+      ['vmlinuz', [{ at: 0, size: kernel.size, from: kernel }]],
+      ['initrd', [{ at: 0, size: ramdisk.size, from: ramdisk }]],
+    ]);
+    const boots: IsoBoot[] = [];
+    if (iso.isolinux !== undefined) {
+      files[ISOLINUX] = await whole(await opening(iso.isolinux), iso.isolinux);
+      if (iso.ldlinux !== undefined) files['isolinux/ldlinux.c32'] = await whole(await opening(iso.ldlinux), iso.ldlinux);
+      files['isolinux/isolinux.cfg'] = isolinuxConfig(iso.kernel_args);
+      boots.push({ firmware: 'bios', path: ISOLINUX });
+    }
+    if (iso.bootloader !== undefined) {
+      const pieces = await systemPartition(await opening(iso.bootloader), now);
+      sources.set(ESP, pieces);
+      files[ESP] = Math.max(...pieces.map(({ at, size }) => at + size));
+      boots.push({ firmware: 'uefi', path: ESP });
+    }
+    const grub = grubConfig(iso.kernel_args);
+    const own = iso.grub_config_path?.replace(/^\/+/, '');
+    for (const path of [...GRUB_CONFIGS, ...(own ? [own] : [])]) files[path] = grub;
+    files['.disk/info'] = Buffer.from('Bloomery\n');
+    for (const [path, text] of Object.entries(iso.files)) files[path] = Buffer.from(text);
+    // ironic-python-agent looks for what is in openstack/ on a volume of this name.
+    const volume = Object.keys(iso.files).some((path) => path.startsWith('openstack/')) ? 'config-2' : 'VMEDIA_BOOT_ISO';
+    const layout = isoLayout({ volume, publisher: iso.publisher, files, boots, now });
+    const pieces: Piece[] = [{ at: 0, size: layout.head.length, from: layout.head }];
+    for (const { path, at, content } of layout.files) {
+      if (Buffer.isBuffer(content)) pieces.push({ at, size: content.length, from: content });
+      else for (const piece of sources.get(path) ?? []) pieces.push({ ...piece, at: at + piece.at });
+    }
+    return { size: layout.size, modified: now, read: (start, end) => stitched(pieces, start, end), release };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+async function whole(file: CachedFile, name: string): Promise<Buffer> {
+  if (file.size > MAX_LOADER) throw new UpstreamError(`${name} is too large for a boot loader`);
+  return buffer(file.read(0, file.size - 1));
+}
+
+/** PE machine → the name by which firmware looks for its program (UEFI 2.10 §3.5.1.1). */
+const EFI_NAMES: Readonly<Record<number, string>> = {
+  0x8664: 'BOOTX64.EFI',
+  0x14c: 'BOOTIA32.EFI',
+  0xaa64: 'BOOTAA64.EFI',
+  0x5064: 'BOOTRISCV64.EFI',
+};
+/** The operator's image of an EFI system partition as it is; a program gets one around it. */
+async function systemPartition(loader: CachedFile, now: number): Promise<readonly Piece[]> {
+  const start = await buffer(loader.read(0, Math.min(loader.size, 4096) - 1));
+  const header = start.length > 0x40 && start.toString('latin1', 0, 2) === 'MZ' ? start.readUInt32LE(0x3c) : start.length;
+  if (header + 6 > start.length) return [{ at: 0, size: loader.size, from: loader }];
+  const name = EFI_NAMES[start.readUInt16LE(header + 4)] ?? 'BOOTX64.EFI';
+  const layout = fatLayout({ label: 'ESP', files: { [`EFI/BOOT/${name}`]: loader.size }, now });
+  const program = layout.files[0]!;
+  const end = program.at + loader.size;
+  return [
+    { at: 0, size: layout.head.length, from: layout.head },
+    { at: program.at, size: loader.size, from: loader },
+    { at: end, size: layout.size - end, from: Buffer.alloc(layout.size - end) },
+  ];
+}
+
+const lines = (...all: readonly string[]): Buffer => Buffer.from(`${all.join('\n')}\n`);
+const isolinuxConfig = (args: string): Buffer =>
+  lines('default boot', 'prompt 0', 'label boot', '  kernel /vmlinuz', `  append initrd=/initrd ${kernelWords(args)}`);
+const grubConfig = (args: string): Buffer => lines('set timeout=0', `linux /vmlinuz ${grubWords(args)}`, 'initrd /initrd', 'boot');
+
+/** Bytes `start` to `end` of the pieces, in the order of their places; zeros between them. */
+function stitched(pieces: readonly Piece[], start: number, end: number): Readable {
+  const ordered = [...pieces].sort((a, b) => a.at - b.at);
+  async function* bytes(): AsyncGenerator<Buffer> {
+    let at = start;
+    for (const piece of ordered) {
+      if (piece.size === 0 || piece.at + piece.size <= at) continue;
+      if (piece.at > end) break;
+      if (piece.at > at) {
+        yield Buffer.alloc(piece.at - at);
+        at = piece.at;
+      }
+      const [from, to] = [at - piece.at, Math.min(end - piece.at, piece.size - 1)];
+      if (Buffer.isBuffer(piece.from)) yield piece.from.subarray(from, to + 1);
+      else for await (const chunk of piece.from.read(from, to)) yield chunk as Buffer;
+      at = piece.at + to + 1;
+    }
+    if (at <= end) yield Buffer.alloc(end + 1 - at);
+  }
+  return Readable.from(bytes(), { objectMode: false });
+}

@@ -1,0 +1,15 @@
+import type { Knex } from 'knex';
+
+/** Images that BMCs are given: the part of their URL that nobody guesses, whose they are, and what is on them. */
+export async function up(knex: Knex): Promise<void> {
+  await knex.raw(`
+    CREATE TABLE media (
+      token text COLLATE "C" CONSTRAINT media_pkey PRIMARY KEY,
+      node_uuid text COLLATE "C" NOT NULL CONSTRAINT media_node_known REFERENCES nodes (uuid) ON DELETE CASCADE,
+      role text COLLATE "C" NOT NULL,
+      content json NOT NULL,
+      made_at bigint NOT NULL,
+      CONSTRAINT media_role_once UNIQUE (node_uuid, role)
+    );
+  `);
+}
