@@ -6,12 +6,17 @@ import type { MachineDescription } from './description';
 import { takeBiosSettings, type BiosState } from './redfish/bios-settings';
 import type { Media } from './redfish/drives';
 import type { FirmwareVersions } from './redfish/firmware-versions';
+import type { Indicators } from './redfish/indicators';
+import type { VolumeState } from './redfish/volumes';
 import { settle, startStaged, type TaskList } from './redfish/task-records';
 
 export interface HardwareState {
   readonly bios?: BiosState;
   readonly firmware?: FirmwareVersions;
   readonly tasks?: TaskList;
+  readonly volumes?: readonly VolumeState[];
+  readonly indicators?: Indicators;
+  readonly assetTag?: string;
   readonly media?: Media;
   /** Where UEFI HTTP boot gets its image. */
   readonly httpBootUri?: string | null;

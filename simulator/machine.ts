@@ -15,6 +15,7 @@ import type { HttpClient } from './http';
 import type { DiskContent } from './image';
 import { readBootImage } from './media-boot';
 import { mediumIn } from './redfish/drives';
+import { visibleDisks } from './redfish/volumes';
 import { createSerial } from './serial';
 
 /** What it does: `halted` is on, and finds nothing to boot; `system` runs what was written to its disk. */
@@ -204,7 +205,7 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
     const parameters = new Map(Object.entries(told.parameters));
     started = told;
     agent = createAgent({
-      inventory: inventoryOf(description, told.mode, parameters.get('BOOTIF')),
+      inventory: inventoryOf({ ...description, disks: visibleDisks(description, hardware.state) }, told.mode, parameters.get('BOOTIF')),
       parameters,
       callbackUrl: setup.callbackUrl,
       certificate: setup.certificate,

@@ -1,18 +1,29 @@
 /** Chassis (DSP2046). */
 import { MANUFACTURER } from '../description';
-import { HEALTHY, link, resource, type Row, type SystemAt } from './rows';
+import { refusePatch } from './checks';
+import { INDICATOR_CHECKS, indicator, setIndicator } from './indicators';
+import { HEALTHY, link, resource, type Row, type Shown, type SystemAt } from './rows';
+
+const show = ({ path, system }: SystemAt): Shown =>
+  resource(path, 'Chassis.v1_14_0.Chassis', system.name, system.name, {
+    ChassisType: 'RackMount',
+    Manufacturer: MANUFACTURER,
+    SerialNumber: system.description.serial,
+    PowerState: system.isOn() ? 'On' : 'Off',
+    Status: HEALTHY,
+    ...indicator(system.hardware.state, 'chassis'),
+    NetworkAdapters: link(`${path}/NetworkAdapters`),
+    Links: { ComputerSystems: [link(`/Systems/${system.name}`)], ManagedBy: [link(`/Managers/${system.name}`)] },
+  });
 
 export const CHASSIS_ROWS: readonly Row<SystemAt>[] = [
   {
     path: '/Chassis/{system}',
-    get: ({ path, system }) =>
-      resource(path, 'Chassis.v1_10_0.Chassis', system.name, system.name, {
-        ChassisType: 'RackMount',
-        Manufacturer: MANUFACTURER,
-        PowerState: system.isOn() ? 'On' : 'Off',
-        Status: HEALTHY,
-        NetworkAdapters: link(`${path}/NetworkAdapters`),
-        Links: { ComputerSystems: [link(`/Systems/${system.name}`)], ManagedBy: [link(`/Managers/${system.name}`)] },
-      }),
+    get: show,
+    patch: (at, body) => {
+      const refused = refusePatch(body, INDICATOR_CHECKS, show(at));
+      if (!refused) setIndicator(at.system, 'chassis', body);
+      return refused;
+    },
   },
 ];

@@ -115,12 +115,12 @@ async function answer(
   const allowed = METHODS.filter((one) => row[one] ?? (one === 'get' && row.answer)).flatMap((one) =>
     one === 'get' ? ['GET', 'HEAD'] : [one.toUpperCase()],
   );
-  const run = method === 'patch' || method === 'post' ? row[method] : undefined;
-  if (!run && !(method === 'delete' && row.delete)) return { ...refuse('OperationNotAllowed'), headers: { allow: allowed.join(', ') } };
+  const run = method === 'patch' || method === 'post' || method === 'delete' ? row[method] : undefined;
+  if (!run) return { ...refuse('OperationNotAllowed'), headers: { allow: allowed.join(', ') } };
   const wanted = request.headers['if-match'];
   if (wanted !== undefined && shown && wanted !== '*' && !wanted.split(/\s*,\s*/).includes(etagOf(shown)))
     return refuse('PreconditionFailed');
-  const done = run ? await withBody(request, (body) => run(at, body)) : await row.delete!(at);
+  const done = await withBody(request, (body) => run(at, body));
   return done ?? { status: 204 };
 }
 

@@ -57,7 +57,7 @@ export interface Row<Where extends At = At> {
   readonly answer?: (at: Where) => Answer;
   readonly patch?: (at: Where, body: Shown) => Reply;
   readonly post?: (at: Where, body: Shown) => Reply;
-  readonly delete?: (at: Where) => Reply;
+  readonly delete?: (at: Where, body: Shown) => Reply;
   /** Answers POST without a login. */
   readonly open?: true;
 }

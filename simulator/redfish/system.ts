@@ -2,8 +2,10 @@
 import type { BootSetting, PowerAction } from '../control';
 import { MANUFACTURER, PRODUCT } from '../description';
 import { change } from '../hardware';
-import { members, oneOf, refuseAction, refusePatch, textOrNull } from './checks';
+import { members, oneOf, refuseAction, refusePatch, text, textOrNull } from './checks';
 import { versionOf } from './firmware-versions';
+import { INDICATOR_CHECKS, indicator, setIndicator } from './indicators';
+import { visibleDisks } from './volumes';
 import { HEALTHY, ROOT, collectionRow, link, resource, type Row, type Shown, type SystemAt } from './rows';
 
 const PATH = '/Systems/{system}';
@@ -34,7 +36,7 @@ const RESETS: Readonly<Record<string, PowerAction | 'button'>> = {
 function show({ system, path }: SystemAt): Shown {
   const { description, name } = system;
   const { device, persistent, mode } = system.boot();
-  return resource(path, 'ComputerSystem.v1_10_0.ComputerSystem', name, name, {
+  return resource(path, 'ComputerSystem.v1_13_0.ComputerSystem', name, name, {
     SystemType: 'Physical',
     Manufacturer: MANUFACTURER,
     Model: PRODUCT,
@@ -57,6 +59,9 @@ function show({ system, path }: SystemAt): Shown {
     EthernetInterfaces: link(`${path}/EthernetInterfaces`),
     Processors: link(`${path}/Processors`),
     SimpleStorage: link(`${path}/SimpleStorage`),
+    Storage: link(`${path}/Storage`),
+    ...indicator(system.hardware.state, 'system'),
+    AssetTag: system.hardware.state.assetTag ?? '',
     VirtualMedia: link(`${path}/VirtualMedia`),
     Links: { Chassis: [link(`/Chassis/${name}`)], ManagedBy: [link(`/Managers/${name}`)] },
     Actions: {
@@ -90,8 +95,10 @@ export const SYSTEM_ROWS: readonly Row<SystemAt>[] = [
     path: PATH,
     get: show,
     patch: (at, body) => {
-      const refused = refusePatch(body, { Boot: members(BOOT) }, show(at));
+      const refused = refusePatch(body, { ...INDICATOR_CHECKS, AssetTag: text, Boot: members(BOOT) }, show(at));
       if (refused) return refused;
+      setIndicator(at.system, 'system', body);
+      if (body['AssetTag'] !== undefined) change(at.system.hardware, { assetTag: body['AssetTag'] as string });
       const { Boot: wanted } = body as { readonly Boot?: Shown & { readonly HttpBootUri?: string | null } };
       if (wanted) at.system.setBoot(override(at.system.boot(), wanted));
       if (wanted?.HttpBootUri !== undefined) change(at.system.hardware, { httpBootUri: wanted.HttpBootUri });
@@ -143,10 +150,15 @@ export const SYSTEM_ROWS: readonly Row<SystemAt>[] = [
   collectionRow(`${PATH}/SimpleStorage`, 'SimpleStorage', () => ['1']),
   {
     path: `${PATH}/SimpleStorage/1`,
-    get: ({ path, system: { description } }) =>
+    get: ({ path, system: { description, hardware } }) =>
       resource(path, 'SimpleStorage.v1_3_0.SimpleStorage', '1', 'Disks', {
         Status: HEALTHY,
-        Devices: description.disks.map(({ name, model, size }) => ({ Name: name, Model: model, CapacityBytes: size, Status: HEALTHY })),
+        Devices: visibleDisks(description, hardware.state).map(({ name, model, size }) => ({
+          Name: name,
+          Model: model,
+          CapacityBytes: size,
+          Status: HEALTHY,
+        })),
       }),
   },
 ];

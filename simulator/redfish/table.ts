@@ -8,22 +8,16 @@ import { REGISTRY_ROWS } from './registries';
 import { ROOT_ROWS } from './root';
 import type { At, Row, Service, SystemAt } from './rows';
 import { SESSION_ROWS } from './sessions';
+import { STORAGE_ROWS } from './storage';
 import { SYSTEM_ROWS } from './system';
 import { settle } from './task-records';
 import { TASK_ROWS } from './tasks';
 import { UPDATE_ROWS } from './update';
 
 /** Of the service as a whole. */
-const SERVICE_TABLE: readonly Row[] = [...ROOT_ROWS, ...SESSION_ROWS, ...REGISTRY_ROWS, ...TASK_ROWS, ...UPDATE_ROWS];
+const SERVICE_TABLE = [ROOT_ROWS, SESSION_ROWS, REGISTRY_ROWS, TASK_ROWS, UPDATE_ROWS].flat();
 /** Of one machine: {system} is the first name in the path. */
-const SYSTEM_TABLE: readonly Row<SystemAt>[] = [
-  ...SYSTEM_ROWS,
-  ...BIOS_ROWS,
-  ...CHASSIS_ROWS,
-  ...ADAPTER_ROWS,
-  ...MANAGER_ROWS,
-  ...MEDIA_ROWS,
-];
+const SYSTEM_TABLE = [SYSTEM_ROWS, BIOS_ROWS, STORAGE_ROWS, CHASSIS_ROWS, ADAPTER_ROWS, MANAGER_ROWS, MEDIA_ROWS].flat();
 
 interface Compiled {
   readonly pattern: RegExp;

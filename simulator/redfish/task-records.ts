@@ -4,9 +4,14 @@
  */
 import { change, type Hardware, type HardwareState } from '../hardware';
 import type { Component } from './firmware-versions';
+import { volumesIn, type VolumeState } from './volumes';
 
 /** What is done at a task's end. */
-export type Work = { readonly kind: 'firmware'; readonly component: Component; readonly version: string } | { readonly kind: 'nothing' };
+export type Work =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'firmware'; readonly component: Component; readonly version: string }
+  | { readonly kind: 'make volume'; readonly volume: VolumeState }
+  | { readonly kind: 'delete volume'; readonly storage: string; readonly id: string };
 export interface TaskRecord {
   /** MACHINE-NUMBER. */
   readonly id: string;
@@ -35,6 +40,10 @@ const isOver = ({ phase }: TaskRecord): boolean => phase === 'completed' || phas
 const DONE: { readonly [kind in Work['kind']]: (state: HardwareState, work: Work & { readonly kind: kind }) => Partial<HardwareState> } = {
   nothing: () => ({}),
   firmware: ({ firmware }, { component, version }) => ({ firmware: { ...firmware, [component]: version } }),
+  'make volume': ({ volumes = [] }, { volume }) => ({ volumes: [...volumes, volume] }),
+  'delete volume': ({ volumes = [] }, { storage, id }) => ({
+    volumes: volumes.filter((volume) => volume.storage !== storage || volume.id !== id),
+  }),
 };
 const doneBy = (state: HardwareState, work: Work): Partial<HardwareState> =>
   (DONE[work.kind] as (state: HardwareState, work: Work) => Partial<HardwareState>)(state, work);
@@ -74,4 +83,11 @@ export function settle(hardware: Hardware, now: number): void {
 /** What waited for a start of the machine runs. */
 export function startStaged(hardware: Hardware, now: number): void {
   for (const task of hardware.state.tasks?.records ?? []) if (task.phase === 'staged') runTask(hardware, task, now);
+}
+
+/** For a volume that is to be made: neither of one that is there nor of one that is on its way. */
+export function addedVolumeId(state: HardwareState, storage: string): string {
+  const coming = (state.tasks?.records ?? []).flatMap(({ work }) => (work.kind === 'make volume' ? [work.volume] : []));
+  const used = new Set([...volumesIn(state, storage), ...coming.filter((volume) => volume.storage === storage)].map(({ id }) => id));
+  for (let id = 1; ; id++) if (!used.has(String(id))) return String(id);
 }

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import type { BootSetting, PowerAction } from '../../simulator/control';
-import { describeMachine } from '../../simulator/description';
+import { describeMachine, type MachineDescription } from '../../simulator/description';
 import { firmwareStarts, newHardware } from '../../simulator/hardware';
 import { serveRedfish, type RedfishEndpoint, type System } from '../../simulator/redfish';
 
@@ -36,8 +36,7 @@ export interface TestBmc {
   close(): Promise<void>;
 }
 
-export async function testBmc(): Promise<TestBmc> {
-  const description = describeMachine(0, '127.0.0.1');
+export async function testBmc(description: MachineDescription = describeMachine(0, '127.0.0.1')): Promise<TestBmc> {
   const files = new Map<string, string>();
   const server: Server = createServer((request, response) => {
     const found = files.get(request.url!);
