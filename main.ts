@@ -20,6 +20,7 @@ import { withStepLog } from './drivers/fake-log';
 import { createConsoles } from './drivers/consoles';
 import { createIpmiClients } from './drivers/ipmi-clients';
 import { measureConnections } from './drivers/measured-connections';
+import { createRegistryCache } from './drivers/redfish-bios-registry';
 import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
 import { createMetrics, type Measured } from './metrics';
 import { systemClock, type Clock } from './model/clock';
@@ -302,7 +303,7 @@ export async function startServer(setup: Setup): Promise<Server> {
         maxSessions: options['redfish.connection_cache_size'],
         connectTimeoutMs: options['redfish.connect_timeout'] * 1000,
       });
-      const pools = { ipmi: ipmi.ipmi, sdrCache: ipmi.sdrCache, consoles, redfish };
+      const pools = { ipmi: ipmi.ipmi, sdrCache: ipmi.sdrCache, consoles, redfish, biosRegistries: createRegistryCache() };
       stops.push(async () => {
         await consoles.closeAll();
         await ipmi.close();

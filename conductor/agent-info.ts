@@ -30,12 +30,15 @@ export function unlessNeeded(task: Task, forgotten: Internal, node: NodeRecord =
   if (!task.driver.power.throughAgent && !mayFastTrack(node, task.options)) return forgotten;
   return Object.fromEntries(Object.entries(forgotten).filter(([key]) => !Object.hasOwn(FORGET_TOKEN_AND_URL, key)));
 }
+/** What steps of Redfish interfaces keep of work that goes on in the machine: it ends with the flow, however that ends. */
+const FORGET_REDFISH: Internal = none('redfish_bios_state', 'raid_configs');
 /** Ends with every wait: how often the running step is asked for. */
 export const FORGET_POLL: Internal = none('step_poll_every');
 /** The lists stay as null: clients see that there was one. */
 export const FORGET_CLEANING: Internal = {
   ...FORGET_TOKEN_AND_URL,
   ...FORGET_POLL,
+  ...FORGET_REDFISH,
   clean_steps: null,
   ...none(
     'agent_cached_clean_steps',
@@ -49,12 +52,14 @@ export const FORGET_CLEANING: Internal = {
 export const FORGET_DEPLOYING: Internal = {
   ...FORGET_TOKEN_AND_URL,
   ...FORGET_POLL,
+  ...FORGET_REDFISH,
   deploy_steps: null,
   ...none('agent_cached_deploy_steps', 'deploy_step_index', 'steps_validated', 'user_deploy_steps', 'deployment_reboot'),
 };
 export const FORGET_SERVICING: Internal = {
   ...FORGET_TOKEN_AND_URL,
   ...FORGET_POLL,
+  ...FORGET_REDFISH,
   service_steps: null,
   ...none('agent_cached_service_steps', 'service_step_index', 'service_disable_ramdisk', 'steps_validated', 'servicing_reboot'),
 };
@@ -62,6 +67,7 @@ export const FORGET_SERVICING: Internal = {
 export const forgetPosition = (kind: 'clean' | 'service'): Internal => ({
   ...FORGET_TOKEN_AND_URL,
   ...FORGET_POLL,
+  ...FORGET_REDFISH,
   ...none(`${kind}_step_index`, 'steps_validated', 'cleaning_reboot', 'servicing_reboot'),
 });
 /** What the end of an instance leaves nothing of. */

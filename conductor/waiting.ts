@@ -54,9 +54,10 @@ export async function advance(task: Held, why: Why, said?: Outcome): Promise<voi
     return;
   }
   // The agent's time too: most looks end with the step as it was, and then this is all that there is to write. What is only asked for,
-  // shall not make the wait longer.
+  // shall not make the wait longer, unless it says so.
   const now = timestamp(task.clock.now());
-  if (why !== 'silence') task.note({ provision_updated_at: now }, why === 'heartbeat' ? { agent_last_heartbeat: now } : {});
+  if (why === 'heartbeat' || why === 'unhold')
+    task.note({ provision_updated_at: now }, why === 'heartbeat' ? { agent_last_heartbeat: now } : {});
   await waiting.goOn(task, why, said);
 }
 
@@ -105,7 +106,7 @@ async function standing(task: Held, flow: SteppedFlow, running: PlannedStep, why
     return { kind: waits ? 'wait' : 'done' };
   }
   const own = findStep(task.driver, flow.kind, running);
-  if (own?.poll && why !== 'poll') return { kind: 'wait' };
+  if (own?.poll && why !== 'poll' && !(why === 'heartbeat' && own.pollAtHeartbeat)) return { kind: 'wait' };
   try {
     if (own?.poll) return await own.poll(task, running.args ?? {});
     return (await task.driver.deploy.onHeartbeat?.(task, flow.kind, running)) ?? { kind: 'done' };
@@ -124,6 +125,7 @@ async function afterStep(task: Held, flow: SteppedFlow, why: Why, known?: Outcom
     const said = known ?? (await standing(task, flow, running, why));
     if (said.kind === 'wait') {
       task.context.beats.seen(task.node.uuid);
+      if (why === 'poll' && !said.quiet) task.note({ provision_updated_at: timestamp(task.clock.now()) });
       const again = said.pollEvery ?? (task.node.driver_internal_info.step_poll_every as number | undefined);
       if (why === 'poll' && again !== undefined) task.context.askLater(task.node.uuid, again);
       return;
@@ -132,6 +134,8 @@ async function afterStep(task: Held, flow: SteppedFlow, why: Why, known?: Outcom
     if ((running as { abort_after?: boolean }).abort_after) return abortNow(task, flow);
   }
   const from = running ? index + 1 : index;
+  // What ended by a heartbeat shall not be asked for any more: the answer would be another step's.
+  task.context.askNoMore(task.node.uuid);
   await task.fire('resume', { [`${kind}_step`]: {} }, { ...savedList(kind, steps, from), step_poll_every: undefined });
   await settle(task, flow, () => flow.proceed(task, from));
 }

@@ -309,7 +309,7 @@ export const OPTIONS = [
   { section: 'redfish', name: 'enable_verify_bmc_clock', kind: 'boolean', default: false, help: 'Compare the BMC\'s clock with the conductor\'s when a node becomes manageable, and set it.' },
   { section: 'redfish', name: 'inspection_hooks', kind: 'list', default: ['validate-interfaces', 'ports', 'architecture'], help: 'Inspection hooks of the redfish inspect interface, in order.' },
   { section: 'redfish', name: 'firmware_source', kind: 'string', default: 'http', choices: ['http', 'local', 'swift'], help: 'http: BMCs get firmware from its own http(s) URL, and files from here; local: everything from here. There is no swift.' },
-  { section: 'redfish', name: 'firmware_update_status_interval', kind: 'integer', default: 60, min: 0, help: 'Seconds between looks at a firmware update.' },
+  { section: 'redfish', name: 'firmware_update_status_interval', kind: 'integer', default: 60, min: 0, help: 'Seconds between looks at a firmware update, or at a restart for BIOS settings.' },
   { section: 'redfish', name: 'firmware_update_fail_interval', kind: 'integer', default: 60, min: 0, help: 'Seconds between looks for firmware updates whose node failed; the rest of them is discarded then. 0: never.' },
   { section: 'redfish', name: 'firmware_update_wait_unresponsive_bmc', kind: 'integer', default: 0, min: 0, help: 'Seconds that a BMC is left alone that updates itself; 0: firmware_update_reboot_delay.' },
   { section: 'redfish', name: 'firmware_update_required_successes', kind: 'integer', default: 3, min: 0, help: 'Good answers in a row before a BMC counts as back after a firmware update; 0: it is not asked.' },
@@ -319,6 +319,7 @@ export const OPTIONS = [
   { section: 'redfish', name: 'firmware_update_bmc_version_check_interval', kind: 'integer', default: 30, min: 0, help: "Seconds between looks at a BMC's version after its update." },
   { section: 'redfish', name: 'firmware_update_nic_starting_wait', kind: 'integer', default: 30, min: 0, help: 'Seconds after which the machine is started for an update of a network adapter that only starts.' },
   { section: 'redfish', name: 'firmware_update_overall_timeout', kind: 'integer', default: 7200, min: 0, help: 'Seconds that all updates of a step may take together; 0: any time.' },
+  { section: 'redfish', name: 'raid_config_status_interval', kind: 'integer', default: 60, min: 0, help: 'Seconds between questions how the making and removing of RAID volumes stands.' },
   // [fake]
   { section: 'fake', name: 'power_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M; parts of one too, such as 0.05) that the fake power interface takes.' },
   { section: 'fake', name: 'boot_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake boot interface takes.' },

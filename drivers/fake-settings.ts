@@ -1,22 +1,15 @@
 /** Settings and firmware of hardware that is not there. */
-import { Fault } from '../model/errors';
 import { str } from '../model/python';
 import { pause } from './fake-delay';
 import { type BiosSetting, type Interface, type Step, type Task, done } from './interfaces';
+import { namedValues } from './named-values';
 
 const configuring = pause('fake.bios_delay');
 const updating = pause('fake.firmware_delay');
 
-/** Settings as steps get them: a list of names with values, which are kept as text. */
-function settingsOf(given: unknown): readonly BiosSetting[] {
-  const wrong = new Fault('InvalidParameterValue', { message: 'settings must be a list of objects, each with a name and a value' });
-  if (!Array.isArray(given)) throw wrong;
-  return (given as unknown[]).map((one) => {
-    const { name, value } = (one ?? {}) as { readonly name?: unknown; readonly value?: unknown };
-    if (typeof name !== 'string' || value === undefined || (typeof value === 'object' && value !== null)) throw wrong;
-    return { name, value: value === null ? null : str(value) };
-  });
-}
+/** Settings as steps get them; their values are kept as text. */
+const settingsOf = (given: unknown): readonly BiosSetting[] =>
+  [...namedValues(given)].map(([name, value]) => ({ name, value: value === null ? null : str(value) }));
 
 const after =
   (waits: (task: Task) => Promise<void>): Step['run'] =>

@@ -18,13 +18,14 @@ import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } 
 import { noopDeploy, noopManagement, noopNetwork, noopStorage } from './noop';
 import { ramdiskDeploy } from './ramdisk-deploy';
 import { redfishManagement } from './redfish';
+import { redfishBios } from './redfish-bios';
 import { redfishInspect } from './redfish-inspect';
 import { redfishPower } from './redfish-power';
 import { redfishFirmware } from './redfish-firmware';
 import { redfishHttpsBoot, redfishVirtualMediaBoot } from './virtual-media-boot';
 
 export const INTERFACES: Interfaces = {
-  bios: { 'no-bios': noBios, fake: fakeBios },
+  bios: { redfish: redfishBios, 'no-bios': noBios, fake: fakeBios },
   boot: {
     ...{ ipxe: ipxeBoot, pxe: pxeBoot, 'http-ipxe': httpIpxeBoot, fake: fakeBoot },
     ...{ 'redfish-virtual-media': redfishVirtualMediaBoot, 'redfish-https': redfishHttpsBoot },

@@ -22,6 +22,7 @@ import type { IpmiPool, SolPool } from '../wire/ipmi/client';
 import type { SdrCache } from '../wire/ipmi/sdr-repository';
 import type { RedfishPool } from '../wire/redfish';
 import type { Consoles } from './consoles';
+import type { RegistryCache } from './redfish-bios-registry';
 
 /** The options that drivers read (section.name); main hands them over. */
 export interface DriverOptions {
@@ -119,6 +120,7 @@ export interface DriverOptions {
   readonly 'redfish.firmware_update_bmc_version_check_interval': number;
   readonly 'redfish.firmware_update_nic_starting_wait': number;
   readonly 'redfish.firmware_update_overall_timeout': number;
+  readonly 'redfish.raid_config_status_interval': number;
   readonly 'fake.power_delay': string;
   readonly 'fake.boot_delay': string;
   readonly 'fake.deploy_delay': string;
@@ -138,6 +140,8 @@ export interface Connections {
   /** Sensor data records of BMCs; absent: they are read each time. */
   readonly sdrCache?: SdrCache;
   readonly redfish: RedfishPool;
+  /** Absent: each is read anew. */
+  readonly biosRegistries?: RegistryCache;
   /** Absent: this process serves none. */
   readonly consoles?: Consoles & SolPool;
 }
@@ -190,8 +194,11 @@ export type FirmwareComponent = Pick<FirmwareComponentRecord, 'component' | 'ven
 export type Outcome =
   /** `agentThere`: nothing was booted, since the agent is in the machine already; its steps can be had now. */
   | { readonly kind: 'done'; readonly agentThere?: true }
-  /** Over when the agent's next heartbeat says so, or when asked again after `pollEvery` seconds. */
-  | { readonly kind: 'wait'; readonly pollEvery?: number }
+  /**
+   * Over when the agent's next heartbeat says so, or when asked again after `pollEvery` seconds. `quiet`: asking showed nothing new, so the
+   * time that the wait may take goes on.
+   */
+  | { readonly kind: 'wait'; readonly pollEvery?: number; readonly quiet?: true }
   | { readonly kind: 'failed'; readonly reason: string };
 export const done: Outcome = { kind: 'done' };
 export const agentThere: Outcome = { kind: 'done', agentThere: true };
@@ -222,6 +229,8 @@ export interface Step {
    * end such a step. Throws as `run`.
    */
   poll?(task: Task, args: JsonObject): Promise<Outcome>;
+  /** The agent's return is news: `poll` is asked at its heartbeats too, and may end the step. */
+  readonly pollAtHeartbeat?: boolean;
   /** A step that the agent ran for it is over: what it answered. Throws when that cannot be. */
   finish?(task: Task, result: unknown): Promise<void>;
 }
@@ -492,14 +501,18 @@ export interface VendorInterface extends Interface {
   readonly driverMethods?: Readonly<Record<string, VendorMethod<undefined>>>;
 }
 
+export interface BiosInterface extends Interface {
+  /** The settings as they are now. Throws UnsupportedDriverExtension when the machine tells of none. */
+  settings?(task: Task): Promise<readonly BiosSetting[]>;
+}
 export interface FirmwareInterface extends Interface {
   /** The firmware that the machine has now. Throws UnsupportedDriverExtension when it tells of none. */
   components?(task: Task): Promise<readonly FirmwareComponent[]>;
 }
 
-/** The objects that serve one node. bios is a table of steps and properties only. */
+/** The objects that serve one node. */
 export interface Driver {
-  readonly bios: Interface;
+  readonly bios: BiosInterface;
   readonly boot: BootInterface;
   readonly console: ConsoleInterface;
   readonly deploy: DeployInterface;

@@ -3,7 +3,7 @@ import { done, failed, wait, type PlannedStep } from '../../drivers/interfaces';
 import { FORGET_CLEANING, forgetPosition, unlessNeeded } from '../agent-info';
 import { runningAgentSteps } from '../agent-steps';
 import type { RunbookSteps } from '../automated-runbook';
-import { cacheFirmware } from '../firmware';
+import { cacheFacts } from '../hardware-facts';
 import { recordSteps } from '../history';
 import type { StepOutcome } from '../reserved-steps';
 import { positionOf, runSteps, savedList } from '../running';
@@ -74,8 +74,8 @@ export async function beginClean(task: Held): Promise<StepOutcome> {
       if (!withoutRamdisk(task)) await validateInterface(task, 'network');
     },
   );
+  await cacheFacts(task);
   if (isListed(task)) await saying(task, cannot(task), () => checkListed(task));
-  await cacheFirmware(task);
   if (!withoutRamdisk(task)) {
     const prepared = await saying(
       task,
@@ -129,9 +129,11 @@ export const clean: SteppedFlow = {
         (reason) => `Failed to tear down from cleaning for node ${task.node.uuid}, reason: ${reason}`,
         () => task.driver.deploy.tearDownCleaning(task),
       );
-    if (isManual(task) || wanted(task)) await cacheFirmware(task);
     // Of a cleaning that was not wanted there is nothing to tell.
-    if (isManual(task) || wanted(task)) await recordSteps(task, 'clean', [], 'end');
+    if (isManual(task) || wanted(task)) {
+      await cacheFacts(task);
+      await recordSteps(task, 'clean', [], 'end');
+    }
     await task.fire(isManual(task) || task.node.retired ? 'manage' : 'done', { clean_step: {} }, unlessNeeded(task, FORGET_CLEANING));
   },
   fail: async (task, reason) => {

@@ -2,7 +2,7 @@
 import { done, type Outcome } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { FORGET_TOKEN_AND_URL } from '../agent-info';
-import { cacheFirmware } from '../firmware';
+import { cacheFirmware } from '../hardware-facts';
 import { runHooks } from '../inspection/runner';
 import type { Held } from '../task';
 import { clause, trying, type Flow } from './flow';

@@ -2,7 +2,7 @@
 import { failed, type PlannedStep } from '../../drivers/interfaces';
 import type { JsonObject } from '../../model/records';
 import { FORGET_SERVICING, forgetPosition } from '../agent-info';
-import { cacheFirmware } from '../firmware';
+import { cacheFacts } from '../hardware-facts';
 import { recordSteps } from '../history';
 import { reservedStep, type StepOutcome } from '../reserved-steps';
 import { positionOf, runSteps, savedList } from '../running';
@@ -33,7 +33,7 @@ export async function beginService(task: Held): Promise<StepOutcome> {
       if (!withoutRamdisk(task)) await validateInterface(task, 'network');
     },
   );
-  await cacheFirmware(task);
+  await cacheFacts(task);
   const offered = offeredSteps(task.driver, 'service');
   if (withoutRamdisk(task)) return startServiceSteps(task, []);
   if (task.driver.deploy.prepareService && needsRamdisk('service', askedOf(task), offered)) {
@@ -93,7 +93,7 @@ export const service: SteppedFlow = {
       (reason) => `Failed to tear down from service for node ${task.node.uuid}, reason: ${reason}`,
       () => tearDown(task),
     );
-    await cacheFirmware(task);
+    await cacheFacts(task);
     await task.fire('done', { service_step: {} }, FORGET_SERVICING);
   },
   fail: async (task, reason) => {

@@ -1,6 +1,6 @@
 /** enroll → manageable: the BMC answers with the credentials that the node has. */
 import { done, failed, type Outcome } from '../../drivers/interfaces';
-import { cacheFirmware } from '../firmware';
+import { cacheFacts } from '../hardware-facts';
 import { notifyCorrected } from '../notify';
 import { automatedSteps, findStep, offeredSteps, overrides } from '../steps';
 import type { Held } from '../task';
@@ -31,7 +31,7 @@ export async function beginVerify(task: Held): Promise<Outcome> {
   }
   const { bootMode } = task.driver.management;
   if (bootMode) await trying(task, 'reading the boot mode', async () => task.note({ boot_mode: await bootMode.get(task) }));
-  await cacheFirmware(task);
+  await cacheFacts(task);
   return done;
 }
 
