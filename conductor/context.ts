@@ -9,6 +9,7 @@ import type { InterfaceKind } from '../model/records';
 import type { Store } from '../store/store';
 import type { Beats } from './beats';
 import type { Hardware } from './hardware';
+import type { Rule } from './inspection/rules/rule';
 import type { Lease, Probed } from './lease';
 import type { Locks } from './locks';
 import type { Ownership } from './ownership';
@@ -96,6 +97,8 @@ export type ConductorOptions = DriverOptions & {
   readonly 'inspector.keep_ports': string;
   readonly 'inspector.update_pxe_enabled': boolean;
   readonly 'inspector.disk_partitioning_spacing': boolean;
+  readonly 'inspection_rules.built_in_rules': string | null;
+  readonly 'inspection_rules.mask_secrets': string;
 
   readonly 'events.max_events': number;
   readonly 'events.max_age': number;
@@ -125,6 +128,8 @@ export interface Context extends ConductorRooms, Ownership {
   readonly host: string;
   readonly notifier: Notifier;
   readonly hardware: Hardware;
+  /** Those of [inspection_rules]built_in_rules. */
+  readonly builtInRules: readonly Rule[];
   readonly workers: Workers;
   readonly locks: Locks;
   readonly beats: Beats;

@@ -9,6 +9,7 @@ import type { ConductorRooms, Context } from './context';
 import { createHardware } from './hardware';
 import { goOn } from './heartbeat';
 import { chosenHooks } from './inspection/hooks';
+import { readBuiltInRules } from './inspection/rules/built-in';
 import { createLease, type Lease } from './lease';
 import { createLocks } from './locks';
 import { doorTo, performHere, type Perform } from './operations';
@@ -108,6 +109,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
   const underWay = new Set<Promise<unknown>>();
   for (const option of ['inspector.hooks', 'redfish.inspection_hooks'] as const) chosenHooks(options[option], option);
   const hardware = createHardware(options, rooms.hardwareTypes, rooms.interfaces, log);
+  const builtInRules = await readBuiltInRules(options['inspection_rules.built_in_rules']);
   const lease = createLease({
     store,
     clock,
@@ -138,6 +140,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     notifier: rooms.notifier ?? silentNotifier,
     host,
     hardware,
+    builtInRules,
     lease,
     tokens: createTokens(store, random),
     workers: createWorkers(

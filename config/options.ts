@@ -268,6 +268,9 @@ export const OPTIONS = [
   { section: 'inspector', name: 'keep_ports', kind: 'string', default: 'all', choices: ['all', 'present', 'added'], help: 'Which ports stay after inspection.' },
   { section: 'inspector', name: 'update_pxe_enabled', kind: 'boolean', default: true, help: "Set the ports' pxe_enabled by what the machine booted from." },
   { section: 'inspector', name: 'disk_partitioning_spacing', kind: 'boolean', default: true, help: 'local_gb is one GiB less than the root disk, for partition tables and the like.' },
+  { section: 'inspection_rules', name: 'built_in_rules', kind: 'string', default: null, help: 'YAML file with inspection rules that are always there, beside those of clients.' },
+  { section: 'inspection_rules', name: 'mask_secrets', kind: 'string', default: 'always', choices: ['always', 'never', 'sensitive'], help: 'From which inspection rules passwords among the found data are hidden: all, none, or all but sensitive ones.' },
+
   // [console]
   { section: 'console', name: 'socat_address', kind: 'string', default: null, help: 'Address that consoles are offered on; empty: [DEFAULT]my_ip.' },
   { section: 'console', name: 'port_range', kind: 'list', default: [], help: 'Ports for consoles of nodes that name none, as first:end (the end not included), several with commas.' },

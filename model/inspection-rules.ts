@@ -5,45 +5,50 @@ import type { JsonObject } from './records';
 interface Signature {
   readonly required: readonly string[];
   readonly optional: readonly string[];
+  /** In which replacement fields are filled in; within a loop, in all. */
+  readonly filled: readonly string[];
   /** It works on what plugins found: it gets that as an argument of its own. */
   readonly onPluginData: boolean;
 }
+const words = (text: string): readonly string[] => text.split(' ').filter(Boolean);
+/** Arguments with a `*` are filled in. */
 const takes = (required: string, optional = '', onPluginData = false): Signature => ({
-  required: [...required.split(' ').filter(Boolean), ...(onPluginData ? ['plugin_data'] : [])],
-  optional: optional.split(' ').filter(Boolean),
+  required: [...words(required.replaceAll('*', '')), ...(onPluginData ? ['plugin_data'] : [])],
+  optional: words(optional),
+  filled: words(required).flatMap((name) => (name.endsWith('*') ? [name.slice(0, -1)] : [])),
   onPluginData,
 });
 
 export const OPERATORS: Readonly<Record<string, Signature>> = {
-  eq: takes('values', 'force_strings'),
-  lt: takes('values', 'force_strings'),
-  gt: takes('values', 'force_strings'),
-  'is-empty': takes('value'),
-  'in-net': takes('address subnet'),
-  matches: takes('value regex'),
-  contains: takes('value regex'),
-  'one-of': takes('value', 'values'),
-  'is-none': takes('value'),
-  'is-true': takes('value'),
-  'is-false': takes('value'),
+  eq: takes('values*', 'force_strings'),
+  lt: takes('values*', 'force_strings'),
+  gt: takes('values*', 'force_strings'),
+  'is-empty': takes('value*'),
+  'in-net': takes('address* subnet*'),
+  matches: takes('value* regex'),
+  contains: takes('value* regex'),
+  'one-of': takes('value*', 'values'),
+  'is-none': takes('value*'),
+  'is-true': takes('value*'),
+  'is-false': takes('value*'),
 };
 export const ACTIONS: Readonly<Record<string, Signature>> = {
   fail: takes('msg'),
-  log: takes('msg', 'level'),
-  'set-attribute': takes('path value'),
-  'extend-attribute': takes('path value', 'unique'),
+  log: takes('msg*', 'level'),
+  'set-attribute': takes('path value*'),
+  'extend-attribute': takes('path value*', 'unique'),
   'del-attribute': takes('path'),
-  'set-capability': takes('name value'),
+  'set-capability': takes('name value*'),
   'unset-capability': takes('name'),
   'add-trait': takes('name'),
   'remove-trait': takes('name'),
-  'set-plugin-data': takes('path value', '', true),
-  'extend-plugin-data': takes('path value', 'unique', true),
+  'set-plugin-data': takes('path value*', '', true),
+  'extend-plugin-data': takes('path value*', 'unique', true),
   'unset-plugin-data': takes('path', '', true),
-  'set-port-attribute': takes('port_id path value'),
-  'extend-port-attribute': takes('port_id path value', 'unique'),
+  'set-port-attribute': takes('port_id path value*'),
+  'extend-port-attribute': takes('port_id path value*', 'unique'),
   'del-port-attribute': takes('port_id path'),
-  'api-call': takes('url', 'headers proxies timeout retries backoff_factor'),
+  'api-call': takes('url*', 'headers proxies timeout retries backoff_factor'),
 };
 export const PHASES = ['main'] as const;
 /** Below and above are the places of built-in rules. */
@@ -111,4 +116,12 @@ export function checkedRule({ phase = 'main', priority = 0, conditions, actions 
     actions: actions.map((step) => check('action', ACTIONS, step)),
     wrong,
   };
+}
+
+/** The arguments of a step by their names, without the one that it gets from us. */
+export function namedArguments({ args }: RuleStep, { required, optional, onPluginData }: Signature): JsonObject {
+  const named = isList(args)
+    ? Object.fromEntries([...required, ...optional].slice(0, args.length).map((name, at) => [name, args[at]]))
+    : args;
+  return onPluginData ? Object.fromEntries(Object.entries(named).filter(([name]) => name !== 'plugin_data')) : named;
 }

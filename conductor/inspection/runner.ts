@@ -4,15 +4,10 @@ import type { Found } from '../../drivers/interfaces';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 import type { Held } from '../task';
+import { joinCapabilities, readCapabilities } from './capabilities';
 import { inspectionFailure, type Change, type Look, type Seen } from './hook';
 import { chosenHooks } from './hooks';
-
-/** `key:value,key:value`, as `properties.capabilities` holds them; an object is read too. */
-function capabilities(value: unknown): Map<string, string> {
-  if (typeof value === 'object' && value !== null) return new Map(Object.entries(value).map(([key, one]) => [key, String(one)]));
-  const pairs = typeof value === 'string' ? value.split(',').filter((pair) => pair.includes(':')) : [];
-  return new Map(pairs.map((pair) => [pair.slice(0, pair.indexOf(':')).trim(), pair.slice(pair.indexOf(':') + 1).trim()]));
-}
+import { runRules } from './rules';
 
 /** Pure: what the hooks say, and the plugin_data with their additions. Throws the Fault of a hook that refuses. */
 export function lookAtAll(hookNames: readonly string[], start: Seen): { readonly changes: readonly Change[]; readonly seen: Seen } {
@@ -36,8 +31,8 @@ export function newProperties(before: JsonObject, changes: readonly Change[]): J
   for (const change of changes) {
     if (change.on === 'property') properties[change.name] = change.value;
     if (change.on === 'capability') {
-      const all = capabilities(properties.capabilities).set(change.name, change.value);
-      properties.capabilities = [...all].map(([key, value]) => `${key}:${value}`).join(',');
+      const all = readCapabilities(properties.capabilities).set(change.name, change.value);
+      properties.capabilities = joinCapabilities(all);
     }
   }
   return properties;
@@ -68,7 +63,7 @@ async function changePorts(store: Store, task: Held, changes: readonly Change[])
 
 /** What the BMC itself says, as changes before those of the hooks; capabilities that the node names stay as they are. */
 function toldByBmc(node: NodeRecord, { properties = {}, capabilities: told = {} }: Findings): readonly Change[] {
-  const own = capabilities(node.properties.capabilities);
+  const own = readCapabilities(node.properties.capabilities);
   return [
     ...Object.entries(properties).map(([name, value]) => ({ on: 'property' as const, name, value })),
     ...Object.entries(told).flatMap(([name, value]) => (own.has(name) ? [] : [{ on: 'capability' as const, name, value }])),
@@ -82,13 +77,15 @@ export async function runHooks(task: Held, findings: Findings): Promise<void> {
   const { inventory, pluginData, hooks, essential = [] } = findings;
   const start: Seen = { node: task.node, ports: task.ports, inventory, pluginData, options: task.context.options };
   const { changes, seen } = lookAtAll(hooks, start);
-  const kept = Object.fromEntries(Object.entries(seen.pluginData).filter(([name]) => name !== 'logs'));
   const properties = newProperties(task.node.properties, [...toldByBmc(task.node, findings), ...changes]);
   const missing = essential.filter((name) => !Object.hasOwn(properties, name));
   if (missing.length > 0)
     throw inspectionFailure(`Failed to discover the following properties: ${missing.join(', ')} on node ${task.node.uuid}`);
-  await task.write({ properties }, {}, async (store) => {
+  const ruled = await runRules(task, { ...seen, node: { ...task.node, properties } });
+  const kept = Object.fromEntries(Object.entries(ruled.pluginData).filter(([name]) => name !== 'logs'));
+  await task.write({ properties, ...ruled.node }, {}, async (store) => {
     await changePorts(store, task, changes);
+    for (const [uuid, more] of ruled.ports) await store.ports.update(uuid, more);
     await store.inventories.put(task.node.uuid, { inventory, plugin_data: kept });
   });
   await task.refresh();

@@ -70,3 +70,41 @@ it.each<[string, Partial<Found>, JsonObject, string | null]>([
   expect((await store.ports.ofNode(uuid)).length).toBe(missing === null ? 1 : 0);
   expect((await store.inventories.find(uuid)) === undefined).toBe(missing !== null);
 });
+
+describe('inspection rules', () => {
+  const RULE = 'aaaaaaaa-0000-4000-8000-00000000aaaa';
+  const withRule = async (actions: readonly JsonObject[]) => {
+    await database.store().inspectionRules.create({ uuid: RULE, phase: 'main', conditions: [], actions });
+    const one = await inspected(found(), { vendor: 'x' });
+    return { ...one, kept: await one.store.inventories.find(one.uuid) };
+  };
+  it('change the node, its traits and the plugin data together with what the hooks found', async () => {
+    const { uuid, node, kept } = await withRule([
+      { op: 'set-attribute', args: { path: 'extra/cpus', value: '{inventory[cpu][count]} of {node.properties[cpu_arch]}' } },
+      { op: 'set-capability', args: { name: 'seen', value: 'yes' } },
+      { op: 'add-trait', args: { name: 'CUSTOM_SEEN' } },
+      { op: 'set-plugin-data', args: { path: 'rule', value: 1, plugin_data: {} } },
+    ]);
+    expect(await node(uuid)).toMatchObject({
+      provision_state: 'manageable',
+      extra: { cpus: '4 of x86_64' },
+      traits: ['CUSTOM_SEEN'],
+      properties: { vendor: 'x', memory_mb: 2048, capabilities: 'boot_mode:uefi,seen:yes' },
+    });
+    expect(kept!.plugin_data).toMatchObject({ rule: 1 });
+  });
+  it.each([
+    [{ op: 'fail', args: { msg: 'not mine' } }, /Reason: not mine \(inspection rule aaaaaaaa-0000-4000-8000-00000000aaaa\)$/],
+    [{ op: 'set-attribute', args: { path: 'driver', value: 'nosuch' } }, /nosuch/],
+  ])('leave nothing when one fails: %j', async (action, text) => {
+    const { uuid, node, store, kept } = await withRule([{ op: 'add-trait', args: { name: 'CUSTOM_SEEN' } }, action]);
+    expect(await node(uuid)).toMatchObject({
+      provision_state: 'inspect failed',
+      properties: { vendor: 'x' },
+      traits: [],
+      last_error: expect.stringMatching(text) as string,
+    });
+    expect(kept).toBeUndefined();
+    expect(await store.ports.ofNode(uuid)).toEqual([]);
+  });
+});

@@ -1,0 +1,237 @@
+/** The actions of inspection rules: name → what it does to the draft. What only looks outward (log, api-call) is given in. */
+import { Fault, reasonOf } from '../../../model/errors';
+import type { Log } from '../../../model/log';
+import { repr, str, toBoolean } from '../../../model/python';
+import { INTERFACE_KINDS } from '../../../model/records';
+import { isTrait, MAX_TRAITS } from '../../../model/traits';
+import { inspectionFailure } from '../hook';
+import { joinCapabilities, readCapabilities } from '../capabilities';
+import { equal } from './operators';
+import { actionFailure, executionFailure, type Draft, type Values } from './rule';
+
+export interface Call {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly proxies: Readonly<Record<string, string>>;
+  readonly timeoutSeconds: number;
+  readonly retries: number;
+  readonly backoffFactor: number;
+}
+export interface Outward {
+  readonly log: Log;
+  /** Throws when it is not answered well. */
+  call(what: Call): Promise<void>;
+}
+type Action = (draft: Draft, args: Values, outward: Outward) => void | Promise<void>;
+
+type Kind = 'text' | 'text or null' | 'boolean' | 'object';
+/** Fields of a node that a rule may set; the state machine's, the locks' and the store's own are not among them. */
+const NODE_FIELDS: Readonly<Record<string, Kind>> = {
+  ...Object.fromEntries(INTERFACE_KINDS.map((kind) => [`${kind}_interface`, 'text'])),
+  ...{ driver: 'text', conductor_group: 'text' },
+  ...Object.fromEntries(
+    ['name', 'resource_class', 'description', 'owner', 'lessee', 'shard', 'chassis_uuid', 'parent_node', 'retired_reason'].map((name) => [
+      name,
+      'text or null',
+    ]),
+  ),
+  ...Object.fromEntries(['automated_clean', 'retired', 'disable_power_off'].map((name) => [name, 'boolean'])),
+  ...Object.fromEntries(['driver_info', 'properties', 'instance_info', 'extra', 'network_data'].map((name) => [name, 'object'])),
+};
+const PORT_FIELDS: Readonly<Record<string, Kind>> = {
+  address: 'text',
+  ...Object.fromEntries(['name', 'physical_network', 'description', 'vendor', 'category'].map((name) => [name, 'text or null'])),
+  ...Object.fromEntries(['pxe_enabled', 'is_smartnic', 'available_for_dynamic_portgroup'].map((name) => [name, 'boolean'])),
+  ...Object.fromEntries(['extra', 'local_link_connection'].map((name) => [name, 'object'])),
+};
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+/** The value as the field takes it. Throws an Error that says why not. */
+function fitting(kind: Kind, value: unknown): unknown {
+  if (kind === 'object') {
+    if (isObject(value)) return value;
+    throw new Error(`an object is needed, not ${repr(value)}`);
+  }
+  if (kind === 'boolean') {
+    const known = toBoolean(value);
+    if (known !== undefined) return known;
+    throw new Error(`a boolean is needed, not ${repr(value)}`);
+  }
+  if (value === null && kind === 'text or null') return null;
+  if (value === null || typeof value === 'object') throw new Error(`a string is needed, not ${repr(value)}`);
+  return str(value);
+}
+
+/** a/b/c, or a.b.c. */
+const partsOf = (path: unknown): readonly string[] => {
+  const text = str(path);
+  return text.includes('/') ? text.replace(/^\/+|\/+$/g, '').split('/') : text.split('.');
+};
+/** The object in which the last part stands. @param make objects on the way that are not there */
+function holder(root: Record<string, unknown>, parts: readonly string[], make: boolean): Record<string, unknown> {
+  return parts.slice(0, -1).reduce<Record<string, unknown>>((at, part) => {
+    if (make && !Object.hasOwn(at, part)) put(at, part, {});
+    const next = Object.hasOwn(at, part) ? at[part] : undefined;
+    if (!isObject(next)) throw new Error(Object.hasOwn(at, part) ? `${repr(part)} is no object` : repr(part));
+    return next;
+  }, root);
+}
+/** Also a name that means something to the language, such as __proto__, is only a name. */
+const put = (at: Record<string, unknown>, name: string, value: unknown): void => {
+  Object.defineProperty(at, name, { value, enumerable: true, configurable: true, writable: true });
+};
+
+/** Sets a field, or a member of a field that is an object. */
+function set(record: Record<string, unknown>, fields: Readonly<Record<string, Kind>>, path: unknown, value: unknown): void {
+  const parts = partsOf(path);
+  const kind = Object.hasOwn(fields, parts[0]!) ? fields[parts[0]!] : undefined;
+  if (!kind) throw new Error(`${repr(parts[0])} cannot be set by a rule`);
+  if (parts.length > 1 && kind !== 'object') throw new Error(`${repr(parts[0])} has no members`);
+  put(holder(record, parts, true), parts.at(-1)!, parts.length === 1 ? fitting(kind, value) : value);
+}
+function extend(record: Record<string, unknown>, fields: Readonly<Record<string, Kind>>, { path, value, unique }: Values): void {
+  const parts = partsOf(path);
+  const at = parts.length > 1 ? holder(record, parts, true) : record;
+  const before = Object.hasOwn(at, parts.at(-1)!) ? at[parts.at(-1)!] : [];
+  if (!Array.isArray(before)) throw actionFailure(`Cannot extend non-list attribute ${str(path)} with value ${str(value)}`);
+  set(record, fields, path, extended(before, value, unique));
+}
+const extended = (list: readonly unknown[], value: unknown, unique: unknown): readonly unknown[] =>
+  toBoolean(unique ?? false) && list.some((one) => equal(one, value)) ? list : [...list, value];
+function remove(record: Record<string, unknown>, fields: Readonly<Record<string, Kind>>, path: unknown): void {
+  const parts = partsOf(path);
+  if (parts.length === 1 || !Object.hasOwn(fields, parts[0]!)) throw new Error(`${repr(parts[0])} cannot be removed by a rule`);
+  const at = holder(record, parts, false);
+  if (!Object.hasOwn(at, parts.at(-1)!)) throw new Error(repr(parts.at(-1)));
+  delete at[parts.at(-1)!];
+}
+
+/** What goes wrong in it is the rule's failure, which says what was tried. */
+const trying =
+  (what: (args: Values) => string, act: Action): Action =>
+  async (draft, args, outward) => {
+    try {
+      await act(draft, args, outward);
+    } catch (error) {
+      throw actionFailure(`${what(args)}: ${reasonOf(error)}`);
+    }
+  };
+const onPort =
+  (what: string, act: (port: Record<string, unknown>, args: Values) => void): Action =>
+  (draft, args, outward) => {
+    const port = draft.ports.find(({ uuid }) => uuid === args['port_id']);
+    if (!port) throw new Fault('PortNotFound', { port: str(args['port_id']) });
+    return trying(
+      ({ path, port_id: id }) => `Failed to ${what} attribute ${str(path)} for port ${str(id)}`,
+      () => act(port, args),
+    )(draft, args, outward);
+  };
+function changeCapabilities({ node }: Draft, change: (all: Map<string, string>) => void): void {
+  const properties = node['properties'] as Record<string, unknown>;
+  const all = readCapabilities(properties['capabilities']);
+  change(all);
+  properties['capabilities'] = joinCapabilities(all);
+}
+const LEVELS: Readonly<Record<string, 'debug' | 'info' | 'warn' | 'error'>> = {
+  debug: 'debug',
+  info: 'info',
+  warning: 'warn',
+  error: 'error',
+  critical: 'error',
+};
+const texts = (value: unknown): Readonly<Record<string, string>> =>
+  isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, str(one)])) : {};
+const positive = (value: unknown, name: string): number => {
+  const number = Number(value);
+  if (!(number > 0)) throw actionFailure(`Invalid parameter: ${name} must be greater than zero`);
+  return number;
+};
+
+/** Each throws the Fault of a failed inspection. */
+export const ACTS: Readonly<Record<string, Action>> = {
+  fail: (_, { msg }) => {
+    throw inspectionFailure(str(msg));
+  },
+  log: (_, { msg, level = 'info' }, { log }) => {
+    const name = str(level).toLowerCase();
+    if (!Object.hasOwn(LEVELS, name)) throw executionFailure(`Invalid log level: ${name}. Choose from ${repr(Object.keys(LEVELS))}`);
+    log[LEVELS[name]!](str(msg));
+  },
+  'set-attribute': trying(
+    ({ path, value }) => `Failed to set attribute ${str(path)} with value ${str(value)}`,
+    ({ node }, { path, value }) => set(node, NODE_FIELDS, path, value),
+  ),
+  'extend-attribute': trying(
+    ({ path }) => `Failed to extend attribute ${str(path)}`,
+    ({ node }, args) => extend(node, NODE_FIELDS, args),
+  ),
+  'del-attribute': trying(
+    ({ path }) => `Failed to delete attribute at ${str(path)}`,
+    ({ node }, { path }) => remove(node, NODE_FIELDS, path),
+  ),
+  'set-capability': trying(
+    ({ name }) => `Failed to set capability ${str(name)}`,
+    (draft, { name, value }) => changeCapabilities(draft, (all) => all.set(str(name), str(value))),
+  ),
+  'unset-capability': trying(
+    ({ name }) => `Failed to unset capability ${str(name)}`,
+    (draft, { name }) => changeCapabilities(draft, (all) => all.delete(str(name))),
+  ),
+  'add-trait': trying(
+    ({ name }) => `Failed to add new trait ${str(name)}`,
+    ({ node }, { name }) => {
+      const traits = new Set(node['traits'] as readonly string[]).add(str(name));
+      if (!isTrait(str(name))) throw new Error('it is neither a standard trait nor CUSTOM_ with A-Z, 0-9 and _');
+      if (traits.size > MAX_TRAITS) throw new Error(`a node has at most ${MAX_TRAITS} traits`);
+      node['traits'] = [...traits].sort();
+    },
+  ),
+  'remove-trait': ({ node }, { name }) => {
+    node['traits'] = (node['traits'] as readonly string[]).filter((one) => one !== name);
+  },
+  'set-plugin-data': trying(
+    ({ path }) => `Failed to set plugin data at ${str(path)}`,
+    ({ pluginData }, { path, value }) => put(holder(pluginData, str(path).split('.'), true), str(path).split('.').at(-1)!, value),
+  ),
+  'extend-plugin-data': trying(
+    ({ path }) => `Failed to extend plugin data at ${str(path)}`,
+    ({ pluginData }, { path, value, unique }) => {
+      const parts = str(path).split('.');
+      const at = holder(pluginData, parts, true);
+      const before = Object.hasOwn(at, parts.at(-1)!) ? (at[parts.at(-1)!] ?? []) : [];
+      if (!Array.isArray(before)) throw new Error('it is no list');
+      put(at, parts.at(-1)!, extended(before, value, unique));
+    },
+  ),
+  'unset-plugin-data': ({ pluginData }, { path }, { log }) => {
+    const parts = str(path).split('.');
+    try {
+      const at = holder(pluginData, parts, false);
+      if (!Object.hasOwn(at, parts.at(-1)!)) throw new Error('it is not there');
+      delete at[parts.at(-1)!];
+      // An object that is left empty goes too.
+      if (parts.length > 1 && Object.keys(at).length === 0) delete holder(pluginData, parts.slice(0, -1), false)[parts.at(-2)!];
+    } catch {
+      log.warn(`an inspection rule unsets ${str(path)}, which is not in the plugin data`);
+    }
+  },
+  'set-port-attribute': onPort('set', (port, { path, value }) => set(port, PORT_FIELDS, path, value)),
+  'extend-port-attribute': onPort('extend', (port, args) => extend(port, PORT_FIELDS, args)),
+  'del-port-attribute': onPort('delete', (port, { path }) => remove(port, PORT_FIELDS, path)),
+  'api-call': async (_, { url, headers, proxies, timeout = 5, retries = 3, backoff_factor: backoff = 0.3 }, outward) => {
+    const call: Call = {
+      url: str(url),
+      headers: texts(headers),
+      proxies: texts(proxies),
+      timeoutSeconds: positive(timeout, 'timeout'),
+      retries: Number(retries),
+      backoffFactor: Number(backoff),
+    };
+    if (!Number.isInteger(call.retries) || call.retries < 0 || !(call.backoffFactor >= 0))
+      throw actionFailure('Invalid parameter: retries and backoff_factor must be numbers of zero or more');
+    try {
+      await outward.call(call);
+    } catch (error) {
+      throw actionFailure(`Request to ${call.url} failed: ${reasonOf(error)}`);
+    }
+  },
+};

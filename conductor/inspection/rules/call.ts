@@ -1,0 +1,40 @@
+/** The request of the action `api-call`: a GET, tried again while the service says that it may be answered later. */
+import { Agent, ProxyAgent, request, type Dispatcher } from 'undici';
+import type { Clock } from '../../../model/clock';
+import type { Call } from './actions';
+
+const LATER: readonly number[] = [429, 500, 502, 503, 504];
+/** The longest pause between two tries, as others that wait so. Seconds. */
+const LONGEST_PAUSE = 120;
+
+/** Throws when the last answer is no good one, or there is none. */
+export async function callApi(
+  { url, headers, proxies, timeoutSeconds, retries, backoffFactor }: Call,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const { protocol } = new URL(url);
+  if (protocol !== 'http:' && protocol !== 'https:') throw new Error(`${protocol} is neither http: nor https:`);
+  const proxy = proxies[protocol.slice(0, -1)];
+  const milliseconds = timeoutSeconds * 1000;
+  const bounds = { headersTimeout: milliseconds, bodyTimeout: milliseconds, connect: { timeout: milliseconds } };
+  const dispatcher: Dispatcher = proxy === undefined ? new Agent(bounds) : new ProxyAgent({ uri: proxy, ...bounds });
+  try {
+    for (let tried = 0; ; tried++) {
+      const again = tried < retries;
+      try {
+        const { statusCode, body } = await request(url, { dispatcher, headers, signal });
+        // What it says is not looked at.
+        await body.dump({ limit: 1 << 20, signal });
+        if (statusCode < 400) return;
+        if (!again || !LATER.includes(statusCode)) throw new Answered(`it answered ${statusCode}`);
+      } catch (error) {
+        if (!again || error instanceof Answered || signal.aborted) throw error;
+      }
+      await clock.sleep(Math.min(backoffFactor * 2 ** tried, LONGEST_PAUSE) * 1000, signal);
+    }
+  } finally {
+    await dispatcher.destroy();
+  }
+}
+class Answered extends Error {}

@@ -1,0 +1,69 @@
+/** Replacement fields in the arguments of inspection rules, as Python's str.format reads them: {node.name}, {inventory[cpu][count]}, {item!r}. */
+import { repr, str } from '../../../model/python';
+
+/** `missing`: a name that is not there, which is an empty value to some operators; `wrong`: anything else that cannot be filled in. */
+export class Unfillable extends Error {
+  override readonly name = 'Unfillable';
+  constructor(
+    readonly kind: 'missing' | 'wrong',
+    message: string,
+  ) {
+    super(message);
+  }
+}
+const missing = (name: string): Unfillable => new Unfillable('missing', `${repr(name)} is not there`);
+const wrong = (message: string): Unfillable => new Unfillable('wrong', message);
+
+/** A value by a part of the path: `.name` of a record, `[key]` of an object or a list. */
+function step(value: unknown, part: string, isRecord: boolean): unknown {
+  if (part.startsWith('.')) {
+    const name = part.slice(1);
+    // The members of plain objects are no attributes.
+    if (isRecord && Object.hasOwn(value as object, name)) return (value as Record<string, unknown>)[name];
+    throw wrong(`no attribute ${repr(name)}`);
+  }
+  const key = part.slice(1, -1);
+  if (Array.isArray(value)) {
+    if (!/^\d+$/.test(key)) throw wrong(`a list has no member ${repr(key)}`);
+    if (Number(key) >= value.length) throw wrong(`a list has no member ${key}`);
+    return value[Number(key)] as unknown;
+  }
+  if (typeof value !== 'object' || value === null) throw wrong(`nothing has the member ${repr(key)}`);
+  if (Object.hasOwn(value, key)) return (value as Record<string, unknown>)[key];
+  throw missing(key);
+}
+
+/** One piece: text, a doubled brace, a field, or a brace that stands alone. */
+const PIECE = /[^{}]+|\{\{|\}\}|\{([^{}]*)\}|[{}]/g;
+const FIELD = /^(\w*)((?:\.\w+|\[[^\]]+\])*)(![rsa])?(:.*)?$/;
+
+export interface Names {
+  /** A value by its name. */
+  readonly [name: string]: unknown;
+}
+/**
+ * @param records the names whose members are attributes
+ * @param shown what is shown of the value at the end of such a path, which begins with the name
+ * @throws Unfillable
+ */
+export function format(
+  template: string,
+  names: Names,
+  records: readonly string[],
+  shown: (found: unknown, path: readonly string[]) => unknown,
+): string {
+  return template.replace(PIECE, (piece, field?: string) => {
+    if (piece === '{{' || piece === '}}') return piece[0]!;
+    if (field === undefined) {
+      if (piece === '{' || piece === '}') throw wrong('a single brace');
+      return piece;
+    }
+    const [, name, path, conversion, spec] = FIELD.exec(field) ?? [];
+    if (name === undefined || name === '' || (spec ?? ':') !== ':') throw wrong(`{${field}} is no field that is known here`);
+    if (!Object.hasOwn(names, name)) throw missing(name);
+    const parts = path!.match(/\.\w+|\[[^\]]+\]/g) ?? [];
+    const found = parts.reduce<unknown>((value, part, at) => step(value, part, at === 0 && records.includes(name)), names[name]);
+    const value = shown(found, [name, ...parts.map((part) => part.replace(/^[.[]|\]$/g, ''))]);
+    return conversion === '!r' || conversion === '!a' ? repr(value) : str(value);
+  });
+}

@@ -1,0 +1,42 @@
+/** Inspection rules in an inspection: which there are, and what they change, to be written with all the rest. */
+import type { RuleStep } from '../../../model/inspection-rules';
+import { INTERFACE_KINDS, type InspectionRuleRecord, type JsonObject, type NodeChanges, type PortChanges } from '../../../model/records';
+import type { Held } from '../../task';
+import type { Seen } from '../hook';
+import { callApi } from './call';
+import { applyRules } from './engine';
+import { changesOf, draftOf, type Rule } from './rule';
+
+const stored = (rule: InspectionRuleRecord): Rule => ({
+  ...rule,
+  conditions: rule.conditions as unknown as readonly RuleStep[],
+  actions: rule.actions as unknown as readonly RuleStep[],
+});
+
+export interface Ruled {
+  readonly node: NodeChanges;
+  readonly ports: readonly (readonly [uuid: string, changes: PortChanges])[];
+  readonly pluginData: JsonObject;
+}
+/** Another driver has interfaces of its own: those that no rule named are its defaults. */
+function withInterfaces({ node, context }: Held, changes: NodeChanges): NodeChanges {
+  const fields = INTERFACE_KINDS.map((kind) => `${kind}_interface` as const);
+  if (changes.driver === undefined && !fields.some((field) => field in changes)) return changes;
+  const kept = Object.fromEntries(fields.map((field) => [field, changes[field] ?? (changes.driver === undefined ? node[field] : null)]));
+  return { ...changes, ...context.hardware.fill(changes.driver ?? node.driver, kept) };
+}
+
+/** @param seen as the hooks leave it. Throws the Fault of a rule that fails. */
+export async function runRules(task: Held, { node, ports, inventory, pluginData }: Seen): Promise<Ruled> {
+  const { store, builtInRules, options, clock, signal } = task.context;
+  const rules = [...(await store.inspectionRules.list({})).map(stored), ...builtInRules].filter(({ phase }) => phase === 'main');
+  if (rules.length === 0) return { node: {}, ports: [], pluginData };
+  const draft = draftOf(node, ports, inventory, pluginData);
+  await applyRules(rules, draft, options, { log: task.log, call: (what) => callApi(what, clock, AbortSignal.any([signal, task.signal])) });
+  const changed = ports.map((port, at) => [port.uuid, changesOf(port, draft.ports[at]!)] as const);
+  return {
+    node: withInterfaces(task, changesOf(node, draft.node)),
+    ports: changed.filter(([, changes]) => Object.keys(changes).length > 0),
+    pluginData: draft.pluginData,
+  };
+}

@@ -1,0 +1,132 @@
+/** The conditions of inspection rules: name → whether it holds for its arguments, compared as Python does. */
+import { BlockList, isIP, isIPv4 } from 'node:net';
+import { createContext, Script } from 'node:vm';
+import { repr, str, typeName } from '../../../model/python';
+import { conditionFailure, executionFailure, type Values } from './rule';
+
+const isNumber = (value: unknown): value is number | boolean => typeof value === 'number' || typeof value === 'boolean';
+/** As `==`: what is true equals 1. */
+export function equal(one: unknown, other: unknown): boolean {
+  if (isNumber(one) && isNumber(other)) return Number(one) === Number(other);
+  if (Array.isArray(one) && Array.isArray(other)) return one.length === other.length && one.every((value, at) => equal(value, other[at]));
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null || Array.isArray(one) !== Array.isArray(other))
+    return one === other;
+  const [names, others] = [Object.keys(one), Object.keys(other)];
+  const member = (value: object, name: string): unknown => (value as Record<string, unknown>)[name];
+  return (
+    names.length === others.length && names.every((name) => Object.hasOwn(other, name) && equal(member(one, name), member(other, name)))
+  );
+}
+/** As `<`. Throws a TypeError with Python's words for values that have no order. */
+function less(one: unknown, other: unknown, sign: '<' | '>'): boolean {
+  if (isNumber(one) && isNumber(other)) return Number(one) < Number(other);
+  if (typeof one === 'string' && typeof other === 'string') return Buffer.compare(Buffer.from(one), Buffer.from(other)) < 0;
+  if (Array.isArray(one) && Array.isArray(other)) {
+    const at = one.findIndex((value, index) => index >= other.length || !equal(value, other[index]));
+    if (at === -1) return one.length < other.length;
+    return at < other.length && less(one[at], other[at], sign);
+  }
+  const [left, right] = sign === '<' ? [one, other] : [other, one];
+  throw new TypeError(`'${sign}' not supported between instances of '${typeName(left)}' and '${typeName(right)}'`);
+}
+
+/** Each value against the next. */
+const chain =
+  (name: string, holds: (one: unknown, next: unknown) => boolean) =>
+  ({ values, force_strings: strings }: Values): boolean => {
+    if (!Array.isArray(values))
+      throw conditionFailure(
+        `Failed to check condition: '${name}' on values: ${str(values)}: Expected list for 'values', got: ${typeName(values)}`,
+      );
+    const all: readonly unknown[] = strings ? values.map(str) : values;
+    return all.every((value, at) => at === 0 || holds(all[at - 1], value));
+  };
+
+/** Milliseconds that a regular expression may take: what it is held against comes from a machine. */
+const LONGEST_MATCH = 500;
+/** Python's way of writing what JavaScript writes otherwise. */
+const DIALECT: readonly (readonly [RegExp, string])[] = [
+  [/\(\?P</g, '(?<'],
+  [/\(\?P=(\w+)\)/g, '\\k<$1>'],
+  [/\\A/g, '^'],
+  [/\\Z/g, '$'],
+];
+function compile(regex: unknown): { readonly source: string; readonly flags: string } {
+  if (typeof regex !== 'string') throw executionFailure(`invalid regular expression: ${repr(regex)}`);
+  const [, flags = '', rest = regex] = /^\(\?([ims]+)\)([\s\S]*)$/.exec(regex) ?? [];
+  const source = DIALECT.reduce((text, [theirs, ours]) => text.replace(theirs, ours), rest);
+  try {
+    new RegExp(source, flags);
+  } catch (error) {
+    throw executionFailure(`invalid regular expression: ${(error as Error).message}`);
+  }
+  return { source, flags };
+}
+const TEST = new Script('new RegExp(source, flags).test(text)');
+function test(source: string, flags: string, text: string): boolean {
+  try {
+    return TEST.runInContext(createContext({ source, flags, text }), { timeout: LONGEST_MATCH }) as boolean;
+  } catch {
+    throw executionFailure(`the regular expression ${repr(source)} takes too long`);
+  }
+}
+
+function inNet({ address, subnet }: Values): boolean {
+  const [net = '', size] = str(subnet).split('/');
+  const family = isIP(net) === 4 ? 'ipv4' : 'ipv6';
+  const bits = family === 'ipv4' ? 32 : 128;
+  const length = size === undefined ? bits : isIPv4(size) ? maskLength(size) : /^\d{1,3}$/.test(size) ? Number(size) : NaN;
+  if (isIP(net) === 0 || !(length <= bits)) throw executionFailure(`invalid value: invalid IPNetwork ${str(subnet)}`);
+  const kind = isIP(str(address));
+  if (kind === 0) throw executionFailure(`invalid value: failed to detect a valid IP address from ${repr(address)}`);
+  const list = new BlockList();
+  list.addSubnet(net, length, family);
+  return (kind === 4) === (family === 'ipv4') && list.check(str(address), family);
+}
+/** Bits of 255.255.0.0; NaN: it is no mask. */
+function maskLength(mask: string): number {
+  const bits = mask
+    .split('.')
+    .map((byte) => Number(byte).toString(2).padStart(8, '0'))
+    .join('');
+  return /^1*0*$/.test(bits) ? bits.lastIndexOf('1') + 1 : NaN;
+}
+
+const oneOf = ({ value, values = [] }: Values): boolean => {
+  if (Array.isArray(values)) return values.some((one) => equal(one, value));
+  if (typeof values === 'string' && typeof value === 'string') return values.includes(value);
+  if (typeof values === 'object' && values !== null) return typeof value === 'string' && Object.hasOwn(values, value);
+  throw new TypeError(`argument of type '${typeName(values)}' is not iterable`);
+};
+const says =
+  (words: readonly string[], whenNumber: (value: number) => boolean, otherwise: (value: unknown) => boolean) =>
+  ({ value }: Values): boolean => {
+    if (isNumber(value)) return whenNumber(Number(value));
+    return typeof value === 'string' ? words.includes(value.toLowerCase()) : otherwise(value);
+  };
+
+/** Throws the Fault of a failed inspection; TypeError for values that cannot be compared. */
+export const CHECKS: Readonly<Record<string, (args: Values) => boolean>> = {
+  eq: chain('eq', equal),
+  lt: chain('lt', (one, next) => less(one, next, '<')),
+  gt: chain('gt', (one, next) => less(next, one, '>')),
+  'is-empty': ({ value }) => ['', 'None', '[]', '{}'].includes(str(value)),
+  'in-net': inNet,
+  matches: ({ value, regex }) => {
+    const { source, flags } = compile(regex);
+    // The end belongs to the last alternative alone, as there.
+    return test(`^(?:${source}${source.endsWith('$') ? '' : '$'})`, flags, str(value));
+  },
+  contains: ({ value, regex }) => {
+    const { source, flags } = compile(regex);
+    return test(source, flags, str(value));
+  },
+  'one-of': oneOf,
+  'is-none': ({ value }) => value === null,
+  'is-true': says(['yes', 'true'], Boolean, () => false),
+  'is-false': says(
+    ['no', 'false'],
+    (value) => !value,
+    (value) => value === null,
+  ),
+};

@@ -1,0 +1,43 @@
+/** What the parts of the rule engine share: a rule, its arguments, what it works on, and how it fails. */
+import { Fault } from '../../../model/errors';
+import type { RuleStep } from '../../../model/inspection-rules';
+import type { Inventory, JsonObject, NodeChanges, NodeRecord, PortChanges, PortRecord } from '../../../model/records';
+
+/** A rule of the database or of the file with built-in ones. */
+export interface Rule {
+  readonly uuid: string;
+  readonly priority: number;
+  readonly phase: string | null;
+  readonly sensitive: boolean;
+  readonly conditions: readonly RuleStep[];
+  readonly actions: readonly RuleStep[];
+}
+/** Arguments by their names, filled in. */
+export type Values = Readonly<Record<string, unknown>>;
+
+/** What rules see and change: copies, of which the changes are written together when all rules have run. */
+export interface Draft {
+  readonly node: Record<string, unknown>;
+  readonly ports: readonly Record<string, unknown>[];
+  readonly inventory: Inventory;
+  readonly pluginData: Record<string, unknown>;
+}
+export const draftOf = (node: NodeRecord, ports: readonly PortRecord[], inventory: Inventory, pluginData: JsonObject): Draft =>
+  structuredClone({ node, ports, inventory, pluginData }) as unknown as Draft;
+/** What differs from the records that the draft was made of. */
+export function changesOf<T extends NodeRecord | PortRecord>(
+  before: T,
+  after: Readonly<Record<string, unknown>>,
+): T extends NodeRecord ? NodeChanges : PortChanges {
+  const differs = (name: string): boolean => JSON.stringify(after[name]) !== JSON.stringify((before as unknown as JsonObject)[name]);
+  return Object.fromEntries(
+    Object.keys(after)
+      .filter(differs)
+      .map((name) => [name, after[name]]),
+  );
+}
+
+const invalid = (message: string): Fault => new Fault('Invalid', { message });
+export const executionFailure = (reason: string): Fault => invalid(`Inspection rule execution failed. Reason: ${reason}`);
+export const conditionFailure = (reason: string): Fault => invalid(`Inspection rule condition check failed. Reason: ${reason}`);
+export const actionFailure = (reason: string): Fault => invalid(`Inspection rule action execution failed. Reason: ${reason}`);

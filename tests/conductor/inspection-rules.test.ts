@@ -1,0 +1,257 @@
+/** Inspection rules: replacement fields, conditions, actions on a draft. Expected values are those of Ironic 39 unless said otherwise. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Call } from '../../conductor/inspection/rules/actions';
+import { readBuiltInRules } from '../../conductor/inspection/rules/built-in';
+import { applyRules } from '../../conductor/inspection/rules/engine';
+import { format, Unfillable } from '../../conductor/inspection/rules/format';
+import { changesOf, draftOf, type Rule } from '../../conductor/inspection/rules/rule';
+import { silentLog } from '../../model/log';
+import type { RuleStep } from '../../model/inspection-rules';
+import { nodeRecord, portRecord } from '../support/task';
+
+const names = { node: { name: 'n1', driver_info: { a: 'b' } }, inventory: { cpu: { count: 4, flags: ['x', 'y'] } }, item: "it's" };
+it.each([
+  ['', ''],
+  ['plain', 'plain'],
+  ['{node.name}', 'n1'],
+  ['{node.driver_info[a]}-{item}', "b-it's"],
+  ['{inventory[cpu][count]}', '4'],
+  ['{inventory[cpu][flags][1]}', 'y'],
+  ['{inventory[cpu]}', "{'count': 4, 'flags': ['x', 'y']}"],
+  ['{item!r}', '"it\'s"'],
+  ['{{x}}', '{x}'],
+  ['{nothing}', 'missing'],
+  ['{inventory[disk]}', 'missing'],
+  ['{inventory[cpu][flags][2]}', 'wrong'],
+  ['{inventory[cpu][flags][x]}', 'wrong'],
+  ['{inventory[cpu][count][x]}', 'wrong'],
+  ['{inventory.cpu}', 'wrong'],
+  ['{node.nothing}', 'wrong'],
+  ['{node.constructor}', 'wrong'],
+  ['{inventory[constructor]}', 'missing'],
+  ['{', 'wrong'],
+  ['a}', 'wrong'],
+  ['{}', 'wrong'],
+])('fills in %s: %s', (template, expected) => {
+  let got: string;
+  try {
+    got = format(template, names, ['node'], (value) => value);
+  } catch (error) {
+    got = (error as Unfillable).kind;
+  }
+  expect(got).toBe(expected);
+});
+
+const PORT = 'cccccccc-0000-4000-8000-000000000001';
+const node = nodeRecord({
+  properties: { memory_mb: 4, capabilities: 'a:1' },
+  driver_info: { ipmi_password: 'hush' },
+  traits: ['CUSTOM_A'],
+});
+const port = portRecord({ uuid: PORT, extra: { list: [1] } });
+const inventory = { cpu: { count: 8, flags: ['vmx'] }, bmc_address: '192.0.2.7', boot: null, bmc_password: 'hush' };
+const rule = (conditions: readonly RuleStep[], actions: readonly RuleStep[], more: Partial<Rule> = {}): Rule => ({
+  ...{ uuid: 'the-rule', priority: 0, phase: 'main', sensitive: false, conditions, actions },
+  ...more,
+});
+async function apply(rules: readonly Rule[], mask = 'always', calls: Call[] = [], said: string[] = []) {
+  const draft = draftOf(node, [port], inventory as never, { seen: { a: [1] }, password: 'hush' });
+  const log = { ...silentLog, info: (text: string) => said.push(text) };
+  const call = (what: Call): Promise<void> => {
+    calls.push(what);
+    return what.url.includes('down') ? Promise.reject(new Error('nobody is there')) : Promise.resolve();
+  };
+  await applyRules(rules, draft, { 'inspection_rules.mask_secrets': mask }, { log, call });
+  return { node: changesOf(node, draft.node), port: changesOf(port, draft.ports[0]!), pluginData: draft.pluginData };
+}
+const mark: RuleStep = { op: 'set-attribute', args: { path: 'extra/met', value: true } };
+const met = async (condition: RuleStep): Promise<unknown> => (await apply([rule([condition], [mark])])).node.extra !== undefined;
+
+it.each<[string, unknown, boolean | string, object?]>([
+  ['eq', { values: ['{inventory[cpu][count]}', '8'] }, true],
+  ['eq', { values: ['{inventory[cpu][count]}', 8] }, false],
+  ['!eq', { values: [1, 2] }, true],
+  ['eq', { values: [1, true] }, true],
+  ['eq', { values: [{ a: [1] }, { a: [1] }] }, true],
+  ['eq', { values: [1] }, true],
+  ['eq', { values: [1, 1, 2] }, false],
+  ['eq', [[1, 1]], true],
+  ['eq', { values: 5 }, "Expected list for 'values', got: int"],
+  ['lt', { values: [1, 2, 3] }, true],
+  ['lt', { values: [1, 2, 2] }, false],
+  ['lt', { values: ['B', 'a'] }, true],
+  [
+    'lt',
+    {
+      values: [
+        [1, 2],
+        [1, 3],
+      ],
+    },
+    true,
+  ],
+  ['gt', { values: [2, 1] }, true],
+  ['gt', { values: [2, 'a'] }, "'>' not supported between instances of 'int' and 'str'"],
+  ['lt', { values: [null, 1] }, "'<' not supported between instances of 'NoneType' and 'int'"],
+  ['is-empty', { value: '{inventory[nothing]}' }, true],
+  ['is-empty', { value: '{inventory[boot]}' }, true],
+  ['is-empty', { value: '{inventory[cpu][flags]}' }, false],
+  ['is-empty', { value: [] }, true],
+  ['in-net', { address: '{inventory[bmc_address]}', subnet: '192.0.2.0/24' }, true],
+  ['in-net', { address: '192.0.3.1', subnet: '192.0.2.9/255.255.255.0' }, false],
+  ['in-net', { address: '2001:db8::1', subnet: '192.0.2.0/24' }, false],
+  ['in-net', { address: '2001:db8::1', subnet: '2001:db8::/32' }, true],
+  ['in-net', { address: 'x', subnet: '192.0.2.0/24' }, 'failed to detect a valid IP address'],
+  ['in-net', { address: '192.0.2.1', subnet: '192.0.2.0/33' }, 'invalid value: invalid IPNetwork'],
+  ['matches', { value: '{node.name}', regex: 'n[0-9]' }, true],
+  ['matches', { value: 'n12', regex: 'n[0-9]' }, false],
+  ['matches', { value: 'axx', regex: 'a|b' }, true],
+  ['matches', { value: 'N1', regex: '(?i)n(?P<x>1)' }, true],
+  ['contains', { value: 'xn1x', regex: 'n[0-9]' }, true],
+  ['contains', { value: 'x', regex: '(' }, 'invalid regular expression'],
+  ['contains', { value: `${'a'.repeat(40)}b`, regex: '^(a+)+$' }, 'takes too long'],
+  ['one-of', { value: '{inventory[cpu][count]}', values: ['8', '9'] }, true],
+  ['one-of', { value: 'x', values: 'axb' }, true],
+  ['one-of', { value: 'x' }, false],
+  ['is-none', { value: null }, true],
+  ['is-none', { value: '{inventory[boot]}' }, false],
+  ['is-true', { value: 'YES' }, true],
+  ['is-true', { value: '1' }, false],
+  ['is-true', { value: 1 }, true],
+  ['is-false', { value: null }, true],
+  ['is-false', { value: 'no' }, true],
+  ['eq', { values: ['{item}', 2] }, true, { loop: [1, 2] }],
+  ['eq', { values: ['{item}', 2] }, false, { loop: [1, 2], multiple: 'all' }],
+  ['eq', { values: ['{item}', 2] }, true, { loop: [1, 2], multiple: 'last' }],
+  ['eq', { values: ['{item}', 1] }, false, { loop: [1, 2], multiple: 'last' }],
+  ['eq', { values: ['{item}', 2] }, true, { loop: [1, 2], multiple: 'first' }],
+  ['eq', { values: ['{item[a]}', 'b'] }, true, { loop: { a: 'b' } }],
+])('%s %j: %s (%j)', async (op, args, expected, more = {}) => {
+  const condition = { op, args, ...more } as RuleStep;
+  if (typeof expected === 'string') await expect(met(condition)).rejects.toThrow(expected);
+  else expect(await met(condition)).toBe(expected);
+});
+
+it.each<[string, unknown, object | string, object?]>([
+  ['set-attribute', { path: 'extra/a/b', value: '{node.name}' }, { node: { extra: { a: { b: 'n1' } } } }],
+  [
+    'set-attribute',
+    { path: 'driver_info.ipmi_address', value: '{inventory[bmc_address]}' },
+    { node: { driver_info: { ipmi_address: '192.0.2.7' } } },
+  ],
+  ['set-attribute', { path: 'description', value: '{inventory[bmc_password]}' }, { node: { description: '***' } }],
+  ['set-attribute', { path: 'resource_class', value: null }, { node: {} }],
+  ['set-attribute', { path: 'automated_clean', value: 'yes' }, { node: { automated_clean: true } }],
+  [
+    'set-attribute',
+    { path: 'provision_state', value: 'active' },
+    "Failed to set attribute provision_state with value active: 'provision_state' cannot be set",
+  ],
+  ['set-attribute', { path: 'name/x', value: 1 }, "'name' has no members"],
+  ['set-attribute', { path: 'extra', value: 5 }, 'an object is needed, not 5'],
+  ['set-attribute', { path: 'properties/memory_mb/x', value: 5 }, "'memory_mb' is no object"],
+  [
+    'set-attribute',
+    { path: 'extra/{item[k]}', value: '{item[v]}' },
+    { node: { extra: { a: '1', b: '2' } } },
+    {
+      loop: [
+        { k: 'a', v: 1 },
+        { k: 'b', v: 2 },
+      ],
+    },
+  ],
+  ['extend-attribute', { path: 'extra/list', value: 'x' }, { node: { extra: { list: ['x'] } } }],
+  ['extend-attribute', { path: 'properties/memory_mb', value: 'x' }, 'Cannot extend non-list attribute properties/memory_mb with value x'],
+  ['del-attribute', { path: 'properties/memory_mb' }, { node: { properties: { capabilities: 'a:1' } } }],
+  ['del-attribute', { path: 'properties/nothing' }, "Failed to delete attribute at properties/nothing: 'nothing'"],
+  ['del-attribute', { path: 'name' }, 'cannot be removed by a rule'],
+  ['set-capability', { name: 'b', value: '{inventory[cpu][count]}' }, { node: { properties: { capabilities: 'a:1,b:8' } } }],
+  ['unset-capability', { name: 'a' }, { node: { properties: { capabilities: '' } } }],
+  ['add-trait', { name: 'CUSTOM_B' }, { node: { traits: ['CUSTOM_A', 'CUSTOM_B'] } }],
+  ['add-trait', { name: 'b' }, 'Failed to add new trait b'],
+  ['remove-trait', { name: 'CUSTOM_A' }, { node: { traits: [] } }],
+  ['remove-trait', { name: 'CUSTOM_X' }, { node: {} }],
+  ['set-plugin-data', { path: 'x.y', value: '{plugin_data[password]}' }, { pluginData: { x: { y: '***' } } }],
+  ['set-plugin-data', { path: '__proto__.y', value: 1 }, { node: {} }],
+  ['extend-plugin-data', { path: 'seen.a', value: 1, unique: true }, { pluginData: { seen: { a: [1] } } }],
+  ['extend-plugin-data', { path: 'seen.a', value: 1 }, { pluginData: { seen: { a: [1, 1] } } }],
+  ['unset-plugin-data', { path: 'seen.a' }, { pluginData: { password: 'hush' } }],
+  ['unset-plugin-data', { path: 'no.thing' }, { node: {} }],
+  ['set-port-attribute', { port_id: PORT, path: 'extra/x', value: 1 }, { port: { extra: { list: [1], x: 1 } } }],
+  ['extend-port-attribute', { port_id: PORT, path: 'extra/list', value: 2 }, { port: { extra: { list: [1, 2] } } }],
+  ['del-port-attribute', { port_id: PORT, path: 'extra/list' }, { port: { extra: {} } }],
+  ['set-port-attribute', { port_id: 'x', path: 'extra/x', value: 1 }, 'Port x could not be found'],
+  ['log', { msg: '{node.name}', level: 'loud' }, 'Invalid log level: loud'],
+  ['fail', { msg: 'not such a machine' }, 'Failed to inspect hardware. Reason: not such a machine (inspection rule the-rule)'],
+  ['api-call', { url: 'http://down', timeout: 1 }, 'Request to http://down failed: nobody is there'],
+  ['api-call', { url: 'http://x', timeout: 0 }, 'timeout must be greater than zero'],
+])('%s %j: %j', async (op, args, expected, more = {}) => {
+  const one = rule([], [{ op, args, ...more } as RuleStep]);
+  if (typeof expected === 'string') await expect(apply([one])).rejects.toThrow(expected);
+  else expect(await apply([one])).toMatchObject(expected);
+  expect(Object.getPrototypeOf({})).not.toHaveProperty('y');
+});
+
+it('runs the higher priority first, and only rules whose conditions all hold', async () => {
+  const say = (value: string): RuleStep => ({ op: 'extend-attribute', args: { path: 'extra/order', value } });
+  const no: RuleStep = { op: 'eq', args: { values: [1, 2] } };
+  const yes: RuleStep = { op: 'eq', args: { values: [1, 1] } };
+  const { node: changed } = await apply([
+    rule([], [say('low')], { priority: 1 }),
+    rule([yes, no], [say('never')], { priority: 5 }),
+    rule([yes, yes], [say('high')], { priority: 9 }),
+  ]);
+  expect(changed.extra).toEqual({ order: ['high', 'low'] });
+});
+
+it.each([
+  ['always', true, '***'],
+  ['sensitive', false, '***'],
+  ['sensitive', true, 'hush'],
+  ['never', false, 'hush'],
+])('hides passwords of what was found: %s, rule sensitive %s', async (mask, sensitive, expected) => {
+  const one = rule([], [{ op: 'set-attribute', args: { path: 'extra/x', value: '{inventory[bmc_password]}' } }], { sensitive });
+  expect((await apply([one], mask)).node.extra).toEqual({ x: expected });
+});
+
+it('calls other services, and says what it is told to say', async () => {
+  const calls: Call[] = [];
+  const said: string[] = [];
+  const steps: RuleStep[] = [
+    { op: 'api-call', args: { url: 'http://x/{node.name}', headers: { a: 1 }, retries: 0 } },
+    { op: 'log', args: { msg: 'seen {node.name}' } },
+  ];
+  await apply([rule([], steps)], 'always', calls, said);
+  expect(calls).toEqual([{ url: 'http://x/n1', headers: { a: '1' }, proxies: {}, timeoutSeconds: 5, retries: 0, backoffFactor: 0.3 }]);
+  expect(said).toContain('seen n1');
+});
+
+describe('built-in rules', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'bloomery-rules-'));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+  it.each<[string, string | RegExp]>([
+    ['- actions: [{op: log, args: {msg: x}}]\n  priority: 20000\n', '00000000-0000-0000-0000-000000000000'],
+    ['a: 1', /should contain a list of rules/],
+    ['- actions: []', /rule 1: it has no actions/],
+    ['- 5', /rule 1: it is no object/],
+    ['- actions: [{op: log, args: {}}]', /missing required argument\(s\): msg/],
+    ['- actions: [{op: nope, args: {}}]', /unknown op nope in actions/],
+    ['- {actions: [{op: log, args: [x]}], phase: late}', /Invalid phase: late/],
+    ['[', /built-in.yaml: /],
+  ])('%j', async (text, expected) => {
+    const path = join(folder, 'built-in.yaml');
+    await writeFile(path, text);
+    if (typeof expected === 'string') expect((await readBuiltInRules(path))[0]!.uuid).toBe(expected);
+    else await expect(readBuiltInRules(path)).rejects.toThrow(expected);
+  });
+  it('are none without a file, and an error when the file is not there', async () => {
+    expect(await readBuiltInRules(null)).toEqual([]);
+    await expect(readBuiltInRules(join(folder, 'no'))).rejects.toThrow(/\[inspection_rules\]built_in_rules: .*no: .*ENOENT/);
+  });
+});
