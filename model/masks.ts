@@ -35,6 +35,8 @@ const WORDS = [
   'migrationsshkey',
   'cephmdskey',
   'cephmonkey',
+  // Of ours: the K_g key of a BMC, in driver_info.
+  'hex_kg_key',
 ];
 const SECRET = new RegExp(WORDS.join('|'), 'i');
 const SPOKEN = `(?:${WORDS.join('|')})[0-9]*`;
