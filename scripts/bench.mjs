@@ -1,6 +1,6 @@
-// npm run bench -- provisioning|heartbeats|power-sync [--nodes N] [--seconds N] [--one-core]: what the built server costs, as a table.
+// npm run bench -- provisioning|heartbeats|power-sync|fleet-power|fleet-lifecycle [--nodes N] [--seconds N] [--one-core]: what the built server costs, as a table.
 //
-// It starts an embedded database and a server of its own, on fake hardware, and takes both away again. `--one-core` binds the server to CPU
+// It starts an embedded database and a server of its own, on fake hardware or simulated machines, and takes all away again. `--one-core` binds the server to CPU
 // 0 and the database to CPU 1. CPU is read from /proc, so it is told on Linux only.
 import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { fleetScenarios } from './bench-fleet.mjs';
 import { build, installPackages, root } from './install.mjs';
 
 const { values: told, positionals } = parseArgs({
@@ -30,27 +31,31 @@ async function freePort() {
 const KINDS = ['bios', 'boot', 'console', 'firmware', 'inspect', 'management', 'power', 'raid', 'rescue', 'storage', 'vendor'];
 async function start(folder, database, options) {
   const port = await freePort();
+  const fake = {
+    enabled_hardware_types: 'fake-hardware',
+    ...Object.fromEntries(KINDS.map((kind) => [`enabled_${kind}_interfaces`, 'fake'])),
+    enabled_deploy_interfaces: 'fake,direct',
+  };
   const sections = {
     DEFAULT: {
       host: 'bench',
       auth_strategy: 'noauth',
       log_file: join(folder, 'log'),
-      enabled_hardware_types: 'fake-hardware',
-      ...Object.fromEntries(KINDS.map((kind) => [`enabled_${kind}_interfaces`, 'fake'])),
-      enabled_deploy_interfaces: 'fake,direct',
       enabled_network_interfaces: 'noop',
+      ...(options.DEFAULT?.enabled_hardware_types === undefined ? fake : {}),
     },
     api: { host_ip: '127.0.0.1', port },
     agent: { require_tls: false },
-    ...options,
   };
+  for (const [name, section] of Object.entries(options)) sections[name] = { ...sections[name], ...section };
   const lines = Object.entries(sections).flatMap(([name, section]) => [
     `[${name}]`,
     ...Object.entries(section).map(([option, value]) => `${option} = ${value}`),
   ]);
   const file = join(folder, `${port}.conf`);
   writeFileSync(file, `${lines.join('\n')}\n`);
-  const words = ['bin/bloomery', 'serve', '--config-file', file, '--state-dir', folder, '--roles', 'api,conductor'];
+  const roles = options.boot ? 'api,conductor,boot' : 'api,conductor';
+  const words = ['bin/bloomery', 'serve', '--config-file', file, '--state-dir', folder, '--roles', roles];
   const server = spawn(process.execPath, words, {
     cwd: root,
     env: { ...process.env, DATABASE_URL: database },
@@ -203,7 +208,11 @@ const through = (url, uuids, target, end) => async () => {
       await delay(100);
     }
   });
-  while ((await inState(url, end)) < uuids.length) await delay(100);
+  const limit = performance.now() + 1_800_000;
+  while ((await inState(url, end)) < uuids.length) {
+    if (performance.now() > limit) throw new Error(`${await inState(url, end)} of ${uuids.length} nodes are ${end}`);
+    await delay(250);
+  }
   return { count: uuids.length, 'asked again': again };
 };
 async function enrol(url, count, more = {}) {
@@ -316,6 +325,7 @@ const SCENARIOS = {
   },
 };
 
+Object.assign(SCENARIOS, fleetScenarios({ ask, must, lanes, measure, through, cpuOf, bind: told['one-core'] ? bind : () => {}, freePort }));
 const scenario = SCENARIOS[positionals[0]];
 if (!scenario) {
   console.error(`usage: npm run bench -- ${Object.keys(SCENARIOS).join('|')} [--nodes N] [--seconds N] [--one-core]`);
@@ -335,6 +345,7 @@ let server;
 try {
   if (told['one-core']) bind(database.pid, 1);
   await scenario.run({
+    folder,
     nodes: Number(told.nodes ?? scenario.nodes),
     openStore: () =>
       openStore({ connection: database.connection, poolSize: 10, clock: systemClock, log: silentLog, metrics: silentMetrics }),

@@ -23,7 +23,7 @@ export function placeOf({ host, port, count }: Place, index: number): { readonly
 
 /** ADDRESS, ADDRESS:PORT, PORT or ADDRESS+:PORT, where + says that addresses count up. Throws an Error with what is wrong. */
 export function parsePlace(text: string, machines: number, usual: string): Place {
-  const [, bracketed, plain, plus, port] = /^(?:\[([^\]]+)\]|([^:+\[]+))(\+?)(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const [, bracketed, plain, plus, port] = /^(?:\[([^\]]+)\]|([^:+[]+))(\+?)(?::(\d{1,5}))?$/.exec(text) ?? [];
   const onlyPort = /^\d{1,5}$/.test(text);
   const host = onlyPort ? usual : (bracketed ?? plain ?? '');
   const place: Place = { host, port: Number(onlyPort ? text : (port ?? 0)), count: plus === '+' ? 'addresses' : 'ports' };
