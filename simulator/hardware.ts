@@ -7,6 +7,7 @@ import { takeBiosSettings, type BiosState } from './redfish/bios-settings';
 import type { Media } from './redfish/drives';
 import type { FirmwareVersions } from './redfish/firmware-versions';
 import type { Indicators } from './redfish/indicators';
+import { secureBootAtStart, type SecureBootState } from './redfish/secure-boot';
 import type { VolumeState } from './redfish/volumes';
 import { settle, startStaged, type TaskList } from './redfish/task-records';
 
@@ -17,6 +18,7 @@ export interface HardwareState {
   readonly volumes?: readonly VolumeState[];
   readonly indicators?: Indicators;
   readonly assetTag?: string;
+  readonly secureBoot?: SecureBootState;
   readonly media?: Media;
   /** Where UEFI HTTP boot gets its image. */
   readonly httpBootUri?: string | null;
@@ -40,6 +42,8 @@ export function firmwareStarts(hardware: Hardware, _description: MachineDescript
   const { bios } = hardware.state;
   const taken = takeBiosSettings(bios, now);
   if (taken !== bios) change(hardware, { bios: taken! });
+  const secureBoot = secureBootAtStart(hardware.state);
+  if (secureBoot !== hardware.state.secureBoot) change(hardware, { secureBoot: secureBoot! });
   settle(hardware, now);
   startStaged(hardware, now);
 }

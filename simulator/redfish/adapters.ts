@@ -10,7 +10,7 @@ export const ADAPTER_ROWS: readonly Row<SystemAt>[] = [
   {
     path: `${PATH}/NIC1`,
     get: ({ path, system: { description, hardware, macs } }) =>
-      resource(path, 'NetworkAdapter.v1_5_0.NetworkAdapter', 'NIC1', 'Network adapter', {
+      resource(path, 'NetworkAdapter', 'NIC1', 'Network adapter', {
         Manufacturer: MANUFACTURER,
         Model: 'Simulated NIC',
         SerialNumber: `NIC${description.serial}`,

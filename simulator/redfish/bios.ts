@@ -11,7 +11,7 @@ const stateOf = ({ system }: SystemAt): BiosState => system.hardware.state.bios 
 
 function bios(at: SystemAt): Shown {
   const state = stateOf(at);
-  return resource(at.path, 'Bios.v1_1_0.Bios', 'Bios', 'BIOS configuration', {
+  return resource(at.path, 'Bios', 'Bios', 'BIOS configuration', {
     AttributeRegistry: BIOS_REGISTRY,
     Attributes: biosValues(state),
     '@Redfish.Settings': {
@@ -33,7 +33,7 @@ function bios(at: SystemAt): Shown {
 function settings(at: SystemAt): Shown {
   const { pending } = stateOf(at);
   const shown = Object.fromEntries(Object.entries(pending ?? {}).map(([name, value]) => [name, isPassword(name) ? null : value]));
-  return resource(at.path, 'Bios.v1_1_0.Bios', 'Settings', 'BIOS settings that wait for a reset', {
+  return resource(at.path, 'Bios', 'Settings', 'BIOS settings that wait for a reset', {
     AttributeRegistry: BIOS_REGISTRY,
     Attributes: shown,
   });

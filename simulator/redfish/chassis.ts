@@ -5,13 +5,16 @@ import { INDICATOR_CHECKS, indicator, setIndicator } from './indicators';
 import { HEALTHY, link, resource, type Row, type Shown, type SystemAt } from './rows';
 
 const show = ({ path, system }: SystemAt): Shown =>
-  resource(path, 'Chassis.v1_14_0.Chassis', system.name, system.name, {
+  resource(path, 'Chassis', system.name, system.name, {
     ChassisType: 'RackMount',
     Manufacturer: MANUFACTURER,
     SerialNumber: system.description.serial,
     PowerState: system.isOn() ? 'On' : 'Off',
     Status: HEALTHY,
     ...indicator(system.hardware.state, 'chassis'),
+    ...Object.fromEntries(
+      ['Thermal', 'Power', 'ThermalSubsystem', 'PowerSubsystem', 'Sensors'].map((part) => [part, link(`${path}/${part}`)]),
+    ),
     NetworkAdapters: link(`${path}/NetworkAdapters`),
     Links: { ComputerSystems: [link(`/Systems/${system.name}`)], ManagedBy: [link(`/Managers/${system.name}`)] },
   });

@@ -6,7 +6,7 @@ import { HEALTHY, dateTime, link, resource, type Row, type Shown, type SystemAt 
 const PATH = '/Managers/{system}';
 
 function manager({ path, system: { name, description, hardware }, service }: SystemAt): Shown {
-  return resource(path, 'Manager.v1_7_0.Manager', name, `BMC of ${name}`, {
+  return resource(path, 'Manager', name, `BMC of ${name}`, {
     ManagerType: 'BMC',
     Manufacturer: MANUFACTURER,
     Model: 'Simulated BMC',

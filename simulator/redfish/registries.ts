@@ -47,7 +47,7 @@ export const REGISTRY_ROWS: readonly Row[] = [
       const found = named(values[0]);
       return (
         found &&
-        resource(path, 'MessageRegistryFile.v1_1_0.MessageRegistryFile', found.id, found.name, {
+        resource(path, 'MessageRegistryFile', found.id, found.name, {
           Languages: ['en'],
           Registry: found.registry,
           Location: [{ Language: 'en', Uri: `${ROOT}${path}/${found.id}.json` }],

@@ -8,7 +8,7 @@ export const ROOT_ROWS: readonly Row[] = [
   {
     path: '',
     get: () =>
-      resource('/', 'ServiceRoot.v1_5_0.ServiceRoot', 'RootService', 'Simulated Redfish service', {
+      resource('/', 'ServiceRoot', 'RootService', 'Simulated Redfish service', {
         RedfishVersion: '1.8.0',
         UUID: 'b100e000-0000-4000-8000-000000000000',
         Product: PRODUCT,

@@ -5,6 +5,7 @@ import type { MachineControl } from '../control';
 import type { MachineDescription } from '../description';
 import type { Hardware } from '../hardware';
 import type { HttpClient } from '../http';
+import { typeName, type ResourceType } from './versions';
 
 /** A machine that a BMC stands before; its name is its identifier in paths. */
 export type System = MachineControl & { readonly description: MachineDescription; readonly hardware: Hardware };
@@ -64,10 +65,9 @@ export interface Row<Where extends At = At> {
 
 export const ROOT = '/redfish/v1';
 export const link = (path: string): Shown => ({ '@odata.id': `${ROOT}${path}` });
-/** @param type such as `Bios.v1_1_0.Bios` */
-export const resource = (path: string, type: string, id: string, name: string, more: Shown): Shown => ({
+export const resource = (path: string, type: ResourceType, id: string, name: string, more: Shown): Shown => ({
   '@odata.id': `${ROOT}${path}`,
-  '@odata.type': `#${type}`,
+  '@odata.type': typeName(type),
   Id: id,
   Name: name,
   ...more,

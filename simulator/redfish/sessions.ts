@@ -22,10 +22,9 @@ export function isKnown(service: Service, request: IncomingMessage): boolean {
 
 const byId = (service: Service, id: string | undefined): Session | undefined =>
   [...service.sessions.values()].find((session) => session.id === id);
-const show = (service: Service, id: string): Shown =>
-  resource(`${PATH}/${id}`, 'Session.v1_1_0.Session', id, 'Session', { UserName: service.username });
+const show = (service: Service, id: string): Shown => resource(`${PATH}/${id}`, 'Session', id, 'Session', { UserName: service.username });
 const serviceOf = ({ settings }: Service): Shown =>
-  resource('/SessionService', 'SessionService.v1_1_3.SessionService', 'SessionService', 'Sessions', {
+  resource('/SessionService', 'SessionService', 'SessionService', 'Sessions', {
     ServiceEnabled: true,
     SessionTimeout: settings.sessionSeconds,
     Sessions: link(PATH),

@@ -49,7 +49,7 @@ function storage(at: SystemAt): Shown | undefined {
   const found = subsystemOf(at);
   if (!found) return undefined;
   const { id, drives } = found;
-  return resource(at.path, 'Storage.v1_9_0.Storage', id, `Storage ${id}`, {
+  return resource(at.path, 'Storage', id, `Storage ${id}`, {
     Status: HEALTHY,
     StorageControllers: [
       {
@@ -71,7 +71,7 @@ function controller(at: SystemAt): Shown | undefined {
   if (!found) return undefined;
   const { SupportedRAIDTypes, SpeedGbps, ...more } = controllerOf(found);
   const shown = { ...more, SpeedGbps, SupportedRAIDTypes, Status: HEALTHY };
-  return resource(at.path, 'StorageController.v1_1_0.StorageController', '1', `Controller ${found.id}`, shown);
+  return resource(at.path, 'StorageController', '1', `Controller ${found.id}`, shown);
 }
 function drive(at: SystemAt): Shown | undefined {
   const found = driveOf(at);
@@ -80,7 +80,7 @@ function drive(at: SystemAt): Shown | undefined {
   const name = driveName(found);
   const { state } = at.system.hardware;
   const volumes = volumesIn(state, at.values[1]!).filter(({ drives }) => drives.includes(name));
-  return resource(at.path, 'Drive.v1_12_0.Drive', name, `Drive ${name}`, {
+  return resource(at.path, 'Drive', name, `Drive ${name}`, {
     Manufacturer: MANUFACTURER,
     ...{ Model: model, SerialNumber: serial, CapacityBytes: size, BlockSizeBytes: 512, Revision: '1.0' },
     MediaType: rotational ? 'HDD' : 'SSD',
@@ -100,7 +100,7 @@ function volume(at: SystemAt): Shown | undefined {
   const found = volumeOf(at);
   if (!found) return undefined;
   const { id, name, raid, bytes, drives, storage: owner } = found;
-  return resource(at.path, 'Volume.v1_6_0.Volume', id, name, {
+  return resource(at.path, 'Volume', id, name, {
     DisplayName: name,
     RAIDType: raid,
     CapacityBytes: bytes,

@@ -36,7 +36,7 @@ const RESETS: Readonly<Record<string, PowerAction | 'button'>> = {
 function show({ system, path }: SystemAt): Shown {
   const { description, name } = system;
   const { device, persistent, mode } = system.boot();
-  return resource(path, 'ComputerSystem.v1_13_0.ComputerSystem', name, name, {
+  return resource(path, 'ComputerSystem', name, name, {
     SystemType: 'Physical',
     Manufacturer: MANUFACTURER,
     Model: PRODUCT,
@@ -56,6 +56,7 @@ function show({ system, path }: SystemAt): Shown {
     MemorySummary: { TotalSystemMemoryGiB: description.memoryMiB / 1024, Status: HEALTHY },
     ProcessorSummary: { Count: 1, Model: 'Simulated CPU', Status: HEALTHY },
     Bios: link(`${path}/Bios`),
+    SecureBoot: link(`${path}/SecureBoot`),
     EthernetInterfaces: link(`${path}/EthernetInterfaces`),
     Processors: link(`${path}/Processors`),
     SimpleStorage: link(`${path}/SimpleStorage`),
@@ -119,7 +120,7 @@ export const SYSTEM_ROWS: readonly Row<SystemAt>[] = [
   {
     path: `${PATH}/Processors/1`,
     get: ({ path, system: { description } }) =>
-      resource(path, 'Processor.v1_5_0.Processor', '1', 'Processor', {
+      resource(path, 'Processor', '1', 'Processor', {
         ProcessorType: 'CPU',
         ProcessorArchitecture: description.architecture === 'x86_64' ? 'x86' : 'ARM',
         InstructionSet: description.architecture === 'x86_64' ? 'x86-64' : 'ARM-A64',
@@ -137,7 +138,7 @@ export const SYSTEM_ROWS: readonly Row<SystemAt>[] = [
       const mac = system.macs[Number(id) - 1]?.toUpperCase();
       return mac === undefined
         ? undefined
-        : resource(path, 'EthernetInterface.v1_5_0.EthernetInterface', id!, `NIC ${id!}`, {
+        : resource(path, 'EthernetInterface', id!, `NIC ${id!}`, {
             MACAddress: mac,
             PermanentMACAddress: mac,
             SpeedMbps: 10_000,
@@ -151,7 +152,7 @@ export const SYSTEM_ROWS: readonly Row<SystemAt>[] = [
   {
     path: `${PATH}/SimpleStorage/1`,
     get: ({ path, system: { description, hardware } }) =>
-      resource(path, 'SimpleStorage.v1_3_0.SimpleStorage', '1', 'Disks', {
+      resource(path, 'SimpleStorage', '1', 'Disks', {
         Status: HEALTHY,
         Devices: visibleDisks(description, hardware.state).map(({ name, model, size }) => ({
           Name: name,

@@ -7,6 +7,8 @@ import { MEDIA_ROWS } from './virtual-media';
 import { REGISTRY_ROWS } from './registries';
 import { ROOT_ROWS } from './root';
 import type { At, Row, Service, SystemAt } from './rows';
+import { SECURE_BOOT_ROWS } from './secure-boot';
+import { SENSOR_ROWS } from './sensors';
 import { SESSION_ROWS } from './sessions';
 import { STORAGE_ROWS } from './storage';
 import { SYSTEM_ROWS } from './system';
@@ -17,7 +19,17 @@ import { UPDATE_ROWS } from './update';
 /** Of the service as a whole. */
 const SERVICE_TABLE = [ROOT_ROWS, SESSION_ROWS, REGISTRY_ROWS, TASK_ROWS, UPDATE_ROWS].flat();
 /** Of one machine: {system} is the first name in the path. */
-const SYSTEM_TABLE = [SYSTEM_ROWS, BIOS_ROWS, STORAGE_ROWS, CHASSIS_ROWS, ADAPTER_ROWS, MANAGER_ROWS, MEDIA_ROWS].flat();
+const SYSTEM_TABLE = [
+  SYSTEM_ROWS,
+  BIOS_ROWS,
+  STORAGE_ROWS,
+  SECURE_BOOT_ROWS,
+  SENSOR_ROWS,
+  CHASSIS_ROWS,
+  ADAPTER_ROWS,
+  MANAGER_ROWS,
+  MEDIA_ROWS,
+].flat();
 
 interface Compiled {
   readonly pattern: RegExp;

@@ -30,7 +30,7 @@ function percent({ phase, ends, takes }: TaskRecord, now: number): number {
 function show(task: TaskRecord, now: number): Shown {
   const { id, name, started, phase, ended, message } = task;
   const messages = message ? [message] : phase === 'completed' ? [['Success']] : [];
-  return resource(`${TASKS}/${id}`, 'Task.v1_4_3.Task', id, name, {
+  return resource(`${TASKS}/${id}`, 'Task', id, name, {
     TaskState: STATES[phase],
     TaskStatus: phase === 'failed' ? 'Critical' : 'OK',
     StartTime: dateTime(started),
@@ -64,7 +64,7 @@ export function begin(
 }
 
 const taskService = ({ service }: At): Shown =>
-  resource('/TaskService', 'TaskService.v1_1_5.TaskService', 'TaskService', 'Tasks', {
+  resource('/TaskService', 'TaskService', 'TaskService', 'Tasks', {
     ServiceEnabled: true,
     DateTime: dateTime(service.clock.now()),
     CompletedTaskOverWritePolicy: 'Oldest',

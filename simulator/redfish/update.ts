@@ -45,7 +45,7 @@ function item({ service, path, values: [id] }: At): Shown | undefined {
     bmc: `/Managers/${system.name}`,
     nic: `/Chassis/${system.name}/NetworkAdapters/NIC1`,
   } as const;
-  return resource(path, 'SoftwareInventory.v1_2_3.SoftwareInventory', id!, `${NAMES[component]} of ${system.name}`, {
+  return resource(path, 'SoftwareInventory', id!, `${NAMES[component]} of ${system.name}`, {
     Version: versionOf(system.hardware.state, component),
     Manufacturer: MANUFACTURER,
     SoftwareId: component,
@@ -117,7 +117,7 @@ export const UPDATE_ROWS: readonly Row[] = [
   {
     path: PATH,
     get: ({ path }) =>
-      resource(path, 'UpdateService.v1_8_0.UpdateService', 'UpdateService', 'Firmware updates', {
+      resource(path, 'UpdateService', 'UpdateService', 'Firmware updates', {
         ServiceEnabled: true,
         Status: HEALTHY,
         FirmwareInventory: link(INVENTORY),

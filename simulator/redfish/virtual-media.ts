@@ -25,7 +25,7 @@ function show(at: SystemAt): Shown | undefined {
   if (!drive) return undefined;
   const { name, types } = DRIVES[drive];
   const medium = at.system.hardware.state.media?.[drive];
-  return resource(at.path, 'VirtualMedia.v1_3_0.VirtualMedia', drive, name, {
+  return resource(at.path, 'VirtualMedia', drive, name, {
     MediaTypes: types,
     ConnectedVia: medium ? 'URI' : 'NotConnected',
     Image: medium?.url ?? null,
