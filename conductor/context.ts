@@ -52,6 +52,7 @@ export type ConductorOptions = DriverOptions & {
   readonly 'conductor.rescue_callback_timeout': number;
   readonly 'conductor.rescue_password_hash_algorithm': string;
   readonly 'conductor.node_history': boolean;
+  readonly 'conductor.enable_health_monitoring': boolean;
   readonly 'conductor.node_history_max_entries': number;
   readonly 'conductor.node_history_cleanup_interval': number;
   readonly 'conductor.node_history_cleanup_batch_count': number;

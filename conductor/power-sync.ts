@@ -3,6 +3,7 @@ import { Fault, reasonOf } from '../model/errors';
 import type { NodeRecord } from '../model/records';
 import { stateRow } from '../model/states';
 import type { Context } from './context';
+import { isNews, keepSeen, lookAtMachine, type Seen } from './machine-look';
 import { notifyCorrected } from './notify';
 import { inParallel } from './parallel';
 import { lookingAt, mustLeave, withTask, type Held } from './task';
@@ -63,9 +64,9 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
   const count = (failures.get(node.uuid) ?? 0) + 1;
   const given = count > context.options['conductor.power_state_sync_max_retries'];
   const purpose = 'power state sync';
-  let actual: 'power on' | 'power off' | null;
+  let seen: Seen;
   try {
-    actual = await looking.driver.power.get(looking);
+    seen = await lookAtMachine(looking);
   } catch (error) {
     if (context.signal.aborted) return;
     failures.set(node.uuid, count);
@@ -73,13 +74,15 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
     looking.log.warn(`the power state cannot be read, attempt ${count}`, { reason: reasonOf(error) });
     return;
   }
+  const { power: actual } = seen;
   const isRight = actual === node.power_state;
   if (isRight) failures.delete(node.uuid);
   // An old error is not the state of things any more once the machine was heard; it lives on in the history.
   const clears = context.options['conductor.node_history'];
-  if (isRight && (node.last_error === null || !clears)) return;
+  if (isRight && (node.last_error === null || !clears) && !isNews(context, node, seen)) return;
   await withTask(context, node.uuid, { purpose }, async (task) => {
     if (!isSynchronised({ ...task.node, reservation: null })) return;
+    await keepSeen(task, seen);
     const { power_state: known, disable_power_off: stays } = task.node;
     if (actual === known) {
       failures.delete(node.uuid);

@@ -157,6 +157,7 @@ export const OPTIONS = [
   { section: 'conductor', name: 'inspect_wait_timeout', kind: 'integer', default: 1800, min: 0, help: 'Seconds to wait for the ramdisk in inspection; 0: for ever.' },
   { section: 'conductor', name: 'rescue_callback_timeout', kind: 'integer', default: 1800, min: 0, help: 'Seconds to wait for the rescue ramdisk; 0: for ever.' },
   { section: 'conductor', name: 'node_history', kind: 'boolean', default: true, help: 'Keep a history of what happened to nodes; the power synchronisation then clears old errors.' },
+  { section: 'conductor', name: 'enable_health_monitoring', kind: 'boolean', default: true, help: 'Keep what BMCs say of the health of their machines on the nodes, as often as power states are synchronised.' },
   { section: 'conductor', name: 'node_history_max_entries', kind: 'integer', default: 300, min: 0, help: 'Entries of history that are kept for a node.' },
   { section: 'conductor', name: 'node_history_cleanup_interval', kind: 'integer', default: 86400, min: 0, help: 'Seconds between removals of old history; 0: never.' },
   { section: 'conductor', name: 'node_history_cleanup_batch_count', kind: 'integer', default: 1000, min: 0, help: 'Entries of history that are removed at a time.' },

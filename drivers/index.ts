@@ -19,9 +19,10 @@ import { noopDeploy, noopManagement, noopNetwork, noopStorage } from './noop';
 import { ramdiskDeploy } from './ramdisk-deploy';
 import { redfishManagement } from './redfish';
 import { redfishBios } from './redfish-bios';
+import { redfishFirmware } from './redfish-firmware';
 import { redfishInspect } from './redfish-inspect';
 import { redfishPower } from './redfish-power';
-import { redfishFirmware } from './redfish-firmware';
+import { redfishVendor } from './redfish-vendor';
 import { redfishHttpsBoot, redfishVirtualMediaBoot } from './virtual-media-boot';
 
 export const INTERFACES: Interfaces = {
@@ -40,7 +41,7 @@ export const INTERFACES: Interfaces = {
   raid: { 'no-raid': noRaid, agent: agentRaid, fake: fakeRaid },
   rescue: { 'no-rescue': noRescue, agent: agentRescue, fake: fakeRescue },
   storage: { noop: noopStorage, fake: fakeStorage },
-  vendor: { ipmitool: ipmiVendor, 'no-vendor': noVendor, fake: fakeVendor },
+  vendor: { ipmitool: ipmiVendor, redfish: redfishVendor, 'no-vendor': noVendor, fake: fakeVendor },
 };
 
 /** What every hardware type takes, the best first. Names without an implementation yet stand where they will be. */

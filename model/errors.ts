@@ -55,6 +55,7 @@ export const FAULTS = {
   AllocationNotFound: [404, 'Allocation {allocation} could not be found.'],
   DeployTemplateNotFound: [404, 'Deploy template {template} could not be found.'],
   InspectionRuleNotFound: [404, 'Rule {rule} could not be found.'],
+  SubscriptionNotFound: [404, '{message}'],
   NodeHistoryNotFound: [404, 'Node history record {history} could not be found.'],
   NodeInventoryNotFound: [404, 'Node inventory record for node {node} could not be found.'],
   NodeTraitNotFound: [404, "Node {node_id} doesn't have a trait '{trait}'"],

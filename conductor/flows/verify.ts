@@ -1,6 +1,7 @@
 /** enroll → manageable: the BMC answers with the credentials that the node has. */
 import { done, failed, type Outcome } from '../../drivers/interfaces';
 import { cacheFacts } from '../hardware-facts';
+import { detectVendor } from '../machine-look';
 import { notifyCorrected } from '../notify';
 import { automatedSteps, findStep, offeredSteps, overrides } from '../steps';
 import type { Held } from '../task';
@@ -29,8 +30,10 @@ export async function beginVerify(task: Held): Promise<Outcome> {
     const outcome = await saying(task, explain, () => findStep(task.driver, 'verify', step)!.run(task, {}));
     if (outcome.kind !== 'done') return failed(explain(outcome.kind === 'failed' ? outcome.reason : 'a verify step cannot wait'));
   }
-  const { bootMode } = task.driver.management;
+  await detectVendor(task);
+  const { bootMode, secureBoot } = task.driver.management;
   if (bootMode) await trying(task, 'reading the boot mode', async () => task.note({ boot_mode: await bootMode.get(task) }));
+  if (secureBoot) await trying(task, 'reading the secure boot state', async () => task.note({ secure_boot: await secureBoot.get(task) }));
   await cacheFacts(task);
   return done;
 }

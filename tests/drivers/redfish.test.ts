@@ -3,32 +3,16 @@ import { redfishPower } from '../../drivers/redfish-power';
 import { redfishSystem } from '../../drivers/redfish-target';
 import type { Power } from '../../drivers/interfaces';
 import type { JsonObject, NodeRecord } from '../../model/records';
-import { createRedfishPool, type RedfishPool, type RedfishTarget } from '../../wire/redfish';
+import type { RedfishTarget } from '../../wire/redfish';
 import { NODE_UUID } from '../support/task';
-import { SYSTEM, redfishError, redfishService, type RedfishService } from '../wire/redfish-service';
-import { bmcTask } from './bmc-task';
+import { SYSTEM, redfishError, type RedfishService } from '../wire/redfish-service';
+import { redfishBench } from './redfish-bench';
 
+const { service: serviceOf, changes, bench } = redfishBench();
 let service: RedfishService;
-let pool: RedfishPool;
-beforeEach(async () => {
-  service = await redfishService();
-  pool = createRedfishPool();
+beforeEach(() => {
+  service = serviceOf();
 });
-afterEach(async () => {
-  await pool.close();
-  await service.close();
-});
-
-const bench = (
-  given: { readonly info?: JsonObject; readonly node?: Partial<NodeRecord>; readonly options?: object } = {},
-): ReturnType<typeof bmcTask> =>
-  bmcTask({
-    node: { driver: 'redfish', driver_info: { redfish_address: service.url, redfish_system_id: SYSTEM, ...given.info }, ...given.node },
-    driver: { power: redfishPower, management: redfishManagement },
-    options: given.options ?? {},
-    connections: { redfish: pool },
-  });
-const changes = (): readonly unknown[] => service.asked.filter(({ method }) => method !== 'GET').map(({ body }) => body);
 const system = (): Record<string, Record<string, unknown>> => service.resources[SYSTEM] as Record<string, Record<string, unknown>>;
 const reset = (): Record<string, unknown> => system()['Actions']!['#ComputerSystem.Reset'] as Record<string, unknown>;
 

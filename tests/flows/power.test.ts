@@ -104,6 +104,36 @@ describe('synchronisation', () => {
     expect(await node(uuid)).toMatchObject({ ...after, reservation: null });
   });
 
+  it('keeps what the BMC says with the power state, and tells of its health in the history', async () => {
+    const looks = { health: 'Warning', bootMode: 'uefi', namesVendor: true } as const;
+    const { conductor, enrol, node, machine } = await start({ machine: newMachine({ power: 'power on', looks, vendor: 'ACME' }) });
+    const { uuid } = await enrol({ ...active });
+    await round(conductor);
+    const seen = { health: 'Warning', boot_mode: 'uefi', properties: { vendor: 'ACME' }, last_error: null, reservation: null };
+    expect(await node(uuid)).toMatchObject(seen);
+    const { revision } = await node(uuid);
+    await round(conductor);
+    expect((await node(uuid)).revision).toBe(revision);
+    machine.looks = { health: null, bootMode: 'bios', namesVendor: true };
+    machine.vendor = 'other';
+    await round(conductor);
+    expect(await node(uuid)).toMatchObject({ health: null, boot_mode: 'bios', properties: { vendor: 'ACME' } });
+    const told = await database.store().history.list({ where: { node_uuid: uuid } });
+    expect(told.map(({ event, event_type: type, severity }) => [event, type, severity])).toEqual([
+      ["Node health status changed: health='Warning' (previously 'None')", 'monitoring', 'INFO'],
+      ["Node health status changed: health='None' (previously 'Warning')", 'monitoring', 'INFO'],
+    ]);
+  });
+  it('leaves the health alone where [conductor]enable_health_monitoring is off, and when two kinds of BMC serve the node', async () => {
+    const looks = { health: 'Critical', bootMode: 'uefi', namesVendor: false } as const;
+    const machine = newMachine({ power: 'power on', looks });
+    const { conductor, enrol, node } = await start({ machine, options: { 'conductor.enable_health_monitoring': false } });
+    const [one, two] = [await enrol({ ...active }), await enrol({ ...active, management_interface: 'other' })];
+    await round(conductor);
+    expect(await node(one.uuid)).toMatchObject({ health: null, boot_mode: 'uefi' });
+    expect(await node(two.uuid)).toMatchObject({ health: null, boot_mode: null });
+  });
+
   it('gives a node up whose BMC does not answer, and takes it back when it does', async () => {
     const { conductor, enrol, node, machine } = await start({
       options: { 'conductor.power_state_sync_max_retries': 1, 'conductor.power_failure_recovery_interval': 300 },

@@ -7,6 +7,7 @@ import type {
   HardwareType,
   Interface,
   Interfaces,
+  MachineLook,
   Outcome,
   PlannedStep,
   PortChange,
@@ -42,6 +43,9 @@ export interface Machine {
   standing: Outcome | ((step: PlannedStep) => Outcome);
   steps: readonly Step[];
   sensors?: JsonObject;
+  /** What the BMC says with the power state; absent: nothing. */
+  looks?: Omit<MachineLook, 'power'>;
+  vendor?: string;
   /** What an inspection finds without booting anything. */
   finds?: Found;
   /** Does the BMC follow power orders? */
@@ -209,6 +213,7 @@ export function interfacesOf(
     management: {
       bootDevices: ['pxe', 'disk'],
       ...(machine.sensors ? { sensors: async () => machine.sensors! } : {}),
+      detectVendor: async () => machine.vendor,
       getBootDevice: async (task: Task) => {
         await tell(task, 'get boot device');
         return { device: 'pxe', persistent: false };
@@ -248,6 +253,7 @@ export function interfacesOf(
         task.signal.throwIfAborted();
         return machine.power;
       },
+      ...(machine.looks ? { look: async () => ({ power: machine.power, ...machine.looks! }) } : {}),
       set: async (task: Task, state: Power) => {
         await tell(task, state);
         if (machine.obeys) machine.power = POWERS[state];
