@@ -1,7 +1,8 @@
 /** What the Redfish management interface does beside boot devices: secure boot, lamps, the clock, vendors' ways. */
 import { redfishManagement } from '../../drivers/redfish';
 import { redfishPower } from '../../drivers/redfish-power';
-import type { Step } from '../../drivers/interfaces';
+import type { Step, Task } from '../../drivers/interfaces';
+import { publish as publishMedium } from '../../drivers/media';
 import { NODE_UUID } from '../support/task';
 import { startsWith } from '../support/expect';
 import { SYSTEM, redfishError } from '../wire/redfish-service';
@@ -166,20 +167,23 @@ describe("vendors' ways", () => {
 
 describe('UEFI HTTP boot', () => {
   const uefiHttp = { BootSourceOverrideTarget: 'UefiHttp', BootSourceOverrideEnabled: 'Once' };
-  const url = 'http://192.0.2.1/boot.iso';
-  it('takes the URL once', async () => {
+  const publish = async (task: Task): Promise<string> => publishMedium(task, 'boot', { kind: 'image', source: 'http://192.0.2.1/x.iso' });
+  it('is told the URL of what is published for the node, and that is forgotten with another device', async () => {
     resource()['Boot']!['HttpBootUri'] = null;
-    const { task, node } = bench({ node: { driver_internal_info: { redfish_uefi_http_url: url } } });
+    const { task } = bench();
+    const url = await publish(task);
     await redfishManagement.setBootDevice(task, 'uefihttp', false);
-    expect(changes()).toEqual([{ Boot: { ...uefiHttp, HttpBootUri: url } }]);
-    expect(node().driver_internal_info).toEqual({});
     await redfishManagement.setBootDevice(task, 'pxe', false);
-    expect(changes()[1]).toMatchObject({ Boot: { HttpBootUri: null } });
+    expect(changes()).toEqual([
+      { Boot: { ...uefiHttp, HttpBootUri: url } },
+      { Boot: { BootSourceOverrideTarget: 'Pxe', BootSourceOverrideEnabled: 'Once', HttpBootUri: null } },
+    ]);
   });
-  it('without a URL leaves it to DHCP; with one it needs a service that knows HttpBootUri', async () => {
+  it('is left to DHCP where nothing is published; a URL needs a service that knows HttpBootUri', async () => {
     await redfishManagement.setBootDevice(bench().task, 'uefihttp', false);
     expect(changes()).toEqual([{ Boot: uefiHttp }]);
-    const { task } = bench({ node: { driver_internal_info: { redfish_uefi_http_url: url } } });
+    const { task } = bench();
+    await publish(task);
     await expect(redfishManagement.setBootDevice(task, 'uefihttp', false)).rejects.toThrow('HttpBootUri is missing');
   });
 });
