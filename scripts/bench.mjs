@@ -1,4 +1,4 @@
-// npm run bench -- provisioning|heartbeats|power-sync|fleet-power|fleet-lifecycle [--nodes N] [--seconds N] [--one-core]: what the built server costs, as a table.
+// npm run bench -- provisioning|heartbeats|power-sync|fleet-power|fleet-lifecycle|ipmi [--nodes N] [--seconds N] [--one-core]: what the built server costs, as a table.
 //
 // It starts an embedded database and a server of its own, on fake hardware or simulated machines, and takes all away again. `--one-core` binds the server to CPU
 // 0 and the database to CPU 1. CPU is read from /proc, so it is told on Linux only.
@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { fleetScenarios } from './bench-fleet.mjs';
+import { benchIpmi } from './bench-ipmi.mjs';
 import { build, installPackages, root } from './install.mjs';
 
 const { values: told, positionals } = parseArgs({
@@ -326,9 +327,15 @@ const SCENARIOS = {
 };
 
 Object.assign(SCENARIOS, fleetScenarios({ ask, must, lanes, measure, through, cpuOf, bind: told['one-core'] ? bind : () => {}, freePort }));
+if (positionals[0] === 'ipmi') {
+  installPackages();
+  build();
+  await benchIpmi(Number(told.nodes ?? 1000));
+  process.exit();
+}
 const scenario = SCENARIOS[positionals[0]];
 if (!scenario) {
-  console.error(`usage: npm run bench -- ${Object.keys(SCENARIOS).join('|')} [--nodes N] [--seconds N] [--one-core]`);
+  console.error(`usage: npm run bench -- ${Object.keys(SCENARIOS).join('|')}|ipmi [--nodes N] [--seconds N] [--one-core]`);
   process.exit(2);
 }
 installPackages();

@@ -201,7 +201,7 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
   /** With the first of the cipher suites that the BMC takes. */
   const withSuites = async (target: IpmiTarget, run: Run, deadline: number, signal: AbortSignal): Promise<string> => {
     if (target.version === '1.5') return once(target, undefined, run, deadline, signal);
-    let refusal = new IpmiError('refused', 'no cipher suite was named');
+    let refusal: IpmiError | undefined;
     for (const cipherSuite of target.cipherSuites) {
       try {
         return await once(target, cipherSuite, run, deadline, signal);
@@ -210,7 +210,7 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
         refusal = error;
       }
     }
-    throw refusal;
+    throw refusal ?? new IpmiError('refused', 'no cipher suite was named');
   };
   const run = async (target: IpmiTarget, what: Run, { timeoutMs, signal }: RequestOptions): Promise<string> => {
     const both = signal ? AbortSignal.any([signal, closing.signal]) : closing.signal;

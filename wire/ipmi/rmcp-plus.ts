@@ -154,7 +154,7 @@ const OTHER_SUITE: readonly (number | undefined)[] = [
  * @throws IpmiError `unreachable`, `refused`, `protocol`, or `completion` when the privilege level is not given
  */
 export async function openRmcpPlus(link: Link, target: IpmiTarget, peer: Peer, bounds: Bounds): Promise<Session> {
-  let refusal = new IpmiError('refused', 'no cipher suite was named');
+  let refusal: IpmiError | undefined;
   for (const cipherSuite of target.cipherSuites) {
     try {
       return await openWith(link, target, cipherSuite, peer, bounds);
@@ -163,7 +163,7 @@ export async function openRmcpPlus(link: Link, target: IpmiTarget, peer: Peer, b
       refusal = error;
     }
   }
-  throw refusal;
+  throw refusal ?? new IpmiError('refused', 'no cipher suite was named');
 }
 
 async function openWith(link: Link, target: IpmiTarget, cipherSuite: number, peer: Peer, bounds: Bounds): Promise<Session> {

@@ -64,7 +64,11 @@ export function createConsoleSockets(log: { warn(message: string, fields?: objec
   const socketOf = (family: 4 | 6): Socket => {
     const open = sockets.get(family);
     if (open) return open;
-    const socket = createSocket({ type: family === 6 ? 'udp6' : 'udp4', recvBufferSize: 1 << 20 });
+    const socket = createSocket({
+      ...{ type: family === 6 ? 'udp6' : 'udp4', recvBufferSize: 1 << 20 },
+      // Peers are addresses already: node would look each packet's up.
+      lookup: (host, _options, done) => done(null, host, family),
+    });
     sockets.set(family, socket);
     socket.on('message', (bytes, from) => {
       const packet = decodePacket(bytes);
