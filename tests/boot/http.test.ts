@@ -284,6 +284,8 @@ describe('the files of a boot', () => {
     };
     files.kernel = `${upstreamUrl}/broken`;
     await expect(get(target)).rejects.toThrow(/aborted|socket hang up/);
+    // The client may know before it is written down.
+    while (lines.length === 0) await new Promise((done) => setImmediate(done));
     expect(lines).toEqual([expect.stringContaining('fetching failed')]);
     upstreamDoes = (_, response) => response.writeHead(200, { 'content-length': 4 }).end('good');
     expect((await get(target)).body.toString()).toBe('good');
@@ -320,4 +322,25 @@ it('throws away what did not come whole in an earlier run', async () => {
   await cache.close();
   expect(readdirSync(path('other'))).toEqual([]);
   expect(existsSync(path('cache'))).toBe(true);
+});
+
+describe('media', () => {
+  const TOKEN = 'A_b-'.repeat(10);
+  it('are served under a name that nobody guesses, which no log has', async () => {
+    media.set(TOKEN, { token: TOKEN, node_uuid: UUID, role: 'boot', content: { kind: 'image', source: path('root', 'big') }, made_at: 0 });
+    const answer = await get(`/media/${TOKEN}/boot.iso`, { range: 'bytes=10-19' });
+    expect([answer.status, answer.headers['content-type']]).toEqual([206, 'application/vnd.efi-iso']);
+    expect(answer.body.equals(big.subarray(10, 20))).toBe(true);
+    media.set(TOKEN, { ...media.get(TOKEN)!, content: { kind: 'image', source: path('gone') } });
+    expect((await get(`/media/${TOKEN}/boot.iso`)).status).toBe(502);
+    expect(lines.join()).toContain('/media/***/boot.iso');
+    expect(lines.join()).not.toContain(TOKEN);
+    media.clear();
+  });
+  it.each([`/media/${TOKEN}/boot.iso`, `/media/${TOKEN}`, '/media/x/boot.iso', `/media/${TOKEN}/a/b`, '/media/'])(
+    '%s: there is none',
+    async (target) => {
+      expect((await get(target)).status).toBe(404);
+    },
+  );
 });

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { openCli, type Cli } from './cli';
 import { startIpmiSim } from './ipmi-sim';
-import { startLibvirt } from './libvirt';
+import { startLibvirt, type Libvirt } from './libvirt';
 import { consoleEnd, openLab, until, type Lab } from './machines';
 import { bootingSections, startServerProcess, type RunningServer } from './server';
 import { root } from './venv';
@@ -24,6 +24,7 @@ let cli: Cli;
 let server: RunningServer;
 let images: string;
 let bmcPort = 6230;
+let libvirt: Libvirt | undefined;
 const undo: (() => Promise<unknown>)[] = [];
 const reportFile = (): string => join(lab.folder, 'report');
 
@@ -42,6 +43,7 @@ beforeAll(async () => {
 }, 1_200_000);
 
 afterAll(async () => {
+  await libvirt?.stop();
   for (const step of undo.reverse()) await step();
 }, 120_000);
 
@@ -103,13 +105,17 @@ interface Case {
   readonly bmc: 'ipmi' | 'redfish';
   readonly firmware: 'bios' | 'uefi';
   readonly format: 'raw' | 'qcow2';
+  /** How the ramdisk is booted. */
+  readonly boot: 'ipxe' | 'redfish-virtual-media';
 }
 
 describe.each<Case>([
-  { name: 'bios-ipmi', bmc: 'ipmi', firmware: 'bios', format: 'raw' },
-  { name: 'bios-redfish', bmc: 'redfish', firmware: 'bios', format: 'qcow2' },
-  { name: 'uefi-ipmi', bmc: 'ipmi', firmware: 'uefi', format: 'qcow2' },
-])('$name', ({ name, bmc, firmware, format }) => {
+  { name: 'bios-ipmi', bmc: 'ipmi', firmware: 'bios', format: 'raw', boot: 'ipxe' },
+  { name: 'bios-redfish', bmc: 'redfish', firmware: 'bios', format: 'qcow2', boot: 'ipxe' },
+  { name: 'uefi-ipmi', bmc: 'ipmi', firmware: 'uefi', format: 'qcow2', boot: 'ipxe' },
+  { name: 'bios-cd', bmc: 'redfish', firmware: 'bios', format: 'raw', boot: 'redfish-virtual-media' },
+  { name: 'uefi-cd', bmc: 'redfish', firmware: 'uefi', format: 'qcow2', boot: 'redfish-virtual-media' },
+])('$name', ({ name, bmc, firmware, format, boot }) => {
   it(
     'goes from power off to its own system and back',
     async () => {
@@ -131,8 +137,7 @@ describe.each<Case>([
           `ipmi_password=${sim.password}`,
         );
       } else {
-        const libvirt = await startLibvirt({ ...lab, port: 8000 });
-        undo.push(() => libvirt.stop());
+        libvirt ??= await startLibvirt({ ...lab, port: 8000 });
         await libvirt.define({ ...machine, disk: machine.diskFile, console: machine.consoleFile });
         driverInfo.push(
           `redfish_address=${libvirt.redfish}`,
@@ -146,7 +151,7 @@ describe.each<Case>([
       const mark = (what: string): number => marks.push([what, Date.now()]);
 
       const info = driverInfo.flatMap((pair) => ['--driver-info', pair]);
-      await cli.run('node', 'create', '--name', name, '--driver', bmc, ...info, '--property', `capabilities=boot_mode:${firmware}`);
+      await cli.run('node', 'create', '--name', name, '--driver', bmc, '--boot-interface', boot, ...info, '--property', `capabilities=boot_mode:${firmware}`);
       await cli.run('port', 'create', '--node', (await cli.json('node', 'show', name))['uuid'] as string, machine.mac);
       await cli.run('node', 'manage', name);
       await reach(name, 'manageable', machine);

@@ -20,6 +20,7 @@ export interface Libvirt {
 export interface Domain {
   readonly name: string;
   readonly uuid: string;
+  readonly firmware: 'bios' | 'uefi' | 'uefi-http';
   readonly memoryMiB: number;
   readonly cpus: number;
   readonly mac: string;
@@ -29,11 +30,17 @@ export interface Domain {
   readonly console: string;
 }
 
-// The loader is what QEMU takes anyway; without it sushy-tools reports no boot mode and cannot set one.
+const UEFI = '/usr/share/OVMF/OVMF_CODE_4M.fd';
+const VARIABLES = '/usr/share/OVMF/OVMF_VARS_4M.fd';
+// Of a BIOS, the loader is what QEMU takes anyway; without it sushy-tools reports no boot mode and cannot set one.
+const firmwareXml = (domain: Domain): string =>
+  domain.firmware === 'bios'
+    ? "<loader type='rom'>/usr/share/seabios/bios-256k.bin</loader>"
+    : `<loader readonly='yes' type='pflash'>${UEFI}</loader><nvram template='${VARIABLES}'>${domain.disk}.vars</nvram>`;
 const domainXml = (domain: Domain, bridge: string): string => `<domain type='qemu'>
  <name>${domain.name}</name><uuid>${domain.uuid}</uuid>
  <memory unit='MiB'>${domain.memoryMiB}</memory><vcpu>${domain.cpus}</vcpu>
- <os><type arch='x86_64' machine='q35'>hvm</type><loader type='rom'>/usr/share/seabios/bios-256k.bin</loader><boot dev='network'/><bios useserial='yes'/></os>
+ <os><type arch='x86_64' machine='q35'>hvm</type>${firmwareXml(domain)}<boot dev='network'/><bios useserial='yes'/></os>
  <features><acpi/></features><cpu mode='maximum'/>
  <on_poweroff>destroy</on_poweroff><on_reboot>restart</on_reboot>
  <devices><emulator>/usr/bin/qemu-system-x86_64</emulator>
@@ -98,11 +105,19 @@ export async function startLibvirt(lab: {
       () => 'libvirtd',
       () => existsSync(socket),
     );
+    // Where it keeps the images that are inserted.
+    mkdirSync(join(folder, 'pool'), { recursive: true });
+    await virsh('pool-define-as', 'default', 'dir', '--target', join(folder, 'pool'));
+    await virsh('pool-start', 'default');
     const config = join(folder, 'emulator.conf');
-    writeFileSync(
-      config,
-      `SUSHY_EMULATOR_LIBVIRT_URI = "${uri}"\nSUSHY_EMULATOR_LISTEN_IP = "${lab.address}"\nSUSHY_EMULATOR_LISTEN_PORT = ${lab.port}\n`,
-    );
+    const values = {
+      LIBVIRT_URI: `"${uri}"`,
+      LISTEN_IP: `"${lab.address}"`,
+      LISTEN_PORT: lab.port,
+      BOOT_LOADER_MAP: `{"UEFI": {"x86_64": "${UEFI}"}, "Legacy": {"x86_64": None}}`,
+    };
+    const lines = Object.entries(values).map(([name, value]) => `SUSHY_EMULATOR_${name} = ${value}\n`);
+    writeFileSync(config, lines.join(''));
     start('sushy-emulator', emulator, '--config', config);
     const redfish = `http://${lab.address}:${lab.port}`;
     await until(

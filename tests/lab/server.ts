@@ -22,7 +22,7 @@ export const bootingSections = (lab: { readonly address: string; readonly bridge
   DEFAULT: {
     my_ip: lab.address,
     enabled_hardware_types: 'ipmi,redfish',
-    enabled_boot_interfaces: 'ipxe',
+    enabled_boot_interfaces: 'ipxe,redfish-virtual-media,redfish-https',
     enabled_deploy_interfaces: 'direct',
     enabled_inspect_interfaces: 'agent',
     enabled_network_interfaces: 'noop',
@@ -30,8 +30,11 @@ export const bootingSections = (lab: { readonly address: string; readonly bridge
   conductor: {
     deploy_kernel: `file://${root}/.cache/ramdisk/vmlinuz`,
     deploy_ramdisk: `file://${root}/.cache/ramdisk/initrd`,
+    // GRUB as Debian makes it for CDs.
+    bootloader: 'file:///usr/lib/grub/x86_64-efi/monolithic/gcdx64.efi',
     file_url_allowed_paths: `${root}/.cache`,
   },
+  redfish: { kernel_append_params: 'console=ttyS0' },
   pxe: { kernel_append_params: 'console=ttyS0' },
   dhcp: { dhcp_provider: 'builtin' },
   boot: { interface: lab.bridge, dhcp_range: '10.77.0.100-10.77.0.200' },

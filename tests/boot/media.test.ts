@@ -1,0 +1,119 @@
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
+import { UpstreamError, type CachedFile } from '../../boot/cache';
+import { openMedium } from '../../boot/media';
+import type { MediumContent } from '../../model/records';
+
+const NOW = Date.parse('2026-02-03T04:05:06Z');
+const bytes = (length: number, seed: number): Buffer => Buffer.from(Array.from({ length }, (_, at) => (at * seed + (at >> 8)) & 255));
+/** An EFI program for x86-64, as far as its header goes. */
+function program(): Buffer {
+  const made = bytes(20_000, 11);
+  made.write('MZ', 0, 'latin1');
+  made.writeUInt32LE(0x80, 0x3c);
+  made.writeUInt16LE(0x8664, 0x84);
+  return made;
+}
+const sources: Record<string, Buffer> = {
+  kernel: bytes(300_001, 7),
+  ramdisk: bytes(700_003, 13),
+  'grub.efi': program(),
+  'esp.img': bytes(50_000, 17),
+  'isolinux.bin': bytes(4096, 19),
+  'ldlinux.c32': bytes(1000, 23),
+};
+let open: string[] = [];
+const opening = async (source: string): Promise<CachedFile> => {
+  const found = sources[source];
+  if (!found) throw new UpstreamError(`no ${source}`);
+  open.push(source);
+  return {
+    size: found.length,
+    modified: 1,
+    // In small pieces, as a disk or a network gives them.
+    read: (start, end) =>
+      Readable.from([found.subarray(start, Math.min(start + 1000, end + 1)), found.subarray(Math.min(start + 1000, end + 1), end + 1)], {
+        objectMode: false,
+      }),
+    release: async () => void (open = open.filter((one) => one !== source)),
+  };
+};
+afterEach(() => expect(open).toEqual([]));
+
+const iso = (more: Partial<Extract<MediumContent, { kind: 'iso' }>> = {}): MediumContent => ({
+  kind: 'iso',
+  kernel: 'kernel',
+  ramdisk: 'ramdisk',
+  kernel_args: "console=ttyS0 a='x' ipa-agent-token=s3cret",
+  publisher: 'abc',
+  files: {},
+  ...more,
+});
+const medium = (content: MediumContent) => openMedium({ token: 't', node_uuid: 'n', role: 'boot', content, made_at: NOW }, opening);
+async function whole(content: MediumContent): Promise<Buffer> {
+  const file = await medium(content);
+  const read = await buffer(file.read(0, file.size - 1));
+  expect(read.length).toBe(file.size);
+  await file.release();
+  return read;
+}
+
+describe('a CD', () => {
+  const full = iso({ bootloader: 'grub.efi', isolinux: 'isolinux.bin', ldlinux: 'ldlinux.c32' });
+  it('has the bytes of its kernel, its ramdisk and its loaders, and what these are to do', async () => {
+    const image = await whole(full);
+    for (const name of ['kernel', 'ramdisk', 'grub.efi', 'ldlinux.c32']) expect(image.includes(sources[name]!)).toBe(true);
+    expect(image.includes("append initrd=/initrd console=ttyS0 a='x' ipa-agent-token=s3cret\n")).toBe(true);
+    expect(image.includes("linux /vmlinuz 'console=ttyS0' 'a='\\''x'\\''' 'ipa-agent-token=s3cret'\ninitrd /initrd\nboot\n")).toBe(true);
+    expect(image.includes('BOOTX64 EFI')).toBe(true);
+    expect(image.toString('latin1', 0x8028, 0x8028 + 15)).toBe('VMEDIA_BOOT_ISO');
+  });
+  it('is the same in every piece in which it is read', async () => {
+    const image = await whole(full);
+    const file = await medium(full);
+    for (const [start, end] of [
+      [0, 0],
+      [0, 4095],
+      [32_768, 40_000],
+      [image.length - 1, image.length - 1],
+      [100_000, 900_000],
+      [1, image.length - 2],
+    ] as const)
+      expect((await buffer(file.read(start, end))).equals(image.subarray(start, end + 1))).toBe(true);
+    await file.release();
+    expect(file.modified).toBe(NOW);
+  });
+  it('takes an image of an EFI system partition as it is', async () => {
+    const image = await whole(iso({ bootloader: 'esp.img' }));
+    expect(image.includes(sources['esp.img']!)).toBe(true);
+    expect(image.includes('BOOTX64 EFI')).toBe(false);
+    expect(image[0x8801 - 1]).toBe(0);
+  });
+  it('of what an agent finds its network in is called config-2', async () => {
+    const image = await whole(iso({ isolinux: 'isolinux.bin', files: { 'openstack/latest/network_data.json': '{"links": []}' } }));
+    expect(image.toString('latin1', 0x8028, 0x8028 + 8)).toBe('config-2');
+    expect(image.includes('{"links": []}')).toBe(true);
+  });
+  it.each([{ kernel: 'no' }, { ramdisk: 'no' }, { bootloader: 'no' }, { isolinux: 'no' }])('without %j is none', async (lacking) => {
+    await expect(medium(iso(lacking))).rejects.toThrow(UpstreamError);
+  });
+});
+
+it('an image is what it is', async () => {
+  expect((await whole({ kind: 'image', source: 'kernel' })).equals(sources['kernel']!)).toBe(true);
+});
+it('parameters are a floppy disk with a line each', async () => {
+  const image = await whole({ kind: 'parameters', parameters: { 'ipa-api-url': 'http://h', odd: 'a\nb=c' } });
+  expect(image.length).toBe(1440 * 1024);
+  expect(image.includes('ipa-api-url=http://h\nodd=a b=c\n')).toBe(true);
+  expect(image.toString('latin1', 43, 54)).toBe('ir-vfd-dev ');
+});
+it('a config drive is unpacked', async () => {
+  const image = bytes(5000, 29);
+  expect((await whole({ kind: 'packed', data: gzipSync(image).toString('base64') })).equals(image)).toBe(true);
+});
+it('a config drive that is none, or far too large, is an error', async () => {
+  await expect(medium({ kind: 'packed', data: 'AAAA' })).rejects.toThrow();
+  await expect(medium({ kind: 'packed', data: gzipSync(Buffer.alloc(65 << 20)).toString('base64') })).rejects.toThrow();
+});
