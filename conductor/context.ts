@@ -9,6 +9,7 @@ import type { InterfaceKind } from '../model/records';
 import type { Store } from '../store/store';
 import type { Beats } from './beats';
 import type { Hardware } from './hardware';
+import type { Accelerator } from './inspection/devices';
 import type { Rule } from './inspection/rules/rule';
 import type { Lease, Probed } from './lease';
 import type { Locks } from './locks';
@@ -98,6 +99,10 @@ export type ConductorOptions = DriverOptions & {
   readonly 'inspector.keep_ports': string;
   readonly 'inspector.update_pxe_enabled': boolean;
   readonly 'inspector.disk_partitioning_spacing': boolean;
+  readonly 'inspector.extra_hardware_strict': boolean;
+  readonly 'inspector.known_accelerators': string | null;
+  readonly 'inspector.pci_device_alias': string;
+  readonly 'inspector.physical_network_cidr_map': readonly string[];
   readonly 'inspection_rules.built_in_rules': string | null;
   readonly 'inspection_rules.mask_secrets': string;
 
@@ -131,6 +136,8 @@ export interface Context extends ConductorRooms, Ownership {
   readonly hardware: Hardware;
   /** Those of [inspection_rules]built_in_rules. */
   readonly builtInRules: readonly Rule[];
+  /** Those of [inspector]known_accelerators. */
+  readonly accelerators: readonly Accelerator[];
   readonly workers: Workers;
   readonly locks: Locks;
   readonly beats: Beats;

@@ -8,8 +8,10 @@ import type { ConductorDoor } from './conductor';
 import type { ConductorRooms, Context } from './context';
 import { createHardware } from './hardware';
 import { goOn } from './heartbeat';
+import { pciAliases, readAccelerators } from './inspection/devices';
 import { chosenHooks } from './inspection/hooks';
 import { readBuiltInRules } from './inspection/rules/built-in';
+import { cidrMap } from './inspection/switches';
 import { createLease, type Lease } from './lease';
 import { createLocks } from './locks';
 import { doorTo, performHere, type Perform } from './operations';
@@ -110,6 +112,9 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
   for (const option of ['inspector.hooks', 'redfish.inspection_hooks'] as const) chosenHooks(options[option], option);
   const hardware = createHardware(options, rooms.hardwareTypes, rooms.interfaces, log);
   const builtInRules = await readBuiltInRules(options['inspection_rules.built_in_rules']);
+  const accelerators = await readAccelerators(options['inspector.known_accelerators']);
+  pciAliases(options['inspector.pci_device_alias']);
+  cidrMap(options['inspector.physical_network_cidr_map']);
   const lease = createLease({
     store,
     clock,
@@ -141,6 +146,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     host,
     hardware,
     builtInRules,
+    accelerators,
     lease,
     tokens: createTokens(store, random),
     workers: createWorkers(

@@ -269,6 +269,10 @@ export const OPTIONS = [
   { section: 'inspector', name: 'keep_ports', kind: 'string', default: 'all', choices: ['all', 'present', 'added'], help: 'Which ports stay after inspection.' },
   { section: 'inspector', name: 'update_pxe_enabled', kind: 'boolean', default: true, help: "Set the ports' pxe_enabled by what the machine booted from." },
   { section: 'inspector', name: 'disk_partitioning_spacing', kind: 'boolean', default: true, help: 'local_gb is one GiB less than the root disk, for partition tables and the like.' },
+  { section: 'inspector', name: 'extra_hardware_strict', kind: 'boolean', default: false, help: 'Hook extra-hardware: rows that are too short make all of them worthless, which are dropped then.' },
+  { section: 'inspector', name: 'known_accelerators', kind: 'string', default: null, help: 'Hook accelerators: YAML file with pci_devices, a list of vendor_id, device_id and whatever else is to be told. Default: a list of GPUs.' },
+  { section: 'inspector', name: 'pci_device_alias', kind: 'string', default: '', help: 'Hook pci-devices: which devices are counted in a capability, {"vendor_id": "1234", "product_id": "5678", "name": "gpu"}, several with commas.' },
+  { section: 'inspector', name: 'physical_network_cidr_map', kind: 'list', default: [], help: 'Hook physical-network: physical networks of ports by the address of the interface, as 10.10.10.0/24:physnet_a.' },
   { section: 'inspection_rules', name: 'built_in_rules', kind: 'string', default: null, help: 'YAML file with inspection rules that are always there, beside those of clients.' },
   { section: 'inspection_rules', name: 'mask_secrets', kind: 'string', default: 'always', choices: ['always', 'never', 'sensitive'], help: 'From which inspection rules passwords among the found data are hidden: all, none, or all but sensitive ones.' },
 

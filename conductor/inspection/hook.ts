@@ -1,20 +1,29 @@
 /** What a hook is: it looks and says what it would change; it writes nothing. The runner applies all of it at once. */
 import { Fault } from '../../model/errors';
-import type { Inventory, JsonObject, NodeRecord, PortRecord } from '../../model/records';
+import type { Inventory, JsonObject, NodeRecord, PortChanges, PortRecord } from '../../model/records';
 import type { ConductorOptions } from '../context';
+import type { Accelerator } from './devices';
 
 export type Change =
   | { readonly on: 'property'; readonly name: string; readonly value: unknown }
   /** One of `properties.capabilities`. */
   | { readonly on: 'capability'; readonly name: string; readonly value: string }
   | { readonly on: 'port'; readonly mac: string; readonly pxeEnabled: boolean; readonly clientId?: string }
-  | { readonly on: 'port update'; readonly uuid: string; readonly pxeEnabled?: boolean; readonly extra?: JsonObject }
+  /** Of the port with this address, be it made by the same inspection. */
+  | { readonly on: 'port update'; readonly mac: string; readonly changes: PortChanges }
   | { readonly on: 'port removal'; readonly uuid: string }
+  /** Undefined: it goes. */
   | { readonly on: 'plugin_data'; readonly name: string; readonly value: unknown };
 
 export type HookOptions = Pick<
   ConductorOptions,
-  'inspector.add_ports' | 'inspector.keep_ports' | 'inspector.update_pxe_enabled' | 'inspector.disk_partitioning_spacing'
+  | 'inspector.add_ports'
+  | 'inspector.keep_ports'
+  | 'inspector.update_pxe_enabled'
+  | 'inspector.disk_partitioning_spacing'
+  | 'inspector.extra_hardware_strict'
+  | 'inspector.pci_device_alias'
+  | 'inspector.physical_network_cidr_map'
 >;
 export interface Seen {
   readonly node: NodeRecord;
@@ -23,10 +32,16 @@ export interface Seen {
   /** As the agent sent it, with what earlier hooks added. */
   readonly pluginData: JsonObject;
   readonly options: HookOptions;
+  /** Devices that the hook `accelerators` looks for. */
+  readonly accelerators: readonly Accelerator[];
+  /** What the inspection before this one found; undefined: nothing, or no hook wants it. */
+  readonly previous?: Inventory;
 }
 export type Look = (seen: Seen) => readonly Change[];
 export interface Hook {
   readonly name: string;
+  /** It compares with the inspection before. */
+  readonly wantsPrevious?: true;
   /** Hooks that must stand before it in the list. */
   readonly after?: readonly string[];
   /** Runs for all hooks before any `look`. Throws a Fault: the inspection fails with it. */

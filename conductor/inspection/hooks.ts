@@ -1,8 +1,10 @@
 /** What an inventory means: the hooks, and the option that chooses among them. */
 import { matchDisks, parseHints } from '../../model/hints';
 import type { InventoryDisk } from '../../model/records';
+import { accelerators, extraHardware, pciCounts, raidDevice } from './devices';
 import { inspectionFailure, invalidInventory, type Hook, type Seen } from './hook';
 import { portChanges, validInterfaces } from './interfaces';
+import { localLinks, parseLldp, physicalNetworks } from './switches';
 
 /** Flag of the processor → capability. */
 const CPU_CAPABILITIES: Readonly<Record<string, string>> = {
@@ -110,6 +112,13 @@ export const HOOKS: readonly Hook[] = [
       ];
     },
   },
+  { name: 'accelerators', look: accelerators },
+  { name: 'extra-hardware', look: extraHardware },
+  { name: 'local-link-connection', after: ['validate-interfaces'], look: localLinks },
+  { name: 'parse-lldp', look: parseLldp },
+  { name: 'pci-devices', look: pciCounts },
+  { name: 'physical-network', after: ['validate-interfaces'], look: physicalNetworks },
+  { name: 'raid-device', wantsPrevious: true, look: raidDevice },
 ];
 
 /**

@@ -73,11 +73,11 @@ export function portChanges({ ports, pluginData, options }: Seen): readonly Chan
     const mine = all.filter((one) => one.mac_address === port.address);
     const booted = mine.some((one) => one.pxe_enabled);
     const clientId = mine.map(clientIdOf).find((one) => one.clientId !== undefined)?.clientId;
-    const change = {
-      ...(options['inspector.update_pxe_enabled'] && booted !== port.pxe_enabled ? { pxeEnabled: booted } : {}),
+    const changes = {
+      ...(options['inspector.update_pxe_enabled'] && booted !== port.pxe_enabled ? { pxe_enabled: booted } : {}),
       ...(clientId !== undefined && clientId !== port.extra['client-id'] ? { extra: { ...port.extra, 'client-id': clientId } } : {}),
     };
-    return Object.keys(change).length > 0 ? [{ on: 'port update', uuid: port.uuid, ...change }] : [];
+    return Object.keys(changes).length > 0 ? [{ on: 'port update', mac: port.address, changes }] : [];
   });
   return [...created, ...updated];
 }

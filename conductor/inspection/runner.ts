@@ -1,7 +1,7 @@
 /** Runs the hooks over what an agent (or a BMC) reported, and writes what they say in one transaction with the inventory itself. */
 import { newUuid } from '../../model/idents';
 import type { Found } from '../../drivers/interfaces';
-import type { JsonObject, NodeRecord } from '../../model/records';
+import type { JsonObject, NodeRecord, PortChanges } from '../../model/records';
 import type { Store } from '../../store/store';
 import type { Held } from '../task';
 import { joinCapabilities, readCapabilities } from './capabilities';
@@ -17,7 +17,9 @@ export function lookAtAll(hookNames: readonly string[], start: Seen): { readonly
   const run = (look: Look | undefined): void => {
     for (const change of look?.(seen) ?? []) {
       changes.push(change);
-      if (change.on === 'plugin_data') seen = { ...seen, pluginData: { ...seen.pluginData, [change.name]: change.value } };
+      if (change.on !== 'plugin_data') continue;
+      const others = Object.entries(seen.pluginData).filter(([name]) => name !== change.name);
+      seen = { ...seen, pluginData: Object.fromEntries(change.value === undefined ? others : [...others, [change.name, change.value]]) };
     }
   };
   for (const { preprocess } of hooks) run(preprocess);
@@ -50,16 +52,17 @@ async function changePorts(store: Store, task: Held, changes: readonly Change[])
       address: mac,
       pxe_enabled: pxeEnabled,
       extra: clientId === undefined ? {} : { 'client-id': clientId },
+      ...updatesOf(changes, mac),
     });
-  for (const change of changes) {
-    if (change.on === 'port removal') await store.ports.remove(change.uuid);
-    if (change.on === 'port update')
-      await store.ports.update(change.uuid, {
-        ...(change.pxeEnabled === undefined ? {} : { pxe_enabled: change.pxeEnabled }),
-        ...(change.extra === undefined ? {} : { extra: change.extra }),
-      });
+  for (const { uuid, address } of task.ports) {
+    const more = updatesOf(changes, address);
+    if (changes.some((change) => change.on === 'port removal' && change.uuid === uuid)) await store.ports.remove(uuid);
+    else if (Object.keys(more).length > 0) await store.ports.update(uuid, more);
   }
 }
+/** All that is changed on the port with this address. */
+const updatesOf = (changes: readonly Change[], mac: string): PortChanges =>
+  Object.assign({}, ...changes.map((change) => (change.on === 'port update' && change.mac === mac ? change.changes : {}))) as PortChanges;
 
 /** What the BMC itself says, as changes before those of the hooks; capabilities that the node names stay as they are. */
 function toldByBmc(node: NodeRecord, { properties = {}, capabilities: told = {} }: Findings): readonly Change[] {
@@ -75,7 +78,18 @@ export type Findings = Pick<Found, 'inventory' | 'pluginData' | 'hooks'> & Parti
 /** Throws the Fault of a hook that refuses, or for lack of an essential property: then nothing is written. The logs of a ramdisk are dropped. */
 export async function runHooks(task: Held, findings: Findings): Promise<void> {
   const { inventory, pluginData, hooks, essential = [] } = findings;
-  const start: Seen = { node: task.node, ports: task.ports, inventory, pluginData, options: task.context.options };
+  const { store: rows, options, accelerators } = task.context;
+  const compares = chosenHooks(hooks).some(({ wantsPrevious }) => wantsPrevious);
+  const previous = compares ? (await rows.inventories.find(task.node.uuid))?.inventory : undefined;
+  const start: Seen = {
+    node: task.node,
+    ports: task.ports,
+    inventory,
+    pluginData,
+    options,
+    accelerators,
+    ...(previous ? { previous } : {}),
+  };
   const { changes, seen } = lookAtAll(hooks, start);
   const properties = newProperties(task.node.properties, [...toldByBmc(task.node, findings), ...changes]);
   const missing = essential.filter((name) => !Object.hasOwn(properties, name));

@@ -1,9 +1,11 @@
 /** Inspection hooks: an inventory and what they would change. */
 import type { Change, HookOptions, Seen } from '../../conductor/inspection/hook';
+import { pciAliases } from '../../conductor/inspection/devices';
 import { HOOKS } from '../../conductor/inspection/hooks';
 import { normalMac, pxeMac } from '../../conductor/inspection/interfaces';
 import { lookAtAll, newProperties } from '../../conductor/inspection/runner';
-import type { NodeRecord, PortRecord } from '../../model/records';
+import { cidrMap } from '../../conductor/inspection/switches';
+import type { Inventory, NodeRecord, PortRecord } from '../../model/records';
 import { nodeRecord, portRecord } from '../support/task';
 
 const OPTIONS: HookOptions = {
@@ -11,6 +13,9 @@ const OPTIONS: HookOptions = {
   'inspector.keep_ports': 'all',
   'inspector.update_pxe_enabled': true,
   'inspector.disk_partitioning_spacing': true,
+  'inspector.extra_hardware_strict': false,
+  'inspector.pci_device_alias': '{"vendor_id": "1", "product_id": "2", "name": "card"}',
+  'inspector.physical_network_cidr_map': ['192.0.2.0/24:left', '2001:db8::/32:right'],
 };
 const [A, B, C] = ['52:54:00:00:00:0a', '52:54:00:00:00:0b', '52:54:00:00:00:0c'] as const;
 interface Given {
@@ -19,13 +24,16 @@ interface Given {
   readonly node?: Partial<NodeRecord>;
   readonly ports?: readonly PortRecord[];
   readonly options?: Partial<HookOptions>;
+  readonly previous?: Inventory;
 }
-const seen = ({ inventory = {}, data = {}, node, ports = [], options }: Given): Seen => ({
+const seen = ({ inventory = {}, data = {}, node, ports = [], options, previous }: Given): Seen => ({
   node: nodeRecord(node),
   ports,
   inventory: { interfaces: [], ...(inventory as object) },
   pluginData: data,
   options: { ...OPTIONS, ...options },
+  accelerators: [{ vendor_id: '10de', device_id: '2236', type: 'GPU' }],
+  ...(previous ? { previous } : {}),
 });
 const look = (names: readonly string[], given: Given): readonly Change[] => lookAtAll(names, seen(given)).changes;
 const hidden = (change: Change): boolean =>
@@ -93,6 +101,61 @@ it.each<[string, Given, readonly Change[] | string]>([
     'No disks satisfied root device hints for node',
   ],
   ['root-device', { inventory: { disks: 3 }, node: { properties: { root_device: { colour: 'red' } } } }, 'because they failed to validate'],
+  [
+    'accelerators',
+    { data: { pci_devices: [{ vendor_id: '10de', product_id: '2236', bus: '0:1' }, { vendor_id: '1', product_id: '2' }, 7] } },
+    [{ on: 'property', name: 'accelerators', value: [{ vendor_id: '10de', device_id: '2236', type: 'GPU', pci_address: '0:1' }] }],
+  ],
+  [
+    'accelerators',
+    { inventory: { pci_devices: [{ vendor_id: '1', product_id: '2' }] } },
+    [{ on: 'property', name: 'accelerators', value: [] }],
+  ],
+  ['accelerators', {}, []],
+  [
+    'pci-devices',
+    {
+      data: {
+        pci_devices: [
+          { vendor_id: '1', product_id: '2' },
+          { vendor_id: '1', product_id: '2' },
+          { vendor_id: '1', product_id: '3' },
+        ],
+      },
+    },
+    [{ on: 'capability', name: 'card', value: '2' }],
+  ],
+  ['pci-devices', { data: { pci_devices: 'x' } }, []],
+  ['raid-device', { inventory: { disks: [{ serial: 'a' }, { serial: 'b' }] } }, []],
+  [
+    'raid-device',
+    { inventory: { disks: [{ serial: 'a' }, { serial: 'b' }] }, previous: { disks: [{ name: '/dev/sda', serial: 'a' }] } as never },
+    [{ on: 'property', name: 'root_device', value: { serial: 'b' } }],
+  ],
+  ['raid-device', { inventory: { disks: [{ serial: 'a' }, { serial: 'b' }] }, previous: { disks: [] } as never }, []],
+  [
+    'raid-device',
+    { inventory: { disks: [{ serial: 'b' }] }, previous: { disks: [] } as never, node: { properties: { root_device: { wwn: 1 } } } },
+    [],
+  ],
+  [
+    'extra-hardware',
+    { data: { data: [['disk', 'sda', 'size', '12'], ['disk', 'sda', 'name', 'x'], ['cpu', 'all', '__proto__', 4], ['short']] } },
+    [
+      {
+        on: 'plugin_data',
+        name: 'extra',
+        value: { disk: { sda: { size: 12, name: 'x' } }, cpu: { all: Object.fromEntries([['__proto__', 4]]) } },
+      },
+      { on: 'plugin_data', name: 'data', value: undefined },
+    ],
+  ],
+  ['extra-hardware', { data: { data: 'x' } }, []],
+  [
+    'extra-hardware',
+    { data: { data: [['short']] }, options: { 'inspector.extra_hardware_strict': true } },
+    [{ on: 'plugin_data', name: 'data', value: undefined }],
+  ],
 ])('%s of %j', (name, given, expected) => {
   if (typeof expected === 'string') expect(() => look([name], given)).toThrow(expected);
   else expect(look([name], given)).toEqual(expected);
@@ -131,7 +194,7 @@ it.each<[string, Given, readonly Change[] | string]>([
   [
     'what booted is noted on ports that there are',
     { inventory: interfaces(A), ports: [portRecord({ uuid: 'p', address: B })] },
-    [port(A, true), { on: 'port update', uuid: 'p', pxeEnabled: false, extra: { 'client-id': 'ff:00' } }],
+    [port(A, true), { on: 'port update', mac: B, changes: { pxe_enabled: false, extra: { 'client-id': 'ff:00' } } }],
   ],
   [
     'ports that the machine has not go, if the option says so',
@@ -193,3 +256,52 @@ it.each([
 ])('MAC address %s is %s', (given, normal) => expect(normalMac(given)).toBe(normal));
 it('finds no boot interface where none is told', () => expect(pxeMac({ interfaces: [], boot: { pxe_interface: 'x' } })).toBeUndefined());
 it('names each hook once', () => expect(new Set(HOOKS.map(({ name }) => name)).size).toBe(HOOKS.length));
+
+/** The chassis 52:54:00:aa:bb:cc, its port p1 and its name sw. */
+const LLDP = [
+  [1, '04525400aabbcc'],
+  [2, '057031'],
+  [5, '7377'],
+];
+const link = { port_id: 'p1', switch_id: '52:54:00:aa:bb:cc', switch_info: 'sw' };
+const heard = { interfaces: [{ name: 'eth0', mac_address: A, ipv4_address: '192.0.2.1', lldp: LLDP }] };
+it.each<[string, Given, readonly Change[]]>([
+  ['local-link-connection', { inventory: heard }, [{ on: 'port update', mac: A, changes: { local_link_connection: link } }]],
+  [
+    'local-link-connection',
+    { inventory: heard, ports: [portRecord({ address: A, local_link_connection: { switch_id: 'mine', port_id: 'x' } })] },
+    [{ on: 'port update', mac: A, changes: { local_link_connection: { switch_id: 'mine', port_id: 'x', switch_info: 'sw' } } }],
+  ],
+  ['local-link-connection', { inventory: heard, data: { lldp_raw: { eth0: [[2, 'zz']] } } }, []],
+  ['local-link-connection', { inventory: heard, data: { lldp_raw: { eth0: 7 } } }, []],
+  [
+    'parse-lldp',
+    { inventory: heard, data: { parsed_lldp: { other: 1 } } },
+    [
+      {
+        on: 'plugin_data',
+        name: 'parsed_lldp',
+        value: { other: 1, eth0: { switch_chassis_id: '52:54:00:aa:bb:cc', switch_port_id: 'p1', switch_system_name: 'sw' } },
+      },
+    ],
+  ],
+  ['physical-network', { inventory: heard }, [{ on: 'port update', mac: A, changes: { physical_network: 'left' } }]],
+  ['physical-network', { inventory: heard, ports: [portRecord({ address: A, physical_network: 'left' })] }, []],
+  [
+    'physical-network',
+    { inventory: { interfaces: [{ name: 'e', mac_address: A, ipv4_address: 'x', ipv6_address: '2001:db8::5' }] } },
+    [{ on: 'port update', mac: A, changes: { physical_network: 'right' } }],
+  ],
+])('%s of what switches say: %j', (name, given, expected) => {
+  const changes = look(['validate-interfaces', name], { ...given, options: { 'inspector.add_ports': 'all' } });
+  expect(changes.filter((change) => !hidden(change))).toEqual(expected);
+});
+
+it.each([
+  [() => cidrMap(['10.0.0.0/33:x']), '[inspector]physical_network_cidr_map: 10.0.0.0/33:x is not network/bits:name'],
+  [() => cidrMap(['x']), '[inspector]physical_network_cidr_map: x is not'],
+  [() => pciAliases('{"name": "x"}'), '[inspector]pci_device_alias: each entry has exactly'],
+  [() => pciAliases('{'), '[inspector]pci_device_alias: '],
+])('refuses options that make no sense: %s', (read, text) => {
+  expect(read).toThrow(text);
+});

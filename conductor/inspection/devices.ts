@@ -1,0 +1,110 @@
+/** Hooks on the devices in a machine: PCI devices and accelerators among them, the disk of a new RAID, what hardware-detect told. */
+import { readFile } from 'node:fs/promises';
+import { parse } from 'yaml';
+import { reasonOf } from '../../model/errors';
+import type { Change, Seen } from './hook';
+
+type Loose = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is Loose => typeof value === 'object' && value !== null && !Array.isArray(value);
+const objectsOf = (value: unknown): readonly Loose[] => (Array.isArray(value) ? value.filter(isObject) : []);
+/** A ramdisk tells them beside the inventory, a Redfish service in it. */
+const pciDevices = ({ pluginData, inventory }: Seen): readonly Loose[] => {
+  const told = objectsOf(pluginData['pci_devices']);
+  return told.length > 0 ? told : objectsOf((inventory as Loose)['pci_devices']);
+};
+
+/** A device that is of use to instances: its numbers, and what is told of it. */
+export type Accelerator = Loose & { readonly vendor_id: string; readonly device_id: string };
+const NVIDIA: Readonly<Record<string, string>> = {
+  '1eb8': 'Tesla T4',
+  '1df6': 'GV100GL',
+  '2236': 'A10',
+  '2235': 'A40',
+  '26b9': 'L40S',
+  '26ba': 'L20',
+};
+/** Those that are known without a file. */
+const KNOWN: readonly Accelerator[] = Object.entries(NVIDIA).map(([device_id, name]) => ({
+  vendor_id: '10de',
+  device_id,
+  type: 'GPU',
+  device_info: `NVIDIA Corporation ${name}`,
+}));
+/** [inspector]known_accelerators. @throws Error for the operator */
+export async function readAccelerators(path: string | null): Promise<readonly Accelerator[]> {
+  if (path === null) return KNOWN;
+  try {
+    const list = (parse(await readFile(path, 'utf8')) as { readonly pci_devices?: unknown } | null)?.pci_devices;
+    if (!Array.isArray(list)) throw new Error('pci_devices should contain a list of devices');
+    if (!list.every((one) => isObject(one) && one['vendor_id'] && one['device_id']))
+      throw new Error('one of the PCI devices is missing vendor_id or device_id');
+    return list as readonly Accelerator[];
+  } catch (error) {
+    throw new Error(`[inspector]known_accelerators: ${path}: ${reasonOf(error)}`, { cause: error });
+  }
+}
+export function accelerators(seen: Seen): readonly Change[] {
+  const devices = pciDevices(seen);
+  if (devices.length === 0) return [];
+  const value = devices.flatMap((device) => {
+    const known = seen.accelerators.find((one) => one.vendor_id === device['vendor_id'] && one.device_id === device['product_id']);
+    return known ? [{ ...known, pci_address: device['bus'] ?? null }] : [];
+  });
+  return [{ on: 'property', name: 'accelerators', value }];
+}
+
+/** Objects of vendor_id, product_id and name, with commas between them. Throws an Error for the operator. */
+export function pciAliases(text: string): readonly Readonly<Record<'vendor_id' | 'product_id' | 'name', string>>[] {
+  const names = ['name', 'product_id', 'vendor_id'];
+  try {
+    const list = (JSON.parse(`[${text}]`) as readonly unknown[]).flat();
+    const right = list.every(
+      (one) => isObject(one) && Object.keys(one).sort().join() === names.join() && names.every((name) => typeof one[name] === 'string'),
+    );
+    if (!right) throw new Error('each entry has exactly vendor_id, product_id and name');
+    return list as ReturnType<typeof pciAliases>;
+  } catch (error) {
+    throw new Error(`[inspector]pci_device_alias: ${reasonOf(error)}`, { cause: error });
+  }
+}
+export function pciCounts({ pluginData, options }: Seen): readonly Change[] {
+  const devices = objectsOf(pluginData['pci_devices']);
+  return pciAliases(options['inspector.pci_device_alias']).flatMap(
+    ({ vendor_id: vendor, product_id: product, name }): readonly Change[] => {
+      const count = devices.filter((one) => one['vendor_id'] === vendor && one['product_id'] === product).length;
+      return count > 0 ? [{ on: 'capability', name, value: String(count) }] : [];
+    },
+  );
+}
+
+/** The one disk that was not there at the inspection before is the RAID made since. */
+export function raidDevice({ node, inventory, previous }: Seen): readonly Change[] {
+  const serials = (of: unknown): readonly unknown[] => objectsOf(of).flatMap(({ serial }) => (serial ? [serial] : []));
+  if (Object.hasOwn(node.properties, 'root_device') || !previous) return [];
+  const before = serials(previous.disks);
+  const [serial, ...more] = serials(inventory.disks).filter((one) => !before.includes(one));
+  return serial === undefined || more.length > 0 ? [] : [{ on: 'property', name: 'root_device', value: { serial } }];
+}
+
+/** Rows of hardware-detect (class, device, name, value) become objects in each other, in the place of the rows. */
+export function extraHardware({ pluginData, options }: Seen): readonly Change[] {
+  if (!Object.hasOwn(pluginData, 'data')) return [];
+  const rows = pluginData['data'];
+  const strict = options['inspector.extra_hardware_strict'];
+  const dropped: Change = { on: 'plugin_data', name: 'data', value: undefined };
+  if (!Array.isArray(rows) || !rows.every((row) => Array.isArray(row) && (!strict || row.length === 4))) return strict ? [dropped] : [];
+  const extra = new Map<string, Map<string, Map<string, unknown>>>();
+  for (const row of rows as readonly (readonly unknown[])[]) {
+    if (row.length < 4) continue;
+    const [type, device, name] = row.map(String);
+    const devices = extra.get(type!) ?? new Map<string, Map<string, unknown>>();
+    extra.set(type!, devices);
+    const facts = devices.get(device!) ?? new Map<string, unknown>();
+    devices.set(device!, facts);
+    facts.set(name!, typeof row[3] === 'string' && /^\s*[+-]?\d{1,15}\s*$/.test(row[3]) ? Number(row[3]) : row[3]);
+  }
+  const plain = [...extra].map(
+    ([type, devices]) => [type, Object.fromEntries([...devices].map(([device, facts]) => [device, Object.fromEntries(facts)]))] as const,
+  );
+  return [{ on: 'plugin_data', name: 'extra', value: Object.fromEntries(plain) }, dropped];
+}
