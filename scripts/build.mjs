@@ -1,7 +1,7 @@
 // npm run build: TypeScript to dist/. Does nothing when dist/ is newer than every source.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
@@ -29,6 +29,9 @@ try {
 } catch {
   process.exit(1);
 }
+// What is left of a source that is gone would be found before the folder that has its name now.
+for (const file of readdirSync(join(root, 'dist'), { recursive: true }))
+  if (file.endsWith('.js') && !existsSync(join(root, file.replace(/\.js$/, '.ts')))) rmSync(join(root, 'dist', file));
 // What the server reads at its start, read once (api/document.ts).
 const text = readFileSync(join(root, 'openapi.yaml'), 'utf8');
 const read = { sha256: createHash('sha256').update(text).digest('hex'), document: parse(text, { maxAliasCount: -1 }) };

@@ -16,7 +16,7 @@ export interface SushyTools {
 
 /**
  * @param folder of its own
- * @param configuration names without `SUSHY_EMULATOR_` → Python's notation of the value
+ * @param configuration names without `SUSHY_EMULATOR_` → Python's notation of the value; `EXTERNAL_…` have no such start
  * @param words more of its command line, such as `--fake`
  */
 export async function startSushyTools(
@@ -31,7 +31,9 @@ export async function startSushyTools(
   const scheme = 'SSL_CERT' in configuration ? 'https' : 'http';
   const values = { LISTEN_IP: '"127.0.0.1"', LISTEN_PORT: String(port), STATE_DIR: `"${folder}"`, ...configuration };
   const config = join(folder, 'emulator.conf');
-  const lines = Object.entries(values).map(([name, value]) => `SUSHY_EMULATOR_${name} = ${value}\n`);
+  const lines = Object.entries(values).map(
+    ([name, value]) => `${name.startsWith('EXTERNAL_') ? '' : 'SUSHY_EMULATOR_'}${name} = ${value}\n`,
+  );
   writeFileSync(config, lines.join(''));
   const log = join(folder, 'emulator.log');
   const output = openSync(log, 'a');
