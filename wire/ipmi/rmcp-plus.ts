@@ -33,9 +33,9 @@ import {
 } from './suites';
 
 /** Tries for each message of a handshake, after which it begins anew: the BMC may have forgotten about it. */
-const HANDSHAKE_TRIES = 3;
+const HANDSHAKE_TRIES = 5;
 /** Handshakes that may fail in a way that a lost packet explains. */
-const HANDSHAKES = 3;
+const HANDSHAKES = 5;
 /** Refusals that come when a packet of ours was lost or doubled and the BMC already went on. */
 const MAY_BE_LOSS: readonly number[] = [RAKP_STATUS.invalidSessionId, 0x08, RAKP_STATUS.invalidIntegrityCheck];
 
