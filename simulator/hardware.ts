@@ -3,6 +3,10 @@
  * stored as JSON and handed in again. What it does not say is as it left the factory (`description.ts`, the defaults of each part).
  */
 import type { MachineDescription } from './description';
+import type { Account } from './redfish/accounts';
+import type { Subscription } from './redfish/events';
+import { note, type LogState } from './redfish/log';
+import type { ClockState } from './redfish/manager';
 import { takeBiosSettings, type BiosState } from './redfish/bios-settings';
 import type { Media } from './redfish/drives';
 import type { FirmwareVersions } from './redfish/firmware-versions';
@@ -18,6 +22,10 @@ export interface HardwareState {
   readonly volumes?: readonly VolumeState[];
   readonly indicators?: Indicators;
   readonly assetTag?: string;
+  readonly accounts?: readonly Account[];
+  readonly subscriptions?: readonly Subscription[];
+  readonly log?: LogState;
+  readonly clock?: ClockState;
   readonly secureBoot?: SecureBootState;
   readonly media?: Media;
   /** Where UEFI HTTP boot gets its image. */
@@ -39,6 +47,7 @@ export function change(hardware: Hardware, changes: Partial<HardwareState>): voi
 
 /** What firmware does at each power on and reset, before it boots: settings that waited for it are taken. */
 export function firmwareStarts(hardware: Hardware, _description: MachineDescription, now: number): void {
+  note(hardware, now, 'The system was started.');
   const { bios } = hardware.state;
   const taken = takeBiosSettings(bios, now);
   if (taken !== bios) change(hardware, { bios: taken! });

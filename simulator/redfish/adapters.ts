@@ -1,7 +1,7 @@
 /** NetworkAdapters of a chassis (DSP2046): one card, that all of the machine's interfaces are on. */
 import { MANUFACTURER } from '../description';
 import { versionOf } from './firmware-versions';
-import { HEALTHY, collectionRow, resource, type Row, type SystemAt } from './rows';
+import { HEALTHY, collectionRow, link, resource, type Row, type SystemAt } from './rows';
 
 const PATH = '/Chassis/{system}/NetworkAdapters';
 
@@ -15,6 +15,8 @@ export const ADAPTER_ROWS: readonly Row<SystemAt>[] = [
         Model: 'Simulated NIC',
         SerialNumber: `NIC${description.serial}`,
         Status: HEALTHY,
+        Ports: link(`${path}/Ports`),
+        NetworkDeviceFunctions: link(`${path}/NetworkDeviceFunctions`),
         Controllers: [
           {
             FirmwarePackageVersion: versionOf(hardware.state, 'nic'),

@@ -16,7 +16,13 @@ const show = ({ path, system }: SystemAt): Shown =>
       ['Thermal', 'Power', 'ThermalSubsystem', 'PowerSubsystem', 'Sensors'].map((part) => [part, link(`${path}/${part}`)]),
     ),
     NetworkAdapters: link(`${path}/NetworkAdapters`),
-    Links: { ComputerSystems: [link(`/Systems/${system.name}`)], ManagedBy: [link(`/Managers/${system.name}`)] },
+    PCIeDevices: link(`${path}/PCIeDevices`),
+    Links: {
+      ComputerSystems: [link(`/Systems/${system.name}`)],
+      'ComputerSystems@odata.count': 1,
+      ManagedBy: [link(`/Managers/${system.name}`)],
+      'ManagedBy@odata.count': 1,
+    },
   });
 
 export const CHASSIS_ROWS: readonly Row<SystemAt>[] = [

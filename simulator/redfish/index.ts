@@ -6,7 +6,8 @@ import { listenOn, openHttpClient, readJson, sendJson } from '../http';
 import { isObject } from './checks';
 import { refuse } from './messages';
 import { ROOT, link, type Answer, type Service, type Shown, type System } from './rows';
-import { isKnown } from './sessions';
+import { mayDo } from './accounts';
+import { whoAsks } from './sessions';
 import { find, type Found } from './table';
 
 export type { System } from './rows';
@@ -86,8 +87,9 @@ async function handle(service: Service, request: IncomingMessage, response: Serv
     }
     const inside = path === ROOT || path.startsWith(`${ROOT}/`);
     const found = inside ? find(service, path.slice(ROOT.length)) : undefined;
-    const { status, body, headers } = await answer(service, request, path, found, searchParams);
-    sendJson(response, status, body, { ...HEADERS, ...headers });
+    const { status, body, headers, text } = await answer(service, request, path, found, searchParams);
+    if (text !== undefined) response.writeHead(status, { ...HEADERS, ...headers, 'content-length': Buffer.byteLength(text) }).end(text);
+    else sendJson(response, status, body, { ...HEADERS, ...headers });
   } catch (error) {
     service.log.warn('Redfish request failed', { path, error: reasonOf(error) });
     if (response.headersSent) response.destroy();
@@ -104,8 +106,9 @@ async function answer(
 ): Promise<Answer> {
   const method = request.method === 'HEAD' ? 'get' : request.method!.toLowerCase();
   // DSP0266 §13.3.2: the service root and the making of a session need no login.
-  const isOpen = found && ((method === 'get' && found.row.path === '') || (method === 'post' && found.row.open));
-  if (!isOpen && !isKnown(service, request)) return refuse('NoValidSession');
+  const isOpen = found && ((method === 'get' && (found.row.path === '' || found.row.public)) || (method === 'post' && found.row.open));
+  const account = isOpen ? undefined : whoAsks(service, request);
+  if (!isOpen && !account) return refuse('NoValidSession');
   if (!found) return refuse('ResourceMissingAtURI', path);
   const { row, at } = found;
   if (method === 'get' && row.answer) return row.answer(at);
@@ -117,6 +120,7 @@ async function answer(
   );
   const run = method === 'patch' || method === 'post' || method === 'delete' ? row[method] : undefined;
   if (!run) return { ...refuse('OperationNotAllowed'), headers: { allow: allowed.join(', ') } };
+  if (account && !mayDo(account.role, row.needs ?? 'ConfigureComponents')) return refuse('InsufficientPrivilege');
   const wanted = request.headers['if-match'];
   if (wanted !== undefined && shown && wanted !== '*' && !wanted.split(/\s*,\s*/).includes(etagOf(shown)))
     return refuse('PreconditionFailed');

@@ -36,6 +36,11 @@ export const MESSAGES: Readonly<Record<string, Message>> = {
     'The create operation failed because the resource has reached the limit of possible resources.',
     'Critical',
   ),
+  EventSubscriptionLimitExceeded: message(
+    503,
+    'The event subscription failed due to the number of simultaneous subscriptions exceeding the limit of the implementation.',
+    'Critical',
+  ),
   InsufficientPrivilege: message(
     403,
     'There are insufficient privileges for the account or credentials associated with the current session to perform the requested operation.',

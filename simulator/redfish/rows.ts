@@ -5,6 +5,7 @@ import type { MachineControl } from '../control';
 import type { MachineDescription } from '../description';
 import type { Hardware } from '../hardware';
 import type { HttpClient } from '../http';
+import type { Privilege } from './accounts';
 import { typeName, type ResourceType } from './versions';
 
 /** A machine that a BMC stands before; its name is its identifier in paths. */
@@ -13,12 +14,16 @@ export type Shown = Readonly<Record<string, unknown>>;
 export interface Answer {
   readonly status: number;
   readonly body?: Shown;
+  /** In place of `body`; what it is, a header says. */
+  readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 /** Milliseconds since the epoch in `used`. */
 export interface Session {
   readonly id: string;
   readonly token: string;
+  /** Name of an account. */
+  readonly user: string;
   used: number;
 }
 /** What the service knows beside its machines. */
@@ -61,7 +66,14 @@ export interface Row<Where extends At = At> {
   readonly delete?: (at: Where, body: Shown) => Reply;
   /** Answers POST without a login. */
   readonly open?: true;
+  /** Is read without a login. */
+  readonly public?: true;
+  /** What a change needs (ConfigureComponents). */
+  readonly needs?: Privilege;
 }
+
+/** Whose hardware state keeps what belongs to the service as a whole: accounts, subscriptions. */
+export const bmcOf = ({ systems }: Service): System | undefined => systems.values().next().value;
 
 export const ROOT = '/redfish/v1';
 export const link = (path: string): Shown => ({ '@odata.id': `${ROOT}${path}` });

@@ -5,8 +5,8 @@ import { change } from '../hardware';
 import { members, oneOf, refuseAction, refusePatch, text, textOrNull } from './checks';
 import { versionOf } from './firmware-versions';
 import { INDICATOR_CHECKS, indicator, setIndicator } from './indicators';
-import { visibleDisks } from './volumes';
-import { HEALTHY, ROOT, collectionRow, link, resource, type Row, type Shown, type SystemAt } from './rows';
+import { bootOrder } from './parts';
+import { HEALTHY, ROOT, link, resource, type Row, type Shown, type SystemAt } from './rows';
 
 const PATH = '/Systems/{system}';
 
@@ -33,7 +33,8 @@ const RESETS: Readonly<Record<string, PowerAction | 'button'>> = {
   Nmi: 'diagnostic',
 };
 
-function show({ system, path }: SystemAt): Shown {
+function show(at: SystemAt): Shown {
+  const { system, path } = at;
   const { description, name } = system;
   const { device, persistent, mode } = system.boot();
   return resource(path, 'ComputerSystem', name, name, {
@@ -51,6 +52,8 @@ function show({ system, path }: SystemAt): Shown {
       'BootSourceOverrideTarget@Redfish.AllowableValues': TARGETS.map(([word]) => word),
       BootSourceOverrideMode: (mode ?? description.mode) === 'uefi' ? 'UEFI' : 'Legacy',
       'BootSourceOverrideMode@Redfish.AllowableValues': MODES,
+      BootOrder: bootOrder(at),
+      BootOptions: link(`${path}/BootOptions`),
       HttpBootUri: system.hardware.state.httpBootUri ?? null,
     },
     MemorySummary: { TotalSystemMemoryGiB: description.memoryMiB / 1024, Status: HEALTHY },
@@ -59,12 +62,22 @@ function show({ system, path }: SystemAt): Shown {
     SecureBoot: link(`${path}/SecureBoot`),
     EthernetInterfaces: link(`${path}/EthernetInterfaces`),
     Processors: link(`${path}/Processors`),
+    Memory: link(`${path}/Memory`),
+    NetworkInterfaces: link(`${path}/NetworkInterfaces`),
+    LogServices: link(`${path}/LogServices`),
+    PCIeDevices: [link(`/Chassis/${name}/PCIeDevices/NIC1`)],
+    'PCIeDevices@odata.count': 1,
     SimpleStorage: link(`${path}/SimpleStorage`),
     Storage: link(`${path}/Storage`),
     ...indicator(system.hardware.state, 'system'),
     AssetTag: system.hardware.state.assetTag ?? '',
     VirtualMedia: link(`${path}/VirtualMedia`),
-    Links: { Chassis: [link(`/Chassis/${name}`)], ManagedBy: [link(`/Managers/${name}`)] },
+    Links: {
+      Chassis: [link(`/Chassis/${name}`)],
+      'Chassis@odata.count': 1,
+      ManagedBy: [link(`/Managers/${name}`)],
+      'ManagedBy@odata.count': 1,
+    },
     Actions: {
       '#ComputerSystem.Reset': {
         target: `${ROOT}${path}/Actions/ComputerSystem.Reset`,
@@ -115,51 +128,5 @@ export const SYSTEM_ROWS: readonly Row<SystemAt>[] = [
       await system.act(action === 'button' ? (system.isOn() ? 'soft' : 'on') : action);
       return undefined;
     },
-  },
-  collectionRow(`${PATH}/Processors`, 'Processor', () => ['1']),
-  {
-    path: `${PATH}/Processors/1`,
-    get: ({ path, system: { description } }) =>
-      resource(path, 'Processor', '1', 'Processor', {
-        ProcessorType: 'CPU',
-        ProcessorArchitecture: description.architecture === 'x86_64' ? 'x86' : 'ARM',
-        InstructionSet: description.architecture === 'x86_64' ? 'x86-64' : 'ARM-A64',
-        Model: 'Simulated CPU',
-        MaxSpeedMHz: 2400,
-        TotalCores: description.cpus,
-        TotalThreads: description.cpus,
-        Status: HEALTHY,
-      }),
-  },
-  collectionRow(`${PATH}/EthernetInterfaces`, 'EthernetInterface', ({ system }) => system.macs.map((_, index) => String(index + 1))),
-  {
-    path: `${PATH}/EthernetInterfaces/{nic}`,
-    get: ({ path, system, values: [, id] }) => {
-      const mac = system.macs[Number(id) - 1]?.toUpperCase();
-      return mac === undefined
-        ? undefined
-        : resource(path, 'EthernetInterface', id!, `NIC ${id!}`, {
-            MACAddress: mac,
-            PermanentMACAddress: mac,
-            SpeedMbps: 10_000,
-            InterfaceEnabled: true,
-            LinkStatus: id === '1' ? 'LinkUp' : 'LinkDown',
-            Status: HEALTHY,
-          });
-    },
-  },
-  collectionRow(`${PATH}/SimpleStorage`, 'SimpleStorage', () => ['1']),
-  {
-    path: `${PATH}/SimpleStorage/1`,
-    get: ({ path, system: { description, hardware } }) =>
-      resource(path, 'SimpleStorage', '1', 'Disks', {
-        Status: HEALTHY,
-        Devices: visibleDisks(description, hardware.state).map(({ name, model, size }) => ({
-          Name: name,
-          Model: model,
-          CapacityBytes: size,
-          Status: HEALTHY,
-        })),
-      }),
   },
 ];

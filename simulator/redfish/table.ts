@@ -1,4 +1,9 @@
 /** All resources of the service, and which one a path is. */
+import { ACCOUNT_ROWS } from './accounts';
+import { EVENT_ROWS } from './events';
+import { LOG_ROWS } from './log';
+import { ODATA_ROWS } from './odata';
+import { PART_ROWS } from './parts';
 import { ADAPTER_ROWS } from './adapters';
 import { BIOS_ROWS } from './bios';
 import { CHASSIS_ROWS } from './chassis';
@@ -17,10 +22,12 @@ import { TASK_ROWS } from './tasks';
 import { UPDATE_ROWS } from './update';
 
 /** Of the service as a whole. */
-const SERVICE_TABLE = [ROOT_ROWS, SESSION_ROWS, REGISTRY_ROWS, TASK_ROWS, UPDATE_ROWS].flat();
+const SERVICE_TABLE = [ROOT_ROWS, ODATA_ROWS, SESSION_ROWS, ACCOUNT_ROWS, EVENT_ROWS, REGISTRY_ROWS, TASK_ROWS, UPDATE_ROWS].flat();
 /** Of one machine: {system} is the first name in the path. */
 const SYSTEM_TABLE = [
   SYSTEM_ROWS,
+  PART_ROWS,
+  LOG_ROWS,
   BIOS_ROWS,
   STORAGE_ROWS,
   SECURE_BOOT_ROWS,
@@ -37,7 +44,7 @@ interface Compiled {
   readonly ofSystem: boolean;
 }
 const compile = (row: Row<SystemAt>, ofSystem: boolean): Compiled => ({
-  pattern: new RegExp(`^${row.path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '([^/]+)')}$`),
+  pattern: new RegExp(`^${row.path.replace(/[.$]/g, '\\$&').replace(/\{\w+\}/g, '([^/]+)')}$`),
   row,
   ofSystem,
 });

@@ -1,7 +1,8 @@
 /** A simulated machine's Redfish service for tests, with a clock that stands and a server of files beside it. */
 import { randomBytes } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { Clock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import type { BootSetting, PowerAction } from '../../simulator/control';
@@ -26,6 +27,10 @@ export interface TestBmc {
   /** Path → what the server of files has there. */
   readonly files: Map<string, string>;
   readonly filesUrl: string;
+  /** Of the service. */
+  readonly url: string;
+  /** Hears what is posted to the server of files. */
+  onPost: (headers: IncomingHttpHeaders, body: string) => void;
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answered>;
   /** Below /redfish/v1. */
   get(path: string): Promise<Answered['body']>;
@@ -39,6 +44,11 @@ export interface TestBmc {
 export async function testBmc(description: MachineDescription = describeMachine(0, '127.0.0.1')): Promise<TestBmc> {
   const files = new Map<string, string>();
   const server: Server = createServer((request, response) => {
+    if (request.method === 'POST') {
+      void text(request).then((body) => bmc.onPost(request.headers, body));
+      response.writeHead(204).end();
+      return;
+    }
     const found = files.get(request.url!);
     if (found === undefined) response.writeHead(404).end();
     else response.writeHead(200, { 'content-length': Buffer.byteLength(found) }).end(request.method === 'HEAD' ? undefined : found);
@@ -62,8 +72,8 @@ export async function testBmc(description: MachineDescription = describeMachine(
       headers: { ...headers, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
-    const text = await answer.text();
-    return { status: answer.status, headers: answer.headers, body: text === '' ? {} : (JSON.parse(text) as Answered['body']) };
+    const said = await answer.text();
+    return { status: answer.status, headers: answer.headers, body: said === '' ? {} : (JSON.parse(said) as Answered['body']) };
   };
   const get: TestBmc['get'] = async (path) => (await ask('GET', `/redfish/v1${path}`)).body;
   const bmc: TestBmc = {
@@ -73,6 +83,8 @@ export async function testBmc(description: MachineDescription = describeMachine(
     now: 1_000_000,
     ...{ system, files, ask, get },
     filesUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${endpoint.port}`,
+    onPost: () => {},
     start: () => firmwareStarts(system.hardware, description, bmc.now),
     idle: async (path, phase) => {
       for (let tries = 0; tries < 1000; tries++) {

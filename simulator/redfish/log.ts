@@ -1,0 +1,62 @@
+/** The event log of a machine (DSP2046 LogService): what its firmware and its BMC note. */
+import { change, type Hardware } from '../hardware';
+import { refuseAction } from './checks';
+import { ROOT, collectionRow, dateTime, link, resource, type Row, type SystemAt } from './rows';
+
+const PATH = '/Systems/{system}/LogServices';
+const CLEAR = 'LogService.ClearLog';
+/** Entries kept; the oldest go. */
+const MOST = 256;
+
+export interface LogState {
+  readonly next: number;
+  readonly entries: readonly { readonly id: string; readonly at: number; readonly text: string }[];
+}
+export function note(hardware: Hardware, at: number, text: string): void {
+  const { next, entries } = hardware.state.log ?? { next: 1, entries: [] };
+  change(hardware, { log: { next: next + 1, entries: [...entries.slice(1 - MOST), { id: String(next), at, text }] } });
+}
+const entriesOf = ({ system }: SystemAt): LogState['entries'] => system.hardware.state.log?.entries ?? [];
+
+export const LOG_ROWS: readonly Row<SystemAt>[] = [
+  collectionRow(PATH, 'LogService', () => ['SEL']),
+  {
+    path: `${PATH}/SEL`,
+    get: ({ path, service }) =>
+      resource(path, 'LogService', 'SEL', 'System event log', {
+        ServiceEnabled: true,
+        LogEntryType: 'Event',
+        MaxNumberOfRecords: MOST,
+        OverWritePolicy: 'WrapsWhenFull',
+        DateTime: dateTime(service.clock.now()),
+        DateTimeLocalOffset: '+00:00',
+        Status: { State: 'Enabled', Health: 'OK' },
+        Entries: link(`${path}/Entries`),
+        Actions: { [`#${CLEAR}`]: { target: `${ROOT}${path}/Actions/${CLEAR}` } },
+      }),
+  },
+  collectionRow(`${PATH}/SEL/Entries`, 'LogEntry', (at) => entriesOf(at).map(({ id }) => id)),
+  {
+    path: `${PATH}/SEL/Entries/{entry}`,
+    get: (at) => {
+      const found = entriesOf(at).find(({ id }) => id === at.values[1]);
+      return (
+        found &&
+        resource(at.path, 'LogEntry', found.id, `Log entry ${found.id}`, {
+          EntryType: 'Event',
+          Severity: 'OK',
+          Created: dateTime(found.at),
+          Message: found.text,
+        })
+      );
+    },
+  },
+  {
+    path: `${PATH}/SEL/Actions/${CLEAR}`,
+    post: ({ system: { hardware } }, body) => {
+      const refused = refuseAction(CLEAR, body, { LogEntriesETag: () => undefined });
+      if (!refused) change(hardware, { log: { next: hardware.state.log?.next ?? 1, entries: [] } });
+      return refused;
+    },
+  },
+];
