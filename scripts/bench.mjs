@@ -93,7 +93,8 @@ const ask = (url, method, path, body) =>
       answer.on('data', (part) => parts.push(part));
       answer.on('end', () => done({ status: answer.statusCode, text: Buffer.concat(parts).toString() }));
     });
-    call.once('error', fail);
+    // The server may end a connection that was idle at the moment in which it is used again.
+    call.once('error', (error) => (call.reusedSocket && error.code === 'ECONNRESET' ? done(ask(url, method, path, body)) : fail(error)));
     call.end(text);
   });
 const must = async (...call) => {

@@ -33,6 +33,11 @@ export interface AgentMemory {
   readonly token: string | undefined;
   readonly version: string;
 }
+interface Found {
+  readonly node: { readonly uuid: string };
+  readonly config: { readonly heartbeat_timeout: number; readonly agent_token?: string };
+}
+const isFound = (told: unknown): told is Found => typeof told === 'object' && told !== null && 'config' in told && 'node' in told;
 export interface AgentAnswer {
   readonly status: number;
   readonly body: unknown;
@@ -53,8 +58,8 @@ interface Command {
 }
 
 const AGENT_VERSION = '13.0.0';
-/** 1.68: the last version that changed what agents send (agent_verify_ca). */
-const NEWEST = 68;
+/** 1.84: the last version that changed what agents are told (the token, by the answer to an inventory). */
+const NEWEST = 84;
 /** Of tries to post the inventory, and seconds to look the node up for. */
 const INSPECTION_TRIES = 20;
 const LOOKUP_SECONDS = 600;
@@ -73,21 +78,27 @@ export function createAgent(setup: AgentSetup): SimulatedAgent {
       .replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
   const jitter = (least: number, most: number): number => least + (random(1)[0]! / 255) * (most - least);
 
-  /** The node's UUID, if the server said which it is. */
-  const inspect = async (url: string): Promise<void> => {
+  /** What a lookup would tell, if the server says it at once (since 1.84). */
+  const inspect = async (url: string): Promise<Found | undefined> => {
     const inventory = setup.inventory;
     const data = { inventory, root_disk: inventory.disks?.[0], boot_interface: inventory.boot?.pxe_interface, error: null };
     for (let tries = 1; tries <= INSPECTION_TRIES; tries++) {
-      const answer = await http.ask(url, { method: 'POST', json: data, signal }).catch((error: unknown) => reasonOf(error));
+      const answer = await http
+        .ask(url, { method: 'POST', headers: headers(), json: data, signal })
+        .catch((error: unknown) => reasonOf(error));
       signal.throwIfAborted();
       if (typeof answer !== 'string') {
+        if (answer.status < 300) {
+          const told = await answer.json().catch(() => undefined);
+          return isFound(told) ? told : undefined;
+        }
         await answer.drain();
-        if (answer.status < 300) return;
       }
       log.debug('the inventory was not taken', { answer: typeof answer === 'string' ? answer : answer.status });
       await clock.sleep(setup.retryMs * Math.min(tries, 5), signal);
     }
     log.warn('the inventory was not taken; giving up');
+    return undefined;
   };
 
   const negotiate = async (): Promise<void> => {
@@ -95,12 +106,16 @@ export function createAgent(setup: AgentSetup): SimulatedAgent {
     const { default_version: server } = (await answer.json()) as { default_version?: { version?: string } };
     version = `1.${Math.min(Number(server?.version?.split('.')[1] ?? 31), NEWEST)}`;
   };
-  const headers = (): Record<string, string> => ({ 'x-openstack-ironic-api-version': version, accept: 'application/json' });
+  const tryNegotiating = (): Promise<void> =>
+    negotiate().catch((error: unknown) => {
+      signal.throwIfAborted();
+      log.debug('the server does not tell its versions', { error: reasonOf(error) });
+    });
+  const headers = (): Record<string, string> => ({
+    ...(version === '' ? {} : { 'x-openstack-ironic-api-version': version }),
+    accept: 'application/json',
+  });
 
-  interface Found {
-    readonly node: { readonly uuid: string };
-    readonly config: { readonly heartbeat_timeout: number; readonly agent_token?: string };
-  }
   const lookup = async (): Promise<Found | undefined> => {
     const until = clock.now() + LOOKUP_SECONDS * 1000;
     const addresses = setup.inventory.interfaces.map((one) => one.mac_address).join(',');
@@ -143,8 +158,9 @@ export function createAgent(setup: AgentSetup): SimulatedAgent {
   /** Undefined: there is no node for this machine, or another agent has it. */
   const begin = async (): Promise<AgentMemory | undefined> => {
     const callback = parameters.get('ipa-inspection-callback-url');
-    if (callback !== undefined) await inspect(callback);
-    const found = api === undefined ? undefined : await lookup();
+    if (callback !== undefined && api !== undefined) await tryNegotiating();
+    const inspected = callback === undefined ? undefined : await inspect(callback);
+    const found = inspected ?? (api === undefined ? undefined : await lookup());
     if (!found) {
       log.warn('no node is found for this machine');
       return undefined;
