@@ -130,6 +130,25 @@ function locationPath(location: string, url: string): string | undefined {
   return `${pathname}${search}`;
 }
 
+/** What an answer says. Throws RedfishError for a status ≥ 400, and for what is no JSON. */
+export function understood(
+  method: RedfishMethod,
+  url: string,
+  status: number,
+  raw: Readonly<Record<string, string | string[] | undefined>>,
+  text: string,
+): RedfishAnswer {
+  const body = parsed(text, status, url);
+  const headers = Object.fromEntries(Object.entries(raw).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])));
+  if (status >= 400) {
+    const { words, messageIds } = errorWords(body);
+    const retryAfterMs = retryAfter(headers['retry-after'], Date.now());
+    throw new RedfishError('status', `HTTP ${method} ${url} returned code ${status}. ${words}`, { status, messageIds, retryAfterMs });
+  }
+  const location = headers['location'] === undefined ? undefined : locationPath(headers['location'], url);
+  return { status, headers, body, ...(location === undefined ? {} : { location }) };
+}
+
 /**
  * One request, without login. Redirects are followed on the same host only (a GET: any; others: 307 and 308).
  * @param path absolute on the service's host, as links are; a fragment is not sent
@@ -166,19 +185,8 @@ export async function exchange(
       },
       body: body === undefined ? null : JSON.stringify(body),
     });
-    const { statusCode: status } = answer;
-    const found = parsed(await read(answer.body as AsyncIterable<Buffer>, url, answer.headers['content-encoding']), status, url);
-    const names = Object.entries(answer.headers).filter(([, value]) => value !== undefined);
-    const given = Object.fromEntries(names.map(([name, value]) => [name, String(value)]));
-    if (status >= 400) {
-      const { words, messageIds } = errorWords(found);
-      const wait = retryAfter(given['retry-after'], Date.now());
-      throw new RedfishError('status', `HTTP ${method} ${url} returned code ${status}. ${words}`, {
-        ...{ status, messageIds, retryAfterMs: wait },
-      });
-    }
-    const location = given['location'] === undefined ? undefined : locationPath(given['location'], url);
-    return { status, headers: given, body: found, ...(location === undefined ? {} : { location }) };
+    const text = await read(answer.body as AsyncIterable<Buffer>, url, answer.headers['content-encoding']);
+    return understood(method, url, answer.statusCode, answer.headers, text);
   };
 
   let at = first;
