@@ -22,7 +22,7 @@ import { createIpmiClients } from './drivers/ipmi-clients';
 import { measureConnections } from './drivers/measured-connections';
 import { createRegistryCache } from './drivers/redfish-bios-registry';
 import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
-import { createMetrics, type Measured } from './metrics';
+import { createMetrics, type Measured, withoutMachines } from './metrics';
 import { systemClock, type Clock } from './model/clock';
 import type { Log } from './model/log';
 import type { Metrics } from './model/metrics';
@@ -246,7 +246,7 @@ export async function startServer(setup: Setup): Promise<Server> {
       () => clock.now(),
     );
     const probes = createProbes({
-      ...(given['metrics.public'] ? { scrape } : {}),
+      ...(given['metrics.public'] ? { scrape: withoutMachines(scrape) } : {}),
       ...(given['healthcheck.enabled'] ? { healthcheck } : {}),
     });
     const probePort = given['metrics.prometheus_port'];

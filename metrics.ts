@@ -1,6 +1,6 @@
 /** The metrics by prom-client, in a registry of their own, and what a scrape gets of them. */
 import * as prometheus from 'prom-client';
-import { METRICS, type MetricName, type MetricRow, type Metrics, type Sample, type Scrape } from './model/metrics';
+import { METRICS, type MetricName, type MetricRow, type Metrics, type Sample, type Scrape, type Total } from './model/metrics';
 
 /** Series of one metric: labels beyond are `other`, whatever goes wrong in choosing them. */
 const MOST_SERIES = 2000;
@@ -13,6 +13,11 @@ const OPENMETRICS = prometheus.Registry.OPENMETRICS_CONTENT_TYPE;
 export interface Measured {
   readonly metrics: Metrics;
   readonly scrape: Scrape;
+}
+/** What prom-client says of a metric. */
+interface Json {
+  readonly name: string;
+  readonly values: readonly { readonly value: number; readonly metricName?: string }[];
 }
 type AnyLabels = Readonly<Record<string, string>>;
 /** What prom-client's three kinds are asked here: each row's kind decides which of it there is (`Metrics` sees to the right one). */
@@ -48,6 +53,7 @@ export function createMetrics(options: { readonly process?: boolean } = {}): Mea
     if (!reader) return;
     const samples = await within(Promise.resolve().then(reader), READ_TIMEOUT_MS).catch(() => undefined);
     gauge.reset();
+    series.delete(name);
     for (const [labels, value] of samples ?? []) gauge.set(bounded(name, labels), value);
   }
   const make = (name: string, { kind, help, labels: labelNames, buckets }: MetricRow): object => {
@@ -65,10 +71,22 @@ export function createMetrics(options: { readonly process?: boolean } = {}): Mea
     const known = series.get(name) ?? new Set();
     const key = values.join('\0');
     if (known.has(key)) return labels;
-    if (known.size >= MOST_SERIES) return Object.fromEntries(Object.keys(labels).map((label) => [label, OTHER]));
+    if (known.size >= ((METRICS as Readonly<Record<string, MetricRow>>)[name]!.most ?? MOST_SERIES))
+      return Object.fromEntries(Object.keys(labels).map((label) => [label, OTHER]));
     series.set(name, known.add(key));
     return labels;
   }
+
+  const totalsOf = (all: readonly Json[]): Readonly<Record<string, Total>> =>
+    Object.fromEntries(
+      all.flatMap(({ name, values }): (readonly [string, Total])[] => {
+        const kind = (METRICS as Readonly<Record<string, MetricRow>>)[name]?.kind;
+        const sum = (of: string): number => values.reduce((total, one) => total + ((one.metricName ?? name) === of ? one.value : 0), 0);
+        if (kind === 'counter') return [[`ironic.conductor.${name}`, { type: 'counter', count: sum(name) }]];
+        if (kind !== 'histogram') return [];
+        return [[`ironic.conductor.${name}`, { type: 'timer', count: sum(`${name}_count`), sum: 1000 * sum(`${name}_sum`) }]];
+      }),
+    );
 
   let scraping: Promise<string> | undefined;
   return {
@@ -77,6 +95,7 @@ export function createMetrics(options: { readonly process?: boolean } = {}): Mea
       observe: (name, labels, seconds) => made.get(name)!.observe(bounded(name, labels), seconds),
       set: (name, labels, value) => made.get(name)!.set(bounded(name, labels), value),
       read: (name, reader) => void readers.set(name, reader as Reader),
+      totals: async () => totalsOf(await registry.getMetricsAsJSON()),
       timer: () => {
         const started = performance.now();
         return () => (performance.now() - started) / 1000;
@@ -90,3 +109,12 @@ export function createMetrics(options: { readonly process?: boolean } = {}): Mea
     },
   };
 }
+
+/** The same for everybody: without what tells of single machines. */
+export const withoutMachines =
+  (scrape: Scrape): Scrape =>
+  async (accept) => {
+    const { type, text } = await scrape(accept);
+    const lines = text.split('\n').filter((line) => !/^(?:# (?:HELP|TYPE) )?baremetal_/.test(line));
+    return { type, text: lines.join('\n') };
+  };

@@ -5,7 +5,7 @@ import { newUuid } from './model/idents';
 import type { Log } from './model/log';
 import { maskSecrets } from './model/masks';
 import type { Metrics } from './model/metrics';
-import { LEVELS, silentNotifier, type Level, type Notification, type Notifier } from './model/notifications';
+import { LEVELS, type Level, type Notification, type Notifier } from './model/notifications';
 import type { JsonObject } from './model/records';
 import { createWebhook, type Webhook } from './wire/webhook';
 
@@ -50,10 +50,8 @@ export function createNotifier({ options, host, log, clock, metrics, random }: N
     log.warn(
       `[oslo_messaging_notifications]driver: there are no message queues here, ${queues.join(', ')} sends nothing; use log, or webhook_url`,
     );
-  if (lowest === null) {
-    if (url !== null) log.warn('[notifications]webhook_url has no effect without [DEFAULT]notification_level');
-    return { notifier: silentNotifier, stop: async () => {} };
-  }
+  if (lowest === null && url !== null && !options['sensor_data.send_sensor_data'])
+    log.warn('[notifications]webhook_url has no effect without [DEFAULT]notification_level or [sensor_data]send_sensor_data');
   const toLog = drivers.includes('log');
 
   let silentUntil = 0;
@@ -85,7 +83,8 @@ export function createNotifier({ options, host, log, clock, metrics, random }: N
     });
     metrics.count('bloomery_notifications_total', { driver: 'log', outcome: 'sent' });
   };
-  const wants = (level: Level): boolean => (toLog || webhook !== undefined) && LEVELS.indexOf(level) >= LEVELS.indexOf(lowest);
+  const wants = (level: Level): boolean =>
+    lowest !== null && (toLog || webhook !== undefined) && LEVELS.indexOf(level) >= LEVELS.indexOf(lowest);
   const send = (notification: Notification): void => {
     const { publisher, eventType, level, payload } = notification;
     const message = {

@@ -8,6 +8,7 @@ import type { Origin } from '../model/origin';
 import type { InterfaceKind } from '../model/records';
 import type { Store } from '../store/store';
 import type { Beats } from './beats';
+import type { BmcTurns } from './bmc-turns';
 import type { Hardware } from './hardware';
 import type { Accelerator } from './inspection/devices';
 import type { Rule } from './inspection/rules/rule';
@@ -86,11 +87,16 @@ export type ConductorOptions = DriverOptions & {
   readonly 'api.ramdisk_heartbeat_timeout': number;
   readonly 'sensor_data.send_sensor_data': boolean;
   readonly 'sensor_data.interval': number;
+  readonly 'sensor_data.interval_power': number;
+  readonly 'sensor_data.interval_temperature': number;
+  readonly 'sensor_data.interval_fan': number;
+  readonly 'sensor_data.interval_drive': number;
   readonly 'sensor_data.workers': number;
   readonly 'sensor_data.wait_timeout': number;
   readonly 'sensor_data.data_types': readonly string[];
   readonly 'sensor_data.enable_for_undeployed_nodes': boolean;
   readonly 'sensor_data.enable_for_nodes': boolean;
+  readonly 'sensor_data.enable_for_conductor': boolean;
 
   readonly 'deploy.power_off_after_deploy_failure': boolean;
   readonly 'inspector.hooks': readonly string[];
@@ -143,6 +149,7 @@ export interface Context extends ConductorRooms, Ownership {
   readonly beats: Beats;
   readonly flowStarts: FlowStarts;
   readonly lease: Lease;
+  readonly bmcTurns: BmcTurns;
   readonly tokens: Tokens;
   /** Whose request this work follows from; absent: nobody's. */
   readonly origin?: Origin;

@@ -2,6 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import { Fault, reasonOf } from '../model/errors';
 import { silentNotifier } from '../model/notifications';
+import { createBmcTurns } from './bmc-turns';
 import { createBeats } from './beats';
 import { finishAllocations, unfinishedAllocations } from './allocations';
 import type { ConductorDoor } from './conductor';
@@ -148,6 +149,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     builtInRules,
     accelerators,
     lease,
+    bmcTurns: createBmcTurns(),
     tokens: createTokens(store, random),
     workers: createWorkers(
       options['conductor.workers_pool_size'],

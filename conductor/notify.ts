@@ -1,6 +1,8 @@
 /** What a conductor's work on nodes is told by, to those who get notifications. */
-import { announceNode, type Status } from '../model/notifications';
-import type { NodeRecord } from '../model/records';
+import { announceNode, announceSensors, type Status } from '../model/notifications';
+import type { JsonObject, NodeRecord } from '../model/records';
+import { newUuid } from '../model/idents';
+import { timestamp } from '../model/clock';
 import { stateRow, type Event, type ProvisionState } from '../model/states';
 import type { Context } from './context';
 import type { Held } from './task';
@@ -35,3 +37,20 @@ export const notifyConsole = (
   action: 'console_set' | 'console_restore' | 'console_stop',
   status: 'start' | 'end' | 'error',
 ): void => announceNode(context.notifier, 'ironic-conductor', action, status, node, {}, context.origin);
+
+/** In Ironic's shape, with what the sensors said under `payload`. */
+export const notifySensors = ({ notifier }: Context, { driver }: NodeRecord, message: JsonObject): void =>
+  announceSensors(notifier, `hardware.${driver}.metrics`, message);
+
+/** The conductor's own counts. */
+export async function notifyMeasures({ notifier, metrics, random, clock, host }: Context): Promise<void> {
+  const payload = await metrics.totals();
+  if (Object.keys(payload).length === 0) return;
+  announceSensors(notifier, 'ironic.metrics', {
+    message_id: newUuid(random),
+    timestamp: timestamp(clock.now()).slice(0, 26),
+    hostname: host,
+    event_type: 'ironic.metrics.update',
+    payload,
+  });
+}

@@ -8,16 +8,21 @@ import { trimHistory } from './history';
 import { interfacePeriodics, runInterfacePeriodic } from './interface-periodics';
 import { recoverPowerFailures, synchronisePower, type SyncFailures } from './power-sync';
 import { askWaiting, endStrayReservations, removeSilent, takeShare } from './recovery';
-import { collectSensors } from './sensors';
+import { collectSensors, sensorMemory, sensorRounds, type SensorMemory } from './sensors';
 import { askSilentAgents } from './silent-agents';
 import { failLate, LIMITED, lookEvery } from './timeouts';
 
+/** What this conductor's rows remember from run to run. */
+interface Memory {
+  readonly failures: SyncFailures;
+  readonly sensors: SensorMemory;
+}
 interface Periodic {
   readonly name: string;
   /** Seconds between runs; 0: never. */
   readonly every: (options: ConductorOptions) => number;
   /** Answers how much it worked on, if that is a number that says something. */
-  readonly run: (context: Context, failures: SyncFailures) => Promise<number | void>;
+  readonly run: (context: Context, memory: Memory) => Promise<number | void>;
 }
 export const PERIODICS: readonly Periodic[] = [
   {
@@ -33,11 +38,15 @@ export const PERIODICS: readonly Periodic[] = [
     every: (options) => options['conductor.conductor_cleanup_interval'],
     run: async (context) => ((await context.isMine('conductors')) ? removeSilent(context) : undefined),
   },
-  { name: 'power synchronisation', every: (options) => options['conductor.sync_power_state_interval'], run: synchronisePower },
+  {
+    name: 'power synchronisation',
+    every: (options) => options['conductor.sync_power_state_interval'],
+    run: (context, { failures }) => synchronisePower(context, failures),
+  },
   {
     name: 'power failure recovery',
     every: (options) => options['conductor.power_failure_recovery_interval'],
-    run: recoverPowerFailures,
+    run: (context, { failures }) => recoverPowerFailures(context, failures),
   },
   {
     name: 'node history',
@@ -64,8 +73,8 @@ export const PERIODICS: readonly Periodic[] = [
   { name: 'silent agents', every: (options) => options['conductor.check_provision_state_interval'], run: askSilentAgents },
   {
     name: 'sensors',
-    every: (options) => (options['sensor_data.send_sensor_data'] ? options['sensor_data.interval'] : 0),
-    run: (context) => collectSensors(context, (message) => context.log.info('sensors', { ...message })),
+    every: sensorRounds,
+    run: (context, { sensors }) => collectSensors(context, sensors),
   },
 ];
 
@@ -75,7 +84,7 @@ const jittered = (seconds: number, random: (bytes: number) => Buffer): number =>
 /** Resolves when every row has ended, which is after `context.signal`. */
 export async function runPeriodics(context: Context): Promise<void> {
   const { clock, signal, options, random, log, metrics } = context;
-  const failures: SyncFailures = new Map();
+  const memory: Memory = { failures: new Map(), sensors: sensorMemory(context) };
   // One a row, and one for each node that is worked on: no leak.
   setMaxListeners(0, signal);
   const repeat = async ({ name, every, run }: Periodic): Promise<void> => {
@@ -85,7 +94,7 @@ export async function runPeriodics(context: Context): Promise<void> {
       await clock.sleep(jittered(seconds, random), signal).catch(() => {});
       if (signal.aborted) return;
       const took = metrics.timer();
-      const items = await context.round(run(context, failures)).catch((error: unknown) => {
+      const items = await context.round(run(context, memory)).catch((error: unknown) => {
         if (signal.aborted) return;
         metrics.count('bloomery_periodic_failures_total', { task: name });
         log.error(`${name} failed`, { reason: reasonOf(error), error });

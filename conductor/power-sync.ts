@@ -66,7 +66,7 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
   const purpose = 'power state sync';
   let seen: Seen;
   try {
-    seen = await lookAtMachine(looking);
+    seen = await context.bmcTurns.alone(node.uuid, context.signal, () => lookAtMachine(looking));
   } catch (error) {
     if (context.signal.aborted) return;
     failures.set(node.uuid, count);

@@ -1,33 +1,92 @@
-/** [sensor_data]: what the machines' sensors say, collected from time to time and told to whoever listens. */
+/**
+ * [sensor_data]: what the machines' sensors say. Each kind is read at its own interval; metrics show what was read last, and Ironic's
+ * notification tells all of it once an `interval`.
+ */
 import { timestamp } from '../model/clock';
+import { reasonOf } from '../model/errors';
 import { newUuid } from '../model/idents';
-import type { JsonObject } from '../model/records';
-import type { Context } from './context';
-import { onNodes } from './on-nodes';
-import { withTask } from './task';
+import type { JsonObject, NodeRecord } from '../model/records';
+import { bmcOf } from './bmc-turns';
+import type { ConductorOptions, Context } from './context';
+import { notifyMeasures, notifySensors } from './notify';
+import { inParallel } from './parallel';
+import { readingSamples, readingsOf, standingSamples, timeSample, type Readings, type Standing } from './sensor-readings';
+import { lookingAt } from './task';
+import { validateInterface } from './validate';
 
-/** In the shape of Ironic's notification `hardware.DRIVER.metrics`. */
-export interface SensorMessage {
-  readonly message_id: string;
-  readonly node_uuid: string;
-  readonly node_name: string | null;
-  readonly instance_uuid: string | null;
-  readonly timestamp: string;
-  readonly event_type: string;
-  /** Sensor kind → sensor → reading. */
+/** Kinds with an interval of their own; all others (`Voltage`, `Extra`, …) have `interval`. */
+const OWN_INTERVALS = ['power', 'temperature', 'fan', 'drive'] as const;
+type Timed = (typeof OWN_INTERVALS)[number] | 'other';
+const TIMED: readonly Timed[] = [...OWN_INTERVALS, 'other'];
+const timedAs = (kind: string): Timed => OWN_INTERVALS.find((one) => one === kind.toLowerCase()) ?? 'other';
+const intervalOf = (options: ConductorOptions, timed: Timed): number =>
+  timed === 'other' ? options['sensor_data.interval'] : options[`sensor_data.interval_${timed}`];
+
+/** Seconds between rounds; 0: none. */
+export const sensorRounds = (options: ConductorOptions): number =>
+  options['sensor_data.send_sensor_data'] ? Math.min(...TIMED.map((timed) => intervalOf(options, timed))) : 0;
+
+interface Known {
+  readonly node: Pick<NodeRecord, 'uuid' | 'name' | 'instance_uuid'>;
+  /** Sensor kind → sensor → fields. */
   readonly payload: JsonObject;
+  readonly readings: Readings;
+  /** Milliseconds. */
+  readonly at: number;
+}
+/** What one conductor remembers of sensors. */
+export interface SensorMemory {
+  readonly nodes: Map<string, Known>;
+  /** When each kind was last due, in milliseconds. */
+  readonly asked: Map<Timed, number>;
+}
+/** Machines of which metrics are shown; there are none of those beyond. */
+const MOST_NODES = 20_000;
+
+/** Its metrics are read from there at each scrape. */
+export function sensorMemory({ metrics }: Pick<Context, 'metrics'>): SensorMemory {
+  const nodes = new Map<string, Known>();
+  const all =
+    <T>(each: (known: Known) => readonly T[]) =>
+    () =>
+      [...nodes.values()].flatMap(each);
+  metrics.read(
+    'baremetal_sensor_reading',
+    all(({ node, readings }) => readingSamples(node, readings)),
+  );
+  const standings = (kind: Standing['kind']) => all(({ node, readings }) => standingSamples(kind, node, readings));
+  metrics.read('baremetal_fan_status', standings('fan'));
+  metrics.read('baremetal_power_status', standings('power'));
+  metrics.read('baremetal_drive_status', standings('drive'));
+  metrics.read(
+    'baremetal_last_payload_timestamp_seconds',
+    all(({ node, at }) => [timeSample(node, at)]),
+  );
+  return { nodes, asked: new Map() };
 }
 
-/** Of the kinds that the operator wants. */
-function wanted(types: readonly string[], readings: JsonObject): JsonObject {
-  const names = new Set(types.map((name) => name.toLowerCase()));
-  return names.has('all') ? readings : Object.fromEntries(Object.entries(readings).filter(([kind]) => names.has(kind.toLowerCase())));
+/** The kinds that it is time for. Rounds come a little early and late: half of one is no difference. */
+function dueNow({ options, clock }: Context, { asked }: SensorMemory): ReadonlySet<Timed> {
+  const slack = sensorRounds(options) / 2;
+  const due = TIMED.filter((timed) => {
+    const last = asked.get(timed);
+    return last === undefined || (clock.now() - last) / 1000 >= intervalOf(options, timed) - slack;
+  });
+  for (const timed of due) asked.set(timed, clock.now());
+  return new Set(due);
 }
 
-/** Ends after [sensor_data]wait_timeout, whether or not all were asked: a slow BMC does not delay the next round. */
-export async function collectSensors(context: Context, tell: (message: SensorMessage) => void): Promise<void> {
-  const { options, clock, random, signal } = context;
-  if (!options['sensor_data.send_sensor_data'] || !options['sensor_data.enable_for_nodes']) return;
+/** Answers how many machines it asked. Ends after [sensor_data]wait_timeout, whether or not all were: a slow BMC does not delay the next round. */
+export async function collectSensors(context: Context, memory: SensorMemory): Promise<number> {
+  const { options, clock, signal, store } = context;
+  const due = dueNow(context, memory);
+  if (due.has('other') && options['sensor_data.enable_for_conductor']) await notifyMeasures(context);
+  if (!options['sensor_data.enable_for_nodes']) return 0;
+  const states = options['sensor_data.enable_for_undeployed_nodes'] ? {} : { provision_state: 'active' };
+  const nodes = await context.mine(await store.nodes.list({ where: { maintenance: false, ...states }, children: 'all' }));
+  const there = new Set(nodes.map(({ uuid }) => uuid));
+  for (const uuid of memory.nodes.keys()) if (!there.has(uuid)) memory.nodes.delete(uuid);
+
   const over = new AbortController();
   const ended = new AbortController();
   clock.sleep(options['sensor_data.wait_timeout'] * 1000, AbortSignal.any([signal, ended.signal])).then(
@@ -35,32 +94,52 @@ export async function collectSensors(context: Context, tell: (message: SensorMes
     () => {},
   );
   try {
-    await onNodes(context, {
-      purpose: 'sensors',
-      filter: {
-        where: { maintenance: false, ...(options['sensor_data.enable_for_undeployed_nodes'] ? {} : { provision_state: 'active' }) },
-      },
-      width: options['sensor_data.workers'],
-      signal: AbortSignal.any([signal, over.signal]),
-      work: ({ uuid }) =>
-        withTask(context, uuid, { purpose: 'getting sensors data', lock: 'shared' }, async (task) => {
-          const { node, driver } = task;
-          if (!driver.management.sensors) return;
-          await driver.management.validate?.(task);
-          const payload = wanted(options['sensor_data.data_types'], await driver.management.sensors(task));
-          if (Object.keys(payload).length === 0) return;
-          tell({
-            message_id: newUuid(random),
-            node_uuid: uuid,
-            node_name: node.name,
-            instance_uuid: node.instance_uuid,
-            timestamp: timestamp(clock.now()),
-            event_type: `hardware.${node.driver}.metrics.update`,
-            payload,
-          });
-        }),
-    });
+    const until = AbortSignal.any([signal, over.signal]);
+    await inParallel(nodes, options['sensor_data.workers'], until, (node) =>
+      context.bmcTurns
+        .alone(bmcOf(node), until, () => context.bmcTurns.alone(node.uuid, until, () => askOne(context, memory, node, due)))
+        .catch(() => {}),
+    );
   } finally {
     ended.abort();
+  }
+  return nodes.length;
+}
+
+async function askOne(context: Context, { nodes }: SensorMemory, node: NodeRecord, due: ReadonlySet<Timed>): Promise<void> {
+  const { options, clock } = context;
+  const types = options['sensor_data.data_types'].map((name) => name.toLowerCase());
+  const isWanted = (kind: string): boolean => types.includes('all') || types.includes(kind.toLowerCase());
+  const isRead = (kind: string): boolean => isWanted(kind) && due.has(timedAs(kind));
+  const { uuid, name, instance_uuid: instance } = node;
+  const task = lookingAt(context, node);
+  const before = Object.entries(nodes.get(uuid)?.payload ?? {}).filter(([kind]) => !due.has(timedAs(kind)));
+  const keep = (payload: JsonObject): void => {
+    if (Object.keys(payload).length === 0 || (!nodes.has(uuid) && nodes.size >= MOST_NODES)) nodes.delete(uuid);
+    else nodes.set(uuid, { node: { uuid, name, instance_uuid: instance }, payload, readings: readingsOf(payload), at: clock.now() });
+  };
+  try {
+    const { management } = task.driver;
+    if (!management.sensors) return;
+    await validateInterface(task, 'management');
+    const read = Object.entries(await management.sensors(task, isRead)).filter(([kind]) => isRead(kind));
+    const payload = Object.fromEntries([...before, ...read]);
+    keep(payload);
+    if (!due.has('other') || Object.keys(payload).length === 0) return;
+    notifySensors(context, node, {
+      message_id: newUuid(context.random),
+      instance_uuid: instance,
+      node_uuid: uuid,
+      // As Python writes it: consumers parse it.
+      timestamp: timestamp(clock.now()).slice(0, 26),
+      node_name: name,
+      event_type: `hardware.${node.driver}.metrics.update`,
+      payload,
+    });
+  } catch (error) {
+    // What was not read is not shown as if it were.
+    keep(Object.fromEntries(before));
+    if (context.signal.aborted) return;
+    task.log.warn(`During get_sensors_data, could not get sensor data for node ${uuid}. Error: ${reasonOf(error)}.`);
   }
 }

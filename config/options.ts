@@ -254,12 +254,17 @@ export const OPTIONS = [
   { section: 'agent', name: 'stream_raw_images', kind: 'boolean', default: true, help: 'Raw images are written to the disk as they arrive.' },
   // [sensor_data]
   { section: 'sensor_data', name: 'send_sensor_data', kind: 'boolean', default: false, help: 'Collect the sensors of machines from time to time, and tell them.' },
-  { section: 'sensor_data', name: 'interval', kind: 'integer', default: 600, min: 1, help: 'Seconds between collections.' },
+  { section: 'sensor_data', name: 'interval', kind: 'integer', default: 600, min: 1, help: 'Seconds between notifications of what the sensors said last, and between readings of kinds without an interval of their own.' },
+  { section: 'sensor_data', name: 'interval_power', kind: 'integer', default: 60, min: 1, ours: true, help: 'Seconds between readings of power supplies.' },
+  { section: 'sensor_data', name: 'interval_temperature', kind: 'integer', default: 60, min: 1, ours: true, help: 'Seconds between readings of temperatures.' },
+  { section: 'sensor_data', name: 'interval_fan', kind: 'integer', default: 300, min: 1, ours: true, help: 'Seconds between readings of fans.' },
+  { section: 'sensor_data', name: 'interval_drive', kind: 'integer', default: 1800, min: 1, ours: true, help: 'Seconds between readings of drives.' },
   { section: 'sensor_data', name: 'workers', kind: 'integer', default: 4, min: 1, help: 'How many machines are asked at once.' },
   { section: 'sensor_data', name: 'wait_timeout', kind: 'integer', default: 300, min: 1, help: 'Seconds after which a collection ends, whether or not all machines were asked.' },
   { section: 'sensor_data', name: 'data_types', kind: 'list', default: ['ALL'], help: 'Kinds of sensors that are told (Temperature, Fan, …); ALL: every kind.' },
   { section: 'sensor_data', name: 'enable_for_undeployed_nodes', kind: 'boolean', default: false, help: 'Ask the machines of nodes that are not active too.' },
   { section: 'sensor_data', name: 'enable_for_nodes', kind: 'boolean', default: true, help: 'Ask machines at all.' },
+  { section: 'sensor_data', name: 'enable_for_conductor', kind: 'boolean', default: true, help: "Tell the conductor's own counts too." },
   // [inspector]
   { section: 'inspector', name: 'extra_kernel_params', kind: 'string', default: '', help: "Added to the ramdisk's kernel arguments for inspection." },
   { section: 'inspector', name: 'require_managed_boot', kind: 'boolean', default: null, help: 'Refuse inspection of nodes whose boot interface cannot boot the ramdisk.' },

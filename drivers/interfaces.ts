@@ -327,8 +327,8 @@ export interface ManagementInterface extends Interface {
   detectVendor?(task: Task): Promise<string | undefined>;
   injectNmi?(task: Task): Promise<void>;
   readonly indicators?: Indicators;
-  /** Sensor kind → sensor → reading. */
-  sensors?(task: Task): Promise<JsonObject>;
+  /** Sensor kind → sensor → fields. `isWanted`: which kinds are read; absent: all. */
+  sensors?(task: Task, isWanted?: (kind: string) => boolean): Promise<JsonObject>;
   readonly virtualMedia?: {
     get(task: Task): Promise<readonly JsonObject[]>;
     /** `source`: `http`, the BMC gets this very URL; `local`, one of ours, behind which the image is. */

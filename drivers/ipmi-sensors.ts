@@ -125,7 +125,7 @@ type Sensors = Record<string, Record<string, Record<string, string>>>;
 /** Whose records they are, whoever asks. */
 const nameOf = ({ address, port, bridge }: IpmiTarget): string => JSON.stringify([address, port, bridge]);
 
-async function readSensors(task: Task): Promise<Sensors> {
+async function readSensors(task: Task, isWanted: (kind: string) => boolean = () => true): Promise<Sensors> {
   const found: Sensors = {};
   /** Controllers behind the BMC that do not answer are asked once. */
   const dead = new Set<number>();
@@ -147,16 +147,17 @@ async function readSensors(task: Task): Promise<Sensors> {
   const { sdrCache: cache } = task.connections;
   for (const record of await readSdrs(ask, cache && { cache, bmc: nameOf(targetOf(task)) })) {
     if (record.kind !== 'full' && record.kind !== 'compact') continue;
-    const fields = await read(record);
     // Its first word, as Ironic has it.
     const type = sensorTypeName(record.sensorType).split(' ')[0]!;
+    if (!isWanted(type)) continue;
+    const fields = await read(record);
     (found[type] ??= {})[fields['Sensor ID']!] = fields;
   }
   return found;
 }
 
 /** Sensor type → sensor → its fields. Throws FailedToGetSensorData; what the BMC refuses to say of one sensor does not stop the others. */
-export async function ipmiSensors(task: Task): Promise<JsonObject> {
+export async function ipmiSensors(task: Task, isWanted?: (kind: string) => boolean): Promise<JsonObject> {
   const { node, options, signal, connections } = task;
   const failure = (error: string, cause?: unknown): Fault =>
     new Fault('FailedToGetSensorData', { node: node.uuid, error }, cause === undefined ? {} : { cause });
@@ -164,8 +165,9 @@ export async function ipmiSensors(task: Task): Promise<JsonObject> {
   const timeoutMs = options['ipmi.command_retry_timeout'] * 1000;
   try {
     // A process of ipmitool for each portion of each record would take minutes.
-    const found = tell ? sensorsOfText(await tell(targetOf(task), ['sdr'], { timeoutMs, signal })) : await readSensors(task);
-    if (Object.keys(found).length === 0) throw failure('the BMC has no sensors');
+    const found = tell ? sensorsOfText(await tell(targetOf(task), ['sdr'], { timeoutMs, signal })) : await readSensors(task, isWanted);
+    // Of those that are wanted there may be none.
+    if (!isWanted && Object.keys(found).length === 0) throw failure('the BMC has no sensors');
     return found;
   } catch (error) {
     if (!(error instanceof IpmiError)) throw error;

@@ -7,6 +7,7 @@ import { redfishIndicators } from './redfish-indicators';
 import { reset } from './redfish-power';
 import { SECURE_BOOT_STEPS, secureBoot } from './redfish-secure-boot';
 import { redfishMedia } from './redfish-virtual-media';
+import { redfishSensors } from './redfish-sensors';
 import { REDFISH_PROPERTIES, onSystem, redfishSystem } from './redfish-target';
 
 /** Who made the BMC's firmware, else the machine; undefined: neither is said. */
@@ -26,6 +27,7 @@ export const redfishManagement: ManagementInterface = {
     await redfishSystem(task);
   },
   steps: [...SECURE_BOOT_STEPS, ...CLOCK_STEPS],
+  sensors: redfishSensors,
   injectNmi: (task) => onSystem(task, 'Redfish inject NMI', (system) => reset(task, system, 'nmi')),
   getBootDevice,
   setBootDevice,

@@ -8,12 +8,17 @@ export interface MetricRow {
   readonly labels: readonly string[];
   /** Upper bounds of a histogram, in seconds. */
   readonly buckets?: readonly number[];
+  /** Most series; absent: as few as names of ours can make. */
+  readonly most?: number;
 }
 
 /** Answers and queries; what machines are asked; what machines do. */
 const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const REMOTE = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const LONG = [0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400];
+
+/** Series of a metric of machines' sensors. They alone have labels that machines make; what is kept of a machine is bounded (conductor/sensors.ts). */
+const MOST_SENSORS = 500_000;
 
 // One row a line, however long: a table is read by its columns.
 // prettier-ignore
@@ -61,6 +66,12 @@ export const METRICS = {
   bloomery_http_boot_bytes_total: { kind: 'counter', help: 'Bytes that the HTTP boot service sent.', labels: [] },
   bloomery_image_cache_total: { kind: 'counter', help: "Files of other servers by whether they were kept (`hit`), or fetched (`miss`).", labels: ['result'] },
 
+  baremetal_sensor_reading: { kind: 'gauge', help: 'What a sensor of a machine said last, in the unit that its label names. Not there: it said nothing, or could not be asked.', labels: ['node_uuid', 'node_name', 'instance_uuid', 'kind', 'entity_id', 'sensor_id', 'unit'], most: MOST_SENSORS },
+  baremetal_fan_status: { kind: 'gauge', help: 'Whether a fan of a machine with Redfish is well (0) or not (1).', labels: ['node_uuid', 'node_name', 'instance_uuid', 'entity_id', 'sensor_id'], most: MOST_SENSORS },
+  baremetal_power_status: { kind: 'gauge', help: 'The same of a power supply.', labels: ['node_uuid', 'node_name', 'instance_uuid', 'entity_id', 'sensor_id'], most: MOST_SENSORS },
+  baremetal_drive_status: { kind: 'gauge', help: 'The same of a drive.', labels: ['node_uuid', 'node_name', 'instance_uuid', 'entity_id', 'sensor_id'], most: MOST_SENSORS },
+  baremetal_last_payload_timestamp_seconds: { kind: 'gauge', help: "When a machine's sensors were last read.", labels: ['node_uuid', 'node_name', 'instance_uuid'], most: MOST_SENSORS },
+
   bloomery_notifications_total: { kind: 'counter', help: 'Notifications by driver (log, webhook) and what became of them: sent, lost.', labels: ['driver', 'outcome'] },
   bloomery_notifications_waiting: { kind: 'gauge', help: 'Notifications that wait to be posted.', labels: [] },
   bloomery_event_listeners: { kind: 'gauge', help: 'Who listens to /v1/events/stream at this process.', labels: [] },
@@ -76,6 +87,10 @@ export type Histogram = NameOf<'histogram'>;
 export type Labels<Name extends MetricName> = Readonly<Record<(typeof METRICS)[Name]['labels'][number], string>>;
 export type Sample<Name extends MetricName> = readonly [Labels<Name>, number];
 
+/** `timer`: milliseconds. */
+export type Total =
+  { readonly type: 'timer'; readonly count: number; readonly sum: number } | { readonly type: 'counter'; readonly count: number };
+
 /** What every room measures through, as it logs through `Log`. */
 export interface Metrics {
   count<Name extends Counter>(name: Name, labels: Labels<Name>, by?: number): void;
@@ -83,6 +98,8 @@ export interface Metrics {
   set<Name extends Gauge>(name: Name, labels: Labels<Name>, value: number): void;
   /** Has a gauge read at each scrape: what `read` answers are all its series then. A later call for the gauge takes the place of an earlier. */
   read<Name extends Gauge>(name: Name, read: () => readonly Sample<Name>[] | Promise<readonly Sample<Name>[]>): void;
+  /** What was counted and observed so far, summed over the labels, in the shape of Ironic's own metrics. */
+  totals(): Promise<Readonly<Record<string, Total>>>;
   /** @returns seconds since the call, by a clock that is never set */
   timer(): () => number;
 }
@@ -91,4 +108,11 @@ export interface Metrics {
 export type Scrape = (accept: string | undefined) => Promise<{ readonly type: string; readonly text: string }>;
 
 const nothing = (): void => {};
-export const silentMetrics: Metrics = { count: nothing, observe: nothing, set: nothing, read: nothing, timer: () => () => 0 };
+export const silentMetrics: Metrics = {
+  count: nothing,
+  observe: nothing,
+  set: nothing,
+  read: nothing,
+  totals: async () => ({}),
+  timer: () => () => 0,
+};

@@ -168,3 +168,7 @@ export function announceNode(
   const payload = payloadOf(ACTIONS[action], node, also);
   notifier.send({ publisher, eventType: `baremetal.node.${action}.${status}`, level, payload, cause });
 }
+
+/** Sensors, or counts: no versioned object, and whatever [DEFAULT]notification_level says; [sensor_data] decides. */
+export const announceSensors = (notifier: Notifier, eventType: string, payload: JsonObject): void =>
+  notifier.send({ publisher: 'ironic-conductor', eventType, level: 'info', payload, cause: undefined });

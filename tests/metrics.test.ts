@@ -1,4 +1,4 @@
-import { createMetrics } from '../metrics';
+import { createMetrics, withoutMachines } from '../metrics';
 
 const lines = (text: string, name: string): string[] => text.split('\n').filter((line) => line.startsWith(name));
 
@@ -49,4 +49,44 @@ it('leaves out what cannot be read', async () => {
   const { text } = await scrape(undefined);
   expect(lines(text, 'bloomery_nodes')).toEqual([]);
   expect(text).toContain('bloomery_locks_held 1\n');
+});
+
+it('tells everybody nothing of single machines', async () => {
+  const { metrics, scrape } = createMetrics();
+  const node = { node_uuid: 'u', node_name: 'n', instance_uuid: 'i' };
+  metrics.read('baremetal_last_payload_timestamp_seconds', () => [[node, 5]]);
+  metrics.set('bloomery_workers', {}, 7);
+  expect((await scrape(undefined)).text).toContain(
+    'baremetal_last_payload_timestamp_seconds{node_uuid="u",node_name="n",instance_uuid="i"} 5',
+  );
+  for (const accept of [undefined, 'application/openmetrics-text']) {
+    const { text } = await withoutMachines(scrape)(accept);
+    expect(text).not.toContain('baremetal');
+    expect(text).toContain('\nbloomery_workers 7\n');
+    expect(text.endsWith(accept === undefined ? '\n' : '\n# EOF\n')).toBe(true);
+  }
+});
+
+it('lets machines have more series, and forgets those of machines that are gone', async () => {
+  const { metrics, scrape } = createMetrics();
+  const series = (from: number) =>
+    Array.from({ length: 5000 }, (_, n) => [{ node_uuid: `${from + n}`, node_name: '', instance_uuid: '' }, 1] as const);
+  for (const from of [0, 5000]) {
+    metrics.read('baremetal_last_payload_timestamp_seconds', () => series(from));
+    const found = lines((await scrape(undefined)).text, 'baremetal_last_payload_timestamp_seconds');
+    expect(found).toHaveLength(5000);
+    expect(found[0]).toContain(`node_uuid="${from}"`);
+  }
+});
+
+it('sums up what was counted, in the shape of Ironic', async () => {
+  const { metrics } = createMetrics();
+  metrics.count('bloomery_flows_total', { flow: 'deploy', outcome: 'done' });
+  metrics.count('bloomery_flows_total', { flow: 'clean', outcome: 'done' }, 2);
+  metrics.observe('bloomery_flow_duration_seconds', { flow: 'deploy', outcome: 'done' }, 1.5);
+  metrics.observe('bloomery_flow_duration_seconds', { flow: 'clean', outcome: 'done' }, 2);
+  expect(await metrics.totals()).toMatchObject({
+    'ironic.conductor.bloomery_flows_total': { type: 'counter', count: 3 },
+    'ironic.conductor.bloomery_flow_duration_seconds': { type: 'timer', count: 2, sum: 3500 },
+  });
 });

@@ -2,10 +2,13 @@
 import { PERIODICS } from '../../conductor/periodics';
 import type { Interfaces, Outcome, Step } from '../../drivers/interfaces';
 import { done } from '../../drivers/interfaces';
-import type { NodeRecord } from '../../model/records';
+import { createMetrics } from '../../metrics';
+import type { Notification } from '../../model/notifications';
+import type { JsonObject, NodeRecord } from '../../model/records';
 import { conductorOptions, newMachine, started, type Machine, type Started } from '../support/conductor';
 import { testClock } from '../support/clock';
 import { useDatabase } from '../support/database';
+import { settled } from '../support/settled';
 
 const clock = testClock();
 const database = useDatabase({ clock });
@@ -148,7 +151,21 @@ it('runs what an interface brings along, on the nodes that wait for it', async (
 });
 
 describe('sensors', () => {
-  const readings = { Temperature: { cpu: { value: 40 } }, Fan: { one: { value: 5 } } };
+  const readings = { Temperature: { cpu: { reading_celsius: 40 } }, Fan: { one: { reading: 5, reading_units: 'RPM', health: 'OK' } } };
+  const collecting = async (options: object, machine = newMachine({ sensors: readings })) => {
+    const sent: Notification[] = [];
+    const measured = createMetrics();
+    const one = await start({
+      options: { 'sensor_data.send_sensor_data': true, ...options },
+      machine,
+      rooms: { notifier: { wants: () => false, send: (message) => void sent.push(message) }, metrics: measured.metrics },
+    });
+    const scraped = async (name: string): Promise<readonly string[]> =>
+      (await measured.scrape(undefined)).text.split('\n').filter((line) => line.startsWith(`${name}{`));
+    const ofNodes = (): readonly JsonObject[] =>
+      sent.filter(({ eventType }) => eventType.startsWith('hardware.')).map(({ payload }) => payload);
+    return { one, sent, scraped, ofNodes };
+  };
   it.each([
     [{}, ['active'], readings],
     [
@@ -159,20 +176,52 @@ describe('sensors', () => {
     [{ 'sensor_data.enable_for_nodes': false }, [], {}],
     [{ 'sensor_data.data_types': ['Voltage'] }, [], {}],
   ])('are told: %j', async (options, names, payload) => {
-    const told: Readonly<Record<string, unknown>>[] = [];
-    const one = await start({
-      options: { 'sensor_data.send_sensor_data': true, ...options },
-      machine: newMachine({ sensors: readings }),
-      tell: (message, fields) => {
-        if (message === 'sensors') told.push(fields as Readonly<Record<string, unknown>>);
-      },
-    });
+    const { one, ofNodes, sent } = await collecting(options);
     await one.enrol({ provision_state: 'active', name: 'active' });
     await one.enrol({ provision_state: 'available', name: 'idle' });
     await one.enrol({ provision_state: 'active', name: 'kept', maintenance: true });
-    await after(700, async () => told.length >= names.length);
-    await one.conductor.idle();
-    expect(told.map((message) => message['node_name']).sort()).toEqual(names);
-    for (const message of told) expect(message).toMatchObject({ event_type: 'hardware.test-hardware.metrics.update', payload });
+    await after(70, async () => sent.length >= names.length + 1);
+    await settled(one.conductor);
+    expect(
+      ofNodes()
+        .map((message) => message['node_name'])
+        .sort(),
+    ).toEqual(names);
+    for (const message of ofNodes()) expect(message).toMatchObject({ event_type: 'hardware.test-hardware.metrics.update', payload });
+    const own = sent.filter(({ eventType }) => eventType === 'ironic.metrics').map(({ payload: one }) => one);
+    expect(own).toEqual([expect.objectContaining({ event_type: 'ironic.metrics.update', hostname: expect.any(String) as unknown })]);
+  });
+
+  it('are read at intervals by kind, told together once an interval, shown until they are not to be had or their node is gone', async () => {
+    const machine = newMachine({ sensors: readings });
+    const asked = (): readonly string[] => machine.told.filter((what) => what.startsWith('sensors')).map((what) => what.slice(9));
+    const { one, ofNodes, scraped } = await collecting({}, machine);
+    const { uuid } = await one.enrol({ provision_state: 'active', name: 'one' });
+    for (let round = 1; round <= 12; round++) await after(66, async () => asked().length === round);
+    expect(asked()[0]).toBe('Temperature,Fan');
+    expect(
+      asked()
+        .slice(1)
+        .filter((kinds) => kinds === 'Temperature').length,
+    ).toBeGreaterThanOrEqual(8);
+    expect(
+      asked()
+        .slice(1)
+        .filter((kinds) => kinds === 'Temperature,Fan').length,
+    ).toBeGreaterThanOrEqual(1);
+    expect(ofNodes().map(({ payload }) => payload)).toEqual([readings, readings]);
+    const labels = `node_uuid="${uuid}",node_name="one",instance_uuid=""`;
+    expect(await scraped('baremetal_sensor_reading')).toEqual([
+      `baremetal_sensor_reading{${labels},kind="fan",entity_id="",sensor_id="one",unit="rpm"} 5`,
+      `baremetal_sensor_reading{${labels},kind="temperature",entity_id="",sensor_id="cpu",unit="celsius"} 40`,
+    ]);
+    expect(await scraped('baremetal_fan_status')).toEqual([`baremetal_fan_status{${labels},entity_id="",sensor_id="one"} 0`]);
+
+    for (const kinds of ['Temperature', 'Temperature,Fan']) machine.broken.set(`sensors: ${kinds}`, new Error('no answer'));
+    await after(66, async () => (await scraped('baremetal_sensor_reading')).length < 2);
+    expect((await scraped('baremetal_sensor_reading')).join()).not.toContain('celsius');
+    expect(one.complaints.join()).toContain(`During get_sensors_data, could not get sensor data for node ${uuid}. Error: `);
+    await one.store.nodes.remove(uuid);
+    await after(66, async () => (await scraped('baremetal_last_payload_timestamp_seconds')).length === 0);
   });
 });

@@ -9,7 +9,7 @@ const docs = join(__dirname, '../../docs');
 
 it('names metrics and labels as Prometheus wants it', () => {
   for (const [name, { kind, help, labels, buckets }] of rows) {
-    expect(name).toMatch(/^bloomery_[a-z_]+$/);
+    expect(name).toMatch(/^(?:bloomery|baremetal)_[a-z_]+$/);
     expect(name.endsWith('_total')).toBe(kind === 'counter');
     if (kind === 'histogram') expect(name).toMatch(/_seconds$/);
     expect(buckets !== undefined).toBe(kind === 'histogram');
@@ -51,5 +51,19 @@ it('has what the sample rules ask for, labels too', () => {
       expect([name, row?.kind]).toEqual([name, expect.any(String) as unknown]);
       for (const [, label = ''] of matchers.matchAll(/(\w+)\s*[!=]/g)) expect(row!.labels).toContain(label);
     }
+  }
+});
+
+it('has what the dashboard asks for, labels too', () => {
+  const board = JSON.parse(readFileSync(join(docs, 'grafana/sensors.json'), 'utf8')) as { panels: { targets: { expr: string }[] }[] };
+  const table: Readonly<Record<string, MetricRow>> = METRICS;
+  const asked = board.panels.flatMap(({ targets }) =>
+    targets.flatMap(({ expr }) => [...expr.matchAll(/((?:bloomery|baremetal)_\w+)(?:\{([^}]*)\})?/g)]),
+  );
+  expect(asked.length).toBeGreaterThan(8);
+  for (const [, name = '', matchers = ''] of asked) {
+    const row = table[name.replace(/(_seconds)_count$/, '$1')] ?? (name === 'baremetal_' ? table['baremetal_fan_status'] : undefined);
+    expect([name, row?.kind]).toEqual([name, expect.any(String) as unknown]);
+    for (const [, label = ''] of matchers.matchAll(/(\w+)\s*[!=]/g)) expect(row!.labels).toContain(label);
   }
 });

@@ -212,8 +212,16 @@ export function interfacesOf(
     },
     management: {
       bootDevices: ['pxe', 'disk'],
-      ...(machine.sensors ? { sensors: async () => machine.sensors! } : {}),
       detectVendor: async () => machine.vendor,
+      ...(machine.sensors
+        ? {
+            sensors: async (task: Task, isWanted: (kind: string) => boolean = () => true) => {
+              const kinds = Object.keys(machine.sensors!).filter(isWanted);
+              await tell(task, `sensors: ${kinds.join()}`);
+              return machine.sensors!;
+            },
+          }
+        : {}),
       getBootDevice: async (task: Task) => {
         await tell(task, 'get boot device');
         return { device: 'pxe', persistent: false };
