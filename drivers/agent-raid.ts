@@ -7,12 +7,12 @@ import { without } from './agent-view';
 import { withCapability } from './capabilities';
 import type { RaidInterface, SavedKind, Step, Task } from './interfaces';
 
-type LogicalDisk = JsonObject & { readonly is_root_volume?: unknown; readonly size_gb?: unknown; readonly raid_level?: unknown };
+export type LogicalDisk = JsonObject & { readonly is_root_volume?: unknown; readonly size_gb?: unknown; readonly raid_level?: unknown };
 
 const invalid = (message: string) => new Fault('InvalidParameterValue', { message });
 
 /** The logical disks of a configuration, whose root can be one at most. Throws InvalidParameterValue. */
-function logicalDisks(config: unknown): readonly LogicalDisk[] {
+export function logicalDisks(config: unknown): readonly LogicalDisk[] {
   const disks = (config as { readonly logical_disks?: unknown } | null | undefined)?.logical_disks;
   if (disks === undefined) throw invalid("RAID config validation error: 'logical_disks' is a required property");
   if (!Array.isArray(disks) || disks.length === 0 || disks.some((disk) => typeof disk !== 'object' || disk === null))

@@ -23,6 +23,7 @@ import { redfishFirmware } from './redfish-firmware';
 import { redfishInspect } from './redfish-inspect';
 import { redfishPower } from './redfish-power';
 import { redfishVendor } from './redfish-vendor';
+import { redfishRaid } from './redfish-raid';
 import { redfishHttpsBoot, redfishVirtualMediaBoot } from './virtual-media-boot';
 
 export const INTERFACES: Interfaces = {
@@ -38,7 +39,7 @@ export const INTERFACES: Interfaces = {
   management: { ipmitool: ipmiManagement, redfish: redfishManagement, noop: noopManagement, fake: fakeManagement },
   network: { noop: noopNetwork },
   power: { ipmitool: ipmiPower, redfish: redfishPower, agent: agentPower, fake: fakePower },
-  raid: { 'no-raid': noRaid, agent: agentRaid, fake: fakeRaid },
+  raid: { redfish: redfishRaid, 'no-raid': noRaid, agent: agentRaid, fake: fakeRaid },
   rescue: { 'no-rescue': noRescue, agent: agentRescue, fake: fakeRescue },
   storage: { noop: noopStorage, fake: fakeStorage },
   vendor: { ipmitool: ipmiVendor, redfish: redfishVendor, 'no-vendor': noVendor, fake: fakeVendor },
