@@ -1,0 +1,171 @@
+/** docs/hardware.md: what of each interface works, with what it was seen working, and by which test. */
+
+/** The other end of a test. `bent`: a service of the tests that answers as wrongly as a BMC can; it proves how errors are met, not that real ones are. */
+export const ENDS = ['bent', 'simulator', 'sushy-tools', 'virtualbmc', 'ipmi_sim', 'pyghmi', 'real'] as const;
+type End = (typeof ENDS)[number];
+/** `file: words of its name`; the file is below tests/. */
+type Proof = string;
+export interface HardwareRow {
+  readonly type: 'ipmi' | 'redfish';
+  readonly kind: string;
+  readonly name: string;
+  readonly feature: string;
+  readonly proofs: Readonly<Partial<Record<End, Proof>>>;
+}
+
+const row = (type: HardwareRow['type'], kind: string, name: string, feature: string, proofs: HardwareRow['proofs']): HardwareRow => ({
+  ...{ type, kind, name, feature, proofs },
+});
+const SIM_IPMI = 'lab/lifecycle.test.ts: simulator-ipmi';
+const SIM_REDFISH = 'lab/lifecycle.test.ts: simulator-redfish';
+const END_TO_END = 'lab/end-to-end.test.ts';
+
+export const HARDWARE: readonly HardwareRow[] = [
+  row('ipmi', 'power', 'ipmitool', 'on, off, soft, reboot, state', {
+    bent: 'drivers/ipmi.test.ts: power',
+    simulator: SIM_IPMI,
+    ipmi_sim: 'lab/ipmi.test.ts: reads and changes the power',
+    pyghmi: 'lab/ipmi.test.ts: reads and changes the power and the boot device',
+  }),
+  row('ipmi', 'power', 'ipmitool', 'a silent BMC is no machine that is off', {
+    bent: 'lab/ipmi-server.test.ts: a BMC that falls silent is no machine that is off',
+    simulator: 'lab/ipmi-network.test.ts: 20 % loss and 300 ms latency',
+  }),
+  row('ipmi', 'power', 'ipmitool', 'RMCP+ with each cipher suite', {
+    simulator: 'lab/ipmi.test.ts: FreeIPMI with cipher suite',
+    ipmi_sim: 'lab/ipmi.test.ts: with cipher suite %i',
+  }),
+  row('ipmi', 'power', 'ipmitool', 'IPMI 1.5', {
+    simulator: 'lab/ipmi.test.ts: IPMI 1.5: ipmitool and FreeIPMI',
+    ipmi_sim: 'lab/ipmi.test.ts: with IPMI 1.5',
+  }),
+  row('ipmi', 'power', 'ipmitool', 'the program ipmitool in its place (`[ipmi]client`)', {
+    bent: "lab/ipmi-server.test.ts: describe.each(['native', 'ipmitool'])",
+  }),
+  row('ipmi', 'management', 'ipmitool', 'boot device, once and for good', {
+    bent: 'drivers/ipmi.test.ts: boot device',
+    simulator: SIM_IPMI,
+    ipmi_sim: 'lab/ipmi.test.ts: sets the boot device',
+    pyghmi: 'lab/ipmi.test.ts: reads and changes the power and the boot device',
+  }),
+  row('ipmi', 'management', 'ipmitool', 'sensors', {
+    simulator: 'lab/ipmi-stores.test.ts: sensors are as Ironic has them of ipmitool',
+    ipmi_sim: 'lab/ipmi-stores.test.ts: sensors are as Ironic has them of ipmitool',
+  }),
+  row('ipmi', 'management', 'ipmitool', 'single and dual bridging', {
+    ipmi_sim: 'lab/ipmi-stores.test.ts: controllers behind it are reached by bridges',
+  }),
+  row('ipmi', 'management', 'ipmitool', 'non-maskable interrupt', { bent: 'drivers/ipmi.test.ts: is the diagnostic chassis control' }),
+  row('ipmi', 'console', 'ipmitool-socat', 'serial over LAN', {
+    bent: 'drivers/ipmi-console.test.ts: connects one client to the machine',
+    ipmi_sim: "lab/ipmi-sol.test.ts: our console at OpenIPMI's ipmi_sim",
+  }),
+  row('ipmi', 'vendor', 'ipmitool', '`send_raw`, `bmc_reset`', { bent: "drivers/ipmi.test.ts: the vendor's methods" }),
+  row('ipmi', 'vendor', 'ipmitool', '`sel`, `clear_sel`, `fru`', {
+    simulator: 'lab/ipmi-stores.test.ts: the event log is read and cleared',
+    ipmi_sim: 'lab/ipmi-stores.test.ts: the inventory is read',
+  }),
+
+  row('redfish', 'power', 'redfish', 'on, off, soft, reboot, state', {
+    bent: 'drivers/redfish.test.ts: power',
+    simulator: SIM_REDFISH,
+    'sushy-tools': `${END_TO_END}: bios-redfish`,
+  }),
+  row('redfish', 'power', 'redfish', 'login, certificates, wrong passwords and addresses', {
+    bent: 'drivers/redfish.test.ts: a service in trouble',
+    'sushy-tools': 'lab/redfish.test.ts: is an error in words',
+  }),
+  row('redfish', 'management', 'redfish', 'boot device, once and for good', {
+    bent: 'drivers/redfish.test.ts: boot device',
+    simulator: SIM_REDFISH,
+    'sushy-tools': 'lab/redfish.test.ts: boots from %s, persistent %s',
+  }),
+  row('redfish', 'management', 'redfish', 'boot mode', {
+    bent: 'drivers/redfish-management.test.ts: boot mode',
+    'sushy-tools': 'lab/redfish.test.ts: changes the boot mode',
+  }),
+  row('redfish', 'management', 'redfish', 'secure boot and its keys', { bent: 'drivers/redfish-management.test.ts: secure boot' }),
+  row('redfish', 'management', 'redfish', 'non-maskable interrupt', { bent: 'drivers/redfish.test.ts: a non-maskable interrupt' }),
+  row('redfish', 'management', 'redfish', 'indicator lamps', {
+    bent: 'drivers/redfish-management.test.ts: are found on chassis, system and drives',
+  }),
+  row('redfish', 'management', 'redfish', 'clock of the BMC', { bent: "drivers/redfish-management.test.ts: the BMC's clock" }),
+  row('redfish', 'management', 'redfish', 'virtual media, for users too', {
+    bent: 'drivers/redfish-virtual-media.test.ts: what clients see and do',
+    'sushy-tools': `${END_TO_END}: bios-cd`,
+  }),
+  row('redfish', 'boot', 'redfish-virtual-media', 'the ramdisk from a CD, BIOS and UEFI', { 'sushy-tools': `${END_TO_END}: uefi-cd` }),
+  row('redfish', 'boot', 'redfish-https', 'the ramdisk by UEFI HTTP boot', { bent: 'drivers/redfish-management.test.ts: UEFI HTTP boot' }),
+  row('redfish', 'bios', 'redfish', 'settings with their registry, apply_configuration', {
+    bent: 'drivers/redfish-bios.test.ts: apply_configuration',
+  }),
+  row('redfish', 'bios', 'redfish', 'factory_reset', { bent: 'drivers/redfish-bios.test.ts: factory_reset' }),
+  row('redfish', 'firmware', 'redfish', 'updates of BIOS, BMC and network cards', {
+    bent: 'drivers/redfish-firmware.test.ts: where the BMC gets the file',
+  }),
+  row('redfish', 'inspect', 'redfish', 'properties, ports and inventory, the same as real Ironic’s', {
+    bent: 'drivers/redfish-inspect.test.ts: makes the inventory of a whole machine',
+    simulator: "reference/inspection.test.ts: ['simulator', {}]",
+    'sushy-tools': "reference/inspection.test.ts: ['libvirt', {}]",
+  }),
+  row('redfish', 'vendor', 'redfish', 'event subscriptions', { bent: 'drivers/redfish-vendor.test.ts: subscriptions' }),
+  row('redfish', 'vendor', 'redfish', '`eject_vmedia`', { bent: 'drivers/redfish-vendor.test.ts: eject_vmedia' }),
+];
+
+/** What BMCs do in ways of their own, and what is made of it. */
+export const NOTES: readonly (readonly [string, string, string])[] = [
+  ['Supermicro, IPMI', 'boot disks in UEFI mode as a “remote hard drive” only', 'sent 0x24 where `properties.vendor` is `supermicro`'],
+  [
+    'Supermicro, Redfish',
+    'see virtual media as a USB drive; forget the boot mode with each boot device',
+    'UsbCd for `cdrom`; the mode is said again',
+  ],
+  ['AMI, ASRock Rack', 'take boot settings only all together', 'mode, persistence and device in one change'],
+  ['many', 'refuse changes without the ETag, or with it', 'sent with the ETag, in its strong form, then without'],
+  ['many', 'refuse a boot device for good (`Continuous`)', 'set for one boot, and again before each start'],
+  ['many', 'refuse boot settings while the machine starts (409, 503)', 'tried again for half a minute'],
+  ['many', 'have no session service', '`redfish_auth_type = auto` sends the password with each request'],
+  ['some', 'break at a part of their resources', 'inspection loses that part and says so in the log'],
+  ['some', 'show the boot mode in the settings of the system only', 'read there'],
+  ['virtualbmc, pyghmi', 'know few commands of IPMI', 'power and boot device; sensors and the like answer an error'],
+  ['sushy-tools', 'fails (500) at Storage when none is configured', 'SimpleStorage is taken'],
+];
+
+const KINDS = { ipmi: 'IPMI (`ipmi`)', redfish: 'Redfish (`redfish`)' } as const;
+const link = (proof: Proof | undefined): string => {
+  if (proof === undefined) return '';
+  const [file] = proof.split(': ');
+  return `[✔](../tests/${file})`;
+};
+export function hardwarePage(): string {
+  const table = (type: HardwareRow['type']): readonly string[] => [
+    `## ${KINDS[type]}`,
+    '',
+    `| interface | feature | ${ENDS.join(' | ')} |`,
+    `|---|---|${ENDS.map(() => '---|').join('')}`,
+    ...HARDWARE.filter((one) => one.type === type).map(
+      ({ kind, name, feature, proofs }) => `| ${kind} \`${name}\` | ${feature} | ${ENDS.map((end) => link(proofs[end])).join(' | ')} |`,
+    ),
+    '',
+  ];
+  return [
+    '# Hardware',
+    '',
+    'What works, and what it was seen working with. Generated from `tests/support/hardware-page.ts`; do not edit (`UPDATE_DOCS=1 npx jest tests/drivers/hardware-page` writes it).',
+    '',
+    'Each mark leads to the test, which runs with `npm test` (below `reference/`: with `npm run test:reference`). **bent**: a service of the tests that answers as wrongly as a BMC may.',
+    '**simulator**: `bloomery simulate`; it is itself tried by ipmitool, FreeIPMI, pyghmi and sushy, and by real Ironic ([simulator.test.ts](../tests/reference/simulator.test.ts)). **sushy-tools** 2.2.0,',
+    "**virtualbmc** 3.3.0, OpenIPMI's **ipmi_sim** and **pyghmi**'s fake BMC come from their own packages. **real**: a BMC made of metal; nobody has told us of one yet. An empty field says that nothing is known.",
+    '',
+    ...table('ipmi'),
+    ...table('redfish'),
+    '## Ways of their own',
+    '',
+    'What is known of BMCs from those who met them; each is tried with a service that behaves so. The vendor is `properties.vendor` of the node, found when it is verified.',
+    '',
+    '| BMCs | what they do | here |',
+    '|---|---|---|',
+    ...NOTES.map((words) => `| ${words.join(' | ')} |`),
+    '',
+  ].join('\n');
+}
