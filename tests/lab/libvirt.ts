@@ -12,6 +12,8 @@ const run = promisify(execFile);
 export interface Libvirt {
   /** http://ADDRESS:PORT of the Redfish service. */
   readonly redfish: string;
+  /** The libvirtd's, for other BMCs before its domains. */
+  readonly uri: string;
   define(domain: Domain): Promise<void>;
   /** Whether the domain runs. */
   isOn(name: string): Promise<boolean>;
@@ -130,6 +132,7 @@ export async function startLibvirt(lab: {
     );
     return {
       redfish,
+      uri,
       define: async (domain) => {
         const file = join(folder, `${domain.name}.xml`);
         writeFileSync(file, domainXml(domain, lab.bridge));

@@ -24,6 +24,7 @@ export const HARDWARE: readonly HardwareRow[] = [
   row('ipmi', 'power', 'ipmitool', 'on, off, soft, reboot, state', {
     bent: 'drivers/ipmi.test.ts: power',
     simulator: SIM_IPMI,
+    virtualbmc: 'lab/virtualbmc.test.ts: switches the machine on and off',
     ipmi_sim: 'lab/ipmi.test.ts: reads and changes the power',
     pyghmi: 'lab/ipmi.test.ts: reads and changes the power and the boot device',
   }),
@@ -45,6 +46,7 @@ export const HARDWARE: readonly HardwareRow[] = [
   row('ipmi', 'management', 'ipmitool', 'boot device, once and for good', {
     bent: 'drivers/ipmi.test.ts: boot device',
     simulator: SIM_IPMI,
+    virtualbmc: 'lab/virtualbmc.test.ts: boots from %s',
     ipmi_sim: 'lab/ipmi.test.ts: sets the boot device',
     pyghmi: 'lab/ipmi.test.ts: reads and changes the power and the boot device',
   }),
