@@ -170,6 +170,36 @@ describe('with one machine', () => {
   });
 });
 
+it('reads the sensors of its chassis, whose numbers it writes as text', async () => {
+  const found = (await redfishManagement.sensors!(taskAt(await emulator(UUIDS.slice(0, 1))))) as Readonly<Record<string, JsonObject>>;
+  expect(Object.keys(found)).toEqual(['Extra', 'Fan', 'Temperature', 'Power', 'Drive']);
+  const well = { state: 'Enabled', health: 'OK' };
+  const [fan, backup] = Object.values(found['Fan']!);
+  expect([fan, backup]).toEqual([
+    expect.objectContaining({
+      identity: '0',
+      reading: 2100,
+      reading_units: 'RPM',
+      max_reading_range: 5000,
+      physical_context: 'Backplane',
+      ...well,
+    }),
+    expect.objectContaining({ identity: '1', reading: 2050, ...well }),
+  ]);
+  expect(Object.values(found['Temperature']!)).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({
+        identity: '0',
+        reading_celsius: 41,
+        sensor_number: 0,
+        max_reading_range_temp: 60,
+        physical_context: 'CPU',
+        ...well,
+      }),
+    ]),
+  );
+});
+
 it('with two machines redfish_system_id says which', async () => {
   const address = await emulator(UUIDS);
   const [first, second] = UUIDS.map((uuid) => taskAt(address, { redfish_system_id: systemId(uuid) })) as [Task, Task];
