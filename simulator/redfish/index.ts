@@ -1,6 +1,7 @@
 /** A Redfish service (DSP0266) in front of simulated machines: authentication, methods, entity tags, paging, errors. */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { reasonOf } from '../../model/errors';
 import { listenOn, openHttpClient, readJson, sendJson } from '../http';
 import { isObject } from './checks';
@@ -9,6 +10,7 @@ import { ROOT, link, type Answer, type Service, type Shown, type System } from '
 import { mayDo } from './accounts';
 import { whoAsks } from './sessions';
 import { find, type Found } from './table';
+import { SCHEMAS } from './versions';
 
 export type { System } from './rows';
 export interface RedfishEndpoint {
@@ -24,6 +26,8 @@ export interface RedfishEndpointOptions extends Pick<Service, 'username' | 'pass
   readonly wrap?: (listener: RequestListener) => RequestListener;
   /** Shared with others; absent: one of its own. */
   readonly http?: Service['http'];
+  /** PEM: it speaks https. */
+  readonly tls?: { readonly certificate: string; readonly privateKey: string };
   /** Milliseconds that a task takes once it runs (3000). */
   readonly taskMs?: number;
 }
@@ -33,6 +37,10 @@ const MAX_BODY = 64 * 1024;
 const PAGE = 500;
 const HEADERS = { 'odata-version': '4.0', 'cache-control': 'no-store' } as const;
 const METHODS = ['get', 'patch', 'post', 'delete'] as const;
+const allowedAt = (row: Found['row']): string =>
+  METHODS.filter((one) => row[one] ?? (one === 'get' && row.answer))
+    .flatMap((one) => (one === 'get' ? ['GET', 'HEAD'] : [one.toUpperCase()]))
+    .join(', ');
 
 /** Rejects when the port is taken. */
 export async function serveRedfish(options: RedfishEndpointOptions): Promise<RedfishEndpoint> {
@@ -59,7 +67,15 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
     signal: ended.signal,
   };
   const listener: RequestListener = (request, response) => void handle(service, request, response);
-  const server = createServer(options.wrap?.(listener) ?? listener);
+  const { tls } = options;
+  const wrapped = options.wrap?.(listener) ?? listener;
+  const server = tls ? createTlsServer({ cert: tls.certificate, key: tls.privateKey }, wrapped) : createServer(wrapped);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    // What is no method at all never becomes a request; DSP0266 §7.1 wants 405 for it all the same.
+    const status = error.code === 'HPE_INVALID_METHOD' ? '405 Method Not Allowed' : '400 Bad Request';
+    if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nallow: GET, HEAD\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+    else socket.destroy();
+  });
   try {
     const { port, close } = await listenOn(server, options.port, options.host);
     return {
@@ -86,15 +102,26 @@ async function handle(service: Service, request: IncomingMessage, response: Serv
       return;
     }
     const inside = path === ROOT || path.startsWith(`${ROOT}/`);
-    const found = inside ? find(service, path.slice(ROOT.length)) : undefined;
-    const { status, body, headers, text } = await answer(service, request, path, found, searchParams);
-    if (text !== undefined) response.writeHead(status, { ...HEADERS, ...headers, 'content-length': Buffer.byteLength(text) }).end(text);
-    else sendJson(response, status, body, { ...HEADERS, ...headers });
+    // A POST to the members of a collection is one to the collection (DSP0266 §7.9).
+    const asked = request.method === 'POST' ? path.replace(/\/Members$/, '') : path;
+    const found = inside ? find(service, asked.slice(ROOT.length)) : undefined;
+    const { status, body, headers: more, text } = await answer(service, request, path, found, searchParams);
+    const headers = { ...HEADERS, ...(found && { allow: allowedAt(found.row) }), ...describedBy(body), ...LOGIN[status], ...more };
+    if (text !== undefined) response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(text) }).end(text);
+    else sendJson(response, status, body, headers);
   } catch (error) {
     service.log.warn('Redfish request failed', { path, error: reasonOf(error) });
     if (response.headersSent) response.destroy();
     else sendJson(response, 500, refuse('InternalError').body, HEADERS);
   }
+}
+
+const LOGIN: Readonly<Record<number, Readonly<Record<string, string>>>> = { 401: { 'www-authenticate': 'Basic realm="Redfish"' } };
+/** The schema of what is shown (DSP0266 §7.2.5). */
+function describedBy(body: Shown | undefined): Readonly<Record<string, string>> {
+  const name = body?.['@odata.type'];
+  const [, type] = (typeof name === 'string' ? /^#(.+)\.\w+$/.exec(name) : undefined) ?? [];
+  return type === undefined ? {} : { link: `<${SCHEMAS}/${type}.json>; rel=describedby` };
 }
 
 async function answer(
@@ -109,22 +136,23 @@ async function answer(
   const isOpen = found && ((method === 'get' && (found.row.path === '' || found.row.public)) || (method === 'post' && found.row.open));
   const account = isOpen ? undefined : whoAsks(service, request);
   if (!isOpen && !account) return refuse('NoValidSession');
+  const version = request.headers['odata-version'];
+  if (version !== undefined && version !== '4.0') return refuse('PreconditionFailed');
   if (!found) return refuse('ResourceMissingAtURI', path);
   const { row, at } = found;
   if (method === 'get' && row.answer) return row.answer(at);
   const shown = row.get?.(at);
   if (row.get && !shown) return refuse('ResourceMissingAtURI', path);
   if (method === 'get' && shown) return page(shown, at.path, query) ?? { status: 200, body: shown, headers: { etag: etagOf(shown) } };
-  const allowed = METHODS.filter((one) => row[one] ?? (one === 'get' && row.answer)).flatMap((one) =>
-    one === 'get' ? ['GET', 'HEAD'] : [one.toUpperCase()],
-  );
   const run = method === 'patch' || method === 'post' || method === 'delete' ? row[method] : undefined;
-  if (!run) return { ...refuse('OperationNotAllowed'), headers: { allow: allowed.join(', ') } };
+  if (!run) return { ...refuse('OperationNotAllowed'), headers: { allow: allowedAt(row) } };
   if (account && !mayDo(account.role, row.needs ?? 'ConfigureComponents')) return refuse('InsufficientPrivilege');
-  const wanted = request.headers['if-match'];
-  if (wanted !== undefined && shown && wanted !== '*' && !wanted.split(/\s*,\s*/).includes(etagOf(shown)))
-    return refuse('PreconditionFailed');
-  const done = await withBody(request, (body) => run(at, body));
+  const done = await withBody(request, (body) => {
+    // Only now, so that of two who know the same state the second is refused.
+    const wanted = request.headers['if-match'];
+    const now = wanted === undefined || wanted === '*' ? undefined : row.get?.(at);
+    return now && !wanted!.split(/\s*,\s*/).includes(etagOf(now)) ? refuse('PreconditionFailed') : run(at, body);
+  });
   return done ?? { status: 204 };
 }
 

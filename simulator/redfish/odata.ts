@@ -1,6 +1,6 @@
 /** What OData clients ask for (DSP0266 §8.4): the service document and the metadata document; and JsonSchemas. */
 import { ROOT, collectionRow, resource, type Answer, type Row } from './rows';
-import { VERSIONS, typeName, type ResourceType } from './versions';
+import { SCHEMAS, VERSIONS, typeName, type ResourceType } from './versions';
 
 const TYPES = Object.keys(VERSIONS) as readonly ResourceType[];
 /** Types without a collection of their name. */
@@ -8,11 +8,10 @@ const SINGLE: readonly string[] = [
   ...['AccountService', 'Bios', 'EventService', 'ManagerNetworkProtocol', 'Power', 'PowerSubsystem', 'PowerSupplyMetrics', 'SecureBoot'],
   ...['ServiceRoot', 'SessionService', 'TaskService', 'Thermal', 'ThermalMetrics', 'ThermalSubsystem', 'UpdateService'],
 ];
-const PUBLISHED = 'http://redfish.dmtf.org/schemas';
 const EXTRA = ['Message', 'Settings', 'Resource', 'AttributeRegistry', 'MessageRegistry', 'IPAddresses', 'Event', 'Redundancy'];
 
 const reference = (file: string, namespaces: readonly string[]): string =>
-  `<edmx:Reference Uri="${PUBLISHED}/v1/${file}_v1.xml">${namespaces.map((one) => `<edmx:Include Namespace="${one}"/>`).join('')}</edmx:Reference>`;
+  `<edmx:Reference Uri="${SCHEMAS}/${file}_v1.xml">${namespaces.map((one) => `<edmx:Include Namespace="${one}"/>`).join('')}</edmx:Reference>`;
 function metadata(): string {
   const references = [
     ...TYPES.map((type) => reference(type, [type, typeName(type).slice(1, -type.length - 1)])),
@@ -64,7 +63,7 @@ export const ODATA_ROWS: readonly Row[] = [
         resource(path, 'JsonSchemaFile', type, `Schema of ${type}`, {
           Languages: ['en'],
           Schema: typeName(type),
-          Location: [{ Language: 'en', PublicationUri: `${PUBLISHED}/v1/${versioned}.json` }],
+          Location: [{ Language: 'en', PublicationUri: `${SCHEMAS}/${versioned}.json` }],
         })
       );
     },

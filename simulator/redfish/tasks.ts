@@ -17,8 +17,8 @@ import { addTask, findTask, removeTask, settle, type TaskRecord } from './task-r
 
 const TASKS = '/TaskService/Tasks';
 const MONITORS = '/TaskService/TaskMonitors';
-/** Seconds. */
-const RETRY_AFTER = '1';
+/** As a date: sushy 5.14 does not wait by a number of seconds (it hands the text to its sleep). */
+const retryAfter = (now: number): string => new Date(now + 1000).toUTCString();
 
 const STATES = { new: 'New', staged: 'Starting', running: 'Running', completed: 'Completed', failed: 'Exception' } as const;
 const isOver = ({ phase }: TaskRecord): boolean => phase === 'completed' || phase === 'failed';
@@ -59,7 +59,10 @@ export function begin(
 ): { readonly task?: TaskRecord; readonly answer: Answer } {
   const added = addTask(system.hardware, system.name, { ...task, started: service.clock.now() });
   return added
-    ? { task: added, answer: { status: 202, headers: { location: `${ROOT}${MONITORS}/${added.id}`, 'retry-after': RETRY_AFTER } } }
+    ? {
+        task: added,
+        answer: { status: 202, headers: { location: `${ROOT}${MONITORS}/${added.id}`, 'retry-after': retryAfter(service.clock.now()) } },
+      }
     : { answer: refuse('CreateLimitReachedForResource') };
 }
 
@@ -101,7 +104,7 @@ export const TASK_ROWS: readonly Row[] = [
       const body = show(found.task, at.service.clock.now());
       return isOver(found.task)
         ? { status: 200, body }
-        : { status: 202, body, headers: { location: `${ROOT}${at.path}`, 'retry-after': RETRY_AFTER } };
+        : { status: 202, body, headers: { location: `${ROOT}${at.path}`, 'retry-after': retryAfter(at.service.clock.now()) } };
     },
     delete: remove,
   },

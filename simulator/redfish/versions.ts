@@ -52,3 +52,6 @@ export const VERSIONS = {
 } as const satisfies Readonly<Record<string, string>>;
 export type ResourceType = keyof typeof VERSIONS;
 export const typeName = (type: ResourceType): string => `#${type}.v${VERSIONS[type]}.${type}`;
+
+/** Where schemas are published. */
+export const SCHEMAS = 'http://redfish.dmtf.org/schemas/v1';

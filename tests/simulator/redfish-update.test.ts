@@ -21,7 +21,7 @@ it('updates the BMC at once, and shows how far it is', async () => {
   const half = await bmc.ask('GET', monitor);
   expect([half.status, half.headers.get('retry-after'), half.body]).toEqual([
     202,
-    '1',
+    new Date(bmc.now + 1000).toUTCString(),
     expect.objectContaining({ TaskState: 'Running', PercentComplete: 50 }),
   ]);
   expect(await bmc.get('/Managers/sim-0')).toMatchObject({ FirmwareVersion: '1.0' });
