@@ -94,6 +94,11 @@ export async function checkBootMode(task: Task): Promise<void> {
   const wanted = secureBoot ? 'uefi' : asked;
   if (wanted === undefined) return;
   const { bootMode, secureBoot: security } = driver.management;
+  // Where nobody can ask: what was learned of the machine before.
+  if (!bootMode && node.boot_mode !== null && node.boot_mode !== wanted)
+    refuse(
+      `Node ${node.uuid} is asked for boot mode ${wanted} (${secureBoot ? 'secure boot' : by}), and the machine is in boot mode ${node.boot_mode}, which its management interface ${node.management_interface ?? ''} cannot change`,
+    );
   const supported = bootMode?.supported && (await known(task, (brief) => bootMode.supported!(brief)));
   if (supported && !(supported as readonly string[]).includes(wanted))
     refuse(

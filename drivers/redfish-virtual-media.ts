@@ -1,5 +1,6 @@
 /** Virtual media of Redfish BMCs (schema VirtualMedia): which drives there are, what is in them, inserting and ejecting. */
 import { Fault } from '../model/errors';
+import type { MediumRole } from '../model/records';
 import {
   actionOf,
   followTask,
@@ -256,6 +257,12 @@ export async function listMedia(
   });
 }
 
+/** What may be in such a drive. */
+const ROLES: Readonly<Record<VirtualMediaType, readonly MediumRole[]>> = {
+  cdrom: ['cdrom', 'boot'],
+  disk: ['disk', 'configdrive', 'parameters'],
+  floppy: ['floppy'],
+};
 /** What users attach and detach (…/nodes/X/vmedia). */
 export const redfishMedia: NonNullable<ManagementInterface['virtualMedia']> = {
   get: listMedia,
@@ -270,7 +277,6 @@ export const redfishMedia: NonNullable<ManagementInterface['virtualMedia']> = {
       task,
       devices?.map((device) => MEDIA_TYPES[device]),
     );
-    // All of them: what the node boots from too.
-    await unpublish(task, devices ?? ['cdrom', 'disk', 'floppy', 'boot', 'configdrive']);
+    await unpublish(task, devices?.flatMap((device) => ROLES[device]) ?? Object.values(ROLES).flat());
   },
 };

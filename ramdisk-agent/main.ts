@@ -1,6 +1,6 @@
 /** The program in the ramdisk: the world around the agent, made here and handed to it. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { hostname, machine as architecture, networkInterfaces } from 'node:os';
 import { systemClock } from '../model/clock';
 import { runAgent } from './agent';
@@ -8,11 +8,15 @@ import { reasonOf } from './errors';
 import { tree } from './inventory/tree';
 import { consoleLog } from './log';
 import type { Machine } from './machine';
-import { parseParameters } from './parameters';
+import { mediumWords, parseParameters } from './parameters';
 import { run } from './run';
 
+/** What the init of the ramdisk found on a medium of the BMC. */
+const MEDIUM = '/run/parameters';
+
 async function main(): Promise<void> {
-  const commandLine = readFileSync('/proc/cmdline', 'utf8').trim();
+  const told = existsSync(MEDIUM) ? mediumWords(readFileSync(MEDIUM, 'utf8')) : '';
+  const commandLine = `${readFileSync('/proc/cmdline', 'utf8').trim()} ${told}`;
   const early = parseParameters(commandLine);
   const log = consoleLog((line) => process.stdout.write(line), systemClock, early.debug);
   const parameters = parseParameters(commandLine, (message) => log.warn(message));

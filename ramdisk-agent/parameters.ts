@@ -63,6 +63,15 @@ export function parseParameters(commandLine: string, warn: (message: string) => 
   return Object.fromEntries(entries) as Parameters;
 }
 
+/** What a medium of the BMC tells (lines `name=value`), as words of a command line. */
+export const mediumWords = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => split(line.trim()))
+    .filter(([name]) => name !== '')
+    .map(([name, value]) => (value === '' ? name : `${name}="${value.replaceAll('"', '')}"`))
+    .join(' ');
+
 /** `01-aa-bb-cc-dd-ee-ff` or `aa:bb:cc:dd:ee:ff` → the latter, lower case. */
 export const plainMac = (bootInterface: string): string =>
   bootInterface

@@ -1,11 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bootModeOf, setBootDevice, syncBootMode } from '../../drivers/boot-settings';
+import { bootModeOf, checkBootMode, configureSecureBoot, forgetSecureBoot, setBootDevice, syncBootMode } from '../../drivers/boot-settings';
 import { instanceCapabilities, machineCapabilities, validateCapabilities } from '../../drivers/capabilities';
+import type { ManagementInterface } from '../../drivers/interfaces';
 import { httpIpxeBoot, ipxeBoot } from '../../drivers/network-boot';
 import { noopManagement } from '../../drivers/noop';
 import { Fault } from '../../model/errors';
+import type { NodeRecord } from '../../model/records';
 import { NODE_UUID, nodeRecord, portRecord, testTask } from '../support/task';
 
 let folder: string;
@@ -88,6 +90,115 @@ describe('boot mode', () => {
     expect(() => bootModeOf(testTask({ node }).task)).toThrow(
       `Node ${NODE_UUID} boot mode bios violates node properties/capabilities uefi`,
     );
+  });
+  describe('against what the BMC says', () => {
+    const unsupported = async (): Promise<never> =>
+      Promise.reject(new Fault('UnsupportedDriverExtension', { driver: 'x', extension: 'y' }));
+    const silent = async (): Promise<never> => Promise.reject(new Fault('DriverOperationError', { message: 'no answer' }));
+    const wanting = (capabilities: object, machine = ''): Partial<NodeRecord> => ({
+      instance_info: { capabilities },
+      ...(machine === '' ? {} : { properties: { capabilities: machine } }),
+    });
+    const only = (...modes: readonly ('bios' | 'uefi')[]): Partial<ManagementInterface> => ({
+      bootMode: { get: async () => null, set: async () => {}, supported: async () => modes },
+    });
+    const secure = (get: () => Promise<boolean | null>): Partial<ManagementInterface> => ({
+      ...only('uefi'),
+      secureBoot: { get, set: async () => {} },
+    });
+    const refused = (rest: string): string => `Node ${NODE_UUID} is asked for ${rest}`;
+    it.each<[string, Partial<NodeRecord>, Partial<ManagementInterface>, string]>([
+      ['nothing is asked', {}, { bootMode: { get: silent, set: silent, supported: silent } }, 'fine'],
+      ['it is supported', wanting({ boot_mode: 'uefi' }), only('bios', 'uefi'), 'fine'],
+      [
+        'it is not',
+        wanting({ boot_mode: 'uefi' }),
+        only('bios'),
+        refused('boot mode uefi (instance_info/capabilities), and its BMC says that the machine supports bios only'),
+      ],
+      [
+        'the machine asks',
+        wanting({}, 'boot_mode:bios'),
+        only('uefi'),
+        refused('boot mode bios (properties/capabilities), and its BMC says that the machine supports uefi only'),
+      ],
+      [
+        'the image asks',
+        { instance_info: { image_properties: { hw_firmware_type: 'uefi' } } },
+        only('bios'),
+        refused('boot mode uefi (instance_info/image_properties), and its BMC says that the machine supports bios only'),
+      ],
+      [
+        'secure boot is asked for',
+        wanting({ secure_boot: 'true' }),
+        only('bios'),
+        refused('boot mode uefi (secure boot), and its BMC says that the machine supports bios only'),
+      ],
+      [
+        'the image asks for it',
+        { instance_info: { image_properties: { os_secure_boot: 'required' } } },
+        only('bios'),
+        refused('boot mode uefi (secure boot), and its BMC says that the machine supports bios only'),
+      ],
+      [
+        'it contradicts itself',
+        wanting({ secure_boot: 'true', boot_mode: 'bios' }),
+        only('bios', 'uefi'),
+        refused('secure boot, which needs UEFI, and for boot mode bios (instance_info/capabilities)'),
+      ],
+      [
+        'there is no secure boot',
+        wanting({ secure_boot: 'true' }),
+        secure(unsupported),
+        refused('secure boot, and its BMC says that the machine has none'),
+      ],
+      ['there is', wanting({ secure_boot: 'true' }), secure(async () => false), 'fine'],
+      ['the BMC does not answer', wanting({ boot_mode: 'uefi' }), { bootMode: { get: silent, set: silent, supported: silent } }, 'fine'],
+      [
+        'the BMC does not say',
+        wanting({ boot_mode: 'uefi' }),
+        { bootMode: { get: silent, set: silent, supported: async () => undefined } },
+        'fine',
+      ],
+      ['nobody can ask', { ...wanting({ boot_mode: 'uefi' }) }, {}, 'fine'],
+      [
+        'nobody can ask, and it is known',
+        { ...wanting({ boot_mode: 'uefi' }), boot_mode: 'bios', management_interface: 'ipmitool' },
+        {},
+        refused(
+          'boot mode uefi (instance_info/capabilities), and the machine is in boot mode bios, which its management interface ipmitool cannot change',
+        ),
+      ],
+      [
+        'the instance and the machine differ',
+        wanting({ boot_mode: 'bios' }, 'boot_mode:uefi'),
+        only('bios', 'uefi'),
+        `Node ${NODE_UUID} boot mode bios violates node properties/capabilities uefi`,
+      ],
+    ])('%s', async (_, node, management, message) => {
+      const { task } = testTask({ node, driver: { management: { ...noopManagement, ...management } } });
+      const said = await checkBootMode(task).then(
+        () => 'fine',
+        (error: unknown) => (error as Error).message,
+      );
+      expect(said).toBe(message);
+    });
+    it('secure boot is switched on and off for who asks for it', async () => {
+      const set: boolean[] = [];
+      const security = { get: async () => false, set: async (_: unknown, on: boolean) => void set.push(on) };
+      const { task, node } = testTask({
+        node: wanting({ secure_boot: 'true' }),
+        driver: { management: { ...noopManagement, secureBoot: security } },
+      });
+      await configureSecureBoot(task);
+      expect(node().secure_boot).toBe(true);
+      await forgetSecureBoot(task);
+      expect(set).toEqual([true, false]);
+      const without = testTask({ node: wanting({ secure_boot: 'true' }) });
+      await configureSecureBoot(without.task);
+      expect(without.complaints.join()).toContain('cannot be set');
+      await configureSecureBoot(testTask().task);
+    });
   });
   it.each([
     ['nobody says any: the default, set', {}, null, 'uefi', ['uefi']],

@@ -4,8 +4,9 @@ import { ejectMedia, insertMedium, listMedia, typeOfDrive } from '../../drivers/
 import type { DriverOptions } from '../../drivers/interfaces';
 import { createRedfishPool, type RedfishPool } from '../../wire/redfish';
 import { NODE_UUID, type TestTask } from '../support/task';
-import { redfishError, redfishService, SYSTEM, type Asked, type RedfishService, type Said } from '../wire/redfish-service';
+import { redfishError, redfishService, SYSTEM, type RedfishService } from '../wire/redfish-service';
 import { bmcTask } from './bmc-task';
+import { virtualDrives, type VirtualDrives } from './virtual-drives';
 
 const MANAGER = '/redfish/v1/Managers/1';
 const URL = 'http://10.0.0.1:8080/media/AAAAAAAAAAAAAAAAAAAAAAAA/boot.iso';
@@ -22,45 +23,9 @@ afterEach(async () => {
   await service.close();
 });
 
-interface DriveMade {
-  readonly types?: readonly string[];
-  readonly image?: string;
-  /** Without actions: changed by PATCH, if `allow` says so. */
-  readonly actions?: boolean;
-}
-/** Puts virtual drives below a resource; inserting and ejecting work. */
-function drives(owner: string, made: Readonly<Record<string, DriveMade>>): void {
-  const collection = `${owner}/VirtualMedia`;
-  const resource = (service.resources[owner] ??= {}) as Record<string, unknown>;
-  resource['VirtualMedia'] = { '@odata.id': collection };
-  service.resources[collection] = { Members: Object.keys(made).map((id) => ({ '@odata.id': `${collection}/${id}` })) };
-  for (const [id, { types = ['CD', 'DVD'], image, actions = true }] of Object.entries(made)) {
-    const path = `${collection}/${id}`;
-    const action = (name: string): object => ({ [`#VirtualMedia.${name}`]: { target: `${path}/Actions/VirtualMedia.${name}` } });
-    service.resources[path] = {
-      '@odata.id': path,
-      MediaTypes: types,
-      Inserted: image !== undefined,
-      Image: image ?? null,
-      ...(actions ? { Actions: { ...action('InsertMedia'), ...action('EjectMedia') } } : {}),
-    };
-  }
-}
-const drive = (path: string): Record<string, unknown> => service.resources[path] as Record<string, unknown>;
-/** What the drives do; `first` may answer before. */
-function works(first: (asked: Asked) => Said | undefined = () => undefined, allow?: string): void {
-  service.reply = (asked) => {
-    const said = first(asked);
-    if (said) return said;
-    const path = asked.path.replace(/\/Actions\/.*/, '');
-    const body = asked.body as { readonly Image?: string | null } | undefined;
-    if (!path.includes('/VirtualMedia/') || !(path in service.resources)) return undefined;
-    if (asked.method === 'GET') return { status: 200, body: drive(path), headers: allow === undefined ? {} : { allow } };
-    const image = asked.path.endsWith('EjectMedia') ? null : (body?.Image ?? null);
-    Object.assign(drive(path), { Image: image, Inserted: image !== null });
-    return { status: 204 };
-  };
-}
+const drives: VirtualDrives['put'] = (owner, made) => virtualDrives(service).put(owner, made);
+const works: VirtualDrives['work'] = (first, allow) => virtualDrives(service).work(first, allow);
+const drive: VirtualDrives['at'] = (path) => virtualDrives(service).at(path);
 const sent = (): readonly (readonly [string, string, unknown])[] =>
   service.asked.filter(({ method }) => method !== 'GET').map(({ method, path, body }) => [method, path, body] as const);
 const bench = (options: Partial<DriverOptions> = {}): TestTask & { readonly slept: readonly number[] } =>

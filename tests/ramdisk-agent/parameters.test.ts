@@ -1,4 +1,4 @@
-import { parseParameters, plainMac } from '../../ramdisk-agent/parameters';
+import { mediumWords, parseParameters, plainMac } from '../../ramdisk-agent/parameters';
 
 it.each([
   ['', { apiUrls: [], inspectionUrls: [], lookupTimeout: 600, listenHost: '::', listenPort: 9999, insecure: false, bootInterface: null }],
@@ -27,4 +27,11 @@ it.each([
   ['20-aa-bb-cc-dd-ee-ff', 'aa:bb:cc:dd:ee:ff'],
 ])('%s is %s', (given, plain) => {
   expect(plainMac(given)).toBe(plain);
+});
+
+it('takes what a medium says as if it stood on the command line', () => {
+  const words = mediumWords('ipa-api-url=http://a:6385\r\n\nipa-agent-token=a "b" c\nipa-debug\n');
+  expect(words).toBe('ipa-api-url="http://a:6385" ipa-agent-token="a b c" ipa-debug');
+  expect(parseParameters(`ipa-debug=0 ${words}`)).toMatchObject({ apiUrls: ['http://a:6385'], agentToken: 'a b c', debug: true });
+  expect(mediumWords('')).toBe('');
 });
