@@ -96,8 +96,18 @@ export const HARDWARE: readonly HardwareRow[] = [
     bent: 'drivers/redfish-virtual-media.test.ts: what clients see and do',
     'sushy-tools': `${END_TO_END}: bios-cd`,
   }),
-  row('redfish', 'boot', 'redfish-virtual-media', 'the ramdisk from a CD, BIOS and UEFI', { 'sushy-tools': `${END_TO_END}: uefi-cd` }),
-  row('redfish', 'boot', 'redfish-https', 'the ramdisk by UEFI HTTP boot', { bent: 'drivers/redfish-management.test.ts: UEFI HTTP boot' }),
+  row('redfish', 'management', 'redfish', 'sensors', {
+    bent: 'drivers/redfish-sensors.test.ts: Thermal and Power, as Ironic tells them',
+    'sushy-tools': 'lab/redfish.test.ts: reads the sensors of its chassis',
+  }),
+  row('redfish', 'boot', 'redfish-virtual-media', 'the ramdisk from a CD, BIOS and UEFI', {
+    bent: 'drivers/virtual-media-boot.test.ts: the ramdisk',
+    'sushy-tools': `${END_TO_END}: uefi-cd`,
+  }),
+  row('redfish', 'boot', 'redfish-https', 'the ramdisk by UEFI HTTP boot', { bent: 'drivers/virtual-media-boot.test.ts: by HTTP' }),
+  row('redfish', 'raid', 'redfish', 'which drives become a volume, as Ironic chooses them', {
+    bent: 'reference/raid-plan.test.ts: chooses as Ironic does',
+  }),
   row('redfish', 'bios', 'redfish', 'settings with their registry, apply_configuration', {
     bent: 'drivers/redfish-bios.test.ts: apply_configuration',
   }),
@@ -156,7 +166,7 @@ export function hardwarePage(): string {
     'What works, and what it was seen working with. Generated from `tests/support/hardware-page.ts`; do not edit (`UPDATE_DOCS=1 npx jest tests/drivers/hardware-page` writes it).',
     '',
     'Each mark leads to the test, which runs with `npm test` (below `reference/`: with `npm run test:reference`). **bent**: a service of the tests that answers as wrongly as a BMC may.',
-    '**simulator**: `bloomery simulate`; it is itself tried by ipmitool, FreeIPMI, pyghmi and sushy, and by real Ironic ([simulator.test.ts](../tests/reference/simulator.test.ts)). **sushy-tools** 2.2.0,',
+    '**simulator**: `bloomery simulate`; it is itself tried by ipmitool, FreeIPMI, pyghmi and sushy, and by real Ironic ([simulator.test.ts](../tests/reference/simulator.test.ts)) and DMTF’s validators. **sushy-tools** 2.2.0,',
     "**virtualbmc** 3.3.0, OpenIPMI's **ipmi_sim** and **pyghmi**'s fake BMC come from their own packages. **real**: a BMC made of metal; nobody has told us of one yet. An empty field says that nothing is known.",
     '',
     ...table('ipmi'),
