@@ -290,6 +290,13 @@ describe('a service in trouble', () => {
     expect(slept.length).toBe(1);
     expect(changes().length).toBe(1);
   });
+  it('that is busy is asked again when it says, also for an order', async () => {
+    let busy = 0;
+    service.reply = ({ method }) => (method === 'POST' && busy++ === 0 ? { status: 503, headers: { 'Retry-After': '9' } } : undefined);
+    const { task, slept } = bench();
+    await redfishPower.set(task, 'power off');
+    expect([slept, changes().length]).toEqual([[9000], 2]);
+  });
   it('that refuses the password is not asked again', async () => {
     service.reply = () => ({ status: 401, body: redfishError('who are you') });
     const { task, slept } = bench({ info: { redfish_username: 'a', redfish_password: 'b', redfish_auth_type: 'basic' } });

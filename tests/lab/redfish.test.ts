@@ -11,6 +11,7 @@ import { promisify } from 'node:util';
 import { redfishManagement } from '../../drivers/redfish';
 import { redfishPower } from '../../drivers/redfish-power';
 import type { Task } from '../../drivers/interfaces';
+import { Fault } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import { ownCertificate } from '../../ramdisk-agent/certificate';
 import { createRedfishPool, type RedfishPool } from '../../wire/redfish';
@@ -154,6 +155,18 @@ describe('with one machine', () => {
       await redfishManagement.bootMode!.set(task, mode);
       expect(await redfishManagement.bootMode!.get(task)).toBe(mode);
     }
+  });
+  it('tells more than power in one answer, and shows what it has of lamps and secure boot', async () => {
+    const task = taskAt(address);
+    expect(await redfishPower.look!(task)).toMatchObject({ power: 'power off', bootMode: 'uefi' });
+    expect(await redfishManagement.detectVendor!(task)).not.toBe('');
+    const { indicators, secureBoot } = redfishManagement;
+    for (const [component, lamps] of Object.entries(await indicators!.supported(task)))
+      for (const lamp of Object.keys(lamps)) {
+        await indicators!.set!(task, component, lamp, 'blinking');
+        expect(await indicators!.get(task, component, lamp)).toBe('blinking');
+      }
+    await secureBoot!.get(task).catch((error: unknown) => expect(error).toBeInstanceOf(Fault));
   });
   it.each([
     [{ redfish_password: 'wrong' }, /returned code 401/],

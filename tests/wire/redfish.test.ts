@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { ownCertificate } from '../../ramdisk-agent/certificate';
 import { createRedfishPool, RedfishError, rootPath, type RedfishPool, type RedfishTarget } from '../../wire/redfish';
 import { SYSTEM, redfishError, redfishService, type RedfishService } from './redfish-service';
@@ -197,6 +198,64 @@ describe('what goes wrong', () => {
     expect((await failure(get(poolOf(), target(), path))).kind).toBe('protocol');
     expect(service.asked).toEqual([]);
   });
+});
+
+describe('a redirect', () => {
+  const leadsTo = (status: number, place: string): void => {
+    service.reply = ({ path }) => (path === '/old' ? { status, headers: { Location: place } } : undefined);
+  };
+  it.each([301, 302, 307, 308])('%i on the same host is followed', async (status) => {
+    leadsTo(status, SYSTEM);
+    expect(await get(poolOf(), target(), '/old')).toMatchObject({ status: 200, body: { PowerState: 'On' } });
+  });
+  it.each([
+    ['http://127.0.0.2:1/x', 'another host'],
+    ['http://[', 'another host'],
+    ['', 'nowhere'],
+    ['/old', 'which is not followed'],
+  ])('to %j is not', async (place, words) => {
+    leadsTo(302, place);
+    const error = await failure(get(poolOf(), target(user), '/old'));
+    expect([error.kind, error.message]).toEqual(['protocol', expect.stringContaining(words)]);
+    expect(service.asked.length).toBeLessThanOrEqual(7);
+  });
+  it('of an order is followed only where it stays an order', async () => {
+    leadsTo(302, SYSTEM);
+    expect((await failure(poolOf().request(target(), 'POST', '/old', { body: {}, timeoutMs: 1000 }))).kind).toBe('protocol');
+    leadsTo(307, SYSTEM);
+    await poolOf().request(target(), 'PATCH', '/old', { body: { Boot: {} }, timeoutMs: 1000 });
+    expect(service.asked.at(-1)).toMatchObject({ method: 'PATCH', path: SYSTEM });
+  });
+});
+
+it('takes packed answers from services that give no others, as far as they are bounded', async () => {
+  let bytes = gzipSync(JSON.stringify({ Id: 'packed' }));
+  service.reply = ({ headers }, response) => {
+    if (headers['accept-encoding'] === 'identity') return { status: 406 };
+    response.writeHead(200, { 'content-encoding': 'gzip' }).end(bytes);
+    return 'hang';
+  };
+  expect((await get(poolOf(), target())).body).toEqual({ Id: 'packed' });
+  bytes = gzipSync(Buffer.alloc(20 << 20, 0x20));
+  expect(await failure(get(poolOf(), target()))).toMatchObject({ kind: 'protocol' });
+});
+it('says when a service asks to be asked later, and gives the path of a Location', async () => {
+  service.reply = ({ path }) =>
+    path === '/busy'
+      ? { status: 503, headers: { 'Retry-After': '7' } }
+      : { status: 202, headers: { Location: 'https://own.name/tasks/1?x' } };
+  expect(await failure(get(poolOf(), target(), '/busy'))).toMatchObject({ status: 503, retryAfterMs: 7000 });
+  expect(await get(poolOf(), target())).toMatchObject({ status: 202, location: '/tasks/1?x' });
+});
+it('keeps no login where none may be kept', async () => {
+  withSessions();
+  const pool = poolOf({ maxSessions: 0 });
+  await get(pool, target({ ...user, authType: 'session' }));
+  await pool.close();
+  expect(words().filter((line) => /^(POST|DELETE)/.test(line))).toEqual([
+    'POST /redfish/v1/SessionService/Sessions',
+    'DELETE /redfish/v1/SessionService/Sessions/1',
+  ]);
 });
 
 describe('certificates', () => {
