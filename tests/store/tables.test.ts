@@ -89,6 +89,28 @@ describe('ports', () => {
   });
 });
 
+describe('media', () => {
+  it('are one a node and role, found by their token until they are removed', async () => {
+    const medium = {
+      token: 't1',
+      node_uuid: node.uuid,
+      role: 'boot',
+      content: { kind: 'image', source: '/x' },
+      made_at: 1_700_000_000_123,
+    } as const;
+    await store().media.put(medium);
+    expect(await store().media.byToken('t1')).toEqual(medium);
+    await store().media.put({ ...medium, token: 't2' });
+    await store().media.put({ ...medium, token: 't3', role: 'configdrive' });
+    expect(await store().media.byToken('t1')).toBeUndefined();
+    expect(await store().media.ofNode(node.uuid, 'boot')).toMatchObject({ token: 't2' });
+    await store().media.remove(node.uuid, 'boot');
+    expect(await store().media.ofNode(node.uuid, 'boot')).toBeUndefined();
+    expect(await store().media.byToken('t3')).toMatchObject({ role: 'configdrive' });
+    await expect(store().media.put({ ...medium, node_uuid: randomUUID() })).rejects.toMatchObject({ name: 'NodeNotFound' });
+  });
+});
+
 describe('boots', () => {
   const boot = (more: Partial<BootRecord> = {}): BootRecord => ({
     node_uuid: node.uuid,
