@@ -36,8 +36,8 @@ it('conforms to the protocol', async () => {
     env: { ...process.env, REQUESTS_CA_BUNDLE: certificate, SSL_CERT_FILE: certificate },
     timeout: 500_000,
     maxBuffer: 2 ** 26,
-  }).catch((error: { readonly code?: unknown }) => {
-    if (typeof error.code !== 'number') throw error;
+  }).catch((error: unknown) => {
+    if (typeof (error as { readonly code?: unknown }).code !== 'number') throw error;
   });
   const report = readdirSync(folder).find((name) => name.endsWith('.tsv'));
   const rows = readFileSync(join(folder, report!), 'utf8')

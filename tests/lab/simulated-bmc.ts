@@ -20,7 +20,13 @@ export interface SimulatedBmc {
 export async function simulatedBmc(description: MachineDescription = describeMachine(0, HOST)): Promise<SimulatedBmc> {
   const http = openHttpClient();
   const shared = { http, clock: systemClock, random: randomBytes, log: silentLog };
-  const machine = createMachine({ ...shared, description, callbackUrl: `http://${HOST}:1`, behaviour: { firmwareMs: 10 } });
+  const machine = createMachine({
+    ...shared,
+    description,
+    bootUrl: undefined,
+    callbackUrl: `http://${HOST}:1`,
+    behaviour: { firmwareMs: 10 },
+  });
   const tls = ownCertificate(HOST, 'bmc', Date.now(), randomBytes);
   const bmc = await serveRedfish({ ...shared, ...LOGIN, host: HOST, port: 0, machines: [machine], tls, taskMs: 500 });
   return {
