@@ -75,6 +75,8 @@ export const fleetScenarios = ({ ask, must, lanes, measure, through, cpuOf, bind
         const all = await begin({
           DEFAULT: { enabled_hardware_types: 'ipmi,redfish', enabled_boot_interfaces: 'ipxe' },
           conductor: { sync_power_state_interval: every, sync_power_state_workers: 256 },
+          // Ironic's 1,000 would have most of them log in anew in each round.
+          redfish: { connection_cache_size: count },
         });
         const { url, pid } = all.server;
         const rounds = async () => {

@@ -1,0 +1,63 @@
+/** Half-broken BMCs asked for their power by the drivers: they tell what is so, or that it cannot be read; silence is never "power off". */
+import { randomBytes } from 'node:crypto';
+import { ipmiPower } from '../../drivers/ipmi';
+import { redfishPower } from '../../drivers/redfish-power';
+import { systemClock } from '../../model/clock';
+import { silentLog } from '../../model/log';
+import type { JsonObject } from '../../model/records';
+import { parseFaults, readFaults } from '../../simulator/faults';
+import { startFleet, type Fleet, type Protocol } from '../../simulator/fleet';
+import { nodeOf } from '../../simulator/node-of';
+import { createIpmiPool } from '../../wire/ipmi/client';
+import { createRedfishPool } from '../../wire/redfish';
+import { bmcTask } from './bmc-task';
+
+let fleet: Fleet;
+const ipmi = createIpmiPool({ log: silentLog, clock: systemClock, random: randomBytes, resendMs: 20 });
+const redfish = createRedfishPool();
+beforeAll(async () => {
+  fleet = await startFleet({ count: 1, host: '127.0.0.1', log: silentLog, clock: systemClock, random: randomBytes });
+  await fleet.machines[0]!.control.act('on');
+});
+afterAll(async () => {
+  await Promise.all([ipmi.close(), redfish.close()]);
+  await fleet.close();
+});
+
+/** What each driver answers; undefined: it throws. */
+const answers = async (faults: string): Promise<Readonly<Record<Protocol, string | null | undefined>>> => {
+  const machine = fleet.machines[0]!;
+  machine.faults.now = readFaults(parseFaults(faults));
+  const ask = (driver: Protocol, power: typeof ipmiPower): Promise<string | null | undefined> => {
+    const { task } = bmcTask({
+      node: { driver, driver_info: nodeOf(machine, driver).node['driver_info'] as JsonObject },
+      driver: { power },
+      options: { 'ipmi.command_retry_timeout': 1, 'redfish.read_timeout': 1, 'redfish.connection_attempts': 2 },
+      connections: { ipmi, redfish },
+    });
+    return power.get(task).catch(() => undefined);
+  };
+  const [first, second] = await Promise.all([ask('ipmi', ipmiPower), ask('redfish', redfishPower)]);
+  return { ipmi: first, redfish: second };
+};
+
+it.each([
+  ['none', 'power on', 'power on'],
+  ['latency=30', 'power on', 'power on'],
+  ['loss=1', undefined, undefined],
+  ['hang', undefined, undefined],
+  ['redfish_missing=Systems', 'power on', undefined],
+  ['redfish_error=Systems', 'power on', undefined],
+  ['redfish_garbage=Systems', 'power on', undefined],
+  ['none', 'power on', 'power on'],
+])('%s', async (faults, byIpmi, byRedfish) => {
+  expect(await answers(faults)).toEqual({ ipmi: byIpmi, redfish: byRedfish });
+});
+it('a power state of another type is none', async () => {
+  const { redfish: told } = await answers('redfish_types=Systems');
+  expect(told ?? null).toBeNull();
+});
+it('a password that is refused says nothing about the power', async () => {
+  // The session that IPMI has is good still; Redfish is asked for the login at each request.
+  expect((await answers('wrong_password')).redfish).toBeUndefined();
+});
