@@ -67,7 +67,7 @@ const ANALOG: readonly Analog[] = [
 ];
 const DISCRETE: readonly Discrete[] = [
   ...[1, 2].map((instance): Discrete => ({ name: `PSU${instance} Status`, entity: [10, instance], sensorType: 8, on: 0x01, off: 0x01 })),
-  { name: 'PSU Redundancy', entity: [19, 1], sensorType: 9, on: 0x01, off: 0x01 },
+  { name: 'Power Unit', entity: [19, 1], sensorType: 9, on: 0, off: 0x01 },
   { name: 'CPU1 Status', entity: [3, 1], sensorType: 7, on: 0x80, off: 0x80 },
   { name: 'Memory ECC', entity: [32, 1], sensorType: 0x0c, on: 0, off: 0 },
   { name: 'Drive Bay 0', entity: [26, 1], sensorType: 0x0d, on: 0x01, off: 0x01 },

@@ -178,7 +178,12 @@ const TABLE: ReadonlyMap<number, Command> = new Map(
       [COMMANDS.warmReset, PRIVILEGE.ADMINISTRATOR, () => ok()],
       [COMMANDS.getSelfTestResults, PRIVILEGE.USER, () => ok(0x55, 0x00)],
       // Channel 1, 802.3 LAN, IPMB protocol, multi-session (§22.24).
-      [COMMANDS.getChannelInfo, PRIVILEGE.USER, () => ok(0x01, 0x04, 0x01, 0x80, 0xf2, 0x1b, 0, 0, 0)],
+      [
+        COMMANDS.getChannelInfo,
+        PRIVILEGE.USER,
+        (_, data) =>
+          data[0] === 0x01 || data[0] === 0x0e ? ok(0x01, 0x04, 0x01, 0x80, 0xf2, 0x1b, 0, 0, 0) : refuse(COMPLETION.invalidField),
+      ],
       ...STORE_COMMANDS.map(([words, privilege, run]) => [words, privilege, ({ store }: State, data: Buffer) => run(store, data)] as const),
     ] as const satisfies readonly (readonly [readonly [number, number], number, Command['run']])[]
   ).map(([words, privilege, run]) => [key(words[0], words[1]), { privilege, run }]),

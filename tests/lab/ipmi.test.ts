@@ -252,6 +252,28 @@ describe('other clients at our simulated BMC', () => {
     expect(await freeipmi('ipmi-chassis', suite, '--get-chassis-status')).toMatch(/System Power +: on/);
     expect(await freeipmi('bmc-info', suite, '--get-device-id')).toMatch(/IPMI Version +: 2.0/);
   });
+  it("FreeIPMI's readers: sensors, event log, inventory, raw commands", async () => {
+    await freeipmi('ipmipower', 17, '--on', '--wait-until-on');
+    const cache = mkdtempSync(join(tmpdir(), 'bloomery-freeipmi-'));
+    try {
+      const sensors = ['--sdr-cache-directory', cache, '--quiet-cache', '--bridge-sensors', '--comma-separated-output'];
+      const lines = (await freeipmi('ipmi-sensors', 17, ...sensors)).split('\n');
+      expect(lines).toContain("1,Inlet Temp,Temperature,24.00,C,'OK'");
+      expect(lines).toContain("4,CPU2 Temp,Temperature,91.00,C,'At or Above (>=) Upper Non-Critical Threshold'");
+      expect(lines).toContain("16,Air Flow,Cooling Device,60.00,CFM,'OK'");
+      // It is of a controller behind the BMC.
+      expect(lines).toContain("17,Midplane Temp,Temperature,31.00,C,'OK'");
+      expect(await freeipmi('ipmi-sel', 17, '--sdr-cache-directory', cache, '--quiet-cache')).toMatch(/System ACPI Power State/);
+      expect(await freeipmi('ipmi-fru', 17, '--sdr-cache-directory', cache, '--quiet-cache')).toMatch(/FRU Product Serial Number: ours/);
+      expect(await freeipmi('ipmi-raw', 17, '0', '0x06', '0x01')).toMatch(/^rcvd: 01 00 20 01 01 00 02 8F/);
+      // Its ipmipower finds a straight password wrong in every answer, of other BMCs too.
+      const old = ['-D', 'LAN', '-h', `127.0.0.1:${bmc.port}`, '-u', 'admin', '-p', 'secret', '-a', 'STRAIGHT_PASSWORD_KEY'];
+      const { stdout } = await run('ipmi-sensors', [...old, '--sdr-cache-directory', cache, '-r', '1'], { timeout: 30_000 });
+      expect(stdout).toMatch(/Inlet Temp/);
+    } finally {
+      rmSync(cache, { recursive: true });
+    }
+  });
   it('IPMI 1.5: ipmitool and FreeIPMI', async () => {
     const where = ['-I', 'lan', '-H', '127.0.0.1', '-p', `${bmc.port}`, '-U', credentials.username, '-P', credentials.password];
     for (const type of ['MD5', 'PASSWORD'])

@@ -2,7 +2,7 @@
 import { AUTHENTICATION_TYPE, encodeLan, type LanMessage, type Packet } from './codec';
 import { COMPLETION, PRIVILEGE } from './constants';
 import { lanCode } from './lan-code';
-import type { BmcAnswer, BmcUser, Privileged } from './server';
+import type { BmcAnswer, BmcUser, Privileged, Recent } from './server';
 import { acceptSequence, newWindow, nextSequence, padded, sameBytes, type SequenceWindow } from './suites';
 
 type LanPacket = Packet & { readonly kind: 'lan' };
@@ -14,6 +14,8 @@ interface LanSession extends Privileged {
   usedAt: number;
   received: SequenceWindow;
   sent: number;
+  /** The latest requests with their answers, the oldest first. */
+  recent: readonly Recent[];
 }
 export interface LanSessions {
   /** Get Session Challenge. */
@@ -63,7 +65,7 @@ export function createLanSessions(options: {
       let id = 0;
       while (id === 0 || sessions.has(id)) id = random(4).readUInt32LE();
       const challenge = random(16);
-      const state = { active: false, usedAt: clock.now(), received: newWindow, sent: 0, limit: user.privilege, privilege: 0 };
+      const state = { active: false, usedAt: clock.now(), received: newWindow, sent: 0, recent: [], limit: user.privilege, privilege: 0 };
       sessions.set(id, { id, user, authenticationType, challenge, ...state });
       return { completionCode: COMPLETION.ok, data: Buffer.concat([numbers(id), challenge]) };
     },

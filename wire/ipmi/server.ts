@@ -110,7 +110,8 @@ const SAME_REQUEST = 5000;
 /** Requests that are remembered for that: an older one is outside the window of session sequence numbers. */
 const MAX_RECENT = 16;
 
-interface Recent {
+/** A request of a session that was run. */
+export interface Recent {
   readonly request: Buffer;
   readonly at: number;
   readonly answer: Promise<BmcAnswer>;
@@ -332,16 +333,18 @@ export function createBmc(options: BmcOptions): Bmc {
     }
     const message = packet.payloadType === PAYLOAD.ipmi ? requestIn(payload) : undefined;
     if (!message) return undefined;
-    const now = (session.usedAt = clock.now());
-    // A request that came again, because its answer was lost or it took two ways, is not run again: it may be a power cycle.
-    const known = session.recent.find(({ request, at }) => now - at <= SAME_REQUEST && request.equals(payload));
-    const it = known ?? {
-      request: Buffer.from(payload),
-      at: now,
-      answer: solCommand(session.id, message, sendSol) ?? run(session, message),
-    };
-    if (!known) session.recent = [...session.recent.slice(1 - MAX_RECENT), it];
-    return packets(message, await it.answer, (body) => sealed(PAYLOAD.ipmi, body));
+    session.usedAt = clock.now();
+    const answer = await onceOnly(session, payload, () => solCommand(session.id, message, sendSol) ?? run(session, message));
+    return packets(message, answer, (body) => sealed(PAYLOAD.ipmi, body));
+  };
+  /** A request that came again, because its answer was lost or it took two ways, is not run again: it may be a power cycle. */
+  const onceOnly = (session: { recent: readonly Recent[] }, request: Buffer, work: () => Promise<BmcAnswer>): Promise<BmcAnswer> => {
+    const now = clock.now();
+    const known = session.recent.find((one) => now - one.at <= SAME_REQUEST && one.request.equals(request));
+    if (known) return known.answer;
+    const it = { request: Buffer.from(request), at: now, answer: work() };
+    session.recent = [...session.recent.slice(1 - MAX_RECENT), it];
+    return it.answer;
   };
   const solCommand = (id: number, message: LanMessage, send: (payload: Buffer) => void): Promise<BmcAnswer> | undefined => {
     const answer = message.lun === 0 ? sol?.command(id, message, send) : undefined;
@@ -352,7 +355,9 @@ export function createBmc(options: BmcOptions): Bmc {
     const session = message && lan?.sessionOf(packet);
     if (!message || !lan || !session) return undefined;
     if (!session.active && !isActivation(message)) return undefined;
-    const answer = session.active ? await run(session, message) : lan.activate(session, message.data);
+    const answer = session.active
+      ? await onceOnly(session, packet.payload, () => run(session, message))
+      : lan.activate(session, message.data);
     return packets(message, answer, (payload) => lan.seal(session, payload));
   };
   const outside = (packet: Packet & { readonly kind: 'rmcp+' }): Buffer | undefined => {
