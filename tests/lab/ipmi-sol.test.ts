@@ -22,7 +22,6 @@ const machine: MachineControl = { name: 'm1', macs: [], isOn: () => true, act: a
 it.each<[string, (port: number) => string, string, string]>([
   ['ipmitool', (port) => `ipmitool -I lanplus -H 127.0.0.1 -p ${port} -U admin -E -C 17 sol activate`, 'operational', '~.'],
   ['ipmitool, suite 3', (port) => `ipmitool -I lanplus -H 127.0.0.1 -p ${port} -U admin -E -C 3 sol activate`, 'operational', '~.'],
-  ['ipmiconsole', (port) => `ipmiconsole -h 127.0.0.1:${port} -u admin -P -I 17`, 'SOL established', '&.'],
 ])('%s at our BMC', async (_, command, ready, leave) => {
   needs({ ipmitool: 'ipmitool', script: 'bsdutils' });
   const bmc = await serveIpmi({
