@@ -3,6 +3,7 @@ import { isStatus, member, readResource, rootPath, textOf } from '../wire/redfis
 import type { ManagementInterface, Task } from './interfaces';
 import { BOOT_DEVICES, bootMode, getBootDevice, setBootDevice } from './redfish-boot-settings';
 import { CLOCK_STEPS } from './redfish-clock';
+import { forgetFailedUpdates, updateFirmware } from './redfish-firmware-images';
 import { redfishIndicators } from './redfish-indicators';
 import { reset } from './redfish-power';
 import { SECURE_BOOT_STEPS, secureBoot } from './redfish-secure-boot';
@@ -26,7 +27,8 @@ export const redfishManagement: ManagementInterface = {
   validate: async (task) => {
     await redfishSystem(task);
   },
-  steps: [...SECURE_BOOT_STEPS, ...CLOCK_STEPS],
+  steps: [...SECURE_BOOT_STEPS, ...CLOCK_STEPS, updateFirmware],
+  periodics: [forgetFailedUpdates],
   sensors: redfishSensors,
   injectNmi: (task) => onSystem(task, 'Redfish inject NMI', (system) => reset(task, system, 'nmi')),
   getBootDevice,

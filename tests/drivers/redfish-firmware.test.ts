@@ -1,8 +1,10 @@
 /** Firmware by a Redfish service: what the steps take, how each kind of component is updated, what a failing BMC makes of it. */
+import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Outcome, Step } from '../../drivers/interfaces';
+import { redfishManagement } from '../../drivers/redfish';
 import { redfishFirmware } from '../../drivers/redfish-firmware';
 import { firmwareImages, firmwareSettings } from '../../drivers/redfish-firmware-settings';
 import type { JsonObject } from '../../model/records';
@@ -74,6 +76,7 @@ const update = async ({ task }: Bench, ...settings: readonly JsonObject[]): Prom
 async function end(
   { task }: Bench,
   before: (look: number) => void = () => {},
+  asks: Step = step,
 ): Promise<{ readonly outcome: Outcome; readonly at: number[] }> {
   const started = task.clock.now();
   const at: number[] = [];
@@ -82,7 +85,7 @@ async function end(
     await task.clock.sleep(pause * 1000);
     at.push((task.clock.now() - started) / 1000);
     before(asked);
-    const outcome = await step.poll!(task, {});
+    const outcome = await asks.poll!(task, {});
     if (outcome.kind !== 'wait') return { outcome, at };
     pause = outcome.pollEvery!;
   }
@@ -385,5 +388,67 @@ describe('where the BMC gets the file', () => {
       status: 400,
       message: expect.stringMatching(words) as string,
     });
+  });
+});
+
+describe('management.update_firmware', () => {
+  const images = redfishManagement.steps!.find((one) => one.step === 'update_firmware')!;
+  const CONTENT = 'firmware bios 2.0';
+  const sha256 = createHash('sha256').update(CONTENT).digest('hex');
+  const updates = ({ node }: Bench): unknown => node().driver_internal_info['firmware_updates'];
+
+  it('installs one after the other, with a start of the machine for each, and waits as told', async () => {
+    const one = bench();
+    const files = [
+      { url: FILE, checksum: 'x', wait: 90 },
+      { url: 'http://files.example/2.bin', checksum: 'x' },
+    ];
+    expect(await images.run(one.task, { firmware_images: files })).toEqual({ kind: 'wait', pollEvery: 60 });
+    expect(reboots(one)).toBe(1);
+    expect(updates(one)).toEqual([{ ...files[0], task_monitor: MONITOR }, files[1]]);
+    const { outcome, at } = await end(one, (look) => running(look < 2 ? 'Running' : 'Completed'), images);
+    expect(outcome.kind).toBe('done');
+    expect(at).toEqual([60, 120, 210, 270]);
+    expect(reboots(one)).toBe(2);
+    expect(updates(one)).toBeUndefined();
+    expect(service.asked.filter(({ method, path }) => method === 'POST' && path === UPDATE).map(({ body }) => body)).toEqual([
+      { ImageURI: FILE, TransferProtocol: 'HTTP' },
+      { ImageURI: 'http://files.example/2.bin', TransferProtocol: 'HTTP' },
+    ]);
+  });
+
+  it('serves a file that is looked at first, and serves it no longer afterwards', async () => {
+    await writeFile(join(folder, 'bios.bin'), CONTENT);
+    const one = bench();
+    const image = { url: `file://${folder}/bios.bin`, checksum: sha256, source: 'local' };
+    await images.run(one.task, { firmware_images: [image] });
+    expect(Object.keys((await one.task.boots.ofNode(NODE_UUID))!.files)).toEqual(['firmware-bios.bin']);
+    running('Completed');
+    expect((await end(one, () => {}, images)).outcome.kind).toBe('done');
+    expect(await one.task.boots.ofNode(NODE_UUID)).toBeUndefined();
+  });
+
+  it.each<[string, JsonObject, RegExp]>([
+    ['another checksum', { checksum: 'a'.repeat(64), source: 'local' }, /checksums do not match\. Expected: a{64}, calculated: /],
+    ['a checksum of no known length', { checksum: 'a'.repeat(200), source: 'local' }, /Unable to identify checksum/],
+    ['object storage', { checksum: 'a', source: 'swift' }, /there is no object storage here/],
+  ])('touches nothing for %s', async (_, more, text) => {
+    await writeFile(join(folder, 'bios.bin'), CONTENT);
+    const one = bench();
+    const image = { url: `file://${folder}/bios.bin`, ...more };
+    await expect(images.run(one.task, { firmware_images: [image] })).rejects.toThrow(text);
+    expect([reboots(one), updates(one), await one.task.boots.ofNode(NODE_UUID)]).toEqual([0, undefined, undefined]);
+  });
+
+  it('fails with what the task says, and forgets the rest', async () => {
+    const one = bench();
+    await images.run(one.task, { firmware_images: [{ url: FILE, checksum: 'x' }] });
+    taskState = { TaskState: 'Exception', TaskStatus: 'Critical', Messages: [{ Message: 'bad image' }] };
+    const { outcome } = await end(one, () => {}, images);
+    expect(outcome).toEqual({
+      kind: 'failed',
+      reason: `Firmware update failed for node ${NODE_UUID}, firmware ${FILE}. Error: bad image`,
+    });
+    expect(updates(one)).toBeUndefined();
   });
 });

@@ -1,0 +1,108 @@
+/**
+ * The step `update_firmware` of the management interface, older than the firmware interface: images one after the other, each with a start
+ * of the machine. What is left of them stands on the node (`firmware_updates`, the first is the one that runs).
+ */
+import { timestamp } from '../model/clock';
+import { listOf } from '../wire/redfish';
+import { withoutCredentials } from './images';
+import { done, failed, type InterfacePeriodic, type Outcome, type Step, type Task } from './interfaces';
+import { isAgentBack, rebootForStep } from './reboot-step';
+import { firmwareUrl, forgetFirmwareFiles } from './redfish-firmware-files';
+import { firmwareImages, type FirmwareImage } from './redfish-firmware-settings';
+import { redfishFault } from './redfish-target';
+import { simpleUpdate, updateState } from './redfish-update';
+
+interface Update extends FirmwareImage {
+  /** Where the service tells how it stands; absent: it did it at once. */
+  readonly task_monitor?: string;
+  /** The service is done with it, and it is waited for since then. */
+  readonly wait_start_time?: string;
+}
+const UPDATES = 'firmware_updates';
+const updatesOf = ({ node }: Task): readonly Update[] => listOf(node.driver_internal_info[UPDATES]) as readonly Update[];
+const look = ({ options }: Task): Outcome => ({ kind: 'wait', pollEvery: Math.max(1, options['redfish.firmware_update_status_interval']) });
+
+async function forget(task: Task): Promise<void> {
+  await forgetFirmwareFiles(task);
+  await task.saveInternal({ [UPDATES]: undefined });
+}
+async function start(task: Task, images: readonly Update[]): Promise<Outcome> {
+  const [{ url, checksum, source, wait }, ...rest] = images as readonly [Update, ...Update[]];
+  const place = await firmwareUrl(task, url, { checksum, ...(source === undefined ? {} : { source }) });
+  const monitor = await simpleUpdate(task, place);
+  const current: Update = {
+    ...{ url, checksum, ...(source === undefined ? {} : { source }), ...(wait === undefined ? {} : { wait }) },
+    ...(monitor === undefined ? {} : { task_monitor: monitor }),
+  };
+  // Written first: a machine that installs firmware must not be started twice.
+  await task.saveInternal({ [UPDATES]: [current, ...rest] });
+  await rebootForStep(task);
+  return look(task);
+}
+async function next(task: Task): Promise<Outcome> {
+  const rest = updatesOf(task).slice(1);
+  if (rest.length > 0) return start(task, rest);
+  if (!isAgentBack(task)) return look(task);
+  await forget(task);
+  return done;
+}
+
+async function standing(task: Task): Promise<Outcome> {
+  const [current, ...rest] = updatesOf(task);
+  if (!current) return failed(`Node ${task.node.uuid} has no firmware update that is waited for`);
+  const { wait, wait_start_time: since, url } = current;
+  if (since !== undefined) {
+    const left = (wait ?? 0) - (task.clock.now() - Date.parse(since)) / 1000;
+    return left > 0 ? { kind: 'wait', pollEvery: Math.max(1, left) } : next(task);
+  }
+  const state = await updateState(task, current.task_monitor);
+  if (state.kind === 'running' || state.kind === 'away') return look(task);
+  const { uuid } = task.node;
+  if (state.kind === 'failed') {
+    await forget(task);
+    return failed(`Firmware update failed for node ${uuid}, firmware ${withoutCredentials(url)}. Error: ${state.messages.join(',  ')}`);
+  }
+  if (state.kind === 'gone') task.log.warn('the task of a firmware update is gone: taken for done', { firmware: withoutCredentials(url) });
+  if (wait === undefined) return next(task);
+  await task.saveInternal({ [UPDATES]: [{ ...current, wait_start_time: timestamp(task.clock.now()) }, ...rest] });
+  return { kind: 'wait', pollEvery: wait };
+}
+
+/** What the service answers badly is the step's failure, in a sentence. */
+const telling = async (task: Task, work: () => Promise<Outcome>): Promise<Outcome> => {
+  try {
+    return await work();
+  } catch (error) {
+    throw redfishFault(task, error);
+  }
+};
+export const updateFirmware: Step = {
+  step: 'update_firmware',
+  priority: { clean: 0, service: 0 },
+  args: { firmware_images: { description: 'A list of firmware images to apply.', required: true, type: 'list' } },
+  abortable: false,
+  run: (task, { firmware_images: given }) =>
+    telling(task, async () => {
+      const images = firmwareImages(given);
+      if (images.length === 0) return done;
+      await task.saveInternal({ [UPDATES]: undefined });
+      return start(task, images).catch(async (error: unknown) => {
+        await forget(task);
+        throw error;
+      });
+    }),
+  poll: (task) => telling(task, () => standing(task)),
+};
+/** What is left of updates when their step failed must not go on by itself. */
+export const forgetFailedUpdates: InterfacePeriodic = {
+  name: 'checking if async firmware update failed',
+  every: (options) => options['redfish.firmware_update_fail_interval'],
+  states: ['clean failed', 'service failed'],
+  inMaintenance: true,
+  only: ({ driver_internal_info: internal }) => internal[UPDATES] !== undefined,
+  run: async (task) => {
+    task.log.warn('a firmware update failed: what was left of it is discarded');
+    await forget(task);
+    return undefined;
+  },
+};
