@@ -1,5 +1,6 @@
 /** What every file of this room gets: the rooms below, the options, and what one running conductor keeps in memory. */
-import type { Connections, DriverOptions, HardwareType, Interfaces } from '../drivers/interfaces';
+import type { Connections, HardwareType, Interfaces } from '../drivers/interfaces';
+import type { DriverOptions } from '../drivers/options';
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
 import type { Metrics } from '../model/metrics';

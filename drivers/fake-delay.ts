@@ -1,6 +1,7 @@
 /** How long the fake interfaces take: `[fake]…_delay`. */
 import { Fault } from '../model/errors';
-import type { DriverOptions, Task } from './interfaces';
+import type { Task } from './interfaces';
+import type { DriverOptions } from './options';
 
 type DelayOption = Extract<keyof DriverOptions, `fake.${string}`>;
 

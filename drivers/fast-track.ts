@@ -3,7 +3,8 @@ import { Fault } from '../model/errors';
 import { BOOLEAN_WORDS, str, toBoolean } from '../model/python';
 import type { NodeRecord } from '../model/records';
 import type { ProvisionState } from '../model/states';
-import type { DriverOptions, Task } from './interfaces';
+import type { Task } from './interfaces';
+import type { DriverOptions } from './options';
 
 /** driver_info.fast_track, else [deploy]fast_track. Throws InvalidParameterValue for what is neither true nor false. */
 export function fastTracked(

@@ -4,7 +4,7 @@ import type { Log } from '../model/log';
 import { createIpmiPool, type IpmiPool, type SolPool } from '../wire/ipmi/client';
 import { createIpmitoolPool } from '../wire/ipmi/ipmitool';
 import { createSdrCache, type SdrCache } from '../wire/ipmi/sdr-repository';
-import type { DriverOptions } from './interfaces';
+import type { DriverOptions } from './options';
 
 export interface IpmiClients extends SolPool {
   readonly ipmi: IpmiPool;

@@ -1,7 +1,7 @@
 import type { Task } from '../../drivers/interfaces';
 import { redfishManagement } from '../../drivers/redfish';
 import { ejectMedia, insertMedium, listMedia, typeOfDrive } from '../../drivers/redfish-virtual-media';
-import type { DriverOptions } from '../../drivers/interfaces';
+import type { DriverOptions } from '../../drivers/options';
 import { createRedfishPool, type RedfishPool } from '../../wire/redfish';
 import { NODE_UUID, type TestTask } from '../support/task';
 import { redfishError, redfishService, SYSTEM, type RedfishService } from '../wire/redfish-service';

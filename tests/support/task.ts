@@ -2,7 +2,8 @@
 import { OPTIONS } from '../../config/options';
 import { noopManagement, noopNetwork, noopStorage } from '../../drivers/noop';
 import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakePower, fakeRescue } from '../../drivers/fake';
-import type { Driver, DriverOptions, Task } from '../../drivers/interfaces';
+import type { Driver, Task } from '../../drivers/interfaces';
+import type { DriverOptions } from '../../drivers/options';
 import type { Log } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
 import {
