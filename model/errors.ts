@@ -110,7 +110,10 @@ export const FAULTS = {
     'Unable to process request at this time. The concurrent action limit for {task_type} has been reached. Please contact your administrator and try again later.',
   ],
   TemporaryFailure: [503, '{message}'],
-  UnsupportedHardwareFeature: [400, 'Node {node} hardware does not support feature {feature}, which is required based upon the requested configuration.'],
+  UnsupportedHardwareFeature: [
+    400,
+    'Node {node} hardware does not support feature {feature}, which is required based upon the requested configuration.',
+  ],
   DriverOperationError: [500, '{message}'],
   NoFreeIPMITerminalPorts: [503, 'Unable to allocate a free port on host {host} for IPMI terminal, not enough free ports.'],
   FailedToGetSensorData: [500, 'Failed to get sensor data for node {node}. Error: {error}'],

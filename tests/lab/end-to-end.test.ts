@@ -151,7 +151,19 @@ describe.each<Case>([
       const mark = (what: string): number => marks.push([what, Date.now()]);
 
       const info = driverInfo.flatMap((pair) => ['--driver-info', pair]);
-      await cli.run('node', 'create', '--name', name, '--driver', bmc, '--boot-interface', boot, ...info, '--property', `capabilities=boot_mode:${firmware}`);
+      await cli.run(
+        'node',
+        'create',
+        '--name',
+        name,
+        '--driver',
+        bmc,
+        '--boot-interface',
+        boot,
+        ...info,
+        '--property',
+        `capabilities=boot_mode:${firmware}`,
+      );
       await cli.run('port', 'create', '--node', (await cli.json('node', 'show', name))['uuid'] as string, machine.mac);
       await cli.run('node', 'manage', name);
       await reach(name, 'manageable', machine);
