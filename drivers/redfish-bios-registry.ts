@@ -48,11 +48,19 @@ async function findRegistry({ ask, target }: Pick<SystemView, 'ask' | 'target'>,
   const paths = await memberPaths(ask, registries);
   // The file is mostly called as the registry is: then it is the first that is opened.
   const likely = (path: string): boolean => path.includes(name);
+  /** Files of another name that may hold it all the same: some services (sushy-tools) call it by its name in the registry only. */
+  const others: string[] = [];
   for (const path of [...paths.filter(likely), ...paths.filter((path) => !likely(path))].slice(0, MAX_FILES)) {
     const { body } = await ask('GET', path);
-    if (member(body, 'Registry') !== name && member(body, 'Id') !== name) continue;
+    const names = [member(body, 'Registry'), member(body, 'Id')];
     const place = placeOf(body);
-    if (place !== undefined) return registryOf((await ask('GET', place)).body);
+    if (place === undefined) continue;
+    if (names.includes(name)) return registryOf((await ask('GET', place)).body);
+    if (names.some((one) => /attribute|bios/i.test(String(one)))) others.push(place);
+  }
+  for (const place of others) {
+    const { body } = await ask('GET', place);
+    if (member(body, 'Id') === name) return registryOf(body);
   }
   return undefined;
 }

@@ -35,6 +35,8 @@ export interface FleetSetup {
   /** PEM: the agents speak https and send this certificate. It must name `host`. */
   readonly tls?: { readonly certificate: string; readonly privateKey: string };
   readonly behaviour?: Partial<Behaviour>;
+  /** What a task of a Redfish service takes. */
+  readonly taskMs?: number;
   /** Of the machine with this name, at the start. */
   readonly faults?: (name: string) => Faults;
   /** What the machines remember is kept in this folder; absent: nowhere. */
@@ -121,7 +123,8 @@ export async function startFleet(setup: FleetSetup): Promise<Fleet> {
       const ports = { ipmi: 0, redfish: 0 };
       if (protocols.includes('redfish')) {
         const wrap = (listener: Parameters<typeof faultyRequests>[1]) => faultyRequests({ box: faults, clock, random }, listener);
-        const redfish = await serveRedfish({ ...access, ...places.redfish, machines: [machine], wrap, http });
+        const times = setup.taskMs === undefined ? {} : { taskMs: setup.taskMs };
+        const redfish = await serveRedfish({ ...access, ...places.redfish, ...times, machines: [machine], wrap, http });
         ports.redfish = redfish.port;
         closers.push(() => redfish.close());
       }

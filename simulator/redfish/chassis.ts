@@ -9,6 +9,7 @@ const show = ({ path, system }: SystemAt): Shown =>
     ChassisType: 'RackMount',
     Manufacturer: MANUFACTURER,
     SerialNumber: system.description.serial,
+    UUID: system.description.uuid,
     PowerState: system.isOn() ? 'On' : 'Off',
     Status: HEALTHY,
     ...indicator(system.hardware.state, 'chassis'),

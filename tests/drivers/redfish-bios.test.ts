@@ -109,6 +109,12 @@ describe('the cache of settings', () => {
     expect(kept).toHaveLength(7);
     expect(kept[0]).toMatchObject({ name: 'BootMode', value: 'Uefi', attribute_type: null });
   });
+  it('finds a registry whose file has another name', async () => {
+    Object.assign(service.resources['/redfish/v1/Registries/BiosRegistry.v1_0_0'] as object, { Registry: 'Bios.1.0' });
+    Object.assign(service.resources['/redfish/v1/registries/bios.json'] as object, { Id: 'BiosRegistry.v1_0_0' });
+    const { task } = bench();
+    expect(await redfishBios.settings!(task)).toContainEqual(expect.objectContaining({ name: 'NumCores', attribute_type: 'Integer' }));
+  });
   it('is refused where there is no BIOS', async () => {
     bios.remove();
     const { task } = bench();

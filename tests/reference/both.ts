@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadOptions } from '../../config/load';
-import { startServer } from '../../main';
+import { startServer, type Role } from '../../main';
 import { silentLog } from '../../model/log';
 import { startRealIronic, type Settings } from '../lab/real-ironic';
 import { freePort } from '../support/free-port';
@@ -32,18 +32,28 @@ const CALM = { sync_power_state_interval: '86400' };
 export interface Both {
   readonly reference: string;
   readonly ours: string;
+  /** What our HTTP boot service answers at, if it was asked for. */
+  readonly bootUrl: string | undefined;
+  /** Where the real Ironic puts down what its machines boot. */
+  readonly httpRoot: string;
   stop(): Promise<void>;
 }
-export async function startBoth(settings: Settings = {}): Promise<Both> {
+/** @param own of one of them alone; a section `boot` of ours starts its boot services */
+export async function startBoth(
+  settings: Settings = {},
+  own: { readonly reference?: Settings; readonly ours?: Settings } = {},
+): Promise<Both> {
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-both-'));
   const enabled = Object.fromEntries(Object.entries(ENABLED).map(([kind, names]) => [`enabled_${kind}`, names]));
   const ironic = await startRealIronic(join(folder, 'ironic'), '127.0.0.1', await freePort(), {
     ...settings,
     DEFAULT: { ...enabled, ...settings['DEFAULT'] },
     conductor: { ...CALM, node_locked_retry_attempts: '1', ...settings['conductor'] },
+    ...own.reference,
   });
   const said: Settings = {
     ...settings,
+    ...own.ours,
     DEFAULT: { ...enabled, host: 'real-ironic', ...settings['DEFAULT'] },
     conductor: { ...CALM, ...settings['conductor'] },
     api: { host_ip: '127.0.0.1', port: '0', ...settings['api'] },
@@ -54,10 +64,13 @@ export async function startBoth(settings: Settings = {}): Promise<Both> {
     ),
   );
   const { options } = loadOptions([], variables);
-  const server = await startServer({ options, roles: ['api', 'conductor'], stateDir: join(folder, 'state'), log: silentLog });
+  const roles: readonly Role[] = own.ours?.['boot'] ? ['api', 'conductor', 'boot'] : ['api', 'conductor'];
+  const server = await startServer({ options, roles, stateDir: join(folder, 'state'), log: silentLog });
   return {
     reference: ironic.url,
     ours: server.apiUrl!,
+    bootUrl: server.bootUrl,
+    httpRoot: ironic.httpRoot,
     stop: async () => {
       await server.stop();
       await ironic.stop();

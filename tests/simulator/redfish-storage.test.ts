@@ -92,5 +92,7 @@ it('lights a drive, the machine and its chassis', async () => {
     expect(await bmc.get(path)).toMatchObject({ IndicatorLED: 'Lit', LocationIndicatorActive: true });
   }
   expect((await bmc.ask('PATCH', '/redfish/v1/Chassis/sim-0', { IndicatorLED: 'Red' })).status).toBe(400);
+  // By which Ironic names its lamp.
+  expect((await bmc.get('/Chassis/sim-0'))['UUID']).toMatch(/^b100e000-/);
   expect(await bmc.get(`${STORAGE}/Drives/sdb`)).toMatchObject({ IndicatorLED: 'Off' });
 });

@@ -18,6 +18,7 @@ const row = (type: HardwareRow['type'], kind: string, name: string, feature: str
 });
 const SIM_IPMI = 'lab/lifecycle.test.ts: simulator-ipmi';
 const SIM_REDFISH = 'lab/lifecycle.test.ts: simulator-redfish';
+const REFERENCE = 'reference/redfish.test.ts';
 const END_TO_END = 'lab/end-to-end.test.ts';
 
 export const HARDWARE: readonly HardwareRow[] = [
@@ -84,16 +85,23 @@ export const HARDWARE: readonly HardwareRow[] = [
   }),
   row('redfish', 'management', 'redfish', 'boot mode', {
     bent: 'drivers/redfish-management.test.ts: boot mode',
+    simulator: `${REFERENCE}: boot_mode: 'bios'`,
     'sushy-tools': 'lab/redfish.test.ts: changes the boot mode',
   }),
-  row('redfish', 'management', 'redfish', 'secure boot and its keys', { bent: 'drivers/redfish-management.test.ts: secure boot' }),
+  row('redfish', 'management', 'redfish', 'secure boot', {
+    bent: 'drivers/redfish-management.test.ts: secure boot',
+    simulator: `${REFERENCE}: secure_boot: true`,
+  }),
+  row('redfish', 'management', 'redfish', 'keys of secure boot', { bent: 'drivers/redfish-management.test.ts: secure boot' }),
   row('redfish', 'management', 'redfish', 'non-maskable interrupt', { bent: 'drivers/redfish.test.ts: a non-maskable interrupt' }),
   row('redfish', 'management', 'redfish', 'indicator lamps', {
     bent: 'drivers/redfish-management.test.ts: are found on chassis, system and drives',
+    simulator: `${REFERENCE}: shows and sets indicators`,
   }),
   row('redfish', 'management', 'redfish', 'clock of the BMC', { bent: "drivers/redfish-management.test.ts: the BMC's clock" }),
   row('redfish', 'management', 'redfish', 'virtual media, for users too', {
     bent: 'drivers/redfish-virtual-media.test.ts: what clients see and do',
+    simulator: `${REFERENCE}: attaches and detaches virtual media`,
     'sushy-tools': `${END_TO_END}: bios-cd`,
   }),
   row('redfish', 'management', 'redfish', 'sensors', {
@@ -108,12 +116,27 @@ export const HARDWARE: readonly HardwareRow[] = [
   row('redfish', 'raid', 'redfish', 'which drives become a volume, as Ironic chooses them', {
     bent: 'reference/raid-plan.test.ts: chooses as Ironic does',
   }),
+  row('redfish', 'raid', 'redfish', 'create_configuration, delete_configuration', {
+    bent: 'drivers/redfish-raid.test.ts: makes a volume at a restart',
+    simulator: `${REFERENCE}: makes volumes`,
+  }),
   row('redfish', 'bios', 'redfish', 'settings with their registry, apply_configuration', {
     bent: 'drivers/redfish-bios.test.ts: apply_configuration',
+    simulator: `${REFERENCE}: takes settings %s`,
+    'sushy-tools': 'lab/redfish-settings.test.ts: takes settings, once',
   }),
-  row('redfish', 'bios', 'redfish', 'factory_reset', { bent: 'drivers/redfish-bios.test.ts: factory_reset' }),
-  row('redfish', 'firmware', 'redfish', 'updates of BIOS, BMC and network cards', {
+  row('redfish', 'bios', 'redfish', 'factory_reset', {
+    bent: 'drivers/redfish-bios.test.ts: factory_reset',
+    simulator: `${REFERENCE}: is reset`,
+    'sushy-tools': 'lab/redfish-settings.test.ts: is reset',
+  }),
+  row('redfish', 'firmware', 'redfish', 'updates of BIOS and BMC', {
     bent: 'drivers/redfish-firmware.test.ts: where the BMC gets the file',
+    simulator: `${REFERENCE}: is updated`,
+  }),
+  row('redfish', 'firmware', 'redfish', 'updates of network cards', {
+    bent: "drivers/redfish-firmware.test.ts: describe('nic'",
+    simulator: `${REFERENCE}: of a network card is updated`,
   }),
   row('redfish', 'inspect', 'redfish', 'properties, ports and inventory, the same as real Ironic’s', {
     bent: 'drivers/redfish-inspect.test.ts: makes the inventory of a whole machine',
@@ -140,6 +163,8 @@ export const NOTES: readonly (readonly [string, string, string])[] = [
   ['some', 'break at a part of their resources', 'inspection loses that part and says so in the log'],
   ['some', 'show the boot mode in the settings of the system only', 'read there'],
   ['virtualbmc, pyghmi', 'know few commands of IPMI', 'power and boot device; sensors and the like answer an error'],
+  ['sushy-tools', 'calls its BIOS registry by another name than its file', 'found by the name in the registry itself'],
+  ['sushy-tools', 'shows volumes without their RAID level, and deletes none', 'made when asked for; not in `raid_config`'],
   ['sushy-tools', 'fails (500) at Storage when none is configured', 'SimpleStorage is taken'],
 ];
 
@@ -166,7 +191,7 @@ export function hardwarePage(): string {
     'What works, and what it was seen working with. Generated from `tests/support/hardware-page.ts`; do not edit (`UPDATE_DOCS=1 npx jest tests/drivers/hardware-page` writes it).',
     '',
     'Each mark leads to the test, which runs with `npm test` (below `reference/`: with `npm run test:reference`). **bent**: a service of the tests that answers as wrongly as a BMC may.',
-    '**simulator**: `bloomery simulate`; it is itself tried by ipmitool, FreeIPMI, pyghmi and sushy, and by real Ironic ([simulator.test.ts](../tests/reference/simulator.test.ts)) and DMTF’s validators. **sushy-tools** 2.2.0,',
+    '**simulator**: `bloomery simulate`; it is itself tried by ipmitool, FreeIPMI, pyghmi and sushy, and by real Ironic ([simulator.test.ts](../tests/reference/simulator.test.ts), [redfish.test.ts](../tests/reference/redfish.test.ts), which compares what it and we make of the same machine) and DMTF’s validators. **sushy-tools** 2.2.0,',
     "**virtualbmc** 3.3.0, OpenIPMI's **ipmi_sim** and **pyghmi**'s fake BMC come from their own packages. **real**: a BMC made of metal; nobody has told us of one yet. An empty field says that nothing is known.",
     '',
     ...table('ipmi'),

@@ -1,0 +1,117 @@
+/** BIOS settings and RAID volumes at a service that we did not write: sushy-tools before libvirt, with a machine that need not run. */
+import { join } from 'node:path';
+import type { BiosSetting, Outcome, Step, Task } from '../../drivers/interfaces';
+import { redfishBios } from '../../drivers/redfish-bios';
+import { createRegistryCache } from '../../drivers/redfish-bios-registry';
+import { redfishRaid } from '../../drivers/redfish-raid';
+import type { JsonObject } from '../../model/records';
+import { createRedfishPool, type RedfishPool } from '../../wire/redfish';
+import { fakeDeploy } from '../../drivers/fake';
+import { bmcTask } from '../drivers/bmc-task';
+import { startLibvirt, type Libvirt } from './libvirt';
+import { openLab, type Lab } from './machines';
+import { startSushyTools, type SushyTools } from './sushy-tools';
+
+jest.setTimeout(600_000);
+const GIB = 2 ** 30;
+let lab: Lab;
+let libvirt: Libvirt;
+let emulator: SushyTools;
+let pool: RedfishPool;
+let system: string;
+
+beforeAll(async () => {
+  lab = await openLab('bloomery-settings');
+  libvirt = await startLibvirt({ ...lab, port: 8000 });
+  const machine = await lab.machine({ name: 'anvil', firmware: 'bios', memoryMiB: 128, cpus: 1, diskGiB: 1 });
+  await libvirt.define({ ...machine, disk: machine.diskFile, console: machine.consoleFile });
+  const drives = ['d1', 'd2', 'd3'].map((Id) => ({ Id, Name: Id, CapacityBytes: 900 * GIB, Protocol: 'SAS' }));
+  const controller = { Id: '1', Name: 'RAID', StorageControllers: [{ MemberId: '0', Name: 'HBA', SpeedGbps: 12 }] };
+  emulator = await startSushyTools(join(lab.folder, 'emulator'), {
+    LIBVIRT_URI: `"${libvirt.uri}"`,
+    STORAGE: JSON.stringify({ [machine.uuid]: [{ ...controller, Drives: drives.map(({ Id }) => Id) }] }),
+    DRIVES: `{("${machine.uuid}", "1"): ${JSON.stringify(drives)}}`,
+    VOLUMES: `{("${machine.uuid}", "1"): []}`,
+  });
+  pool = createRedfishPool();
+  system = `/redfish/v1/Systems/${machine.uuid}`;
+});
+afterAll(async () => {
+  await pool?.close();
+  await emulator?.stop();
+  await libvirt?.stop();
+  await lab?.close();
+});
+
+/** Its power is not the machine's: the emulator takes settings at once. */
+function bench(more: object = {}) {
+  const made = bmcTask({
+    node: {
+      ...{ driver: 'redfish', provision_state: 'cleaning', driver_info: { redfish_address: emulator.url, redfish_system_id: system } },
+      ...more,
+    },
+    driver: { deploy: fakeDeploy, bios: redfishBios, raid: redfishRaid },
+    options: { 'redfish.connection_attempts': 1 },
+    connections: { redfish: pool, biosRegistries: createRegistryCache() },
+  });
+  const kept: BiosSetting[] = [];
+  const task = Object.create(made.task, {
+    saveBiosSettings: { value: async (settings: readonly BiosSetting[]) => void kept.splice(0, kept.length, ...settings) },
+  }) as Task;
+  return { ...made, task, kept: () => Object.fromEntries(kept.map(({ name, value }) => [name, value])), settings: kept };
+}
+const step = (steps: readonly Step[] | undefined, name: string): Step => steps!.find((one) => one.step === name)!;
+/** What the step comes to, with what the periodic finds when it waits. */
+async function comesTo(task: Task, one: Step, args: JsonObject = {}): Promise<readonly Outcome['kind'][]> {
+  const { kind } = await one.run(task, args);
+  return kind === 'wait' ? [kind, (await one.poll!(task, {})).kind] : [kind];
+}
+
+describe('BIOS', () => {
+  const settings = [
+    { name: 'BootMode', value: 'Bios' },
+    { name: 'EmbeddedSata', value: 'Ahci' },
+  ];
+  const [apply, reset] = ['apply_configuration', 'factory_reset'].map((name) => step(redfishBios.steps, name)) as [Step, Step];
+  it('takes settings, once', async () => {
+    const { task, kept, events, settings: all } = bench();
+    expect(await comesTo(task, apply, { settings })).toEqual(['wait', 'done']);
+    expect(all).toContainEqual(
+      expect.objectContaining({ name: 'NumCores', value: '10', attribute_type: 'Integer', lower_bound: 10, read_only: true }),
+    );
+    expect(kept()).toMatchObject({ BootMode: 'Bios', EmbeddedSata: 'Ahci', NicBoot1: 'NetworkBoot', QuietBoot: 'true' });
+    expect(await comesTo(task, apply, { settings })).toEqual(['done']);
+    expect(events).toEqual(['power: rebooting']);
+  });
+  it('refuses what its registry does not allow', async () => {
+    const refused = apply.run(bench().task, {
+      settings: [
+        { name: 'EmbeddedSata', value: 'Warp' },
+        { name: 'NumCores', value: '12' },
+      ],
+    });
+    await expect(refused).rejects.toThrow(/invalid value for setting\(s\): EmbeddedSata, NumCores/);
+  });
+  it('is reset', async () => {
+    const { task, kept } = bench();
+    expect(await comesTo(task, reset)).toEqual(['wait', 'done']);
+    expect(kept()).toMatchObject({ BootMode: 'Uefi', EmbeddedSata: 'Raid' });
+  });
+});
+
+describe('RAID', () => {
+  it('asks for a volume, which the emulator makes, and shows without its level', async () => {
+    const asked = { logical_disks: [{ size_gb: 1, raid_level: '1', volume_name: 'data' }] };
+    const { task, node } = bench({ target_raid_config: asked });
+    expect(await comesTo(task, step(redfishRaid.steps, 'create_configuration'))).toEqual(['done']);
+    expect(node().raid_config).toMatchObject({ logical_disks: [] });
+    const path = `${emulator.url}${system}/Storage/1/Volumes`;
+    const { Members: members } = (await (await fetch(path)).json()) as { Members: readonly { '@odata.id': string }[] };
+    const volumes = await Promise.all(members.map(async (one) => (await fetch(`${emulator.url}${one['@odata.id']}`)).json()));
+    expect(volumes).toEqual([expect.objectContaining({ Name: 'data', CapacityBytes: GIB })]);
+  });
+  it('deletes what is a RAID volume only', async () => {
+    const { task } = bench();
+    expect(await comesTo(task, step(redfishRaid.steps, 'delete_configuration'))).toEqual(['done']);
+  });
+});
