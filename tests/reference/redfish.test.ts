@@ -2,7 +2,7 @@
  * The real Ironic and we do the same to two simulated machines of the same make, over Redfish: what the nodes, the kept settings and the
  * machines are afterwards.
  */
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -36,6 +36,7 @@ const sides: Side[] = [];
 
 const FILES: Readonly<Record<string, string>> = {
   '/bios.bin': 'firmware bios 2.1\n',
+  '/bios-next.bin': 'firmware bios 2.2\n',
   '/bmc.bin': 'firmware bmc 3.0\n',
   '/nic.bin': 'firmware nic 4.0\n',
   '/broken.bin': 'nothing of the kind\n',
@@ -289,6 +290,14 @@ describe('firmware', () => {
       firmware: expect.arrayContaining([expect.objectContaining({ component: card, current_version: '4.0' })]) as unknown,
     });
   });
+  it('is updated by the step of the management interface', async () => {
+    const url = `${filesUrl}/bios-next.bin`;
+    const checksum = createHash('sha256').update(FILES['/bios-next.bin']!).digest('hex');
+    expect(await same(clean('management.update_firmware', { firmware_images: [{ url, checksum }] }))).toMatchObject({
+      node: { provision_state: 'manageable', last_error: null },
+      machine: { versions: { bios: '2.2' } },
+    });
+  });
   it('that is none is refused', async () => {
     await same(clean('firmware.update', { settings: [{ component: 'bios', url: `${filesUrl}/broken.bin` }] }));
     await same(...restored);
@@ -310,6 +319,17 @@ it.each([
   ['/management/boot_device', { boot_device: 'disk', persistent: true }, { boot: { device: 'disk', persistent: true } }],
 ])('%s %j', async (path, body, becomes) => {
   expect(await same(put(path, body))).toMatchObject(becomes);
+});
+
+it('drops the keys of secure boot, and puts the factory’s back', async () => {
+  expect(await same(clean('management.clear_secure_boot_keys'))).toMatchObject({
+    node: { provision_state: 'manageable' },
+    machine: { secureBoot: { keys: { PK: [], KEK: [], db: [], dbx: [] } } },
+  });
+  expect(await same(clean('management.reset_secure_boot_keys_to_default'))).toMatchObject({
+    node: { provision_state: 'manageable' },
+    machine: { secureBoot: { keys: {} } },
+  });
 });
 
 it('shows and sets indicators', async () => {

@@ -92,7 +92,14 @@ export const HARDWARE: readonly HardwareRow[] = [
     bent: 'drivers/redfish-management.test.ts: secure boot',
     simulator: `${REFERENCE}: secure_boot: true`,
   }),
-  row('redfish', 'management', 'redfish', 'keys of secure boot', { bent: 'drivers/redfish-management.test.ts: secure boot' }),
+  row('redfish', 'management', 'redfish', 'keys of secure boot', {
+    bent: 'drivers/redfish-management.test.ts: secure boot',
+    simulator: `${REFERENCE}: drops the keys of secure boot`,
+  }),
+  row('redfish', 'management', 'redfish', 'update_firmware', {
+    bent: 'drivers/redfish-firmware.test.ts: management.update_firmware',
+    simulator: `${REFERENCE}: is updated by the step of the management interface`,
+  }),
   row('redfish', 'management', 'redfish', 'non-maskable interrupt', { bent: 'drivers/redfish.test.ts: a non-maskable interrupt' }),
   row('redfish', 'management', 'redfish', 'indicator lamps', {
     bent: 'drivers/redfish-management.test.ts: are found on chassis, system and drives',
