@@ -11,7 +11,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as prometheus
 texts = json.load(sys.stdin)
 families = [list(prometheus(texts['prometheus'])), list(openmetrics(texts['openmetrics']))]
-print(json.dumps([{f.name: [f.type, f.documentation, [[s.name, s.labels, s.value] for s in f.samples]] for f in one if f.name.startswith('bloomery_')} for one in families]))
+print(json.dumps([{f.name: [f.type, f.documentation, [[s.name, s.labels, s.value] for s in f.samples]] for f in one if f.name.startswith(('bloomery_', 'baremetal_'))} for one in families]))
 `;
 type Family = readonly [type: string, help: string, samples: readonly (readonly [string, Readonly<Record<string, string>>, number])[]];
 
