@@ -29,11 +29,6 @@ export const virtualMediaHandlers: Handlers = {
     const scheme = schemeOf(url);
     if (!SCHEMES.includes(scheme)) throw invalid(`Unsupported or missing URL scheme: ${scheme}`);
     const node = await nodeOf(request, rooms, 'node:vmedia:attach');
-    // A share cannot be fetched by us.
-    if (source === 'local' && !scheme.startsWith('http'))
-      throw new Fault('InvalidParameterValue', {
-        message: `image_download_source is set to 'local' but the image URL ${url} uses the ${scheme} protocol which cannot be downloaded by the conductor. Set image_download_source to 'http' or remove it to use the default.`,
-      });
     await rooms.conductor.attachVirtualMedia(node.uuid, device, url, source === 'local' ? 'local' : 'http');
     return { status: 204 };
   },

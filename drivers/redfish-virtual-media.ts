@@ -16,7 +16,6 @@ import {
   textsOf,
   type RedfishResource,
 } from '../wire/redfish';
-import { locate } from './images';
 import type { ManagementInterface, Task, VirtualMediaType } from './interfaces';
 import { publish, unpublish, withoutTokens } from './media';
 import { onSystem, type SystemView } from './redfish-target';
@@ -267,10 +266,14 @@ const ROLES: Readonly<Record<VirtualMediaType, readonly MediumRole[]>> = {
 export const redfishMedia: NonNullable<ManagementInterface['virtualMedia']> = {
   get: listMedia,
   attach: async (task, device, url, source) => {
+    const [scheme] = url.split(':', 1) as [string];
+    // Shares (nfs, cifs, smb) the BMC takes from where they are.
+    if (source === 'local' && !/^https?$/i.test(scheme))
+      throw new Fault('InvalidParameterValue', {
+        message: `image_download_source is set to 'local' but the image URL ${url} uses the ${scheme} protocol which cannot be downloaded by the conductor. Set image_download_source to 'http' or remove it to use the default.`,
+      });
     await unpublish(task, [device]);
-    // The BMC takes shares (nfs, cifs, smb) from where they are.
-    const local = source === 'local' && locate(url, []).kind === 'http';
-    await insertMedium(task, MEDIA_TYPES[device], local ? await publish(task, device, { kind: 'image', source: url }) : url);
+    await insertMedium(task, MEDIA_TYPES[device], source === 'local' ? await publish(task, device, { kind: 'image', source: url }) : url);
   },
   detach: async (task, devices) => {
     await ejectMedia(

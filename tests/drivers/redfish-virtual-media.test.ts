@@ -247,3 +247,10 @@ describe('what clients see and do', () => {
     expect(await typeOfDrive(task, ['Floppy'], true)).toBeUndefined();
   });
 });
+
+it('does not fetch what only the BMC can', async () => {
+  const { task } = bench();
+  await expect(redfishManagement.virtualMedia!.attach(task, 'cdrom', 'nfs://host/x.iso', 'local')).rejects.toThrow(
+    "image_download_source is set to 'local' but the image URL nfs://host/x.iso uses the nfs protocol",
+  );
+});

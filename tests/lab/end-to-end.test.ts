@@ -1,6 +1,6 @@
 /**
  * What an operator does, with real counterparts on every side: the openstack CLI, machines that boot in QEMU, BMCs that we did not write.
- * Enrol, inspect, clean, deploy with a config drive, boot from disk, undeploy.
+ * Enrol, inspect, clean, deploy with a config drive, boot from disk, undeploy, delete.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, openSync, readFileSync, readSync, closeSync, rmSync, statSync } from 'node:fs';
@@ -9,9 +9,10 @@ import { promisify } from 'node:util';
 import { openCli, type Cli } from './cli';
 import { startIpmiSim } from './ipmi-sim';
 import { startLibvirt, type Libvirt } from './libvirt';
-import { consoleEnd, openLab, until, type Lab } from './machines';
+import { consoleEnd, openLab, until, type Lab, type LabMachine } from './machines';
 import { bootingSections, startServerProcess, type RunningServer } from './server';
 import { root } from './venv';
+import { startVirtualBmc } from './virtualbmc';
 
 const run = promisify(execFile);
 const API = 'http://10.77.0.1:6385';
@@ -100,9 +101,43 @@ async function startIsErased(disk: string): Promise<boolean> {
   return head.every((byte) => byte === 0);
 }
 
+/** A domain of the machine, in a libvirtd that is started when it is first needed. */
+async function domainOf(machine: LabMachine): Promise<Libvirt> {
+  libvirt ??= await startLibvirt({ ...lab, port: 8000 });
+  await libvirt.define({ ...machine, disk: machine.diskFile, console: machine.consoleFile });
+  return libvirt;
+}
+/** driver_info for a machine, behind a BMC that is started for it. */
+const BMCS = {
+  ipmi_sim: async (machine: LabMachine) => {
+    const where = { namespace: lab.namespace, address: lab.address, port: bmcPort++, folder: lab.folder };
+    const sim = await startIpmiSim(machine, where);
+    undo.push(() => sim.stop());
+    const { address, port, username, password } = sim;
+    return { ipmi_address: address, ipmi_port: port, ipmi_username: username, ipmi_password: password };
+  },
+  virtualbmc: async (machine: LabMachine) => {
+    const { uri } = await domainOf(machine);
+    const bmcs = await startVirtualBmc(lab, uri);
+    undo.push(() => bmcs.stop());
+    const port = bmcPort++;
+    const { username, password } = await bmcs.add(machine.name, port);
+    return { ipmi_address: lab.address, ipmi_port: port, ipmi_username: username, ipmi_password: password };
+  },
+  'sushy-tools': async (machine: LabMachine) => {
+    const { redfish } = await domainOf(machine);
+    return {
+      redfish_address: redfish,
+      redfish_system_id: `/redfish/v1/Systems/${machine.uuid}`,
+      redfish_username: 'admin',
+      redfish_password: 'password',
+    };
+  },
+} satisfies Record<string, (machine: LabMachine) => Promise<Readonly<Record<string, string | number>>>>;
+
 interface Case {
   readonly name: string;
-  readonly bmc: 'ipmi' | 'redfish';
+  readonly bmc: keyof typeof BMCS;
   readonly firmware: 'bios' | 'uefi';
   readonly format: 'raw' | 'qcow2';
   /** How the ramdisk is booted. */
@@ -110,54 +145,31 @@ interface Case {
 }
 
 describe.each<Case>([
-  { name: 'bios-ipmi', bmc: 'ipmi', firmware: 'bios', format: 'raw', boot: 'ipxe' },
-  { name: 'bios-redfish', bmc: 'redfish', firmware: 'bios', format: 'qcow2', boot: 'ipxe' },
-  { name: 'uefi-ipmi', bmc: 'ipmi', firmware: 'uefi', format: 'qcow2', boot: 'ipxe' },
-  { name: 'bios-cd', bmc: 'redfish', firmware: 'bios', format: 'raw', boot: 'redfish-virtual-media' },
-  { name: 'uefi-cd', bmc: 'redfish', firmware: 'uefi', format: 'qcow2', boot: 'redfish-virtual-media' },
+  { name: 'bios-ipmi', bmc: 'ipmi_sim', firmware: 'bios', format: 'raw', boot: 'ipxe' },
+  { name: 'bios-redfish', bmc: 'sushy-tools', firmware: 'bios', format: 'qcow2', boot: 'ipxe' },
+  { name: 'bios-virtualbmc', bmc: 'virtualbmc', firmware: 'bios', format: 'raw', boot: 'ipxe' },
+  { name: 'uefi-ipmi', bmc: 'ipmi_sim', firmware: 'uefi', format: 'qcow2', boot: 'ipxe' },
+  { name: 'bios-cd', bmc: 'sushy-tools', firmware: 'bios', format: 'raw', boot: 'redfish-virtual-media' },
+  { name: 'uefi-cd', bmc: 'sushy-tools', firmware: 'uefi', format: 'qcow2', boot: 'redfish-virtual-media' },
 ])('$name', ({ name, bmc, firmware, format, boot }) => {
   it(
     'goes from power off to its own system and back',
     async () => {
       const specification = { name, firmware, memoryMiB: 768, cpus: 2, diskGiB: 5 };
       const machine = await lab.machine(specification);
-      const driverInfo: string[] = [];
-      if (bmc === 'ipmi') {
-        const sim = await startIpmiSim(machine, {
-          namespace: lab.namespace,
-          address: lab.address,
-          port: bmcPort++,
-          folder: lab.folder,
-        });
-        undo.push(() => sim.stop());
-        driverInfo.push(
-          `ipmi_address=${sim.address}`,
-          `ipmi_port=${sim.port}`,
-          `ipmi_username=${sim.username}`,
-          `ipmi_password=${sim.password}`,
-        );
-      } else {
-        libvirt ??= await startLibvirt({ ...lab, port: 8000 });
-        await libvirt.define({ ...machine, disk: machine.diskFile, console: machine.consoleFile });
-        driverInfo.push(
-          `redfish_address=${libvirt.redfish}`,
-          `redfish_system_id=/redfish/v1/Systems/${machine.uuid}`,
-          'redfish_username=admin',
-          'redfish_password=password',
-        );
-      }
+      const driverInfo = await BMCS[bmc](machine);
       rmSync(reportFile(), { force: true });
       const marks: [string, number][] = [['enrol', Date.now()]];
       const mark = (what: string): number => marks.push([what, Date.now()]);
 
-      const info = driverInfo.flatMap((pair) => ['--driver-info', pair]);
+      const info = Object.entries(driverInfo).flatMap(([key, value]) => ['--driver-info', `${key}=${value}`]);
       await cli.run(
         'node',
         'create',
         '--name',
         name,
         '--driver',
-        bmc,
+        bmc === 'sushy-tools' ? 'redfish' : 'ipmi',
         '--boot-interface',
         boot,
         ...info,
@@ -216,6 +228,8 @@ describe.each<Case>([
       mark('undeployed');
       expect(await show(name)).toMatchObject({ power_state: 'power off' });
       expect(await startIsErased(machine.diskFile)).toBe(true);
+      await cli.run('node', 'delete', name);
+      expect((await cli.attempt('node', 'show', name)).errors).toMatch(/could not be found/);
 
       const seconds = marks.slice(1).map(([what, at], index) => `${what} +${((at - marks[index]![1]) / 1000).toFixed(1)} s`);
       const total = (marks.find(([what]) => what === 'reported')![1] - marks[0]![1]) / 1000;

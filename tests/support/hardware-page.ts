@@ -29,6 +29,11 @@ export const HARDWARE: readonly HardwareRow[] = [
     ipmi_sim: 'lab/ipmi.test.ts: reads and changes the power',
     pyghmi: 'lab/ipmi.test.ts: reads and changes the power and the boot device',
   }),
+  row('ipmi', 'power', 'ipmitool', 'from enrolment to deletion by the CLI', {
+    simulator: SIM_IPMI,
+    virtualbmc: `${END_TO_END}: bios-virtualbmc`,
+    ipmi_sim: `${END_TO_END}: uefi-ipmi`,
+  }),
   row('ipmi', 'power', 'ipmitool', 'a silent BMC is no machine that is off', {
     bent: 'lab/ipmi-server.test.ts: a BMC that falls silent is no machine that is off',
     simulator: 'lab/ipmi-network.test.ts: 20 % loss and 300 ms latency',
