@@ -1,12 +1,11 @@
 /** Steps as deploy templates and runbooks keep them. */
 import { Fault } from '../model/errors';
+import { isObject } from '../model/json';
 import { maskSecrets } from '../model/masks';
 import { same } from '../model/patch';
 import type { JsonObject, StepRecord } from '../model/records';
 
 const KEYS = ['interface', 'step', 'args', 'priority', 'order'];
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  value !== null && typeof value === 'object' && !Array.isArray(value);
 
 /** What a patch added to a step beside its own members goes again, as it does there. */
 export const pruned = (steps: unknown): unknown =>

@@ -4,13 +4,12 @@
  */
 import { timestamp } from '../model/clock';
 import { listOf } from '../wire/redfish';
-import { withoutCredentials } from './images';
-import { done, failed, type InterfacePeriodic, type Outcome, type Step, type Task } from './interfaces';
+import { done, failed, type Outcome, type Step, type Task } from './interfaces';
 import { isAgentBack, rebootForStep } from './reboot-step';
 import { firmwareUrl, forgetFirmwareFiles } from './redfish-firmware-files';
 import { firmwareImages, type FirmwareImage } from './redfish-firmware-settings';
 import { redfishFault } from './redfish-target';
-import { simpleUpdate, updateState } from './redfish-update';
+import { discardFailedUpdates, simpleUpdate, updateFailure, updateState, warnOfGoneTask } from './redfish-update';
 
 interface Update extends FirmwareImage {
   /** Where the service tells how it stands; absent: it did it at once. */
@@ -57,12 +56,11 @@ async function standing(task: Task): Promise<Outcome> {
   }
   const state = await updateState(task, current.task_monitor);
   if (state.kind === 'running' || state.kind === 'away') return look(task);
-  const { uuid } = task.node;
   if (state.kind === 'failed') {
     await forget(task);
-    return failed(`Firmware update failed for node ${uuid}, firmware ${withoutCredentials(url)}. Error: ${state.messages.join(',  ')}`);
+    return failed(updateFailure(task, url, state.messages));
   }
-  if (state.kind === 'gone') task.log.warn('the task of a firmware update is gone: taken for done', { firmware: withoutCredentials(url) });
+  if (state.kind === 'gone') warnOfGoneTask(task, url);
   if (wait === undefined) return next(task);
   await task.saveInternal({ [UPDATES]: [{ ...current, wait_start_time: timestamp(task.clock.now()) }, ...rest] });
   return { kind: 'wait', pollEvery: wait };
@@ -93,16 +91,9 @@ export const updateFirmware: Step = {
     }),
   poll: (task) => telling(task, () => standing(task)),
 };
-/** What is left of updates when their step failed must not go on by itself. */
-export const forgetFailedUpdates: InterfacePeriodic = {
-  name: 'checking if async firmware update failed',
-  every: (options) => options['redfish.firmware_update_fail_interval'],
-  states: ['clean failed', 'service failed'],
-  inMaintenance: true,
-  only: ({ driver_internal_info: internal }) => internal[UPDATES] !== undefined,
-  run: async (task) => {
-    task.log.warn('a firmware update failed: what was left of it is discarded');
-    await forget(task);
-    return undefined;
-  },
-};
+export const forgetFailedUpdates = discardFailedUpdates(
+  'checking if async firmware update failed',
+  UPDATES,
+  ['clean failed', 'service failed'],
+  forget,
+);

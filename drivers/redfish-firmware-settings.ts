@@ -1,8 +1,7 @@
 /** What the firmware steps take: lists of updates, held against tables, and refused in the words that Ironic's schema check has for it. */
 import { Fault } from '../model/errors';
+import { isObject } from '../model/json';
 import { repr } from '../model/python';
-
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Answers what is wrong with a value; undefined: nothing. */
 type Check = (value: unknown) => string | undefined;

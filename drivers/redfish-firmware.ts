@@ -5,13 +5,21 @@
 import { timestamp } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import { RedfishError, listOf } from '../wire/redfish';
-import { withoutCredentials } from './images';
 import { failed, done, type FirmwareInterface, type Outcome, type SavedKind, type Step, type Task } from './interfaces';
 import { firmwareComponents } from './redfish-firmware-components';
 import { firmwareUrl, forgetFirmwareFiles } from './redfish-firmware-files';
 import { firmwareSettings, type FirmwareSetting } from './redfish-firmware-settings';
 import { REDFISH_PROPERTIES, redfishFault, redfishSystem } from './redfish-target';
-import { bmcVersion, machineOf, simpleUpdate, updateState, type UpdateState } from './redfish-update';
+import {
+  bmcVersion,
+  discardFailedUpdates,
+  machineOf,
+  simpleUpdate,
+  updateFailure,
+  updateState,
+  warnOfGoneTask,
+  type UpdateState,
+} from './redfish-update';
 
 /** `task`: the service works on it; `wait`: for so many seconds after it; `settle`: until the service answers well several times in a row. */
 type Phase = 'task' | 'wait' | 'settle';
@@ -141,14 +149,9 @@ async function reboot(task: Task): Promise<void> {
 
 async function lookAtTask(task: Task, update: Update): Promise<Outcome> {
   const state = await updateState(task, update.task_monitor);
-  if (state.kind === 'failed')
-    return fails(
-      task,
-      `Firmware update failed for node ${task.node.uuid}, firmware ${withoutCredentials(update.url)}. Error: ${state.messages.join(',  ')}`,
-    );
+  if (state.kind === 'failed') return fails(task, updateFailure(task, update.url, state.messages));
   if (state.kind === 'away') task.log.warn('the service does not tell how a firmware update stands', { reason: state.reason });
-  if (state.kind === 'gone')
-    task.log.warn('the task of a firmware update is gone: taken for done', { firmware: withoutCredentials(update.url) });
+  if (state.kind === 'gone') warnOfGoneTask(task, update.url);
   if (state.kind === 'running') await tellProgress(task, state.percent);
   const verdict = await judgeOf(update.component)(task, update, state);
   if (verdict.kind === 'look') {
@@ -268,17 +271,11 @@ export const redfishFirmware: FirmwareInterface = {
     { ...update, priority: { service: 0 }, requiresRamdisk: false },
   ],
   periodics: [
-    {
-      name: 'checking if async update of firmware component failed',
-      every: (options) => options['redfish.firmware_update_fail_interval'],
-      states: ['clean failed', 'deploy failed', 'service failed'],
-      inMaintenance: true,
-      only: ({ driver_internal_info: internal }) => internal[UPDATES] !== undefined,
-      run: async (task) => {
-        task.log.warn('a firmware update failed: what was left of it is discarded');
-        await forget(task);
-        return undefined;
-      },
-    },
+    discardFailedUpdates(
+      'checking if async update of firmware component failed',
+      UPDATES,
+      ['clean failed', 'deploy failed', 'service failed'],
+      forget,
+    ),
   ],
 };

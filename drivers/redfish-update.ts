@@ -17,7 +17,8 @@ import {
   textOf,
   type RedfishResource,
 } from '../wire/redfish';
-import type { Task } from './interfaces';
+import { withoutCredentials } from './images';
+import type { InterfacePeriodic, Task } from './interfaces';
 import { redfishAsk, redfishSystem, systemOf, type SystemView } from './redfish-target';
 
 /** How an update stands. `away`: the service does not answer now; `gone`: it knows nothing of the task any more. */
@@ -111,3 +112,28 @@ export async function bmcVersion(task: Task): Promise<string | undefined> {
     return undefined;
   }
 }
+
+/** Why a step failed whose file the service would not take, in Ironic's words. */
+export const updateFailure = ({ node }: Task, url: string, messages: readonly string[]): string =>
+  `Firmware update failed for node ${node.uuid}, firmware ${withoutCredentials(url)}. Error: ${messages.join(',  ')}`;
+/** A service that knows nothing of the task any more has ended it, as Ironic takes it. */
+export const warnOfGoneTask = ({ log }: Task, url: string): void =>
+  log.warn('the task of a firmware update is gone: taken for done', { firmware: withoutCredentials(url) });
+
+/** What is left of updates (a key of driver_internal_info) when their step failed must not go on by itself. */
+export const discardFailedUpdates = (
+  name: string,
+  key: string,
+  states: InterfacePeriodic['states'],
+  forget: (task: Task) => Promise<void>,
+): InterfacePeriodic => ({
+  ...{ name, states },
+  every: (options) => options['redfish.firmware_update_fail_interval'],
+  inMaintenance: true,
+  only: ({ driver_internal_info: internal }) => internal[key] !== undefined,
+  run: async (task) => {
+    task.log.warn('a firmware update failed: what was left of it is discarded');
+    await forget(task);
+    return undefined;
+  },
+});

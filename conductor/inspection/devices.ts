@@ -2,10 +2,10 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { reasonOf } from '../../model/errors';
+import { isObject } from '../../model/json';
 import type { Change, Seen } from './hook';
 
 type Loose = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Loose => typeof value === 'object' && value !== null && !Array.isArray(value);
 const objectsOf = (value: unknown): readonly Loose[] => (Array.isArray(value) ? value.filter(isObject) : []);
 /** A ramdisk tells them beside the inventory, a Redfish service in it. */
 const pciDevices = ({ pluginData, inventory }: Seen): readonly Loose[] => {

@@ -1,7 +1,8 @@
 /** Bios (DSP2046): settings, their registry, and the object in which changes wait for the machine's next start. */
+import { isObject } from '../../model/json';
 import { change } from '../hardware';
 import { BIOS_ATTRIBUTES, biosProblem, biosValues, type BiosAttribute, type BiosState, type BiosValue } from './bios-settings';
-import { anything, isObject, members, oneOf, refuseAction, refusePatch, text, type Check } from './checks';
+import { anything, members, oneOf, refuseAction, refusePatch, text, type Check } from './checks';
 import { ROOT, dateTime, link, resource, type Row, type Shown, type SystemAt } from './rows';
 
 export const BIOS_REGISTRY = 'BiosAttributeRegistrySimulated.v1_0_0';

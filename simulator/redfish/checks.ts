@@ -1,4 +1,5 @@
 /** What a client may send: a table of checks for each body, and one function that holds a body against it. */
+import { isObject } from '../../model/json';
 import { refuse } from './messages';
 import type { Answer, Shown } from './rows';
 
@@ -14,7 +15,6 @@ const typed =
     good(value) ? undefined : ['PropertyValueTypeError', shown(value), name];
 
 const MAX_TEXT = 4096;
-export const isObject = (value: unknown): value is Shown => typeof value === 'object' && value !== null && !Array.isArray(value);
 export const text: Check = typed((value) => typeof value === 'string' && value.length <= MAX_TEXT);
 export const flag: Check = typed((value) => typeof value === 'boolean');
 export const textOrNull: Check = (value, name) => (value === null ? undefined : text(value, name));

@@ -1,7 +1,8 @@
 /** EventService (DSP0266 §12.1): subscriptions, and test events, sent to destinations on the loopback only. */
 import { reasonOf } from '../../model/errors';
+import { isObject } from '../../model/json';
 import { change } from '../hardware';
-import { isObject, list, oneOf, refuseAction, refuseNew, refusePatch, text, textOrNull, whole, type Check } from './checks';
+import { list, oneOf, refuseAction, refuseNew, refusePatch, text, textOrNull, whole, type Check } from './checks';
 import { isFetchable } from './download';
 import { refuse } from './messages';
 import { ROOT, bmcOf, collectionRow, dateTime, link, resource, type Answer, type At, type Row, type Service, type Shown } from './rows';

@@ -1,19 +1,7 @@
 /** Storage (DSP2046): subsystems with a controller, their drives, and the volumes made of them by tasks. */
+import { isObject } from '../../model/json';
 import { MANUFACTURER } from '../description';
-import {
-  anything,
-  isObject,
-  list,
-  members,
-  oneOf,
-  reference,
-  refuseAction,
-  refuseNew,
-  refusePatch,
-  text,
-  whole,
-  type Checks,
-} from './checks';
+import { anything, list, members, oneOf, reference, refuseAction, refuseNew, refusePatch, text, whole, type Checks } from './checks';
 import { INDICATOR_CHECKS, indicator, setIndicator } from './indicators';
 import { refuse } from './messages';
 import { HEALTHY, ROOT, collection, collectionRow, link, resource, type Answer, type Row, type Shown, type SystemAt } from './rows';

@@ -1,5 +1,6 @@
 /** The actions of inspection rules: name → what it does to the draft. What only looks outward (log, api-call) is given in. */
 import { Fault, reasonOf } from '../../../model/errors';
+import { isObject } from '../../../model/json';
 import type { Log } from '../../../model/log';
 import { repr, str, toBoolean } from '../../../model/python';
 import { INTERFACE_KINDS } from '../../../model/records';
@@ -44,7 +45,6 @@ const PORT_FIELDS: Readonly<Record<string, Kind>> = {
   ...Object.fromEntries(['pxe_enabled', 'is_smartnic', 'available_for_dynamic_portgroup'].map((name) => [name, 'boolean'])),
   ...Object.fromEntries(['extra', 'local_link_connection'].map((name) => [name, 'object'])),
 };
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 /** The value as the field takes it. Throws an Error that says why not. */
 function fitting(kind: Kind, value: unknown): unknown {
   if (kind === 'object') {

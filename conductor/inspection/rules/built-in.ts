@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { reasonOf } from '../../../model/errors';
 import { ACTIONS, checkedRule, operatorOf, OPERATORS, type RuleStep } from '../../../model/inspection-rules';
+import { isObject } from '../../../model/json';
 import type { Rule } from './rule';
 
 type Loose = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Loose => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function stepsOf(rule: Loose, part: 'conditions' | 'actions', known: object): readonly RuleStep[] {
   const given = rule[part] ?? [];

@@ -1,0 +1,3 @@
+/** Whether it is a JSON object: no list, not null. Its members are unknown. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
