@@ -10,7 +10,7 @@ import type { ConductorRooms, Context } from './context';
 import { createHardware } from './hardware';
 import { goOn } from './heartbeat';
 import { pciAliases, readAccelerators } from './inspection/devices';
-import { chosenHooks } from './inspection/hooks';
+import { chosenHooks, hookOf } from './inspection/hooks';
 import { readBuiltInRules } from './inspection/rules/built-in';
 import { cidrMap } from './inspection/switches';
 import { createLease, type Lease } from './lease';
@@ -111,6 +111,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
   let isLeaving = false;
   const underWay = new Set<Promise<unknown>>();
   for (const option of ['inspector.hooks', 'redfish.inspection_hooks'] as const) chosenHooks(options[option], option);
+  for (const name of options['inspector.overwrite_existing_hooks']) hookOf(name, 'inspector.overwrite_existing_hooks');
   const hardware = createHardware(options, rooms.hardwareTypes, rooms.interfaces, log);
   const builtInRules = await readBuiltInRules(options['inspection_rules.built_in_rules']);
   const accelerators = await readAccelerators(options['inspector.known_accelerators']);

@@ -273,6 +273,8 @@ export const OPTIONS = [
   { section: 'inspector', name: 'add_ports', kind: 'string', default: 'pxe', choices: ['all', 'active', 'pxe', 'disabled'], help: 'Which interfaces become ports.' },
   { section: 'inspector', name: 'keep_ports', kind: 'string', default: 'all', choices: ['all', 'present', 'added'], help: 'Which ports stay after inspection.' },
   { section: 'inspector', name: 'update_pxe_enabled', kind: 'boolean', default: true, help: "Set the ports' pxe_enabled by what the machine booted from." },
+  { section: 'inspector', name: 'overwrite_existing', kind: 'boolean', default: false, ours: true, help: 'Let what agents report replace properties, capabilities and fields of ports that are there; otherwise only what is missing is set. Ironic replaces.' },
+  { section: 'inspector', name: 'overwrite_existing_hooks', kind: 'list', default: [], ours: true, help: 'Inspection hooks whose findings replace what is there in any case.' },
   { section: 'inspector', name: 'disk_partitioning_spacing', kind: 'boolean', default: true, help: 'local_gb is one GiB less than the root disk, for partition tables and the like.' },
   { section: 'inspector', name: 'extra_hardware_strict', kind: 'boolean', default: false, help: 'Hook extra-hardware: rows that are too short make all of them worthless, which are dropped then.' },
   { section: 'inspector', name: 'known_accelerators', kind: 'string', default: null, help: 'Hook accelerators: YAML file with pci_devices, a list of vendor_id, device_id and whatever else is to be told. Default: a list of GPUs.' },

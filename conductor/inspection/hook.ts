@@ -24,6 +24,8 @@ export type HookOptions = Pick<
   | 'inspector.extra_hardware_strict'
   | 'inspector.pci_device_alias'
   | 'inspector.physical_network_cidr_map'
+  | 'inspector.overwrite_existing'
+  | 'inspector.overwrite_existing_hooks'
 >;
 export interface Seen {
   readonly node: NodeRecord;

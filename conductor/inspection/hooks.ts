@@ -121,17 +121,23 @@ export const HOOKS: readonly Hook[] = [
   { name: 'raid-device', wantsPrevious: true, look: raidDevice },
 ];
 
+const shown = (option: string): string => option.replace(/^(.*)\.(.*)$/, '[$1]$2');
+/** Throws an Error for the operator. @param option `section.name` of where it is named */
+export function hookOf(name: string, option: string): Hook {
+  const hook = HOOKS.find((one) => one.name === name);
+  if (!hook) throw new Error(`${shown(option)}: unknown hook ${name}; there are ${HOOKS.map((one) => one.name).join(', ')}`);
+  return hook;
+}
+
 /**
  * The hooks of an option (`section.name`), in its order. Throws an Error for the operator: an unknown hook, or one that lacks another before
  * it.
  */
 export function chosenHooks(names: readonly string[], option = 'inspector.hooks'): readonly Hook[] {
-  const shown = option.replace(/^(.*)\.(.*)$/, '[$1]$2');
   return names.map((name, at) => {
-    const hook = HOOKS.find((one) => one.name === name);
-    if (!hook) throw new Error(`${shown}: unknown hook ${name}; there are ${HOOKS.map((one) => one.name).join(', ')}`);
+    const hook = hookOf(name, option);
     const missing = (hook.after ?? []).filter((other) => !names.slice(0, at).includes(other));
-    if (missing.length > 0) throw new Error(`${shown}: ${name} needs ${missing.join(', ')} before it`);
+    if (missing.length > 0) throw new Error(`${shown(option)}: ${name} needs ${missing.join(', ')} before it`);
     return hook;
   });
 }

@@ -7,23 +7,30 @@ import type { Held } from '../task';
 import { joinCapabilities, readCapabilities } from './capabilities';
 import { inspectionFailure, type Change, type Look, type Seen } from './hook';
 import { chosenHooks } from './hooks';
+import { configured, everything, onlyMissing, type Overwrites } from './overwrite';
 import { runRules } from './rules';
 
 /** Pure: what the hooks say, and the plugin_data with their additions. Throws the Fault of a hook that refuses. */
-export function lookAtAll(hookNames: readonly string[], start: Seen): { readonly changes: readonly Change[]; readonly seen: Seen } {
+export function lookAtAll(
+  hookNames: readonly string[],
+  start: Seen,
+  overwrites: Overwrites = configured(start.options),
+): { readonly changes: readonly Change[]; readonly seen: Seen } {
   const hooks = chosenHooks(hookNames);
   let seen = start;
   const changes: Change[] = [];
-  const run = (look: Look | undefined): void => {
-    for (const change of look?.(seen) ?? []) {
+  const run = (name: string, look: Look | undefined): void => {
+    for (const given of look?.(seen) ?? []) {
+      const change = overwrites(name) ? given : onlyMissing(given, start);
+      if (!change) continue;
       changes.push(change);
       if (change.on !== 'plugin_data') continue;
       const others = Object.entries(seen.pluginData).filter(([name]) => name !== change.name);
       seen = { ...seen, pluginData: Object.fromEntries(change.value === undefined ? others : [...others, [change.name, change.value]]) };
     }
   };
-  for (const { preprocess } of hooks) run(preprocess);
-  for (const { look } of hooks) run(look);
+  for (const { name, preprocess } of hooks) run(name, preprocess);
+  for (const { name, look } of hooks) run(name, look);
   return { changes, seen };
 }
 
@@ -90,7 +97,8 @@ export async function runHooks(task: Held, findings: Findings): Promise<void> {
     accelerators,
     ...(previous ? { previous } : {}),
   };
-  const { changes, seen } = lookAtAll(hooks, start);
+  // A BMC proves who it is; whoever posts an inventory does not.
+  const { changes, seen } = lookAtAll(hooks, start, 'kind' in findings ? everything : configured(options));
   const properties = newProperties(task.node.properties, [...toldByBmc(task.node, findings), ...changes]);
   const missing = essential.filter((name) => !Object.hasOwn(properties, name));
   if (missing.length > 0)

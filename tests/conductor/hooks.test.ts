@@ -5,7 +5,7 @@ import { HOOKS } from '../../conductor/inspection/hooks';
 import { normalMac, pxeMac } from '../../conductor/inspection/interfaces';
 import { lookAtAll, newProperties } from '../../conductor/inspection/runner';
 import { cidrMap } from '../../conductor/inspection/switches';
-import type { Inventory, NodeRecord, PortRecord } from '../../model/records';
+import type { Inventory, JsonObject, NodeRecord, PortChanges, PortRecord } from '../../model/records';
 import { nodeRecord, portRecord } from '../support/task';
 
 const OPTIONS: HookOptions = {
@@ -13,6 +13,8 @@ const OPTIONS: HookOptions = {
   'inspector.keep_ports': 'all',
   'inspector.update_pxe_enabled': true,
   'inspector.disk_partitioning_spacing': true,
+  'inspector.overwrite_existing': true,
+  'inspector.overwrite_existing_hooks': [],
   'inspector.extra_hardware_strict': false,
   'inspector.pci_device_alias': '{"vendor_id": "1", "product_id": "2", "name": "card"}',
   'inspector.physical_network_cidr_map': ['192.0.2.0/24:left', '2001:db8::/32:right'],
@@ -304,4 +306,55 @@ it.each([
   [() => pciAliases('{'), '[inspector]pci_device_alias: '],
 ])('refuses options that make no sense: %s', (read, text) => {
   expect(read).toThrow(text);
+});
+
+describe('what is there already', () => {
+  const properties = { cpu_arch: 'mine', memory_mb: null, capabilities: 'boot_mode:bios' };
+  const given: Given = {
+    inventory: {
+      ...heard,
+      cpu: { architecture: 'x86_64', flags: ['aes'] },
+      memory: { physical_mb: 1 },
+      boot: { current_boot_mode: 'uefi' },
+    },
+    node: { properties },
+  };
+  const names = ['architecture', 'memory', 'boot-mode', 'cpu-capabilities'];
+  it.each<[string, Partial<HookOptions>, JsonObject]>([
+    ['stays', {}, { cpu_arch: 'mine', memory_mb: 1, capabilities: 'boot_mode:bios,cpu_aes:true' }],
+    ['goes', { 'inspector.overwrite_existing': true }, { cpu_arch: 'x86_64', memory_mb: 1, capabilities: 'boot_mode:uefi,cpu_aes:true' }],
+    [
+      'goes by one hook',
+      { 'inspector.overwrite_existing_hooks': ['boot-mode'] },
+      { cpu_arch: 'mine', memory_mb: 1, capabilities: 'boot_mode:uefi,cpu_aes:true' },
+    ],
+  ])('%s: %j', (_, options, expected) => {
+    const changes = look(names, { ...given, options: { 'inspector.overwrite_existing': false, ...options } });
+    expect(newProperties(properties, changes)).toEqual(expected);
+  });
+  it('is missing to no hook but the first, not to the hooks after it', () => {
+    const data = { root_disk: { size: 20 * 1024 ** 3 } };
+    const changes = look(['root-device'], {
+      data,
+      options: { 'inspector.overwrite_existing': false },
+      node: { properties: { local_gb: 1 } },
+    });
+    expect(changes.map((change) => ('name' in change ? change.name : change.on))).toEqual(['root_disk', 'local_gb']);
+  });
+  const MINE = { physical_network: 'mine', extra: { 'client-id': 'mine' } };
+  it.each<[Partial<PortRecord>, Partial<HookOptions>, PortChanges]>([
+    [{}, {}, { physical_network: 'left', extra: { 'client-id': 'ff' } }],
+    [{ extra: { a: 1 } }, {}, { physical_network: 'left', extra: { a: 1, 'client-id': 'ff' } }],
+    [MINE, {}, {}],
+    [{ ...MINE, pxe_enabled: true }, {}, { pxe_enabled: false }],
+    [MINE, { 'inspector.overwrite_existing': true }, { physical_network: 'left', extra: { 'client-id': 'ff' } }],
+    [MINE, { 'inspector.overwrite_existing_hooks': ['ports'] }, { extra: { 'client-id': 'ff' } }],
+  ])('on a port %j with %j', (before, options, expected) => {
+    const changes = look(['validate-interfaces', 'ports', 'physical-network'], {
+      inventory: { interfaces: [{ ...heard.interfaces[0], client_id: 'ff' }] },
+      ports: [portRecord({ address: A, pxe_enabled: false, ...before })],
+      options: { 'inspector.overwrite_existing': false, ...options },
+    });
+    expect(Object.assign({}, ...changes.map((change) => (change.on === 'port update' ? change.changes : {})))).toEqual(expected);
+  });
 });
