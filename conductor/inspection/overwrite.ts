@@ -3,7 +3,7 @@
  * what is missing, as ironic-discoverd did, unless the operator says otherwise. What a BMC tells is not held to it.
  */
 import { isObject } from '../../model/json';
-import type { JsonObject, NodeRecord, PortChanges, PortRecord } from '../../model/records';
+import type { NodeRecord, PortChanges, PortRecord } from '../../model/records';
 import { readCapabilities } from './capabilities';
 import type { Change, HookOptions } from './hook';
 
@@ -34,7 +34,7 @@ export function onlyMissing(
   { node, ports }: { readonly node: NodeRecord; readonly ports: readonly PortRecord[] },
 ): Change | undefined {
   const { properties } = node;
-  if (change.on === 'property') return isMissing((properties)[change.name]) ? change : undefined;
+  if (change.on === 'property') return isMissing(properties[change.name]) ? change : undefined;
   if (change.on === 'capability') return readCapabilities(properties.capabilities).has(change.name) ? undefined : change;
   if (change.on !== 'port update') return change;
   const port = ports.find(({ address }) => address === change.mac);
