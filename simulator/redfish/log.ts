@@ -1,7 +1,7 @@
 /** The event log of a machine (DSP2046 LogService): what its firmware and its BMC note. */
 import { change, type Hardware } from '../hardware';
 import { refuseAction } from './checks';
-import { ROOT, collectionRow, dateTime, link, resource, type Row, type SystemAt } from './rows';
+import { ROOT, collection, collectionRow, dateTime, link, resource, type Row, type Shown, type SystemAt } from './rows';
 
 const PATH = '/Systems/{system}/LogServices';
 const CLEAR = 'LogService.ClearLog';
@@ -17,6 +17,9 @@ export function note(hardware: Hardware, at: number, text: string): void {
   change(hardware, { log: { next: next + 1, entries: [...entries.slice(1 - MOST), { id: String(next), at, text }] } });
 }
 const entriesOf = ({ system }: SystemAt): LogState['entries'] => system.hardware.state.log?.entries ?? [];
+
+const shown = (path: string, { id, at, text }: LogState['entries'][number]): Shown =>
+  resource(path, 'LogEntry', id, `Log entry ${id}`, { EntryType: 'Event', Severity: 'OK', Created: dateTime(at), Message: text });
 
 export const LOG_ROWS: readonly Row<SystemAt>[] = [
   collectionRow(PATH, 'LogService', () => ['SEL']),
@@ -35,20 +38,20 @@ export const LOG_ROWS: readonly Row<SystemAt>[] = [
         Actions: { [`#${CLEAR}`]: { target: `${ROOT}${path}/Actions/${CLEAR}` } },
       }),
   },
-  collectionRow(`${PATH}/SEL/Entries`, 'LogEntry', (at) => entriesOf(at).map(({ id }) => id)),
+  {
+    path: `${PATH}/SEL/Entries`,
+    // The members of this collection stand in it whole (OData.AutoExpand in its schema).
+    get: (at) => {
+      const entries = entriesOf(at);
+      const members = entries.map((entry) => shown(`${at.path}/${entry.id}`, entry));
+      return { ...collection(at.path, 'LogEntry', []), 'Members@odata.count': members.length, Members: members };
+    },
+  },
   {
     path: `${PATH}/SEL/Entries/{entry}`,
     get: (at) => {
       const found = entriesOf(at).find(({ id }) => id === at.values[1]);
-      return (
-        found &&
-        resource(at.path, 'LogEntry', found.id, `Log entry ${found.id}`, {
-          EntryType: 'Event',
-          Severity: 'OK',
-          Created: dateTime(found.at),
-          Message: found.text,
-        })
-      );
+      return found && shown(at.path, found);
     },
   },
   {

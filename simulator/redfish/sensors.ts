@@ -54,7 +54,7 @@ const quoted = (at: SystemAt, row: SensorRow): Shown => ({
 /** An array member of Thermal and Power. */
 const member = (at: SystemAt, list: string, index: number, row: SensorRow, more: Shown): Shown => ({
   '@odata.id': `${ROOT}${at.path}#/${list}/${index}`,
-  MemberId: row.id,
+  MemberId: String(index),
   Name: row.name,
   Status: statusOf(at, row),
   ...more,
@@ -98,7 +98,6 @@ const power = (at: SystemAt): Shown =>
   resource(at.path, 'Power', 'Power', 'Power', {
     PowerControl: [
       member(at, 'PowerControl', 0, SUPPLY, {
-        MemberId: '0',
         Name: 'System power',
         PowerConsumedWatts: reading(at, SUPPLY),
         PowerCapacityWatts: CAPACITY_WATTS,
@@ -106,7 +105,6 @@ const power = (at: SystemAt): Shown =>
     ],
     PowerSupplies: [
       member(at, 'PowerSupplies', 0, SUPPLY, {
-        MemberId: 'PSU1',
         Name: 'PSU1',
         ...supply(at),
         PowerSupplyType: 'AC',

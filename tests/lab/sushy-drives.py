@@ -77,7 +77,7 @@ manager.refresh(force=True)
 seen['bmc'] = manager.firmware_version
 seen['inventory'] = len(root.get_update_service().firmware_inventory.get_members())
 
-seen['thermal'] = [[t.name, t.reading_celsius] for t in chassis.thermal.temperatures] + [[f.identity, f.reading] for f in chassis.thermal.fans]
+seen['thermal'] = [[t.name, t.reading_celsius] for t in chassis.thermal.temperatures] + [[f.name, f.reading] for f in chassis.thermal.fans]
 seen['supplies'] = [[p.name, p.last_power_output_watts] for p in chassis.power.power_supplies]
 seen['adapters'] = [c.firmware_package_version for a in chassis.network_adapters.get_members() for c in a.controllers]
 seen['macs'] = len(system.ethernet_interfaces.summary)
