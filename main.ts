@@ -29,7 +29,9 @@ import type { Metrics } from './model/metrics';
 import type { BootRecord } from './model/records';
 import { startEmbedded } from './store/embedded';
 import { createNotifier } from './notifications';
+import { inventoriesIn, noInventories } from './store/inventory-folder';
 import { openStore, type OpenStore } from './store/postgres';
+import type { Inventories } from './store/store';
 import { createRedfishPool } from './wire/redfish';
 import { programVersion } from './version';
 
@@ -114,6 +116,16 @@ function discoveryRecord(options: ResolvedOptions): BootRecord | undefined {
     kernel_args: `selinux=0 troubleshoot=0 text ${append} ipa-api-url=${api} ipa-inspection-callback-url=${api}/v1/continue_inspection`,
     files: { kernel, ramdisk },
   };
+}
+
+/** Where inventories are kept; undefined: in the database. Throws StartError. */
+function inventoriesOf(options: Options, stateDir: string): Inventories | undefined {
+  const backend = options['inventory.data_backend'];
+  if (backend === 'swift')
+    throw new StartError('[inventory]data_backend = swift: there is no Swift here; database, directory and none are what can be used');
+  if (backend === 'none') return noInventories;
+  if (backend === 'database') return undefined;
+  return inventoriesIn(prepareFolder(options['inventory.directory'] ?? join(stateDir, 'inventories'), '[inventory]directory'));
 }
 
 /** Not mkdir's own `recursive`: that never ends where a file system makes no folders (/proc). */
@@ -204,6 +216,7 @@ export async function startServer(setup: Setup): Promise<Server> {
     for (const undo of stops.splice(0).reverse()) await undo().catch((error: unknown) => log.error('stopping', { error }));
   };
   try {
+    const inventories = inventoriesOf(given, stateDir);
     const url = setup.databaseUrl ?? given['database.connection'];
     const shares = Boolean(url) && given['DEFAULT.rpc_transport'] !== 'none';
     if (roles.includes('api') !== roles.includes('conductor') && !shares)
@@ -237,6 +250,7 @@ export async function startServer(setup: Setup): Promise<Server> {
       clock,
       log: log.child({ room: 'store' }),
       metrics,
+      ...(inventories ? { inventories } : {}),
     });
     stops.push(() => store.close());
 

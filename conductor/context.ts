@@ -110,6 +110,7 @@ export type ConductorOptions = DriverOptions & {
   readonly 'inspector.known_accelerators': string | null;
   readonly 'inspector.pci_device_alias': string;
   readonly 'inspector.physical_network_cidr_map': readonly string[];
+  readonly 'inventory.max_size': number;
   readonly 'inspector.overwrite_existing': boolean;
   readonly 'inspector.overwrite_existing_hooks': readonly string[];
   readonly 'inspection_rules.built_in_rules': string | null;

@@ -280,6 +280,11 @@ export const OPTIONS = [
   { section: 'inspector', name: 'known_accelerators', kind: 'string', default: null, help: 'Hook accelerators: YAML file with pci_devices, a list of vendor_id, device_id and whatever else is to be told. Default: a list of GPUs.' },
   { section: 'inspector', name: 'pci_device_alias', kind: 'string', default: '', help: 'Hook pci-devices: which devices are counted in a capability, {"vendor_id": "1234", "product_id": "5678", "name": "gpu"}, several with commas.' },
   { section: 'inspector', name: 'physical_network_cidr_map', kind: 'list', default: [], help: 'Hook physical-network: physical networks of ports by the address of the interface, as 10.10.10.0/24:physnet_a.' },
+  // [inventory]
+  { section: 'inventory', name: 'data_backend', kind: 'string', default: 'database', choices: ['none', 'database', 'swift', 'directory'], help: 'Where inventories and plugin data of inspections are kept; directory is ours. There is no Swift here: it refuses the start.' },
+  { section: 'inventory', name: 'swift_data_container', kind: 'string', default: 'introspection_data_container', help: 'Container of Swift: accepted, and of no effect here.' },
+  { section: 'inventory', name: 'directory', kind: 'string', default: null, ours: true, help: 'Folder of data_backend = directory, a file a node; processes that share a database share it too. Default: `inventories` in the state directory. Backups of the database do not have it.' },
+  { section: 'inventory', name: 'max_size', kind: 'integer', default: 8192, min: 1, ours: true, help: 'Most that is kept of one inspection, KiB of JSON; an inspection that found more fails.' },
   { section: 'inspection_rules', name: 'built_in_rules', kind: 'string', default: null, help: 'YAML file with inspection rules that are always there, beside those of clients.' },
   { section: 'inspection_rules', name: 'mask_secrets', kind: 'string', default: 'always', choices: ['always', 'never', 'sensitive'], help: 'From which inspection rules passwords among the found data are hidden: all, none, or all but sensitive ones.' },
 

@@ -23,5 +23,7 @@ export function inventoriesOn(db: Knex, clock: Clock): Inventories {
       };
       await run(db('inventories').insert(row).onConflict('node_uuid').merge(), { node_uuid: nodeUuid });
     },
+    // It goes with the row of the node.
+    remove: async () => {},
   };
 }

@@ -16,7 +16,7 @@ import { nodesOn } from './nodes';
 import { portsOn } from './ports';
 import { secretsOn } from './secrets';
 import { migrate, missing, stepsDone } from './schema';
-import type { Store } from './store';
+import type { Inventories, Store } from './store';
 import { tablesOn } from './tables';
 
 export interface StoreOptions extends ConnectOptions {
@@ -25,6 +25,8 @@ export interface StoreOptions extends ConnectOptions {
   readonly metrics?: Metrics;
   /** Bring the schema up to date (default); false: refuse an outdated one. */
   readonly migrate?: boolean;
+  /** Where inventories are instead of the database. */
+  readonly inventories?: Inventories;
 }
 export interface OpenStore extends Store {
   /** Whether the database answers, in a moment. */
@@ -37,12 +39,12 @@ export interface OpenStore extends Store {
   version(): Promise<{ readonly postgres: string; readonly schema: string }>;
 }
 
-const storeOn = (db: Knex, clock: Clock): Store => ({
+const storeOn = (db: Knex, clock: Clock, inventories?: Inventories): Store => ({
   nodes: nodesOn(db, clock),
   ports: portsOn(db, clock),
   boots: bootsOn(db, clock),
   media: mediaOn(db),
-  inventories: inventoriesOn(db, clock),
+  inventories: inventories ?? inventoriesOn(db, clock),
   conductors: conductorsOn(db, clock),
   leases: leasesOn(db),
   secrets: secretsOn(db),
@@ -52,7 +54,7 @@ const storeOn = (db: Knex, clock: Clock): Store => ({
 
   events: eventsOn(db, clock),
 
-  transaction: (work) => run(db.transaction((transaction) => work(storeOn(transaction, clock)))),
+  transaction: (work) => run(db.transaction((transaction) => work(storeOn(transaction, clock, inventories)))),
 });
 
 /** What knex keeps its connections in, as far as it is needed here. */
@@ -72,7 +74,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
     throw error;
   });
   return {
-    ...storeOn(db, clock),
+    ...storeOn(db, clock, options.inventories),
     async localAddress() {
       const { client } = db as unknown as { readonly client: Pool };
       const connection = await run(client.acquireConnection());

@@ -185,6 +185,8 @@ export interface FirmwareComponents {
 export interface Inventories {
   find(nodeUuid: string): Promise<InventoryRecord | undefined>;
   put(nodeUuid: string, record: InventoryRecord): Promise<void>;
+  /** Before the node itself is removed. */
+  remove(nodeUuid: string): Promise<void>;
 }
 export interface Alive {
   /** `id:revision,…`: another whenever the conductors are others, or offer something else. */

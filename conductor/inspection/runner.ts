@@ -105,10 +105,14 @@ export async function runHooks(task: Held, findings: Findings): Promise<void> {
     throw inspectionFailure(`Failed to discover the following properties: ${missing.join(', ')} on node ${task.node.uuid}`);
   const ruled = await runRules(task, { ...seen, node: { ...task.node, properties } });
   const kept = Object.fromEntries(Object.entries(ruled.pluginData).filter(([name]) => name !== 'logs'));
+  const found = { inventory, plugin_data: kept };
+  const size = Buffer.byteLength(JSON.stringify(found)) / 1024;
+  if (size > options['inventory.max_size'])
+    throw inspectionFailure(`${Math.ceil(size)} KiB were found, and [inventory]max_size is ${options['inventory.max_size']}`);
   await task.write({ properties, ...ruled.node }, {}, async (store) => {
     await changePorts(store, task, changes);
     for (const [uuid, more] of ruled.ports) await store.ports.update(uuid, more);
-    await store.inventories.put(task.node.uuid, { inventory, plugin_data: kept });
+    await store.inventories.put(task.node.uuid, found);
   });
   await task.refresh();
 }

@@ -71,6 +71,19 @@ it.each<[string, Partial<Found>, JsonObject, string | null]>([
   expect((await store.inventories.find(uuid)) === undefined).toBe(missing !== null);
 });
 
+it('keeps nothing of an inspection that found more than is to be kept', async () => {
+  const { uuid, node, store } = await inspected(found({ pluginData: { dump: 'x'.repeat(9 << 20) } }));
+  expect(await node(uuid)).toMatchObject({
+    provision_state: 'inspect failed',
+    properties: {},
+    last_error: expect.stringMatching(
+      /^Failed to inspect hardware\. Reason: 92\d\d KiB were found, and \[inventory\]max_size is 8192$/,
+    ) as string,
+  });
+  expect(await store.inventories.find(uuid)).toBeUndefined();
+  expect(await store.ports.ofNode(uuid)).toEqual([]);
+});
+
 describe('inspection rules', () => {
   const RULE = 'aaaaaaaa-0000-4000-8000-00000000aaaa';
   const withRule = async (actions: readonly JsonObject[]) => {

@@ -57,6 +57,16 @@ describe('refuses with one clear line', () => {
     ['an option that is no number', () => ['--config-file', config('[api]\nport = many\n')], /\[api\]port "many" must be an integer/],
     ['a file that is not there', () => ['--config-file', '/nonexistent.conf'], /cannot read the configuration file \/nonexistent.conf/],
     ['a line that is no option', () => ['--config-file', config('[api]\nport\n')], /line 2: neither "name = value" nor a section/],
+    [
+      'inventories in Swift',
+      () => ['--config-file', config('[inventory]\ndata_backend = swift\n')],
+      /\[inventory\]data_backend = swift: there is no Swift here/,
+    ],
+    [
+      'a folder for inventories that cannot be',
+      () => ['--config-file', config('[inventory]\ndata_backend = directory\ndirectory = /proc/none\n')],
+      /cannot write \[inventory\]directory \/proc\/none/,
+    ],
     ['a role that is none', () => ['--roles', 'api,waiter'], /"waiter" is no role: name some of api, conductor, boot/],
     ['an option of the command that is none', () => ['--confg', 'x'], /unknown option '--confg'/],
     ['the API without a conductor', () => ['--roles', 'api'], /api and conductor run in one process/],
