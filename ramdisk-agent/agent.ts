@@ -3,21 +3,18 @@ import { createSocket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import { lookup as resolve } from 'node:dns/promises';
 import type { SecureVersion } from 'node:tls';
-import type { InventoryDisk, JsonObject } from '../model/records';
+import type { InventoryDisk } from '../model/records';
 import { type Api, api, type LookupAnswer } from './api';
 import { ownCertificate } from './certificate';
 import { runner } from './commands';
-import { rootDisk } from './disk/root';
 import { AgentError, reasonOf } from './errors';
 import { commandsOf } from './extensions';
 import { heart } from './heartbeat';
+import { inspect } from './inspection';
 import { readInterfaces } from './inventory/interfaces';
-import { COLLECTORS, readInventory } from './inventory/inventory';
-import { collectLogs } from './logs';
 import { disksOf, type Machine } from './machine';
 import { plainMac } from './parameters';
 import { serve } from './server';
-import { MANAGER } from './steps';
 
 export const VERSION = 'bloomery-agent 1';
 
@@ -112,38 +109,6 @@ async function waitForAddress(machine: Machine, signal: AbortSignal): Promise<vo
   }
 }
 
-const INSPECTION_ATTEMPTS = 5;
-/** Collects and posts; what fails is posted as `error`. Answers the node's UUID, or null: the lookup goes by MAC addresses then. */
-async function inspect(machine: Machine, server: Api, signal: AbortSignal): Promise<string | null> {
-  const { log, clock, parameters } = machine;
-  const collectors = parameters.inspectionCollectors;
-  const inventory = await readInventory(machine);
-  const unknown = collectors.filter((name) => !['default', 'logs'].includes(name) && !Object.hasOwn(COLLECTORS, name));
-  const extras = collectors.map((name) => (Object.hasOwn(COLLECTORS, name) ? COLLECTORS[name]!(machine.tree) : {}));
-  const root = attempt(() => rootDisk(inventory.disks, {}));
-  const data = {
-    inventory,
-    ...(root ? { root_disk: root } : {}),
-    boot_interface: inventory.boot?.pxe_interface ?? null,
-    configuration: { collectors, managers: [{ name: MANAGER.name, version: MANAGER.version }] },
-    ...Object.assign({}, ...extras),
-    ...(collectors.includes('logs') ? { logs: await collectLogs(machine.run, log.text(), clock.now()) } : {}),
-    error: unknown.length > 0 ? `The following errors were encountered:\n* Failed to load collector ${unknown.join(', ')}` : null,
-  } as JsonObject & { readonly error: string | null };
-  for (let tries = 1; ; tries++) {
-    try {
-      const uuid = await server.continueInspection(data);
-      log.info(`Inspection data delivered${uuid === null ? '' : ` for node ${uuid}`}`);
-      return uuid;
-    } catch (error) {
-      const status = (error as { httpStatus?: number }).httpStatus ?? 0;
-      log.warn(`Inspection data not delivered: ${reasonOf(error)}`);
-      if (tries === INSPECTION_ATTEMPTS || (status >= 400 && status < 500 && status !== 409)) return null;
-      await clock.sleep(Math.min(30, 5 * 1.5 ** (tries - 1)) * 1000, signal);
-    }
-  }
-}
-
 async function lookup(machine: Machine, server: Api, minor: number, uuid: string | null, signal: AbortSignal): Promise<LookupAnswer> {
   const { clock, log, parameters } = machine;
   const end = clock.now() + parameters.lookupTimeout * 1000;
@@ -196,13 +161,5 @@ export async function routeSource(host: string): Promise<string> {
     return socket.address().address;
   } finally {
     socket.close();
-  }
-}
-
-function attempt<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch {
-    return undefined;
   }
 }

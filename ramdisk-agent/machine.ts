@@ -5,11 +5,13 @@ import { type Device, openDevice } from './disk/device';
 import type { Fetching } from './disk/download';
 import { readDisks } from './inventory/disks';
 import type { Surroundings } from './inventory/inventory';
+import type { Frames } from './inventory/lldp';
 import type { KeptLog } from './log';
 import type { Parameters } from './parameters';
 
 export interface Machine extends Surroundings {
   readonly parameters: Parameters;
+  readonly frames: Frames;
   readonly clock: Clock;
   readonly log: KeptLog;
   readonly fetching: Fetching;

@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { hostname, machine as architecture, networkInterfaces } from 'node:os';
 import { systemClock } from '../model/clock';
+import { firstFrames } from '../wire/packet-socket';
 import { runAgent } from './agent';
 import { reasonOf } from './errors';
 import { tree } from './inventory/tree';
@@ -31,6 +32,7 @@ async function main(): Promise<void> {
     hostname,
     bootInterface: parameters.bootInterface,
     parameters,
+    frames: firstFrames,
     clock: systemClock,
     log,
     fetching: {

@@ -19,6 +19,11 @@ const ROWS = {
   inspectionCollectors: { parameter: 'ipa-inspection-collectors', kind: 'list', default: ['default', 'logs'] },
   inspectionDhcpWait: { parameter: 'ipa-inspection-dhcp-wait-timeout', kind: 'number', default: 60 },
   inspectionDhcpAll: { parameter: 'ipa-inspection-dhcp-all-interfaces', kind: 'flag', default: false },
+  /** What the collector extra-hardware is to measure: cpu, disk, mem. */
+  inspectionBenchmarks: { parameter: 'ipa-inspection-benchmarks', kind: 'list', default: [] },
+  /** LLDP in the inventory's interfaces. */
+  collectLldp: { parameter: 'ipa-collect-lldp', kind: 'flag', default: false },
+  lldpTimeout: { parameter: 'ipa-lldp-timeout', kind: 'number', default: 30 },
   lookupTimeout: { parameter: 'ipa-lookup-timeout', kind: 'number', default: 600 },
   lookupInterval: { parameter: 'ipa-lookup-interval', kind: 'number', default: 1 },
   listenHost: { parameter: 'ipa-listen-host', kind: 'text', default: '::' },

@@ -5,7 +5,7 @@
 #
 # The agent is bundled and put into a Node program of its own; the kernel comes from Debian's package, unpacked and kept in .cache/kernel.
 # Nothing is built when OUTDIR has what these sources make.
-# Debian packages: busybox-static cpio kmod zstd binutils hdparm nvme-cli ipmitool efibootmgr (and apt itself).
+# Debian packages: busybox-static cpio kmod zstd binutils hdparm nvme-cli ipmitool efibootmgr dmidecode (and apt itself).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 project=$(cd "$here/../.." && pwd)
@@ -14,7 +14,7 @@ kernel=$project/.cache/kernel
 node=$(node -p process.execPath)
 
 missing=
-for need in busybox:busybox-static cpio:cpio depmod:kmod zstd:zstd strip:binutils hdparm:hdparm nvme:nvme-cli ipmitool:ipmitool efibootmgr:efibootmgr blkdiscard:util-linux; do
+for need in busybox:busybox-static cpio:cpio depmod:kmod zstd:zstd strip:binutils hdparm:hdparm nvme:nvme-cli ipmitool:ipmitool efibootmgr:efibootmgr dmidecode:dmidecode blkdiscard:util-linux; do
   PATH=$PATH:/sbin:/usr/sbin command -v "${need%:*}" > /dev/null || missing="$missing ${need#*:}"
 done
 if [ -n "$missing" ]; then
@@ -46,10 +46,11 @@ version=$(ls "$kernel/lib/modules")
 
 # One program of JavaScript; and a sum over all that goes into the ramdisk
 cd "$project"
-node_modules/.bin/esbuild ramdisk-agent/main.ts --bundle --platform=node --target=node20 --format=cjs --minify-syntax --log-level=warning --outfile="$work/agent.js"
-tools="/bin/busybox $(command -v ipmitool) $(command -v hdparm) $(command -v nvme) $(command -v efibootmgr) $(command -v blkdiscard)"
+node_modules/.bin/esbuild ramdisk-agent/main.ts --bundle --platform=node --target=node20 --format=cjs --minify-syntax --log-level=warning --alias:koffi=./ramdisk-agent/build/koffi.ts --outfile="$work/agent.js"
+tools="/bin/busybox $(command -v ipmitool) $(command -v hdparm) $(command -v nvme) $(command -v efibootmgr) $(command -v dmidecode) $(command -v blkdiscard)"
+koffi=$(ls "node_modules/@koromix/koffi-linux-$("$node" -p process.arch)"/linux_*/koffi.node)
 # shellcheck disable=SC2086
-sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$node" $tools <(echo "$version") | sha256sum | cut -d' ' -f1)
+sum=$(cat "$work/agent.js" "$here/init" "$here/lease" "$here/modules.txt" "$here/ramdisk.sh" "$node" "$koffi" $tools <(echo "$version") | sha256sum | cut -d' ' -f1)
 if [ -f "$out/initrd" ] && [ -f "$out/vmlinuz" ] && [ "$(cat "$out/sum" 2> /dev/null)" = "$sum" ]; then
   echo "The ramdisk in $out is up to date"
   exit 0
@@ -66,13 +67,15 @@ chmod u+w "$root/bin/agent"
 strip "$root/bin/agent"
 node_modules/.bin/postject "$root/bin/agent" NODE_SEA_BLOB "$work/agent.blob" --sentinel-fuse NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2 > "$work/postject.log" 2>&1 || { cat "$work/postject.log" >&2; exit 1; }
 
+install -D -m 644 --strip "$koffi" "$root/lib/koffi.node"
+
 # Programs with the libraries that they load
 cp /bin/busybox "$root/bin/"
 for applet in $(/bin/busybox --list); do [ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"; done
 for tool in $tools; do
   [ "$tool" = /bin/busybox ] || install -D --strip "$tool" "$root/bin/$(basename "$tool")"
 done
-for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,efibootmgr,blkdiscard}; do
+for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,efibootmgr,dmidecode,blkdiscard} "$koffi"; do
   ldd "$program" | { grep -oE '/[^ ]+' || true; }
 done | sort -u | while read -r library; do install -D "$(readlink -f "$library")" "$root$library"; done
 

@@ -2,7 +2,7 @@
 import type { Inventory, InventoryDisk, JsonObject } from '../../model/records';
 import type { Run } from '../run';
 import { readDisks } from './disks';
-import { type Addresses, readInterfaces, readPciDevices } from './interfaces';
+import { type Addresses, readInterfaces } from './interfaces';
 import { readCpu, readMemory } from './processor';
 import { readSmbios } from './smbios';
 import type { Tree } from './tree';
@@ -58,8 +58,3 @@ async function readBmc({
   }
   return unknown;
 }
-
-/** Collector → the keys that it adds to what is posted. `default` and `logs` are the inspection's own. */
-export const COLLECTORS: Readonly<Record<string, (tree: Tree) => JsonObject>> = {
-  'pci-devices': (tree) => ({ pci_devices: readPciDevices(tree) }),
-};

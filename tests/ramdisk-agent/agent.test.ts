@@ -112,6 +112,7 @@ function boot(
     parameters: parseParameters(
       `ipa-api-url=${url} BOOTIF=01-${MAC.replaceAll(':', '-')} ipa-listen-host=127.0.0.1 ipa-listen-port=${port} ${commandLine}`,
     ),
+    frames: async () => new Map(),
     clock: { ...systemClock, sleep: (milliseconds, signal) => systemClock.sleep(milliseconds / 50, signal) },
     log: { ...silentLog, child: () => machine.log, text: () => 'the log\n' },
     fetching: { trust: { insecure: false }, timeoutMs: 2000, signal: new AbortController().signal },
@@ -205,6 +206,60 @@ it('tells of a collector that it does not have', async () => {
   boot(`ipa-inspection-callback-url=${url}/v1/continue_inspection ipa-inspection-collectors=default,magic`);
   await until(() => calls.length > 0);
   expect(calls[0]!.body['error']).toContain('Failed to load collector magic');
+});
+
+const LLDPDU = Buffer.from('0180c200000e0200000000aa88cc060200780000', 'hex');
+it.each<[string, readonly string[], JsonObject | null, JsonObject]>([
+  [
+    'ipa-collect-lldp=1',
+    ['default'],
+    [
+      [3, '0078'],
+      [0, ''],
+    ] as never,
+    {},
+  ],
+  [
+    '',
+    ['lldp'],
+    null,
+    {
+      lldp_raw: {
+        eth0: [
+          [3, '0078'],
+          [0, ''],
+        ],
+      },
+    },
+  ],
+  ['ipa-inspection-benchmarks=cpu,disk', ['extra-hardware'], null, { data: [['cpu', 'a', 'b', 1]] }],
+  ['', ['usb-devices', 'pci-devices'], null, { usb_devices: [], pci_devices: [] }],
+])('collects with %s and %j', async (words, collectors, lldp, more) => {
+  const asked: string[] = [];
+  boot(`ipa-inspection-callback-url=${url}/v1/continue_inspection ipa-inspection-collectors=${collectors.join(',')} ${words}`, {
+    frames: async () => new Map([['eth0', LLDPDU]]),
+    run: async (program, args) => {
+      asked.push([program, ...args].join(' '));
+      return program === 'hardware-detect' ? '[["cpu","a","b",1]]' : '';
+    },
+  });
+  await until(() => calls.length > 0);
+  expect(calls[0]!.body).toMatchObject({ ...more, inventory: { interfaces: [{ name: 'eth0', lldp }] }, error: null });
+  if (collectors.includes('extra-hardware')) expect(asked).toContain('hardware-detect --benchmark cpu disk');
+});
+
+it('says which collectors failed, and posts what the others found', async () => {
+  boot(`ipa-inspection-callback-url=${url}/v1/continue_inspection ipa-inspection-collectors=lldp,dmi-decode,extra-hardware,numa-topology`, {
+    frames: async () => Promise.reject(new Error('not permitted')),
+    run: async (program) =>
+      Promise.reject(new Error(`${program} broke`, { cause: { code: program === 'hardware-detect' ? 'ENOENT' : 1 } })),
+  });
+  await until(() => calls.length > 0);
+  expect(calls[0]!.body['error']).toBe(
+    'The following errors were encountered:\n* collector lldp failed: not permitted\n* collector dmi-decode failed: dmidecode broke',
+  );
+  expect(calls[0]!.body).toMatchObject({ lldp_raw: {}, inventory: { interfaces: [{ name: 'eth0' }] } });
+  expect(calls[0]!.body).not.toHaveProperty('data');
 });
 
 it.each<[number, number]>([

@@ -1,0 +1,50 @@
+/** What switches say about themselves (LLDP, IEEE 802.1AB-2016), as inventories carry it: each TLV as its type and its value in hexadecimal. */
+import type { Addresses } from './interfaces';
+import { readInterfaces } from './interfaces';
+import type { Tree } from './tree';
+
+export type Tlvs = readonly (readonly [number, string])[];
+/** The first frame of a protocol at each interface, within milliseconds. */
+export type Frames = (
+  interfaces: readonly string[],
+  etherType: number,
+  timeoutMs: number,
+  signal: AbortSignal,
+) => Promise<ReadonlyMap<string, Buffer>>;
+
+export const LLDP = 0x88cc;
+const ETHERNET_HEADER = 14;
+/** Type and length (§8.4). */
+const TLV_HEADER = 2;
+
+/** The TLVs of a frame up to the end of its LLDPDU (type 0, §8.5.1), or to one that is cut off. */
+export function tlvsOf(frame: Buffer): Tlvs {
+  const found: (readonly [number, string])[] = [];
+  for (let at = ETHERNET_HEADER; at + TLV_HEADER <= frame.length;) {
+    const header = frame.readUInt16BE(at);
+    const [type, length] = [header >> 9, header & 0x1ff];
+    const value = frame.subarray(at + TLV_HEADER, at + TLV_HEADER + length);
+    if (value.length < length) break;
+    found.push([type, value.toString('hex')]);
+    if (type === 0) break;
+    at += TLV_HEADER + length;
+  }
+  return found;
+}
+
+/** Interface → what its switch said; nothing where none spoke in time, and for interfaces without a link nobody waits. */
+export async function hearSwitches(
+  around: { readonly tree: Tree; readonly addresses: () => Addresses; readonly frames: Frames },
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, Tlvs>>> {
+  const all = readInterfaces(around.tree, around.addresses());
+  const linked = all.filter((one) => one.has_carrier === true).map(({ name }) => name);
+  const heard = linked.length === 0 ? new Map<string, Buffer>() : await around.frames(linked, LLDP, timeoutMs, signal);
+  return Object.fromEntries(
+    all.map(({ name }) => {
+      const frame = heard.get(name);
+      return [name, frame === undefined ? [] : tlvsOf(frame)];
+    }),
+  );
+}
