@@ -104,6 +104,7 @@ export type ConductorOptions = DriverOptions & {
   readonly 'redfish.inspection_hooks': readonly string[];
   readonly 'inspector.add_ports': string;
   readonly 'inspector.keep_ports': string;
+  readonly 'inspector.pre_create_ports': boolean;
   readonly 'inspector.update_pxe_enabled': boolean;
   readonly 'inspector.disk_partitioning_spacing': boolean;
   readonly 'inspector.extra_hardware_strict': boolean;

@@ -272,6 +272,7 @@ export const OPTIONS = [
   { section: 'inspector', name: 'hooks', kind: 'list', default: ['ramdisk-error', 'validate-interfaces', 'ports', 'architecture'], help: 'Inspection hooks, in order.' },
   { section: 'inspector', name: 'add_ports', kind: 'string', default: 'pxe', choices: ['all', 'active', 'pxe', 'disabled'], help: 'Which interfaces become ports.' },
   { section: 'inspector', name: 'keep_ports', kind: 'string', default: 'all', choices: ['all', 'present', 'added'], help: 'Which ports stay after inspection.' },
+  { section: 'inspector', name: 'pre_create_ports', kind: 'boolean', default: true, help: 'Make ports of the MAC addresses that the BMC knows (Redfish) before a machine is booted for its inspection.' },
   { section: 'inspector', name: 'update_pxe_enabled', kind: 'boolean', default: true, help: "Set the ports' pxe_enabled by what the machine booted from." },
   { section: 'inspector', name: 'overwrite_existing', kind: 'boolean', default: false, ours: true, help: 'Let what agents report replace properties, capabilities and fields of ports that are there; otherwise only what is missing is set. Ironic replaces.' },
   { section: 'inspector', name: 'overwrite_existing_hooks', kind: 'list', default: [], ours: true, help: 'Inspection hooks whose findings replace what is there in any case.' },

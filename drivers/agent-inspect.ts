@@ -114,6 +114,7 @@ async function rest(task: Task): Promise<void> {
 }
 
 export const agentInspect: InspectInterface = {
+  inBand: true,
   validate: async (task) => {
     if (managedBootRequired(task)) await validateBoot(task);
   },

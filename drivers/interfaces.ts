@@ -216,6 +216,8 @@ export interface ManagementInterface extends Interface {
   };
   /** Who made the machine, as its BMC says; undefined: it does not. */
   detectVendor?(task: Task): Promise<string | undefined>;
+  /** Those of the machine's network interfaces that are enabled and well, in lower case. Absent: its BMC cannot be asked. */
+  macAddresses?(task: Task): Promise<readonly string[]>;
   injectNmi?(task: Task): Promise<void>;
   readonly indicators?: Indicators;
   /** Sensor kind → sensor → fields. `isWanted`: which kinds are read; absent: all. */
@@ -288,6 +290,8 @@ export interface DeployInterface extends Interface {
   onHeartbeat?(task: Task, kind: SavedKind, step: PlannedStep): Promise<Outcome>;
 }
 export interface InspectInterface extends Interface {
+  /** The machine boots something that describes it: the ports that its BMC knows of are made before ([inspector]pre_create_ports). */
+  readonly inBand?: true;
   /** In band: boots the ramdisk, then `wait`; out of band: what was found. */
   inspect(task: Task): Promise<Outcome | Found>;
   /** The inventory arrived and its hooks ran: puts the machine to rest again. */

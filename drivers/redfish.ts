@@ -1,5 +1,5 @@
 /** The management interface of machines with a Redfish service, put together; power is its own. */
-import { isStatus, member, readResource, rootPath, textOf } from '../wire/redfish';
+import { RedfishError, isStatus, linkedCollection, member, readResource, rootPath, textOf } from '../wire/redfish';
 import type { ManagementInterface, Task } from './interfaces';
 import { BOOT_DEVICES, bootMode, getBootDevice, setBootDevice } from './redfish-boot-settings';
 import { CLOCK_STEPS } from './redfish-clock';
@@ -21,6 +21,21 @@ const detectVendor = (task: Task): Promise<string | undefined> =>
     return textOf(member(root?.body, 'Vendor')) ?? textOf(member(body, 'Manufacturer'));
   });
 
+const macAddresses = (task: Task): Promise<readonly string[]> =>
+  onSystem(task, undefined, async (system) => {
+    const interfaces = await linkedCollection(system.ask, system, 'EthernetInterfaces').catch((error: unknown) => {
+      if (!(error instanceof RedfishError)) throw error;
+      // In Ironic's words.
+      const what = `Failed to get network interface information on node ${task.node.uuid}: ${error.message}`;
+      throw new RedfishError('protocol', `Redfish exception occurred. Error: ${what}`, { cause: error });
+    });
+    return (interfaces ?? []).flatMap(({ body }) => {
+      const address = textOf(member(body, 'MACAddress'));
+      const [state, health] = ['State', 'Health'].map((name) => member(body, 'Status', name));
+      return address !== undefined && state === 'Enabled' && health === 'OK' ? [address.toLowerCase()] : [];
+    });
+  });
+
 export const redfishManagement: ManagementInterface = {
   properties: REDFISH_PROPERTIES,
   bootDevices: BOOT_DEVICES,
@@ -38,4 +53,5 @@ export const redfishManagement: ManagementInterface = {
   indicators: redfishIndicators,
   virtualMedia: redfishMedia,
   detectVendor,
+  macAddresses,
 };

@@ -3,6 +3,7 @@ import { done, type Outcome } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { FORGET_TOKEN_AND_URL } from '../agent-info';
 import { cacheFirmware } from '../hardware-facts';
+import { preCreatePorts } from '../inspection/pre-created-ports';
 import { runHooks } from '../inspection/runner';
 import type { Held } from '../task';
 import { clause, trying, type Flow } from './flow';
@@ -11,6 +12,7 @@ const FORGET = { lookup_bmc_addresses: undefined, inspector_manage_boot: undefin
 
 export async function beginInspect(task: Held): Promise<Outcome> {
   await task.saveInternal({ ...FORGET_TOKEN_AND_URL });
+  if (task.driver.inspect.inBand) await preCreatePorts(task);
   const outcome = await task.driver.inspect.inspect(task);
   if (outcome.kind !== 'found') return outcome;
   await runHooks(task, outcome);

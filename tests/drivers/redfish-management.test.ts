@@ -310,3 +310,30 @@ it('one answer tells power, health, boot mode and whether there is a vendor', as
   expect(await redfishPower.look!(bench().task)).toEqual({ power: 'power on', health: 'Warning', bootMode: 'uefi', namesVendor: true });
   expect(service().asked.length).toBe(1);
 });
+
+describe('MAC addresses', () => {
+  const PLACE = `${SYSTEM}/EthernetInterfaces`;
+  it('are those of interfaces that are enabled and well', async () => {
+    const { task } = bench();
+    expect(await redfishManagement.macAddresses!(task)).toEqual([]);
+    Object.assign(resource(), { EthernetInterfaces: link(PLACE) });
+    expect(await redfishManagement.macAddresses!(task)).toEqual([]);
+    const interfaces: readonly object[] = [
+      { MACAddress: 'AA:BB:CC:00:00:01', Status: { State: 'Enabled', Health: 'OK' } },
+      { MACAddress: 'AA:BB:CC:00:00:02', Status: { State: 'Disabled', Health: 'OK' } },
+      { MACAddress: 'AA:BB:CC:00:00:03', Status: { State: 'Enabled', Health: 'Warning' } },
+      { MACAddress: '', Status: { State: 'Enabled', Health: 'OK' } },
+      { MACAddress: 'AA:BB:CC:00:00:04' },
+    ];
+    interfaces.forEach((one, index) => (service().resources[`${PLACE}/${index}`] = { ...one }));
+    service().resources[PLACE] = { Members: interfaces.map((_, index) => link(`${PLACE}/${index}`)) };
+    expect(await redfishManagement.macAddresses!(task)).toEqual(['aa:bb:cc:00:00:01']);
+  });
+  it('that the service does not tell are an error', async () => {
+    Object.assign(resource(), { EthernetInterfaces: link(PLACE) });
+    service().reply = ({ path }) => (path === PLACE ? { status: 500, body: redfishError('no') } : undefined);
+    await expect(redfishManagement.macAddresses!(bench().task)).rejects.toMatchObject({
+      message: startsWith(`Redfish exception occurred. Error: Failed to get network interface information on node ${NODE_UUID}: `),
+    });
+  });
+});

@@ -56,6 +56,7 @@ const OPERATIONS: readonly Operation[] = [
   ['secure boot', (task) => manages.secureBoot!.set(task, true)],
   ['secure boot read', (task) => manages.secureBoot!.get(task)],
   ['vendor', (task) => manages.detectVendor!(task)],
+  ['MAC addresses', (task) => manages.macAddresses!(task)],
   ['lamps', (task) => manages.indicators!.supported(task)],
   ['lamp', (task) => manages.indicators!.set!(task, 'disk', 'a:b', 'on')],
   ...(manages.sensors ? [['sensors', (task: Task) => manages.sensors!(task)] as const] : []),

@@ -46,6 +46,8 @@ export interface Machine {
   /** What the BMC says with the power state; absent: nothing. */
   looks?: Omit<MachineLook, 'power'>;
   vendor?: string;
+  /** MAC addresses that the BMC knows; an error: what it answers. Absent: it cannot be asked, and inspection is none by a ramdisk. */
+  macs?: readonly string[] | Error;
   /** What an inspection finds without booting anything. */
   finds?: Found;
   /** Does the BMC follow power orders? */
@@ -197,8 +199,9 @@ export function interfacesOf(
       },
     },
     inspect: {
+      ...(machine.macs ? { inBand: true as const } : {}),
       inspect: async (task: Task) => {
-        await tell(task, 'inspect');
+        await tell(task, ['inspect', ...(machine.macs ? task.ports.map(({ address }) => address) : [])].join(' '));
         await task.saveInternal({ lookup_bmc_addresses: ['192.0.2.9'] });
         if (machine.finds) return machine.finds;
         await boots(task);
@@ -213,6 +216,14 @@ export function interfacesOf(
     management: {
       bootDevices: ['pxe', 'disk'],
       detectVendor: async () => machine.vendor,
+      ...(machine.macs
+        ? {
+            macAddresses: async () => {
+              if (machine.macs instanceof Error) throw machine.macs;
+              return machine.macs!;
+            },
+          }
+        : {}),
       ...(machine.sensors
         ? {
             sensors: async (task: Task, isWanted: (kind: string) => boolean = () => true) => {
