@@ -1,24 +1,28 @@
 /** A request's body: read up to a limit, its nesting counted before it is parsed. */
 import type { IncomingMessage } from 'node:http';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import { Fault } from '../model/errors';
 import type { ApiOptions } from './options';
 import { Unread } from './errors';
 
-/** The option that bounds the body of this path: config drives and inventories are large. */
+/** The option that bounds the body of this path: config drives, inventories and records of recorders are large. */
 export const limitFor = (path: string, options: ApiOptions): number =>
   1024 *
   (path.endsWith('states/provision')
     ? options['api.max_json_body_size_provision']
     : path.endsWith('continue_inspection')
       ? options['api.max_json_body_size_inspection']
-      : options['api.max_json_body_size']);
+      : path.endsWith('/hardware')
+        ? options['recorder.max_record_size']
+        : options['api.max_json_body_size']);
 
 const tooLarge = (): Unread => new Unread(413, 'Request body is too large. Please contact the service administrator.');
 
 const NOTHING = Buffer.alloc(0);
 /**
  * @param limit bytes
- * @throws Unread when it is longer; the rest is not read
+ * @throws Unread when it is longer, also unpacked; the rest is not read
  */
 export async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   const { 'content-length': announced, 'transfer-encoding': coding } = request.headers;
@@ -32,7 +36,18 @@ export async function readBody(request: IncomingMessage, limit: number): Promise
     if (length > limit) throw tooLarge();
     chunks.push(chunk as Buffer);
   }
-  return Buffer.concat(chunks);
+  const body = Buffer.concat(chunks);
+  return request.headers['content-encoding'] === 'gzip' ? unpacked(body, limit) : body;
+}
+
+/** What is packed small and is large unpacked is not unpacked. */
+async function unpacked(body: Buffer, limit: number): Promise<Buffer> {
+  try {
+    return await promisify(gunzip)(body, { maxOutputLength: limit });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge();
+    throw new Unread(400, 'The request body is not what its Content-Encoding says.');
+  }
 }
 
 const [QUOTE, ESCAPE] = [0x22, 0x5c];

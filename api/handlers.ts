@@ -7,6 +7,7 @@ import { deployTemplateHandlers } from './deploy-templates';
 import { docsHandlers } from './docs';
 import { driverHandlers } from './drivers';
 import { firmwareHandlers } from './firmware';
+import { hardwareHandlers } from './hardware';
 import { indicatorHandlers } from './indicators';
 import { machineStateHandlers } from './machine-states';
 import { nodeHistoryHandlers } from './node-history';
@@ -40,6 +41,7 @@ export const handlers: Handlers = {
   ...nodeStateHandlers,
   ...nodeManagementHandlers,
   ...readinessHandlers,
+  ...hardwareHandlers,
   ...nodeTraitHandlers,
   ...machineStateHandlers,
   ...raidHandlers,

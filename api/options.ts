@@ -41,6 +41,12 @@ export interface ApiOptions {
 
   readonly 'conductor.heartbeat_timeout': number;
 
+  readonly 'conductor.node_history': boolean;
+  readonly 'recorder.enabled': boolean;
+  readonly 'recorder.max_record_size': number;
+  readonly 'recorder.max_pushes_per_minute': number;
+  readonly 'recorder.history_max_entries': number;
+
   readonly 'events.poll_interval': number;
   readonly 'events.keep_alive_interval': number;
   readonly 'events.max_listeners': number;

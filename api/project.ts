@@ -50,6 +50,7 @@ const REFUSED: readonly (readonly [status: string, description: string, when: (o
   ['406', 'The version, or something asked for, is not for this version', () => true],
   ['409', 'The state of the thing, or who holds it, does not allow it', ({ policy }) => policy !== null],
   ['413', 'The body is too large', () => true],
+  ['429', 'The node pushes too often', ({ operationId }) => operationId === 'pushHardware'],
   ['500', 'What nobody foresaw, or the machine does not do as told', ({ policy }) => policy !== null],
   ['503', 'There is too much to do just now', () => true],
 ];

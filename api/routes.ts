@@ -17,6 +17,7 @@ import type { Document, Operation, Place } from './document';
 import { Refusal } from './errors';
 import type { Feed } from './event-feed';
 import type { Fragments } from './fragments';
+import type { Pushes } from './hardware-pushes';
 import type { ApiOptions } from './options';
 import type { Validators } from './schema';
 import type { Stream } from './streaming';
@@ -34,7 +35,7 @@ export interface Auth {
    * @param path as the caller wrote it, without slashes at the end: some are public
    * @throws Unauthenticated
    */
-  identify(headers: IncomingHttpHeaders, path: string): Promise<Who>;
+  identify(headers: IncomingHttpHeaders, path: string, method: string): Promise<Who>;
   /** A step (`step:execute:…`) is allowed unless the operator's rules name it. `owner`, `lessee`: projects that the thing asked for belongs to. Without a target: whether there is anything that they might do so to. */
   allowed(who: Who, policy: string, target?: { readonly owner: string | null; readonly lessee: string | null }): boolean;
 }
@@ -79,6 +80,7 @@ export interface Rooms {
   readonly heads: Heads;
   readonly fragments: Fragments;
   readonly feed: Feed;
+  readonly pushes: Pushes;
   readonly notifier: Notifier;
 }
 export type Handler = (request: Request, rooms: Rooms) => Promise<Answer>;

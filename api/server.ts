@@ -26,6 +26,7 @@ import { explain, Refusal, Unacceptable, Unauthenticated, Unread } from './error
 import { baseOf } from './forwarded';
 import { createFeed } from './event-feed';
 import { createFragments } from './fragments';
+import { createPushes } from './hardware-pushes';
 import { handlers } from './handlers';
 import { measureNodes } from './node-counts';
 import type { ApiOptions } from './options';
@@ -213,6 +214,7 @@ export function createApi(given: {
   const { store, options, log, clock, metrics, probes = createProbes({}) } = given;
   const cors = createCors(options);
   const basic = options['DEFAULT.auth_strategy'] === 'http_basic';
+  const stopping = given.signal ?? new AbortController().signal;
   const rooms: Rooms = {
     ...given,
     auth: basic ? httpBasic(options['DEFAULT.http_basic_auth_user_file'], log, clock) : noauth,
@@ -223,8 +225,8 @@ export function createApi(given: {
     fragments: createFragments(options['api.fragment_cache_size'] * 2 ** 20, metrics),
     notifier: given.notifier ?? silentNotifier,
     feed: createFeed(store, clock, options, log, metrics),
+    pushes: createPushes({ store, clock, options, log, metrics, signal: stopping }),
   };
-  const stopping = given.signal ?? new AbortController().signal;
 
   function send(response: ServerResponse, head: boolean, { status, headers, body, bytes }: Answer): void {
     if (response.headersSent || response.destroyed) return;
@@ -262,7 +264,7 @@ export function createApi(given: {
     let versions: Headers = {};
     try {
       // Before anything is read of those who may not ask.
-      const who = await rooms.auth.identify(request.headers, bare);
+      const who = await rooms.auth.identify(request.headers, bare, method);
       seen.origin = { ...seen.origin, user: who.user, project: who.project };
       const raw = await readBody(request, limitFor(bare, options));
       const asked = negotiate(one(request.headers[HEADER.toLowerCase()]), one(request.headers['openstack-api-version']), document);

@@ -117,6 +117,12 @@ export type ConductorOptions = DriverOptions & {
   readonly 'inspection_rules.built_in_rules': string | null;
   readonly 'inspection_rules.mask_secrets': string;
 
+  readonly 'recorder.enabled': boolean;
+  readonly 'recorder.interval': number;
+  readonly 'recorder.stale_after': number;
+  readonly 'recorder.check_interval': number;
+  readonly 'recorder.history_max_age': number;
+
   readonly 'events.max_events': number;
   readonly 'events.max_age': number;
   readonly 'events.cleanup_interval': number;

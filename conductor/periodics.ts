@@ -7,6 +7,7 @@ import { trimEvents } from './events';
 import { trimHistory } from './history';
 import { interfacePeriodics, runInterfacePeriodic } from './interface-periodics';
 import { recoverPowerFailures, synchronisePower, type SyncFailures } from './power-sync';
+import { markStale, recorderWatch, trimChanges, type RecorderWatch } from './recorders';
 import { askWaiting, endStrayReservations, removeSilent, takeShare } from './recovery';
 import { collectSensors, sensorMemory, sensorRounds, type SensorMemory } from './sensors';
 import { askSilentAgents } from './silent-agents';
@@ -16,6 +17,7 @@ import { failLate, LIMITED, lookEvery } from './timeouts';
 interface Memory {
   readonly failures: SyncFailures;
   readonly sensors: SensorMemory;
+  readonly recorders: RecorderWatch;
 }
 interface Periodic {
   readonly name: string;
@@ -64,6 +66,16 @@ export const PERIODICS: readonly Periodic[] = [
     every: (options) => options['events.cleanup_interval'],
     run: async (context) => ((await context.isMine('old events')) ? trimEvents(context) : undefined),
   },
+  {
+    name: 'silent recorders',
+    every: (options) => (options['recorder.enabled'] ? options['recorder.check_interval'] : 0),
+    run: async (context, { recorders }) => ((await context.isMine('silent recorders')) ? markStale(context, recorders) : undefined),
+  },
+  {
+    name: 'old changes of hardware',
+    every: () => 3600,
+    run: async (context) => ((await context.isMine('old changes of hardware')) ? trimChanges(context) : undefined),
+  },
 
   ...LIMITED.map((state) => ({
     name: `timeout of ${state}`,
@@ -84,7 +96,7 @@ const jittered = (seconds: number, random: (bytes: number) => Buffer): number =>
 /** Resolves when every row has ended, which is after `context.signal`. */
 export async function runPeriodics(context: Context): Promise<void> {
   const { clock, signal, options, random, log, metrics } = context;
-  const memory: Memory = { failures: new Map(), sensors: sensorMemory(context) };
+  const memory: Memory = { failures: new Map(), sensors: sensorMemory(context), recorders: recorderWatch() };
   // One a row, and one for each node that is worked on: no leak.
   setMaxListeners(0, signal);
   const repeat = async ({ name, every, run }: Periodic): Promise<void> => {

@@ -15,6 +15,7 @@ import { fencedPool } from './fenced';
 import { notifyProvision } from './notify';
 import { askedBy, isAway, untilAnswered } from './patience';
 import { changePower } from './power';
+import { recorderData } from './recorders';
 import type { Place } from './workers';
 
 /** Keys of driver_internal_info to set; `undefined` removes one. */
@@ -172,6 +173,7 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
     write: (changes, internal, also) => put({ changes, internal, history: [] }, also),
     saveBiosSettings: (settings) => task.write({}, {}, (inner) => replaceBiosSettings(inner, uuid, settings)),
     saveFirmwareComponents: (components) => task.write({}, {}, (inner) => putFirmwareComponents(inner, uuid, components)),
+    recorderData: () => recorderData(context, node),
     fire: async (event, changes = {}, internal = {}, also) => {
       const before = node;
       const from = node.provision_state;

@@ -363,6 +363,16 @@ export const OPTIONS = [
   { section: 'events', name: 'max_age', kind: 'integer', default: 604800, min: 60, ours: true, help: 'Seconds that events are kept.' },
   { section: 'events', name: 'cleanup_interval', kind: 'integer', default: 300, min: 0, ours: true, help: 'Seconds between removals of old events; 0: never.' },
 
+  // [recorder]
+  { section: 'recorder', name: 'enabled', kind: 'boolean', default: false, ours: true, help: 'Take what recorders on running hosts push (docs/recorder.md), and give instances whose config drive is made of parts a token for theirs.' },
+  { section: 'recorder', name: 'interval', kind: 'integer', default: 300, min: 10, ours: true, help: 'Seconds between two pushes, as recorders are told by the config drive.' },
+  { section: 'recorder', name: 'stale_after', kind: 'integer', default: 900, min: 1, ours: true, help: 'Seconds without a push after which a record counts as stale.' },
+  { section: 'recorder', name: 'check_interval', kind: 'integer', default: 30, min: 0, ours: true, help: 'Seconds between looks for stale records; 0: none are marked.' },
+  { section: 'recorder', name: 'max_record_size', kind: 'integer', default: 2048, min: 1, ours: true, help: 'Most KiB of a push, unpacked.' },
+  { section: 'recorder', name: 'max_pushes_per_minute', kind: 'integer', default: 12, min: 1, ours: true, help: 'Pushes of one node that an API process takes in a minute; more are answered 429.' },
+  { section: 'recorder', name: 'history_max_entries', kind: 'integer', default: 300, min: 0, ours: true, help: 'Changes of its hardware that are kept of a node.' },
+  { section: 'recorder', name: 'history_max_age', kind: 'integer', default: 365, min: 1, ours: true, help: 'Days that they are kept.' },
+
 
   // Notifications.
   { section: 'DEFAULT', name: 'notification_level', kind: 'string', default: null, choices: ['debug', 'info', 'warning', 'error', 'critical'], help: 'Lowest level of the notifications that are sent; not set: none are.' },

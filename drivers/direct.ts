@@ -114,7 +114,7 @@ async function serveImage(task: Task, location: ImageLocation | undefined): Prom
 
 async function writeImage(task: Task): Promise<Outcome> {
   const { location } = await sourceOf(task);
-  const configdrive = await configdriveOf(task.node, task.clock.now());
+  const configdrive = await configdriveOf(task);
   const args = { image_info: await imageInfo(task, location, configdrive), configdrive: configdrive ?? null };
   return runAgentStep(task, 'deploy', { interface: 'deploy', step: 'write_image', priority: 80, args });
 }

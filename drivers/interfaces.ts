@@ -69,6 +69,8 @@ export interface Task {
   saveBiosSettings(settings: readonly BiosSetting[]): Promise<void>;
   /** What firmware the machine has now; components that it does not name stay as they were. */
   saveFirmwareComponents(components: readonly FirmwareComponent[]): Promise<void>;
+  /** What the vendor data of the instance's config drive has for a recorder on its host: a new token at each call. Undefined: none is wanted. */
+  recorderData(): Promise<JsonObject | undefined>;
   /** Changes the machine's power as the conductor does: forgets the agent (token, URL), sets target and state, waits until it is so. */
   power(target: Power, timeoutSeconds?: number): Promise<void>;
 }

@@ -78,7 +78,7 @@ async function configdriveContent(task: Task, given: string): Promise<MediumCont
   return PACKED.test(data) ? { kind: 'packed', data } : { kind: 'image', source: given };
 }
 async function insertConfigdrive(task: Task): Promise<void> {
-  const given = await configdriveOf(task.node, task.clock.now());
+  const given = await configdriveOf(task);
   if (given === undefined) return;
   const url = await publish(task, 'configdrive', await configdriveContent(task, given));
   await insertMedium(task, 'USBStick', url).catch((error: unknown) => {

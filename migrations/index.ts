@@ -10,6 +10,7 @@ import { up as flagsWithoutValue } from './0004_flags_without_value';
 import { up as events } from './0005_events';
 import { up as conductorInstances } from './0006_conductor_instances';
 import { up as media } from './0007_media';
+import { up as hardware } from './0008_hardware';
 
 export interface Migration {
   readonly name: string;
@@ -25,4 +26,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0005_events', up: events },
   { name: '0006_conductor_instances', up: conductorInstances },
   { name: '0007_media', up: media },
+  { name: '0008_hardware', up: hardware },
 ];

@@ -11,6 +11,8 @@ export const EVENT_KINDS = {
   error: 'It has a new last_error.',
   step: 'A step of cleaning, deployment or servicing begins.',
   progress: 'A step is done, or says how far it is.',
+  hardware: 'A recorder on its host saw other hardware than before.',
+  recorder: 'Nothing was heard of that recorder for long, or it is heard again.',
 } as const;
 export type EventKind = keyof typeof EVENT_KINDS;
 

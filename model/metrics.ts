@@ -66,6 +66,10 @@ export const METRICS = {
   bloomery_http_boot_bytes_total: { kind: 'counter', help: 'Bytes that the HTTP boot service sent.', labels: [] },
   bloomery_image_cache_total: { kind: 'counter', help: "Files of other servers by whether they were kept (`hit`), or fetched (`miss`).", labels: ['result'] },
 
+  bloomery_recorder_pushes_total: { kind: 'counter', help: 'Pushes of recorders by what became of them: first, changed (hardware differs), updated (something differs that is not compared), unchanged, unknown (a digest of a record that is not kept), refused (the token), limited ([recorder]max_pushes_per_minute), disabled.', labels: ['result'] },
+  bloomery_recorder_changes_total: { kind: 'counter', help: 'Changes of hardware that recorders saw.', labels: ['component', 'kind'] },
+  bloomery_recorder_nodes: { kind: 'gauge', help: 'Nodes with a record, by whether their recorder was heard of lately (`fresh`) or not (`stale`): the same in every process with the API role, so take `max without (instance)`.', labels: ['state'] },
+
   baremetal_sensor_reading: { kind: 'gauge', help: 'What a sensor of a machine said last, in the unit that its label names. Not there: it said nothing, or could not be asked.', labels: ['node_uuid', 'node_name', 'instance_uuid', 'kind', 'entity_id', 'sensor_id', 'unit'], most: MOST_SENSORS },
   baremetal_fan_status: { kind: 'gauge', help: 'Whether a fan of a machine with Redfish is well (0) or not (1).', labels: ['node_uuid', 'node_name', 'instance_uuid', 'entity_id', 'sensor_id'], most: MOST_SENSORS },
   baremetal_power_status: { kind: 'gauge', help: 'The same of a power supply.', labels: ['node_uuid', 'node_name', 'instance_uuid', 'entity_id', 'sensor_id'], most: MOST_SENSORS },

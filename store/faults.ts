@@ -13,6 +13,8 @@ const CONSTRAINTS: Readonly<Record<string, readonly [FaultName, Readonly<Record<
   ports_node_known: ['NodeNotFound', { node: 'node_uuid' }],
   boots_node_known: ['NodeNotFound', { node: 'node_uuid' }],
   media_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  hardware_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  hardware_changes_node_known: ['NodeNotFound', { node: 'node_uuid' }],
   inventories_node_known: ['NodeNotFound', { node: 'node_uuid' }],
   chassis_uuid_unique: ['ChassisAlreadyExists', { uuid: 'uuid' }],
   nodes_chassis_known: ['ChassisNotEmpty', { chassis: 'uuid' }],

@@ -7,6 +7,7 @@ import { conductorsOn } from './conductors';
 import { connect, unusable, type Connected, type ConnectOptions } from './connection';
 import { run } from './faults';
 import { eventsOn } from './events';
+import { hardwareOn } from './hardware';
 import { biosSettingsOn, firmwareComponentsOn } from './hardware-facts';
 import { inventoriesOn } from './inventories';
 import { leasesOn } from './leases';
@@ -45,6 +46,7 @@ const storeOn = (db: Knex, clock: Clock, inventories?: Inventories): Store => ({
   boots: bootsOn(db, clock),
   media: mediaOn(db),
   inventories: inventories ?? inventoriesOn(db, clock),
+  hardware: hardwareOn(db, clock),
   conductors: conductorsOn(db, clock),
   leases: leasesOn(db),
   secrets: secretsOn(db),

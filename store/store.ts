@@ -1,6 +1,7 @@
 /** What the database is to the other rooms: rows in, rows out, each write in a transaction. SQL lives in this room only. */
 import type { NodeWrite } from '../model/node-write';
 import type { EventKind, EventRecord } from '../model/events';
+import type { ChangeKind, Component, HardwareChange } from '../model/hardware';
 import type {
   AllocationRecord,
   BiosSettingRecord,
@@ -247,12 +248,80 @@ export interface Events {
   trim(limits: { readonly keep: number; readonly before: string; readonly atMost: number }): Promise<number>;
 }
 
+/** What a push is held against. */
+export interface HardwareDoor {
+  readonly node_uuid: string;
+  /** SHA-256 in hexadecimal; null: whoever had one has it no more. */
+  readonly token_hash: string | null;
+  readonly digest: string | null;
+}
+export interface HardwareRow extends HardwareDoor {
+  readonly token_from: 'operator' | 'deployment' | null;
+  readonly token_made_at: string | null;
+  /** Compressed JSON; null as long as nothing was pushed, as all that follows. */
+  readonly record: Buffer | null;
+  readonly boot_id: string | null;
+  /** When this record came, and when it was last said to be still so. */
+  readonly recorded_at: string | null;
+  readonly received_at: string | null;
+  readonly stale: boolean;
+}
+export interface HardwareChangeRow extends HardwareChange {
+  readonly id: number;
+  readonly node_uuid: string;
+  readonly node_name: string | null;
+  readonly owner: string | null;
+  readonly lessee: string | null;
+  readonly at: string;
+}
+/** A recorder said that all is as it was. */
+export interface HardwareSign {
+  readonly nodeUuid: string;
+  readonly digest: string;
+  readonly bootId: string | null;
+  readonly at: string;
+}
+export interface HardwareChangeFilter {
+  /** Absent: of all nodes. */
+  readonly nodeUuid?: string;
+  readonly kinds?: readonly ChangeKind[];
+  readonly components?: readonly Component[];
+  readonly since?: string;
+  /** Only those behind this one. */
+  readonly after?: number;
+  readonly limit: number;
+}
+/** What recorders on running hosts said. A node has a row from its first token on, until its instance ends; what changed stays. */
+export interface Hardware {
+  /** Many at once are one question. */
+  door(nodeUuid: string): Promise<HardwareDoor | undefined>;
+  find(nodeUuid: string): Promise<HardwareRow | undefined>;
+  /** The same, held until the transaction ends. */
+  lock(nodeUuid: string): Promise<HardwareRow | undefined>;
+  put(nodeUuid: string, latest: { readonly digest: string; readonly record: Buffer; readonly bootId: string | null }): Promise<void>;
+  /** In the place of the one that the node had. Throws NodeNotFound. */
+  putToken(nodeUuid: string, hash: string, from: 'operator' | 'deployment'): Promise<void>;
+  revoke(nodeUuid: string): Promise<void>;
+  /** Those whose digest is another meanwhile are left out. Answers how many were stale; that is told as events. One a node. */
+  stamp(signs: readonly HardwareSign[]): Promise<number>;
+  /** Those not heard of since; told as events. Answers how many are stale only now. */
+  markStale(before: string): Promise<number>;
+  counts(): Promise<{ readonly fresh: number; readonly stale: number }>;
+  /** Keeps so many of the node's. */
+  addChanges(nodeUuid: string, changes: readonly HardwareChange[], keep: number): Promise<void>;
+  /** The oldest first. */
+  changes(filter: HardwareChangeFilter): Promise<readonly HardwareChangeRow[]>;
+  /** Answers how many went. */
+  trimChanges(before: string, atMost: number): Promise<number>;
+}
+
 export interface Store {
   readonly nodes: Nodes;
   readonly ports: Ports;
   readonly boots: Boots;
   readonly media: Media;
   readonly inventories: Inventories;
+  readonly hardware: Hardware;
   readonly conductors: Conductors;
   readonly secrets: Secrets;
   readonly leases: Leases;

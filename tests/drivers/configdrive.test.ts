@@ -1,8 +1,9 @@
 import { gunzipSync } from 'node:zlib';
 import { configdriveFiles, configdriveOf } from '../../drivers/configdrive';
 import { isoImage } from '../../wire/iso9660';
-import { nodeRecord } from '../support/task';
+import { testTask } from '../support/task';
 
+const RECORDER = { 'bloomery-recorder': { url: 'http://10.0.0.1:6385', node: 'n', token: 't', interval: 300 } };
 const SECTOR = 2048;
 const NOW = Date.parse('2026-02-03T04:05:06Z');
 
@@ -131,11 +132,22 @@ describe('config drive', () => {
     ['an empty text', '', undefined],
     ['null', null, undefined],
   ])('passes on %s', async (_, given, expected) => {
-    expect(await configdriveOf(nodeRecord({ instance_info: { configdrive: given } }), NOW)).toBe(expected);
+    expect(await configdriveOf(testTask({ node: { instance_info: { configdrive: given } }, recorder: RECORDER }).task)).toBe(expected);
   });
   it('packs an object as base64 of a gzipped image', async () => {
-    const packed = await configdriveOf(nodeRecord({ instance_info: { configdrive: { user_data: 'hello' } } }), NOW);
+    const packed = await configdriveOf(testTask({ node: { instance_info: { configdrive: { user_data: 'hello' } } } }).task);
     const { volume, files } = read(gunzipSync(Buffer.from(packed!, 'base64')), 17);
     expect([volume, files['openstack/latest/user_data']]).toEqual(['config-2', 'hello']);
+  });
+  it.each([
+    ['beside nothing', undefined, RECORDER],
+    ['beside what the client gives', { a: 1 }, { ...RECORDER, a: 1 }],
+    ['not where the client gives its own', { 'bloomery-recorder': null }, { 'bloomery-recorder': null }],
+    ['not in a text', '{}', {}],
+  ])('tells the recorder on the host who it is: %s', async (_, vendor_data, expected) => {
+    const configdrive = { user_data: 'hello', ...(vendor_data === undefined ? {} : { vendor_data }) };
+    const packed = await configdriveOf(testTask({ node: { instance_info: { configdrive } }, recorder: RECORDER }).task);
+    const { files } = read(gunzipSync(Buffer.from(packed!, 'base64')), 17);
+    expect(JSON.parse(files['openstack/latest/vendor_data2.json']!)).toEqual(expected);
   });
 });

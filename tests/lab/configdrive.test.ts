@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { configdriveOf } from '../../drivers/configdrive';
-import { nodeRecord } from '../support/task';
+import { NODE_UUID, testTask } from '../support/task';
 
 const network = { links: Array.from({ length: 40 }, (_, at) => ({ id: `interface-${at}`, type: 'phy', mtu: 1500 })) };
 let folder: string;
@@ -15,7 +15,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'configdrive-'));
   image = join(folder, 'config-2.iso');
   const configdrive = { meta_data: { a: 'ä' }, network_data: network, user_data: '#cloud-config\n', vendor_data: { v: 1 } };
-  const packed = await configdriveOf(nodeRecord({ instance_info: { configdrive } }), Date.now());
+  const packed = await configdriveOf(testTask({ node: { instance_info: { configdrive } } }).task);
   writeFileSync(image, gunzipSync(Buffer.from(packed!, 'base64')));
 });
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -37,7 +37,7 @@ it.each([
       expect(listed.map((path) => path.replace(/;1$/, ''))).toContain(`/openstack/${release}/${name}`);
     }
   }
-  expect(JSON.parse(read('meta_data.json'))).toEqual({ uuid: nodeRecord().uuid, name: 'n1', a: 'ä' });
+  expect(JSON.parse(read('meta_data.json'))).toEqual({ uuid: NODE_UUID, name: 'n1', a: 'ä' });
   expect(JSON.parse(read('network_data.json'))).toEqual(network);
   expect(read('user_data')).toBe('#cloud-config\n');
   expect(JSON.parse(read('vendor_data2.json'))).toEqual({ v: 1 });

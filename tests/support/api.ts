@@ -87,6 +87,12 @@ export const OPTIONS: ApiOptions = {
 
   'conductor.heartbeat_timeout': 60,
 
+  'conductor.node_history': true,
+  'recorder.enabled': true,
+  'recorder.max_record_size': 2048,
+  'recorder.max_pushes_per_minute': 12,
+  'recorder.history_max_entries': 300,
+
   'events.poll_interval': 0.05,
   'events.keep_alive_interval': 1,
   'events.max_listeners': 2,

@@ -10,6 +10,7 @@ import {
   INTERFACE_KINDS,
   type BootRecord,
   type InterfaceFields,
+  type JsonObject,
   type MediumRecord,
   type NodeRecord,
   type PortgroupRecord,
@@ -150,6 +151,7 @@ export function testTask(
     readonly options?: Partial<DriverOptions>;
     readonly driver?: Partial<Driver>;
     readonly globalRequestId?: string;
+    readonly recorder?: JsonObject;
   } = {},
 ): TestTask {
   let node = nodeRecord(given.node);
@@ -226,6 +228,7 @@ export function testTask(
     saveBiosSettings: async (settings) => void events.push(`BIOS: ${settings.map(({ name, value }) => `${name}=${value}`).join(', ')}`),
     saveFirmwareComponents: async (components) =>
       void events.push(`firmware: ${components.map(({ component, current_version: version }) => `${component}=${version}`).join(', ')}`),
+    recorderData: async () => given.recorder,
     power: async (target) => {
       events.push(`power: ${target}`);
       node = { ...node, power_state: target === 'power off' || target === 'soft power off' ? 'power off' : 'power on' };

@@ -1,0 +1,134 @@
+/**
+ * What a recorder says of a running host's hardware: how a record is told from another, and what of two records is compared by which key.
+ * Nothing is ever decided from it: it is told to whoever asks.
+ */
+import { createHash } from 'node:crypto';
+import { isObject } from './json';
+import type { Json, JsonObject } from './records';
+
+export type ChangeKind = 'appeared' | 'vanished' | 'changed';
+export const CHANGE_KINDS: readonly ChangeKind[] = ['appeared', 'vanished', 'changed'];
+export type HardwareRecord = JsonObject;
+
+interface ComponentRow {
+  /** The things of this kind in a record. */
+  readonly of: (record: HardwareRecord) => readonly JsonObject[];
+  /** A thing is the same as before when the first of these that it has is the same. None: there is one in a machine. */
+  readonly keys: readonly string[];
+  /** What is held against what was before. All else of a thing is volatile, or the operating system's. */
+  readonly compared: readonly string[];
+}
+const objects = (value: Json | undefined): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
+const object = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
+const one = (value: Json | undefined): readonly JsonObject[] => (isObject(value) ? [value] : []);
+const UNKNOWN_ADDRESSES: readonly (Json | undefined)[] = [undefined, null, '', '0.0.0.0', '::/0'];
+
+/** Names of disks, of interfaces and of their addresses are not hardware; a link goes up and down; memory that the kernel manages is rounded. */
+export const COMPONENTS = {
+  disk: {
+    of: ({ disks }) => objects(disks),
+    keys: ['wwn_with_extension', 'wwn', 'serial', 'by_path', 'name'],
+    compared: ['model', 'vendor', 'size', 'serial', 'firmware', 'rotational', 'logical_sectors', 'physical_sectors'],
+  },
+  interface: {
+    of: ({ interfaces }) => objects(interfaces),
+    keys: ['mac_address'],
+    compared: ['vendor', 'product', 'pci_address'],
+  },
+  cpu: { of: ({ cpu }) => one(cpu), keys: [], compared: ['model_name', 'architecture', 'count', 'socket_count'] },
+  memory: { of: ({ memory }) => one(memory), keys: [], compared: ['physical_mb', 'present_mb'] },
+  system: { of: ({ system_vendor: system }) => one(system), keys: [], compared: ['manufacturer', 'product_name', 'serial_number'] },
+  firmware: {
+    of: ({ system_vendor: system }) => one(object(system)['firmware']),
+    keys: [],
+    compared: ['vendor', 'version', 'build_date'],
+  },
+  bmc: {
+    // One that did not say where it is, is not one that went away.
+    of: (record) => {
+      const known = ['bmc_address', 'bmc_v6address', 'bmc_mac', 'bmc_firmware'].flatMap((name): [string, Json][] =>
+        UNKNOWN_ADDRESSES.includes(record[name]) ? [] : [[name, record[name]!]],
+      );
+      return known.length === 0 ? [] : [Object.fromEntries(known)];
+    },
+    keys: [],
+    compared: ['bmc_address', 'bmc_v6address', 'bmc_mac', 'bmc_firmware'],
+  },
+} as const satisfies Readonly<Record<string, ComponentRow>>;
+export type Component = keyof typeof COMPONENTS;
+
+export interface HardwareChange {
+  readonly kind: ChangeKind;
+  readonly component: Component;
+  /** By what the thing is known among its like; of one of which there is one, its own name. */
+  readonly key: string;
+  /** Of what changed: the members that did. */
+  readonly before: JsonObject | null;
+  readonly after: JsonObject | null;
+}
+
+const LONGEST_KEY = 255;
+const keyOf = (row: ComponentRow, name: Component, thing: JsonObject): string | undefined => {
+  if (row.keys.length === 0) return name;
+  const key = row.keys.map((member) => thing[member]).find((value) => typeof value === 'string' && value !== '');
+  // PostgreSQL has no text with NUL in it.
+  return (key as string | undefined)?.replaceAll('\0', '').slice(0, LONGEST_KEY);
+};
+/** Several ways to one thing (multipath) are one. */
+function byKey(row: ComponentRow, name: Component, record: HardwareRecord): ReadonlyMap<string, JsonObject> {
+  const things = new Map<string, JsonObject>();
+  for (const thing of row.of(record)) {
+    const key = keyOf(row, name, thing);
+    if (key !== undefined && !things.has(key)) things.set(key, thing);
+  }
+  return things;
+}
+const members = (thing: JsonObject, names: readonly string[]): JsonObject =>
+  Object.fromEntries(names.flatMap((name): [string, Json][] => (thing[name] === undefined ? [] : [[name, thing[name]]])));
+
+/** What became of the hardware between two records, at most `most` of it. A member that only one of them has is not compared. */
+export function changesBetween(before: HardwareRecord, after: HardwareRecord, most: number): readonly HardwareChange[] {
+  const changes: HardwareChange[] = [];
+  for (const [name, row] of Object.entries<ComponentRow>(COMPONENTS) as [Component, ComponentRow][]) {
+    const [was, is] = [byKey(row, name, before), byKey(row, name, after)];
+    const single = row.keys.length === 0;
+    for (const key of new Set([...was.keys(), ...is.keys()])) {
+      const [old, now] = [was.get(key), is.get(key)];
+      if (!old || !now) {
+        if (single) continue;
+        const shown = members((now ?? old)!, [...row.keys, ...row.compared]);
+        changes.push({ kind: now ? 'appeared' : 'vanished', component: name, key, before: now ? null : shown, after: now ? shown : null });
+        continue;
+      }
+      const other = row.compared.filter(
+        (member) => old[member] !== undefined && now[member] !== undefined && canonical(old[member]) !== canonical(now[member]),
+      );
+      if (other.length > 0)
+        changes.push({ kind: 'changed', component: name, key, before: members(old, other), after: members(now, other) });
+    }
+  }
+  return changes.slice(0, most);
+}
+
+/** JSON with its members in the order of their names: the same for the same record. */
+export function canonical(value: Json): string {
+  if (Array.isArray(value)) return `[${value.map((item) => canonical(item)).join(',')}]`;
+  if (!isObject(value)) return JSON.stringify(value);
+  const pairs = Object.keys(value)
+    .filter((name) => value[name] !== undefined)
+    .sort()
+    .map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`);
+  return `{${pairs.join(',')}}`;
+}
+/** By which both ends know that nothing changed. */
+export const digestOf = (record: HardwareRecord): string => createHash('sha256').update(canonical(record)).digest('hex');
+
+/** For people: `disk S4EVNX0 appeared`, `memory changed: present_mb 65536 → 131072`. */
+export function describeChange({ kind, component, key, before, after }: HardwareChange): string {
+  const name = key === component ? component : `${component} ${key}`;
+  if (kind !== 'changed') return `${name} ${kind}`;
+  const pairs = Object.keys(after ?? {}).map(
+    (member) => `${member} ${JSON.stringify(before?.[member])} → ${JSON.stringify(after?.[member])}`,
+  );
+  return `${name} changed: ${pairs.join(', ')}`;
+}
