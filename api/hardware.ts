@@ -149,7 +149,9 @@ async function listChanges(
   };
   const rows = await store.hardware.changes(filter);
   const shown = rows.filter((row) => auth.allowed(who, 'node:get', row));
-  const changes = shown.map(({ owner: _owner, lessee: _lessee, ...row }) => row);
+  const changes = shown.map(({ id, at, node_uuid, node_name, kind, component, key, before, after: now }) => {
+    return { id, at, node_uuid, node_name, kind, component, key, before, after: now };
+  });
   if (rows.length < limit) return { status: 200, body: { changes } };
   const said = new URLSearchParams({
     ...(kinds ? { kind: kinds.join() } : {}),

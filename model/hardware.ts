@@ -18,10 +18,10 @@ interface ComponentRow {
   /** What is held against what was before. All else of a thing is volatile, or the operating system's. */
   readonly compared: readonly string[];
 }
-const objects = (value: Json | undefined): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
-const object = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
-const one = (value: Json | undefined): readonly JsonObject[] => (isObject(value) ? [value] : []);
-const UNKNOWN_ADDRESSES: readonly (Json | undefined)[] = [undefined, null, '', '0.0.0.0', '::/0'];
+const objects = (value: Json): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
+const object = (value: Json): JsonObject => (isObject(value) ? value : {});
+const one = (value: Json): readonly JsonObject[] => (isObject(value) ? [value] : []);
+const UNKNOWN_ADDRESSES: readonly Json[] = [undefined, null, '', '0.0.0.0', '::/0'];
 
 /** Names of disks, of interfaces and of their addresses are not hardware; a link goes up and down; memory that the kernel manages is rounded. */
 export const COMPONENTS = {

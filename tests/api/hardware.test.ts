@@ -4,11 +4,13 @@ import { gzipSync } from 'node:zlib';
 import { request as httpRequest } from 'node:http';
 import { useApi } from '../support/api';
 
-const { ask, database, url } = useApi({
+const api = useApi({
   'recorder.max_pushes_per_minute': 8,
   'recorder.max_record_size': 64,
   'recorder.history_max_entries': 3,
 });
+const { database } = api;
+const ask: typeof api.ask = (...call) => api.ask(...call);
 let node: string;
 let token: string;
 const disk = (serial: string, more: object = {}) => ({ name: '/dev/sda', serial, size: 1000, model: 'M', ...more });
@@ -101,7 +103,7 @@ it.each<readonly [string, () => object, () => Record<string, string>, number]>([
 const packed = (body: Buffer): Promise<number> =>
   new Promise((resolve, reject) => {
     const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip', 'x-recorder-token': token };
-    const sent = httpRequest(`${url()}/v1/nodes/${node}/hardware`, { method: 'PUT', headers }, (answer) => {
+    const sent = httpRequest(`${api.url()}/v1/nodes/${node}/hardware`, { method: 'PUT', headers }, (answer) => {
       answer.resume().on('end', () => resolve(answer.statusCode!));
     });
     sent.on('error', reject).end(body);
