@@ -9,6 +9,7 @@ import { createHealthcheck } from './api/healthcheck';
 import { createProbes, probeListener } from './api/probes';
 import { createApi, loadDocument, serverOptions } from './api/server';
 import { startDhcp } from './boot/dhcp-service';
+import { pxeFilter } from './boot/discovery';
 import { startHttpBoot } from './boot/http';
 import { startTftp } from './boot/tftp';
 import { startConductor, type RunningConductor } from './conductor/index';
@@ -103,10 +104,10 @@ export function resolveOptions(
   };
 }
 
-/** What machines boot whose addresses nobody knows, when `[boot]dhcp_unknown_macs = discover`: the agent, which reports its inventory. */
+/** What machines boot that the PXE filter lets in without a boot of their own: the agent, which reports their inventory. */
 function discoveryRecord(options: ResolvedOptions): BootRecord | undefined {
   const { 'conductor.deploy_kernel': kernel, 'conductor.deploy_ramdisk': ramdisk, 'service_catalog.endpoint_override': api } = options;
-  if (options['boot.dhcp_unknown_macs'] !== 'discover' || kernel === null || ramdisk === null) return undefined;
+  if (kernel === null || ramdisk === null) return undefined;
   const append = [options['pxe.kernel_append_params'], options['inspector.extra_kernel_params']].filter((part) => part !== '').join(' ');
   return {
     node_uuid: '00000000-0000-0000-0000-000000000000',
@@ -206,6 +207,8 @@ export async function startServer(setup: Setup): Promise<Server> {
   const clock = setup.clock ?? systemClock;
   const { metrics, scrape } = setup.measured ?? createMetrics();
   metrics.set('bloomery_build_info', { version: programVersion(), node_version: process.version, roles: [...roles].sort().join(',') }, 1);
+  if (given['auto_discovery.enabled'] && !given['auto_discovery.driver'])
+    throw new StartError('[auto_discovery]enabled needs [auto_discovery]driver: the hardware type of machines that are discovered');
   const stateDir = prepareFolder(resolve(setup.stateDir), 'the state directory');
   const stops: (() => Promise<void>)[] = [];
   const stopping = new AbortController();
@@ -277,9 +280,13 @@ export async function startServer(setup: Setup): Promise<Server> {
       prepareFolder(early['deploy.http_root'], '[deploy]http_root');
       prepareFolder(early['pxe.tftp_root'], '[pxe]tftp_root');
       const discovery = discoveryRecord(early);
+      const filter = pxeFilter(early);
+      if (filter.discovers && !discovery)
+        log.warn('unknown machines get nothing to boot: [conductor]deploy_kernel and deploy_ramdisk are not set');
       const http = await startHttpBoot({
         options: early,
         store,
+        filter,
         log: log.child({ room: 'boot' }),
         clock,
         metrics,
@@ -292,7 +299,7 @@ export async function startServer(setup: Setup): Promise<Server> {
         stops.push(() => tftp.stop());
       }
       if (options['dhcp.dhcp_provider'] === 'builtin') {
-        const dhcp = await startDhcp({ options, store, log: log.child({ room: 'boot' }), clock, metrics, random: randomBytes });
+        const dhcp = await startDhcp({ options, store, filter, log: log.child({ room: 'boot' }), clock, metrics, random: randomBytes });
         stops.push(() => dhcp.stop());
       }
     }

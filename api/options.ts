@@ -18,6 +18,8 @@ export interface ApiOptions {
   readonly 'api.disallow_deploy_steps': readonly string[];
   readonly 'api.disallow_service_steps': readonly string[];
   readonly 'agent.require_tls': boolean;
+  readonly 'auto_discovery.enabled': boolean;
+  readonly 'auto_discovery.driver': string | null;
 
   // The front door.
   readonly 'DEFAULT.auth_strategy': string;

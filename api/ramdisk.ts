@@ -8,6 +8,7 @@ import { toBoolean } from '../model/python';
 import type { Heartbeat, Inventory, JsonObject, NodeRecord } from '../model/records';
 import { FAST_TRACK_STATES, stateRow } from '../model/states';
 import type { AgentNode } from '../store/store';
+import type { Lookup } from '../conductor/conductor';
 import { named } from './node-find';
 import type { ApiOptions } from './options';
 import { nodePresenter, rowsToShow } from './present';
@@ -154,6 +155,13 @@ async function heartbeat(request: Request, rooms: Rooms): Promise<Answer> {
   return { status: 202 };
 }
 
+/** How machines that nobody knows are enrolled. */
+const discoveryOf = ({
+  'auto_discovery.enabled': enabled,
+  'auto_discovery.driver': driver,
+  'DEFAULT.default_conductor_group': group,
+}: ApiOptions): Pick<Lookup, 'discovery'> => (enabled && driver !== null ? { discovery: { driver, conductor_group: group } } : {});
+
 async function continueInspection(request: Request, rooms: Rooms): Promise<Answer> {
   checkEnabled(request, rooms);
   const { body, query, minor } = request;
@@ -163,7 +171,7 @@ async function continueInspection(request: Request, rooms: Rooms): Promise<Answe
   const uuid = query['node_uuid'] as string | null | undefined;
   if (macs.length === 0 && addresses.length === 0 && !uuid) throw new Fault('Invalid', { message: 'No lookup information provided' });
   const node = await rooms.conductor.continueInspection(
-    { macs, bmcAddresses: addresses, ...(uuid ? { nodeUuid: uuid } : {}) },
+    { macs, bmcAddresses: addresses, ...(uuid ? { nodeUuid: uuid } : {}), ...discoveryOf(rooms.options) },
     inventory,
     plugin,
   );

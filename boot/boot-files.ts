@@ -4,6 +4,7 @@ import type { Log } from '../model/log';
 import type { BootRecord } from '../model/records';
 import type { Store } from '../store/store';
 import { bareUrl, type Cache, type CachedFile, UpstreamError } from './cache';
+import { choose, type ChoiceStore, type PxeFilter } from './discovery';
 import { openFile, type OpenFile } from './files';
 
 /** The caller closes, or releases. */
@@ -15,10 +16,11 @@ export interface BootFiles {
   open(nodeUuid: string, name: string): Promise<BootFile | undefined>;
 }
 export interface BootFilesSetup {
-  readonly store: Pick<Store, 'boots' | 'ports'>;
+  readonly store: ChoiceStore & Pick<Store, 'boots'>;
+  readonly filter: PxeFilter;
   readonly cache: Cache;
   readonly log: Log;
-  /** What machines that nobody knows boot; absent: nothing. */
+  /** What machines boot that are to report their inventory; absent: nothing. */
   readonly discovery?: BootRecord | undefined;
 }
 
@@ -34,9 +36,12 @@ export async function openSource(cache: Cache, source: string): Promise<BootFile
   return file && { kind: 'local', file };
 }
 
-export function bootFiles({ store, cache, log, discovery }: BootFilesSetup): BootFiles {
+export function bootFiles({ store, filter, cache, log, discovery }: BootFilesSetup): BootFiles {
   return {
-    rowFor: async (mac) => (await store.boots.forMac(mac)) ?? ((await store.ports.byMacs([mac])).length === 0 ? discovery : undefined),
+    rowFor: async (mac) => {
+      const { boots } = (await choose(store, filter, [mac])).get(mac)!;
+      return boots === 'discovery' ? discovery : boots;
+    },
     open: async (uuid, name) => {
       const boot = uuid === discovery?.node_uuid ? discovery : await store.boots.ofNode(uuid);
       const source = boot && Object.hasOwn(boot.files, name) ? boot.files[name]! : undefined;

@@ -1,8 +1,8 @@
 /** What the store knows about a MAC address, asked for many machines at once when many ask at once. */
-import type { Store } from '../store/store';
 import type { Machine } from './dhcp';
+import { choose, type ChoiceStore, type PxeFilter } from './discovery';
 
-/** Machines in one query for ports; also bounds the queries for boot rows that run side by side. */
+/** Machines in one query for where they stand; also bounds the queries for boot rows that run side by side. */
 const LARGEST_BATCH = 64;
 
 interface Question {
@@ -16,22 +16,20 @@ interface Question {
  * One batch is asked at a time; what arrives meanwhile is the next one. Nothing is remembered: a node enrolled or a boot row written a
  * moment ago counts.
  */
-export function createLookup(
-  store: { readonly ports: Pick<Store['ports'], 'byMacs'>; readonly boots: Pick<Store['boots'], 'forMac'> },
-  unknownMacs: 'ignore' | 'discover',
-): (mac: string) => Promise<Machine> {
+export function createLookup(store: ChoiceStore, filter: PxeFilter): (mac: string) => Promise<Machine> {
   const waiting = new Map<string, Question>();
   let asking = false;
 
   async function ask(batch: readonly Question[]): Promise<void> {
-    const ports = await store.ports.byMacs(batch.map(({ mac }) => mac));
-    const known = new Set(ports.map(({ address }) => address));
-    const settle = async ({ mac, resolve }: Question): Promise<void> => {
-      // An unknown machine is answered alike with and without a boot row where discovery is on.
-      const asksBoot = known.has(mac) || unknownMacs === 'ignore';
-      resolve({ known: known.has(mac), boots: asksBoot ? (await store.boots.forMac(mac))?.method : undefined });
-    };
-    await Promise.all(batch.map(settle));
+    const choices = await choose(
+      store,
+      filter,
+      batch.map(({ mac }) => mac),
+    );
+    for (const { mac, resolve } of batch) {
+      const { known, boots } = choices.get(mac)!;
+      resolve({ known, boots: boots === 'discovery' ? 'ipxe' : boots?.method });
+    }
   }
   async function run(): Promise<void> {
     asking = true;

@@ -10,6 +10,7 @@ import { answer, SERVER_PORT, type Decision } from './dhcp';
 import { createLeaseWriter, within } from './dhcp-leases';
 import { createLookup } from './dhcp-machines';
 import { createPool } from './dhcp-pool';
+import type { ChoiceStore, PxeFilter } from './discovery';
 import { setUp, type DhcpOptions } from './dhcp-setup';
 import { startRouterAdvertisements } from './router-advertisements';
 
@@ -30,7 +31,8 @@ const HEADERS = 28;
 
 export interface DhcpSetup {
   readonly options: DhcpOptions;
-  readonly store: Pick<Store, 'ports' | 'boots' | 'leases' | 'transaction'>;
+  readonly store: ChoiceStore & Pick<Store, 'leases' | 'transaction'>;
+  readonly filter: PxeFilter;
   readonly log: Log;
   readonly clock: Clock;
   /** Absent: nothing is measured. */
@@ -58,13 +60,13 @@ function createWarnings(log: Log, clock: Clock): (message: string, fields: objec
  * @throws DhcpSetupError for options that cannot work, LinkError where the socket cannot be had (not root, port in use)
  */
 export async function startDhcp(setup: DhcpSetup): Promise<{ stop(): Promise<void> }> {
-  const { options, store, clock, metrics = silentMetrics } = setup;
+  const { options, store, filter, clock, metrics = silentMetrics } = setup;
   const name = options['boot.interface'] ?? '';
   const { policy, range, direct } = setUp(options, name === '' ? undefined : await linkAddresses(name));
   const log = setup.log.child({ interface: name });
   const warn = createWarnings(log, clock);
   const pool = createPool<Decision>(range, await store.leases.list(), clock.now());
-  const lookup = createLookup(store, policy.unknownMacs);
+  const lookup = createLookup(store, filter);
   const writer = createLeaseWriter(store, pool, clock, warn);
   const socket = await openUdp(name, SERVER_PORT, RECEIVE_BUFFER);
   const pending = new Set<Promise<void>>();
@@ -119,7 +121,11 @@ export async function startDhcp(setup: DhcpSetup): Promise<{ stop(): Promise<voi
     ? await startRouterAdvertisements({ ...setup, log, interface: name })
     : undefined;
   if (!direct) log.warn('DHCP: the interface is not in the subnet of [boot]dhcp_range: only machines behind relays are answered');
-  log.info('DHCP answers', { server: policy.server, range: options['boot.dhcp_range'], unknown_macs: policy.unknownMacs });
+  log.info('DHCP answers', {
+    server: policy.server,
+    range: options['boot.dhcp_range'],
+    unknown_macs: filter.discovers ? 'discover' : 'ignore',
+  });
 
   return {
     stop: async () => {

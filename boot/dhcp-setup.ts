@@ -22,7 +22,6 @@ export interface DhcpOptions {
   readonly 'boot.dhcp_gateway': string | null;
   readonly 'boot.dhcp_dns': readonly string[];
   readonly 'boot.dhcp_lease_time': number;
-  readonly 'boot.dhcp_unknown_macs': string;
   readonly 'boot.router_advertisements': boolean;
 }
 
@@ -93,7 +92,6 @@ export function setUp(options: DhcpOptions, addresses: readonly LinkAddress[] | 
     home ??
     addresses[0]!
   ).address;
-  const unknownMacs = options['boot.dhcp_unknown_macs'] === 'discover' ? 'discover' : 'ignore';
   const leaseSeconds = options['boot.dhcp_lease_time'];
   return {
     direct: home !== undefined,
@@ -104,7 +102,6 @@ export function setUp(options: DhcpOptions, addresses: readonly LinkAddress[] | 
       gateway,
       dns: options['boot.dhcp_dns'].map((each) => ipv4('[boot]dhcp_dns', each)),
       leaseSeconds,
-      unknownMacs,
       tftpServer: ipv4('[pxe]tftp_server', options['pxe.tftp_server']),
       httpUrl: options['deploy.http_url'],
       ipxeLoaders: {

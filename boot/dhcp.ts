@@ -30,7 +30,6 @@ export interface DhcpPolicy {
   readonly gateway: string | null;
   readonly dns: readonly string[];
   readonly leaseSeconds: number;
-  readonly unknownMacs: 'ignore' | 'discover';
   readonly tftpServer: string;
   /** Without a trailing slash. */
   readonly httpUrl: string;
@@ -47,9 +46,9 @@ export interface Loaders {
 
 /** What the rows say about a MAC address. */
 export interface Machine {
-  /** A port has it. */
+  /** A node has it. */
   readonly known: boolean;
-  /** How the machine is meant to boot from the network now, by its boot row; absent: not at all. */
+  /** How the machine is meant to boot from the network now (boot/discovery.ts); absent: not at all. */
   readonly boots?: BootRecord['method'] | undefined;
 }
 /** Kept with an offer, so that the request that follows is answered alike and costs no query. */
@@ -147,10 +146,10 @@ const bootFieldsFor = (policy: DhcpPolicy, packet: DhcpPacket, { boots }: Machin
     ? byTftp(policy, loaderFor(policy.pxeLoaders, packet.options))
     : BOOT_FIELDS[client](policy, packet);
 
-/** Why this machine gets nothing; undefined: it is answered. The PXE filter is the last line. */
-function refusalFor(policy: DhcpPolicy, machine: Machine, client: Client): string | undefined {
+/** Why this machine gets nothing; undefined: it is answered. */
+function refusalFor(machine: Machine, client: Client): string | undefined {
   if (machine.boots) return undefined;
-  if (!machine.known) return policy.unknownMacs === 'discover' ? undefined : 'no port has this MAC address';
+  if (!machine.known) return 'no node has this MAC address';
   return client === 'system' ? undefined : 'the machine is not meant to boot from the network now';
 }
 
@@ -201,7 +200,7 @@ export async function answer(
   // The clock is read again: the query took its time.
   const now = clock.now();
   const client = clientOf(options);
-  const refused = refusalFor(policy, machine, client);
+  const refused = refusalFor(machine, client);
   if (refused !== undefined) return silence(refused);
   const fields = bootFieldsFor(policy, packet, machine, client);
 

@@ -10,6 +10,7 @@ import type { Store } from '../store/store';
 import { bootFiles, openSource, type BootFiles } from './boot-files';
 import { openCache, UpstreamError, type CachedFile } from './cache';
 import { sendContent } from './content';
+import type { ChoiceStore, PxeFilter } from './discovery';
 import { openServed, type OpenFile } from './files';
 import { ipxeScript } from './ipxe';
 import { openMedium } from './media';
@@ -29,12 +30,13 @@ export interface HttpBootOptions {
 }
 export interface HttpBootSetup {
   readonly options: HttpBootOptions;
-  readonly store: Pick<Store, 'boots' | 'media' | 'ports'>;
+  readonly store: ChoiceStore & Pick<Store, 'boots' | 'media'>;
+  readonly filter: PxeFilter;
   readonly log: Log;
   readonly clock: Clock;
   /** Absent: nothing is measured. */
   readonly metrics?: Metrics;
-  /** What machines that nobody knows boot; absent: nothing. */
+  /** What machines boot that are to report their inventory; absent: nothing. */
   readonly discovery?: BootRecord;
 }
 export interface HttpBootService {
@@ -57,6 +59,7 @@ const MEDIUM = /^\/media\/([\w-]{20,64})\/[\w.-]+$/;
 export async function startHttpBoot({
   options,
   store,
+  filter,
   log,
   clock,
   metrics = silentMetrics,
@@ -69,7 +72,7 @@ export async function startHttpBoot({
     clock,
     metrics,
   });
-  const files = bootFiles({ store, cache, log, discovery });
+  const files = bootFiles({ store, filter, cache, log, discovery });
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
   const server = createServer(
     { headersTimeout: ASKING, requestTimeout: ASKING, keepAliveTimeout: ASKING, connectionsCheckingInterval: ASKING / 4 },

@@ -53,6 +53,12 @@ export interface Lookup {
   readonly macs: readonly string[];
   readonly bmcAddresses?: readonly string[];
   readonly nodeUuid?: string;
+  /** How a machine is enrolled that none has these addresses of; absent: it is not. */
+  readonly discovery?: Discovery;
+}
+export interface Discovery {
+  readonly driver: string;
+  readonly conductor_group: string;
 }
 
 /** What a node can boot from over a network. */
@@ -128,7 +134,7 @@ export interface Calls {
   /** A lookup by a ramdisk that may know its token: made at the first call, `******` at each later one. */
   agentToken(uuid: string): Promise<string>;
   heartbeat(uuid: string, beat: Heartbeat): Promise<void>;
-  /** The node that the inventory belongs to (it must be in inspect wait), with the token for its agent; the processing goes on. */
+  /** The node that the inventory belongs to (in inspect wait, or just enrolled), with the token for its agent; the processing goes on. */
   continueInspection(lookup: Lookup, inventory: Inventory, pluginData: JsonObject): Promise<NodeRecord>;
 }
 

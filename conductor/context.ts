@@ -3,6 +3,7 @@ import type { Connections, HardwareType, Interfaces } from '../drivers/interface
 import type { DriverOptions } from '../drivers/options';
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
+import type { MacLists } from '../model/mac-lists';
 import type { Metrics } from '../model/metrics';
 import type { Notifier } from '../model/notifications';
 import type { Origin } from '../model/origin';
@@ -114,6 +115,9 @@ export type ConductorOptions = DriverOptions & {
   readonly 'inventory.max_size': number;
   readonly 'inspector.overwrite_existing': boolean;
   readonly 'inspector.overwrite_existing_hooks': readonly string[];
+  readonly 'auto_discovery.inspection_scope': string | null;
+  readonly 'pxe_filter.allow_macs': readonly string[];
+  readonly 'pxe_filter.deny_macs': readonly string[];
   readonly 'inspection_rules.built_in_rules': string | null;
   readonly 'inspection_rules.mask_secrets': string;
 
@@ -155,6 +159,8 @@ export interface Context extends ConductorRooms, Ownership {
   readonly builtInRules: readonly Rule[];
   /** Those of [inspector]known_accelerators. */
   readonly accelerators: readonly Accelerator[];
+  /** Which machines may be enrolled that nobody knows. */
+  readonly strangers: MacLists;
   readonly workers: Workers;
   readonly locks: Locks;
   readonly beats: Beats;

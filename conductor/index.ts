@@ -1,6 +1,7 @@
 /** The conductor in this process: registered, its nodes recovered, its periodic work running, and what the API may ask of it. */
 import { setMaxListeners } from 'node:events';
 import { Fault, reasonOf } from '../model/errors';
+import { macLists } from '../model/mac-lists';
 import { silentNotifier } from '../model/notifications';
 import { createBmcTurns } from './bmc-turns';
 import { createBeats } from './beats';
@@ -149,6 +150,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     hardware,
     builtInRules,
     accelerators,
+    strangers: macLists(options),
     lease,
     bmcTurns: createBmcTurns(),
     tokens: createTokens(store, random),

@@ -74,10 +74,10 @@ const allocation: Route = async (store, [uuid]) => {
 };
 /** As good as can be told: whoever gets it looks closer, and may hold any node. */
 const inspected: Route = async (store, [lookup]) => {
-  const { macs, nodeUuid } = lookup as Lookup;
+  const { macs, nodeUuid, discovery } = lookup as Lookup;
   const [known] = await store.ports.byMacs(macs);
   const found = (await store.nodes.list({ where: { uuid: nodeUuid ?? known?.node_uuid ?? '' }, children: 'all' }))[0];
-  return found ? ofNode(found) : { key: macs.join() };
+  return found ? ofNode(found) : { key: macs.join(), ...discovery };
 };
 
 /** driver_info key → description, over all interfaces that the type takes by default. */

@@ -235,7 +235,7 @@ export const OPTIONS = [
   { section: 'boot', name: 'dhcp_gateway', kind: 'string', default: null, ours: true, help: 'Default gateway given to machines. Default: none.' },
   { section: 'boot', name: 'dhcp_dns', kind: 'list', default: [], ours: true, help: 'Name servers given to machines.' },
   { section: 'boot', name: 'dhcp_lease_time', kind: 'integer', default: 3600, min: 60, ours: true, help: 'Seconds that an address is given for.' },
-  { section: 'boot', name: 'dhcp_unknown_macs', kind: 'string', default: 'ignore', choices: ['ignore', 'discover'], ours: true, help: 'What an unknown MAC address gets: silence, or the agent ramdisk for discovery.' },
+  { section: 'boot', name: 'dhcp_unknown_macs', kind: 'string', default: null, choices: ['ignore', 'discover'], ours: true, help: 'What an unknown MAC address gets: silence, or the agent ramdisk for discovery. Default: the ramdisk while [auto_discovery]enabled.' },
   { section: 'boot', name: 'router_advertisements', kind: 'boolean', default: true, ours: true, help: 'Send IPv6 router advertisements without a prefix on [boot]interface with builtin DHCP, so that iPXE does not wait for one.' },
   { section: 'boot', name: 'tftp_host', kind: 'string', default: '0.0.0.0', ours: true, help: 'Address that the TFTP service listens on.' },
   { section: 'boot', name: 'tftp_port', kind: 'integer', default: 69, min: 0, max: 65535, ours: true, help: 'Port that the TFTP service listens on.' },
@@ -286,6 +286,14 @@ export const OPTIONS = [
   { section: 'inventory', name: 'swift_data_container', kind: 'string', default: 'introspection_data_container', help: 'Container of Swift: accepted, and of no effect here.' },
   { section: 'inventory', name: 'directory', kind: 'string', default: null, ours: true, help: 'Folder of data_backend = directory, a file a node; processes that share a database share it too. Default: `inventories` in the state directory. Backups of the database do not have it.' },
   { section: 'inventory', name: 'max_size', kind: 'integer', default: 8192, min: 1, ours: true, help: 'Most that is kept of one inspection, KiB of JSON; an inspection that found more fails.' },
+  // [auto_discovery]
+  { section: 'auto_discovery', name: 'enabled', kind: 'boolean', default: false, help: 'Enrol machines that nobody knows when they report their inventory.' },
+  { section: 'auto_discovery', name: 'driver', kind: 'string', default: null, help: 'Hardware type of nodes that are enrolled so; must be set with enabled.' },
+  { section: 'auto_discovery', name: 'inspection_scope', kind: 'string', default: null, help: 'Put into properties of nodes that are enrolled so, as inspection_scope: rules of the introspection service go by it. (Ironic knows the option and does nothing with it.)' },
+  // [pxe_filter]
+  { section: 'pxe_filter', name: 'supported_inspect_interfaces', kind: 'list', default: ['agent'], help: 'Inspect interfaces whose nodes boot the agent ramdisk from the network while they are inspected, even if their boot interface does not arrange it.' },
+  { section: 'pxe_filter', name: 'allow_macs', kind: 'list', default: [], ours: true, help: 'Only unknown machines with these MAC addresses are discovered: whole addresses, their first bytes (a vendor), or * for a byte. Empty: all.' },
+  { section: 'pxe_filter', name: 'deny_macs', kind: 'list', default: [], ours: true, help: 'Unknown machines with these MAC addresses are never discovered, even if they are allowed.' },
   { section: 'inspection_rules', name: 'built_in_rules', kind: 'string', default: null, help: 'YAML file with inspection rules that are always there, beside those of clients.' },
   { section: 'inspection_rules', name: 'mask_secrets', kind: 'string', default: 'always', choices: ['always', 'never', 'sensitive'], help: 'From which inspection rules passwords among the found data are hidden: all, none, or all but sensitive ones.' },
 

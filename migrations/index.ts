@@ -11,6 +11,7 @@ import { up as events } from './0005_events';
 import { up as conductorInstances } from './0006_conductor_instances';
 import { up as media } from './0007_media';
 import { up as hardware } from './0008_hardware';
+import { up as discoveredAddresses } from './0009_discovered_addresses';
 
 export interface Migration {
   readonly name: string;
@@ -27,4 +28,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0006_conductor_instances', up: conductorInstances },
   { name: '0007_media', up: media },
   { name: '0008_hardware', up: hardware },
+  { name: '0009_discovered_addresses', up: discoveredAddresses },
 ];

@@ -6,6 +6,7 @@ import { bootsOn } from './boots';
 import { conductorsOn } from './conductors';
 import { connect, unusable, type Connected, type ConnectOptions } from './connection';
 import { run } from './faults';
+import { discoveriesOn } from './discoveries';
 import { eventsOn } from './events';
 import { hardwareOn } from './hardware';
 import { biosSettingsOn, firmwareComponentsOn } from './hardware-facts';
@@ -47,6 +48,7 @@ const storeOn = (db: Knex, clock: Clock, inventories?: Inventories): Store => ({
   media: mediaOn(db),
   inventories: inventories ?? inventoriesOn(db, clock),
   hardware: hardwareOn(db, clock),
+  discoveries: discoveriesOn(db),
   conductors: conductorsOn(db, clock),
   leases: leasesOn(db),
   secrets: secretsOn(db),

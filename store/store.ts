@@ -189,6 +189,24 @@ export interface Inventories {
   /** Before the node itself is removed. */
   remove(nodeUuid: string): Promise<void>;
 }
+/** Where an address stands among the nodes. */
+export interface Standing {
+  readonly mac: string;
+  /** The inspect interface of its node while that is being inspected; null: it is not. */
+  readonly inspectedBy: string | null;
+}
+/** Machines that were enrolled because nobody knew them. */
+export interface Discoveries {
+  /** Those of these MAC addresses that are a node's: by a port, or since the machine was discovered. In one query. */
+  standing(macs: readonly string[]): Promise<readonly Standing[]>;
+  /** The nodes that were enrolled for any of these addresses. */
+  owners(addresses: readonly string[]): Promise<readonly { readonly node_uuid: string; readonly finished: boolean }[]>;
+  /** Makes the addresses those of this node, unless one of them is another's: false. In the transaction that makes the node. */
+  claim(nodeUuid: string, addresses: readonly string[]): Promise<boolean>;
+  isFinished(nodeUuid: string): Promise<boolean>;
+  /** What its machine told was taken in: it is not listened to again. */
+  finish(nodeUuid: string): Promise<void>;
+}
 export interface Alive {
   /** `id:revision,…`: another whenever the conductors are others, or offer something else. */
   readonly word: string;
@@ -322,6 +340,7 @@ export interface Store {
   readonly media: Media;
   readonly inventories: Inventories;
   readonly hardware: Hardware;
+  readonly discoveries: Discoveries;
   readonly conductors: Conductors;
   readonly secrets: Secrets;
   readonly leases: Leases;

@@ -1,14 +1,16 @@
 /** POST /v1/continue_inspection: whose inventory it is, then its hooks, then the machine is put to rest. */
 import { done } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
-import { Fault } from '../../model/errors';
+import { reasonOf } from '../../model/errors';
 import type { Inventory, JsonObject, NodeRecord } from '../../model/records';
 import type { Lookup } from '../conductor';
 import type { Context } from '../context';
 import { inspect } from '../flows/inspect';
-import { saying, settle } from '../flows/flow';
-import { startTask } from '../task';
-import { lookupInspected } from './lookup';
+import { FORGET_TOKEN_AND_URL } from '../agent-info';
+import { saying, settle, trying } from '../flows/flow';
+import { mustLeave, startTask, type Held } from '../task';
+import { discovered } from './discover';
+import { lookupInspected, nothing } from './lookup';
 import { runHooks } from './runner';
 
 /** Answers the node with the token for its agent in driver_internal_info. Throws Invalid, NotFound, NodeLocked, NoFreeConductorWorker. */
@@ -18,27 +20,61 @@ export async function continueInspection(
   inventory: Inventory,
   pluginData: JsonObject,
 ): Promise<NodeRecord> {
-  const { uuid } = await lookupInspected(context.store, lookup, context.log);
+  const found = await lookupInspected(context.store, lookup, context.log);
+  if (!found && !lookup.discovery) throw nothing();
+  const uuid = found?.uuid ?? (await discovered(context, lookup, lookup.discovery!));
   let answer: NodeRecord | undefined;
-  await startTask(context, uuid, { purpose: 'continue inspection', retry: true }, async (task) => {
-    if (task.node.provision_state !== 'inspect wait') throw new Fault('NotFound', { message: 'Resource could not be found.' });
+  // Of many reports of one new machine the first is taken in; the others need not wait for it.
+  await startTask(context, uuid, { purpose: 'continue inspection', retry: found !== undefined }, async (task) => {
+    const isNew = !found && task.node.provision_state === 'enroll' && !(await wasTakenIn(task));
+    if (task.node.provision_state !== 'inspect wait' && !isNew) throw nothing();
     const token = await context.tokens.give(uuid);
     const { node: waiting } = task;
-    await task.fire('resume', {}, { agent_last_heartbeat: timestamp(task.clock.now()) });
+    const heard = { agent_last_heartbeat: timestamp(task.clock.now()) };
     // The node as it waited: the agent learns of it what a lookup would have told.
     answer = { ...waiting, driver_internal_info: { ...waiting.driver_internal_info, agent_secret_token: token } };
-    return () =>
-      settle(task, inspect, () =>
-        saying(
-          task,
-          (reason) => `Failed to finish inspection: ${reason}`,
-          async () => {
-            await runHooks(task, { inventory, pluginData, hooks: context.options['inspector.hooks'] });
-            await task.driver.inspect.finish?.(task);
-            return done;
-          },
-        ),
-      );
+    if (isNew) {
+      await task.write({ last_error: null }, heard);
+      return () => takeInNew(task, inventory, pluginData);
+    }
+    await task.fire('resume', {}, heard);
+    return () => settle(task, inspect, () => takeIn(task, inventory, pluginData));
   });
   return answer!;
+}
+
+const takeIn = (task: Held, inventory: Inventory, pluginData: JsonObject): Promise<typeof done> =>
+  saying(
+    task,
+    (reason) => `Failed to finish inspection: ${reason}`,
+    async () => {
+      await runHooks(task, { inventory, pluginData, hooks: task.context.options['inspector.hooks'] });
+      await task.driver.inspect.finish?.(task);
+      return done;
+    },
+  );
+
+/** Two reports of one machine at once: the second comes here when the first is over. */
+const wasTakenIn = async ({ context, node }: Held): Promise<boolean> => context.store.discoveries.isFinished(node.uuid);
+
+/** The node stays in enroll: whoever manages it knows how. */
+async function takeInNew(task: Held, inventory: Inventory, pluginData: JsonObject): Promise<void> {
+  const { context, node } = task;
+  try {
+    await saying(
+      task,
+      (reason) => `Failed to finish inspection: ${reason}`,
+      () => runHooks(task, { inventory, pluginData: { ...pluginData, auto_discovered: true }, hooks: context.options['inspector.hooks'] }),
+    );
+  } catch (error) {
+    if (mustLeave(context, error)) throw error;
+    await task.record({ type: 'introspection', event: reasonOf(error), error: true }, {}, FORGET_TOKEN_AND_URL);
+    return;
+  }
+  await context.store.discoveries.finish(node.uuid);
+  // Where nothing tells how to reach its BMC, it stays on.
+  await trying(task, 'putting the discovered machine to rest', async () => {
+    await task.driver.power.validate?.(task);
+    await task.driver.inspect.finish?.(task);
+  });
 }

@@ -14,7 +14,7 @@ import { normalMac } from './interfaces';
 const AWAITED: readonly ProvisionState[] = ['inspecting', 'inspect wait'];
 
 /** One text for every failure: a stranger shall not learn which nodes there are. */
-const nothing = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });
+export const nothing = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });
 
 async function findOrNothing(store: Store, uuid: string): Promise<NodeRecord> {
   try {
@@ -47,8 +47,8 @@ async function byBmc(store: Store, addresses: readonly string[], node: NodeRecor
   return matching[0];
 }
 
-/** Throws Invalid (nothing to look for) and NotFound, whatever the reason. The node is being inspected. */
-export async function lookupInspected(store: Store, lookup: Lookup, log: Log): Promise<NodeRecord> {
+/** The node, which is being inspected; undefined: nobody has these addresses. Throws Invalid (nothing to look for), NotFound (any other reason). */
+export async function lookupInspected(store: Store, lookup: Lookup, log: Log): Promise<NodeRecord | undefined> {
   const macs = [...new Set(lookup.macs.map(normalMac).filter((mac) => mac !== undefined))];
   const addresses = (lookup.bmcAddresses ?? []).filter((address) => address !== '');
   if (lookup.nodeUuid === undefined && macs.length === 0 && addresses.length === 0)
@@ -60,9 +60,6 @@ export async function lookupInspected(store: Store, lookup: Lookup, log: Log): P
     throw nothing();
   }
   if (addresses.length > 0) node = await byBmc(store, addresses, node, log);
-  if (!node) {
-    log.warn('inspection lookup: no node has these addresses', { macs, addresses });
-    throw nothing();
-  }
+  if (!node) log.warn('inspection lookup: no node has these addresses', { macs, addresses });
   return node;
 }

@@ -18,7 +18,6 @@ const OPTIONS: DhcpOptions = {
   'boot.dhcp_gateway': null,
   'boot.dhcp_dns': [],
   'boot.dhcp_lease_time': 3600,
-  'boot.dhcp_unknown_macs': 'ignore',
   'boot.router_advertisements': true,
 };
 const HOME = { address: '10.0.0.1', netmask: '255.255.255.0' };

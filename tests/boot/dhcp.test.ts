@@ -1,13 +1,21 @@
 import { answer, EXHAUSTED, type Decision, type DhcpPolicy, type Outcome } from '../../boot/dhcp';
 import { createLookup } from '../../boot/dhcp-machines';
+import type { PxeFilter } from '../../boot/discovery';
 import { createPool, type Pool } from '../../boot/dhcp-pool';
 import { addressToNumber, decode, MESSAGE, type DhcpPacket, type OptionValues } from '../../wire/dhcp';
 import { dhcpStore } from '../support/dhcp-store';
+import { filterWith } from '../support/pxe-filter';
 import { PACKETS } from '../wire/dhcp-packets';
 
 const START = Date.parse('2026-03-01T00:00:00Z');
 const LEASE_SECONDS = 3600;
-const MACS = { boots: '52:54:00:00:00:01', idle: '52:54:00:00:00:02', unknown: '52:54:00:00:00:03', pxe: '52:54:00:00:00:04' } as const;
+const MACS = {
+  boots: '52:54:00:00:00:01',
+  idle: '52:54:00:00:00:02',
+  unknown: '52:54:00:00:00:03',
+  pxe: '52:54:00:00:00:04',
+  inspected: '52:54:00:00:00:05',
+} as const;
 type Who = keyof typeof MACS;
 
 const POLICY: DhcpPolicy = {
@@ -17,7 +25,6 @@ const POLICY: DhcpPolicy = {
   gateway: '10.0.0.254',
   dns: ['10.0.0.2'],
   leaseSeconds: LEASE_SECONDS,
-  unknownMacs: 'ignore',
   tftpServer: '10.0.0.3',
   httpUrl: 'http://10.0.0.1:8080',
   ipxeLoaders: { bios: 'undionly.kpxe', uefi: 'snponly.efi', byArch: { aarch64: 'snp-arm64.efi' } },
@@ -31,10 +38,18 @@ const poolOf = (first: string, last: string): Pool<Decision> =>
   createPool({ first: addressToNumber(first), last: addressToNumber(last), excluded: [], leaseMs: LEASE_SECONDS * 1000 }, [], START);
 
 /** A server with its rows, its pool and its clock. */
-function server(policy: Partial<DhcpPolicy> = {}, pool = poolOf('10.0.0.100', '10.0.0.199')) {
+function server(
+  { filter = filterWith(), ...policy }: Partial<DhcpPolicy> & { readonly filter?: PxeFilter } = {},
+  pool = poolOf('10.0.0.100', '10.0.0.199'),
+) {
   const all = { ...POLICY, ...policy };
-  const { store, queries } = dhcpStore({ ports: [MACS.boots, MACS.idle, MACS.pxe], boots: [MACS.boots, MACS.pxe], pxe: [MACS.pxe] });
-  const lookup = createLookup(store, all.unknownMacs);
+  const { store, queries } = dhcpStore({
+    ports: [MACS.boots, MACS.idle, MACS.pxe, MACS.inspected],
+    inspected: [MACS.inspected],
+    boots: [MACS.boots, MACS.pxe],
+    pxe: [MACS.pxe],
+  });
+  const lookup = createLookup(store, filter);
   let now = START;
   return {
     pool,
@@ -43,6 +58,7 @@ function server(policy: Partial<DhcpPolicy> = {}, pool = poolOf('10.0.0.100', '1
     ask: (packet: DhcpPacket) => answer(all, pool, lookup, packet, { now: () => now }),
   };
 }
+const DISCOVERS = filterWith({ 'auto_discovery.enabled': true });
 const template = decode(PACKETS.udhcpcDiscover) as DhcpPacket;
 const from = (who: Who, options: OptionValues, more: Partial<DhcpPacket> = {}): DhcpPacket => ({
   ...template,
@@ -126,9 +142,9 @@ describe('the boot file', () => {
 });
 
 describe('who is answered', () => {
-  it.each<[DhcpPolicy['unknownMacs'], keyof typeof PACKETS, Who, string | undefined]>([
-    ['ignore', 'udhcpcDiscover', 'unknown', 'no port has this MAC address'],
-    ['ignore', 'ipxeRomDiscover', 'unknown', 'no port has this MAC address'],
+  it.each<['ignore' | 'discover', keyof typeof PACKETS, Who, string | undefined]>([
+    ['ignore', 'udhcpcDiscover', 'unknown', 'no node has this MAC address'],
+    ['ignore', 'ipxeRomDiscover', 'unknown', 'no node has this MAC address'],
     ['discover', 'udhcpcDiscover', 'unknown', undefined],
     ['discover', 'ipxeRomDiscover', 'unknown', undefined],
     ['discover', 'ovmfPxeDiscover', 'unknown', undefined],
@@ -138,9 +154,10 @@ describe('who is answered', () => {
     ['ignore', 'ovmfPxeDiscover', 'idle', 'the machine is not meant to boot from the network now'],
     ['discover', 'ovmfHttpDiscover', 'idle', 'the machine is not meant to boot from the network now'],
     ['ignore', 'ovmfHttpDiscover', 'boots', undefined],
+    ['ignore', 'ovmfHttpDiscover', 'inspected', undefined],
     ['ignore', 'udhcpcDiscover', 'boots', undefined],
   ])('%s: %s of a machine that is %s', async (unknownMacs, name, who, reason) => {
-    const outcome = await server({ unknownMacs }).ask(sent(name, who));
+    const outcome = await server({ filter: filterWith({ 'boot.dhcp_unknown_macs': unknownMacs }) }).ask(sent(name, who));
     expect(outcome).toMatchObject(reason === undefined ? { kind: 'answer' } : { kind: 'silence', reason });
   });
   it.each<[string, DhcpPacket, string]>([
@@ -221,7 +238,7 @@ describe('the exchange', () => {
     expect(new Set(addresses).size).toBe(1);
   });
   it('machines have different addresses', async () => {
-    const { ask } = server({ unknownMacs: 'discover' });
+    const { ask } = server({ filter: DISCOVERS });
     const offers = await Promise.all((['boots', 'idle', 'unknown'] as const).map(async (who) => given(await ask(discover(who))).yiaddr));
     expect(new Set(offers).size).toBe(3);
   });
@@ -327,7 +344,7 @@ describe('relays', () => {
 
 describe('giving back', () => {
   it('a released address goes to another machine only when no other is left', async () => {
-    const { ask, pool } = server({ unknownMacs: 'discover' }, poolOf('10.0.0.100', '10.0.0.101'));
+    const { ask, pool } = server({ filter: DISCOVERS }, poolOf('10.0.0.100', '10.0.0.101'));
     const { yiaddr } = given(await ask(discover('boots')));
     given(await ask(request('boots', yiaddr)));
     expect(await ask(from('boots', { messageType: MESSAGE.release, serverIdentifier: '10.0.0.1' }, { ciaddr: yiaddr }))).toEqual({
@@ -360,7 +377,7 @@ describe('giving back', () => {
 describe('the lookup', () => {
   it('asks for many machines at once, and hands a failure to each', async () => {
     const { store, queries } = dhcpStore({ ports: [MACS.boots], boots: [MACS.boots] });
-    const lookup = createLookup(store, 'discover');
+    const lookup = createLookup(store, DISCOVERS);
     const first = lookup(MACS.unknown);
     const others = await Promise.all([
       first,
@@ -368,14 +385,14 @@ describe('the lookup', () => {
       lookup(MACS.boots),
     ]);
     expect(others.at(-1)).toEqual({ known: true, boots: 'ipxe' });
-    expect(queries).toEqual({ ports: 2, boots: 1 });
-    const broken = createLookup({ ...store, ports: { byMacs: async () => Promise.reject(new Error('gone')) } }, 'discover');
+    expect(queries).toEqual({ ports: 2, boots: 62 });
+    const broken = createLookup({ ...store, discoveries: { standing: async () => Promise.reject(new Error('gone')) } }, DISCOVERS);
     const results = await Promise.allSettled([broken('a'), broken('b'), broken('c')]);
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
     await expect(broken('a')).rejects.toThrow('gone');
   });
   it('a boot row whose MAC address no port has counts', async () => {
     const { store } = dhcpStore({ ports: [], boots: [MACS.boots] });
-    expect(await createLookup(store, 'ignore')(MACS.boots)).toEqual({ known: false, boots: 'ipxe' });
+    expect(await createLookup(store, filterWith())(MACS.boots)).toEqual({ known: false, boots: 'ipxe' });
   });
 });

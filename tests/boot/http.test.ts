@@ -10,6 +10,7 @@ import { systemClock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import type { BootRecord, MediumRecord } from '../../model/records';
 import type { Store } from '../../store/store';
+import { filterWith } from '../support/pxe-filter';
 
 const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
 const DISCOVERY = '00000000-0000-0000-0000-000000000000';
@@ -40,7 +41,7 @@ const KNOWN = '52:54:00:aa:bb:02';
 /** Token → medium. */
 const media = new Map<string, MediumRecord>();
 const mediaStore = { byToken: async (token: string) => media.get(token) } as unknown as Store['media'];
-const ports = { byMacs: (macs: readonly string[]) => Promise.resolve(macs.includes(KNOWN) ? [{}] : []) } as unknown as Store['ports'];
+const standing = async (macs: readonly string[]) => macs.flatMap((mac) => (mac === KNOWN ? [{ mac, inspectedBy: null }] : []));
 
 const listen = (server: Server): Promise<number> =>
   new Promise((done) => server.listen(0, '127.0.0.1', () => done((server.address() as AddressInfo).port)));
@@ -86,7 +87,8 @@ beforeAll(async () => {
       'pxe.image_cache_size': 1,
       'boot.cache_root': path('cache'),
     },
-    store: { boots, media: mediaStore, ports },
+    store: { boots, media: mediaStore, discoveries: { standing } },
+    filter: filterWith({ 'auto_discovery.enabled': true }),
     log,
     clock: systemClock,
     discovery: { ...row(), node_uuid: DISCOVERY, kernel_args: 'discover=1', files: { kernel: path('snponly.efi') } },

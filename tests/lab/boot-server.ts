@@ -11,6 +11,7 @@ import type { Log } from '../../model/log';
 import type { BootRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 import { dhcpStore } from '../support/dhcp-store';
+import { filterWith } from '../support/pxe-filter';
 
 const write = (message: string, fields?: object) => void process.stderr.write(`${JSON.stringify({ message, ...fields })}\n`);
 const log: Log = { debug: write, info: write, warn: write, error: write, child: () => log };
@@ -32,7 +33,7 @@ async function main(): Promise<void> {
   const pxe = boots.filter(({ method }) => method === 'pxe').flatMap((boot) => boot.macs);
   const known = dhcpStore({ ports: macs, boots: macs, pxe }).store;
   const store = { ...known, boots: { ...find, ofNode } } as unknown as Store;
-  const common = { store, log, clock: systemClock };
+  const common = { store, filter: filterWith(), log, clock: systemClock };
   const loaders = { 'undionly.kpxe': '/usr/lib/ipxe/undionly.kpxe', 'snponly.efi': '/usr/lib/ipxe/snponly.efi', ...more };
   const url = { 'deploy.http_url': `http://${address}:8080` };
   const http = await startHttpBoot({
@@ -71,7 +72,6 @@ async function main(): Promise<void> {
       'boot.dhcp_gateway': null,
       'boot.dhcp_dns': [],
       'boot.dhcp_lease_time': 600,
-      'boot.dhcp_unknown_macs': 'ignore',
       'boot.router_advertisements': true,
     },
   });

@@ -5,11 +5,15 @@
  */
 import { randomBytes } from 'node:crypto';
 import { startDhcp, type DhcpOptions, type DhcpSetup } from '../../boot/dhcp-service';
+import { pxeFilter, type FilterOptions } from '../../boot/discovery';
 import { systemClock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { startEmbedded } from '../../store/embedded';
 import { openStore } from '../../store/postgres';
 import { dhcpStore, type DhcpRows } from '../support/dhcp-store';
+import { FILTER_DEFAULTS } from '../support/pxe-filter';
+
+export type ServerOptions = DhcpOptions & FilterOptions;
 
 const write = (level: string) => (message: string, fields?: object) =>
   void process.stderr.write(`${JSON.stringify({ level, message, ...fields })}\n`);
@@ -20,7 +24,8 @@ const log: Log = {
   error: write('error'),
   child: () => log,
 };
-const DEFAULTS: DhcpOptions = {
+const DEFAULTS: ServerOptions = {
+  ...FILTER_DEFAULTS,
   'DEFAULT.my_ip': '127.0.0.1',
   'deploy.http_url': 'http://127.0.0.1:8080',
   'pxe.tftp_server': '127.0.0.1',
@@ -36,17 +41,17 @@ const DEFAULTS: DhcpOptions = {
   'boot.dhcp_gateway': null,
   'boot.dhcp_dns': [],
   'boot.dhcp_lease_time': 3600,
-  'boot.dhcp_unknown_macs': 'ignore',
   'boot.router_advertisements': true,
 };
 
 async function main(): Promise<void> {
-  const { rows, ...given } = JSON.parse(process.argv[2] ?? '{}') as Partial<DhcpOptions> & { rows?: DhcpRows };
+  const { rows, ...given } = JSON.parse(process.argv[2] ?? '{}') as Partial<ServerOptions> & { rows?: DhcpRows };
   const stateDir = process.env['DHCP_STATE_DIR'];
   const database = stateDir === undefined ? undefined : await startEmbedded({ stateDir, log, clock: systemClock });
   const opened = database && (await openStore({ connection: database.connection, poolSize: 10, log, clock: systemClock }));
   const store: DhcpSetup['store'] = opened ?? dhcpStore(rows ?? { ports: [], boots: [] }).store;
-  const dhcp = await startDhcp({ options: { ...DEFAULTS, ...given }, store, log, clock: systemClock, random: randomBytes });
+  const options = { ...DEFAULTS, ...given };
+  const dhcp = await startDhcp({ options, store, filter: pxeFilter(options), log, clock: systemClock, random: randomBytes });
   process.stdout.write('ready\n');
   process.once('SIGTERM', () => {
     void dhcp

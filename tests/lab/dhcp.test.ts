@@ -8,7 +8,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { buildSync } from 'esbuild';
-import type { DhcpOptions } from '../../boot/dhcp-setup';
+import type { ServerOptions } from './dhcp-server';
 import type { DhcpRows } from '../support/dhcp-store';
 import { consoleEnd, openLab, until, type Lab, type LabMachine } from './machines';
 import { needs } from './needs';
@@ -28,7 +28,7 @@ interface Server {
   readonly log: string[];
   stop(): Promise<void>;
 }
-const commandLine = (options: Partial<DhcpOptions>, rows: DhcpRows): string =>
+const commandLine = (options: Partial<ServerOptions>, rows: DhcpRows): string =>
   JSON.stringify({
     'DEFAULT.my_ip': lab.address,
     'pxe.tftp_server': lab.address,
@@ -38,7 +38,7 @@ const commandLine = (options: Partial<DhcpOptions>, rows: DhcpRows): string =>
     ...options,
     rows,
   });
-async function serve(options: Partial<DhcpOptions> = {}, rows: DhcpRows = { ports: [PORT_MAC], boots: [] }): Promise<Server> {
+async function serve(options: Partial<ServerOptions> = {}, rows: DhcpRows = { ports: [PORT_MAC], boots: [] }): Promise<Server> {
   const child = lab.start(process.execPath, program, commandLine(options, rows));
   const log: string[] = [];
   child.stderr!.on('data', (data: Buffer) => void log.push(...data.toString().split('\n').filter(Boolean)));
@@ -215,7 +215,7 @@ it('an unknown machine gets nothing by default', async () => {
 }, 30_000);
 
 describe('refuses to start', () => {
-  const refusal = async (options: Partial<DhcpOptions>, ...before: readonly string[]): Promise<string> =>
+  const refusal = async (options: Partial<ServerOptions>, ...before: readonly string[]): Promise<string> =>
     run('ip', ['netns', 'exec', NAME, ...before, process.execPath, program, commandLine(options, { ports: [], boots: [] })], {
       timeout: 20_000,
     }).then(
@@ -225,7 +225,7 @@ describe('refuses to start', () => {
         return `${code}: ${stderr}`;
       },
     );
-  it.each<[string, Partial<DhcpOptions>, string]>([
+  it.each<[string, Partial<ServerOptions>, string]>([
     ['an interface that is not there', { 'boot.interface': 'eth7' }, '1: [boot]interface = eth7: there is no such interface\n'],
     ['an interface without an address', { 'boot.interface': 'empty0' }, '1: [boot]interface = empty0: it has no IPv4 address\n'],
     [

@@ -50,6 +50,8 @@ export const OPTIONS: ApiOptions = {
   'DEFAULT.default_resource_class': null,
   'DEFAULT.default_conductor_group': '',
   'deploy.fast_track': false,
+  'auto_discovery.enabled': false,
+  'auto_discovery.driver': null,
   'DEFAULT.default_portgroup_mode': 'active-backup',
   'api.max_limit': 1000,
   'api.disallow_clean_steps': ['vendor.send_raw'],

@@ -1,11 +1,13 @@
 /** What the DHCP service asks of the store, in memory. Ports and boot rows are given by their MAC addresses. */
-import type { BootRecord, LeaseRecord, PortRecord } from '../../model/records';
+import type { BootRecord, LeaseRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 import type { DhcpSetup } from '../../boot/dhcp-service';
 
 export interface DhcpRows {
   /** MAC addresses that a port has. */
   readonly ports: readonly string[];
+  /** Those among them whose node is being inspected by the agent. */
+  readonly inspected?: readonly string[];
   /** MAC addresses that a boot row names. */
   readonly boots: readonly string[];
   /** Those among them that boot by PXELINUX or GRUB; the others by iPXE. */
@@ -14,7 +16,7 @@ export interface DhcpRows {
 export interface DhcpStore {
   readonly store: DhcpSetup['store'];
   readonly leases: Map<string, LeaseRecord>;
-  /** How often ports and boot rows were asked for. */
+  /** How often it was asked where machines stand, and for boot rows. */
   readonly queries: { ports: number; boots: number };
 }
 
@@ -22,10 +24,12 @@ export function dhcpStore(rows: DhcpRows, known: readonly LeaseRecord[] = []): D
   const leases = new Map(known.map((lease) => [lease.mac, lease]));
   const queries = { ports: 0, boots: 0 };
   const store = {
-    ports: {
-      byMacs: async (macs: readonly string[]) => {
+    discoveries: {
+      standing: async (macs: readonly string[]) => {
         queries.ports += 1;
-        return rows.ports.filter((address) => macs.includes(address)).map((address) => ({ address }) as PortRecord);
+        return rows.ports
+          .filter((address) => macs.includes(address))
+          .map((mac) => ({ mac, inspectedBy: rows.inspected?.includes(mac) ? 'agent' : null }));
       },
     },
     boots: {
@@ -46,5 +50,5 @@ export function dhcpStore(rows: DhcpRows, known: readonly LeaseRecord[] = []): D
     },
     transaction: async <T>(work: (inner: Store) => Promise<T>): Promise<T> => work(store as unknown as Store),
   };
-  return { store: store as unknown as DhcpSetup['store'], leases, queries };
+  return { store: store, leases, queries };
 }

@@ -92,7 +92,7 @@ export async function startWholeServer(
       method,
       headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(20_000),
+      signal: AbortSignal.timeout(60_000),
     });
     const text = await response.text();
     const type = response.headers.get('content-type') ?? undefined;

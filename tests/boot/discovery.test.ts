@@ -1,0 +1,40 @@
+/** The PXE filter, as a table: who boots what. */
+import { choose, type FilterOptions } from '../../boot/discovery';
+import type { BootRecord } from '../../model/records';
+import { filterWith } from '../support/pxe-filter';
+
+const MAC = '52:54:00:aa:bb:cc';
+const ON: Partial<FilterOptions> = { 'auto_discovery.enabled': true };
+type Stands = { readonly inspectedBy: string | null } | undefined;
+const IDLE: Stands = { inspectedBy: null };
+const row = (...macs: string[]): BootRecord => ({ node_uuid: 'u', macs, method: 'ipxe', purpose: 'ramdisk', kernel_args: '', files: {} });
+const OWN = row(MAC);
+/** Of a node without ports that is booted by its boot interface. */
+const OPEN = row();
+
+it.each<[string, Partial<FilterOptions>, Stands, BootRecord | undefined, BootRecord | 'discovery' | undefined]>([
+  ['unknown, discovery off', {}, undefined, undefined, undefined],
+  ['unknown, discovery on', ON, undefined, undefined, 'discovery'],
+  ['unknown, discovery on for the network alone', { 'boot.dhcp_unknown_macs': 'discover' }, undefined, undefined, 'discovery'],
+  ['unknown, off for the network alone', { ...ON, 'boot.dhcp_unknown_macs': 'ignore' }, undefined, undefined, undefined],
+  ['unknown and denied', { ...ON, 'pxe_filter.deny_macs': ['52:54:00'] }, undefined, undefined, undefined],
+  ['unknown and allowed', { ...ON, 'pxe_filter.allow_macs': ['52:54:00'] }, undefined, undefined, 'discovery'],
+  ['unknown and not among the allowed', { ...ON, 'pxe_filter.allow_macs': ['52:54:01'] }, undefined, undefined, undefined],
+  ['allowed and denied', { ...ON, 'pxe_filter.allow_macs': ['*'], 'pxe_filter.deny_macs': [MAC] }, undefined, undefined, undefined],
+  ['unknown, while a node without ports is inspected', {}, undefined, OPEN, OPEN],
+  ['denied, while a node without ports is inspected', { 'pxe_filter.deny_macs': [MAC] }, undefined, OPEN, undefined],
+  ['unknown, with a boot of its own', { 'pxe_filter.deny_macs': [MAC] }, undefined, OWN, OWN],
+  ['known, discovery on', ON, IDLE, undefined, undefined],
+  ['known and allowed, discovery on', { ...ON, 'pxe_filter.allow_macs': [MAC] }, IDLE, undefined, undefined],
+  ['known, meant to boot', {}, IDLE, OWN, OWN],
+  ['known, inspected by its boot interface', ON, { inspectedBy: 'agent' }, OWN, OWN],
+  ['known, inspected without', {}, { inspectedBy: 'agent' }, undefined, 'discovery'],
+  ['known, inspected by its BMC', ON, { inspectedBy: 'redfish' }, undefined, undefined],
+  ['known, denied, inspected', { 'pxe_filter.deny_macs': [MAC] }, { inspectedBy: 'agent' }, undefined, 'discovery'],
+])('%s', async (_, options, stands, boot, expected) => {
+  const store = {
+    discoveries: { standing: async () => (stands ? [{ mac: MAC, ...stands }] : []) },
+    boots: { forMac: async () => boot },
+  };
+  expect((await choose(store, filterWith(options), [MAC])).get(MAC)).toEqual({ known: stands !== undefined, boots: expected });
+});

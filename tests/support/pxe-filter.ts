@@ -1,0 +1,11 @@
+/** The PXE filter of the options at their defaults, but for those given. */
+import { pxeFilter, type FilterOptions, type PxeFilter } from '../../boot/discovery';
+
+export const FILTER_DEFAULTS: FilterOptions = {
+  'boot.dhcp_unknown_macs': null,
+  'auto_discovery.enabled': false,
+  'pxe_filter.supported_inspect_interfaces': ['agent'],
+  'pxe_filter.allow_macs': [],
+  'pxe_filter.deny_macs': [],
+};
+export const filterWith = (given: Partial<FilterOptions> = {}): PxeFilter => pxeFilter({ ...FILTER_DEFAULTS, ...given });
