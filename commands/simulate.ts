@@ -8,7 +8,9 @@ import type { Log } from '../model/log';
 import { FAULTS, parseFaults, readFaults, type Faults } from '../simulator/faults';
 import { startFleet, type Protocol } from '../simulator/fleet';
 import { nodeOf, protocolOf } from '../simulator/node-of';
+import type { QemuFleet } from '../simulator/qemu-machine';
 import { parsePlace, shown, type Place } from '../simulator/place';
+import { checkQemu } from '../simulator/qemu-programs';
 import { serveRemote } from '../simulator/remote';
 import { endpoint } from './endpoint';
 import { registerFleet } from './register-fleet';
@@ -46,8 +48,17 @@ export function startingFaults(given: readonly string[]): (name: string) => Faul
   return ofAll;
 }
 
+/** Of each machine in QEMU. */
+const QEMU = { memory: 2048, disk: 10, firmware: 'uefi', accelerator: 'tcg' } as const;
+
 interface Arguments {
   readonly machines: number;
+  readonly qemu: number;
+  readonly qemuBridge?: string;
+  readonly qemuMemory: number;
+  readonly qemuDisk: number;
+  readonly qemuFirmware: 'bios' | 'uefi';
+  readonly qemuAccelerator: 'kvm' | 'tcg';
   readonly first: number;
   readonly seed?: number;
   readonly bmcs: string;
@@ -65,6 +76,18 @@ interface Arguments {
   readonly resources?: string;
   readonly json?: boolean;
 }
+function qemuOf(given: Arguments): QemuFleet | undefined {
+  if (given.qemu === 0) return undefined;
+  const {
+    qemu: count,
+    qemuMemory: memoryMiB,
+    qemuDisk: diskGiB,
+    qemuFirmware: mode,
+    qemuAccelerator: accelerator,
+    qemuBridge: bridge,
+  } = given;
+  return { count, memoryMiB, diskGiB, mode, accelerator, ...(bridge === undefined ? {} : { bridge }) };
+}
 const toStderr = (level: string) => (message: string, fields?: object) =>
   void process.stderr.write(`${JSON.stringify({ level, message, ...fields })}\n`);
 const log: Log = { debug: () => {}, info: toStderr('info'), warn: toStderr('warn'), error: toStderr('error'), child: () => log };
@@ -72,16 +95,20 @@ const print = (line: object): void => void process.stdout.write(`${JSON.stringif
 
 async function simulate(given: Arguments): Promise<void> {
   const began = performance.now();
-  const { machines: count, host, json } = given;
+  const { host, json } = given;
+  const count = Math.max(given.machines, given.qemu);
   const place = (text: string): Place => parsePlace(text, count, host);
   const remotePlace = given.control === 'no' ? undefined : parsePlace(given.control, 1, '127.0.0.1');
   if (remotePlace && !/^(127\.|::1$)/.test(remotePlace.host)) throw new Error('--control: the address must be a loopback address');
+  const qemu = qemuOf(given);
+  if (qemu) checkQemu(qemu);
   const stop = new AbortController();
   const stopped = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]).then(() => stop.abort(new Error('stopped')));
   const fleet = await startFleet({
     ...{ count, first: given.first, host, agentPort: given.agentPort, protocols: KINDS[given.bmcs]!, log },
     ...{ ipmi: place(given.ipmi), redfish: place(given.redfish), faults: startingFaults(given.faults) },
     ...{ clock: systemClock, random: randomBytes, behaviour: { bootMs: given.bootMs, stepMs: given.stepMs } },
+    ...(qemu ? { qemu } : {}),
     ...(given.seed === undefined ? {} : { seed: given.seed }),
     ...(given.bootUrl === undefined ? {} : { bootUrl: given.bootUrl }),
     ...(given.state === undefined ? {} : { stateFolder: given.state }),
@@ -136,6 +163,16 @@ export function addSimulateCommand(program: Command): void {
     .option('--host <address>', 'of BMCs whose place has none, and of the agents', '127.0.0.1')
     .option('--agent-port <port>', 'where the agents of all machines listen (default: any free port)', upTo(65_535), 0)
     .option('--boot-url <url>', "the server's boot service, its [deploy]http_url (default: nothing boots from the network)", url)
+    .option('--qemu <n>', 'the first so many machines really boot, in QEMU , at most 64', upTo(64), 0)
+    .option('--qemu-bridge <name>', "the bridge that they are on, where the server's DHCP hears them; root (default: each is alone)")
+    .option('--qemu-memory <MiB>', 'of each of them', upTo(1_048_576, 64), QEMU.memory)
+    .option('--qemu-disk <GiB>', 'of each of them; it takes as much as is written to it', upTo(16_384, 1), QEMU.disk)
+    .addOption(
+      new Option('--qemu-firmware <kind>', 'of each of them, when its BMC asks for none').choices(['bios', 'uefi']).default(QEMU.firmware),
+    )
+    .addOption(
+      new Option('--qemu-accelerator <kind>', 'kvm is faster, where the host can do it').choices(['kvm', 'tcg']).default(QEMU.accelerator),
+    )
     .option('--boot-ms <n>', 'milliseconds that a machine takes to boot', upTo(3_600_000), 200)
     .option('--step-ms <n>', 'milliseconds that a step of the agent takes', upTo(3_600_000), 0)
     .option('--state <folder>', 'where what the machines remember is kept; a fleet that is started again goes on with it')

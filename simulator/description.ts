@@ -34,7 +34,7 @@ export const MANUFACTURER = 'Bloomery';
 export const PRODUCT = 'Simulated machine';
 
 /** What is in a machine, apart from its names. */
-interface Build {
+export interface Build {
   readonly cpus: number;
   readonly memoryGiB: number;
   readonly nics: number;
@@ -44,7 +44,10 @@ const DISKS = {
   ssd: { rotational: false, model: 'Simulated SSD', device: (index: number) => `/dev/sd${String.fromCharCode(97 + index)}` },
   disk: { rotational: true, model: 'Simulated disk', device: (index: number) => `/dev/sd${String.fromCharCode(97 + index)}` },
   nvme: { rotational: false, model: 'Simulated NVMe', device: (index: number) => `/dev/nvme${index}n1` },
+  virtio: { rotational: true, model: 'QEMU', device: (index: number) => `/dev/vd${String.fromCharCode(97 + index)}` },
 } as const;
+/** Kinds whose devices are counted together. */
+const NAMED = { ssd: 'sd', disk: 'sd', nvme: 'nvme', virtio: 'vd' } as const;
 const USUAL: Build = {
   cpus: 8,
   memoryGiB: 16,
@@ -87,12 +90,12 @@ function buildOf(seed: number, index: number): Build {
 
 /**
  * The machine with this number: the same number (and seed), the same machine, in every run. At most 65,536 of them.
- * @param seed absent: all are built the same
+ * @param seed absent: all are built the same; or how it is built
  */
-export function describeMachine(index: number, bmcAddress: string, seed?: number): MachineDescription {
+export function describeMachine(index: number, bmcAddress: string, seed?: number | Build): MachineDescription {
   const hex = index.toString(16).padStart(4, '0');
-  const { cpus, memoryGiB, nics, disks } = seed === undefined ? USUAL : buildOf(seed, index);
-  const names = { sd: 0, nvme: 0 };
+  const { cpus, memoryGiB, nics, disks } = seed === undefined ? USUAL : typeof seed === 'object' ? seed : buildOf(seed, index);
+  const names = { sd: 0, nvme: 0, vd: 0 };
   return {
     name: `sim-${index}`,
     uuid: `b100e000-0000-4000-8000-00000000${hex}`,
@@ -107,7 +110,7 @@ export function describeMachine(index: number, bmcAddress: string, seed?: number
     disks: disks.flatMap(([kind, count, sizeGiB]) =>
       Array.from({ length: count }, () => {
         const { device, rotational, model } = DISKS[kind];
-        const at = kind === 'nvme' ? names.nvme++ : names.sd++;
+        const at = names[NAMED[kind]]++;
         return { name: device(at), size: sizeGiB * GIB, serial: `${kind.toUpperCase()}${at}${hex}`, rotational, model };
       }),
     ),

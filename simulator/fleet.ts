@@ -1,17 +1,21 @@
 /** Many simulated machines in one process: each behind BMCs of its own, all agents behind one HTTP server. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import type { Behaviour } from './behaviour';
-import { describeMachine } from './description';
+import { describeMachine, type MachineDescription } from './description';
 import { faultyRequests, type FaultBox, type Faults } from './faults';
 import { newHardware, type HardwareState } from './hardware';
 import { openHttpClient, readJson, sendJson, listenOn } from './http';
 import { serveIpmi } from './ipmi';
 import { createMachine, type MachineState, type SimulatedMachine } from './machine';
 import { placeOf, shown, type Place } from './place';
+import { buildOfQemu, startQemuMachine, type QemuFleet } from './qemu-machine';
 import { serveRedfish, type System } from './redfish';
 import { openStateFolder } from './state-folder';
 
@@ -22,6 +26,8 @@ export interface FleetSetup {
   readonly first?: number;
   /** Each machine is built differently, by this number; absent: all the same. */
   readonly seed?: number;
+  /** Machines that really boot, in QEMU; absent: all only pretend. */
+  readonly qemu?: QemuFleet;
   /** URL of the HTTP boot service (the server's [deploy]http_url); absent: nothing boots from the network. */
   readonly bootUrl?: string;
   /** Address for BMCs and agents. */
@@ -94,26 +100,42 @@ export async function startFleet(setup: FleetSetup): Promise<Fleet> {
     const agents = await serveAgents(setup, byName);
     closers.push(agents.close);
 
+    /** Disks of machines in QEMU: beside what the others remember, or for as long as the fleet runs. */
+    let folder: Promise<string> | undefined;
+    const qemuFolder = (): Promise<string> => {
+      folder ??= setup.stateFolder === undefined ? mkdtemp(join(tmpdir(), 'simulate-')) : Promise.resolve(setup.stateFolder);
+      return folder;
+    };
+    if (setup.qemu && setup.stateFolder === undefined) closers.push(async () => rm(await qemuFolder(), { recursive: true, force: true }));
+
     const add = async (index: number): Promise<FleetMachine> => {
       const places = { ipmi: placeOf(setup.ipmi ?? anyPort, index), redfish: placeOf(setup.redfish ?? anyPort, index) };
       const protocols = setup.protocols?.(index) ?? BOTH;
-      const description = describeMachine(first + index, places[protocols[0]!].host, setup.seed);
+      const qemu = index < (setup.qemu?.count ?? 0) ? setup.qemu : undefined;
+      const description: MachineDescription = {
+        ...describeMachine(first + index, places[protocols[0]!].host, qemu ? buildOfQemu(qemu) : setup.seed),
+        ...(qemu ? { mode: qemu.mode } : {}),
+      };
       const { name } = description;
       const state = states?.read(name) as SavedMachine | undefined;
       let changed = (): void => {};
       const hardware = newHardware(state?.hardware, () => changed());
-      const control = createMachine({
-        description,
-        bootUrl: setup.bootUrl?.replace(/\/+$/, ''),
-        callbackUrl: `${setup.tls ? 'https' : 'http'}://${shown(host)}:${agents.port}/machine/${name}`,
-        ...{ http, clock, random, log },
-        ...(setup.tls ? { certificate: setup.tls.certificate } : {}),
-        ...(setup.behaviour ? { behaviour: setup.behaviour } : {}),
+      const common = {
+        ...{ description, http, clock, log, hardware },
         ...(setup.onPhase ? { onPhase: setup.onPhase } : {}),
         ...(state ? { state: state.machine } : {}),
-        hardware,
         onChange: () => changed(),
-      });
+      };
+      const control = qemu
+        ? await startQemuMachine({ ...common, qemu, folder: join(await qemuFolder(), name) })
+        : createMachine({
+            ...common,
+            random,
+            bootUrl: setup.bootUrl?.replace(/\/+$/, ''),
+            callbackUrl: `${setup.tls ? 'https' : 'http'}://${shown(host)}:${agents.port}/machine/${name}`,
+            ...(setup.tls ? { certificate: setup.tls.certificate } : {}),
+            ...(setup.behaviour ? { behaviour: setup.behaviour } : {}),
+          });
       if (states) changed = states.keep(name, (): SavedMachine => ({ machine: control.snapshot(), hardware: hardware.state }));
       byName.set(name, control);
       closers.push(() => control.close());

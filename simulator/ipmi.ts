@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import type { Clock } from '../model/clock';
+import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import {
   BOOT_DEVICE,
@@ -214,7 +215,7 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
       try {
         return await execute(state, request);
       } catch (error) {
-        log.warn('the machine failed an IPMI command', { command: request.command, error });
+        log.warn('the machine failed an IPMI command', { command: request.command, error: reasonOf(error) });
         return refuse(COMPLETION.unspecified);
       }
     };
@@ -255,7 +256,7 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
       },
     ],
   });
-  socket.on('error', (error) => log.warn('IPMI socket', { error }));
+  socket.on('error', (error) => log.warn('IPMI socket', { error: reasonOf(error) }));
   socket.on('message', (bytes, from) => {
     if (!fate.take()) return;
     const push = (packet: Buffer): void =>
@@ -266,7 +267,7 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
       (answer) => {
         if (answer) push(answer);
       },
-      (error: unknown) => log.warn('an IPMI packet could not be answered', { from: from.address, error }),
+      (error: unknown) => log.warn('an IPMI packet could not be answered', { from: from.address, error: reasonOf(error) }),
     );
   });
   return {

@@ -18,8 +18,8 @@ import { mediumIn } from './redfish/drives';
 import { visibleDisks } from './redfish/volumes';
 import { createSerial } from './serial';
 
-/** What it does: `halted` is on, and finds nothing to boot; `system` runs what was written to its disk. */
-export type Phase = 'off' | 'firmware' | 'ramdisk' | 'agent' | 'system' | 'halted';
+/** What it does: `halted` is on, and finds nothing to boot; `system` runs what was written to its disk; `qemu` is on, and what it does it knows. */
+export type Phase = 'off' | 'firmware' | 'ramdisk' | 'agent' | 'system' | 'halted' | 'qemu';
 export interface SimulatedMachine extends MachineControl {
   readonly description: MachineDescription;
   /** What its BMC and its firmware share. */

@@ -5,13 +5,14 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, copyFileSync } from 'node:fs';
-import { connect } from 'node:net';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import type { BootSetting, MachineControl, PowerAction } from '../../simulator/control';
+import { silentLog } from '../../model/log';
+import { createQemuMachine, type QemuMachine } from '../../simulator/qemu';
+import { bridgeNetwork } from '../../simulator/qemu-network';
 
 const run = promisify(execFile);
 
@@ -22,12 +23,11 @@ export interface MachineSpecification {
   readonly cpus: number;
   readonly diskGiB: number;
 }
-export interface LabMachine extends MachineControl, MachineSpecification {
+export interface LabMachine extends QemuMachine, MachineSpecification {
   readonly mac: string;
   readonly uuid: string;
   readonly diskSerial: string;
   readonly diskFile: string;
-  readonly consoleFile: string;
   /** Seconds of processor time that QEMU used since the last power on; what is compared when the machine is busy with other work. */
   cpuSeconds(): number;
 }
@@ -46,144 +46,60 @@ export interface Lab {
   close(): Promise<void>;
 }
 
-const OVMF = '/usr/share/OVMF';
 /** What the identity of a machine is made of: the same name gives the same machine. */
-const identity = (name: string): { mac: string; uuid: string; tap: string } => {
+const identity = (name: string): { mac: string; uuid: string } => {
   const hash = createHash('md5').update(name).digest('hex');
   const part = (from: number, to: number): string => hash.slice(from, to);
   return {
     mac: `52:54:00:${part(0, 2)}:${part(2, 4)}:${part(4, 6)}`,
     uuid: `${part(0, 8)}-${part(8, 12)}-4${part(13, 16)}-a${part(17, 20)}-${part(20, 32)}`,
-    tap: `tap${part(0, 8)}`,
   };
 };
 
-function qemuArguments(machine: LabMachine, tap: string, folder: string, boot: BootSetting): readonly string[] {
-  const network = boot.device === 'pxe' ? 1 : 2;
-  const disk = 3 - network;
-  const bios = machine.firmware === 'bios';
-  const firmware = bios
-    ? []
-    : [
-        // PXE over IPv6 costs a minute; for uefi-http neither IPv4 PXE: HTTP boot is what is left.
-        ...['-fw_cfg', 'name=opt/org.tianocore/IPv6PXESupport,string=n'],
-        ...(machine.firmware === 'uefi-http' ? ['-fw_cfg', 'name=opt/org.tianocore/IPv4PXESupport,string=n'] : []),
-        ...['-drive', `if=pflash,format=raw,unit=0,readonly=on,file=${OVMF}/OVMF_CODE_4M.fd`],
-        ...['-drive', `if=pflash,format=raw,unit=1,file=${join(folder, 'vars.fd')}`],
-      ];
-  return [
-    ...[
-      '-name',
-      machine.name,
-      '-machine',
-      'q35,accel=tcg,graphics=off',
-      '-cpu',
-      'max',
-      '-smp',
-      String(machine.cpus),
-      '-m',
-      String(machine.memoryMiB),
-    ],
-    ...['-uuid', machine.uuid, '-nodefaults', '-display', 'none', '-vga', 'none', '-no-user-config', '-rtc', 'base=utc'],
-    ...['-smbios', `type=1,manufacturer=Bloomery lab,product=${machine.firmware},serial=${machine.name},uuid=${machine.uuid}`],
-    ...['-object', 'rng-random,id=rng,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=rng'],
-    ...['-serial', `file:${machine.consoleFile}`, '-qmp', `unix:${join(folder, 'qmp')},server=on,wait=off`],
-    ...firmware,
-    // UEFI: without the option ROM, so that the firmware's own PXE and HTTP boot run; BIOS: QEMU's iPXE ROM.
-    ...['-netdev', `tap,id=n0,ifname=${tap},script=no,downscript=no`],
-    ...['-device', `virtio-net-pci,netdev=n0,mac=${machine.mac},bootindex=${network}${bios ? '' : ',romfile='}`],
-    ...['-drive', `if=none,id=d0,format=qcow2,cache=unsafe,discard=unmap,file=${machine.diskFile}`],
-    ...['-device', `virtio-blk-pci,drive=d0,serial=${machine.diskSerial},bootindex=${disk}`],
-  ];
-}
-
-/** One QMP command; its errors are the caller's. */
-async function qmp(path: string, command: string): Promise<void> {
-  const socket = connect(path);
-  try {
-    await once(socket, 'connect', { signal: AbortSignal.timeout(5000) });
-    socket.write(`{"execute":"qmp_capabilities"}\n{"execute":"${command}"}\n`);
-    await once(socket, 'data', { signal: AbortSignal.timeout(5000) });
-    await delay(50);
-  } finally {
-    socket.destroy();
-  }
-}
-
 async function makeMachine(lab: Lab, specification: MachineSpecification): Promise<LabMachine> {
-  const { mac, uuid, tap } = identity(`${lab.namespace}/${specification.name}`);
-  const folder = join(lab.folder, specification.name);
-  mkdirSync(folder);
-  const diskFile = join(folder, 'disk.qcow2');
-  await run('qemu-img', ['create', '-q', '-f', 'qcow2', diskFile, `${specification.diskGiB}G`]);
-  await run('ip', ['-n', lab.namespace, 'tuntap', 'add', tap, 'mode', 'tap']);
-  await run('ip', ['-n', lab.namespace, 'link', 'set', tap, 'master', lab.bridge, 'up']);
-  if (specification.firmware !== 'bios') copyFileSync(`${OVMF}/OVMF_VARS_4M.fd`, join(folder, 'vars.fd'));
-  let qemu: ChildProcess | undefined;
-  let boot: BootSetting = { device: 'none', persistent: true, mode: null };
+  const { name, firmware, cpus, memoryMiB, diskGiB } = specification;
+  const { mac, uuid } = identity(`${lab.namespace}/${name}`);
+  const diskSerial = `lab-${name}`;
+  const disk = { name: '/dev/vda', size: diskGiB * 2 ** 30, serial: diskSerial, rotational: false, model: 'QEMU' };
+  const mode = firmware === 'bios' ? 'bios' : 'uefi';
+  const machine = await createQemuMachine({
+    description: { name, uuid, serial: name, mode, cpus, memoryMiB, macs: [mac], disks: [disk] },
+    vendor: { manufacturer: 'Bloomery lab', product: firmware },
+    folder: join(lab.folder, name),
+    // The same everywhere, whatever the host can do.
+    accelerator: 'tcg',
+    network: () => bridgeNetwork([mac], lab.bridge, lab.namespace),
+    log: silentLog,
+    spawn: (program, words) => lab.start(program, ...words),
+  });
   let cpu = 0;
-  const isOn = (): boolean => qemu !== undefined && qemu.exitCode === null && qemu.signalCode === null;
   const cpuSeconds = (): number => {
-    if (isOn()) {
-      const fields = readFileSync(`/proc/${qemu!.pid!}/stat`, 'utf8')
+    const pid = machine.pid();
+    if (pid !== undefined) {
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
         .replace(/^.*\) /, '')
         .split(' ');
       cpu = (Number(fields[11]) + Number(fields[12])) / 100;
     }
     return cpu;
   };
-  const off = async (): Promise<void> => {
-    if (!isOn()) return;
-    cpuSeconds();
-    const ended = once(qemu!, 'exit');
-    qemu!.kill('SIGKILL');
-    await ended;
-  };
-  const on = async (): Promise<void> => {
-    if (isOn()) return;
-    qemu = lab.start('qemu-system-x86_64', ...qemuArguments(machine, tap, folder, boot));
-    let errors = '';
-    qemu.stderr!.on('data', (data: Buffer) => (errors += data.toString()));
-    if (!boot.persistent) boot = { device: 'none', persistent: true, mode: boot.mode };
-    for (let tries = 0; tries < 50 && isOn() && !existsSync(join(folder, 'qmp')); tries++) await delay(50);
-    if (!isOn()) throw new Error(`QEMU did not start: ${errors}`);
-  };
-  const actions: Readonly<Record<PowerAction, () => Promise<void>>> = {
-    on,
-    off,
-    // A new process, not a QMP reset: the boot order is QEMU's command line.
-    reset: async () => {
-      await off();
-      await on();
-    },
-    cycle: async () => {
-      await off();
-      await on();
-    },
-    soft: async () => {
-      if (isOn()) await qmp(join(folder, 'qmp'), 'system_powerdown');
-    },
-    diagnostic: async () => {
-      if (isOn()) await qmp(join(folder, 'qmp'), 'inject-nmi');
-    },
-  };
-  const machine: LabMachine = {
+  return {
+    ...machine,
     ...specification,
-    mac,
-    macs: [mac],
-    uuid,
-    diskSerial: `lab-${specification.name}`,
-    diskFile,
-    consoleFile: join(folder, 'console.log'),
-    isOn,
-    cpuSeconds,
-    act: (action) => actions[action](),
-    boot: () => boot,
-    setBoot: (setting) => {
-      boot = setting;
+    ...{ mac, uuid, diskSerial, diskFile: machine.diskFiles[0]!, cpuSeconds },
+    act: (action) => {
+      // The last that can be seen of what it used.
+      cpuSeconds();
+      return machine.act(action);
+    },
+    // Its firmware stays what it is, whatever a BMC asks for; that of uefi-http boots from the network by HTTP only.
+    setBoot: ({ device, persistent }) =>
+      machine.setBoot({ device: firmware === 'uefi-http' && device === 'pxe' ? 'uefi-http' : device, persistent, mode: null }),
+    boot: () => {
+      const { device, ...rest } = machine.boot();
+      return { ...rest, device: device === 'uefi-http' ? 'pxe' : device };
     },
   };
-  return machine;
 }
 
 /** Waits until a condition holds; throws, with what `describe` says, after `seconds`. */
@@ -233,7 +149,7 @@ export async function openLab(name: string): Promise<Lab> {
       return machine;
     },
     close: async () => {
-      for (const machine of machines) await machine.act('off');
+      for (const machine of machines) await machine.close();
       for (const child of started) {
         if (child.exitCode !== null || child.signalCode !== null) continue;
         const ended = once(child, 'exit');

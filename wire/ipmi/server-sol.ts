@@ -26,8 +26,8 @@ export interface SolServer {
 
 const SIZE = 200;
 const RESEND_MS = 250;
-/** What the machine writes while the console takes nothing; more is lost, as on a real line. */
-const MOST_WAITING = 64;
+/** Characters that the machine writes while the console takes nothing; more is lost, as on a real line. */
+const MOST_WAITING = 64 * 1024;
 const ok = (...bytes: readonly number[]): BmcAnswer => ({ completionCode: COMPLETION.ok, data: Buffer.from(bytes) });
 const refuse = (completionCode: number): BmcAnswer => ({ completionCode });
 
@@ -40,7 +40,6 @@ export function createSolServer({ serial, port }: SolOptions): SolServer {
     active = undefined;
   };
   const attach = (sessionId: number, send: (payload: Buffer) => void): void => {
-    let waiting = 0;
     const stream = createSolStream({
       maxBytes: SIZE,
       resendMs: RESEND_MS,
@@ -51,13 +50,23 @@ export function createSolServer({ serial, port }: SolOptions): SolServer {
       },
       failed: detach,
     });
+    // Gathered, because machines write character by character, and one packet at a time is on its way.
+    let waiting = Buffer.alloc(0);
+    let writing = false;
+    const write = async (): Promise<void> => {
+      if (writing) return;
+      writing = true;
+      while (waiting.length > 0) {
+        const bytes = waiting;
+        waiting = Buffer.alloc(0);
+        await stream.write(bytes);
+      }
+      writing = false;
+    };
     const quiet = serial.listen((bytes) => {
-      if (waiting >= MOST_WAITING) return;
-      waiting++;
-      stream
-        .write(bytes)
-        .catch(() => {})
-        .finally(() => waiting--);
+      waiting = Buffer.concat([waiting, bytes.subarray(0, MOST_WAITING - waiting.length)]);
+      // It fails when the console has gone, which detaches this.
+      write().catch(() => {});
     });
     active = { sessionId, stream, send, quiet };
   };
