@@ -86,7 +86,7 @@ function byKey(row: ComponentRow, name: Component, record: HardwareRecord): Read
 const members = (thing: JsonObject, names: readonly string[]): JsonObject =>
   Object.fromEntries(names.flatMap((name): [string, Json][] => (thing[name] === undefined ? [] : [[name, thing[name]]])));
 
-/** What became of the hardware between two records, at most `most` of it. A member that only one of them has is not compared. */
+/** What became of the hardware between two records, at most `most` of it. A member that only one of them knows is not compared. */
 export function changesBetween(before: HardwareRecord, after: HardwareRecord, most: number): readonly HardwareChange[] {
   const changes: HardwareChange[] = [];
   for (const [name, row] of Object.entries<ComponentRow>(COMPONENTS) as [Component, ComponentRow][]) {
@@ -101,7 +101,7 @@ export function changesBetween(before: HardwareRecord, after: HardwareRecord, mo
         continue;
       }
       const other = row.compared.filter(
-        (member) => old[member] !== undefined && now[member] !== undefined && canonical(old[member]) !== canonical(now[member]),
+        (member) => old[member] != null && now[member] != null && canonical(old[member]) !== canonical(now[member]),
       );
       if (other.length > 0)
         changes.push({ kind: 'changed', component: name, key, before: members(old, other), after: members(now, other) });

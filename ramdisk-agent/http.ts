@@ -9,10 +9,10 @@ export interface Trust {
   readonly ca?: string;
 }
 export interface HttpRequest {
-  readonly method: 'GET' | 'HEAD' | 'POST';
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT';
   readonly url: string;
   readonly headers?: OutgoingHttpHeaders;
-  readonly body?: string;
+  readonly body?: string | Buffer;
   /** Milliseconds without a sign of life from the other end. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
@@ -48,7 +48,7 @@ export async function open(request: HttpRequest, redirects = MOST_REDIRECTS): Pr
   const answer = await once(request);
   const { location } = answer.headers;
   const status = answer.statusCode ?? 0;
-  if (![301, 302, 303, 307, 308].includes(status) || location === undefined || request.method === 'POST') return answer;
+  if (![301, 302, 303, 307, 308].includes(status) || location === undefined || !['GET', 'HEAD'].includes(request.method)) return answer;
   answer.destroy();
   if (redirects === 0) throw new Error(`Too many redirects from ${request.url}`);
   const url = new URL(location, request.url);

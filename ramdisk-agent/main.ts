@@ -10,6 +10,7 @@ import { tree } from './inventory/tree';
 import { consoleLog } from './log';
 import type { Machine } from './machine';
 import { mediumWords, parseParameters } from './parameters';
+import { record } from './record';
 import { run } from './run';
 
 /** What the init of the ramdisk found on a medium of the BMC. */
@@ -50,7 +51,8 @@ async function main(): Promise<void> {
   await runAgent(machine, stop.signal);
 }
 
-main().catch((error: unknown) => {
+// The same program runs on hosts, as `bloomery-agent record`.
+(process.argv[2] === 'record' ? record(process.argv.slice(3)) : main()).catch((error: unknown) => {
   process.stderr.write(`Agent failed: ${reasonOf(error)}\n`);
   process.exitCode = 1;
 });

@@ -1,4 +1,4 @@
-// npm run bench -- provisioning|heartbeats|power-sync|fleet-power|fleet-lifecycle|ipmi [--nodes N] [--seconds N] [--one-core]: what the built server costs, as a table.
+// npm run bench -- provisioning|heartbeats|power-sync|fleet-power|fleet-lifecycle|recorder|ipmi [--nodes N] [--seconds N] [--one-core]: what the built server costs, as a table.
 //
 // It starts an embedded database and a server of its own, on fake hardware or simulated machines, and takes all away again. `--one-core` binds the server to CPU
 // 0 and the database to CPU 1. CPU is read from /proc, so it is told on Linux only.
@@ -13,6 +13,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { fleetScenarios } from './bench-fleet.mjs';
 import { benchIpmi } from './bench-ipmi.mjs';
+import { recorderScenario } from './bench-recorder.mjs';
 import { build, installPackages, root } from './install.mjs';
 
 const { values: told, positionals } = parseArgs({
@@ -31,7 +32,7 @@ async function freePort() {
 }
 const KINDS = ['bios', 'boot', 'console', 'firmware', 'inspect', 'management', 'power', 'raid', 'rescue', 'storage', 'vendor'];
 async function start(folder, database, options) {
-  const port = await freePort();
+  const port = options.api?.port ?? (await freePort());
   const fake = {
     enabled_hardware_types: 'fake-hardware',
     ...Object.fromEntries(KINDS.map((kind) => [`enabled_${kind}_interfaces`, 'fake'])),
@@ -327,6 +328,7 @@ const SCENARIOS = {
   },
 };
 
+SCENARIOS.recorder = recorderScenario({ lanes, measure, quantile, freePort, seconds: told.seconds === '5' ? 60 : seconds });
 Object.assign(SCENARIOS, fleetScenarios({ ask, must, lanes, measure, through, cpuOf, bind: told['one-core'] ? bind : () => {}, freePort }));
 if (positionals[0] === 'ipmi') {
   installPackages();

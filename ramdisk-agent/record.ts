@@ -1,0 +1,112 @@
+/** `bloomery-agent record`: the recorder as a program on a running host. It only reads: no disk, no setting of the machine is ever written. */
+import { readFileSync } from 'node:fs';
+import { hostname, machine, setPriority } from 'node:os';
+import { parseArgs } from 'node:util';
+import { systemClock } from '../model/clock';
+import { isObject } from '../model/json';
+import { readConfigDrive } from './config-drive';
+import { reasonOf } from './errors';
+import { tree } from './inventory/tree';
+import { consoleLog } from './log';
+import { rarely, readHardware } from './record-hardware';
+import { keepPushing, pushOnce, type Identity, type Recording } from './recorder';
+import { run } from './run';
+
+const HELP = `bloomery-agent record: tells the bare metal service what hardware this host has, again and again. It changes nothing.
+
+  --url URL            of the service (default: what the config drive says)
+  --node UUID          of this host's node; auto (default): what the config drive says
+  --token-file FILE    with the token for this node, read before each push (default: the config drive has it)
+  --config-drive PATH  a device, an image, or the folder where it is mounted (default: /dev/disk/by-label/config-2)
+  --ca FILE            certificates of the authorities to trust, PEM (default: the usual ones)
+  --interval SECONDS   between two pushes (default: what the config drive says, else 300)
+  --jitter PART        of the interval by which it varies, from 0 to 1 (default: 0.3)
+  --root FOLDER        where /sys, /proc and /dev of the host are (default: /)
+  --once               push once, and say by the exit status whether it was taken
+  --help
+`;
+const OPTIONS = {
+  url: { type: 'string' },
+  node: { type: 'string', default: 'auto' },
+  'token-file': { type: 'string' },
+  'config-drive': { type: 'string', default: '/dev/disk/by-label/config-2' },
+  ca: { type: 'string' },
+  interval: { type: 'string' },
+  jitter: { type: 'string', default: '0.3' },
+  root: { type: 'string', default: '/' },
+  once: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const;
+/** As the server writes it into the vendor data (conductor/recorders.ts). */
+const KEY = 'bloomery-recorder';
+
+function numberOf(name: string, text: string, least: number, most: number): number {
+  const value = Number(text);
+  if (text.trim() === '' || !(value >= least && value <= most))
+    throw new Error(`--${name} is a number from ${least} to ${most}, not "${text}"`);
+  return value;
+}
+
+interface Told extends Partial<Identity> {
+  readonly interval?: number;
+}
+/** What the deployment put on the host; nothing where there is no such drive, or it is not for recorders. */
+export function toldBy(path: string): Told {
+  try {
+    const data = JSON.parse(readConfigDrive(path, 'openstack/latest/vendor_data2.json') ?? '{}') as unknown;
+    const told = isObject(data) ? data[KEY] : undefined;
+    if (!isObject(told)) return {};
+    const texts = (['url', 'node', 'token'] as const).filter((name) => typeof told[name] === 'string').map((name) => [name, told[name]]);
+    return {
+      ...(Object.fromEntries(texts) as Partial<Identity>),
+      ...(typeof told['interval'] === 'number' ? { interval: told['interval'] } : {}),
+    };
+  } catch {
+    return {};
+  }
+}
+
+/** @param words the command line behind `record` */
+export async function record(words: readonly string[]): Promise<void> {
+  const { values: given } = parseArgs({ args: [...words], options: OPTIONS });
+  if (given.help) {
+    process.stdout.write(HELP);
+    return;
+  }
+  const drive = given['config-drive'];
+  const identity = async (): Promise<Identity> => {
+    const told = toldBy(drive);
+    const file = given['token-file'];
+    const url = given.url ?? told.url;
+    const node = given.node === 'auto' ? told.node : given.node;
+    const token = file === undefined ? told.token : readFileSync(file, 'utf8').trim();
+    const missing = Object.entries({ '--url': url, '--node': node, '--token-file': token }).find(([, value]) => !value)?.[0];
+    if (url === undefined || node === undefined || token === undefined || missing !== undefined)
+      throw new Error(`${missing} is not given, and the config drive (${drive}) does not say it`);
+    return { url, node, token };
+  };
+  const interval = given.interval === undefined ? (toldBy(drive).interval ?? 300) : numberOf('interval', given.interval, 1, 86_400);
+  const host = tree(given.root);
+  const stop = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
+  const asked = rarely(run, systemClock);
+  const recording: Recording = {
+    pace: { intervalMs: interval * 1000, jitter: numberOf('jitter', given.jitter, 0, 1) },
+    identity,
+    read: () => readHardware({ tree: host, run: asked, addresses: () => ({}), machine: machine(), hostname, bootInterface: null }),
+    bootId: host.text('/proc/sys/kernel/random/boot_id'),
+    trust: { insecure: false, ...(given.ca === undefined ? {} : { ca: readFileSync(given.ca, 'utf8') }) },
+    clock: systemClock,
+    random: Math.random,
+    log: consoleLog((line) => process.stdout.write(line), systemClock, false),
+    signal: stop.signal,
+  };
+  try {
+    // Whatever else runs here comes first.
+    setPriority(19);
+  } catch (error) {
+    recording.log.debug('the priority stays as it is', { reason: reasonOf(error) });
+  }
+  if (given.once) recording.log.info(`The hardware is ${await pushOnce(recording)}`);
+  else await keepPushing(recording);
+}

@@ -1,0 +1,215 @@
+/** The recorder on running hosts: what it tells, when it comes, and what it does when nobody is there. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { digestOf } from '../../model/hardware';
+import { silentLog } from '../../model/log';
+import { readConfigDrive } from '../../ramdisk-agent/config-drive';
+import { tree } from '../../ramdisk-agent/inventory/tree';
+import { toldBy } from '../../ramdisk-agent/record';
+import { rarely, readHardware } from '../../ramdisk-agent/record-hardware';
+import { firstPause, keepPushing, pauseAfter, pushOnce, type Recording } from '../../ramdisk-agent/recorder';
+import { isoImage } from '../../wire/iso9660';
+import { fakeClock, fileTree, folder } from './support';
+
+const pci = '../../../devices/pci0000:00/0000:00:01.0';
+const FILES: Readonly<Record<string, string>> = {
+  'proc/cpuinfo': 'processor\t: 0\nmodel name\t: CPU\ncpu MHz\t: 1999.9\n',
+  'proc/meminfo': 'MemTotal: 482304 kB\n',
+  'sys/devices/system/memory/block_size_bytes': '8000000\n',
+  ...Object.fromEntries([0, 1, 2, 32].map((block) => [`sys/devices/system/memory/memory${block}/online`, '1\n'])),
+  ...Object.fromEntries(['sda', 'md0', 'rbd0', 'loop0'].map((name) => [`sys/block/${name}/size`, '2048\n'])),
+  'sys/block/sda/device/wwid': 'naa.5000c500a1b2c3d4\n',
+  'sys/block/sda/device/rev': 'SN04\n',
+  'sys/class/net/eth0/address': '52:54:00:00:00:99\n',
+  'sys/class/net/eth0/bonding_slave/perm_hwaddr': '52:54:00:00:00:01\n',
+  'sys/class/net/eth0/speed': '1000\n',
+  'sys/class/net/eth0/device': `->${pci}`,
+  'sys/class/net/vf0/address': '52:54:00:00:00:02\n',
+  'sys/class/net/vf0/device': '->../../../devices/pci0000:00/0000:00:01.1',
+  'sys/class/net/bond0/address': '52:54:00:00:00:99\n',
+  'sys/devices/pci0000:00/0000:00:01.0/vendor': '0x8086\n',
+  'sys/devices/pci0000:00/0000:00:01.1/physfn': '->../0000:00:01.0',
+  'sys/bus/platform/devices/ipmi_bmc.0/firmware_revision': '2.40\n',
+  'dev/ipmi0': '',
+};
+const around = (files: Readonly<Record<string, string>>, run = async () => 'IP Address  : 192.0.2.9\n') => ({
+  ...{ tree: tree(fileTree(files)), run, addresses: () => ({}), machine: 'x86_64', hostname: () => 'host', bootInterface: null },
+});
+
+describe('what is told', () => {
+  it('is the hardware, without what changes by itself or comes from elsewhere', async () => {
+    const told = await readHardware(around(FILES));
+    expect(told['disks']).toMatchObject([{ name: '/dev/sda', wwn: '0x5000c500a1b2c3d4', firmware: 'SN04', size: 1048576 }]);
+    expect(told['interfaces']).toEqual([
+      {
+        name: 'eth0',
+        mac_address: '52:54:00:00:00:01',
+        vendor: '0x8086',
+        product: null,
+        pci_address: '0000:00:01.0',
+        driver: null,
+        client_id: null,
+      },
+    ]);
+    expect(told).toMatchObject({
+      memory: { physical_mb: null, present_mb: 512 },
+      bmc_address: '192.0.2.9',
+      bmc_firmware: '2.40',
+      hostname: 'host',
+    });
+  });
+  it('is the same when only the frequency, a link or the free memory is another', async () => {
+    const later = {
+      ...FILES,
+      'proc/cpuinfo': FILES['proc/cpuinfo']!.replace('1999.9', '800.1'),
+      'proc/meminfo': 'MemTotal: 482300 kB\n',
+      'sys/class/net/eth0/speed': '-1\n',
+    };
+    expect(digestOf(await readHardware(around(later)))).toBe(digestOf(await readHardware(around(FILES))));
+  });
+  it('asks the BMC once an hour', async () => {
+    const clock = fakeClock();
+    let asked = 0;
+    const run = rarely(async () => String(++asked), clock);
+    const ask = async () => [await run('ipmitool', ['1']), await run('ipmitool', ['1'])];
+    expect(await ask()).toEqual(['1', '1']);
+    await clock.advance(3_600_001);
+    expect(await ask()).toEqual(['2', '2']);
+  });
+});
+
+describe('the config drive', () => {
+  const files = (text: string) => ({
+    'openstack/latest/vendor_data2.json': Buffer.from(text),
+    'openstack/latest/user_data': Buffer.from('x'),
+  });
+  const image = (text: string): string => {
+    const path = join(folder(), 'drive');
+    writeFileSync(path, isoImage('config-2', files(text), 0));
+    return path;
+  };
+  const own = { url: 'http://192.0.2.1', node: 'n', token: 't', interval: 60 };
+  const data = JSON.stringify({ 'bloomery-recorder': own, other: 1 });
+  it('is read as a device, and as a folder', () => {
+    expect(toldBy(image(data))).toEqual(own);
+    expect(toldBy(fileTree({ 'openstack/latest/vendor_data2.json': data }))).toEqual(own);
+    expect(readConfigDrive(image(data), 'openstack/latest/user_data')).toBe('x');
+    expect(readConfigDrive(image(data), 'openstack/latest/none')).toBeNull();
+  });
+  it.each([
+    ['nothing of ours', '{}', {}],
+    ['no JSON', '{', {}],
+    ['other types', JSON.stringify({ 'bloomery-recorder': { url: 1, node: [], token: 't', interval: 'x' } }), { token: 't' }],
+  ])('with %s tells nothing else', (_, text, expected) => expect(toldBy(image(text))).toEqual(expected));
+  it.each([
+    ['no image', Buffer.alloc(40_000)],
+    ['a short file', Buffer.from('CD001')],
+    [
+      'a folder that is larger than the device',
+      Buffer.concat([Buffer.alloc(32768), Buffer.from('\x01CD001', 'latin1'), Buffer.alloc(2042, 0xff)]),
+    ],
+  ])('that is %s tells nothing', (_, bytes) => {
+    const path = join(folder(), 'drive');
+    writeFileSync(path, bytes);
+    expect(toldBy(path)).toEqual({});
+  });
+  it('that is not there tells nothing', () => expect(toldBy('/nonexistent')).toEqual({}));
+});
+
+describe('pushes', () => {
+  let server: Server;
+  let answers: number[];
+  const asked: { readonly token: unknown; readonly body: Record<string, unknown> }[] = [];
+  const identity = async () => ({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`, node: 'n', token: 'secret' });
+  const hardware = { disks: [], interfaces: [] };
+  const recording = (more: Partial<Recording> = {}): Recording => ({
+    ...{ pace: { intervalMs: 300_000, jitter: 0.3 }, identity, read: async () => hardware, bootId: 'b', trust: { insecure: false } },
+    ...{ clock: fakeClock(), random: () => 0.5, log: silentLog, signal: new AbortController().signal },
+    ...more,
+  });
+  beforeAll(async () => {
+    server = createServer((request, response) => {
+      const parts: Buffer[] = [];
+      request.on('data', (part: Buffer) => parts.push(part));
+      request.on('end', () => {
+        const body = JSON.parse(gunzipSync(Buffer.concat(parts)).toString()) as Record<string, unknown>;
+        asked.push({ token: request.headers['x-recorder-token'], body });
+        response.writeHead(answers.shift() ?? 200).end('{}');
+      });
+    });
+    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  });
+  beforeEach(() => {
+    asked.length = 0;
+  });
+  afterAll(async () => {
+    server.closeAllConnections();
+    await new Promise((done) => server.close(done));
+  });
+
+  it('say a digest, and the record when that is not known', async () => {
+    answers = [409, 200, 200];
+    expect(await pushOnce(recording())).toBe('recorded');
+    expect(await pushOnce(recording())).toBe('unchanged');
+    const digest = { token: 'secret', body: { digest: digestOf(hardware), boot_id: 'b' } };
+    expect(asked).toEqual([digest, { token: 'secret', body: { hardware, boot_id: 'b' } }, digest]);
+  });
+  it.each([
+    ['refused', [403]],
+    ['refused after the digest', [409, 413]],
+    ['broken', [503]],
+  ])('say why they were not taken: %s', async (_, given) => {
+    answers = [...given];
+    await expect(pushOnce(recording())).rejects.toThrow(`the service answers ${given.at(-1)}`);
+  });
+  it('go on whatever happens, and tell of it once', async () => {
+    answers = [];
+    const stop = new AbortController();
+    const pauses: number[] = [];
+    const lines: string[] = [];
+    const failing = [false, true, true, true, true, false, false];
+    const log = { ...silentLog, info: (line: string) => void lines.push(line), warn: (line: string) => void lines.push(line) };
+    const clock = {
+      now: () => 0,
+      sleep: async (milliseconds: number) => {
+        pauses.push(milliseconds / 1000);
+        if (pauses.length > failing.length) stop.abort();
+      },
+    };
+    const read = async () => {
+      if (failing[pauses.length - 1]) throw new Error('no way there');
+      return hardware;
+    };
+    await keepPushing(recording({ clock, log, read, signal: stop.signal }));
+    expect(pauses).toEqual([150, 300, 450, 600, 600, 600, 300, 300]);
+    const well = 'The hardware is as it was recorded';
+    expect(lines).toEqual([well, 'The hardware could not be pushed: no way there', well]);
+  });
+});
+
+it('10,000 recorders never come as a herd: started at once, or when the service was away for an hour', () => {
+  const pace = { intervalMs: 300_000, jitter: 0.3 };
+  // A generator of its own (LCG of Numerical Recipes), so that the test is the same each time.
+  let seed = 7;
+  const random = (): number => (seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0) / 2 ** 32;
+  const [COUNT, HOUR, WINDOW] = [10_000, 3_600_000, 1000];
+  const [gone, back, end] = [HOUR, 2 * HOUR, 3 * HOUR];
+  const windows = new Uint32Array(end / WINDOW);
+  for (let recorder = 0; recorder < COUNT; recorder++) {
+    let failures = 0;
+    for (let at = firstPause(pace, random); at < end; at += pauseAfter(pace, failures, random)) {
+      windows[Math.floor(at / WINDOW)]!++;
+      failures = at >= gone && at < back ? failures + 1 : 0;
+    }
+  }
+  const mean = COUNT / (pace.intervalMs / WINDOW);
+  const peak = (from: number, to: number): number => Math.max(...windows.slice(from / WINDOW, to / WINDOW)) / mean;
+  expect(peak(0, gone)).toBeLessThan(2);
+  expect(peak(gone, back)).toBeLessThan(2);
+  expect(peak(back, end)).toBeLessThan(2);
+  // All are back within two and a half intervals, long before [recorder]stale_after counts from the service's start.
+  expect(2 * 1.3 * pace.intervalMs).toBeLessThan(900_000);
+});
