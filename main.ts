@@ -18,6 +18,7 @@ import { createRpcClient, type RpcClient } from './conductor/rpc-client';
 import { startRpcServer, type RpcServer } from './conductor/rpc-server';
 import type { Options } from './config/options';
 import { withStepLog } from './drivers/fake-log';
+import { discoverdService } from './drivers/discoverd';
 import { createConsoles } from './drivers/consoles';
 import { createIpmiClients } from './drivers/ipmi-clients';
 import { measureConnections } from './drivers/measured-connections';
@@ -324,11 +325,16 @@ export async function startServer(setup: Setup): Promise<Server> {
         maxSessions: options['redfish.connection_cache_size'],
         connectTimeoutMs: options['redfish.connect_timeout'] * 1000,
       });
-      const pools = { ipmi: ipmi.ipmi, sdrCache: ipmi.sdrCache, consoles, redfish, biosRegistries: createRegistryCache() };
+      const introspection = discoverdService(options);
+      const pools = {
+        ...{ ipmi: ipmi.ipmi, sdrCache: ipmi.sdrCache, consoles, redfish, biosRegistries: createRegistryCache() },
+        ...(introspection ? { introspection } : {}),
+      };
       stops.push(async () => {
         await consoles.closeAll();
         await ipmi.close();
         await redfish.close();
+        await introspection?.close();
       });
       conductor = await startConductor({
         store,

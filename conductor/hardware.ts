@@ -1,5 +1,5 @@
 /** Which hardware types and interfaces are enabled here, what a type takes by default, and the driver object of a node. */
-import { ANY, type Driver, type HardwareType, type Interfaces } from '../drivers/interfaces';
+import { ANY, type Driver, type HardwareType, type Interface, type Interfaces } from '../drivers/interfaces';
 import { Fault } from '../model/errors';
 import type { Log } from '../model/log';
 import { INTERFACE_KINDS, type EnabledHardware, type InterfaceFields, type InterfaceKind } from '../model/records';
@@ -51,7 +51,8 @@ const takesAny = (type: HardwareType, kind: InterfaceKind): boolean => type[kind
 
 /**
  * Reads the options enabled_*_interfaces and default_*_interface against what the drivers offer.
- * Throws an Error for the operator when a hardware type is unknown or would have no interface of some kind.
+ * Throws an Error for the operator when a hardware type is unknown or would have no interface of some kind, or an interface
+ * cannot be used as it is set up.
  */
 export function createHardware(
   options: ConductorOptions,
@@ -73,6 +74,12 @@ export function createHardware(
     if (missing.length > 0) log.warn(`[DEFAULT]enabled_${kind}_interfaces: not available: ${missing.join(', ')}`);
     return known;
   });
+
+  for (const kind of INTERFACE_KINDS)
+    for (const name of enabledOf[kind]) {
+      const reason = (interfaces[kind] as Readonly<Record<string, Interface>>)[name]!.cannotLoad?.(options);
+      if (reason !== undefined) throw new Error(`Driver, hardware type or interface ${name} could not be loaded. Reason: ${reason}.`);
+    }
 
   const enabledFor = (typeName: string): EnabledHardware => {
     const type = hardwareTypes[typeName]!;

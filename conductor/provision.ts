@@ -13,6 +13,7 @@ import { beginClean, clean, startingClean } from './flows/clean';
 import { automaticLessee, beginDeploy, checkDeploy, deploy, imageType, startingDeploy } from './flows/deploy';
 import { settle } from './flows/flow';
 import { beginInspect, inspect } from './flows/inspect';
+import { lookSoon } from './interface-periodics';
 import { beginRescue, beginUnrescue, rescue, unrescue, withoutPasswords } from './flows/rescue';
 import { beginService, service, startingService } from './flows/service';
 import { beginUndeploy, undeploy } from './flows/undeploy';
@@ -138,6 +139,8 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
     await validateInterface(task, 'power');
     await validateInterface(task, 'inspect');
     await task.fire('inspect', { last_error: null, inspection_started_at: timestamp(task.clock.now()), inspection_finished_at: null });
+    // It is asked once nobody holds the node any more, on which it works itself.
+    if (task.driver.inspect.byService) task.context.locks.remember(task.node.uuid, () => lookSoon(task.context, task.node.uuid));
     return () => settle(task, inspect, () => beginInspect(task));
   },
   deploy: beginDeployment('deploy'),

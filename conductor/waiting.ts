@@ -8,6 +8,7 @@ import { finishAbort, unfinished } from './flows/after-abort';
 import { clean, startCleanSteps } from './flows/clean';
 import { deploy, takeAgentSteps } from './flows/deploy';
 import { settle, type Flow, type SteppedFlow } from './flows/flow';
+import { inspect } from './flows/inspect';
 import { finishRescue, rescue } from './flows/rescue';
 import { service, startServiceSteps } from './flows/service';
 import { reservedStep, type StepOutcome } from './reserved-steps';
@@ -33,6 +34,14 @@ const WAITING: Partial<Record<ProvisionState, Waiting>> = {
   'clean wait': inSteps(clean, 'Cleaning aborted as node is in maintenance mode'),
   'wait call-back': inSteps(deploy, 'Deploy aborted as node is in maintenance mode'),
   'service wait': inSteps(service, 'Service aborted as node is in maintenance mode'),
+  // Where a service inspects, which is over when the service says so.
+  'inspect wait': {
+    flow: inspect,
+    maintained: 'Inspection aborted as node is in maintenance mode',
+    goOn: async (task, _, said) => {
+      if (said && said.kind !== 'wait') await settle(task, inspect, async () => said);
+    },
+  },
   'rescue wait': {
     flow: rescue,
     maintained: 'Rescue aborted as node is in maintenance mode',

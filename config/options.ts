@@ -315,6 +315,18 @@ export const OPTIONS = [
   { section: 'ipmi', name: 'use_ipmitool_retries', kind: 'boolean', default: false, help: 'Let ipmitool itself send again what was not answered, instead of starting it again.' },
   { section: 'ipmi', name: 'kill_on_timeout', kind: 'boolean', default: true, help: 'End an ipmitool that is not done within command_retry_timeout; otherwise it is left to itself.' },
   { section: 'ipmi', name: 'debug', kind: 'boolean', default: false, help: 'Log what ipmitool says beside its answer, at level debug.' },
+  // [discoverd]
+  { section: 'discoverd', name: 'enabled', kind: 'boolean', default: false, ours: true, help: 'Let the inspect interface discoverd have an introspection service inspect machines.' },
+  { section: 'discoverd', name: 'service_url', kind: 'string', default: null, ours: true, help: 'URL of that service, which has the API of ironic-inspector: http://127.0.0.1:5050/v1. No default; without one the enabled interface is not loaded, and the conductor does not start.' },
+  { section: 'discoverd', name: 'status_check_period', kind: 'integer', default: 60, min: 1, ours: true, help: 'Seconds between questions to the service how its introspections stand.' },
+  { section: 'discoverd', name: 'timeout', kind: 'number', default: 30, min: 0.1, max: 600, ours: true, help: 'Seconds that the service may take to answer.' },
+  { section: 'discoverd', name: 'auth_type', kind: 'string', default: 'none', choices: ['none', 'http_basic'], ours: true, help: 'How to log in to the service.' },
+  { section: 'discoverd', name: 'username', kind: 'string', default: null, ours: true, help: 'User name for http_basic.' },
+  { section: 'discoverd', name: 'password', kind: 'string', default: null, secret: true, ours: true, help: 'Password for http_basic.' },
+  { section: 'discoverd', name: 'cafile', kind: 'string', default: null, ours: true, help: 'Certificates that that of the service is held against, PEM. Default: those of the system.' },
+  { section: 'discoverd', name: 'certfile', kind: 'string', default: null, ours: true, help: 'Certificate to show to the service, PEM.' },
+  { section: 'discoverd', name: 'keyfile', kind: 'string', default: null, ours: true, help: 'Private key of that certificate, PEM.' },
+  { section: 'discoverd', name: 'insecure', kind: 'boolean', default: false, ours: true, help: 'Take any certificate of the service.' },
   // [redfish]
   { section: 'redfish', name: 'use_swift', kind: 'boolean', default: false, help: 'Images for virtual media in Swift: refused, since the HTTP boot service serves them.' },
   { section: 'redfish', name: 'kernel_append_params', kind: 'string', default: 'nofb vga=normal', help: 'Kernel arguments of ramdisks that boot from virtual media, for nodes without kernel_append_params of their own.' },

@@ -6,6 +6,7 @@ import { agentPower } from './agent-power';
 import { agentRaid } from './agent-raid';
 import { agentRescue } from './agent-rescue';
 import { directDeploy } from './direct';
+import { discoverdInspect } from './discoverd';
 import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakeManagement, fakePower, fakeRaid, fakeRescue, fakeStorage } from './fake';
 import { fakeBios, fakeFirmware } from './fake-settings';
 import { fakeVendor } from './fake-vendor';
@@ -34,7 +35,7 @@ export const INTERFACES: Interfaces = {
   },
   console: { 'ipmitool-socat': ipmiConsole, 'no-console': noConsole, fake: fakeConsole },
   deploy: { direct: directDeploy, ramdisk: ramdiskDeploy, 'custom-agent': customAgentDeploy, noop: noopDeploy, fake: fakeDeploy },
-  inspect: { redfish: redfishInspect, agent: agentInspect, 'no-inspect': noInspect, fake: fakeInspect },
+  inspect: { redfish: redfishInspect, agent: agentInspect, discoverd: discoverdInspect, 'no-inspect': noInspect, fake: fakeInspect },
   firmware: { redfish: redfishFirmware, 'no-firmware': noFirmware, fake: fakeFirmware },
   management: { ipmitool: ipmiManagement, redfish: redfishManagement, noop: noopManagement, fake: fakeManagement },
   network: { noop: noopNetwork },
@@ -52,7 +53,7 @@ const generic = {
   console: ['no-console', 'fake-graphical'],
   deploy: ['autodetect', 'direct', 'ansible', 'ramdisk', 'anaconda', 'bootc', 'custom-agent'],
   firmware: ['no-firmware'],
-  inspect: ['agent', 'no-inspect'],
+  inspect: ['agent', 'discoverd', 'no-inspect'],
   network: ['flat', 'neutron', 'ironic-networking', 'noop'],
   raid: ['no-raid', 'agent'],
   rescue: ['no-rescue', 'agent'],

@@ -19,6 +19,7 @@ import type {
 } from '../model/records';
 import type { ProvisionState } from '../model/states';
 import type { IpmiPool, SolPool } from '../wire/ipmi/client';
+import type { IntrospectionClient } from '../wire/introspection';
 import type { SdrCache } from '../wire/ipmi/sdr-repository';
 import type { RedfishPool } from '../wire/redfish';
 import type { Consoles } from './consoles';
@@ -35,6 +36,8 @@ export interface Connections {
   readonly biosRegistries?: RegistryCache;
   /** Absent: this process serves none. */
   readonly consoles?: Consoles & SolPool;
+  /** Absent: [discoverd] names none. */
+  readonly introspection?: IntrospectionClient;
 }
 
 /** A node that this caller holds. A driver gets one, and never makes one. `node` is always as last saved. */
@@ -157,6 +160,8 @@ export interface Interface {
   validate?(task: Task): Promise<void>;
   readonly steps?: readonly Step[];
   readonly periodics?: readonly InterfacePeriodic[];
+  /** Why it cannot be used as the operator set it up: the conductor does not start then. */
+  cannotLoad?(options: DriverOptions): string | undefined;
 }
 /** Work that comes again on the nodes of an interface. Safe to run twice: it asks, and needs no memory but the node's. */
 export interface InterfacePeriodic {
@@ -169,8 +174,22 @@ export interface InterfacePeriodic {
   /** Which nodes in these states; absent: all. */
   only?(node: NodeRecord): boolean;
   /** How the step stands that runs on the waiting node; undefined: no step is meant. */
-  run(task: Task): Promise<Outcome | undefined>;
+  run?(task: Task): Promise<Outcome | undefined>;
+  /**
+   * In the place of `run`, for nodes that others work on meanwhile: asked without holding the node (the task has no ports), which is held
+   * only for what is news. Throws ServiceAway.
+   */
+  look?(task: Task): Promise<Looked | undefined>;
 }
+/** What a look at a node that nobody holds showed. */
+export interface Looked {
+  /** How its work stands; absent: nothing new. */
+  readonly outcome?: Outcome;
+  /** Keys of driver_internal_info to set, `undefined` removes one; before the outcome counts. */
+  readonly internal?: Readonly<Record<string, unknown>>;
+}
+/** Whom a look asks does not answer: the other nodes of the round need not be asked. */
+export class ServiceAway extends Error {}
 
 export type Power = 'power on' | 'power off' | 'rebooting' | 'soft power off' | 'soft rebooting';
 export interface PowerInterface extends Interface {
@@ -294,6 +313,8 @@ export interface DeployInterface extends Interface {
 export interface InspectInterface extends Interface {
   /** The machine boots something that describes it: the ports that its BMC knows of are made before ([inspector]pre_create_ports). */
   readonly inBand?: true;
+  /** A service of its own inspects, and takes the callbacks of its ramdisk itself: none of those that come here are meant for the node. */
+  readonly byService?: true;
   /** In band: boots the ramdisk, then `wait`; out of band: what was found. */
   inspect(task: Task): Promise<Outcome | Found>;
   /** The inventory arrived and its hooks ran: puts the machine to rest again. */

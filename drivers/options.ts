@@ -64,6 +64,9 @@ export interface DriverOptions {
   readonly 'console.socat_address': string | null;
   readonly 'console.port_range': readonly string[];
   readonly 'console.terminal_timeout': number;
+  readonly 'discoverd.enabled': boolean;
+  readonly 'discoverd.service_url': string | null;
+  readonly 'discoverd.status_check_period': number;
   readonly 'redfish.use_swift': boolean;
   readonly 'redfish.kernel_append_params': string;
   readonly 'redfish.enable_vmedia_insert_polling': boolean;

@@ -8,7 +8,7 @@ import { runHooks } from '../inspection/runner';
 import type { Held } from '../task';
 import { clause, trying, type Flow } from './flow';
 
-const FORGET = { lookup_bmc_addresses: undefined, inspector_manage_boot: undefined };
+const FORGET = { lookup_bmc_addresses: undefined, inspector_manage_boot: undefined, discoverd_asked: undefined };
 
 export async function beginInspect(task: Held): Promise<Outcome> {
   await task.saveInternal({ ...FORGET_TOKEN_AND_URL });

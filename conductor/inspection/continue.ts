@@ -27,7 +27,8 @@ export async function continueInspection(
   // Of many reports of one new machine the first is taken in; the others need not wait for it.
   await startTask(context, uuid, { purpose: 'continue inspection', retry: found !== undefined }, async (task) => {
     const isNew = !found && task.node.provision_state === 'enroll' && !(await wasTakenIn(task));
-    if (task.node.provision_state !== 'inspect wait' && !isNew) throw nothing();
+    const isAwaited = task.node.provision_state === 'inspect wait' && !task.driver.inspect.byService;
+    if (!isAwaited && !isNew) throw nothing();
     const token = await context.tokens.give(uuid);
     const { node: waiting } = task;
     const heard = { agent_last_heartbeat: timestamp(task.clock.now()) };

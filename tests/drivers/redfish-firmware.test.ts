@@ -310,7 +310,7 @@ describe('an update fails', () => {
     const [discard] = redfishFirmware.periodics!;
     expect(discard!.states).toEqual(['clean failed', 'deploy failed', 'service failed']);
     expect(discard!.only!(it.node())).toBe(true);
-    await discard!.run(it.task);
+    await discard!.run!(it.task);
     expect(it.node().driver_internal_info).toEqual({});
     expect(discard!.only!(it.node())).toBe(false);
   });

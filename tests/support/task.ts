@@ -2,7 +2,7 @@
 import { OPTIONS } from '../../config/options';
 import { noopManagement, noopNetwork, noopStorage } from '../../drivers/noop';
 import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakePower, fakeRescue } from '../../drivers/fake';
-import type { Driver, Task } from '../../drivers/interfaces';
+import type { Connections, Driver, Task } from '../../drivers/interfaces';
 import type { DriverOptions } from '../../drivers/options';
 import type { Log } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
@@ -150,6 +150,7 @@ export function testTask(
     readonly ports?: readonly PortRecord[];
     readonly options?: Partial<DriverOptions>;
     readonly driver?: Partial<Driver>;
+    readonly connections?: Partial<Connections>;
     readonly globalRequestId?: string;
     readonly recorder?: JsonObject;
   } = {},
@@ -216,6 +217,7 @@ export function testTask(
     connections: {
       ipmi: { request: async () => Promise.reject(new Error('no BMC here')), close: async () => {} },
       redfish: { request: async () => Promise.reject(new Error('no BMC here')), close: async () => {} },
+      ...given.connections,
     },
     ...(given.globalRequestId === undefined ? {} : { globalRequestId: given.globalRequestId }),
     save: async (changes) => {
