@@ -19,12 +19,14 @@ function parseRoles(text: string): readonly Role[] {
 }
 
 interface ServeArguments extends SetupArguments {
-  readonly roles: readonly Role[];
+  /** Absent: all, the introspection service if it is enabled. */
+  readonly roles?: readonly Role[];
 }
 
-async function serve({ stateDir, roles, ...given }: ServeArguments): Promise<void> {
+async function serve({ stateDir, roles: named, ...given }: ServeArguments): Promise<void> {
   const started = performance.now();
   const { options, warnings } = readOptions({ ...given, stateDir });
+  const roles = named ?? ROLES.filter((role) => role !== 'inspector' || options['inspector_service.enabled']);
   const { log, flush, reopen } = createLog(options);
   process.once('exit', flush);
   // logrotate has moved the file away.
@@ -34,7 +36,12 @@ async function serve({ stateDir, roles, ...given }: ServeArguments): Promise<voi
     ...{ options, roles, stateDir, log, measured: createMetrics({ process: true }) },
     databaseUrl: process.env['DATABASE_URL'] || undefined,
   });
-  const places = [server.apiUrl && `API ${server.apiUrl}`, server.bootUrl && `boot ${server.bootUrl}`, `database ${server.database}`];
+  const places = [
+    server.apiUrl && `API ${server.apiUrl}`,
+    server.inspectorUrl && `introspection ${server.inspectorUrl}`,
+    server.bootUrl && `boot ${server.bootUrl}`,
+    `database ${server.database}`,
+  ];
   console.log(
     `bloomery: ready in ${Math.round(performance.now() - started)} ms: ${places.filter(Boolean).join(', ')}, roles ${roles.join(',')}`,
   );
@@ -59,7 +66,7 @@ async function serve({ stateDir, roles, ...given }: ServeArguments): Promise<voi
 const program = new Command('bloomery').description("A bare-metal server that answers OpenStack Ironic's API.").version(programVersion());
 
 withSetup(program.command('serve').description('Run the server in the foreground until SIGTERM.'))
-  .option('--roles <list>', 'which parts to run', parseRoles, ROLES)
+  .option('--roles <list>', `which of ${ROLES.join(', ')} to run (default: all, inspector if [inspector_service]enabled)`, parseRoles)
   .action(serve);
 
 addDatabaseCommands(program);

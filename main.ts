@@ -7,6 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { AddressInfo } from 'node:net';
 import { createHealthcheck } from './api/healthcheck';
 import { createProbes, probeListener } from './api/probes';
+import { createIntrospectionApi } from './api/introspection/server';
 import { createApi, loadDocument, serverOptions } from './api/server';
 import { startDhcp } from './boot/dhcp-service';
 import { pxeFilter } from './boot/discovery';
@@ -37,7 +38,7 @@ import type { Inventories } from './store/store';
 import { createRedfishPool } from './wire/redfish';
 import { programVersion } from './version';
 
-export const ROLES = ['api', 'conductor', 'boot'] as const;
+export const ROLES = ['api', 'conductor', 'boot', 'inspector'] as const;
 export type Role = (typeof ROLES)[number];
 
 /** The options, with those filled in whose default depends on this host or on other options. */
@@ -51,6 +52,7 @@ export type ResolvedOptions = Options & {
       | 'deploy.http_root'
       | 'pxe.tftp_server'
       | 'pxe.tftp_root'
+      | 'inspector_service.callback_url'
   ]: string;
 } & { readonly 'boot.cache_root': string };
 
@@ -70,6 +72,8 @@ export interface Server {
   /** Where the API answers on this host; undefined without that role. */
   readonly apiUrl?: string;
   readonly bootUrl?: string;
+  /** Where the introspection service answers; undefined without that role. */
+  readonly inspectorUrl?: string;
   readonly options: ResolvedOptions;
   readonly conductor?: RunningConductor;
   /** `embedded` or `external`. */
@@ -88,7 +92,7 @@ const addressOf = (name: string | null): string | undefined =>
 export function resolveOptions(
   options: Options,
   stateDir: string,
-  ports: { readonly api: number; readonly http: number },
+  ports: { readonly api: number; readonly http: number; readonly inspector?: number },
 ): ResolvedOptions {
   const ip = options['DEFAULT.my_ip'] ?? addressOf(options['boot.interface']) ?? '127.0.0.1';
   const bare = (url: string): string => url.replace(/\/+$/, '');
@@ -102,6 +106,8 @@ export function resolveOptions(
     'pxe.tftp_server': options['pxe.tftp_server'] ?? ip,
     'pxe.tftp_root': options['pxe.tftp_root'] ?? join(stateDir, 'tftpboot'),
     'boot.cache_root': join(stateDir, 'cache'),
+    'inspector_service.callback_url':
+      options['inspector_service.callback_url'] ?? `http://${ip}:${ports.inspector ?? options['DEFAULT.listen_port']}/v1/continue`,
   };
 }
 
@@ -223,9 +229,10 @@ export async function startServer(setup: Setup): Promise<Server> {
     const inventories = inventoriesOf(given, stateDir);
     const url = setup.databaseUrl ?? given['database.connection'];
     const shares = Boolean(url) && given['DEFAULT.rpc_transport'] !== 'none';
-    if (roles.includes('api') !== roles.includes('conductor') && !shares)
+    const calls = roles.includes('api') || roles.includes('inspector');
+    if (calls !== roles.includes('conductor') && !shares)
       throw new StartError(
-        `the roles api and conductor run in one process with ${url ? '[DEFAULT]rpc_transport = none' : 'the embedded database'}: name both or neither, ` +
+        `the roles ${roles.includes('inspector') && !roles.includes('api') ? 'inspector' : 'api'} and conductor run in one process with ${url ? '[DEFAULT]rpc_transport = none' : 'the embedded database'}: name both or neither, ` +
           `or ${url ? 'leave json-rpc' : 'name a PostgreSQL server in [database]connection'}`,
       );
     // The database takes longest to start: the ports are taken meanwhile.
@@ -245,8 +252,23 @@ export async function startServer(setup: Setup): Promise<Server> {
       endApi = () => (closed ??= close(server));
       stops.push(endApi);
     }
+    let inspector: ReturnType<typeof createIntrospectionApi> | undefined;
+    let inspectorPort: number | undefined;
+    let endInspector: (() => Promise<void>) | undefined;
+    if (roles.includes('inspector')) {
+      const server = createServer(serverOptions(given), (request, response) => {
+        if (inspector) inspector(request, response);
+        else response.writeHead(503).end();
+      });
+      const { 'DEFAULT.listen_address': address, 'DEFAULT.listen_port': port } = given;
+      inspectorPort = await listen(server, address, port, 'the introspection service, [DEFAULT]listen_port');
+      let closed: Promise<void> | undefined;
+      endInspector = () => (closed ??= close(server));
+      stops.push(endInspector);
+    }
     const document = roles.includes('api') ? loadDocument() : undefined;
-    const early = resolveOptions(given, stateDir, { api: apiPort, http: given['boot.http_port'] });
+    const service = inspectorPort === undefined ? {} : { inspector: inspectorPort };
+    const early = resolveOptions(given, stateDir, { api: apiPort, http: given['boot.http_port'], ...service });
     const connection = url ?? (await starting!).connection;
     const store = await openStore({
       connection,
@@ -294,7 +316,7 @@ export async function startServer(setup: Setup): Promise<Server> {
         ...(discovery ? { discovery } : {}),
       });
       stops.push(() => http.stop());
-      options = resolveOptions(given, stateDir, { api: apiPort, http: http.port });
+      options = resolveOptions(given, stateDir, { api: apiPort, http: http.port, ...service });
       if (options['boot.tftp']) {
         const tftp = await startTftp({ options, boots: http.files, log: log.child({ room: 'boot' }), clock, metrics });
         stops.push(() => tftp.stop());
@@ -312,7 +334,7 @@ export async function startServer(setup: Setup): Promise<Server> {
     stops.push(() => notifications.stop());
 
     let rpc: Rpc | undefined;
-    if (shares && (roles.includes('conductor') || roles.includes('api'))) {
+    if (shares && (roles.includes('conductor') || calls)) {
       rpc = await startRpc(roles, { store, given, options, clock, metrics, log: log.child({ room: 'conductor' }) });
       const { client, server } = rpc;
       stops.push(async () => client.close());
@@ -353,12 +375,16 @@ export async function startServer(setup: Setup): Promise<Server> {
       stops.push(() => running.stop(how));
       rpc?.server?.serve(running);
     }
+    const router = createRouter({
+      ...{ store, clock, log: log.child({ room: 'api' }), options },
+      ...(conductor ? { here: conductor } : {}),
+      ...(rpc ? { client: rpc.client } : {}),
+    });
+    if (roles.includes('inspector')) {
+      inspector = createIntrospectionApi({ store, conductor: router, options, log: log.child({ room: 'introspection' }), clock, metrics });
+      stops.push(endInspector!);
+    }
     if (roles.includes('api')) {
-      const router = createRouter({
-        ...{ store, clock, log: log.child({ room: 'api' }), options },
-        ...(conductor ? { here: conductor } : {}),
-        ...(rpc ? { client: rpc.client } : {}),
-      });
       handler = createApi({
         ...{ store, conductor: router, options, log: log.child({ room: 'api' }), clock, metrics, probes, signal: stopping.signal },
         notifier: notifications.notifier,
@@ -370,6 +396,7 @@ export async function startServer(setup: Setup): Promise<Server> {
     return {
       ...(roles.includes('api') ? { apiUrl: `http://${options['DEFAULT.my_ip']}:${apiPort}` } : {}),
       ...(roles.includes('boot') ? { bootUrl: options['deploy.http_url'] } : {}),
+      ...(inspectorPort === undefined ? {} : { inspectorUrl: `http://${options['DEFAULT.my_ip']}:${inspectorPort}` }),
       ...(conductor ? { conductor } : {}),
       options,
       database: url ? 'external' : 'embedded',

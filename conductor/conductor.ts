@@ -136,6 +136,14 @@ export interface Calls {
   heartbeat(uuid: string, beat: Heartbeat): Promise<void>;
   /** The node that the inventory belongs to (in inspect wait, or just enrolled), with the token for its agent; the processing goes on. */
   continueInspection(lookup: Lookup, inventory: Inventory, pluginData: JsonObject): Promise<NodeRecord>;
+
+  /** The introspection service. All return when accepted; `manageBoot`: the machine is booted for it. */
+  startIntrospection(uuid: string, manageBoot: boolean): Promise<void>;
+  abortIntrospection(uuid: string): Promise<void>;
+  /** With the data that is kept, or (given) in its place. */
+  reapplyIntrospection(uuid: string, data: JsonObject | null): Promise<void>;
+  /** What a ramdisk posted: whose it is, once it is processed. */
+  continueIntrospection(data: JsonObject): Promise<{ readonly uuid: string }>;
 }
 
 /** What the API has of the conductors. */

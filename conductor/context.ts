@@ -127,6 +127,14 @@ export type ConductorOptions = DriverOptions & {
   readonly 'recorder.check_interval': number;
   readonly 'recorder.history_max_age': number;
 
+  // The introspection service.
+  /** Resolved: never empty. */
+  readonly 'inspector_service.callback_url': string;
+  readonly 'DEFAULT.timeout': number;
+  readonly 'DEFAULT.clean_up_period': number;
+  readonly 'processing.processing_hooks': readonly string[];
+  readonly 'processing.store_data': string;
+
   readonly 'events.max_events': number;
   readonly 'events.max_age': number;
   readonly 'events.cleanup_interval': number;

@@ -13,6 +13,7 @@ import { goOn } from './heartbeat';
 import { pciAliases, readAccelerators } from './inspection/devices';
 import { chosenHooks, hookOf } from './inspection/hooks';
 import { readBuiltInRules } from './inspection/rules/built-in';
+import { namedHere } from './introspection/hooks';
 import { cidrMap } from './inspection/switches';
 import { createLease, type Lease } from './lease';
 import { createLocks } from './locks';
@@ -112,6 +113,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
   let isLeaving = false;
   const underWay = new Set<Promise<unknown>>();
   for (const option of ['inspector.hooks', 'redfish.inspection_hooks'] as const) chosenHooks(options[option], option);
+  chosenHooks(namedHere(options['processing.processing_hooks']), 'processing.processing_hooks');
   for (const name of options['inspector.overwrite_existing_hooks']) hookOf(name, 'inspector.overwrite_existing_hooks');
   const hardware = createHardware(options, rooms.hardwareTypes, rooms.interfaces, log);
   const builtInRules = await readBuiltInRules(options['inspection_rules.built_in_rules']);

@@ -3,7 +3,7 @@
  * server for calls from others and the client that makes them are all made of it.
  */
 import { originFields, type Origin } from '../model/origin';
-import type { NodeRecord } from '../model/records';
+import type { JsonObject, NodeRecord } from '../model/records';
 import { INTERFACE_KINDS } from '../model/records';
 import type { Store } from '../store/store';
 import { createAllocation, deleteAllocation } from './allocations';
@@ -16,6 +16,9 @@ import { defaultInterface } from './hardware';
 import { heartbeat } from './heartbeat';
 import { getIndicator, injectNmi, listIndicators, setIndicator } from './indicators';
 import { continueInspection } from './inspection/continue';
+import { continueIntrospection, reapplyIntrospection } from './introspection/continue';
+import { readReport } from './introspection/report';
+import { abortIntrospection, startIntrospection } from './introspection/start';
 import { deletePortgroup, updatePortgroup } from './portgroups';
 import { createPort, deletePort, updatePort } from './ports';
 import { setPower } from './power';
@@ -79,6 +82,12 @@ const inspected: Route = async (store, [lookup]) => {
   const found = (await store.nodes.list({ where: { uuid: nodeUuid ?? known?.node_uuid ?? '' }, children: 'all' }))[0];
   return found ? ofNode(found) : { key: macs.join(), ...discovery };
 };
+/** The node of a report that is awaited; of another there is none. */
+const introspected: Route = async (store, [data]) => {
+  const { macs, bmcAddresses } = readReport(data as JsonObject, 'all');
+  const [best] = await store.introspections.matching(macs, bmcAddresses);
+  return best ? node(store, [best.node_uuid]) : { key: macs.join() };
+};
 
 /** driver_info key → description, over all interfaces that the type takes by default. */
 const propertiesOf = (context: Context, name: string): Readonly<Record<string, string>> =>
@@ -135,6 +144,11 @@ export const OPERATIONS: { readonly [Name in OperationName]: Operation<Name> } =
   agentToken: { to: node, run: (context, uuid) => context.tokens.give(uuid) },
   heartbeat: { to: node, repeatable: true, run: heartbeat },
   continueInspection: { to: inspected, run: continueInspection },
+
+  startIntrospection: { to: node, run: startIntrospection },
+  abortIntrospection: { to: node, run: abortIntrospection },
+  reapplyIntrospection: { to: node, run: reapplyIntrospection },
+  continueIntrospection: { to: introspected, run: continueIntrospection },
 };
 
 export const isOperation = (name: unknown): name is OperationName => typeof name === 'string' && Object.hasOwn(OPERATIONS, name);

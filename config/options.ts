@@ -297,6 +297,17 @@ export const OPTIONS = [
   { section: 'inspection_rules', name: 'built_in_rules', kind: 'string', default: null, help: 'YAML file with inspection rules that are always there, beside those of clients.' },
   { section: 'inspection_rules', name: 'mask_secrets', kind: 'string', default: 'always', choices: ['always', 'never', 'sensitive'], help: 'From which inspection rules passwords among the found data are hidden: all, none, or all but sensitive ones.' },
 
+  // The introspection service, by ironic-inspector's names
+  { section: 'inspector_service', name: 'enabled', kind: 'boolean', default: false, ours: true, help: 'Run the introspection service (the API of ironic-inspector) in this process; not needed where `--roles` names `inspector`.' },
+  { section: 'inspector_service', name: 'callback_url', kind: 'string', default: null, ours: true, help: 'URL to which machines post what they found for the introspection service; default: http://my_ip:listen_port/v1/continue.' },
+  { section: 'DEFAULT', name: 'listen_address', kind: 'string', default: '::', ours: true, help: 'Address that the introspection service listens on.' },
+  { section: 'DEFAULT', name: 'listen_port', kind: 'integer', default: 5050, min: 0, max: 65535, ours: true, help: 'Port of the introspection service.' },
+  { section: 'DEFAULT', name: 'timeout', kind: 'integer', default: 3600, max: 315576000, ours: true, help: 'Seconds after which an introspection without a report has failed; 0: never.' },
+  { section: 'DEFAULT', name: 'clean_up_period', kind: 'integer', default: 60, min: 0, ours: true, help: 'Seconds between looks for such introspections; 0: never.' },
+  { section: 'DEFAULT', name: 'can_manage_boot', kind: 'boolean', default: true, ours: true, help: 'Whether the introspection service may boot machines; otherwise it takes only requests with manage_boot=0.' },
+  { section: 'processing', name: 'processing_hooks', kind: 'list', default: ['ramdisk_error', 'root_disk_selection', 'scheduler', 'validate_interfaces', 'capabilities', 'pci_devices'], ours: true, help: 'Hooks of the introspection service, by the names of ironic-inspector or of [inspector]hooks.' },
+  { section: 'processing', name: 'store_data', kind: 'string', default: 'database', choices: ['none', 'database'], ours: true, help: 'Whether what machines report is kept for the introspection service (ironic-inspector: none).' },
+
   // [console]
   { section: 'console', name: 'socat_address', kind: 'string', default: null, help: 'Address that consoles are offered on; empty: [DEFAULT]my_ip.' },
   { section: 'console', name: 'port_range', kind: 'list', default: [], help: 'Ports for consoles of nodes that name none, as first:end (the end not included), several with commas.' },

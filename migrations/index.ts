@@ -12,6 +12,7 @@ import { up as conductorInstances } from './0006_conductor_instances';
 import { up as media } from './0007_media';
 import { up as hardware } from './0008_hardware';
 import { up as discoveredAddresses } from './0009_discovered_addresses';
+import { up as introspections } from './0010_introspections';
 
 export interface Migration {
   readonly name: string;
@@ -29,4 +30,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0007_media', up: media },
   { name: '0008_hardware', up: hardware },
   { name: '0009_discovered_addresses', up: discoveredAddresses },
+  { name: '0010_introspections', up: introspections },
 ];

@@ -55,6 +55,7 @@ export const FAULTS = {
   AllocationNotFound: [404, 'Allocation {allocation} could not be found.'],
   DeployTemplateNotFound: [404, 'Deploy template {template} could not be found.'],
   InspectionRuleNotFound: [404, 'Rule {rule} could not be found.'],
+  IntrospectionRuleNotFound: [404, 'Rule {rule} was not found'],
   SubscriptionNotFound: [404, '{message}'],
   NodeHistoryNotFound: [404, 'Node history record {history} could not be found.'],
   NodeInventoryNotFound: [404, 'Node inventory record for node {node} could not be found.'],
@@ -92,6 +93,7 @@ export const FAULTS = {
   DeployTemplateDuplicateName: [409, 'A deploy template with name {name} already exists.'],
   RunbookAlreadyExists: [409, 'A runbook with UUID {uuid} already exists.'],
   RunbookDuplicateName: [409, 'A runbook with name {name} already exists.'],
+  IntrospectionRuleAlreadyExists: [409, 'Rule with UUID {uuid} already exists'],
   InspectionRuleAlreadyExists: [409, 'A rule with UUID {uuid} already exists.'],
   PowerStateFailure: [409, 'Failed to set node power state to {pstate}.'],
   ParentNodeLocked: [

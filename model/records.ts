@@ -205,6 +205,13 @@ export interface InspectionRuleRecord extends Row {
   readonly conditions: readonly JsonObject[];
   readonly actions: readonly JsonObject[];
 }
+/** A rule of the introspection service, as ironic-inspector has them. */
+export interface IntrospectionRuleRecord extends Row {
+  readonly description: string | null;
+  readonly scope: string | null;
+  readonly conditions: readonly JsonObject[];
+  readonly actions: readonly JsonObject[];
+}
 /** Something that happened to a node, for its operators. */
 export interface HistoryRecord extends Row {
   readonly node_uuid: string;

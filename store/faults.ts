@@ -37,6 +37,8 @@ const CONSTRAINTS: Readonly<Record<string, readonly [FaultName, Readonly<Record<
   runbooks_uuid_unique: ['RunbookAlreadyExists', { uuid: 'uuid' }],
   runbooks_name_unique: ['RunbookDuplicateName', { name: 'name' }],
   inspection_rules_uuid_unique: ['InspectionRuleAlreadyExists', { uuid: 'uuid' }],
+  introspection_rules_uuid_unique: ['IntrospectionRuleAlreadyExists', { uuid: 'uuid' }],
+  introspections_node_known: ['NodeNotFound', { node: 'node_uuid' }],
   node_history_node_known: ['NodeNotFound', { node: 'node_uuid' }],
   bios_settings_node_known: ['NodeNotFound', { node: 'node_uuid' }],
   firmware_components_node_known: ['NodeNotFound', { node: 'node_uuid' }],

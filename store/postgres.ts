@@ -10,6 +10,7 @@ import { discoveriesOn } from './discoveries';
 import { eventsOn } from './events';
 import { hardwareOn } from './hardware';
 import { biosSettingsOn, firmwareComponentsOn } from './hardware-facts';
+import { introspectionsOn } from './introspections';
 import { inventoriesOn } from './inventories';
 import { leasesOn } from './leases';
 import { mediaOn } from './media';
@@ -49,6 +50,7 @@ const storeOn = (db: Knex, clock: Clock, inventories?: Inventories): Store => ({
   inventories: inventories ?? inventoriesOn(db, clock),
   hardware: hardwareOn(db, clock),
   discoveries: discoveriesOn(db),
+  introspections: introspectionsOn(db),
   conductors: conductorsOn(db, clock),
   leases: leasesOn(db),
   secrets: secretsOn(db),

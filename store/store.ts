@@ -2,6 +2,7 @@
 import type { NodeWrite } from '../model/node-write';
 import type { EventKind, EventRecord } from '../model/events';
 import type { ChangeKind, Component, HardwareChange } from '../model/hardware';
+import type { IntrospectionRecord, IntrospectionState } from '../model/introspection';
 import type {
   AllocationRecord,
   BiosSettingRecord,
@@ -13,6 +14,7 @@ import type {
   FirmwareComponentRecord,
   HistoryRecord,
   InspectionRuleRecord,
+  IntrospectionRuleRecord,
   InventoryRecord,
   JsonObject,
   LeaseRecord,
@@ -332,6 +334,37 @@ export interface Hardware {
   /** Answers how many went. */
   trimChanges(before: string, atMost: number): Promise<number>;
 }
+/** What the introspection service knows of nodes. */
+export interface Introspections {
+  find(nodeUuid: string): Promise<IntrospectionRecord | undefined>;
+  /** The newest first. `marker`: a node; unknown: Fault NotFound. */
+  list(page: {
+    readonly marker?: string;
+    readonly limit: number;
+    readonly states?: readonly IntrospectionState[];
+  }): Promise<readonly IntrospectionRecord[]>;
+  /** Begins anew, without the data of before, unless one is under way that may not be; undefined then. Throws NodeNotFound. */
+  start(
+    begun: Pick<IntrospectionRecord, 'node_uuid' | 'started_at' | 'manage_boot' | 'macs' | 'bmc_addresses'>,
+    from: readonly IntrospectionState[],
+  ): Promise<IntrospectionRecord | undefined>;
+  /** Writes while it is in one of these states; undefined: it is not. */
+  change(
+    nodeUuid: string,
+    from: readonly IntrospectionState[],
+    changes: Partial<Omit<IntrospectionRecord, 'node_uuid'>>,
+  ): Promise<IntrospectionRecord | undefined>;
+  /** Those under way that know some of the addresses, with how many, the most first. */
+  matching(
+    macs: readonly string[],
+    bmcAddresses: readonly string[],
+  ): Promise<readonly { readonly node_uuid: string; readonly score: number }[]>;
+  /** What the ramdisk sent, or what became of it; undefined: there is none. */
+  data(nodeUuid: string, which: 'processed' | 'unprocessed'): Promise<JsonObject | undefined>;
+  putData(nodeUuid: string, which: 'processed' | 'unprocessed', data: JsonObject): Promise<void>;
+  /** Those under way that began before a moment. */
+  startedBefore(moment: string): Promise<readonly IntrospectionRecord[]>;
+}
 
 export interface Store {
   readonly nodes: Nodes;
@@ -352,6 +385,8 @@ export interface Store {
   readonly deployTemplates: Table<DeployTemplateRecord, 'name'>;
   readonly runbooks: Table<RunbookRecord, 'name'>;
   readonly inspectionRules: Table<InspectionRuleRecord>;
+  readonly introspections: Introspections;
+  readonly introspectionRules: Table<IntrospectionRuleRecord> & { removeAll(): Promise<void> };
   readonly history: History;
   readonly biosSettings: BiosSettings;
   readonly firmwareComponents: FirmwareComponents;

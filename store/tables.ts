@@ -9,6 +9,7 @@ import type {
   DeployTemplateRecord,
   HistoryRecord,
   InspectionRuleRecord,
+  IntrospectionRuleRecord,
   PortgroupRecord,
   Row,
   RunbookRecord,
@@ -154,6 +155,11 @@ const INSPECTION_RULES: Definition<InspectionRuleRecord> = {
   columns: { description: 'text', priority: 'integer', phase: 'text', sensitive: 'boolean', conditions: 'json', actions: 'json' },
   notFound: ['InspectionRuleNotFound', 'rule'],
 };
+const INTROSPECTION_RULES: Definition<IntrospectionRuleRecord> = {
+  table: 'introspection_rules',
+  columns: { description: 'text', scope: 'text', conditions: 'json', actions: 'json' },
+  notFound: ['IntrospectionRuleNotFound', 'rule'],
+};
 const HISTORY: Definition<HistoryRecord> = {
   table: 'node_history',
   columns: {
@@ -195,6 +201,7 @@ type Tables = Pick<
   | 'deployTemplates'
   | 'runbooks'
   | 'inspectionRules'
+  | 'introspectionRules'
   | 'history'
 >;
 /** @param db the pool, or a transaction */
@@ -207,5 +214,11 @@ export const tablesOn = (db: Knex, clock: Clock): Tables => ({
   deployTemplates: tableOn(db, clock, DEPLOY_TEMPLATES),
   runbooks: tableOn(db, clock, RUNBOOKS),
   inspectionRules: tableOn(db, clock, INSPECTION_RULES),
+  introspectionRules: {
+    ...tableOn(db, clock, INTROSPECTION_RULES),
+    removeAll: async () => {
+      await run(db(INTROSPECTION_RULES.table).delete());
+    },
+  },
   history: { ...tableOn(db, clock, HISTORY), trim: trimOn(db) },
 });

@@ -5,10 +5,10 @@ import type { JsonObject, NodeRecord, PortChanges } from '../../model/records';
 import type { Store } from '../../store/store';
 import type { Held } from '../task';
 import { joinCapabilities, readCapabilities } from './capabilities';
-import { inspectionFailure, type Change, type Look, type Seen } from './hook';
+import { inspectionFailure, type HookOptions, type Change, type Look, type Seen } from './hook';
 import { chosenHooks } from './hooks';
 import { configured, everything, onlyMissing, type Overwrites } from './overwrite';
-import { runRules } from './rules';
+import { runRules, type ApplyRules } from './rules';
 
 /** Pure: what the hooks say, and the plugin_data with their additions. Throws the Fault of a hook that refuses. */
 export function lookAtAll(
@@ -82,10 +82,18 @@ function toldByBmc(node: NodeRecord, { properties = {}, capabilities: told = {} 
 
 /** What an inspection found; an agent tells an inventory and its plugin_data only. */
 export type Findings = Pick<Found, 'inventory' | 'pluginData' | 'hooks'> & Partial<Found>;
+/** What differs in the introspection service. */
+export interface Ways {
+  readonly rules?: ApplyRules;
+  readonly options?: Partial<HookOptions>;
+  /** Written with all the rest. */
+  readonly also?: (store: Store, pluginData: JsonObject) => Promise<void>;
+}
 /** Throws the Fault of a hook that refuses, or for lack of an essential property: then nothing is written. The logs of a ramdisk are dropped. */
-export async function runHooks(task: Held, findings: Findings): Promise<void> {
+export async function runHooks(task: Held, findings: Findings, ways: Ways = {}): Promise<void> {
   const { inventory, pluginData, hooks, essential = [] } = findings;
-  const { store: rows, options, accelerators } = task.context;
+  const { store: rows, accelerators } = task.context;
+  const options = { ...task.context.options, ...ways.options };
   const compares = chosenHooks(hooks).some(({ wantsPrevious }) => wantsPrevious);
   const previous = compares ? (await rows.inventories.find(task.node.uuid))?.inventory : undefined;
   const start: Seen = {
@@ -103,7 +111,7 @@ export async function runHooks(task: Held, findings: Findings): Promise<void> {
   const missing = essential.filter((name) => !Object.hasOwn(properties, name));
   if (missing.length > 0)
     throw inspectionFailure(`Failed to discover the following properties: ${missing.join(', ')} on node ${task.node.uuid}`);
-  const ruled = await runRules(task, { ...seen, node: { ...task.node, properties } });
+  const ruled = await runRules(task, { ...seen, node: { ...task.node, properties } }, ways.rules);
   const kept = Object.fromEntries(Object.entries(ruled.pluginData).filter(([name]) => name !== 'logs'));
   const found = { inventory, plugin_data: kept };
   const size = Buffer.byteLength(JSON.stringify(found)) / 1024;
@@ -113,6 +121,7 @@ export async function runHooks(task: Held, findings: Findings): Promise<void> {
     await changePorts(store, task, changes);
     for (const [uuid, more] of ruled.ports) await store.ports.update(uuid, more);
     await store.inventories.put(task.node.uuid, found);
+    await ways.also?.(store, kept);
   });
   await task.refresh();
 }

@@ -109,6 +109,10 @@ export function createFakeConductor(store: () => Store): FakeConductor {
       return 'secret-of-the-agent';
     }),
     heartbeat: done('heartbeat', async () => {}),
+    startIntrospection: done('startIntrospection', async () => {}),
+    abortIntrospection: done('abortIntrospection', async () => {}),
+    reapplyIntrospection: done('reapplyIntrospection', async () => {}),
+    continueIntrospection: done('continueIntrospection', async () => ({ uuid: 'of nobody' })),
     continueInspection: done('continueInspection', async ({ macs }) => {
       const [port] = await store().ports.byMacs(macs);
       if (!port) throw new Fault('NotFound', { message: 'Resource could not be found.' });

@@ -3,9 +3,10 @@ import type { RuleStep } from '../../../model/inspection-rules';
 import { INTERFACE_KINDS, type InspectionRuleRecord, type JsonObject, type NodeChanges, type PortChanges } from '../../../model/records';
 import type { Held } from '../../task';
 import type { Seen } from '../hook';
+import type { Outward } from './actions';
 import { callApi } from './call';
 import { applyRules } from './engine';
-import { changesOf, draftOf, type Rule } from './rule';
+import { changesOf, draftOf, type Draft, type Rule } from './rule';
 
 const stored = (rule: InspectionRuleRecord): Rule => ({
   ...rule,
@@ -26,13 +27,24 @@ function withInterfaces({ node, context }: Held, changes: NodeChanges): NodeChan
   return { ...changes, ...context.hardware.fill(changes.driver ?? node.driver, kept) };
 }
 
-/** @param seen as the hooks leave it. Throws the Fault of a rule that fails. */
-export async function runRules(task: Held, { node, ports, inventory, pluginData }: Seen): Promise<Ruled> {
-  const { store, builtInRules, options, clock, signal } = task.context;
+/** Changes the draft. Throws the Fault of a rule that fails. */
+export type ApplyRules = (draft: Draft, outward: Outward) => Promise<void>;
+/** The rules of clients and of the file; undefined: there are none. */
+async function inspectionRules({ context: { store, builtInRules, options } }: Held): Promise<ApplyRules | undefined> {
   const rules = [...(await store.inspectionRules.list({})).map(stored), ...builtInRules].filter(({ phase }) => phase === 'main');
-  if (rules.length === 0) return { node: {}, ports: [], pluginData };
+  return rules.length === 0 ? undefined : (draft, outward) => applyRules(rules, draft, options, outward);
+}
+
+/**
+ * @param seen as the hooks leave it
+ * @param own other rules than those of inspections. Throws the Fault of a rule that fails.
+ */
+export async function runRules(task: Held, { node, ports, inventory, pluginData }: Seen, own?: ApplyRules): Promise<Ruled> {
+  const { clock, signal } = task.context;
+  const apply = own ?? (await inspectionRules(task));
+  if (!apply) return { node: {}, ports: [], pluginData };
   const draft = draftOf(node, ports, inventory, pluginData);
-  await applyRules(rules, draft, options, { log: task.log, call: (what) => callApi(what, clock, AbortSignal.any([signal, task.signal])) });
+  await apply(draft, { log: task.log, call: (what) => callApi(what, clock, AbortSignal.any([signal, task.signal])) });
   const changed = ports.map((port, at) => [port.uuid, changesOf(port, draft.ports[at]!)] as const);
   return {
     node: withInterfaces(task, changesOf(node, draft.node)),

@@ -1,0 +1,15 @@
+/** JSON as the reference writes it: ASCII; answers with sorted members and a line's end, data as it came, with blanks. */
+const ascii = (text: string): string =>
+  text.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+const quoted = (text: string): string => ascii(JSON.stringify(text));
+
+function write(value: unknown, comma: string, colon: string, sorted: boolean): string {
+  if (Array.isArray(value)) return `[${value.map((one) => write(one, comma, colon, sorted)).join(comma)}]`;
+  if (typeof value === 'string') return quoted(value);
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  const members = Object.entries(value);
+  if (sorted) members.sort(([one], [other]) => (one < other ? -1 : 1));
+  return `{${members.map(([name, one]) => quoted(name) + colon + write(one, comma, colon, sorted)).join(comma)}}`;
+}
+export const answerText = (value: unknown): string => `${write(value, ',', ':', true)}\n`;
+export const dataText = (value: unknown): string => write(value, ', ', ': ', false);

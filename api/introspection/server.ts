@@ -1,0 +1,146 @@
+/** The introspection service's front door: ironic-inspector's API on a port of its own, with versions, refusals and headers as there. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ConductorDoor } from '../../conductor/conductor';
+import type { Clock } from '../../model/clock';
+import { Fault, reasonOf } from '../../model/errors';
+import type { Log } from '../../model/log';
+import type { Metrics } from '../../model/metrics';
+import type { Origin } from '../../model/origin';
+import type { Store } from '../../store/store';
+import { httpBasic } from '../auth/http-basic';
+import { noauth } from '../auth/noauth';
+import { limitFor, parseBody, readBody } from '../body';
+import { createCors } from '../cors';
+import { Unauthenticated, Unread } from '../errors';
+import { baseOf } from '../forwarded';
+import { answerText } from './encode';
+import type { IntrospectionOptions } from './options';
+import { findRoute, MAXIMUM, MINIMUM, type Answer, type Rooms } from './routes';
+
+const HEADER = 'x-openstack-ironic-inspector-api-version';
+const written = ({ major, minor }: { readonly major: number; readonly minor: number }): string => `${major}.${minor}`;
+const VERSIONS: Readonly<Record<string, string>> = {
+  'X-OpenStack-Ironic-Inspector-API-Minimum-Version': written(MINIMUM),
+  'X-OpenStack-Ironic-Inspector-API-Maximum-Version': written(MAXIMUM),
+};
+const REASON_404 =
+  '404 Not Found: The requested URL was not found on the server. If you entered the URL manually please check your spelling and try again.';
+const PAGE_405 =
+  '<!doctype html>\n<html lang=en>\n<title>405 Method Not Allowed</title>\n<h1>Method Not Allowed</h1>\n<p>The method is not allowed for the requested URL.</p>\n';
+
+/** The minor version that is asked for. Throws Invalid (malformed), NotAcceptable. */
+function versionOf(header: string | undefined): number {
+  if (!header || header.toLowerCase() === 'latest') return MAXIMUM.minor;
+  const [, major, minor] = /^\s*([+-]?\d{1,9})\s*\.\s*([+-]?\d{1,9})\s*$/.exec(header) ?? [];
+  if (major === undefined || minor === undefined)
+    throw new Fault('Invalid', { message: 'Malformed API version: expected string in form of X.Y or latest' });
+  const asked = { major: Number(major), minor: Number(minor) };
+  if (asked.major === MAXIMUM.major && asked.minor >= MINIMUM.minor && asked.minor <= MAXIMUM.minor) return asked.minor;
+  throw new Fault('NotAcceptable', {
+    message: `Unsupported API version ${written(asked)}, supported range is ${written(MINIMUM)} to ${written(MAXIMUM)}`,
+  });
+}
+
+const unescaped = (text: string): string => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};
+function segmentsOf(path: string): readonly string[] {
+  const segments = path.split('/').slice(1);
+  return (segments.at(-1) === '' ? segments.slice(0, -1) : segments).map(unescaped);
+}
+
+interface Reply extends Answer {
+  readonly page?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+/** Whatever was thrown. What the design does not know is a 500 that tells nothing. */
+function explain(error: unknown): Reply {
+  const refusal = (status: number, message: string): Reply => ({ status, body: { error: { message } } });
+  if (error instanceof Unauthenticated) return refusal(error.status, error.status === 401 ? 'Authentication required' : error.sentence);
+  if (error instanceof Unread) return { ...refusal(error.status, error.sentence), headers: { Connection: 'close' } };
+  if (error instanceof Fault) return refusal(error.status, error.message);
+  return refusal(500, 'Internal server error');
+}
+function send(response: ServerResponse, head: boolean, { status, body, text, page, headers }: Reply): void {
+  if (response.headersSent || response.destroyed) return;
+  const content = page ?? text ?? (body ? answerText(body) : '');
+  const type = body || text !== undefined ? 'application/json' : status === 204 ? 'text/plain; charset=utf-8' : 'text/html; charset=utf-8';
+  const length = Buffer.byteLength(content);
+  response.writeHead(status, { 'Content-Type': type, 'Content-Length': String(length), ...VERSIONS, ...headers });
+  response.end(head ? '' : content);
+}
+
+/** @returns a listener for node:http */
+export function createIntrospectionApi(given: {
+  readonly store: Store;
+  readonly conductor: ConductorDoor;
+  readonly options: IntrospectionOptions;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+}): (request: IncomingMessage, response: ServerResponse) => void {
+  const { options, log, clock, metrics } = given;
+  const basic = options['DEFAULT.auth_strategy'] === 'http_basic';
+  const auth = basic ? httpBasic(options['DEFAULT.http_basic_auth_user_file'], log, clock) : noauth;
+  const cors = createCors(options);
+
+  async function perform(request: IncomingMessage, head: boolean, seen: { route: string }): Promise<Reply> {
+    const [path = '/', search = ''] = (request.url ?? '/').split(/\?(.*)/s);
+    const header = request.headers[HEADER];
+    const minor = versionOf(Array.isArray(header) ? header.join(',') : header);
+    const found = findRoute(segmentsOf(path));
+    if (!found) return { status: 404, body: { error: { message: REASON_404 } } };
+    const { route, params } = found;
+    seen.route = `introspection:${route.path}`;
+    const names = Object.keys(route.methods);
+    const allowed = { Allow: [...names, 'OPTIONS', ...(names.includes('GET') ? ['HEAD'] : [])].join(', ') };
+    if (request.method === 'OPTIONS') return { status: 200, headers: allowed };
+    const handle = route.methods[head ? 'GET' : request.method!];
+    if (!handle) return { status: 405, page: PAGE_405, headers: allowed };
+    const origin: Origin = { requestId: `req-${randomUUID()}`, user: null, project: null };
+    // Which paths are public differs from the API's: its root document is, this word is not.
+    const who = await auth.identify(request.headers, route.isPublic ? '/' : '/v1/introspection', request.method!);
+    const raw = await readBody(request, limitFor('continue_inspection', options));
+    const rooms: Rooms = {
+      store: given.store,
+      conductor: given.conductor.from({ ...origin, user: who.user, project: who.project }),
+      options,
+      random: randomBytes,
+    };
+    const json = (): unknown => parseBody(raw, options['api.max_json_body_depth']);
+    return handle(
+      { params, query: new URLSearchParams(search), minor, base: baseOf(request, options), hasBody: raw.length > 0, json },
+      rooms,
+    );
+  }
+
+  return (request, response) => {
+    const took = metrics.timer();
+    const head = request.method === 'HEAD';
+    const seen = { route: 'introspection:other' };
+    for (const [name, value] of Object.entries(cors(request.method ?? 'GET', request.headers))) response.setHeader(name, value);
+    perform(request, head, seen)
+      .catch((error: unknown) => {
+        const known = [Fault, Unread, Unauthenticated].some((kind) => error instanceof kind);
+        if (!known && !request.socket.destroyed)
+          log.error('request failed', { method: request.method, path: request.url, error: reasonOf(error), stack: (error as Error).stack });
+        return explain(error);
+      })
+      .then((reply) => {
+        // What was not read is thrown away, so that the caller gets its answer.
+        request.resume();
+        send(response, head, reply);
+        const { method = 'GET' } = request;
+        const status = `${Math.floor(reply.status / 100)}xx`;
+        metrics.observe('bloomery_api_request_duration_seconds', { method, route: seen.route, status }, took());
+        const level = reply.status >= 400 || !['GET', 'HEAD', 'OPTIONS'].includes(method) ? 'info' : 'debug';
+        log[level](`${method} ${request.url ?? ''} ${reply.status}`);
+      })
+      .catch((error: unknown) => log.error('an answer cannot be sent', { error: reasonOf(error) }));
+  };
+}

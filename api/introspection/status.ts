@@ -1,0 +1,131 @@
+/** /v1/introspection of the introspection service: start, status, abort, data, reapply; and what ramdisks post. */
+import { Fault } from '../../model/errors';
+import { isUuid } from '../../model/idents';
+import { INTROSPECTION_STATES, type IntrospectionRecord, type IntrospectionState } from '../../model/introspection';
+import { isObject } from '../../model/json';
+import { repr, toBoolean, typeName } from '../../model/python';
+import type { JsonObject } from '../../model/records';
+import type { Store } from '../../store/store';
+import { dataText } from './encode';
+import type { Handle } from './routes';
+
+const invalid = (message: string): Fault => new Fault('Invalid', { message });
+const notInCache = (uuid: string): Fault => new Fault('NotFound', { message: `Could not find node ${uuid} in cache` });
+
+/** By UUID or name. Throws NotFound. */
+async function nodeOf(store: Store, ident: string): Promise<string> {
+  try {
+    return (await store.nodes.find(ident)).uuid;
+  } catch (error) {
+    if (!(error instanceof Fault) || error.name !== 'NodeNotFound') throw error;
+    throw new Fault('NotFound', { message: `Node ${ident} was not found in Ironic` });
+  }
+}
+/** What looks like a UUID is looked for in the cache only. */
+const cachedUuid = async (store: Store, ident: string): Promise<string> => (isUuid(ident) ? ident : nodeOf(store, ident));
+
+/** Without an offset, as Python's naive times. */
+const naive = (time: string | null): string | null => time && new Date(time).toISOString().replace('Z', '000');
+const shown = (base: string, record: IntrospectionRecord): object => ({
+  uuid: record.node_uuid,
+  finished: record.finished_at !== null,
+  state: record.state,
+  started_at: naive(record.started_at),
+  finished_at: naive(record.finished_at),
+  error: record.error,
+  links: [{ rel: 'self', href: `${base}/v1/introspection/${record.node_uuid}` }],
+});
+
+export const showIntrospection: Handle = async ({ params, base }, { store }) => {
+  const uuid = await cachedUuid(store, params[0]!);
+  const record = await store.introspections.find(uuid);
+  if (!record) throw notInCache(uuid);
+  return { status: 200, body: shown(base, record) };
+};
+
+const bad = (message: string): Fault => invalid(`Bad request: ${message}`);
+function limitOf(value: string | null, most: number): number {
+  if (value === null) return most;
+  if (!/^\s*[+-]?\d+\s*$/.test(value)) throw bad(`invalid literal for int() with base 10: ${repr(value)}`);
+  const limit = Number(value) || most;
+  if (limit < 0) throw bad('Limit cannot be negative');
+  if (limit > most) throw bad(`Limit over ${most}`);
+  return limit;
+}
+function statesOf(value: string | null): readonly IntrospectionState[] | undefined {
+  const states = value?.split(',');
+  const unknown = states?.filter((state) => !(INTROSPECTION_STATES as readonly string[]).includes(state)) ?? [];
+  if (unknown.length > 0) throw bad(`State(s) "${unknown.join(', ')}" are not valid`);
+  return states as readonly IntrospectionState[] | undefined;
+}
+export const listIntrospections: Handle = async ({ query, base }, { store, options }) => {
+  const marker = query.get('marker');
+  if (marker !== null && !isUuid(marker)) throw bad('Marker not UUID-like');
+  const limit = limitOf(query.get('limit'), options['api.max_limit']);
+  const states = statesOf(query.get('state'));
+  const records = await store.introspections.list({ limit, ...(marker === null ? {} : { marker }), ...(states ? { states } : {}) });
+  return { status: 200, body: { introspection: records.map((record) => shown(base, record)) } };
+};
+
+export const startIntrospection: Handle = async ({ params, query }, { store, conductor, options }) => {
+  const said = query.get('manage_boot') ?? 'True';
+  const manageBoot = toBoolean(said);
+  if (manageBoot === undefined) throw invalid(`Invalid boolean value for manage_boot: ${said}`);
+  if (manageBoot && !options['DEFAULT.can_manage_boot'])
+    throw invalid('Managed boot is requested, but this installation cannot manage boot ((can_manage_boot set to False)');
+  await conductor.startIntrospection(await nodeOf(store, params[0]!), manageBoot);
+  return { status: 202, body: {} };
+};
+export const abortIntrospection: Handle = async ({ params }, { store, conductor }) => {
+  const uuid = await cachedUuid(store, params[0]!);
+  if (!(await store.introspections.find(uuid))) throw notInCache(uuid);
+  await conductor.abortIntrospection(uuid);
+  return { status: 202, body: {} };
+};
+
+const dataHandle =
+  (which: 'processed' | 'unprocessed'): Handle =>
+  async ({ params }, { store, options }) => {
+    const uuid = await cachedUuid(store, params[0]!);
+    if (options['processing.store_data'] === 'none')
+      throw new Fault('NotFound', {
+        message: 'Inspector is not configured to store data. Set the [processing]store_data configuration option to change this.',
+      });
+    const data = await store.introspections.data(uuid, which);
+    if (data) return { status: 200, text: dataText(data) };
+    const flag = which === 'processed' ? 'True' : 'False';
+    throw new Fault('NotFound', { message: `Introspection data not found for node ${uuid}, processed=${flag}` });
+  };
+export const showData = dataHandle('processed');
+export const showUnprocessed = dataHandle('unprocessed');
+
+function objectOf(body: unknown): JsonObject {
+  if (isObject(body)) return body;
+  throw invalid(`Invalid data: expected a JSON object, got ${typeName(body)}`);
+}
+export const reapply: Handle = async ({ params, json, hasBody }, { store, conductor, options }) => {
+  let data: JsonObject | null = null;
+  if (hasBody) {
+    let body: unknown;
+    try {
+      body = json();
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      throw invalid('Invalid data: expected a JSON object, got None');
+    }
+    data = objectOf(body);
+  }
+  const uuid = await cachedUuid(store, params[0]!);
+  if (data === null || Object.keys(data).length === 0) {
+    const kept = options['processing.store_data'] === 'none' || (await store.introspections.data(uuid, 'unprocessed'));
+    if (!kept) throw new Fault('NotFound', { message: `Introspection data not found for node ${uuid}, processed=False` });
+  }
+  if (!(await store.introspections.find(uuid))) throw notInCache(uuid);
+  await conductor.reapplyIntrospection(uuid, data);
+  return { status: 202, body: {} };
+};
+
+export const continueIntrospection: Handle = async ({ json, hasBody }, { conductor }) => {
+  if (!hasBody) throw invalid('Invalid data: expected a JSON object, got nothing');
+  return { status: 200, body: await conductor.continueIntrospection(objectOf(json())) };
+};

@@ -1,0 +1,59 @@
+/** How an introspection moves on in the service's table, and the words in which it is refused. */
+import { timestamp } from '../../model/clock';
+import { Fault } from '../../model/errors';
+import { INTROSPECTION_EVENTS, INTROSPECTION_STATES, type IntrospectionRecord } from '../../model/introspection';
+import type { NodeRecord } from '../../model/records';
+import type { ProvisionState } from '../../model/states';
+import type { Context } from '../context';
+import { trying } from '../flows/flow';
+import type { Held } from '../task';
+
+export const refused = (message: string): Fault => new Fault('Invalid', { message });
+
+/** In the order in which the refusal names them. */
+const STATES: readonly ProvisionState[] = ['enroll', 'manageable', 'inspecting', 'inspect wait', 'inspect failed'];
+/** Throws Invalid. */
+export function checkProvisionState({ provision_state: state }: NodeRecord): void {
+  if (STATES.includes(state)) return;
+  const valid = `[${STATES.map((one) => `'${one}'`).join(', ')}]`;
+  throw refused(`Invalid provision state for introspection: "${state}", valid states are "${valid}"`);
+}
+
+/** Throws NotFound. */
+export async function cached({ store }: Context, uuid: string): Promise<IntrospectionRecord> {
+  const record = await store.introspections.find(uuid);
+  if (!record) throw new Fault('NotFound', { message: `Could not find node ${uuid} in cache` });
+  return record;
+}
+
+type Event = keyof typeof INTROSPECTION_EVENTS;
+/** Moves on while the event is possible; undefined: it is not. One of two that ask at once gets it. */
+export const move = (
+  { store }: Context,
+  uuid: string,
+  event: Event,
+  changes: Parameters<typeof store.introspections.change>[2],
+): Promise<IntrospectionRecord | undefined> => store.introspections.change(uuid, INTROSPECTION_EVENTS[event], changes);
+
+/** No report is taken any more. */
+export async function end(context: Context, uuid: string, error: string | null): Promise<void> {
+  await context.store.introspections.change(uuid, INTROSPECTION_STATES, {
+    state: error === null ? 'finished' : 'error',
+    error,
+    finished_at: timestamp(context.clock.now()),
+    macs: [],
+    bmc_addresses: [],
+  });
+  const log = context.log.child({ node: uuid });
+  if (error === null) log.info('introspection finished');
+  else log.warn('introspection failed', { reason: error });
+}
+
+/** The machine boots the ramdisk no more. */
+export async function unprepare(task: Held, { boots_ramdisk: boots }: IntrospectionRecord): Promise<void> {
+  if (!boots) return;
+  await trying(task, 'cleaning up after introspection', () => task.driver.boot.cleanUpRamdisk(task));
+  await trying(task, 'removing the inspection network', () => task.driver.network.removeInspectionNetwork(task));
+}
+/** Throws what the driver throws. */
+export const powerOff = (task: Held): Promise<void> => task.power(task.node.disable_power_off ? 'rebooting' : 'power off');

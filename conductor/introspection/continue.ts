@@ -1,0 +1,149 @@
+/** POST /v1/continue: a report is recognized among the introspections that are under way, looked at by hooks and rules, and kept. Reapply does it again. */
+import { timestamp } from '../../model/clock';
+import { Fault, reasonOf } from '../../model/errors';
+import type { IntrospectionRecord } from '../../model/introspection';
+import { repr } from '../../model/python';
+import type { JsonObject } from '../../model/records';
+import type { Context } from '../context';
+import { runHooks } from '../inspection/runner';
+import { mustLeave, startTask, type Held } from '../task';
+import { cached, checkProvisionState, end, move, powerOff, refused, unprepare } from './cache';
+import { hooksFor } from './hooks';
+import { pluginDataOf, processedData, readReport, type Report } from './report';
+import { applyIntrospectionRules } from './rules';
+
+const purpose = 'introspection data';
+const withFailures = (failures: readonly string[]): string =>
+  `The following failures happened during running pre-processing hooks:\n${failures.join('\n')}`;
+/** Also for a report that came twice: the first has it. */
+const unknown = ({ macs, bmcAddresses, failures }: Report, why?: string): Fault => {
+  const attributes = `{'bmc_address': ${repr(bmcAddresses)}, 'mac': ${repr(macs)}}`;
+  const reason = why ?? `Could not find a node for attributes ${attributes}`;
+  return new Fault('NotFound', { message: withFailures([...failures, `Look up error: ${reason}`]) });
+};
+
+/** Throws NotFound: none under way has these addresses, or several have as many of them. */
+async function recognize({ store }: Context, report: Report): Promise<string> {
+  const { macs, bmcAddresses } = report;
+  const [best, ...others] = await store.introspections.matching(macs, bmcAddresses);
+  if (!best) throw unknown(report);
+  const same = others.filter(({ score }) => score === best.score);
+  if (same.length === 0) return best.node_uuid;
+  const attributes = `{'bmc_address': ${repr(bmcAddresses)}, 'mac': ${repr(macs)}}`;
+  const found = repr([best, ...same].map(({ node_uuid: uuid }) => uuid));
+  throw unknown(report, `Multiple nodes match the same number of attributes ${attributes}: ${found}`);
+}
+
+/** Hooks, then rules, all written at once. Throws the Fault of one that refuses: then nothing is. */
+async function look(task: Held, report: Report): Promise<void> {
+  const { store, options } = task.context;
+  const rules = await store.introspectionRules.list({});
+  const { inventory } = report;
+  const addPorts = options['inspector.add_ports'];
+  await runHooks(
+    task,
+    { inventory, pluginData: pluginDataOf(report), hooks: hooksFor(options['processing.processing_hooks'], inventory) },
+    {
+      rules: (draft, outward) => applyIntrospectionRules(rules, draft, processedData(report, draft.pluginData), outward),
+      // Without the boot interface, all that have an address are meant.
+      options: addPorts === 'pxe' && !report.saysBootInterface ? { 'inspector.add_ports': 'active' } : {},
+      also: async (inner, pluginData) => {
+        if (options['processing.store_data'] === 'database')
+          await inner.introspections.putData(task.node.uuid, 'processed', processedData(report, pluginData));
+      },
+    },
+  );
+}
+async function keepRaw({ store, options }: Context, uuid: string, { raw }: Report): Promise<void> {
+  if (options['processing.store_data'] === 'database') await store.introspections.putData(uuid, 'unprocessed', raw);
+}
+
+/** What fails makes an error of the introspection. Throws Invalid with its reason. */
+async function orEnd(task: Held, record: IntrospectionRecord, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (mustLeave(task.context, error)) throw error;
+    if (!(error instanceof Fault)) task.log.error('introspection data cannot be processed', { error });
+    await unprepare(task, record);
+    await end(task.context, task.node.uuid, reasonOf(error));
+    throw refused(reasonOf(error));
+  }
+}
+
+/** Answers whose report it is, when hooks and rules have seen it; the machine is put to rest afterwards. Throws NotFound, Invalid, NodeLocked. */
+export async function continueIntrospection(context: Context, data: JsonObject): Promise<{ readonly uuid: string }> {
+  const report = readReport(data, context.options['inspector.add_ports']);
+  const uuid = await recognize(context, report);
+  await startTask(context, uuid, { purpose, retry: true }, async (task) => {
+    const record = await move(context, uuid, 'process', { state: 'processing' });
+    if (!record) throw unknown(report);
+    await orEnd(task, record, async () => {
+      if (report.failures.length > 0) throw refused(report.failures.join('\n'));
+      await keepRaw(context, uuid, report);
+      checkProvisionState(task.node);
+      await look(task, report);
+    }).catch((error: unknown) => {
+      throw error instanceof Fault && report.failures.length > 0 ? refused(withFailures(report.failures)) : error;
+    });
+    return () => rest(task, record);
+  });
+  return { uuid };
+}
+
+/** A machine that cannot be powered off makes an error of it, except one that is only being enrolled. */
+async function rest(task: Held, record: IntrospectionRecord): Promise<void> {
+  const { context } = task;
+  const { uuid, provision_state: state } = task.node;
+  await unprepare(task, record);
+  let problem: string | null = null;
+  if (record.manage_boot && task.options['inspector.power_off'])
+    await powerOff(task).catch((error: unknown) => {
+      if (mustLeave(context, error)) throw error;
+      if (state !== 'enroll') problem = `Failed to power off node ${uuid}, check its power management configuration: ${reasonOf(error)}`;
+    });
+  await end(context, uuid, problem);
+}
+
+/**
+ * Returns when accepted: where it is not possible, nothing is done.
+ * @param data in the place of what was kept; null: that
+ * @throws NotFound, Conflict
+ */
+export async function reapplyIntrospection(context: Context, uuid: string, data: JsonObject | null): Promise<void> {
+  const { store, clock, options } = context;
+  const given = data !== null && Object.keys(data).length > 0 ? data : undefined;
+  if (!given && options['processing.store_data'] === 'none')
+    throw refused(
+      'Inspector is not configured to store introspection data. Set the [processing]store_data configuration option to change this.',
+    );
+  const kept = given ?? (await store.introspections.data(uuid, 'unprocessed'));
+  if (!kept) throw new Fault('NotFound', { message: `Introspection data not found for node ${uuid}, processed=False` });
+  await cached(context, uuid);
+  const report = readReport(kept, options['inspector.add_ports']);
+  try {
+    await startTask(context, uuid, { purpose: 'reapplying introspection' }, async (task) => {
+      const record = await move(context, uuid, 'reapply', { state: 'reapplying', started_at: timestamp(clock.now()) });
+      if (!record) return undefined;
+      if (given) await keepRaw(context, uuid, report);
+      return async () => {
+        try {
+          await orEnd(task, record, async () => {
+            if (report.failures.length > 0)
+              throw refused(`Pre-processing failures detected reapplying introspection on stored data:\n${report.failures.join('\n')}`);
+            await look(task, report);
+          });
+        } catch (error) {
+          if (mustLeave(context, error)) throw error;
+          // It is told as the introspection's error.
+          return;
+        }
+        await end(context, uuid, null);
+      };
+    });
+  } catch (error) {
+    if (error instanceof Fault && error.name === 'NodeLocked')
+      throw new Fault('Conflict', { message: 'Node locked, please, try again later' });
+    throw error;
+  }
+}

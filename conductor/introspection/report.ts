@@ -1,0 +1,135 @@
+/** What a ramdisk posted to the introspection service: looked at before anybody knows whose it is, and as it is kept afterwards. */
+import { isIP } from 'node:net';
+import { isObject } from '../../model/json';
+import { repr, str } from '../../model/python';
+import type { Inventory, InventoryInterface, JsonObject } from '../../model/records';
+
+/** An interface as the service's data shows it. */
+interface Seen {
+  readonly ip: string | null;
+  readonly mac: string;
+  readonly client_id: unknown;
+  readonly pxe: boolean;
+}
+export interface Report {
+  /** As it came, without logs. */
+  readonly raw: JsonObject;
+  /** With what is learned of it at first sight. */
+  readonly data: JsonObject;
+  readonly inventory: Inventory;
+  readonly macs: readonly string[];
+  readonly bmcAddresses: readonly string[];
+  /** Why it cannot be used; told when it is known whose it is. */
+  readonly failures: readonly string[];
+  /** It says what the machine booted from. */
+  readonly saysBootInterface: boolean;
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+/** 0.0.0.0 and ::/0: the BMC does not know it. */
+const UNKNOWN = ['0.0.0.0', '::/0'];
+function bmcAddress(raw: JsonObject, inBand: 'bmc_address' | 'bmc_v6address', old: string): string | null {
+  const { inventory } = raw;
+  const value = textOf(isObject(inventory) && Object.hasOwn(inventory, inBand) ? inventory[inBand] : raw[old]);
+  return value === undefined || UNKNOWN.includes(value) ? null : value;
+}
+/** pxelinux's form (01-aa-bb-…) or a plain address. */
+function bootMac(raw: JsonObject): string | undefined {
+  const given = textOf(raw['boot_interface']);
+  return given?.includes('-')
+    ? given
+        .slice(given.indexOf('-') + 1)
+        .replaceAll('-', ':')
+        .toLowerCase()
+    : given;
+}
+
+function allInterfaces(raw: JsonObject): Readonly<Record<string, Seen>> {
+  const { inventory } = raw;
+  if (!isObject(inventory) || Object.keys(inventory).length === 0) throw new Error('Hardware inventory is empty or missing');
+  const given: unknown = inventory['interfaces'];
+  if (!Array.isArray(given) || given.length === 0) throw new Error('No network interfaces provided in the inventory');
+  const booted = bootMac(raw);
+  const found = new Map<string, Seen>();
+  for (const one of given as readonly Partial<Record<keyof InventoryInterface, unknown>>[]) {
+    if (!isObject(one)) throw new Error(`Malformed interface record: ${repr(one)}`);
+    const [name, mac] = [textOf(one['name']), textOf(one['mac_address'])?.toLowerCase()];
+    if (name === undefined || mac === undefined || !/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/.test(mac)) continue;
+    const ip = textOf(one['ipv4_address']) ?? textOf(one['ipv6_address'])?.split('%')[0] ?? null;
+    found.set(name, { ip, mac, client_id: one['client_id'] ?? null, pxe: mac === booted });
+  }
+  return Object.fromEntries(found);
+}
+const isLoopback = (ip: string): boolean => isIP(ip) > 0 && (ip.startsWith('127.') || ip === '::1');
+
+/** Those that ports are made for. Throws an Error when there are none. */
+function suitable(all: Readonly<Record<string, Seen>>, which: string, saysBoot: boolean): Readonly<Record<string, Seen>> {
+  if (Object.keys(all).length === 0) throw new Error('No interfaces supplied by the ramdisk');
+  const chosen = Object.entries(all).filter(([name, { ip, pxe }]) => {
+    if (name === 'lo' || (ip !== null && isLoopback(ip))) return false;
+    if (which === 'pxe' && saysBoot && !pxe) return false;
+    return which === 'all' || ip !== null;
+  });
+  if (chosen.length === 0) throw new Error(`No suitable interfaces found in ${repr(all)}`);
+  return Object.fromEntries(chosen);
+}
+
+/** @param addPorts [inspector]add_ports */
+export function readReport(given: JsonObject, addPorts: string): Report {
+  const raw = Object.fromEntries(Object.entries(given).filter(([name]) => name !== 'logs'));
+  const [address, v6] = [bmcAddress(raw, 'bmc_address', 'ipmi_address'), bmcAddress(raw, 'bmc_v6address', 'ipmi_v6address')];
+  const booted = bootMac(raw);
+  const told = isObject(raw['inventory']) ? (raw['inventory'] as Inventory) : ({} as Inventory);
+  const failures: string[] = [];
+  if (raw['error']) failures.push(`Preprocessing hook ramdisk_error: Ramdisk reported error: ${str(raw['error'])}`);
+  let learned: JsonObject = {};
+  let macs: readonly string[] = [];
+  try {
+    const all = allInterfaces(raw);
+    const interfaces = suitable(all, addPorts, booted !== undefined);
+    learned = { all_interfaces: all, interfaces, macs: Object.values(interfaces).map(({ mac }) => mac) };
+    macs = [...new Set(Object.values(all).map(({ mac }) => mac))];
+  } catch (error) {
+    failures.push(`Preprocessing hook validate_interfaces: ${(error as Error).message}`);
+  }
+  const inventory: Inventory = Array.isArray(told.disks) && told.disks.length > 0 ? told : { ...told, disks: [] };
+  return {
+    raw,
+    data: { ...raw, inventory: inventory, ipmi_address: address, ipmi_v6address: v6, ...learned },
+    inventory:
+      booted === undefined || inventory.boot?.pxe_interface !== undefined
+        ? inventory
+        : { ...inventory, boot: { ...inventory.boot, pxe_interface: booted } },
+    macs,
+    bmcAddresses: [address, v6].filter((one) => one !== null),
+    failures,
+    saysBootInterface: booted !== undefined,
+  };
+}
+
+const integer = (value: unknown): number | undefined => {
+  const number = typeof value === 'string' ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) ? Math.trunc(number) : undefined;
+};
+/** What the service's data says in a form of its own; hooks keep theirs in the node's inventory. */
+const OWN = ['inventory', 'ipmi_address', 'ipmi_v6address', 'all_interfaces', 'interfaces', 'valid_interfaces', 'macs'];
+/** The data as rules see it and as it is kept: with what the hooks found. */
+export function processedData({ data, inventory }: Report, pluginData: JsonObject): JsonObject {
+  const kept = Object.entries(data).flatMap(([name, value]) =>
+    OWN.includes(name) ? [[name, value] as const] : Object.hasOwn(pluginData, name) ? [[name, pluginData[name]!] as const] : [],
+  );
+  const { cpu, memory } = inventory;
+  const facts = {
+    local_gb: pluginData['local_gb'],
+    cpus: integer(cpu?.count),
+    cpu_arch: textOf(cpu?.architecture),
+    memory_mb: integer(memory?.physical_mb),
+  };
+  const more = Object.entries({ ...facts, ...pluginData }).filter(
+    ([name, value]) => value !== undefined && !OWN.includes(name) && !Object.hasOwn(data, name),
+  );
+  return Object.fromEntries([...kept, ...more]);
+}
+/** What hooks get beside the inventory. */
+export const pluginDataOf = ({ raw }: Report): JsonObject =>
+  Object.fromEntries(Object.entries(raw).filter(([name]) => name !== 'inventory'));

@@ -1,0 +1,106 @@
+/** The introspection service's own rules, on the draft that inspection rules work on too: first all conditions, then the actions. */
+import { Fault, reasonOf } from '../../model/errors';
+import { fieldOf } from '../../model/introspection-rules';
+import { parseJsonPath } from '../../model/json-path';
+import { repr } from '../../model/python';
+import type { IntrospectionRuleRecord, JsonObject } from '../../model/records';
+import { ACTS, type Outward } from '../inspection/rules/actions';
+import { format } from '../inspection/rules/format';
+import { CHECKS } from '../inspection/rules/operators';
+import type { Draft, Values } from '../inspection/rules/rule';
+
+/** A found value as the expected one is: numbers are compared with numbers. */
+function coerced(found: unknown, expected: unknown): unknown {
+  if (typeof expected !== 'number' && typeof expected !== 'boolean') return found;
+  const number = typeof found === 'string' ? (found.trim() === '' ? NaN : Number(found)) : Number(found ?? NaN);
+  if (Number.isNaN(number)) throw new Error(`${repr(found)} is no number`);
+  return Number.isInteger(Number(expected)) ? Math.trunc(number) : number;
+}
+type Check = (found: unknown, expected: unknown) => boolean;
+const compared =
+  (name: 'eq' | 'lt' | 'gt', isSo: boolean): Check =>
+  (found, expected) =>
+    CHECKS[name]!({ values: [coerced(found, expected), expected] }) === isSo;
+const CONDITIONS: Readonly<Record<string, Check>> = {
+  eq: compared('eq', true),
+  ne: compared('eq', false),
+  lt: compared('lt', true),
+  ge: compared('lt', false),
+  gt: compared('gt', true),
+  le: compared('gt', false),
+  'is-empty': (value) => CHECKS['is-empty']!({ value }),
+  'in-net': (address, subnet) => CHECKS['in-net']!({ address, subnet }),
+  matches: (value, regex) => CHECKS['matches']!({ value, regex }),
+  contains: (value, regex) => CHECKS['contains']!({ value, regex }),
+};
+const first = (results: readonly (() => boolean)[]): boolean => results[0]!();
+const MULTIPLE: Readonly<Record<string, (results: readonly (() => boolean)[]) => boolean>> = {
+  any: (results) => results.some((result) => result()),
+  all: (results) => results.every((result) => result()),
+  first,
+};
+
+function holds({ op, field, multiple, invert, value }: JsonObject, sources: Readonly<Record<string, unknown>>): boolean {
+  const { scheme, path } = fieldOf(field as string);
+  const found = parseJsonPath(path)(sources[scheme]);
+  // Only emptiness can be told of what is not there.
+  if (found.length === 0 && op !== 'is-empty') return false;
+  const results = (found.length === 0 ? [null] : found).map((one) => () => CONDITIONS[op as string]!(one, value) !== (invert === true));
+  return MULTIPLE[multiple as string]!(results);
+}
+
+const filled = (value: unknown, data: JsonObject): unknown => {
+  if (typeof value === 'string') return format(value, { data }, [], (found) => found);
+  if (Array.isArray(value)) return value.map((one) => filled(one, data));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [String(filled(key, data)), filled(one, data)]));
+};
+/** Rule's action → ours. */
+const ACTION: Readonly<Record<string, (params: Values) => readonly [name: string, args: Values]>> = {
+  'set-attribute': ({ path, value }) => ['set-attribute', { path, value }],
+  'extend-attribute': ({ path, value, unique }) => ['extend-attribute', { path, value, unique }],
+  // A capability without a value is none.
+  'set-capability': ({ name, value = null }) => (value === null ? ['unset-capability', { name }] : ['set-capability', { name, value }]),
+  'add-trait': ({ name }) => ['add-trait', { name }],
+  'remove-trait': ({ name }) => ['remove-trait', { name }],
+};
+
+const isInScope = ({ scope }: IntrospectionRuleRecord, { node }: Draft): boolean =>
+  !scope || (node['properties'] as JsonObject)['inspection_scope'] === scope;
+
+/**
+ * Changes the draft only.
+ * @param data as the service keeps it
+ * @throws Fault that names the rule and says why
+ */
+export async function applyIntrospectionRules(
+  rules: readonly IntrospectionRuleRecord[],
+  draft: Draft,
+  data: JsonObject,
+  outward: Outward,
+): Promise<void> {
+  const sources = { data, node: structuredClone(draft.node) };
+  const failing = (rule: IntrospectionRuleRecord, reason: string, cause: unknown): Fault =>
+    new Fault('Invalid', { message: `${reason} (introspection rule ${rule.description || rule.uuid})` }, { cause });
+  const applying = rules.filter((rule) => {
+    if (!isInScope(rule, draft)) return false;
+    try {
+      return rule.conditions.every((condition) => holds(condition, sources));
+    } catch (error) {
+      throw failing(rule, `A condition cannot be checked: ${reasonOf(error)}`, error);
+    }
+  });
+  for (const rule of applying) {
+    outward.log.info(`introspection rule ${rule.uuid} applies`);
+    for (const { action, ...params } of rule.actions) {
+      if (action === 'fail') throw failing(rule, String(params['message']), undefined);
+      try {
+        const value = filled(params['value'], data);
+        const [name, args] = ACTION[action as string]!(Object.hasOwn(params, 'value') ? { ...params, value } : params);
+        await ACTS[name]!(draft, args, outward);
+      } catch (error) {
+        throw failing(rule, reasonOf(error), error);
+      }
+    }
+  }
+}
