@@ -25,7 +25,7 @@ const HELP = `bloomery-agent record: tells the bare metal service what hardware 
   --once               push once, and say by the exit status whether it was taken
   --help
 `;
-const OPTIONS = {
+export const RECORD_OPTIONS = {
   url: { type: 'string' },
   node: { type: 'string', default: 'auto' },
   'token-file': { type: 'string' },
@@ -68,7 +68,7 @@ export function toldBy(path: string): Told {
 
 /** @param words the command line behind `record` */
 export async function record(words: readonly string[]): Promise<void> {
-  const { values: given } = parseArgs({ args: [...words], options: OPTIONS });
+  const { values: given } = parseArgs({ args: [...words], options: RECORD_OPTIONS });
   if (given.help) {
     process.stdout.write(HELP);
     return;
