@@ -27,6 +27,7 @@ import { createRegistryCache } from './drivers/redfish-bios-registry';
 import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
 import { createMetrics, type Measured, withoutMachines } from './metrics';
 import { systemClock, type Clock } from './model/clock';
+import { reasonOf } from './model/errors';
 import type { Log } from './model/log';
 import type { Metrics } from './model/metrics';
 import type { BootRecord } from './model/records';
@@ -35,6 +36,9 @@ import { createNotifier } from './notifications';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
 import { openStore, type OpenStore } from './store/postgres';
 import type { Inventories } from './store/store';
+import { mdnsInterfaces } from './wire/mdns';
+import { announcedAt } from './wire/mdns-endpoint';
+import { announceServices } from './wire/mdns-responder';
 import { createRedfishPool } from './wire/redfish';
 import { programVersion } from './version';
 
@@ -174,6 +178,38 @@ async function close(server: HttpServer): Promise<void> {
   const late = setTimeout(() => server.closeAllConnections(), 2000);
   await closed;
   clearTimeout(late);
+}
+
+/**
+ * Tells by multicast DNS where these services are. Answers how to withdraw it.
+ * @param services name → URL
+ */
+async function announceByMdns(
+  options: ResolvedOptions,
+  services: readonly (readonly [name: string, url: string])[],
+  log: Log,
+  clock: Clock,
+): Promise<() => Promise<void>> {
+  const named = options['mdns.interfaces'];
+  const interfaces = mdnsInterfaces(named);
+  if (interfaces.length === 0)
+    throw new StartError(
+      named.length === 0 ? 'mDNS: no interface has an IPv4 address' : `[mdns]interfaces: none of ${named.join(', ')} is here`,
+    );
+  const params = { ...options['mdns.params'], ...(options['DEFAULT.debug'] ? { ipa_debug: 'True' } : {}) };
+  try {
+    const responder = await announceServices({
+      services: await Promise.all(services.map(([name, url]) => announcedAt(name, url, params))),
+      interfaces,
+      attempts: options['mdns.registration_attempts'],
+      clock,
+      random: Math.random,
+      warn: (message, fields) => log.warn(message, fields),
+    });
+    return () => responder.stop();
+  } catch (error) {
+    throw new StartError(`mDNS: ${reasonOf(error)}`);
+  }
 }
 
 /** How processes that share a database speak to each other. */
@@ -393,6 +429,11 @@ export async function startServer(setup: Setup): Promise<Server> {
       // Ends first: what it asks of the others must still be there.
       stops.push(endApi!);
     }
+    const announced: (readonly [string, string])[] = [];
+    if (options['conductor.enable_mdns'] && conductor) announced.push(['baremetal', options['service_catalog.endpoint_override']]);
+    if (options['DEFAULT.enable_mdns'] && inspector)
+      announced.push(['baremetal-introspection', options['inspector_service.callback_url'].replace(/\/v1\/continue\/?$/, '')]);
+    if (announced.length > 0) stops.push(await announceByMdns(options, announced, log, clock));
     return {
       ...(roles.includes('api') ? { apiUrl: `http://${options['DEFAULT.my_ip']}:${apiPort}` } : {}),
       ...(roles.includes('boot') ? { bootUrl: options['deploy.http_url'] } : {}),

@@ -187,6 +187,7 @@ export const OPTIONS = [
   { section: 'conductor', name: 'automatic_lessee', kind: 'boolean', default: true, help: 'A node without a lessee gets one when it is deployed, and loses it when its instance ends.' },
   { section: 'conductor', name: 'automatic_lessee_source', kind: 'string', default: 'instance', choices: ['instance', 'request', 'none'], help: 'Whose project that is: instance (instance_info project_id), request (of whoever asks), none.' },
   { section: 'conductor', name: 'disallowed_deployment_boot_modes', kind: 'list', default: [], help: 'Nodes whose properties name one of these boot modes are not deployed.' },
+  { section: 'conductor', name: 'enable_mdns', kind: 'boolean', default: false, help: 'Announce where the API is by multicast DNS, for agents that are not told.' },
   { section: 'conductor', name: 'deploy_kernel', kind: 'string', default: null, help: 'Kernel of the agent ramdisk, for nodes without driver_info deploy_kernel: path, file:// or http(s):// URL.' },
   { section: 'conductor', name: 'deploy_ramdisk', kind: 'string', default: null, help: 'Initramfs of the agent ramdisk, for nodes without driver_info deploy_ramdisk.' },
   { section: 'conductor', name: 'rescue_kernel', kind: 'string', default: null, help: 'Kernel of the rescue ramdisk, for nodes without driver_info rescue_kernel: path, file:// or http(s):// URL.' },
@@ -286,6 +287,12 @@ export const OPTIONS = [
   { section: 'inventory', name: 'swift_data_container', kind: 'string', default: 'introspection_data_container', help: 'Container of Swift: accepted, and of no effect here.' },
   { section: 'inventory', name: 'directory', kind: 'string', default: null, ours: true, help: 'Folder of data_backend = directory, a file a node; processes that share a database share it too. Default: `inventories` in the state directory. Backups of the database do not have it.' },
   { section: 'inventory', name: 'max_size', kind: 'integer', default: 8192, min: 1, ours: true, help: 'Most that is kept of one inspection, KiB of JSON; an inspection that found more fails.' },
+  // [mdns]
+  { section: 'DEFAULT', name: 'enable_mdns', kind: 'boolean', default: false, ours: true, help: 'Announce where the introspection service is by multicast DNS (an option of ironic-inspector).' },
+  { section: 'mdns', name: 'interfaces', kind: 'list', default: [], help: 'Interfaces to announce the services on by multicast DNS ([conductor]enable_mdns, [DEFAULT]enable_mdns): their IPv4 addresses, or (not in Ironic) their names. Empty: all but the loopback.' },
+  { section: 'mdns', name: 'params', kind: 'dict', default: {}, help: 'What is announced besides, such as ipa_inspection_callback_url.' },
+  { section: 'mdns', name: 'registration_attempts', kind: 'integer', default: 5, min: 1, help: 'Tries to get the name of a service before it is left to whoever has it for a minute.' },
+  { section: 'mdns', name: 'lookup_attempts', kind: 'integer', default: 3, min: 1, help: 'Of agents: accepted, and of no effect here.' },
   // [auto_discovery]
   { section: 'auto_discovery', name: 'enabled', kind: 'boolean', default: false, help: 'Enrol machines that nobody knows when they report their inventory.' },
   { section: 'auto_discovery', name: 'driver', kind: 'string', default: null, help: 'Hardware type of nodes that are enrolled so; must be set with enabled.' },

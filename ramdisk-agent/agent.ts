@@ -7,6 +7,7 @@ import type { InventoryDisk } from '../model/records';
 import { type Api, api, type LookupAnswer } from './api';
 import { ownCertificate } from './certificate';
 import { runner } from './commands';
+import { endpoints } from './endpoints';
 import { AgentError, reasonOf } from './errors';
 import { commandsOf } from './extensions';
 import { heart } from './heartbeat';
@@ -26,16 +27,17 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
   await waitForDisk(machine, signal);
   await waitForAddress(machine, signal);
 
+  const { apiUrls, inspectionUrls } = await endpoints(machine, signal);
   const server = api({
-    apiUrls: parameters.apiUrls,
-    inspectionUrls: parameters.inspectionUrls,
+    apiUrls,
+    inspectionUrls,
     timeoutMs: parameters.requestTimeout * 1000,
     trust: machine.fetching.trust,
     globalRequestId: parameters.globalRequestId,
     signal,
   });
-  const inspected = parameters.inspectionUrls.length > 0 ? await inspect(machine, server, signal) : null;
-  if (parameters.apiUrls.length === 0) {
+  const inspected = inspectionUrls.length > 0 ? await inspect(machine, server, signal) : null;
+  if (apiUrls.length === 0) {
     log.info('No ipa-api-url: no lookup and no heartbeats');
     // Ending would mean to be started again, and to inspect again.
     while (!signal.aborted) await clock.sleep(60_000, signal).catch(() => undefined);

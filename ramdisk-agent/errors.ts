@@ -12,6 +12,7 @@ const KINDS = {
   VersionMismatch: [409, 'Hardware managers version mismatch, reload agent with correct version'],
   LookupNodeError: [500, 'Error getting configuration from Ironic'],
   LookupAgentIPError: [500, 'Error finding IP for Ironic Agent'],
+  ServiceLookupFailure: [500, 'Service not found by multicast DNS'],
   HeartbeatError: [500, 'Error heartbeating to agent API'],
   InspectionError: [500, 'Inspection failed'],
   ImageDownloadError: [500, 'Error downloading image'],

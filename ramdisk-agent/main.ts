@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { hostname, machine as architecture, networkInterfaces } from 'node:os';
 import { systemClock } from '../model/clock';
+import { findService, mdnsInterfaces } from '../wire/mdns';
 import { firstFrames } from '../wire/packet-socket';
 import { runAgent } from './agent';
 import { reasonOf } from './errors';
@@ -15,6 +16,9 @@ import { run } from './run';
 
 /** What the init of the ramdisk found on a medium of the BMC. */
 const MEDIUM = '/run/parameters';
+
+/** Nine seconds in all, as ironic-python-agent. */
+const MDNS_PATIENCE = { attempts: 9, waitMs: 1000 };
 
 async function main(): Promise<void> {
   const told = existsSync(MEDIUM) ? mediumWords(readFileSync(MEDIUM, 'utf8')) : '';
@@ -34,6 +38,7 @@ async function main(): Promise<void> {
     bootInterface: parameters.bootInterface,
     parameters,
     frames: firstFrames,
+    findService: (service, signal) => findService(service, { interfaces: mdnsInterfaces(), ...MDNS_PATIENCE, clock: systemClock, signal }),
     clock: systemClock,
     log,
     fetching: {

@@ -10,10 +10,12 @@ interface Row {
 
 /** Seconds where it is a time. The names and defaults are ironic-python-agent's. */
 const ROWS = {
-  /** Base URLs of the bare metal API, tried in order. */
+  /** Base URLs of the bare metal API, tried in order; `mdns`: what multicast DNS says. */
   apiUrls: { parameter: 'ipa-api-url', kind: 'list', default: [] },
   /** Given only with virtual media, whose image the server made for this machine alone. */
   agentToken: { parameter: 'ipa-agent-token', kind: 'text', default: null },
+  /** Without URLs, multicast DNS is asked for them. */
+  useMdns: { parameter: 'ipa-use-mdns', kind: 'flag', default: false },
   /** Its presence asks for inspection. */
   inspectionUrls: { parameter: 'ipa-inspection-callback-url', kind: 'list', default: [] },
   inspectionCollectors: { parameter: 'ipa-inspection-collectors', kind: 'list', default: ['default', 'logs'] },

@@ -113,6 +113,7 @@ function boot(
       `ipa-api-url=${url} BOOTIF=01-${MAC.replaceAll(':', '-')} ipa-listen-host=127.0.0.1 ipa-listen-port=${port} ${commandLine}`,
     ),
     frames: async () => new Map(),
+    findService: async () => undefined,
     clock: { ...systemClock, sleep: (milliseconds, signal) => systemClock.sleep(milliseconds / 50, signal) },
     log: { ...silentLog, child: () => machine.log, text: () => 'the log\n' },
     fetching: { trust: { insecure: false }, timeoutMs: 2000, signal: new AbortController().signal },
