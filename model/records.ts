@@ -383,8 +383,9 @@ export interface Inventory {
   readonly cpu?: JsonObject & { readonly architecture?: string; readonly count?: number };
   readonly memory?: JsonObject & { readonly physical_mb?: number };
   readonly disks?: readonly InventoryDisk[];
-  readonly bmc_address?: string;
-  readonly bmc_v6address?: string;
+  /** Null: there is no BMC. */
+  readonly bmc_address?: string | null;
+  readonly bmc_v6address?: string | null;
   readonly boot?: JsonObject & { readonly current_boot_mode?: string; readonly pxe_interface?: string };
   readonly hostname?: string;
   readonly [more: string]: Json;

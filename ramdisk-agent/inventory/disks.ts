@@ -55,7 +55,8 @@ interface Names {
 function worldWideName(id: string | null): Names {
   const [, kind, digits] = /^(naa|eui|nvme)\.([0-9a-f-]+)/i.exec(id ?? '') ?? [];
   if (digits === undefined) return { wwn: null, wwn_with_extension: null, wwn_vendor_extension: null };
-  if (kind !== 'naa') return { wwn: id, wwn_with_extension: id, wwn_vendor_extension: null };
+  // As udev has it: these have no part that is an extension.
+  if (kind !== 'naa') return { wwn: id, wwn_with_extension: null, wwn_vendor_extension: null };
   const extension = digits.slice(16);
   return {
     wwn: `0x${digits.slice(0, 16)}`,

@@ -45,9 +45,10 @@ export const bootMode = (tree: Tree): 'uefi' | 'bios' => (tree.list('/sys/firmwa
 async function readBmc({
   tree,
   run,
-}: Surroundings): Promise<JsonObject & { readonly bmc_address: string; readonly bmc_v6address: string }> {
+}: Surroundings): Promise<JsonObject & { readonly bmc_address: string | null; readonly bmc_v6address: string | null }> {
+  const none = { bmc_address: null, bmc_v6address: null };
   const unknown = { bmc_address: '0.0.0.0', bmc_v6address: '::/0' };
-  if (!tree.list('/dev').some((name) => /^ipmi\d*$/.test(name))) return unknown;
+  if (!tree.list('/dev').some((name) => /^ipmi\d*$/.test(name))) return none;
   // The BMC's LAN channel has no fixed number; 1 to 11 may be (IPMI 2.0 §6.3).
   for (let channel = 1; channel <= 11; channel++) {
     const said = await run('ipmitool', ['lan', 'print', String(channel)], { timeoutMs: 10_000 }).catch(() => '');
