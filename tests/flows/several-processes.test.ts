@@ -1,15 +1,10 @@
 /** API, conductors and boot service as processes of their own on one database: the built program (npm test builds it). */
-import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { INTERFACE_KINDS } from '../../model/records';
 import { useDatabase } from '../support/database';
+import { openProcesses, type Ended } from '../support/processes';
 
 const database = useDatabase();
-const folder = mkdtempSync(join(tmpdir(), 'bloomery-several-'));
-const running = new Map<string, ChildProcess>();
 const settings = (host: string): string => `
 [DEFAULT]
 host = ${host}
@@ -29,44 +24,10 @@ heartbeat_timeout = 5
 graceful_shutdown_timeout = 5
 `;
 
-interface Ended {
-  readonly code: number | null;
-  readonly errors: string;
-}
-/** Its URL once it is ready; how it ended when it does not start. */
-async function start(host: string, roles: string): Promise<string | Ended> {
-  const file = join(folder, `${host}.conf`);
-  writeFileSync(file, settings(host));
-  const words = ['serve', '--config-file', file, '--state-dir', join(folder, host), '--roles', roles];
-  const child = spawn(process.execPath, [join(__dirname, '../../bin/bloomery'), ...words], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, DATABASE_URL: database.connection() },
-  });
-  let output = '';
-  let errors = '';
-  child.stderr.on('data', (data: Buffer) => (errors += data.toString()));
-  return new Promise((resolve) => {
-    child.once('close', (code) => resolve({ code, errors }));
-    child.stdout.on('data', (data: Buffer) => {
-      output += data.toString();
-      if (!output.includes('ready in')) return;
-      running.set(host, child);
-      resolve(/API (http:\S+?),/.exec(output)?.[1] ?? host);
-    });
-  });
-}
-async function end(host: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-  const child = running.get(host);
-  running.delete(host);
-  if (!child || child.exitCode !== null || child.signalCode !== null) return;
-  const ended = new Promise((done) => child.once('exit', done));
-  child.kill(signal);
-  await ended;
-}
-afterAll(async () => {
-  await Promise.all([...running.keys()].map((host) => end(host, 'SIGTERM')));
-  rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+const processes = openProcesses(() => database.connection());
+const start = (host: string, roles: string): Promise<string | Ended> => processes.start(host, roles, settings(host));
+const end: typeof processes.end = (host, signal) => processes.end(host, signal);
+afterAll(() => processes.close(), 60_000);
 
 type Body = Readonly<Record<string, unknown>>;
 let url = '';

@@ -1,8 +1,9 @@
-/** BIOS settings and RAID volumes at a service that we did not write: sushy-tools before libvirt, with a machine that need not run. */
+/** BIOS settings, RAID volumes and firmware at a service that we did not write: sushy-tools before libvirt, with a machine that need not run. */
 import { join } from 'node:path';
-import type { BiosSetting, Outcome, Step, Task } from '../../drivers/interfaces';
+import type { BiosSetting, FirmwareComponent, Outcome, Step, Task } from '../../drivers/interfaces';
 import { redfishBios } from '../../drivers/redfish-bios';
 import { createRegistryCache } from '../../drivers/redfish-bios-registry';
+import { redfishFirmware } from '../../drivers/redfish-firmware';
 import { redfishRaid } from '../../drivers/redfish-raid';
 import type { JsonObject } from '../../model/records';
 import { createRedfishPool, type RedfishPool } from '../../wire/redfish';
@@ -25,6 +26,9 @@ beforeAll(async () => {
   libvirt = await startLibvirt({ ...lab, port: 8000 });
   const machine = await lab.machine({ name: 'anvil', firmware: 'bios', memoryMiB: 128, cpus: 1, diskGiB: 1 });
   await libvirt.define({ ...machine, disk: machine.diskFile, console: machine.consoleFile });
+  // Beside another the emulator is told which system an update is for; to one that is not told it refuses it.
+  const other = await lab.machine({ name: 'hammer', firmware: 'bios', memoryMiB: 128, cpus: 1, diskGiB: 1 });
+  await libvirt.define({ ...other, disk: other.diskFile, console: other.consoleFile });
   const drives = ['d1', 'd2', 'd3'].map((Id) => ({ Id, Name: Id, CapacityBytes: 900 * GIB, Protocol: 'SAS' }));
   const controller = { Id: '1', Name: 'RAID', StorageControllers: [{ MemberId: '0', Name: 'HBA', SpeedGbps: 12 }] };
   emulator = await startSushyTools(join(lab.folder, 'emulator'), {
@@ -50,15 +54,17 @@ function bench(more: object = {}) {
       ...{ driver: 'redfish', provision_state: 'cleaning', driver_info: { redfish_address: emulator.url, redfish_system_id: system } },
       ...more,
     },
-    driver: { deploy: fakeDeploy, bios: redfishBios, raid: redfishRaid },
-    options: { 'redfish.connection_attempts': 1 },
+    driver: { deploy: fakeDeploy, bios: redfishBios, raid: redfishRaid, firmware: redfishFirmware },
+    options: { 'redfish.connection_attempts': 1, 'redfish.firmware_update_required_successes': 1 },
     connections: { redfish: pool, biosRegistries: createRegistryCache() },
   });
   const kept: BiosSetting[] = [];
+  const firmware: FirmwareComponent[] = [];
   const task = Object.create(made.task, {
+    saveFirmwareComponents: { value: async (found: readonly FirmwareComponent[]) => void firmware.splice(0, firmware.length, ...found) },
     saveBiosSettings: { value: async (settings: readonly BiosSetting[]) => void kept.splice(0, kept.length, ...settings) },
   }) as Task;
-  return { ...made, task, kept: () => Object.fromEntries(kept.map(({ name, value }) => [name, value])), settings: kept };
+  return { ...made, task, firmware, kept: () => Object.fromEntries(kept.map(({ name, value }) => [name, value])), settings: kept };
 }
 const step = (steps: readonly Step[] | undefined, name: string): Step => steps!.find((one) => one.step === name)!;
 /** What the step comes to, with what the periodic finds when it waits. */
@@ -113,5 +119,24 @@ describe('RAID', () => {
   it('deletes what is a RAID volume only', async () => {
     const { task } = bench();
     expect(await comesTo(task, step(redfishRaid.steps, 'delete_configuration'))).toEqual(['done']);
+  });
+});
+
+describe('firmware', () => {
+  const update = step(redfishFirmware.steps, 'update');
+  const BIOS = { component: 'bios', url: 'http://127.0.0.1:1/bios.exe' };
+  it('of the BIOS is updated, with a start of the machine, and shown', async () => {
+    const { task, events, firmware } = bench();
+    const before = await redfishFirmware.components!(task);
+    expect((await update.run(task, { settings: [BIOS] })).kind).toBe('wait');
+    const ends: string[] = [];
+    while (ends.at(-1) !== 'done') {
+      ends.push((await update.poll!(task, { settings: [BIOS] })).kind);
+      expect(ends.length).toBeLessThan(10);
+    }
+    expect(events).toEqual(['power: rebooting']);
+    const versionIn = (all: readonly FirmwareComponent[]): string | undefined =>
+      all.find((one) => one.component === 'bios')?.current_version;
+    expect([versionIn(before), versionIn(firmware)]).toEqual(['1.0.0', '1.1.0']);
   });
 });

@@ -145,10 +145,17 @@ export const HARDWARE: readonly HardwareRow[] = [
   row('redfish', 'firmware', 'redfish', 'updates of BIOS and BMC', {
     bent: 'drivers/redfish-firmware.test.ts: where the BMC gets the file',
     simulator: `${REFERENCE}: is updated`,
+    'sushy-tools': 'lab/redfish-settings.test.ts: of the BIOS is updated',
+  }),
+  row('redfish', 'firmware', 'redfish', 'an update in cleaning: progress, a refused file, its conductor killed', {
+    simulator: 'flows/redfish-firmware.test.ts: when the one that began it is killed',
   }),
   row('redfish', 'firmware', 'redfish', 'updates of network cards', {
     bent: "drivers/redfish-firmware.test.ts: describe('nic'",
     simulator: `${REFERENCE}: of a network card is updated`,
+  }),
+  row('redfish', 'management', 'redfish', 'MAC addresses, of which ports are made before inspection (`[inspector]pre_create_ports`)', {
+    bent: 'drivers/redfish-management.test.ts: are those of interfaces that are enabled and well',
   }),
   row('redfish', 'inspect', 'redfish', 'properties, ports and inventory, the same as real Ironic’s', {
     bent: 'drivers/redfish-inspect.test.ts: makes the inventory of a whole machine',
@@ -177,6 +184,16 @@ export const NOTES: readonly (readonly [string, string, string])[] = [
   ['virtualbmc, pyghmi', 'know few commands of IPMI', 'power and boot device; sensors and the like answer an error'],
   ['sushy-tools', 'calls its BIOS registry by another name than its file', 'found by the name in the registry itself'],
   ['sushy-tools', 'shows volumes without their RAID level, and deletes none', 'made when asked for; not in `raid_config`'],
+  [
+    'sushy-tools',
+    'wants to be told which system an update is for, also when it has one only',
+    'told where there are several, as by Ironic',
+  ],
+  [
+    'all',
+    'have no standard action for a foreign RAID configuration',
+    'none is offered, as by Ironic’s `redfish`; what stands in `Volumes` is deleted by `delete_configuration`',
+  ],
   ['sushy-tools', 'fails (500) at Storage when none is configured', 'SimpleStorage is taken'],
 ];
 
@@ -203,7 +220,7 @@ export function hardwarePage(): string {
     'What works, and what it was seen working with. Generated from `tests/support/hardware-page.ts`; do not edit (`UPDATE_DOCS=1 npx jest tests/drivers/hardware-page` writes it).',
     '',
     'Each mark leads to the test, which runs with `npm test` (below `reference/`: with `npm run test:reference`). **bent**: a service of the tests that answers as wrongly as a BMC may.',
-    '**simulator**: `bloomery simulate`; it is itself tried by ipmitool, FreeIPMI, pyghmi and sushy, and by real Ironic ([simulator.test.ts](../tests/reference/simulator.test.ts), [redfish.test.ts](../tests/reference/redfish.test.ts), which compares what it and we make of the same machine) and DMTF’s validators. **sushy-tools** 2.2.0,',
+    '**simulator**: `bloomery simulate`; it is itself tried by ipmitool, FreeIPMI, pyghmi and sushy, and by real Ironic ([simulator.test.ts](../tests/reference/simulator.test.ts), [redfish.test.ts](../tests/reference/redfish.test.ts), which compares what it and we make of the same machine) and DMTF’s validators of protocol and schemas ([redfish-validators.test.ts](../tests/lab/redfish-validators.test.ts)). **sushy-tools** 2.2.0,',
     "**virtualbmc** 3.3.0, OpenIPMI's **ipmi_sim** and **pyghmi**'s fake BMC come from their own packages. **real**: a BMC made of metal; nobody has told us of one yet. An empty field says that nothing is known.",
     '',
     ...table('ipmi'),

@@ -83,6 +83,7 @@ export async function startWholeServer(
     clock: systemClock,
     random: randomBytes,
     behaviour: { firmwareMs: 10, bootMs: 20, retryMs: 50, softOffMs: 10 },
+    taskMs: 1500,
   });
   const image = { url: `${server.bootUrl!}/image.raw`, sha256: createHash('sha256').update(bytes).digest('hex'), bytes: bytes.length };
 

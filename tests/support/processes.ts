@@ -1,0 +1,59 @@
+/** The built program (npm test builds it) as processes of a test's own, by the name of their host. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface Ended {
+  readonly code: number | null;
+  readonly errors: string;
+}
+export interface Processes {
+  /** @param settings its configuration file. Answers its URL once it is ready; how it ended when it does not start. */
+  start(host: string, roles: string, settings: string): Promise<string | Ended>;
+  end(host: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
+  /** Ends those that run, and removes what they kept. */
+  close(): Promise<void>;
+}
+
+/** @param connection of their database */
+export function openProcesses(connection: () => string): Processes {
+  const folder = mkdtempSync(join(tmpdir(), 'bloomery-several-'));
+  const running = new Map<string, ChildProcess>();
+  const end: Processes['end'] = async (host, signal) => {
+    const child = running.get(host);
+    running.delete(host);
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((done) => child.once('exit', done));
+    child.kill(signal);
+    await ended;
+  };
+  return {
+    end,
+    start: (host, roles, settings) => {
+      const file = join(folder, `${host}.conf`);
+      writeFileSync(file, settings);
+      const words = ['serve', '--config-file', file, '--state-dir', join(folder, host), '--roles', roles];
+      const child = spawn(process.execPath, [join(__dirname, '../../bin/bloomery'), ...words], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...process.env, DATABASE_URL: connection() },
+      });
+      let output = '';
+      let errors = '';
+      child.stderr.on('data', (data: Buffer) => (errors += data.toString()));
+      return new Promise((resolve) => {
+        child.once('close', (code) => resolve({ code, errors }));
+        child.stdout.on('data', (data: Buffer) => {
+          output += data.toString();
+          if (!output.includes('ready in')) return;
+          running.set(host, child);
+          resolve(/API (http:\S+?),/.exec(output)?.[1] ?? host);
+        });
+      });
+    },
+    close: async () => {
+      await Promise.all([...running.keys()].map((host) => end(host, 'SIGTERM')));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
