@@ -130,11 +130,22 @@ function discoveryRecord(options: ResolvedOptions): BootRecord | undefined {
   };
 }
 
+/** Options that may name Swift, and what they may name here. */
+const NO_SWIFT = {
+  'inventory.data_backend': 'database, directory and none are',
+  'agent.deploy_logs_storage_backend': 'local is',
+} as const;
+function refuseSwift(options: Options): void {
+  for (const [key, instead] of Object.entries(NO_SWIFT)) {
+    if (options[key as keyof typeof NO_SWIFT] !== 'swift') continue;
+    const [section, name] = key.split('.');
+    throw new StartError(`[${section}]${name} = swift: there is no Swift here; ${instead} what can be used`);
+  }
+}
+
 /** Where inventories are kept; undefined: in the database. Throws StartError. */
 function inventoriesOf(options: Options, stateDir: string): Inventories | undefined {
   const backend = options['inventory.data_backend'];
-  if (backend === 'swift')
-    throw new StartError('[inventory]data_backend = swift: there is no Swift here; database, directory and none are what can be used');
   if (backend === 'none') return noInventories;
   if (backend === 'database') return undefined;
   return inventoriesIn(prepareFolder(options['inventory.directory'] ?? join(stateDir, 'inventories'), '[inventory]directory'));
@@ -262,6 +273,7 @@ export async function startServer(setup: Setup): Promise<Server> {
     for (const undo of stops.splice(0).reverse()) await undo().catch((error: unknown) => log.error('stopping', { error }));
   };
   try {
+    refuseSwift(given);
     const inventories = inventoriesOf(given, stateDir);
     const url = setup.databaseUrl ?? given['database.connection'];
     const shares = Boolean(url) && given['DEFAULT.rpc_transport'] !== 'none';

@@ -101,12 +101,15 @@ export type ConductorOptions = DriverOptions & {
   readonly 'sensor_data.enable_for_conductor': boolean;
 
   readonly 'deploy.power_off_after_deploy_failure': boolean;
+  readonly 'agent.deploy_logs_collect': string;
+  readonly 'agent.deploy_logs_local_path': string;
   readonly 'inspector.hooks': readonly string[];
   readonly 'redfish.inspection_hooks': readonly string[];
   readonly 'inspector.add_ports': string;
   readonly 'inspector.keep_ports': string;
   readonly 'inspector.pre_create_ports': boolean;
   readonly 'inspector.update_pxe_enabled': boolean;
+  readonly 'inspector.cpu_capabilities': Readonly<Record<string, string>>;
   readonly 'inspector.disk_partitioning_spacing': boolean;
   readonly 'inspector.extra_hardware_strict': boolean;
   readonly 'inspector.known_accelerators': string | null;

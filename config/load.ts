@@ -79,6 +79,7 @@ export function loadOptions(files: readonly string[], environment: Readonly<Reco
   const raw = new Map<string, string>();
   const from = new Map<string, string>();
   const warnings: string[] = [];
+  const repeated = new Set(ROWS.filter((row) => row.repeated).map(keyOf));
   const known = new Set(ROWS.flatMap((row) => [keyOf(row), ...(row.formerly ? [row.formerly] : [])]));
   for (const file of files) {
     let text: string;
@@ -95,7 +96,8 @@ export function loadOptions(files: readonly string[], environment: Readonly<Reco
     }
     for (const { section, key, value, line } of values) {
       const name = `${section}.${key}`;
-      raw.set(name, value);
+      const before = repeated.has(name) ? raw.get(name) : undefined;
+      raw.set(name, before === undefined ? value : `${before},${value}`);
       from.set(name, `${file} line ${line}`);
       if (!known.has(name)) warnings.push(`${file} line ${line}: option [${section}]${key} is not known here and has no effect`);
     }

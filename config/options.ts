@@ -12,6 +12,8 @@ export interface OptionRow {
   readonly min?: number;
   readonly max?: number;
   readonly secret?: true;
+  /** May be given several times: with commas between its values then. */
+  readonly repeated?: true;
   /** Its former section and name, which count where the option itself is not given. */
   readonly formerly?: string;
   /** Not an option of Ironic's. */
@@ -252,6 +254,9 @@ export const OPTIONS = [
   { section: 'agent', name: 'verify_ca', kind: 'string', default: 'True', help: 'Authorities that agents without a certificate of their own are held against: True (the system), False (none), or a file.' },
   { section: 'agent', name: 'post_deploy_get_power_state_retries', kind: 'integer', default: 6, min: 0, help: 'Looks at the power state after the agent was asked to power off.' },
   { section: 'agent', name: 'post_deploy_get_power_state_retry_interval', kind: 'integer', default: 5, min: 0, help: 'Seconds between such looks (at most: it looks earlier first).' },
+  { section: 'agent', name: 'deploy_logs_collect', kind: 'string', default: 'on_failure', choices: ['always', 'on_failure', 'never'], help: 'After which inspections the logs that the ramdisk sent with its inventory are kept.' },
+  { section: 'agent', name: 'deploy_logs_storage_backend', kind: 'string', default: 'local', choices: ['local', 'swift'], help: 'Where logs are kept. There is no Swift here: it refuses the start.' },
+  { section: 'agent', name: 'deploy_logs_local_path', kind: 'string', default: '/var/log/ironic/deploy', help: 'Folder for them.' },
   { section: 'agent', name: 'stream_raw_images', kind: 'boolean', default: true, help: 'Raw images are written to the disk as they arrive.' },
   // [sensor_data]
   { section: 'sensor_data', name: 'send_sensor_data', kind: 'boolean', default: false, help: 'Collect the sensors of machines from time to time, and tell them.' },
@@ -270,7 +275,8 @@ export const OPTIONS = [
   { section: 'inspector', name: 'extra_kernel_params', kind: 'string', default: '', help: "Added to the ramdisk's kernel arguments for inspection." },
   { section: 'inspector', name: 'require_managed_boot', kind: 'boolean', default: null, help: 'Refuse inspection of nodes whose boot interface cannot boot the ramdisk.' },
   { section: 'inspector', name: 'power_off', kind: 'boolean', default: true, help: 'Power machines off after inspection.' },
-  { section: 'inspector', name: 'hooks', kind: 'list', default: ['ramdisk-error', 'validate-interfaces', 'ports', 'architecture'], help: 'Inspection hooks, in order.' },
+  { section: 'inspector', name: 'default_hooks', kind: 'list', default: ['ramdisk-error', 'validate-interfaces', 'ports', 'architecture'], help: 'For `hooks`, which may name it: "first,$default_hooks,last".' },
+  { section: 'inspector', name: 'hooks', kind: 'list', default: ['ramdisk-error', 'validate-interfaces', 'ports', 'architecture'], formerly: 'inspector.default_hooks', help: 'Inspection hooks, in order. Default: default_hooks.' },
   { section: 'inspector', name: 'add_ports', kind: 'string', default: 'pxe', choices: ['all', 'active', 'pxe', 'disabled'], help: 'Which interfaces become ports.' },
   { section: 'inspector', name: 'keep_ports', kind: 'string', default: 'all', choices: ['all', 'present', 'added'], help: 'Which ports stay after inspection.' },
   { section: 'inspector', name: 'pre_create_ports', kind: 'boolean', default: true, help: 'Make ports of the MAC addresses that the BMC knows (Redfish) before a machine is booted for its inspection.' },
@@ -278,9 +284,10 @@ export const OPTIONS = [
   { section: 'inspector', name: 'overwrite_existing', kind: 'boolean', default: false, ours: true, help: 'Let what agents report replace properties, capabilities and fields of ports that are there; otherwise only what is missing is set. Ironic replaces.' },
   { section: 'inspector', name: 'overwrite_existing_hooks', kind: 'list', default: [], ours: true, help: 'Inspection hooks whose findings replace what is there in any case.' },
   { section: 'inspector', name: 'disk_partitioning_spacing', kind: 'boolean', default: true, help: 'local_gb is one GiB less than the root disk, for partition tables and the like.' },
+  { section: 'inspector', name: 'cpu_capabilities', kind: 'dict', default: { vmx: 'cpu_vt', svm: 'cpu_vt', aes: 'cpu_aes', pse: 'cpu_hugepages', pdpe1gb: 'cpu_hugepages_1g', smx: 'cpu_txt' }, help: 'Hook cpu-capabilities: which capability is true by which flag of the processor.' },
   { section: 'inspector', name: 'extra_hardware_strict', kind: 'boolean', default: false, help: 'Hook extra-hardware: rows that are too short make all of them worthless, which are dropped then.' },
   { section: 'inspector', name: 'known_accelerators', kind: 'string', default: null, help: 'Hook accelerators: YAML file with pci_devices, a list of vendor_id, device_id and whatever else is to be told. Default: a list of GPUs.' },
-  { section: 'inspector', name: 'pci_device_alias', kind: 'string', default: '', help: 'Hook pci-devices: which devices are counted in a capability, {"vendor_id": "1234", "product_id": "5678", "name": "gpu"}, several with commas.' },
+  { section: 'inspector', name: 'pci_device_alias', kind: 'string', default: '', repeated: true, help: 'Hook pci-devices: which devices are counted in a capability, {"vendor_id": "1234", "product_id": "5678", "name": "gpu"}, several with commas or by naming the option again.' },
   { section: 'inspector', name: 'physical_network_cidr_map', kind: 'list', default: [], help: 'Hook physical-network: physical networks of ports by the address of the interface, as 10.10.10.0/24:physnet_a.' },
   // [inventory]
   { section: 'inventory', name: 'data_backend', kind: 'string', default: 'database', choices: ['none', 'database', 'swift', 'directory'], help: 'Where inventories and plugin data of inspections are kept; directory is ours. There is no Swift here: it refuses the start.' },

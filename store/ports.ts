@@ -74,6 +74,13 @@ export function portsOn(db: Knex, clock: Clock): Ports {
       return made!;
     },
 
+    async createMissing(list) {
+      if (list.length === 0) return;
+      const created_at = timestamp(clock.now());
+      const rows = list.map((port) => ({ ...toRow(PORT_COLUMNS, lowered(port)), created_at }));
+      await run(ports().insert(rows).onConflict('address').ignore(), list[0]);
+    },
+
     list: async (filter) => run(selection(filter, await markerOf(filter)).select('*') as PromiseLike<PortRecord[]>),
     versions: async (filter) => versionsOf(db, selection(filter, await markerOf(filter))),
 

@@ -140,6 +140,8 @@ export interface PortFilter extends Paging, OfNodes {
 export interface Ports {
   /** Throws MACAlreadyExists, PortAlreadyExists. */
   create(port: NewPort): Promise<PortRecord>;
+  /** Those whose address is no port's yet, in one statement; they have no names. */
+  createMissing(ports: readonly NewPort[]): Promise<void>;
   /** By UUID or name. Throws PortNotFound. */
   find(ident: string): Promise<PortRecord>;
   list(filter: PortFilter): Promise<readonly PortRecord[]>;

@@ -11,6 +11,7 @@ import { saying, settle, trying } from '../flows/flow';
 import { mustLeave, startTask, type Held } from '../task';
 import { discovered } from './discover';
 import { lookupInspected, nothing } from './lookup';
+import { keepLogs } from './ramdisk-logs';
 import { runHooks } from './runner';
 
 /** Answers the node with the token for its agent in driver_internal_info. Throws Invalid, NotFound, NodeLocked, NoFreeConductorWorker. */
@@ -44,12 +45,25 @@ export async function continueInspection(
   return answer!;
 }
 
+/** Hooks and rules, and what becomes of the logs. */
+async function look(task: Held, inventory: Inventory, pluginData: JsonObject): Promise<void> {
+  const { context } = task;
+  try {
+    const findings = { inventory, pluginData, hooks: context.options['inspector.hooks'] };
+    await runHooks(task, findings, { refusal: 'failed to run inspection hooks' });
+  } catch (error) {
+    if (!mustLeave(context, error)) await keepLogs(task, pluginData['logs'], true);
+    throw error;
+  }
+  await keepLogs(task, pluginData['logs'], false);
+}
+
 const takeIn = (task: Held, inventory: Inventory, pluginData: JsonObject): Promise<typeof done> =>
   saying(
     task,
     (reason) => `Failed to finish inspection: ${reason}`,
     async () => {
-      await runHooks(task, { inventory, pluginData, hooks: task.context.options['inspector.hooks'] });
+      await look(task, inventory, pluginData);
       await task.driver.inspect.finish?.(task);
       return done;
     },
@@ -65,7 +79,7 @@ async function takeInNew(task: Held, inventory: Inventory, pluginData: JsonObjec
     await saying(
       task,
       (reason) => `Failed to finish inspection: ${reason}`,
-      () => runHooks(task, { inventory, pluginData: { ...pluginData, auto_discovered: true }, hooks: context.options['inspector.hooks'] }),
+      () => look(task, inventory, { ...pluginData, auto_discovered: true }),
     );
   } catch (error) {
     if (mustLeave(context, error)) throw error;

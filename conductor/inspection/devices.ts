@@ -95,12 +95,14 @@ export function extraHardware({ pluginData, options }: Seen): readonly Change[] 
   if (!Array.isArray(rows) || !rows.every((row) => Array.isArray(row) && (!strict || row.length === 4))) return strict ? [dropped] : [];
   const extra = new Map<string, Map<string, Map<string, unknown>>>();
   for (const row of rows as readonly (readonly unknown[])[]) {
-    if (row.length < 4) continue;
     const [type, device, name] = row.map(String);
-    const devices = extra.get(type!) ?? new Map<string, Map<string, unknown>>();
-    extra.set(type!, devices);
-    const facts = devices.get(device!) ?? new Map<string, unknown>();
-    devices.set(device!, facts);
+    if (type === undefined) continue;
+    const devices = extra.get(type) ?? new Map<string, Map<string, unknown>>();
+    extra.set(type, devices);
+    if (device === undefined) continue;
+    const facts = devices.get(device) ?? new Map<string, unknown>();
+    devices.set(device, facts);
+    if (row.length < 4) continue;
     facts.set(name!, typeof row[3] === 'string' && /^\s*[+-]?\d{1,15}\s*$/.test(row[3]) ? Number(row[3]) : row[3]);
   }
   const plain = [...extra].map(

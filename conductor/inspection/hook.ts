@@ -20,6 +20,7 @@ export type HookOptions = Pick<
   | 'inspector.add_ports'
   | 'inspector.keep_ports'
   | 'inspector.update_pxe_enabled'
+  | 'inspector.cpu_capabilities'
   | 'inspector.disk_partitioning_spacing'
   | 'inspector.extra_hardware_strict'
   | 'inspector.pci_device_alias'
@@ -51,7 +52,5 @@ export interface Hook {
   readonly look?: Look;
 }
 
-export const invalidInventory = (node: NodeRecord, reason: string): Fault =>
-  new Fault('Invalid', { message: `Inventory for node ${node.uuid} is invalid: ${reason}` });
-export const inspectionFailure = (reason: string): Fault =>
-  new Fault('Invalid', { message: `Failed to inspect hardware. Reason: ${reason}` });
+export const invalidInventory = (node: NodeRecord, reason: string): Fault => new Fault('InvalidNodeInventory', { node: node.uuid, reason });
+export const inspectionFailure = (reason: string): Fault => new Fault('HardwareInspectionFailure', { reason });

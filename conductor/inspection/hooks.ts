@@ -1,20 +1,12 @@
 /** What an inventory means: the hooks, and the option that chooses among them. */
 import { matchDisks, parseHints } from '../../model/hints';
+import { repr } from '../../model/python';
 import type { InventoryDisk } from '../../model/records';
 import { accelerators, extraHardware, pciCounts, raidDevice } from './devices';
 import { inspectionFailure, invalidInventory, type Hook, type Seen } from './hook';
 import { portChanges, validInterfaces } from './interfaces';
 import { localLinks, parseLldp, physicalNetworks } from './switches';
 
-/** Flag of the processor → capability. */
-const CPU_CAPABILITIES: Readonly<Record<string, string>> = {
-  vmx: 'cpu_vt',
-  svm: 'cpu_vt',
-  aes: 'cpu_aes',
-  pse: 'cpu_hugepages',
-  pdpe1gb: 'cpu_hugepages_1g',
-  smx: 'cpu_txt',
-};
 const GIB = 1024 ** 3;
 
 function rootDisk({ node, inventory, pluginData }: Seen): InventoryDisk | undefined {
@@ -31,7 +23,7 @@ function rootDisk({ node, inventory, pluginData }: Seen): InventoryDisk | undefi
     if (found) return found;
   } catch (error) {
     throw inspectionFailure(
-      `No disks could be found using root device hints ${JSON.stringify(hints)} for node ${node.uuid} ` +
+      `No disks could be found using root device hints ${repr(hints)} for node ${node.uuid} ` +
         `because they failed to validate. Error: ${(error as Error).message}`,
     );
   }
@@ -59,7 +51,7 @@ export const HOOKS: readonly Hook[] = [
       if (typeof value === 'string') return [{ on: 'property', name: 'cpu_arch', value }];
       throw invalidInventory(
         node,
-        `Inventory has malformed or missing CPU architecture information: ${JSON.stringify(inventory.cpu) ?? 'None'} for node ${node.uuid}.`,
+        `Inventory has malformed or missing CPU architecture information: ${repr(inventory.cpu ?? null)} for node ${node.uuid}.`,
       );
     },
   },
@@ -68,10 +60,7 @@ export const HOOKS: readonly Hook[] = [
     look: ({ node, inventory }) => {
       const value = inventory.memory?.physical_mb;
       if (typeof value === 'number') return [{ on: 'property', name: 'memory_mb', value }];
-      throw invalidInventory(
-        node,
-        `Inventory has missing memory information: ${JSON.stringify(inventory.memory) ?? 'None'} for node ${node.uuid}.`,
-      );
+      throw invalidInventory(node, `Inventory has missing memory information: ${repr(inventory.memory ?? null)} for node ${node.uuid}.`);
     },
   },
   {
@@ -83,11 +72,10 @@ export const HOOKS: readonly Hook[] = [
   },
   {
     name: 'cpu-capabilities',
-    look: ({ inventory }) => {
-      const flags: unknown = inventory.cpu?.flags;
-      const names = (Array.isArray(flags) ? (flags as unknown[]) : []).flatMap((flag) =>
-        typeof flag === 'string' && Object.hasOwn(CPU_CAPABILITIES, flag) ? [CPU_CAPABILITIES[flag]!] : [],
-      );
+    look: ({ inventory, options }) => {
+      const given: unknown = inventory.cpu?.flags;
+      const flags = new Set<unknown>(Array.isArray(given) ? given : []);
+      const names = Object.entries(options['inspector.cpu_capabilities']).flatMap(([flag, name]) => (flags.has(flag) ? [name] : []));
       return [...new Set(names)].map((name) => ({ on: 'capability' as const, name, value: 'true' }));
     },
   },

@@ -1,4 +1,5 @@
 /** Runs the hooks over what an agent (or a BMC) reported, and writes what they say in one transaction with the inventory itself. */
+import { Fault } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import type { Found } from '../../drivers/interfaces';
 import type { JsonObject, NodeRecord, PortChanges } from '../../model/records';
@@ -29,10 +30,44 @@ export function lookAtAll(
       seen = { ...seen, pluginData: Object.fromEntries(change.value === undefined ? others : [...others, [change.name, change.value]]) };
     }
   };
-  for (const { name, preprocess } of hooks) run(name, preprocess);
-  for (const { name, look } of hooks) run(name, look);
+  const { uuid } = start.node;
+  // All of them, so that whoever mends one thing need not find the next by another inspection.
+  const wrong = hooks.flatMap(({ name, preprocess }) => {
+    const fault = faultOf(() => run(name, preprocess));
+    if (!fault) return [];
+    const how = isFailure(fault) ? 'Error in preprocess hook' : `Unexpected exception ${fault.name} during preprocess hook`;
+    return [`${how} ${name}: ${fault.message}`];
+  });
+  if (wrong.length > 0)
+    throw inspectionFailure(`The following failures happened while running preprocess hooks for node ${uuid}:\n${wrong.join('\n')}`);
+  for (const { name, look } of hooks) {
+    const fault = faultOf(() => run(name, look));
+    if (!fault) continue;
+    if (isFailure(fault)) throw fault;
+    throw inspectionFailure(`Unexpected exception ${fault.name} during processing for node: ${uuid}. Error: ${fault.message}`);
+  }
   return { changes, seen };
 }
+
+/** The Fault that the work throws; what else it throws is a defect of ours. */
+function faultOf(work: () => void): Fault | undefined {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    if (error instanceof Fault) return error;
+    throw error;
+  }
+}
+/** What the work returns; its Fault becomes a part of the sentence. */
+function explained<T>(before: string | undefined, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw before !== undefined && error instanceof Fault ? inspectionFailure(`${before}: ${error.message}`) : error;
+  }
+}
+const isFailure = ({ name }: Fault): boolean => name === 'HardwareInspectionFailure';
 
 /** The node's properties after the changes. */
 export function newProperties(before: JsonObject, changes: readonly Change[]): JsonObject {
@@ -51,16 +86,16 @@ async function changePorts(store: Store, task: Held, changes: readonly Change[])
   const { random } = task.context;
   const created = changes.flatMap((change) => (change.on === 'port' ? [change] : []));
   // An address that is another node's port stays there.
-  const taken = new Set((await store.ports.byMacs(created.map(({ mac }) => mac))).map((port) => port.address));
-  for (const { mac, pxeEnabled, clientId } of created.filter((one) => !taken.has(one.mac)))
-    await store.ports.create({
+  await store.ports.createMissing(
+    created.map(({ mac, pxeEnabled, clientId }) => ({
       uuid: newUuid(random),
       node_uuid: task.node.uuid,
       address: mac,
       pxe_enabled: pxeEnabled,
       extra: clientId === undefined ? {} : { 'client-id': clientId },
       ...updatesOf(changes, mac),
-    });
+    })),
+  );
   for (const { uuid, address } of task.ports) {
     const more = updatesOf(changes, address);
     if (changes.some((change) => change.on === 'port removal' && change.uuid === uuid)) await store.ports.remove(uuid);
@@ -82,8 +117,10 @@ function toldByBmc(node: NodeRecord, { properties = {}, capabilities: told = {} 
 
 /** What an inspection found; an agent tells an inventory and its plugin_data only. */
 export type Findings = Pick<Found, 'inventory' | 'pluginData' | 'hooks'> & Partial<Found>;
-/** What differs in the introspection service. */
+/** What differs between those who inspect. */
 export interface Ways {
+  /** What stands before a hook's refusal. */
+  readonly refusal?: string;
   readonly rules?: ApplyRules;
   readonly options?: Partial<HookOptions>;
   /** Written with all the rest. */
@@ -106,7 +143,8 @@ export async function runHooks(task: Held, findings: Findings, ways: Ways = {}):
     ...(previous ? { previous } : {}),
   };
   // A BMC proves who it is; whoever posts an inventory does not.
-  const { changes, seen } = lookAtAll(hooks, start, 'kind' in findings ? everything : configured(options));
+  const overwrites = 'kind' in findings ? everything : configured(options);
+  const { changes, seen } = explained(ways.refusal, () => lookAtAll(hooks, start, overwrites));
   const properties = newProperties(task.node.properties, [...toldByBmc(task.node, findings), ...changes]);
   const missing = essential.filter((name) => !Object.hasOwn(properties, name));
   if (missing.length > 0)

@@ -12,6 +12,7 @@ const OPTIONS: HookOptions = {
   'inspector.add_ports': 'pxe',
   'inspector.keep_ports': 'all',
   'inspector.update_pxe_enabled': true,
+  'inspector.cpu_capabilities': { vmx: 'cpu_vt', svm: 'cpu_vt', aes: 'cpu_aes' },
   'inspector.disk_partitioning_spacing': true,
   'inspector.overwrite_existing': true,
   'inspector.overwrite_existing_hooks': [],
@@ -147,7 +148,7 @@ it.each<[string, Given, readonly Change[] | string]>([
       {
         on: 'plugin_data',
         name: 'extra',
-        value: { disk: { sda: { size: 12, name: 'x' } }, cpu: { all: Object.fromEntries([['__proto__', 4]]) } },
+        value: { disk: { sda: { size: 12, name: 'x' } }, cpu: { all: Object.fromEntries([['__proto__', 4]]) }, short: {} },
       },
       { on: 'plugin_data', name: 'data', value: undefined },
     ],
@@ -226,6 +227,23 @@ it.each<[string, Given, readonly Change[] | string]>([
   const run = (): readonly Change[] => look(['validate-interfaces', 'ports'], given).filter((change) => !hidden(change));
   if (typeof expected === 'string') expect(run).toThrow(expected);
   else expect(run()).toEqual(expected);
+});
+
+it('says which hooks refuse, and how', () => {
+  const failing = (names: readonly string[], given: Given) => () => look(names, { ...given, node: { uuid: 'U' } });
+  const invalid = 'Inventory for node U is invalid: no valid network interfaces';
+  const before = 'Failed to inspect hardware. Reason: ';
+  const both = failing(['ramdisk-error', 'validate-interfaces', 'ports'], { data: { error: 'no disk' } });
+  expect(both).toThrow(
+    `${before}The following failures happened while running preprocess hooks for node U:\n` +
+      `Error in preprocess hook ramdisk-error: ${before}Ramdisk reported error: no disk\n` +
+      `Unexpected exception InvalidNodeInventory during preprocess hook validate-interfaces: ${invalid}`,
+  );
+  expect(failing(['memory'], {})).toThrow(
+    `${before}Unexpected exception InvalidNodeInventory during processing for node: U. Error: Inventory for node U is invalid: ` +
+      'Inventory has missing memory information: None for node U.',
+  );
+  expect(failing(['root-device'], { node: {}, inventory: { disks: [] } })).not.toThrow();
 });
 
 it('keeps what it made of the interfaces in plugin_data', () => {

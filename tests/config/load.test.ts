@@ -54,6 +54,20 @@ describe('options', () => {
     expect(warnings).toEqual([]);
   });
 
+  it('collect what is given several times, where each counts', () => {
+    const [one, other] = ['{"name": "a"}', '{"name": "b"}'];
+    const { options } = load(`[inspector]\npci_device_alias = ${one}\npci_device_alias = ${other}\nadd_ports = all\nadd_ports = pxe\n`);
+    expect(options['inspector.pci_device_alias']).toBe(`${one},${other}`);
+    expect(options['inspector.add_ports']).toBe('pxe');
+  });
+  it('name the default hooks among others', () => {
+    const hooks = (text: string) => load(`[inspector]\n${text}`).options['inspector.hooks'];
+    const usual = ['ramdisk-error', 'validate-interfaces', 'ports', 'architecture'];
+    expect(hooks('hooks = $default_hooks,memory')).toEqual([...usual, 'memory']);
+    expect(hooks('default_hooks = cpus\nhooks = $default_hooks,memory')).toEqual(['cpus', 'memory']);
+    expect(hooks('default_hooks = cpus')).toEqual(['cpus']);
+  });
+
   it('come from variables before files, and from later files before earlier ones', () => {
     const first = file('[api]\nport = 1\nmax_limit = 5\n');
     const second = file('[api]\nport = 2\n');

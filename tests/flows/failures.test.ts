@@ -474,7 +474,10 @@ it('keeps an inspection that the hooks refuse from leaving anything', async () =
   await inspectWith({ interfaces: [eth0], cpu: { architecture: 'x86_64' } }, { error: 'no disk' });
   expect(await node(uuid)).toMatchObject({
     provision_state: 'inspect failed',
-    last_error: 'Failed to finish inspection: Failed to inspect hardware. Reason: Ramdisk reported error: no disk',
+    last_error:
+      'Failed to finish inspection: Failed to inspect hardware. Reason: failed to run inspection hooks: Failed to inspect hardware. ' +
+      `Reason: The following failures happened while running preprocess hooks for node ${uuid}:\n` +
+      'Error in preprocess hook ramdisk-error: Failed to inspect hardware. Reason: Ramdisk reported error: no disk',
   });
   await inspectWith({ interfaces: [eth0] }, {});
   expect((await node(uuid)).last_error).toMatch(/Inventory for node \S+ is invalid: Inventory has malformed or missing CPU architecture/);

@@ -1,0 +1,31 @@
+/** The logs that a ramdisk sends with its inventory: a file each, under Ironic's name, as [agent]deploy_logs_collect says. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { reasonOf } from '../../model/errors';
+import type { NodeRecord } from '../../model/records';
+import type { Held } from '../task';
+
+/** 2026-06-01-12-00-00 */
+const stampOf = (now: number): string => new Date(now).toISOString().slice(0, 19).replace('T', '-').replaceAll(':', '-');
+export const logsFileName = ({ uuid, name, instance_uuid: instance }: NodeRecord, label: string, now: number): string =>
+  `${[uuid, name, instance, label, stampOf(now)].filter((part) => part !== null && part !== '').join('_')}.tar.gz`;
+
+/** Keeps them (base64 of an archive), if they are wanted after such an end. What cannot be kept fails nothing. */
+export async function keepLogs(task: Held, logs: unknown, failed: boolean): Promise<void> {
+  const { options } = task.context;
+  const when = options['agent.deploy_logs_collect'];
+  if (when === 'never' || (when === 'on_failure' && !failed)) return;
+  if (typeof logs !== 'string' || logs === '') {
+    task.log.warn('the ramdisk sent no logs with its inventory');
+    return;
+  }
+  const folder = options['agent.deploy_logs_local_path'];
+  const path = join(folder, logsFileName(task.node, 'inspect', task.clock.now()));
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o750 });
+    await writeFile(path, Buffer.from(logs, 'base64'), { mode: 0o640 });
+    task.log.info('logs of the ramdisk kept', { path });
+  } catch (error) {
+    task.log.warn('the logs of the ramdisk cannot be kept', { path, reason: reasonOf(error) });
+  }
+}
