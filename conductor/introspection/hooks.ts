@@ -7,7 +7,7 @@ const HERE: Readonly<Record<string, readonly string[]>> = {
   root_disk_selection: ['root-device'],
   scheduler: ['cpus', 'architecture', 'memory'],
   validate_interfaces: ['validate-interfaces', 'ports'],
-  capabilities: ['boot-mode', 'cpu-capabilities'],
+  capabilities: ['cpu-capabilities'],
   pci_devices: ['pci-devices'],
   extra_hardware: ['extra-hardware'],
   local_link_connection: ['local-link-connection'],

@@ -113,11 +113,8 @@ const integer = (value: unknown): number | undefined => {
 };
 /** What the service's data says in a form of its own; hooks keep theirs in the node's inventory. */
 const OWN = ['inventory', 'ipmi_address', 'ipmi_v6address', 'all_interfaces', 'interfaces', 'valid_interfaces', 'macs'];
-/** The data as rules see it and as it is kept: with what the hooks found. */
+/** The data as rules see it and as it is kept: with what the hooks found, in the place of what was said of it. */
 export function processedData({ data, inventory }: Report, pluginData: JsonObject): JsonObject {
-  const kept = Object.entries(data).flatMap(([name, value]) =>
-    OWN.includes(name) ? [[name, value] as const] : Object.hasOwn(pluginData, name) ? [[name, pluginData[name]!] as const] : [],
-  );
   const { cpu, memory } = inventory;
   const facts = {
     local_gb: pluginData['local_gb'],
@@ -125,9 +122,13 @@ export function processedData({ data, inventory }: Report, pluginData: JsonObjec
     cpu_arch: textOf(cpu?.architecture),
     memory_mb: integer(memory?.physical_mb),
   };
-  const more = Object.entries({ ...facts, ...pluginData }).filter(
-    ([name, value]) => value !== undefined && !OWN.includes(name) && !Object.hasOwn(data, name),
+  const known = Object.entries(facts).filter(([, value]) => value !== undefined);
+  const found = new Map<string, unknown>([...Object.entries(pluginData).filter(([name]) => !OWN.includes(name)), ...known]);
+  const kept = Object.entries(data).flatMap(([name, value]) =>
+    OWN.includes(name) ? [[name, value] as const] : found.has(name) ? [[name, found.get(name)] as const] : [],
   );
+  const order = [...Object.keys(facts), ...found.keys()].filter((name, at, all) => all.indexOf(name) === at);
+  const more = order.flatMap((name) => (found.has(name) && !Object.hasOwn(data, name) ? [[name, found.get(name)] as const] : []));
   return Object.fromEntries([...kept, ...more]);
 }
 /** What hooks get beside the inventory. */

@@ -34,11 +34,13 @@ export interface Both {
   readonly ours: string;
   /** What our HTTP boot service answers at, if it was asked for. */
   readonly bootUrl: string | undefined;
+  /** What our introspection service answers at, if it was asked for. */
+  readonly inspectorUrl: string | undefined;
   /** Where the real Ironic puts down what its machines boot. */
   readonly httpRoot: string;
   stop(): Promise<void>;
 }
-/** @param own of one of them alone; a section `boot` of ours starts its boot services */
+/** @param own of one of them alone; a section `boot` or `inspector_service` of ours starts those services */
 export async function startBoth(
   settings: Settings = {},
   own: { readonly reference?: Settings; readonly ours?: Settings } = {},
@@ -64,12 +66,18 @@ export async function startBoth(
     ),
   );
   const { options } = loadOptions([], variables);
-  const roles: readonly Role[] = own.ours?.['boot'] ? ['api', 'conductor', 'boot'] : ['api', 'conductor'];
+  const roles: readonly Role[] = [
+    'api',
+    'conductor',
+    ...(own.ours?.['boot'] ? (['boot'] as const) : []),
+    ...(own.ours?.['inspector_service'] ? (['inspector'] as const) : []),
+  ];
   const server = await startServer({ options, roles, stateDir: join(folder, 'state'), log: silentLog });
   return {
     reference: ironic.url,
     ours: server.apiUrl!,
     bootUrl: server.bootUrl,
+    inspectorUrl: server.inspectorUrl,
     httpRoot: ironic.httpRoot,
     stop: async () => {
       await server.stop();
