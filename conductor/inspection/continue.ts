@@ -72,24 +72,26 @@ const takeIn = (task: Held, inventory: Inventory, pluginData: JsonObject): Promi
 /** Two reports of one machine at once: the second comes here when the first is over. */
 const wasTakenIn = async ({ context, node }: Held): Promise<boolean> => context.store.discoveries.isFinished(node.uuid);
 
-/** The node stays in enroll: whoever manages it knows how. */
+/** The node stays in enroll, whatever comes of it: whoever manages it knows how to reach it. */
 async function takeInNew(task: Held, inventory: Inventory, pluginData: JsonObject): Promise<void> {
   const { context, node } = task;
+  // Where nothing tells how to reach its BMC, it stays on.
+  const rest = (): Promise<unknown> =>
+    trying(task, 'putting the discovered machine to rest', async () => {
+      await task.driver.power.validate?.(task);
+      await task.driver.inspect.finish?.(task);
+    });
   try {
     await saying(
       task,
       (reason) => `Failed to finish inspection: ${reason}`,
       () => look(task, inventory, { ...pluginData, auto_discovered: true }),
     );
+    await context.store.discoveries.finish(node.uuid);
+    await rest();
   } catch (error) {
     if (mustLeave(context, error)) throw error;
+    await rest();
     await task.record({ type: 'introspection', event: reasonOf(error), error: true }, {}, FORGET_TOKEN_AND_URL);
-    return;
   }
-  await context.store.discoveries.finish(node.uuid);
-  // Where nothing tells how to reach its BMC, it stays on.
-  await trying(task, 'putting the discovered machine to rest', async () => {
-    await task.driver.power.validate?.(task);
-    await task.driver.inspect.finish?.(task);
-  });
 }
