@@ -177,6 +177,8 @@ export interface Context extends ConductorRooms, Ownership {
   readonly beats: Beats;
   readonly flowStarts: FlowStarts;
   readonly lease: Lease;
+  /** Nodes that a periodic looks at without holding them. */
+  readonly lookedAt: Set<string>;
   readonly bmcTurns: BmcTurns;
   readonly tokens: Tokens;
   /** Whose request this work follows from; absent: nobody's. */

@@ -155,6 +155,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     strangers: macLists(options),
     lease,
     bmcTurns: createBmcTurns(),
+    lookedAt: new Set(),
     tokens: createTokens(store, random),
     workers: createWorkers(
       options['conductor.workers_pool_size'],

@@ -57,7 +57,19 @@ const held = (context: Context, periodic: InterfacePeriodic, { uuid }: NodeRecor
   });
 
 /** Holds the node only for what is news, and only if it waits for the same still. */
-async function look(context: Context, periodic: InterfacePeriodic, node: NodeRecord): Promise<void> {
+async function look(context: Context, periodic: InterfacePeriodic, listed: NodeRecord): Promise<void> {
+  const { uuid } = listed;
+  const { lookedAt } = context;
+  if (lookedAt.has(uuid)) return;
+  lookedAt.add(uuid);
+  try {
+    const node = periodic.needsNew?.(listed) ? await context.store.nodes.find(uuid) : listed;
+    if (isMeant(periodic, node)) await lookAlone(context, periodic, node);
+  } finally {
+    lookedAt.delete(uuid);
+  }
+}
+async function lookAlone(context: Context, periodic: InterfacePeriodic, node: NodeRecord): Promise<void> {
   const { uuid, provision_updated_at: since } = node;
   const seen = await periodic.look!(lookingAt(context, node));
   if (!seen) return;

@@ -7,6 +7,7 @@ import { Fault, reasonOf } from '../model/errors';
 import { createIntrospectionClient, IntrospectionError, urlProblem, type IntrospectionClient } from '../wire/introspection';
 import { type InspectInterface, type Looked, type Outcome, ServiceAway, type Task, done, failed, wait } from './interfaces';
 import type { DriverOptions } from './options';
+import type { NodeRecord } from '../model/records';
 
 export interface DiscoverdOptions {
   readonly 'discoverd.enabled': boolean;
@@ -58,7 +59,7 @@ export function discoverdService(options: DiscoverdOptions): IntrospectionClient
 }
 
 /** Which inspection the service was asked for: it bears the time when it began, so that what is left of an earlier one means nothing. */
-const asked = ({ node }: Task): boolean =>
+const asked = (node: NodeRecord): boolean =>
   node.inspection_started_at !== null && node.driver_internal_info['discoverd_asked'] === node.inspection_started_at;
 
 const over = (outcome: Outcome): Looked => ({ outcome, internal: { discoverd_asked: undefined } });
@@ -69,13 +70,27 @@ function later(task: Task, what: string, { kind, message }: IntrospectionError):
   if (kind === 'away') throw new ServiceAway(`The introspection service does not answer: ${message}`);
 }
 
+async function isUnderWay(task: Task, service: IntrospectionClient): Promise<boolean> {
+  try {
+    const { finished, error } = await service.status(task.node.uuid, task.signal);
+    return !finished && error === null;
+  } catch (error) {
+    if (!(error instanceof IntrospectionError)) throw error;
+    return false;
+  }
+}
+
 async function start(task: Task, service: IntrospectionClient): Promise<Looked | undefined> {
   try {
     await service.start(task.node.uuid, task.signal);
     return { internal: { discoverd_asked: task.node.inspection_started_at } };
   } catch (error) {
     if (!(error instanceof IntrospectionError)) throw error;
-    if (error.kind === 'refused' || error.kind === 'unknown') return over(failed(`Failed to start inspection: ${error.message}`));
+    if (error.kind === 'refused' || error.kind === 'unknown') {
+      // It works on it already: a conductor died before it had written down that it had asked.
+      if (await isUnderWay(task, service)) return { internal: { discoverd_asked: task.node.inspection_started_at } };
+      return over(failed(`Failed to start inspection: ${error.message}`));
+    }
     later(task, 'for an introspection', error);
     return undefined;
   }
@@ -112,7 +127,7 @@ export const discoverdInspect: InspectInterface = {
   abort: async (task) => {
     const service = task.connections.introspection;
     // What the service itself has ended, or refused to begin.
-    if (!service || !asked(task)) return;
+    if (!service || !asked(task.node)) return;
     try {
       await service.abort(task.node.uuid, task.signal);
     } catch (error) {
@@ -126,10 +141,12 @@ export const discoverdInspect: InspectInterface = {
       name: 'introspection status',
       every: (options) => options['discoverd.status_check_period'],
       states: ['inspect wait'],
+      // It must not be started twice.
+      needsNew: (node) => !asked(node),
       look: async (task) => {
         const service = task.connections.introspection;
         if (!service) return over(failed(DISABLED));
-        return asked(task) ? follow(task, service) : start(task, service);
+        return asked(task.node) ? follow(task, service) : start(task, service);
       },
     },
   ],

@@ -180,6 +180,8 @@ export interface InterfacePeriodic {
    * only for what is news. Throws ServiceAway.
    */
   look?(task: Task): Promise<Looked | undefined>;
+  /** Whether `look` needs the node as it is now: nodes of a round were read at its beginning. */
+  needsNew?(node: NodeRecord): boolean;
 }
 /** What a look at a node that nobody holds showed. */
 export interface Looked {

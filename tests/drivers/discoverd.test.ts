@@ -81,11 +81,17 @@ it.each<[string, Reply, unknown]>([
   ['ends in the midst', 'cut', away],
 ])('asked for an introspection, a service that %s', async (_, reply, expected) => {
   service.answers.set('start', reply);
+  service.answers.set('status', { status: 404, body: error('unknown') });
   const { task, complaints } = waiting(false, patience(reply));
   if (expected === away) await expect(periodic!.look!(task)).rejects.toThrow(ServiceAway);
   else expect(await periodic!.look!(task)).toEqual(expected);
-  expect(service.asked).toEqual([`start ${NODE_UUID}`]);
+  expect(service.asked[0]).toBe(`start ${NODE_UUID}`);
   expect(complaints.length).toBe(expected === undefined || expected === away ? 1 : 0);
+});
+
+it('takes an introspection for its own that is under way already', async () => {
+  service.answers.set('start', { status: 400, body: error('Can not transition from state starting on event start') });
+  expect(await periodic!.look!(waiting(false).task)).toEqual({ internal: { discoverd_asked: SINCE } });
 });
 
 const long = 'x'.repeat(5000);

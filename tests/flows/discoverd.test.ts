@@ -104,6 +104,7 @@ it.each([
     'discoverd inspection failed: The following problems encountered: no disks',
   ],
 ] as const)('says what the service says %s, and aborts nothing there', async (_, verb, answer, text) => {
+  service.answers.set('status', { status: 404, body: { error: { message: 'not found' } } });
   service.answers.set(verb, answer);
   const one = await start();
   const uuid = await inspecting(one);
