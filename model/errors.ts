@@ -15,7 +15,7 @@ export const FAULTS = {
   InvalidSwitchID: [400, 'Expected a MAC address or OpenFlow datapath ID but received {switch_id}.'],
   PatchError: [400, "Couldn't apply patch '{patch}'. Reason: {reason}"],
   IncompleteLookup: [400, "At least one of 'addresses' and 'node_uuid' parameters is required"],
-  HardwareInspectionFailure: [400, 'Failed to inspect hardware. Reason: {reason}'],
+  HardwareInspectionFailure: [400, '{message}'],
   InvalidNodeInventory: [400, 'Inventory for node {node} is invalid: {reason}'],
   // What a body names and nobody knows: 400, where the same thing in a path is 404.
   NodeUnknown: [400, 'Node {node} could not be found.'],

@@ -53,4 +53,6 @@ export interface Hook {
 }
 
 export const invalidInventory = (node: NodeRecord, reason: string): Fault => new Fault('InvalidNodeInventory', { node: node.uuid, reason });
-export const inspectionFailure = (reason: string): Fault => new Fault('HardwareInspectionFailure', { reason });
+/** In just these words. */
+export const plainFailure = (message: string): Fault => new Fault('HardwareInspectionFailure', { message });
+export const inspectionFailure = (reason: string): Fault => plainFailure(`Failed to inspect hardware. Reason: ${reason}`);

@@ -3,7 +3,7 @@ import { matchDisks, parseHints } from '../../model/hints';
 import { repr } from '../../model/python';
 import type { InventoryDisk } from '../../model/records';
 import { accelerators, extraHardware, pciCounts, raidDevice } from './devices';
-import { inspectionFailure, invalidInventory, type Hook, type Seen } from './hook';
+import { inspectionFailure, invalidInventory, plainFailure, type Hook, type Seen } from './hook';
 import { portChanges, validInterfaces } from './interfaces';
 import { localLinks, parseLldp, physicalNetworks } from './switches';
 
@@ -22,12 +22,12 @@ function rootDisk({ node, inventory, pluginData }: Seen): InventoryDisk | undefi
     );
     if (found) return found;
   } catch (error) {
-    throw inspectionFailure(
+    throw plainFailure(
       `No disks could be found using root device hints ${repr(hints)} for node ${node.uuid} ` +
         `because they failed to validate. Error: ${(error as Error).message}`,
     );
   }
-  throw inspectionFailure(`No disks satisfied root device hints for node ${node.uuid}`);
+  throw plainFailure(`No disks satisfied root device hints for node ${node.uuid}`);
 }
 
 /** Every hook there is; [inspector]hooks and [redfish]inspection_hooks say which run, and in which order. */

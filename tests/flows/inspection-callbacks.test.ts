@@ -22,8 +22,11 @@ afterEach(async () => {
 });
 
 const MAC = '52:54:00:00:00:01';
-const inventory = (hostname: string): Inventory =>
-  ({ interfaces: [{ name: 'eth0', mac_address: MAC }], cpu: { architecture: 'x86_64' }, hostname }) as unknown as Inventory;
+const inventory = (hostname: string): Inventory => ({
+  interfaces: [{ name: 'eth0', mac_address: MAC }],
+  cpu: { architecture: 'x86_64' },
+  hostname,
+});
 /** A node that waits for its agent. */
 async function waiting(changes: NodeChanges = {}, collect = 'on_failure') {
   const options = { 'agent.deploy_logs_local_path': folder, 'agent.deploy_logs_collect': collect };
