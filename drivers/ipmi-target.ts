@@ -104,7 +104,9 @@ export function ipmiTarget(node: NodeRecord, suites: readonly number[] = DEFAULT
   if (!address) throw missing(`Missing the following IPMI credentials in node's driver_info: ['ipmi_address'].`);
   const kg = given('ipmi_hex_kg_key') === undefined ? '' : str(given('ipmi_hex_kg_key'));
   if (kg.length % 2 !== 0) throw invalid('Number of ipmi_hex_kg_key characters is not even');
-  const version = versionOf(given('ipmi_protocol_version') ?? '2.0');
+  // Null is a value of these, and a wrong one, as it is to Ironic.
+  const said = (key: string, usual: string): unknown => (Object.hasOwn(node.driver_info, key) ? node.driver_info[key] : usual);
+  const version = versionOf(said('ipmi_protocol_version', '2.0'));
   if (version !== '2.0' && version !== '1.5')
     throw invalid(`Invalid IPMI protocol version value ${version}, the valid value can be one of 2.0, 1.5`);
   const suite = given('ipmi_cipher_suite');
@@ -114,12 +116,12 @@ export function ipmiTarget(node: NodeRecord, suites: readonly number[] = DEFAULT
   const terminal = given('ipmi_terminal_port');
   if (terminal !== undefined) portOf(terminal, 'ipmi_terminal_port');
   const port = portOf(given('ipmi_port') ?? DEFAULT_PORT, 'ipmi_port') || DEFAULT_PORT;
-  const bridging = given('ipmi_bridging') === undefined ? 'no' : str(given('ipmi_bridging'));
+  const bridging = str(said('ipmi_bridging', 'no'));
   const needed = Object.hasOwn(BRIDGING, bridging) ? BRIDGING[bridging] : undefined;
   if (!needed) throw invalid(`Invalid value for ipmi_bridging: ${bridging}, the valid value can be one of: ${list(Object.keys(BRIDGING))}`);
   const absent = needed.filter((key) => given(key) === undefined);
   if (absent.length > 0) throw missing(`${list(absent)} not provided`);
-  const asked = str(given('ipmi_priv_level') ?? 'ADMINISTRATOR');
+  const asked = str(said('ipmi_priv_level', 'ADMINISTRATOR'));
   const privilege = PRIVILEGES.find((level) => level === asked);
   if (!privilege) throw invalid(`Invalid privilege level value:${asked}, the valid value can be one of ${PRIVILEGES.join(', ')}`);
 

@@ -2,19 +2,19 @@
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { root } from './install.mjs';
 
 /** Starts `bloomery simulate` and waits until it is ready. */
-async function startFleet(folder, words, bind) {
+async function startFleet(folder, words, bind, ending) {
   const resources = join(folder, 'fleet.json');
   const fleet = spawn(
     process.execPath,
     [join(root, 'bin/bloomery'), 'simulate', ...words, '--resources', resources, '--control', '0', '--json'],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
+  ending(fleet);
   bind(fleet.pid, 1);
   let text = '';
   let url;
@@ -28,13 +28,7 @@ async function startFleet(folder, words, bind) {
     await delay(50);
   }
   const { nodes } = JSON.parse(readFileSync(resources, 'utf8'));
-  const stop = async () => {
-    if (fleet.exitCode !== null) return;
-    const ended = once(fleet, 'exit');
-    fleet.kill('SIGTERM');
-    await ended;
-  };
-  return { nodes, url, pid: fleet.pid, stop };
+  return { nodes, url, pid: fleet.pid };
 }
 const memoryOf = (pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
 
@@ -44,92 +38,89 @@ const metric = (text, name, labels = '') =>
     .filter(([, given]) => given.includes(labels))
     .reduce((sum, [, , value]) => sum + Number(value), 0);
 
-export const fleetScenarios = ({ ask, must, lanes, measure, through, cpuOf, bind, freePort }) => ({
+export const fleetScenarios = ({ ask, must, lanes, measure, through, cpuOf, bind, freePort, ending }) => ({
   // The power states of simulated BMCs, half of them IPMI and half Redfish; then the same with lost packets and late answers.
   'fleet-power': {
     nodes: 10_000,
     run: async ({ begin, nodes: count, openStore, folder }) => {
       const words = ['--machines', count, '--bmcs', 'half', '--ipmi', '127.0.0.1', '--redfish', '127.0.0.1', '--seed', '1'].map(String);
-      const fleet = await startFleet(folder, words, bind);
-      try {
-        console.log(`${count} simulated machines: ${memoryOf(fleet.pid).toFixed(0)} MiB`);
-        const press = (name, action) => must(fleet.url, 'POST', `/machines/${name}/power`, { action });
-        const faults = (value) => must(fleet.url, 'PUT', '/machines/all/faults', value);
-        const store = await openStore();
-        const isOn = (index) => index % 3 === 0;
-        const uuids = fleet.nodes.map(() => randomUUID());
-        await lanes(8, fleet.nodes.entries(), async ([index, { name, driver, driver_info, resource_class, properties }]) => {
-          if (isOn(index)) await press(name, 'on');
-          const interfaces = {
-            power_interface: driver === 'ipmi' ? 'ipmitool' : driver,
-            management_interface: driver === 'ipmi' ? 'ipmitool' : driver,
-          };
-          await store.nodes.create({
-            ...{ uuid: uuids[index], name, driver, driver_info, resource_class, properties, ...interfaces },
-            ...{ provision_state: 'active', power_state: isOn(index) ? 'power on' : 'power off' },
-            ...{ boot_interface: 'ipxe', deploy_interface: 'direct', network_interface: 'noop' },
-          });
+      const fleet = await startFleet(folder, words, bind, ending);
+
+      console.log(`${count} simulated machines: ${memoryOf(fleet.pid).toFixed(0)} MiB`);
+      const press = (name, action) => must(fleet.url, 'POST', `/machines/${name}/power`, { action });
+      const faults = (value) => must(fleet.url, 'PUT', '/machines/all/faults', value);
+      const store = await openStore();
+      const isOn = (index) => index % 3 === 0;
+      const uuids = fleet.nodes.map(() => randomUUID());
+      await lanes(8, fleet.nodes.entries(), async ([index, { name, driver, driver_info, resource_class, properties }]) => {
+        if (isOn(index)) await press(name, 'on');
+        const interfaces = {
+          power_interface: driver === 'ipmi' ? 'ipmitool' : driver,
+          management_interface: driver === 'ipmi' ? 'ipmitool' : driver,
+        };
+        await store.nodes.create({
+          ...{ uuid: uuids[index], name, driver, driver_info, resource_class, properties, ...interfaces },
+          ...{ provision_state: 'active', power_state: isOn(index) ? 'power on' : 'power off' },
+          ...{ boot_interface: 'ipxe', deploy_interface: 'direct', network_interface: 'noop' },
         });
-        await store.close();
-        const every = 60;
-        const all = await begin({
-          DEFAULT: { enabled_hardware_types: 'ipmi,redfish', enabled_boot_interfaces: 'ipxe' },
-          conductor: { sync_power_state_interval: every, sync_power_state_workers: 256 },
-          // Ironic's 1,000 would have most of them log in anew in each round.
-          redfish: { connection_cache_size: count },
-        });
-        const { url, pid } = all.server;
-        const rounds = async () => {
-          const { text } = await ask(url, 'GET', '/metrics');
-          const of = (part) => metric(text, `bloomery_periodic_duration_seconds_${part}`, 'task="power synchronisation"');
-          return { count: of('count'), sum: of('sum') };
-        };
-        const power = new Map(fleet.nodes.map(({ name }, index) => [name, isOn(index) ? 'power on' : 'power off']));
-        /** Nodes of which something is said that is not so. */
-        const wrong = async () => {
-          const found = { power: 0, maintenance: 0, errors: 0 };
-          for (let marker = ''; ;) {
-            const { nodes } = await must(url, 'GET', `/v1/nodes?fields=uuid,name,power_state,maintenance,last_error&limit=1000${marker}`);
-            for (const node of nodes) {
-              if (node.power_state !== power.get(node.name)) found.power++;
-              if (node.maintenance) found.maintenance++;
-              if (node.last_error !== null) found.errors++;
-            }
-            if (nodes.length < 1000) return found;
-            marker = `&marker=${nodes.at(-1).uuid}`;
+      });
+      await store.close();
+      const every = 60;
+      const all = await begin({
+        DEFAULT: { enabled_hardware_types: 'ipmi,redfish', enabled_boot_interfaces: 'ipxe' },
+        conductor: { sync_power_state_interval: every, sync_power_state_workers: 256 },
+        // Ironic's 1,000 would have most of them log in anew in each round.
+        redfish: { connection_cache_size: count },
+      });
+      const { url, pid } = all.server;
+      const rounds = async () => {
+        const { text } = await ask(url, 'GET', '/metrics');
+        const of = (part) => metric(text, `bloomery_periodic_duration_seconds_${part}`, 'task="power synchronisation"');
+        return { count: of('count'), sum: of('sum') };
+      };
+      const power = new Map(fleet.nodes.map(({ name }, index) => [name, isOn(index) ? 'power on' : 'power off']));
+      /** Nodes of which something is said that is not so. */
+      const wrong = async () => {
+        const found = { power: 0, maintenance: 0, errors: 0 };
+        for (let marker = ''; ;) {
+          const { nodes } = await must(url, 'GET', `/v1/nodes?fields=uuid,name,power_state,maintenance,last_error&limit=1000${marker}`);
+          for (const node of nodes) {
+            if (node.power_state !== power.get(node.name)) found.power++;
+            if (node.maintenance) found.maintenance++;
+            if (node.last_error !== null) found.errors++;
           }
-        };
-        const round = async (what) => {
-          const before = await rounds();
-          let cpu = [cpuOf(pid), cpuOf(all.database.pid), cpuOf(fleet.pid)];
-          let now = before;
-          const end = performance.now() + 1_800_000;
-          while (now.count === before.count && performance.now() < end) {
-            await delay(250);
-            now = await rounds();
-          }
-          cpu = [cpuOf(pid), cpuOf(all.database.pid), cpuOf(fleet.pid)].map((value, index) => value - cpu[index]);
-          const false_ = await wrong();
-          const told = `server ${cpu[0]} ms, database ${cpu[1]} ms, fleet ${cpu[2]} ms`;
-          console.log(
-            `${what}: ${(now.sum - before.sum).toFixed(1)} s a round; CPU ${told}; wrong ${JSON.stringify(false_)}; fleet ${memoryOf(fleet.pid).toFixed(0)} MiB, server ${memoryOf(pid).toFixed(0)} MiB`,
-          );
-        };
-        await round('first round, logins included');
-        await round('second round');
-        await round('third round');
-        await faults({ loss: 0.2, latency: 300 });
-        await round('20 % lost, 300 ms late, the round in which that begins');
-        await round('20 % lost, 300 ms late');
-        await round('20 % lost, 300 ms late, again');
-        await round('20 % lost, 300 ms late, again');
-        const log = readFileSync(join(folder, 'log'), 'utf8').split('\n');
-        const tried = log.filter((line) => line.includes('the power state cannot be read')).length;
-        console.log(`looks that failed and were repeated in the next round: ${tried}`);
-        await faults({});
-      } finally {
-        await fleet.stop();
-      }
+          if (nodes.length < 1000) return found;
+          marker = `&marker=${nodes.at(-1).uuid}`;
+        }
+      };
+      const round = async (what) => {
+        const before = await rounds();
+        let cpu = [cpuOf(pid), cpuOf(all.database.pid), cpuOf(fleet.pid)];
+        let now = before;
+        const end = performance.now() + 1_800_000;
+        while (now.count === before.count && performance.now() < end) {
+          await delay(250);
+          now = await rounds();
+        }
+        cpu = [cpuOf(pid), cpuOf(all.database.pid), cpuOf(fleet.pid)].map((value, index) => value - cpu[index]);
+        const false_ = await wrong();
+        const told = `server ${cpu[0]} ms, database ${cpu[1]} ms, fleet ${cpu[2]} ms`;
+        console.log(
+          `${what}: ${(now.sum - before.sum).toFixed(1)} s a round; CPU ${told}; wrong ${JSON.stringify(false_)}; fleet ${memoryOf(fleet.pid).toFixed(0)} MiB, server ${memoryOf(pid).toFixed(0)} MiB`,
+        );
+      };
+      await round('first round, logins included');
+      await round('second round');
+      await round('third round');
+      await faults({ loss: 0.2, latency: 300 });
+      await round('20 % lost, 300 ms late, the round in which that begins');
+      await round('20 % lost, 300 ms late');
+      await round('20 % lost, 300 ms late, again');
+      await round('20 % lost, 300 ms late, again');
+      const log = readFileSync(join(folder, 'log'), 'utf8').split('\n');
+      const tried = log.filter((line) => line.includes('the power state cannot be read')).length;
+      console.log(`looks that failed and were repeated in the next round: ${tried}`);
+      await faults({});
     },
   },
 
@@ -171,56 +162,53 @@ export const fleetScenarios = ({ ask, must, lanes, measure, through, cpuOf, bind
         '2000',
       ];
       let fleet;
-      try {
-        await measure('registered by bloomery simulate --register', all, async () => {
-          fleet = await startFleet(folder, [...words.map(String), '--register', url], bind);
-          for (;;) {
-            const { nodes } = await must(url, 'GET', '/v1/nodes?fields=uuid&limit=1000');
-            const { ports } = await must(url, 'GET', '/v1/ports?fields=uuid&limit=1');
-            if (nodes.length === Math.min(count, 1000) && ports.length > 0) return { count };
-            await delay(100);
-          }
-        });
-        // The last port of the last node.
-        await delay(1000);
-        const { nodes } = await must(url, 'GET', `/v1/nodes?fields=uuid,name&limit=${count}`);
-        const uuids = nodes.map(({ uuid }) => uuid);
-        const stages = [
-          ['manage', 'manageable'],
-          ['inspect', 'manageable'],
-          ['provide', 'available'],
-          ['active', 'active'],
-          ['deleted', 'available'],
-        ];
-        const instance = {
-          ...{ image_source: `${bootUrl}/image.raw`, image_os_hash_algo: 'sha256', image_disk_format: 'raw' },
-          image_os_hash_value: createHash('sha256').update(image).digest('hex'),
-        };
-        const fleetCpu = () => cpuOf(fleet.pid);
-        for (const [target, end] of stages) {
-          if (target === 'active')
-            await lanes(16, uuids, (uuid) =>
-              must(url, 'PATCH', `/v1/nodes/${uuid}`, [{ op: 'add', path: '/instance_info', value: instance }]),
-            );
-          const before = fleetCpu();
-          await measure(`${target} → ${end}`, all, async () => {
-            const done = await through(url, uuids, target, end)();
-            return { ...done, 'fleet CPU ms each': ((fleetCpu() - before) / count).toFixed(2) };
-          });
-          if (target === 'active') {
-            console.log(
-              `registered, inspected and deployed to active: ${((performance.now() - began) / 1000).toFixed(0)} s for ${count} machines`,
-            );
-            const { machines } = await must(fleet.url, 'GET', '/machines');
-            const phases = {};
-            for (const { phase } of machines) phases[phase] = (phases[phase] ?? 0) + 1;
-            console.log(
-              `what the machines do: ${JSON.stringify(phases)}; fleet ${memoryOf(fleet.pid).toFixed(0)} MiB, server ${memoryOf(all.server.pid).toFixed(0)} MiB`,
-            );
-          }
+
+      await measure('registered by bloomery simulate --register', all, async () => {
+        fleet = await startFleet(folder, [...words.map(String), '--register', url], bind, ending);
+        for (;;) {
+          const { nodes } = await must(url, 'GET', '/v1/nodes?fields=uuid&limit=1000');
+          const { ports } = await must(url, 'GET', '/v1/ports?fields=uuid&limit=1');
+          if (nodes.length === Math.min(count, 1000) && ports.length > 0) return { count };
+          await delay(100);
         }
-      } finally {
-        await fleet?.stop();
+      });
+      // The last port of the last node.
+      await delay(1000);
+      const { nodes } = await must(url, 'GET', `/v1/nodes?fields=uuid,name&limit=${count}`);
+      const uuids = nodes.map(({ uuid }) => uuid);
+      const stages = [
+        ['manage', 'manageable'],
+        ['inspect', 'manageable'],
+        ['provide', 'available'],
+        ['active', 'active'],
+        ['deleted', 'available'],
+      ];
+      const instance = {
+        ...{ image_source: `${bootUrl}/image.raw`, image_os_hash_algo: 'sha256', image_disk_format: 'raw' },
+        image_os_hash_value: createHash('sha256').update(image).digest('hex'),
+      };
+      const fleetCpu = () => cpuOf(fleet.pid);
+      for (const [target, end] of stages) {
+        if (target === 'active')
+          await lanes(16, uuids, (uuid) =>
+            must(url, 'PATCH', `/v1/nodes/${uuid}`, [{ op: 'add', path: '/instance_info', value: instance }]),
+          );
+        const before = fleetCpu();
+        await measure(`${target} → ${end}`, all, async () => {
+          const done = await through(url, uuids, target, end)();
+          return { ...done, 'fleet CPU ms each': ((fleetCpu() - before) / count).toFixed(2) };
+        });
+        if (target === 'active') {
+          console.log(
+            `registered, inspected and deployed to active: ${((performance.now() - began) / 1000).toFixed(0)} s for ${count} machines`,
+          );
+          const { machines } = await must(fleet.url, 'GET', '/machines');
+          const phases = {};
+          for (const { phase } of machines) phases[phase] = (phases[phase] ?? 0) + 1;
+          console.log(
+            `what the machines do: ${JSON.stringify(phases)}; fleet ${memoryOf(fleet.pid).toFixed(0)} MiB, server ${memoryOf(all.server.pid).toFixed(0)} MiB`,
+          );
+        }
       }
     },
   },

@@ -23,6 +23,34 @@ const { values: told, positionals } = parseArgs({
 const seconds = Number(told.seconds);
 
 // ---- what is started
+/** Ends one process after the other, the last first; also at a signal, which no `finally` sees. */
+const undo = [];
+let ended;
+const endAll = () => {
+  ended ??= (async () => {
+    for (const step of undo.reverse()) await step();
+  })();
+  return ended;
+};
+let signalled = false;
+for (const [signal, code] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+])
+  process.once(signal, () => {
+    signalled = true;
+    void endAll().finally(() => process.exit(code));
+  });
+/** What ends a process, once. */
+const ending = (child) => {
+  const ended = new Promise((done) => child.once('exit', done));
+  const stop = async () => {
+    child.kill('SIGTERM');
+    await ended;
+  };
+  undo.push(stop);
+  return stop;
+};
 async function freePort() {
   const socket = createSocket().listen(0, '127.0.0.1');
   await new Promise((done) => socket.once('listening', done));
@@ -63,17 +91,13 @@ async function start(folder, database, options) {
     env: { ...process.env, DATABASE_URL: database },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
+  const stop = ending(server);
   const url = `http://127.0.0.1:${port}`;
   while ((await fetch(`${url}/v1`).catch(() => undefined))?.status !== 200) {
     if (server.exitCode !== null) throw new Error('the server does not start');
     await delay(20);
   }
   if (told['one-core']) bind(server.pid, 0);
-  const stop = async () => {
-    const ended = new Promise((done) => server.once('exit', done));
-    server.kill('SIGTERM');
-    await ended;
-  };
   return { url, pid: server.pid, stop };
 }
 const bind = (pid, cpu) => spawnSync('taskset', ['-acp', String(cpu), String(pid)], { stdio: 'ignore' });
@@ -329,7 +353,10 @@ const SCENARIOS = {
 };
 
 SCENARIOS.recorder = recorderScenario({ lanes, measure, quantile, freePort, seconds: told.seconds === '5' ? 60 : seconds });
-Object.assign(SCENARIOS, fleetScenarios({ ask, must, lanes, measure, through, cpuOf, bind: told['one-core'] ? bind : () => {}, freePort }));
+Object.assign(
+  SCENARIOS,
+  fleetScenarios({ ask, must, lanes, measure, through, cpuOf, bind: told['one-core'] ? bind : () => {}, freePort, ending }),
+);
 if (positionals[0] === 'ipmi') {
   installPackages();
   build();
@@ -350,8 +377,9 @@ const { systemClock } = await dist('model/clock.js');
 const { silentLog } = await dist('model/log.js');
 const { silentMetrics } = await dist('model/metrics.js');
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-bench-'));
+undo.push(async () => rmSync(folder, { recursive: true, force: true }));
 const database = await startEmbedded({ stateDir: folder, log: silentLog, clock: systemClock });
-let server;
+undo.push(() => database.stop());
 try {
   if (told['one-core']) bind(database.pid, 1);
   await scenario.run({
@@ -360,14 +388,15 @@ try {
     openStore: () =>
       openStore({ connection: database.connection, poolSize: 10, clock: systemClock, log: silentLog, metrics: silentMetrics }),
     begin: async (options) => {
-      server = await start(folder, database.connection, options);
+      const server = await start(folder, database.connection, options);
       return { server, database };
     },
   });
   console.table(rows);
+} catch (error) {
+  // What is asked of a server that a signal has ended fails.
+  if (!signalled) throw error;
 } finally {
   agent.destroy();
-  await server?.stop();
-  await database.stop();
-  rmSync(folder, { recursive: true, force: true });
+  await endAll();
 }

@@ -19,29 +19,46 @@ jest.setTimeout(60_000);
 const NOTHING: BootSetting = { device: 'none', persistent: false, mode: null };
 const machine: MachineControl = { name: 'm1', macs: [], isOn: () => true, act: async () => {}, boot: () => NOTHING, setBoot: () => {} };
 
+/** FreeIPMI takes no port above 32,767. */
+async function lowPort<T>(serve: (port: number) => Promise<T>, port = 22_080): Promise<T> {
+  return serve(port).catch((error: unknown) => {
+    if (port === 22_099) throw error;
+    return lowPort(serve, port + 1);
+  });
+}
+
 it.each<[string, (port: number) => string, string, string]>([
   ['ipmitool', (port) => `ipmitool -I lanplus -H 127.0.0.1 -p ${port} -U admin -E -C 17 sol activate`, 'operational', '~.'],
   ['ipmitool, suite 3', (port) => `ipmitool -I lanplus -H 127.0.0.1 -p ${port} -U admin -E -C 3 sol activate`, 'operational', '~.'],
+  // `&` and `.` leave it.
+  ['ipmiconsole', (port) => `ipmiconsole -h 127.0.0.1:${port} -u admin -p secret -I 17`, 'SOL established', '&.'],
+  ['ipmiconsole, suite 3', (port) => `ipmiconsole -h 127.0.0.1:${port} -u admin -p secret -I 3`, 'SOL established', '&.'],
 ])('%s at our BMC', async (_, command, ready, leave) => {
-  needs({ ipmitool: 'ipmitool', script: 'bsdutils' });
-  const bmc = await serveIpmi({
-    ...{ host: '127.0.0.1', port: 0, username: 'admin', password: 'secret', machine },
-    ...{ log: silentLog, clock: systemClock, random: randomBytes },
-  });
+  needs({ ipmitool: 'ipmitool', ipmiconsole: 'freeipmi-tools', script: 'bsdutils' });
+  const bmc = await lowPort((port) =>
+    serveIpmi({
+      ...{ host: '127.0.0.1', port, username: 'admin', password: 'secret', machine },
+      ...{ log: silentLog, clock: systemClock, random: randomBytes },
+    }),
+  );
   // They want a terminal.
   const terminal = spawn('script', ['-qfc', command(bmc.port), '/dev/null'], { env: { ...process.env, IPMI_PASSWORD: 'secret' } });
   const ended = once(terminal, 'exit');
+  let text = '';
   try {
-    let text = '';
     terminal.stdout.on('data', (bytes: Buffer) => (text += bytes.toString('latin1')));
+    const late = AbortSignal.timeout(50_000);
     const until = async (part: string): Promise<void> => {
-      while (!text.includes(part)) await once(terminal.stdout, 'data');
+      while (!text.includes(part)) await once(terminal.stdout, 'data', { signal: late });
     };
     await until(ready);
-    terminal.stdin.write('hello\r');
-    await until('hello\r\nm1> ');
+    // One of them forgets what is typed until it has set its terminal.
+    const typing = setInterval(() => terminal.stdin.write('hello\r'), 500);
+    await until('hello\r\nm1> ').finally(() => clearInterval(typing));
     terminal.stdin.end(leave);
-    await ended;
+    await Promise.race([ended, once(late, 'abort').then(() => Promise.reject(new Error('it does not leave')))]);
+  } catch (error) {
+    throw new Error(`${String(error)}: ${text}`, { cause: error });
   } finally {
     terminal.kill('SIGKILL');
     await bmc.close();

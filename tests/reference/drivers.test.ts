@@ -84,7 +84,86 @@ const agentPowered = (node: Partial<NodeRecord>): Case => ({
   kinds: ['power'],
 });
 
+const bmc = { ipmi_address: '192.0.2.7' };
+/** `driver_info` of nodes of the type ipmi, beside the address of its BMC. */
+const IPMI: Readonly<Record<string, JsonObject>> = {
+  nothing: {},
+  'no address': { ipmi_address: null },
+  'an empty address': { ipmi_address: '' },
+  'a name for address': { ipmi_address: 'bmc.example.org' },
+  'an IPv6 address': { ipmi_address: '2001:db8::7' },
+  'a user': { ipmi_username: 'admin', ipmi_password: 'secret' },
+  'a password without a user': { ipmi_password: 'secret' },
+  'an empty password': { ipmi_username: 'admin', ipmi_password: '' },
+  ...Object.fromEntries(
+    [623, '6230', 1, 65535, 0, 65536, '0', '-1', -1, 'abc', '', null, 1.5, true].map((port) => [
+      `port ${JSON.stringify(port)}`,
+      { ipmi_port: port },
+    ]),
+  ),
+  ...Object.fromEntries(
+    [3, '3', 17, '17', 0, 1, 2, 8, 12, '12', 15, 18, 99, -1, '', 'three', null, ' 3'].map((suite) => [
+      `cipher suite ${JSON.stringify(suite)}`,
+      { ipmi_cipher_suite: suite },
+    ]),
+  ),
+  'a cipher suite, IPMI 1.5': { ipmi_cipher_suite: 3, ipmi_protocol_version: '1.5' },
+  ...Object.fromEntries(
+    // The number 2.0 is 2 to us.
+    ['2.0', '1.5', '3.0', '', 2.5, null, ' 2.0'].map((version) => [
+      `protocol version ${JSON.stringify(version)}`,
+      { ipmi_protocol_version: version },
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['CALLBACK', 'USER', 'OPERATOR', 'ADMINISTRATOR', 'operator', 'OEM', '', null, 4].map((level) => [
+      `privilege level ${JSON.stringify(level)}`,
+      { ipmi_priv_level: level },
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['0123456789012345678901234567890123456789', '01', 'xyz', '', null, '0123456789abcdef0123456789ABCDEF01234567'].map((key) => [
+      `key ${JSON.stringify(key)}`,
+      { ipmi_hex_kg_key: key },
+    ]),
+  ),
+  'a key, IPMI 1.5': { ipmi_hex_kg_key: '0123456789012345678901234567890123456789', ipmi_protocol_version: '1.5' },
+  ...Object.fromEntries(
+    ['no', 'single', 'dual', 'triple', '', null, 'Single'].map((bridging) => [
+      `bridging ${JSON.stringify(bridging)}, no addresses`,
+      { ipmi_bridging: bridging },
+    ]),
+  ),
+  'single bridging': { ipmi_bridging: 'single', ipmi_target_channel: '7', ipmi_target_address: '0x72' },
+  'single bridging, no channel': { ipmi_bridging: 'single', ipmi_target_address: '0x72' },
+  'single bridging, no target': { ipmi_bridging: 'single', ipmi_target_channel: '7' },
+  'single bridging, local': { ipmi_bridging: 'single', ipmi_local_address: '0x20', ipmi_target_channel: '7', ipmi_target_address: '0x72' },
+  'single bridging and what only dual needs': {
+    ...{ ipmi_bridging: 'single', ipmi_target_channel: '7', ipmi_target_address: '0x72' },
+    ...{ ipmi_transit_channel: '0', ipmi_transit_address: '0x82' },
+  },
+  'dual bridging': {
+    ...{ ipmi_bridging: 'dual', ipmi_target_channel: '7', ipmi_target_address: '0x72' },
+    ...{ ipmi_transit_channel: '0', ipmi_transit_address: '0x82' },
+  },
+  'dual bridging, no way there': { ipmi_bridging: 'dual', ipmi_target_channel: '7', ipmi_target_address: '0x72' },
+  'dual bridging, half a way': {
+    ...{ ipmi_bridging: 'dual', ipmi_target_channel: '7', ipmi_target_address: '0x72' },
+    ...{ ipmi_transit_channel: '0' },
+  },
+  'addresses without bridging': { ipmi_target_channel: '7', ipmi_target_address: '0x72' },
+  'a boot device each time': { ipmi_force_boot_device: 'true', ipmi_disable_boot_timeout: 'false' },
+  'words that are none': { ipmi_force_boot_device: 'perhaps', ipmi_disable_boot_timeout: 'perhaps' },
+};
+const ipmiCases = Object.fromEntries(
+  Object.entries(IPMI).map(([name, info]): [string, Case] => [
+    `IPMI: ${name}`,
+    { driver: 'ipmi', interfaces: {}, node: { driver_info: { ...bmc, ...info } }, kinds: ['power', 'management'] },
+  ]),
+);
+
 const CASES: Readonly<Record<string, Case>> = {
+  ...ipmiCases,
   'all fake': { interfaces: {}, kinds: INTERFACE_KINDS.filter((kind) => kind !== 'vendor') },
   'no interfaces': {
     interfaces: {
@@ -169,7 +248,7 @@ const CASES: Readonly<Record<string, Case>> = {
 let made = 0;
 it.each(Object.entries(CASES))('%s', async (_, { driver = 'fake-hardware', interfaces, node = {}, port, kinds }) => {
   const { uuid, ...created } = await call('POST', '/v1/nodes', { driver, ...interfaces, ...node });
-  const address = `52:54:00:99:00:${String(made++).padStart(2, '0')}`;
+  const address = `52:54:00:99:0${Math.floor(made / 100)}:${String(made++ % 100).padStart(2, '0')}`;
   if (port !== false) await call('POST', '/v1/ports', { node_uuid: uuid, address });
   const theirs = await call('GET', `/v1/nodes/${uuid as string}/validate`);
 

@@ -2,20 +2,30 @@
  * Simulated machines under the real Ironic: its ipmitool and sushy drive their BMCs, its conductor inspects, cleans and deploys them
  * through their agents. A small server turns what Ironic puts down for iPXE into what the machines' firmware asks for.
  */
+import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
+import { ipmiSensors } from '../../drivers/ipmi-sensors';
+import type { JsonObject } from '../../model/records';
+import type { BootSetting, MachineControl } from '../../simulator/control';
 import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet';
+import { serveIpmi, type IpmiEndpoint } from '../../simulator/ipmi';
+import { createIpmiPool } from '../../wire/ipmi/client';
+import { bmcTask } from '../drivers/bmc-task';
+import { programs } from '../lab/venv';
 import { until } from '../lab/machines';
 import { startRealIronic, type RealIronic } from '../lab/real-ironic';
 
 const PATIENCE = 240;
-const PORT = 21610;
+jest.setTimeout((PATIENCE + 20) * 1000);
+const PORT = 22010;
 let folder: string;
 let files: Server;
 let ironic: RealIronic;
@@ -164,3 +174,108 @@ it('shows Redfish as the real client reads it', async () => {
   const { inventory } = await call<{ inventory: object }>('GET', `/nodes/${name}/inventory`);
   expect(inventory).toMatchObject({ memory: { physical_mb: 16384 }, cpu: { architecture: 'x86_64' } });
 }, 300_000);
+
+describe('IPMI as the real driver uses it', () => {
+  const name = 'managed';
+  const asked: string[] = [];
+  let boot: BootSetting = { device: 'none', persistent: false, mode: null };
+  let on = true;
+  let bmc: IpmiEndpoint;
+  let info: JsonObject;
+  beforeAll(async () => {
+    const machine: MachineControl = {
+      ...{ name, macs: [], isOn: () => on, boot: () => boot },
+      act: async (action) => {
+        asked.push(action);
+        on = action !== 'soft' && action !== 'off';
+      },
+      setBoot: (setting) => {
+        boot = setting;
+      },
+    };
+    const shared = { log: silentLog, clock: systemClock, random: randomBytes };
+    bmc = await serveIpmi({ host: '127.0.0.1', port: 0, username: 'admin', password: 'password', machine, ...shared });
+    info = { ipmi_address: '127.0.0.1', ipmi_port: bmc.port, ipmi_username: 'admin', ipmi_password: 'password', ipmi_cipher_suite: 17 };
+    await call('POST', '/nodes', { name, driver: 'ipmi', driver_info: info, network_interface: 'noop' });
+    await reach(name, 'manage', 'manageable');
+  }, 300_000);
+  afterAll(() => bmc?.close());
+
+  type Node = { readonly last_error: string | null; readonly reservation: string | null; readonly power_state: string };
+  const settled = async (): Promise<Node> => {
+    let node: Node | undefined;
+    await until(
+      PATIENCE,
+      () => `the node not to be reserved: ${JSON.stringify(node)}`,
+      async () => {
+        node = await call<Node>('GET', `/nodes/${name}`);
+        return node.reservation === null;
+      },
+    );
+    return node!;
+  };
+
+  it.each(['pxe', 'disk', 'cdrom', 'bios', 'safe'] as const)('boot device %s', async (device) => {
+    const path = `/nodes/${name}/management/boot_device`;
+    await call('PUT', path, { boot_device: device, persistent: true });
+    expect(await call('GET', path)).toEqual({ boot_device: device, persistent: true });
+    expect(boot).toMatchObject({ device, persistent: true, mode: 'uefi' });
+    await settled();
+  });
+  it.each([
+    ['soft power off', 'soft', 'power off'],
+    ['power on', 'on', 'power on'],
+    // Off, and on again.
+    ['rebooting', 'on', 'power on'],
+    ['power off', 'off', 'power off'],
+  ])('power: %s', async (target, action, state) => {
+    asked.length = 0;
+    await call('PUT', `/nodes/${name}/states/power`, { target });
+    await until(
+      PATIENCE,
+      () => `${target}: ${asked.join()}`,
+      async () => asked.includes(action) && (await call<Node>('GET', `/nodes/${name}`)).power_state === state,
+    );
+    expect(await settled()).toMatchObject({ last_error: null });
+  });
+  it('NMI', async () => {
+    on = true;
+    asked.length = 0;
+    await call('PUT', `/nodes/${name}/management/inject_nmi`, {});
+    expect(asked).toEqual(['diagnostic']);
+  });
+
+  const passthru = async (method: string, body: object): Promise<string | null> => {
+    await call('POST', `/nodes/${name}/vendor_passthru?method=${method}`, body);
+    return (await settled()).last_error;
+  };
+  it('raw commands, and the reset of the BMC', async () => {
+    // Set System Boot Options: CD, once, legacy.
+    expect(await passthru('send_raw', { raw_bytes: '0x00 0x08 0x05 0x80 0x14 0x00 0x00 0x00' })).toBeNull();
+    expect(boot).toEqual({ device: 'cdrom', persistent: false, mode: 'bios' });
+    for (const warm of [true, false]) expect(await passthru('bmc_reset', { warm })).toBeNull();
+    // Last, because it stays in last_error; the real driver tries for a minute.
+    expect(await passthru('send_raw', { raw_bytes: '0x30 0x99' })).toMatch(/IPMI call failed: raw 0x30 0x99/);
+  });
+
+  it('sensors: ours are what the real driver makes of them, but for the events of each', async () => {
+    const python = join(await programs('ironic', ['ironic==39.0.0']), 'python3');
+    const asking = promisify(execFile)(python, [join(__dirname, 'ipmi-sensors.py')], { timeout: 120_000 });
+    asking.child.stdin!.end(JSON.stringify(info));
+    const { stdout } = await asking;
+    type Sensors = Record<string, Record<string, Record<string, string>>>;
+    const theirs = JSON.parse(stdout) as Sensors;
+    for (const fields of Object.values(theirs).flatMap((group) => Object.values(group)))
+      for (const key of Object.keys(fields)) if (/^(Event (Status|Enable)|Assertion|Deassertion)/.test(key)) delete fields[key];
+    const ipmi = createIpmiPool({ log: silentLog, clock: systemClock, random: randomBytes });
+    try {
+      const ours = (await ipmiSensors(
+        bmcTask({ node: { driver: 'ipmi', driver_info: info }, driver: {}, options: {}, connections: { ipmi } }).task,
+      )) as Sensors;
+      expect(Object.keys(theirs).length).toBeGreaterThan(5);
+      expect(ours).toEqual(theirs);
+    } finally {
+      await ipmi.close();
+    }
+  }, 150_000);
+});
