@@ -82,6 +82,10 @@ it.each([
   ['GET', '/v1/lookup%2f', 401],
   ['GET', '/v1/../v1/nodes', 401],
   ['POST', '/v1/heartbeat/Foo_bar', 401],
+  // A recorder has a token of its own, which is asked for next.
+  ['PUT', '/v1/nodes/aaaaaaaa-0000-4000-8000-000000000001/hardware', 403],
+  ['GET', '/v1/nodes/aaaaaaaa-0000-4000-8000-000000000001/hardware', 401],
+  ['POST', '/v1/nodes/aaaaaaaa-0000-4000-8000-000000000001/hardware/token', 401],
   ['GET', '/healthcheck', 401],
 ])('%s %s without a name: %p', async (method, path, status) => expect((await ask(path, undefined, method)).status).toBe(status));
 
