@@ -91,17 +91,21 @@ async function waitForDisk(machine: Machine, signal: AbortSignal): Promise<void>
   if (!any()) machine.log.warn('No disk was found');
 }
 
+/** A router's advertisement is faster than DHCP: an IPv6 address by itself counts after this time. */
+const IPV6_ALONE_MS = 5000;
 /** Until the interface that the machine booted from (any, when it is not known; all, when asked) has an address that is not link-local. */
 async function waitForAddress(machine: Machine, signal: AbortSignal): Promise<void> {
   const { bootInterface, inspectionDhcpAll, inspectionDhcpWait } = machine.parameters;
   const boot = bootInterface === null ? null : plainMac(bootInterface);
   const ready = (): boolean => {
     const linked = readInterfaces(machine.tree, machine.addresses()).filter((one) => one.has_carrier);
-    const usable = linked.filter((one) => one.ipv4_address || (one.ipv6_address && !/^fe[89ab]/i.test(one.ipv6_address)));
+    const alone = machine.clock.now() >= began + IPV6_ALONE_MS;
+    const usable = linked.filter((one) => one.ipv4_address || (alone && one.ipv6_address && !/^fe[89ab]/i.test(one.ipv6_address)));
     if (inspectionDhcpAll) return linked.length > 0 && usable.length === linked.length;
     return usable.some((one) => boot === null || one.mac_address === boot);
   };
-  const end = machine.clock.now() + inspectionDhcpWait * 1000;
+  const began = machine.clock.now();
+  const end = began + inspectionDhcpWait * 1000;
   while (!ready()) {
     if (machine.clock.now() > end) {
       machine.log.warn(`No address within ${inspectionDhcpWait} s`);

@@ -136,7 +136,12 @@ export async function startKnownMachine(lab: Lab, name: string, folder: string, 
     // The first interface hangs at the second NUMA node.
     ...['-device', 'pxb-pcie,id=pxb,bus_nr=128,numa_node=1,bus=pcie.0', '-device', 'pcie-root-port,id=far,bus=pxb,chassis=1'],
     ...['-device', 'pcie-root-port,id=free,chassis=2,bus=pcie.0'],
-    ...['-netdev', 'user,id=n0,hostfwd=tcp:127.0.0.1:9999-:9999', '-device', `e1000e,netdev=n0,mac=${KNOWN.macs[0]},bus=far,romfile=`],
+    ...[
+      '-netdev',
+      'user,id=n0,ipv6=off,hostfwd=tcp:127.0.0.1:9999-:9999',
+      '-device',
+      `e1000e,netdev=n0,mac=${KNOWN.macs[0]},bus=far,romfile=`,
+    ],
     ...[
       '-netdev',
       `tap,id=n1,ifname=${TAP},script=no,downscript=no`,
