@@ -17,6 +17,7 @@ beforeAll(async () => {
     machines: 2,
     options: {
       'DEFAULT.enabled_hardware_types': ['redfish', 'fake-hardware'],
+      'recorder.enabled': true,
       'healthcheck.enabled': true,
       'conductor.heartbeat_interval': 1,
       'conductor.heartbeat_timeout': 2,
@@ -74,6 +75,8 @@ const WITHOUT: Readonly<Record<string, number>> = {
   postEvents: 204,
   // It begins, ends, and its listener comes again.
   streamEvents: 200,
+  // Who pushes without a token is refused before anything is asked; with one: below.
+  pushHardware: 403,
 };
 const PARAMETERS: Readonly<Record<string, string>> = {
   driver_name: 'redfish',
@@ -106,6 +109,15 @@ describe('while the database is stopped', () => {
         wrong.push([operation.operationId, answer, took]);
     }
     expect(wrong).toEqual([]);
+  });
+  it('a push of a recorder too', async () => {
+    const path = `${whole.server.apiUrl!}/v1/nodes/${UUID}/hardware`;
+    const answer = await fetch(path, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json', 'x-recorder-token': 'x' },
+      body: '{}',
+    });
+    expect(answer.status).toBe(503);
   });
   it('many at once, too', async () => {
     const answers = await Promise.all(Array.from({ length: 200 }, () => whole.call('GET', `/v1/nodes/${node}`)));
