@@ -20,7 +20,10 @@ describe('hardware types', () => {
       power: ['ipmitool'],
       vendor: ['ipmitool', 'no-vendor'],
     });
-    expect(HARDWARE_TYPES.redfish).toMatchObject({ inspect: ['redfish', 'agent', 'no-inspect'], bios: ['redfish', 'no-bios'] });
+    expect(HARDWARE_TYPES.redfish).toMatchObject({
+      inspect: ['redfish', 'agent', 'discoverd', 'no-inspect'],
+      bios: ['redfish', 'no-bios'],
+    });
     expect(HARDWARE_TYPES['manual-management']).toMatchObject({ management: ['noop', 'fake'], power: ['agent', 'fake'] });
     for (const kind of INTERFACE_KINDS) expect(HARDWARE_TYPES['fake-hardware']![kind]).toContain(ANY);
   });
