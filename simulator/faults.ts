@@ -72,9 +72,27 @@ export function parseFaults(text: string): Readonly<Record<string, unknown>> {
   );
 }
 
-/** The faults of one BMC, which may change while it runs. */
+/** The faults of the BMCs of a machine, which may change while they run, and what they were asked. */
 export interface FaultBox {
   now: Faults;
+  readonly traffic?: Traffic;
+}
+/** Requests that were heard: how many, how many have no answer now, and the most that ever had none. */
+export interface Traffic {
+  calls: number;
+  open: number;
+  most: number;
+}
+export const noTraffic = (): Traffic => ({ calls: 0, open: 0, most: 0 });
+/** Call what it answers when the request is answered, or never will be. */
+export function callBegins({ traffic }: FaultBox): () => void {
+  if (!traffic) return () => {};
+  traffic.calls++;
+  traffic.open++;
+  traffic.most = Math.max(traffic.most, traffic.open);
+  return () => {
+    traffic.open--;
+  };
 }
 export interface FaultSetup {
   readonly box: FaultBox;
@@ -84,19 +102,26 @@ export interface FaultSetup {
 const happens = (share: number | undefined, random: FaultSetup['random']): boolean =>
   share !== undefined && random(4).readUInt32LE() / 2 ** 32 < share;
 
-/** How datagrams fare: `take` says whether one is heard at all, `give` sends one, late or never. */
+/** How datagrams fare: `take` says whether one is heard at all, `give` sends one, late or never; then it is `over`. */
 export interface DatagramFate {
   take(): boolean;
-  give(send: () => void): void;
+  give(send: () => void, over?: () => void): void;
 }
 export function datagramFate({ box, clock, random }: FaultSetup, signal: AbortSignal): DatagramFate {
   return {
     take: () => !box.now.hang && !happens(box.now.loss, random),
-    give: (send) => {
+    give: (send, over = () => {}) => {
       const { latency, loss, hang } = box.now;
-      if (hang || happens(loss, random)) return;
-      if (latency === undefined) send();
-      else clock.sleep(latency, signal).then(send, () => {});
+      const lost = hang === true || happens(loss, random);
+      if (!lost && latency !== undefined) {
+        void clock
+          .sleep(latency, signal)
+          .then(send, () => {})
+          .then(over);
+        return;
+      }
+      if (!lost) send();
+      over();
     },
   };
 }
@@ -118,6 +143,7 @@ export function faultyRequests(setup: FaultSetup, listener: RequestListener): Re
   const { box, clock, random } = setup;
   const meet = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const faults = box.now;
+    response.once('close', callBegins(box));
     if (faults.hang) return;
     const gone = new AbortController();
     response.once('close', () => gone.abort());

@@ -9,7 +9,7 @@ import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import type { Behaviour } from './behaviour';
 import { describeMachine, type MachineDescription } from './description';
-import { faultyRequests, type FaultBox, type Faults } from './faults';
+import { faultyRequests, noTraffic, type FaultBox, type Faults } from './faults';
 import { newHardware, type HardwareState } from './hardware';
 import { openHttpClient, readJson, sendJson, listenOn } from './http';
 import { serveIpmi } from './ipmi';
@@ -17,6 +17,7 @@ import { createMachine, type MachineState, type SimulatedMachine } from './machi
 import { placeOf, shown, type Place } from './place';
 import { buildOfQemu, startQemuMachine, type QemuFleet } from './qemu-machine';
 import { serveRedfish, type System } from './redfish';
+import { abandonFetching } from './redfish/task-records';
 import { openStateFolder } from './state-folder';
 
 export type Protocol = 'ipmi' | 'redfish';
@@ -120,6 +121,7 @@ export async function startFleet(setup: FleetSetup): Promise<Fleet> {
       const state = states?.read(name) as SavedMachine | undefined;
       let changed = (): void => {};
       const hardware = newHardware(state?.hardware, () => changed());
+      abandonFetching(hardware, clock.now());
       const common = {
         ...{ description, http, clock, log, hardware },
         ...(setup.onPhase ? { onPhase: setup.onPhase } : {}),
@@ -139,7 +141,7 @@ export async function startFleet(setup: FleetSetup): Promise<Fleet> {
       if (states) changed = states.keep(name, (): SavedMachine => ({ machine: control.snapshot(), hardware: hardware.state }));
       byName.set(name, control);
       closers.push(() => control.close());
-      const faults: FaultBox = { now: setup.faults?.(name) ?? {} };
+      const faults: FaultBox = { now: setup.faults?.(name) ?? {}, traffic: noTraffic() };
       const machine = seenThrough(control, faults, clock);
       const access = { username: USERNAME, password: PASSWORD, log, clock, random };
       const ports = { ipmi: 0, redfish: 0 };

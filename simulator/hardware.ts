@@ -2,18 +2,17 @@
  * What a machine's BMC and firmware keep between them besides power and boot device: one plain object for each machine, which can be
  * stored as JSON and handed in again. What it does not say is as it left the factory (`description.ts`, the defaults of each part).
  */
-import type { MachineDescription } from './description';
 import type { Account } from './redfish/accounts';
 import type { Subscription } from './redfish/events';
-import { note, type LogState } from './redfish/log';
+import type { LogState } from './redfish/log';
 import type { ClockState } from './redfish/manager';
-import { takeBiosSettings, type BiosState } from './redfish/bios-settings';
+import type { BiosState } from './redfish/bios-settings';
 import type { Media } from './redfish/drives';
 import type { FirmwareVersions } from './redfish/firmware-versions';
 import type { Indicators } from './redfish/indicators';
-import { secureBootAtStart, type SecureBootState } from './redfish/secure-boot';
+import type { SecureBootState } from './redfish/secure-boot';
 import type { VolumeState } from './redfish/volumes';
-import { settle, startStaged, type TaskList } from './redfish/task-records';
+import type { TaskList } from './redfish/task-records';
 
 export interface HardwareState {
   readonly bios?: BiosState;
@@ -43,16 +42,4 @@ export const newHardware = (state: HardwareState = {}, changed: () => void = () 
 export function change(hardware: Hardware, changes: Partial<HardwareState>): void {
   hardware.state = { ...hardware.state, ...changes };
   hardware.changed();
-}
-
-/** What firmware does at each power on and reset, before it boots: settings that waited for it are taken. */
-export function firmwareStarts(hardware: Hardware, _description: MachineDescription, now: number): void {
-  note(hardware, now, 'The system was started.');
-  const { bios } = hardware.state;
-  const taken = takeBiosSettings(bios, now);
-  if (taken !== bios) change(hardware, { bios: taken! });
-  const secureBoot = secureBootAtStart(hardware.state);
-  if (secureBoot !== hardware.state.secureBoot) change(hardware, { secureBoot: secureBoot! });
-  settle(hardware, now);
-  startStaged(hardware, now);
 }

@@ -16,8 +16,8 @@ import {
 } from '../wire/ipmi/constants';
 import { createBmc, type BmcAnswer, type BmcRequest } from '../wire/ipmi/server';
 import type { BootSetting, MachineControl, PowerAction } from './control';
-import { datagramFate, type FaultBox } from './faults';
-import { FAR_SATELLITE, SATELLITE } from './ipmi-sensors';
+import { callBegins, datagramFate, type FaultBox } from './faults';
+import { FAR_SATELLITE, SATELLITE } from './sensors';
 import { createSerial } from './serial';
 import { STORE_COMMANDS, logPower, newStore, type Store } from './ipmi-store';
 
@@ -259,16 +259,23 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
   socket.on('error', (error) => log.warn('IPMI socket', { error: reasonOf(error) }));
   socket.on('message', (bytes, from) => {
     if (!fate.take()) return;
-    const push = (packet: Buffer): void =>
+    const over = callBegins(box);
+    const push = (packet: Buffer, then?: () => void): void =>
       fate.give(() => {
         if (!closing.signal.aborted) socket.send(packet, from.port, from.address, () => {});
-      });
-    bmc.answer(bytes, push).then(
-      (answer) => {
-        if (answer) push(answer);
-      },
-      (error: unknown) => log.warn('an IPMI packet could not be answered', { from: from.address, error: reasonOf(error) }),
-    );
+      }, then);
+    bmc
+      .answer(bytes, (packet) => push(packet))
+      .then(
+        (answer) => {
+          if (answer) push(answer, over);
+          else over();
+        },
+        (error: unknown) => {
+          over();
+          log.warn('an IPMI packet could not be answered', { from: from.address, error: reasonOf(error) });
+        },
+      );
   });
   return {
     port: socket.address().port,

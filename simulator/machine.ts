@@ -10,7 +10,8 @@ import { WELL_BEHAVED, type Behaviour } from './behaviour';
 import { readScript, type BootScript } from './boot-script';
 import type { BootSetting, MachineControl } from './control';
 import { inventoryOf, type MachineDescription } from './description';
-import { firmwareStarts, newHardware, type Hardware } from './hardware';
+import { firmwareStarts } from './firmware';
+import { newHardware, type Hardware } from './hardware';
 import type { HttpClient } from './http';
 import type { DiskContent } from './image';
 import { readBootImage } from './media-boot';
@@ -124,7 +125,7 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
     power = new AbortController();
     const { signal } = power;
     const used = setting;
-    firmwareStarts(hardware, description, clock.now());
+    firmwareStarts(hardware, clock.now());
     // A setting for one boot is used up by it (DSP0266 BootSourceOverrideEnabled Once; IPMI 2.0 §28.13 parameter 5).
     if (!used.persistent) setting = { ...NO_OVERRIDE, mode: used.mode };
     booted = used;

@@ -7,7 +7,8 @@ import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { MANUFACTURER, PRODUCT, type Build, type MachineDescription } from './description';
-import { firmwareStarts, type Hardware } from './hardware';
+import { firmwareStarts } from './firmware';
+import type { Hardware } from './hardware';
 import type { HttpClient } from './http';
 import type { MachineState, SimulatedMachine } from './machine';
 import { createQemuMachine } from './qemu';
@@ -59,7 +60,7 @@ export async function startQemuMachine(setup: QemuMachineSetup): Promise<Simulat
   let kept: MachineState | undefined;
 
   const starts = async (): Promise<string | undefined> => {
-    firmwareStarts(hardware, description, clock.now());
+    firmwareStarts(hardware, clock.now());
     const medium = mediumIn(hardware.state, 'Cd');
     const path = join(folder, 'cd.iso');
     await rm(path, { force: true });

@@ -13,6 +13,8 @@ const ACTIONS: readonly PowerAction[] = ['on', 'off', 'cycle', 'reset', 'soft', 
 
 const brief = ({ name, protocols, control, faults }: FleetMachine): object => ({
   ...{ name, protocols, power: control.isOn() ? 'on' : 'off', phase: control.phase(), faults: faults.now },
+  // What its BMCs were asked since the start.
+  traffic: faults.traffic,
 });
 /** With the way to its BMCs. */
 const whole = (machine: FleetMachine): object => {

@@ -1,12 +1,16 @@
 /** The sensors of a chassis, in Redfish's three ways to tell them: Thermal and Power, the subsystems, and Sensors (DSP2046). */
+import { decodeSdr, type SensorRecord } from '../../wire/ipmi/sdr';
+import { valueOf } from '../../wire/ipmi/sensors';
 import { MANUFACTURER } from '../description';
+import { fullRecord } from '../ipmi-sdr';
+import { ANALOG, type Analog } from '../sensors';
 import { HEALTHY, ROOT, collectionRow, link, resource, type Row, type Shown, type SystemAt } from './rows';
 
 const CHASSIS = '/Chassis/{system}';
 interface SensorRow {
   readonly id: string;
   readonly name: string;
-  readonly type: 'Temperature' | 'Rotational' | 'Voltage' | 'Power';
+  readonly type: (typeof TYPES)[number][1];
   readonly units: string;
   readonly context: string;
   /** What it reads while the machine is on, and off (absent: nothing). */
@@ -17,26 +21,28 @@ interface SensorRow {
   /** Of what it can measure. */
   readonly most: number;
 }
-/** As the IPMI side of the same BMC has them (ipmi-store.ts). */
-export const SENSORS: readonly SensorRow[] = [
-  {
-    id: 'InletTemp',
-    name: 'Inlet Temp',
-    type: 'Temperature',
-    units: 'Cel',
-    context: 'Intake',
-    on: 24,
-    off: 21,
-    caution: 42,
-    critical: 47,
-    most: 127,
-  },
-  { id: 'CPU1Temp', name: 'CPU1 Temp', type: 'Temperature', units: 'Cel', context: 'CPU', on: 48, caution: 90, critical: 95, most: 255 },
-  { id: 'Fan1', name: 'Fan1', type: 'Rotational', units: '{rev}/min', context: 'Fan', on: 6100, most: 12_000 },
-  { id: 'Fan2', name: 'Fan2', type: 'Rotational', units: '{rev}/min', context: 'Fan', on: 6000, most: 12_000 },
-  { id: 'P12V', name: 'P12V', type: 'Voltage', units: 'V', context: 'SystemBoard', on: 12.096, most: 16.065 },
-  { id: 'PSU1Power', name: 'PSU1 Power', type: 'Power', units: 'W', context: 'PowerSupply', on: 182, off: 10, most: 750 },
-];
+/** [IPMI's type of sensor, ReadingType, ReadingUnits] */
+const TYPES = [
+  [1, 'Temperature', 'Cel'],
+  [2, 'Voltage', 'V'],
+  [4, 'Rotational', '{rev}/min'],
+  [8, 'Power', 'W'],
+] as const;
+/** What IPMI tells of the same sensor, by its record: a row as values. */
+function rowOf(analog: Analog, { context, most }: NonNullable<Analog['redfish']>): SensorRow {
+  const { name, sensorType, on, off, thresholds = {} } = analog;
+  const record = decodeSdr(fullRecord(1, { ...analog, number: 1 })) as SensorRecord;
+  // Factors such as 10^-3 leave a trace in the last digits.
+  const value = (raw: number): number => Number(valueOf(record, raw).toFixed(6));
+  const [, type, units] = TYPES.find(([number]) => number === sensorType)!;
+  return {
+    ...{ id: name.replaceAll(' ', ''), name, type, units, context, on: value(on), most: most ?? value(record.analog!.maximum) },
+    ...(off !== undefined && { off: value(off) }),
+    ...(thresholds.unc !== undefined && { caution: value(thresholds.unc) }),
+    ...(thresholds.ucr !== undefined && { critical: value(thresholds.ucr) }),
+  };
+}
+export const SENSORS: readonly SensorRow[] = ANALOG.flatMap((row) => (row.redfish ? [rowOf(row, row.redfish)] : []));
 const CAPACITY_WATTS = 750;
 const MAINS_VOLTS = 230;
 const ofType = (type: SensorRow['type']): readonly SensorRow[] => SENSORS.filter((one) => one.type === type);
@@ -45,6 +51,7 @@ const [SUPPLY] = ofType('Power') as [SensorRow];
 const reading = ({ system }: SystemAt, { on, off }: SensorRow): number | null => (system.isOn() ? on : (off ?? null));
 const statusOf = (at: SystemAt, row: SensorRow): Shown =>
   reading(at, row) === null ? { State: 'StandbyOffline', Health: 'OK' } : { State: 'Enabled', Health: 'OK' };
+const percent = (read: number | null, { most }: SensorRow): number | null => (read === null ? null : Math.round((read * 100) / most));
 const sensorPath = ({ system }: SystemAt, { id }: SensorRow): string => `/Chassis/${system.name}/Sensors/${id}`;
 /** How the subsystems quote a sensor. */
 const quoted = (at: SystemAt, row: SensorRow): Shown => ({
@@ -143,7 +150,7 @@ function fan(at: SystemAt): Shown | undefined {
       SpeedPercent: {
         DataSourceUri: `${ROOT}${sensorPath(at, row)}`,
         SpeedRPM: reading(at, row),
-        Reading: at.system.isOn() ? Math.round((row.on * 100) / row.most) : null,
+        Reading: percent(reading(at, row), row),
       },
     })
   );

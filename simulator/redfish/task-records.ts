@@ -8,7 +8,7 @@ import { volumesIn, type VolumeState } from './volumes';
 
 /** What is done at a task's end. */
 export type Work =
-  | { readonly kind: 'nothing' }
+  | { readonly kind: 'fetch'; readonly url: string }
   | { readonly kind: 'firmware'; readonly component: Component; readonly version: string }
   | { readonly kind: 'make volume'; readonly volume: VolumeState }
   | { readonly kind: 'delete volume'; readonly storage: string; readonly id: string };
@@ -38,7 +38,7 @@ const MOST = 32;
 const isOver = ({ phase }: TaskRecord): boolean => phase === 'completed' || phase === 'failed';
 
 const DONE: { readonly [kind in Work['kind']]: (state: HardwareState, work: Work & { readonly kind: kind }) => Partial<HardwareState> } = {
-  nothing: () => ({}),
+  fetch: () => ({}),
   firmware: ({ firmware }, { component, version }) => ({ firmware: { ...firmware, [component]: version } }),
   'make volume': ({ volumes = [] }, { volume }) => ({ volumes: [...volumes, volume] }),
   'delete volume': ({ volumes = [] }, { storage, id }) => ({
@@ -72,6 +72,13 @@ export function removeTask(hardware: Hardware, id: string): void {
 export const runTask = (hardware: Hardware, { id, takes }: TaskRecord, now: number): void =>
   changeTask(hardware, id, { phase: 'running', ends: now + takes });
 
+/** At the start of the BMC: what fetched their files has ended with the one before, and its logins are not kept. */
+export function abandonFetching(hardware: Hardware, now: number): void {
+  for (const { id, name, phase, work } of hardware.state.tasks?.records ?? []) {
+    const message = ['Update.TransferFailed', work.kind === 'fetch' ? work.url : name, 'a BMC that was restarted'];
+    if (phase === 'new') changeTask(hardware, id, { phase: 'failed', ended: now, message });
+  }
+}
 /** Ends the tasks whose time has come. */
 export function settle(hardware: Hardware, now: number): void {
   for (const { id, phase, ends, work } of hardware.state.tasks?.records ?? [])

@@ -87,7 +87,7 @@ function simpleUpdate({ service }: At, body: Shown): Answer {
   const { task, answer } = begin(service, system, {
     name: `Firmware update of ${system.name}`,
     phase: 'new',
-    work: { kind: 'nothing' },
+    work: { kind: 'fetch', url },
     takes: service.settings.taskMs,
   });
   const login = { ...(Username !== undefined && { username: Username }), ...(Password !== undefined && { password: Password }) };

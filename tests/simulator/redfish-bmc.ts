@@ -7,7 +7,8 @@ import type { Clock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import type { BootSetting, PowerAction } from '../../simulator/control';
 import { describeMachine, type MachineDescription } from '../../simulator/description';
-import { firmwareStarts, newHardware } from '../../simulator/hardware';
+import { firmwareStarts } from '../../simulator/firmware';
+import { newHardware } from '../../simulator/hardware';
 import { serveRedfish, type RedfishEndpoint, type System } from '../../simulator/redfish';
 
 export const BASIC = { authorization: `Basic ${Buffer.from('admin:password').toString('base64')}` };
@@ -85,7 +86,7 @@ export async function testBmc(description: MachineDescription = describeMachine(
     filesUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     url: `http://127.0.0.1:${endpoint.port}`,
     onPost: () => {},
-    start: () => firmwareStarts(system.hardware, description, bmc.now),
+    start: () => firmwareStarts(system.hardware, bmc.now),
     idle: async (path, phase) => {
       for (let tries = 0; tries < 1000; tries++) {
         const { body } = await ask('GET', path);

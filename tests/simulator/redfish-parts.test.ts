@@ -58,7 +58,7 @@ it('reads sensors, in each of the three ways, as the machine is on or off', asyn
       (await bmc.get(`${chassis}/Sensors/PSU1Power`))['Reading'],
     ];
   };
-  expect(await seen()).toEqual([[21, null], [21, null], null, 10]);
+  expect(await seen()).toEqual([[21, null], [21, null], 0, 10]);
   bmc.on = true;
   expect(await seen()).toEqual([[24, 48], [24, 48], 6100, 182]);
 });

@@ -1,3 +1,4 @@
+import { abandonFetching, addTask, findTask } from '../../simulator/redfish/task-records';
 import { testBmc, type Answered, type TestBmc } from './redfish-bmc';
 
 let bmc: TestBmc;
@@ -67,4 +68,18 @@ it.each<[string, object, string]>([
 ])('refuses %s', async (_, body, message) => {
   const answer = await update(body);
   expect([answer.status, answer.body.error?.code]).toEqual([400, `Base.1.8.${message}`]);
+});
+
+it('what was being fetched when the BMC ended has failed after its restart', () => {
+  const { hardware } = bmc.system;
+  const started = { name: 'Firmware update', started: bmc.now, takes: 1 } as const;
+  const work = { kind: 'fetch', url: 'http://192.0.2.1/bios' } as const;
+  const fetching = addTask(hardware, 'sim-0', { ...started, phase: 'new', work })!;
+  const staged = addTask(hardware, 'sim-0', { ...started, phase: 'staged', work: { kind: 'firmware', component: 'bios', version: '2' } })!;
+  abandonFetching(hardware, bmc.now);
+  expect(findTask(hardware, fetching.id)).toMatchObject({
+    phase: 'failed',
+    message: ['Update.TransferFailed', work.url, 'a BMC that was restarted'],
+  });
+  expect(findTask(hardware, staged.id)).toEqual(staged);
 });
