@@ -1,4 +1,4 @@
-// npm run bench -- provisioning|heartbeats|power-sync|fleet-power|fleet-lifecycle|recorder|ipmi [--nodes N] [--seconds N] [--one-core]: what the built server costs, as a table.
+// npm run bench -- provisioning|heartbeats|power-sync|fleet-power|fleet-lifecycle|recorder|inspection|ipmi [--nodes N] [--seconds N] [--one-core]: what the built server costs, as a table.
 //
 // It starts an embedded database and a server of its own, on fake hardware or simulated machines, and takes all away again. `--one-core` binds the server to CPU
 // 0 and the database to CPU 1. CPU is read from /proc, so it is told on Linux only.
@@ -12,13 +12,20 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { fleetScenarios } from './bench-fleet.mjs';
+import { inspectionScenario } from './bench-inspection.mjs';
 import { benchIpmi } from './bench-ipmi.mjs';
 import { recorderScenario } from './bench-recorder.mjs';
 import { build, installPackages, root } from './install.mjs';
 
 const { values: told, positionals } = parseArgs({
   allowPositionals: true,
-  options: { nodes: { type: 'string' }, seconds: { type: 'string', default: '5' }, 'one-core': { type: 'boolean', default: false } },
+  options: {
+    nodes: { type: 'string' },
+    seconds: { type: 'string', default: '5' },
+    'one-core': { type: 'boolean', default: false },
+    reference: { type: 'string' },
+    'reference-pid': { type: 'string' },
+  },
 });
 const seconds = Number(told.seconds);
 
@@ -352,6 +359,11 @@ const SCENARIOS = {
   },
 };
 
+const { reference: url, 'reference-pid': pid } = told;
+SCENARIOS.inspection = inspectionScenario({
+  ...{ ask, must, lanes, measure, through, enrol, inState },
+  ...(url === undefined ? {} : { reference: { url, pid: Number(pid ?? -1) } }),
+});
 SCENARIOS.recorder = recorderScenario({ lanes, measure, quantile, freePort, seconds: told.seconds === '5' ? 60 : seconds });
 Object.assign(
   SCENARIOS,

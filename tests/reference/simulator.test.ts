@@ -22,10 +22,10 @@ import { bmcTask } from '../drivers/bmc-task';
 import { programs } from '../lab/venv';
 import { until } from '../lab/machines';
 import { startRealIronic, type RealIronic } from '../lab/real-ironic';
+import { freePort } from '../support/free-port';
 
 const PATIENCE = 240;
 jest.setTimeout((PATIENCE + 20) * 1000);
-const PORT = 22010;
 let folder: string;
 let files: Server;
 let ironic: RealIronic;
@@ -46,7 +46,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((done) => files.listen(0, '127.0.0.1', done));
   bootUrl = `http://127.0.0.1:${(files.address() as AddressInfo).port}`;
-  ironic = await startRealIronic(join(folder, 'ironic'), '127.0.0.1', PORT, {
+  ironic = await startRealIronic(join(folder, 'ironic'), '127.0.0.1', await freePort(), {
     deploy: { http_root: join(folder, 'ironic/http'), http_url: bootUrl },
     conductor: {
       deploy_kernel: `file://${folder}/kernel`,
