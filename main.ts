@@ -10,7 +10,7 @@ import { createProbes, probeListener } from './api/probes';
 import { createIntrospectionApi } from './api/introspection/server';
 import { createApi, loadDocument, serverOptions } from './api/server';
 import { startDhcp } from './boot/dhcp-service';
-import { pxeFilter } from './boot/discovery';
+import { pxeFilter, type ReportBoots } from './boot/discovery';
 import { startHttpBoot } from './boot/http';
 import { startTftp } from './boot/tftp';
 import { startConductor, type RunningConductor } from './conductor/index';
@@ -116,17 +116,21 @@ export function resolveOptions(
 }
 
 /** What machines boot that the PXE filter lets in without a boot of their own: the agent, which reports their inventory. */
-function discoveryRecord(options: ResolvedOptions): BootRecord | undefined {
+function reportBoots(options: ResolvedOptions): ReportBoots | undefined {
   const { 'conductor.deploy_kernel': kernel, 'conductor.deploy_ramdisk': ramdisk, 'service_catalog.endpoint_override': api } = options;
   if (kernel === null || ramdisk === null) return undefined;
   const append = [options['pxe.kernel_append_params'], options['inspector.extra_kernel_params']].filter((part) => part !== '').join(' ');
-  return {
-    node_uuid: '00000000-0000-0000-0000-000000000000',
+  const reporting = (uuid: string, callback: string): BootRecord => ({
+    node_uuid: uuid,
     macs: [],
     method: 'ipxe',
     purpose: 'ramdisk',
-    kernel_args: `selinux=0 troubleshoot=0 text ${append} ipa-api-url=${api} ipa-inspection-callback-url=${api}/v1/continue_inspection`,
+    kernel_args: `selinux=0 troubleshoot=0 text ${append} ipa-api-url=${api} ipa-inspection-callback-url=${callback}`,
     files: { kernel, ramdisk },
+  });
+  return {
+    discovery: reporting('00000000-0000-0000-0000-000000000000', `${api}/v1/continue_inspection`),
+    introspection: reporting('00000000-0000-0000-0000-000000000001', options['inspector_service.callback_url']),
   };
 }
 
@@ -350,9 +354,9 @@ export async function startServer(setup: Setup): Promise<Server> {
     if (roles.includes('boot')) {
       prepareFolder(early['deploy.http_root'], '[deploy]http_root');
       prepareFolder(early['pxe.tftp_root'], '[pxe]tftp_root');
-      const discovery = discoveryRecord(early);
+      const reports = reportBoots(early);
       const filter = pxeFilter(early);
-      if (filter.discovers && !discovery)
+      if (filter.discovers && !reports)
         log.warn('unknown machines get nothing to boot: [conductor]deploy_kernel and deploy_ramdisk are not set');
       const http = await startHttpBoot({
         options: early,
@@ -361,7 +365,7 @@ export async function startServer(setup: Setup): Promise<Server> {
         log: log.child({ room: 'boot' }),
         clock,
         metrics,
-        ...(discovery ? { discovery } : {}),
+        ...(reports ? { reports } : {}),
       });
       stops.push(() => http.stop());
       options = resolveOptions(given, stateDir, { api: apiPort, http: http.port, ...service });

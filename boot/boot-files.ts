@@ -4,7 +4,7 @@ import type { Log } from '../model/log';
 import type { BootRecord } from '../model/records';
 import type { Store } from '../store/store';
 import { bareUrl, type Cache, type CachedFile, UpstreamError } from './cache';
-import { choose, type ChoiceStore, type PxeFilter } from './discovery';
+import { choose, type ChoiceStore, type PxeFilter, type ReportBoots } from './discovery';
 import { openFile, type OpenFile } from './files';
 
 /** The caller closes, or releases. */
@@ -20,8 +20,7 @@ export interface BootFilesSetup {
   readonly filter: PxeFilter;
   readonly cache: Cache;
   readonly log: Log;
-  /** What machines boot that are to report their inventory; absent: nothing. */
-  readonly discovery?: BootRecord | undefined;
+  readonly reports?: ReportBoots | undefined;
 }
 
 /** What a source names: a path, a `file://` or `http(s)://` URL. Undefined: no such file. Throws UpstreamError. */
@@ -36,14 +35,14 @@ export async function openSource(cache: Cache, source: string): Promise<BootFile
   return file && { kind: 'local', file };
 }
 
-export function bootFiles({ store, filter, cache, log, discovery }: BootFilesSetup): BootFiles {
+export function bootFiles({ store, filter, cache, log, reports }: BootFilesSetup): BootFiles {
   return {
     rowFor: async (mac) => {
       const { boots } = (await choose(store, filter, [mac])).get(mac)!;
-      return boots === 'discovery' ? discovery : boots;
+      return typeof boots === 'string' ? reports?.[boots] : boots;
     },
     open: async (uuid, name) => {
-      const boot = uuid === discovery?.node_uuid ? discovery : await store.boots.ofNode(uuid);
+      const boot = Object.values(reports ?? {}).find((one) => one.node_uuid === uuid) ?? (await store.boots.ofNode(uuid));
       const source = boot && Object.hasOwn(boot.files, name) ? boot.files[name]! : undefined;
       if (source === undefined) return undefined;
       const file = await openSource(cache, source);

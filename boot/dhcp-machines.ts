@@ -28,7 +28,7 @@ export function createLookup(store: ChoiceStore, filter: PxeFilter): (mac: strin
     );
     for (const { mac, resolve } of batch) {
       const { known, boots } = choices.get(mac)!;
-      resolve({ known, boots: boots === 'discovery' ? 'ipxe' : boots?.method });
+      resolve({ known, boots: typeof boots === 'string' ? 'ipxe' : boots?.method });
     }
   }
   async function run(): Promise<void> {

@@ -25,10 +25,15 @@ export const pxeFilter = (options: FilterOptions): PxeFilter => ({
   lists: macLists(options),
 });
 
+/** A machine without a boot of its own boots the agent, which reports its inventory: to the API, or to the introspection service. */
+export type Report = 'discovery' | 'introspection';
+/** What such machines boot; absent: nothing. */
+export type ReportBoots = Readonly<Record<Report, BootRecord>>;
+
 export interface Choice {
   /** A node has this address. */
   readonly known: boolean;
-  readonly boots: BootRecord | 'discovery' | undefined;
+  readonly boots: BootRecord | Report | undefined;
 }
 export interface ChoiceStore {
   readonly discoveries: Pick<Store['discoveries'], 'standing'>;
@@ -43,7 +48,8 @@ export async function choose(store: ChoiceStore, filter: PxeFilter, macs: readon
     const row = await store.boots.forMac(mac);
     if (node) {
       const inspected = node.inspectedBy !== null && filter.inspectInterfaces.includes(node.inspectedBy);
-      return { known: true, boots: row ?? (inspected ? 'discovery' : undefined) };
+      const byService = node.introspected || (inspected && node.inspectedBy === 'discoverd');
+      return { known: true, boots: row ?? (byService ? 'introspection' : inspected ? 'discovery' : undefined) };
     }
     // A row without addresses is that of a node without ports, whose machine may be this one; a row with this address is its own.
     const listed = !filter.lists.isDenied(mac) && filter.lists.isAllowed(mac);

@@ -5,12 +5,11 @@ import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
-import type { BootRecord } from '../model/records';
 import type { Store } from '../store/store';
 import { bootFiles, openSource, type BootFiles } from './boot-files';
 import { openCache, UpstreamError, type CachedFile } from './cache';
 import { sendContent } from './content';
-import type { ChoiceStore, PxeFilter } from './discovery';
+import type { ChoiceStore, PxeFilter, ReportBoots } from './discovery';
 import { openServed, type OpenFile } from './files';
 import { ipxeScript } from './ipxe';
 import { openMedium } from './media';
@@ -36,8 +35,7 @@ export interface HttpBootSetup {
   readonly clock: Clock;
   /** Absent: nothing is measured. */
   readonly metrics?: Metrics;
-  /** What machines boot that are to report their inventory; absent: nothing. */
-  readonly discovery?: BootRecord;
+  readonly reports?: ReportBoots;
 }
 export interface HttpBootService {
   readonly port: number;
@@ -63,7 +61,7 @@ export async function startHttpBoot({
   log,
   clock,
   metrics = silentMetrics,
-  discovery,
+  reports,
 }: HttpBootSetup): Promise<HttpBootService> {
   const cache = await openCache({
     folder: options['boot.cache_root'],
@@ -72,7 +70,7 @@ export async function startHttpBoot({
     clock,
     metrics,
   });
-  const files = bootFiles({ store, filter, cache, log, discovery });
+  const files = bootFiles({ store, filter, cache, log, reports });
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
   const server = createServer(
     { headersTimeout: ASKING, requestTimeout: ASKING, keepAliveTimeout: ASKING, connectionsCheckingInterval: ASKING / 4 },

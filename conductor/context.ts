@@ -137,6 +137,7 @@ export type ConductorOptions = DriverOptions & {
   readonly 'DEFAULT.clean_up_period': number;
   readonly 'processing.processing_hooks': readonly string[];
   readonly 'processing.store_data': string;
+  readonly 'processing.overwrite_existing': boolean;
 
   readonly 'events.max_events': number;
   readonly 'events.max_age': number;

@@ -18,7 +18,8 @@ import { getIndicator, injectNmi, listIndicators, setIndicator } from './indicat
 import { continueInspection } from './inspection/continue';
 import { continueIntrospection, reapplyIntrospection } from './introspection/continue';
 import { readReport } from './introspection/report';
-import { abortIntrospection, startIntrospection } from './introspection/start';
+import { startIntrospection } from './introspection/start';
+import { abortIntrospection } from './introspection/unfinished';
 import { deletePortgroup, updatePortgroup } from './portgroups';
 import { createPort, deletePort, updatePort } from './ports';
 import { setPower } from './power';

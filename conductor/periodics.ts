@@ -5,7 +5,7 @@ import { finishAllocations, unfinishedAllocations } from './allocations';
 import type { ConductorOptions, Context } from './context';
 import { trimEvents } from './events';
 import { trimHistory } from './history';
-import { endLateIntrospections } from './introspection/start';
+import { endLateIntrospections } from './introspection/unfinished';
 import { interfacePeriodics, runInterfacePeriodic } from './interface-periodics';
 import { recoverPowerFailures, synchronisePower, type SyncFailures } from './power-sync';
 import { markStale, recorderWatch, trimChanges, type RecorderWatch } from './recorders';
@@ -86,7 +86,7 @@ export const PERIODICS: readonly Periodic[] = [
   {
     name: 'timeout of introspection',
     every: (options) => options['DEFAULT.clean_up_period'],
-    run: async (context) => ((await context.isMine('introspections')) ? endLateIntrospections(context) : undefined),
+    run: endLateIntrospections,
   },
   { name: 'silent agents', every: (options) => options['conductor.check_provision_state_interval'], run: askSilentAgents },
   {

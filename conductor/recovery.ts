@@ -18,6 +18,7 @@ import { beginRescue, beginUnrescue, rescue, unrescue } from './flows/rescue';
 import { beginService, service } from './flows/service';
 import { beginUndeploy, undeploy } from './flows/undeploy';
 import { beginVerify, verify } from './flows/verify';
+import { BUSY, goOn } from './introspection/unfinished';
 import { OWNED } from './ownership';
 import { reservedStep, type StepOutcome } from './reserved-steps';
 import { positionOf } from './running';
@@ -113,11 +114,17 @@ const resumeFlows = (context: Context): Promise<void> =>
 /** Aborted, and not cleaned up to the end. */
 const resumeAborts = (context: Context): Promise<void> =>
   resume(context, { internal: UNFINISHED_ABORT }, (task) => () => finishAbort(task));
+/** Introspections of the service that their conductor left, or whose node was held. */
+async function resumeIntrospections(context: Context): Promise<void> {
+  const left = await context.store.introspections.nodesIn(BUSY);
+  if (left.length > 0) await resume(context, { where: { uuid: left } }, (task) => () => goOn(task));
+}
 /** What a conductor left that went, or that could not write: nobody holds it, and it is not at rest. */
 export async function resumeAbandoned(context: Context): Promise<void> {
   await endPowerChanges(context);
   await resumeFlows(context);
   await resumeAborts(context);
+  await resumeIntrospections(context);
 }
 const positionsOf = ({ clean_step: clean, deploy_step: deploy, service_step: service }: NodeRecord): string | undefined =>
   (clean.step ?? deploy.step ?? service.step) as string | undefined;

@@ -321,6 +321,7 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'can_manage_boot', kind: 'boolean', default: true, ours: true, help: 'Whether the introspection service may boot machines; otherwise it takes only requests with manage_boot=0.' },
   { section: 'processing', name: 'processing_hooks', kind: 'list', default: ['ramdisk_error', 'root_disk_selection', 'scheduler', 'validate_interfaces', 'capabilities', 'pci_devices'], ours: true, help: 'Hooks of the introspection service, by the names of ironic-inspector or of [inspector]hooks.' },
   { section: 'processing', name: 'store_data', kind: 'string', default: 'database', choices: ['none', 'database'], ours: true, help: 'Whether what machines report is kept for the introspection service (ironic-inspector: none).' },
+  { section: 'processing', name: 'overwrite_existing', kind: 'boolean', default: false, ours: true, help: 'Let what machines report to the introspection service replace what nodes have (ironic-inspector: true); otherwise only what is missing is set.' },
 
   // [console]
   { section: 'console', name: 'socat_address', kind: 'string', default: null, help: 'Address that consoles are offered on; empty: [DEFAULT]my_ip.' },

@@ -19,7 +19,7 @@ export const INTROSPECTION_EVENTS = {
   // A quick machine reports before its power order is answered.
   process: ['starting', 'waiting'],
   reapply: ['error', 'finished', 'reapplying'],
-  abort: ['waiting', 'error'],
+  abort: ['starting', 'waiting', 'error'],
 } as const satisfies Record<string, readonly IntrospectionState[]>;
 
 export interface IntrospectionRecord {

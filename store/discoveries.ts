@@ -4,7 +4,9 @@ import { run } from './faults';
 import type { Discoveries, Standing } from './store';
 
 const STANDING = `SELECT asked.mac,
-    CASE WHEN nodes.provision_state IN ('inspecting', 'inspect wait') THEN nodes.inspect_interface END AS "inspectedBy"
+    CASE WHEN nodes.provision_state IN ('inspecting', 'inspect wait') THEN nodes.inspect_interface END AS "inspectedBy",
+    EXISTS (SELECT FROM introspections WHERE introspections.node_uuid = nodes.uuid AND finished_at IS NULL AND state IN ('starting', 'waiting'))
+      AS "introspected"
   FROM unnest(?::text[]) AS asked (mac)
   LEFT JOIN ports ON ports.address = asked.mac
   LEFT JOIN discovered_addresses AS discovered ON discovered.address = asked.mac

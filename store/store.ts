@@ -198,6 +198,8 @@ export interface Standing {
   readonly mac: string;
   /** The inspect interface of its node while that is being inspected; null: it is not. */
   readonly inspectedBy: string | null;
+  /** Whether the introspection service waits for what its machine reports. */
+  readonly introspected: boolean;
 }
 /** Machines that were enrolled because nobody knew them. */
 export interface Discoveries {
@@ -366,6 +368,8 @@ export interface Introspections {
   putData(nodeUuid: string, which: 'processed' | 'unprocessed', data: JsonObject): Promise<void>;
   /** Those under way that began before a moment. */
   startedBefore(moment: string): Promise<readonly IntrospectionRecord[]>;
+  /** Nodes whose introspection is under way and in one of these states. */
+  nodesIn(states: readonly IntrospectionState[]): Promise<readonly string[]>;
 }
 
 export interface Store {

@@ -1,7 +1,7 @@
 /** How an introspection moves on in the service's table, and the words in which it is refused. */
 import { timestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
-import { INTROSPECTION_EVENTS, INTROSPECTION_STATES, type IntrospectionRecord } from '../../model/introspection';
+import { INTROSPECTION_EVENTS, INTROSPECTION_STATES, type IntrospectionRecord, type IntrospectionState } from '../../model/introspection';
 import type { NodeRecord } from '../../model/records';
 import type { ProvisionState } from '../../model/states';
 import type { Context } from '../context';
@@ -12,11 +12,12 @@ export const refused = (message: string): Fault => new Fault('Invalid', { messag
 
 /** In the order in which the refusal names them. */
 const STATES: readonly ProvisionState[] = ['enroll', 'manageable', 'inspecting', 'inspect wait', 'inspect failed'];
+export const isPossible = ({ provision_state: state }: NodeRecord): boolean => STATES.includes(state);
 /** Throws Invalid. */
-export function checkProvisionState({ provision_state: state }: NodeRecord): void {
-  if (STATES.includes(state)) return;
+export function checkProvisionState(node: NodeRecord): void {
+  if (isPossible(node)) return;
   const valid = `[${STATES.map((one) => `'${one}'`).join(', ')}]`;
-  throw refused(`Invalid provision state for introspection: "${state}", valid states are "${valid}"`);
+  throw refused(`Invalid provision state for introspection: "${node.provision_state}", valid states are "${valid}"`);
 }
 
 /** Throws NotFound. */
@@ -35,15 +36,21 @@ export const move = (
   changes: Parameters<typeof store.introspections.change>[2],
 ): Promise<IntrospectionRecord | undefined> => store.introspections.change(uuid, INTROSPECTION_EVENTS[event], changes);
 
-/** No report is taken any more. */
-export async function end(context: Context, uuid: string, error: string | null): Promise<void> {
-  await context.store.introspections.change(uuid, INTROSPECTION_STATES, {
+/** No report is taken any more. `from`: only in these states. */
+export async function end(
+  context: Context,
+  uuid: string,
+  error: string | null,
+  from: readonly IntrospectionState[] = INTROSPECTION_STATES,
+): Promise<void> {
+  const ended = await context.store.introspections.change(uuid, from, {
     state: error === null ? 'finished' : 'error',
     error,
     finished_at: timestamp(context.clock.now()),
     macs: [],
     bmc_addresses: [],
   });
+  if (!ended) return;
   const log = context.log.child({ node: uuid });
   if (error === null) log.info('introspection finished');
   else log.warn('introspection failed', { reason: error });

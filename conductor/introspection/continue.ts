@@ -46,7 +46,10 @@ async function look(task: Held, report: Report): Promise<void> {
     {
       rules: (draft, outward) => applyIntrospectionRules(rules, draft, processedData(report, draft.pluginData), outward),
       // Without the boot interface, all that have an address are meant.
-      options: addPorts === 'pxe' && !report.saysBootInterface ? { 'inspector.add_ports': 'active' } : {},
+      options: {
+        'inspector.overwrite_existing': options['processing.overwrite_existing'],
+        ...(addPorts === 'pxe' && !report.saysBootInterface ? { 'inspector.add_ports': 'active' } : {}),
+      },
       also: async (inner, pluginData) => {
         if (options['processing.store_data'] === 'database')
           await inner.introspections.putData(task.node.uuid, 'processed', processedData(report, pluginData));

@@ -1,18 +1,18 @@
 /** The PXE filter, as a table: who boots what. */
-import { choose, type FilterOptions } from '../../boot/discovery';
+import { choose, type Choice, type FilterOptions } from '../../boot/discovery';
 import type { BootRecord } from '../../model/records';
 import { filterWith } from '../support/pxe-filter';
 
 const MAC = '52:54:00:aa:bb:cc';
 const ON: Partial<FilterOptions> = { 'auto_discovery.enabled': true };
-type Stands = { readonly inspectedBy: string | null } | undefined;
+type Stands = { readonly inspectedBy: string | null; readonly introspected?: true } | undefined;
 const IDLE: Stands = { inspectedBy: null };
 const row = (...macs: string[]): BootRecord => ({ node_uuid: 'u', macs, method: 'ipxe', purpose: 'ramdisk', kernel_args: '', files: {} });
 const OWN = row(MAC);
 /** Of a node without ports that is booted by its boot interface. */
 const OPEN = row();
 
-it.each<[string, Partial<FilterOptions>, Stands, BootRecord | undefined, BootRecord | 'discovery' | undefined]>([
+it.each<[string, Partial<FilterOptions>, Stands, BootRecord | undefined, Choice['boots']]>([
   ['unknown, discovery off', {}, undefined, undefined, undefined],
   ['unknown, discovery on', ON, undefined, undefined, 'discovery'],
   ['unknown, discovery on for the network alone', { 'boot.dhcp_unknown_macs': 'discover' }, undefined, undefined, 'discovery'],
@@ -30,10 +30,21 @@ it.each<[string, Partial<FilterOptions>, Stands, BootRecord | undefined, BootRec
   ['known, inspected by its boot interface', ON, { inspectedBy: 'agent' }, OWN, OWN],
   ['known, inspected without', {}, { inspectedBy: 'agent' }, undefined, 'discovery'],
   ['known, inspected by its BMC', ON, { inspectedBy: 'redfish' }, undefined, undefined],
+  ['known, the introspection service waits for it', {}, { inspectedBy: null, introspected: true }, undefined, 'introspection'],
+  ['known, the same by discoverd', {}, { inspectedBy: 'discoverd', introspected: true }, undefined, 'introspection'],
+  ['known, the same with a boot of its own', {}, { inspectedBy: null, introspected: true }, OWN, OWN],
+  ["known, by another's service", {}, { inspectedBy: 'discoverd' }, undefined, undefined],
+  [
+    "known, by another's service that is let in",
+    { 'pxe_filter.supported_inspect_interfaces': ['agent', 'discoverd'] },
+    { inspectedBy: 'discoverd' },
+    undefined,
+    'introspection',
+  ],
   ['known, denied, inspected', { 'pxe_filter.deny_macs': [MAC] }, { inspectedBy: 'agent' }, undefined, 'discovery'],
 ])('%s', async (_, options, stands, boot, expected) => {
   const store = {
-    discoveries: { standing: async () => (stands ? [{ mac: MAC, ...stands }] : []) },
+    discoveries: { standing: async () => (stands ? [{ mac: MAC, introspected: false, ...stands }] : []) },
     boots: { forMac: async () => boot },
   };
   expect((await choose(store, filterWith(options), [MAC])).get(MAC)).toEqual({ known: stands !== undefined, boots: expected });

@@ -14,6 +14,7 @@ import { filterWith } from '../support/pxe-filter';
 
 const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
 const DISCOVERY = '00000000-0000-0000-0000-000000000000';
+const INTROSPECTION = '00000000-0000-0000-0000-000000000001';
 const MAC = '52:54:00:aa:bb:01';
 const folder = mkdtempSync(join(tmpdir(), 'http-boot-'));
 const path = (...parts: string[]): string => join(folder, ...parts);
@@ -38,10 +39,13 @@ const boots: Store['boots'] = {
   forMac: (mac) => Promise.resolve(mac === MAC ? row() : undefined),
 };
 const KNOWN = '52:54:00:aa:bb:02';
+/** The introspection service waits for its machine. */
+const WAITED = '52:54:00:aa:bb:03';
 /** Token → medium. */
 const media = new Map<string, MediumRecord>();
 const mediaStore = { byToken: async (token: string) => media.get(token) } as unknown as Store['media'];
-const standing = async (macs: readonly string[]) => macs.flatMap((mac) => (mac === KNOWN ? [{ mac, inspectedBy: null }] : []));
+const standing = async (macs: readonly string[]) =>
+  macs.flatMap((mac) => (mac === KNOWN || mac === WAITED ? [{ mac, inspectedBy: null, introspected: mac === WAITED }] : []));
 
 const listen = (server: Server): Promise<number> =>
   new Promise((done) => server.listen(0, '127.0.0.1', () => done((server.address() as AddressInfo).port)));
@@ -91,7 +95,10 @@ beforeAll(async () => {
     filter: filterWith({ 'auto_discovery.enabled': true }),
     log,
     clock: systemClock,
-    discovery: { ...row(), node_uuid: DISCOVERY, kernel_args: 'discover=1', files: { kernel: path('snponly.efi') } },
+    reports: {
+      discovery: { ...row(), node_uuid: DISCOVERY, kernel_args: 'discover=1', files: { kernel: path('snponly.efi') } },
+      introspection: { ...row(), node_uuid: INTROSPECTION, kernel_args: 'introspect=1', files: { kernel: path('snponly.efi') } },
+    },
   });
 });
 beforeEach(() => {
@@ -118,6 +125,8 @@ describe('scripts', () => {
     expect((await get('/ipxe/52-54-00-aa-bb-02')).status).toBe(404);
     expect((await get('/ipxe/52-54-00-aa-bb-99')).body.toString()).toContain('discover=1');
     expect((await get(`/boot/${DISCOVERY}/kernel`)).body.toString()).toBe('efi');
+    expect((await get('/ipxe/52-54-00-aa-bb-03')).body.toString()).toContain('introspect=1');
+    expect((await get(`/boot/${INTROSPECTION}/kernel`)).body.toString()).toBe('efi');
   });
 });
 

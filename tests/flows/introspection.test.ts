@@ -2,7 +2,7 @@
 import { INTROSPECTION_STATES } from '../../model/introspection';
 import type { JsonObject, NodeChanges } from '../../model/records';
 import { testClock } from '../support/clock';
-import { newMachine, started, type Machine, type Started } from '../support/conductor';
+import { conductorOptions, newMachine, started, type Machine, type Started } from '../support/conductor';
 import { useDatabase } from '../support/database';
 import { settled } from '../support/settled';
 
@@ -29,8 +29,12 @@ interface Begun extends Started {
   readonly uuid: string;
   readonly status: () => Promise<JsonObject>;
 }
-async function enrolled(machine: Machine = newMachine(), changes: NodeChanges = {}): Promise<Begun> {
-  now = await started(database.store(), clock, { machine });
+async function enrolled(
+  machine: Machine = newMachine(),
+  changes: NodeChanges = {},
+  options: Parameters<typeof conductorOptions>[0] = {},
+): Promise<Begun> {
+  now = await started(database.store(), clock, { machine, options });
   const { uuid } = await now.enrol({ provision_state: 'manageable', ...changes });
   await now.conductor.createPort({ uuid: '00000000-0000-4000-8000-00000000000a', node_uuid: uuid, address: MAC });
   const { store } = now;
@@ -69,6 +73,17 @@ it('takes no report of a machine that nobody waits for, and keeps no trace of it
     status: 404,
   });
   expect(await status()).toEqual(before);
+});
+
+it.each([
+  [false, 9],
+  [true, 4],
+])('replaces what is there only if told to: %s', async (overwrites, cpus) => {
+  const { conductor, uuid, node } = await enrolled(undefined, { properties: { cpus: 9 } }, { 'processing.overwrite_existing': overwrites });
+  await conductor.startIntrospection(uuid, false);
+  await conductor.continueIntrospection(report());
+  await conductor.idle();
+  expect((await node(uuid)).properties).toMatchObject({ cpus, memory_mb: 2048 });
 });
 
 it('takes one of two reports, whole', async () => {
@@ -131,6 +146,46 @@ it('is aborted, and goes on to the next', async () => {
   await conductor.startIntrospection(uuid, true);
   await conductor.idle();
   expect(await status()).toMatchObject({ state: 'waiting', error: null });
+});
+
+it('is aborted while somebody holds the node: its machine goes off when the node is free', async () => {
+  const { conductor, uuid, status, machine, store } = await waiting();
+  const { lock_fence: fence } = await store.nodes.reserve(uuid, 'elsewhere');
+  await conductor.abortIntrospection(uuid);
+  await expect(conductor.continueIntrospection(report())).rejects.toThrow();
+  expect(await status()).toMatchObject({ state: 'aborting', finished_at: null });
+  expect(machine.power).toBe('power on');
+  await store.nodes.release(uuid, fence);
+  await clock.advance(30);
+  await settled(conductor);
+  expect(await status()).toMatchObject({ state: 'error', error: 'Canceled by operator' });
+  expect(machine.power).toBe('power off');
+});
+it('touches no machine that is on its way to something else when an abort comes to it', async () => {
+  const { conductor, uuid, status, machine, store } = await waiting();
+  const { lock_fence: fence } = await store.nodes.reserve(uuid, 'elsewhere');
+  await conductor.abortIntrospection(uuid);
+  await store.nodes.update(uuid, { provision_state: 'clean wait' });
+  await store.nodes.release(uuid, fence);
+  await clock.advance(30);
+  await settled(conductor);
+  expect(await status()).toMatchObject({ state: 'error', error: 'Canceled by operator' });
+  expect(machine.power).toBe('power on');
+});
+
+it.each<[string, JsonObject]>([
+  ['starting', { state: 'waiting', error: null }],
+  ['processing', { state: 'error', error: 'The conductor that was at it is gone (processing)' }],
+  ['reapplying', { state: 'error', error: 'The conductor that was at it is gone (reapplying)' }],
+  ['aborting', { state: 'error', error: 'Canceled by operator' }],
+])('goes on, or ends, at another conductor when one dies while %s', async (state, then) => {
+  const { conductor, uuid, store } = await waiting();
+  await conductor.stop();
+  await store.introspections.change(uuid, ['waiting'], { state: state as 'starting' });
+  now = await started(database.store(), clock, { machine: newMachine(), options: { 'DEFAULT.host': 'another' } });
+  await settled(now.conductor);
+  expect(await store.introspections.find(uuid)).toMatchObject(then);
+  expect(now.machine.told).toEqual(state === 'starting' ? ['boot device pxe once', 'power on'] : []);
 });
 
 it('reapplies what is kept, and what is given', async () => {

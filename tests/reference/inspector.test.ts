@@ -23,7 +23,7 @@ beforeAll(async () => {
   const own = { ours: { inspector_service: { enabled: 'true' } } };
   const settings = {
     DEFAULT: { listen_address: '127.0.0.1', listen_port: '0' },
-    inspector: { overwrite_existing: 'true' },
+    processing: { overwrite_existing: 'true' },
   };
   both = await startBoth({}, { ours: { ...settings, ...own.ours } });
   inspector = await startRealInspector(join(folder, 'inspector'), '127.0.0.1', await freePort(), both.reference);

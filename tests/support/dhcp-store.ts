@@ -29,7 +29,7 @@ export function dhcpStore(rows: DhcpRows, known: readonly LeaseRecord[] = []): D
         queries.ports += 1;
         return rows.ports
           .filter((address) => macs.includes(address))
-          .map((mac) => ({ mac, inspectedBy: rows.inspected?.includes(mac) ? 'agent' : null }));
+          .map((mac) => ({ mac, inspectedBy: rows.inspected?.includes(mac) ? 'agent' : null, introspected: false }));
       },
     },
     boots: {
