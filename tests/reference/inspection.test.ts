@@ -80,7 +80,7 @@ beforeAll(async () => {
       enabled_console_interfaces: 'no-console',
       enabled_deploy_interfaces: 'direct',
       enabled_firmware_interfaces: 'no-firmware',
-      enabled_inspect_interfaces: 'redfish',
+      enabled_inspect_interfaces: 'redfish,agent',
       enabled_management_interfaces: 'redfish',
       enabled_power_interfaces: 'redfish',
       enabled_raid_interfaces: 'no-raid',
@@ -88,6 +88,7 @@ beforeAll(async () => {
       enabled_storage_interfaces: 'noop',
       enabled_vendor_interfaces: 'no-vendor',
     },
+    inspector: { require_managed_boot: 'false' },
   });
 });
 afterAll(async () => {
@@ -157,4 +158,37 @@ it.each([
   expect(ours).toEqual(theirs);
   expect(ours.node).toMatchObject({ provision_state: 'manageable', last_error: null });
   expect(ours.data['inventory']).toMatchObject({ cpu: { architecture: 'x86_64' } });
+});
+
+it('a machine that waits for its agent has the ports that its BMC knows', async () => {
+  const [theirs, ours] = await Promise.all(
+    [both.reference, both.ours].map(async (server) => {
+      const name = 'waiting';
+      const info = { driver_info: machines['simulator'], inspect_interface: 'agent', properties: { vendor: 'v' } };
+      await call(server, 'POST', '/nodes', { name, driver: 'redfish', ...info });
+      for (const [verb, state] of [
+        ['manage', 'manageable'],
+        ['inspect', 'inspect wait'],
+      ]) {
+        await call(server, 'PUT', `/nodes/${name}/states/provision`, { target: verb });
+        let node: JsonObject = {};
+        await until(
+          120,
+          () => `${state} at ${server}: ${JSON.stringify(node)}`,
+          async () => {
+            node = await call(server, 'GET', `/nodes/${name}`);
+            return node['provision_state'] === state && node['reservation'] === null;
+          },
+        );
+      }
+      const { ports } = (await call(server, 'GET', `/ports?node=${name}&detail=true`)) as { ports: readonly JsonObject[] };
+      await call(server, 'PUT', `/nodes/${name}/maintenance`, {});
+      await call(server, 'DELETE', `/nodes/${name}`);
+      return ports
+        .map(({ address, pxe_enabled, extra, is_smartnic, name }) => ({ address, pxe_enabled, extra, is_smartnic, name }))
+        .sort((a, b) => String(a.address).localeCompare(String(b.address)));
+    }),
+  );
+  expect(ours).toEqual(theirs);
+  expect(ours!.map(({ address }) => String(address).toLowerCase())).toEqual([...fleet.machines[0]!.macs].sort());
 });

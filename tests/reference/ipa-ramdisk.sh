@@ -20,6 +20,7 @@ layer=$out/ipa-$version.zst
 if [ ! -f "$layer" ]; then
   packages=dash,coreutils,libc-bin,grep,sed,tar,gzip,procps,psmisc,python3,udev,kmod,util-linux,mount,iproute2,lshw,ethtool,dmidecode,pciutils,gdisk,parted,qemu-utils,mdadm,efibootmgr,dosfstools,ipmitool,file,hdparm,nvme-cli,smartmontools,e2fsprogs
   root=$work/tree/ipa
+  mkdir "$work/tree"
   # shellcheck disable=SC1091
   mmdebstrap --quiet --variant=extract --mode=root --include="$packages" --dpkgopt='path-exclude=/usr/share/doc/*' \
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' "$(. /etc/os-release && echo "$VERSION_CODENAME")" "$root"
