@@ -156,6 +156,7 @@ export const HARDWARE: readonly HardwareRow[] = [
   }),
   row('redfish', 'management', 'redfish', 'MAC addresses, of which ports are made before inspection (`[inspector]pre_create_ports`)', {
     bent: 'drivers/redfish-management.test.ts: are those of interfaces that are enabled and well',
+    simulator: 'reference/inspection.test.ts: has the ports that its BMC knows',
   }),
   row('redfish', 'inspect', 'redfish', 'properties, ports and inventory, the same as real Ironic’s', {
     bent: 'drivers/redfish-inspect.test.ts: makes the inventory of a whole machine',
