@@ -38,13 +38,35 @@ const metric = (text, name, labels = '') =>
     .filter(([, given]) => given.includes(labels))
     .reduce((sum, [, , value]) => sum + Number(value), 0);
 
+const countOf = (text, name) => text.match(new RegExp(`^${name}\\{`, 'gm'))?.length ?? 0;
+/** A simulated machine as a record of a node. */
+const activeNode = ({ name, driver, driver_info, resource_class, properties }, uuid, power_state) => {
+  const kind = driver === 'ipmi' ? 'ipmitool' : driver;
+  return {
+    ...{ uuid, name, driver, driver_info, resource_class, properties, power_state, provision_state: 'active' },
+    ...{ power_interface: kind, management_interface: kind },
+    ...{ boot_interface: 'ipxe', deploy_interface: 'direct', network_interface: 'noop' },
+  };
+};
+/** By protocol: the most calls that a BMC had at once, and how many had as many. An IPMI request that is sent again after a second counts as another. */
+const mostAtOnce = (machines) =>
+  ['ipmi', 'redfish']
+    .map((protocol) => {
+      const all = machines.filter(({ protocols }) => protocols[0] === protocol).map(({ traffic }) => traffic.most);
+      const most = Math.max(...all);
+      return `${most} (${protocol}, ${all.filter((one) => one === most).length} of ${all.length})`;
+    })
+    .join(' and ');
+const DRIVERS = { enabled_hardware_types: 'ipmi,redfish', enabled_boot_interfaces: 'ipxe' };
+const halfAndHalf = (count) =>
+  ['--machines', count, '--bmcs', 'half', '--ipmi', '127.0.0.1', '--redfish', '127.0.0.1', '--seed', '1'].map(String);
+
 export const fleetScenarios = ({ ask, must, lanes, measure, through, cpuOf, bind, freePort, ending }) => ({
   // The power states of simulated BMCs, half of them IPMI and half Redfish; then the same with lost packets and late answers.
   'fleet-power': {
     nodes: 10_000,
     run: async ({ begin, nodes: count, openStore, folder }) => {
-      const words = ['--machines', count, '--bmcs', 'half', '--ipmi', '127.0.0.1', '--redfish', '127.0.0.1', '--seed', '1'].map(String);
-      const fleet = await startFleet(folder, words, bind, ending);
+      const fleet = await startFleet(folder, halfAndHalf(count), bind, ending);
 
       console.log(`${count} simulated machines: ${memoryOf(fleet.pid).toFixed(0)} MiB`);
       const press = (name, action) => must(fleet.url, 'POST', `/machines/${name}/power`, { action });
@@ -52,22 +74,14 @@ export const fleetScenarios = ({ ask, must, lanes, measure, through, cpuOf, bind
       const store = await openStore();
       const isOn = (index) => index % 3 === 0;
       const uuids = fleet.nodes.map(() => randomUUID());
-      await lanes(8, fleet.nodes.entries(), async ([index, { name, driver, driver_info, resource_class, properties }]) => {
-        if (isOn(index)) await press(name, 'on');
-        const interfaces = {
-          power_interface: driver === 'ipmi' ? 'ipmitool' : driver,
-          management_interface: driver === 'ipmi' ? 'ipmitool' : driver,
-        };
-        await store.nodes.create({
-          ...{ uuid: uuids[index], name, driver, driver_info, resource_class, properties, ...interfaces },
-          ...{ provision_state: 'active', power_state: isOn(index) ? 'power on' : 'power off' },
-          ...{ boot_interface: 'ipxe', deploy_interface: 'direct', network_interface: 'noop' },
-        });
+      await lanes(8, fleet.nodes.entries(), async ([index, node]) => {
+        if (isOn(index)) await press(node.name, 'on');
+        await store.nodes.create(activeNode(node, uuids[index], isOn(index) ? 'power on' : 'power off'));
       });
       await store.close();
       const every = 60;
       const all = await begin({
-        DEFAULT: { enabled_hardware_types: 'ipmi,redfish', enabled_boot_interfaces: 'ipxe' },
+        DEFAULT: DRIVERS,
         conductor: { sync_power_state_interval: every, sync_power_state_workers: 256 },
         // Ironic's 1,000 would have most of them log in anew in each round.
         redfish: { connection_cache_size: count },
@@ -121,6 +135,66 @@ export const fleetScenarios = ({ ask, must, lanes, measure, through, cpuOf, bind
       const tried = log.filter((line) => line.includes('the power state cannot be read')).length;
       console.log(`looks that failed and were repeated in the next round: ${tried}`);
       await faults({});
+    },
+  },
+
+  // The sensors of simulated BMCs, half of them IPMI and half Redfish, every kind in each round. Each answer is 20 ms late, so that two calls at one BMC are seen.
+  sensors: {
+    nodes: 1000,
+    run: async ({ begin, nodes: count, openStore, folder }) => {
+      const fleet = await startFleet(folder, [...halfAndHalf(count), '--faults', 'latency=20'], bind, ending);
+      const store = await openStore();
+      await lanes(8, fleet.nodes, async (node) => {
+        await must(fleet.url, 'POST', `/machines/${node.name}/power`, { action: 'on' });
+        await store.nodes.create(activeNode(node, randomUUID(), 'power on'));
+      });
+      await store.close();
+      const every = 30;
+      // What tells of single machines is on this port only.
+      const port = await freePort();
+      const metrics = `http://127.0.0.1:${port}`;
+      const rounds = async (what, { server, database }, times) => {
+        const look = async () => {
+          const { text } = await ask(metrics, 'GET', '/metrics');
+          const of = (part) => metric(text, `bloomery_periodic_duration_seconds_${part}`, 'task="sensors"');
+          const { machines } = await must(fleet.url, 'GET', '/machines');
+          return {
+            ...{ rounds: of('count'), seconds: of('sum'), cpu: [server, database, fleet].map(({ pid }) => cpuOf(pid)) },
+            ...{ read: countOf(text, 'baremetal_sensor_reading'), told: countOf(text, 'baremetal_last_payload_timestamp_seconds') },
+            calls: machines.reduce((sum, { traffic }) => sum + traffic.calls, 0),
+            most: mostAtOnce(machines),
+          };
+        };
+        let before = await look();
+        for (let time = 1; time <= times; time++) {
+          let now = before;
+          // Seldom: a scrape of all readings costs CPU too.
+          for (const end = performance.now() + 1_800_000; now.rounds === before.rounds && performance.now() < end; now = await look())
+            await delay(5000);
+          const seconds = now.seconds - before.seconds;
+          const [ours, its, theirs] = now.cpu.map((value, index) => value - before.cpu[index]);
+          console.log(
+            `${what}, round ${time}: ${seconds.toFixed(1)} s; ${now.told} machines, ${now.read} readings, ${(now.read / seconds).toFixed(0)} a second; ` +
+              `CPU server ${ours} ms (${(ours / now.read).toFixed(3)} a reading, ${(ours / count).toFixed(2)} a machine), database ${its} ms, fleet ${theirs} ms; ` +
+              `${now.calls - before.calls} calls, at one BMC at once at most ${now.most}; server ${memoryOf(server.pid).toFixed(0)} MiB`,
+          );
+          before = now;
+        }
+      };
+      const options = (powerEvery) => ({
+        DEFAULT: DRIVERS,
+        conductor: { sync_power_state_interval: powerEvery, sync_power_state_workers: 64 },
+        redfish: { connection_cache_size: count },
+        metrics: { prometheus_port: port },
+        sensor_data: {
+          ...{ send_sensor_data: true, workers: 64, wait_timeout: 1800, enable_for_conductor: false },
+          ...Object.fromEntries(['', '_power', '_temperature', '_fan', '_drive'].map((kind) => [`interval${kind}`, every])),
+        },
+      });
+      const alone = await begin(options(0));
+      await rounds('sensors alone', alone, 3);
+      await alone.server.stop();
+      await rounds('beside power states each 5 s', await begin(options(5)), 2);
     },
   },
 

@@ -1,4 +1,4 @@
-// npm run bench -- provisioning|heartbeats|power-sync|fleet-power|fleet-lifecycle|recorder|inspection|ipmi [--nodes N] [--seconds N] [--one-core]: what the built server costs, as a table.
+// npm run bench -- provisioning|heartbeats|power-sync|fleet-power|fleet-lifecycle|sensors|recorder|inspection|ipmi [--nodes N] [--seconds N] [--one-core]: what the built server costs, as a table.
 //
 // It starts an embedded database and a server of its own, on fake hardware or simulated machines, and takes all away again. `--one-core` binds the server to CPU
 // 0 and the database to CPU 1. CPU is read from /proc, so it is told on Linux only.
