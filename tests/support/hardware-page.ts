@@ -163,6 +163,11 @@ export const HARDWARE: readonly HardwareRow[] = [
     simulator: "reference/inspection.test.ts: ['simulator', {}]",
     'sushy-tools': "reference/inspection.test.ts: ['libvirt', {}]",
   }),
+  ...(['ipmi', 'redfish'] as const).map((type) =>
+    row(type, 'inspect', 'discoverd', 'by ironic-inspector 12.5 or our service ([with fake hardware](../tests/lab/discoverd.test.ts))', {
+      bent: 'drivers/discoverd.test.ts: takes no answer of random bytes for an end',
+    }),
+  ),
   row('redfish', 'vendor', 'redfish', 'event subscriptions', { bent: 'drivers/redfish-vendor.test.ts: subscriptions' }),
   row('redfish', 'vendor', 'redfish', '`eject_vmedia`', { bent: 'drivers/redfish-vendor.test.ts: eject_vmedia' }),
 ];
