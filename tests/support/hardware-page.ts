@@ -163,11 +163,6 @@ export const HARDWARE: readonly HardwareRow[] = [
     simulator: "reference/inspection.test.ts: ['simulator', {}]",
     'sushy-tools': "reference/inspection.test.ts: ['libvirt', {}]",
   }),
-  ...(['ipmi', 'redfish'] as const).map((type) =>
-    row(type, 'inspect', 'discoverd', 'by ironic-inspector 12.5 or our service ([with fake hardware](../tests/lab/discoverd.test.ts))', {
-      bent: 'drivers/discoverd.test.ts: takes no answer of random bytes for an end',
-    }),
-  ),
   row('redfish', 'vendor', 'redfish', 'event subscriptions', { bent: 'drivers/redfish-vendor.test.ts: subscriptions' }),
   row('redfish', 'vendor', 'redfish', '`eject_vmedia`', { bent: 'drivers/redfish-vendor.test.ts: eject_vmedia' }),
 ];
@@ -233,7 +228,7 @@ export function hardwarePage(): string {
     'Each mark leads to the test, which runs with `npm test` (below `reference/`: with `npm run test:reference`). **bent**: a service of the tests that answers as wrongly as a BMC may.',
     '**simulator**: `bloomery simulate`; it is itself tried by ipmitool, FreeIPMI (serial over LAN: ipmitool and ipmiconsole, [ipmi-sol.test.ts](../tests/lab/ipmi-sol.test.ts)), pyghmi and sushy, by ipmitool and plain HTTP with a machine in QEMU behind it ([simulate-qemu.test.ts](../tests/lab/simulate-qemu.test.ts)), and by real Ironic ([simulator.test.ts](../tests/reference/simulator.test.ts), [redfish.test.ts](../tests/reference/redfish.test.ts), which compares what it and we make of the same machine) and DMTF’s validators of protocol and schemas ([redfish-validators.test.ts](../tests/lab/redfish-validators.test.ts)). **sushy-tools** 2.2.0,',
     "**virtualbmc** 3.3.0, OpenIPMI's **ipmi_sim** and **pyghmi**'s fake BMC come from their own packages. **real**: a BMC made of metal; nobody has told us of one yet. An empty field says that nothing is known.",
-    'Interfaces that leave the BMC to others are not below: `agent` inspection ([inspection.test.ts](../tests/lab/inspection.test.ts)), and `discoverd`, tried with the real ironic-inspector 12.5 ([discoverd.test.ts](../tests/lab/discoverd.test.ts)).',
+    'Interfaces that leave the BMC to others are not below: `agent` inspection ([inspection.test.ts](../tests/lab/inspection.test.ts)), and `discoverd`, tried with the real ironic-inspector 12.5 and our own service ([discoverd.test.ts](../tests/lab/discoverd.test.ts)).',
     '',
     ...table('ipmi'),
     ...table('redfish'),
