@@ -1,16 +1,12 @@
 /** The only file that knows every room: opens the store, starts api, conductor and boot services, and stops them in reverse. */
 import { randomBytes } from 'node:crypto';
-import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
-import { createServer, type Server as HttpServer } from 'node:http';
-import { hostname, networkInterfaces } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import type { AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
 import { createHealthcheck } from './api/healthcheck';
 import { createProbes, probeListener } from './api/probes';
 import { createIntrospectionApi } from './api/introspection/server';
 import { createApi, loadDocument, serverOptions } from './api/server';
 import { startDhcp } from './boot/dhcp-service';
-import { pxeFilter, type ReportBoots } from './boot/discovery';
+import { pxeFilter } from './boot/discovery';
 import { startHttpBoot } from './boot/http';
 import { startTftp } from './boot/tftp';
 import { startConductor, type RunningConductor } from './conductor/index';
@@ -25,17 +21,25 @@ import { createIpmiClients } from './drivers/ipmi-clients';
 import { measureConnections } from './drivers/measured-connections';
 import { createRegistryCache } from './drivers/redfish-bios-registry';
 import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
+import { takeDoor, type Door } from './doors';
 import { createMetrics, type Measured, withoutMachines } from './metrics';
 import { systemClock, type Clock } from './model/clock';
 import { reasonOf } from './model/errors';
 import type { Log } from './model/log';
 import type { Metrics } from './model/metrics';
-import type { BootRecord } from './model/records';
+import {
+  addressOf,
+  checkOptions,
+  inventoriesOf,
+  prepareFolder,
+  reportBoots,
+  resolveOptions,
+  StartError,
+  type ResolvedOptions,
+} from './settings';
 import { startEmbedded } from './store/embedded';
 import { createNotifier } from './notifications';
-import { inventoriesIn, noInventories } from './store/inventory-folder';
 import { openStore, type OpenStore } from './store/postgres';
-import type { Inventories } from './store/store';
 import { mdnsInterfaces } from './wire/mdns';
 import { announcedAt } from './wire/mdns-endpoint';
 import { announceServices } from './wire/mdns-responder';
@@ -44,21 +48,6 @@ import { programVersion } from './version';
 
 export const ROLES = ['api', 'conductor', 'boot', 'inspector'] as const;
 export type Role = (typeof ROLES)[number];
-
-/** The options, with those filled in whose default depends on this host or on other options. */
-export type ResolvedOptions = Options & {
-  readonly [
-    Key in
-      | 'DEFAULT.host'
-      | 'DEFAULT.my_ip'
-      | 'service_catalog.endpoint_override'
-      | 'deploy.http_url'
-      | 'deploy.http_root'
-      | 'pxe.tftp_server'
-      | 'pxe.tftp_root'
-      | 'inspector_service.callback_url'
-  ]: string;
-} & { readonly 'boot.cache_root': string };
 
 export interface Setup {
   readonly options: Options;
@@ -85,116 +74,6 @@ export interface Server {
   /** Takes nothing new and lets what runs end, as RunningConductor.stop says. */
   stop(how?: Parameters<RunningConductor['stop']>[0]): Promise<void>;
 }
-/** The program cannot start as it was asked to; the message is for the operator. */
-export class StartError extends Error {}
-
-/** The first IPv4 address of an interface. */
-const addressOf = (name: string | null): string | undefined =>
-  name === null ? undefined : networkInterfaces()[name]?.find(({ family }) => family === 'IPv4')?.address;
-
-/** Fills in what depends on this host, the ports that were taken and the state directory. */
-export function resolveOptions(
-  options: Options,
-  stateDir: string,
-  ports: { readonly api: number; readonly http: number; readonly inspector?: number },
-): ResolvedOptions {
-  const ip = options['DEFAULT.my_ip'] ?? addressOf(options['boot.interface']) ?? '127.0.0.1';
-  const bare = (url: string): string => url.replace(/\/+$/, '');
-  return {
-    ...options,
-    'DEFAULT.my_ip': ip,
-    'DEFAULT.host': options['DEFAULT.host'] ?? hostname(),
-    'service_catalog.endpoint_override': bare(options['service_catalog.endpoint_override'] ?? `http://${ip}:${ports.api}`),
-    'deploy.http_url': bare(options['deploy.http_url'] ?? `http://${ip}:${ports.http}`),
-    'deploy.http_root': options['deploy.http_root'] ?? join(stateDir, 'httpboot'),
-    'pxe.tftp_server': options['pxe.tftp_server'] ?? ip,
-    'pxe.tftp_root': options['pxe.tftp_root'] ?? join(stateDir, 'tftpboot'),
-    'boot.cache_root': join(stateDir, 'cache'),
-    'inspector_service.callback_url':
-      options['inspector_service.callback_url'] ?? `http://${ip}:${ports.inspector ?? options['DEFAULT.listen_port']}/v1/continue`,
-  };
-}
-
-/** What machines boot that the PXE filter lets in without a boot of their own: the agent, which reports their inventory. */
-function reportBoots(options: ResolvedOptions): ReportBoots | undefined {
-  const { 'conductor.deploy_kernel': kernel, 'conductor.deploy_ramdisk': ramdisk, 'service_catalog.endpoint_override': api } = options;
-  if (kernel === null || ramdisk === null) return undefined;
-  const append = [options['pxe.kernel_append_params'], options['inspector.extra_kernel_params']].filter((part) => part !== '').join(' ');
-  const reporting = (uuid: string, callback: string): BootRecord => ({
-    node_uuid: uuid,
-    macs: [],
-    method: 'ipxe',
-    purpose: 'ramdisk',
-    kernel_args: `selinux=0 troubleshoot=0 text ${append} ipa-api-url=${api} ipa-inspection-callback-url=${callback}`,
-    files: { kernel, ramdisk },
-  });
-  return {
-    discovery: reporting('00000000-0000-0000-0000-000000000000', `${api}/v1/continue_inspection`),
-    introspection: reporting('00000000-0000-0000-0000-000000000001', options['inspector_service.callback_url']),
-  };
-}
-
-/** Options that may name Swift, and what they may name here. */
-const NO_SWIFT = {
-  'inventory.data_backend': 'database, directory and none are',
-  'agent.deploy_logs_storage_backend': 'local is',
-} as const;
-function refuseSwift(options: Options): void {
-  for (const [key, instead] of Object.entries(NO_SWIFT)) {
-    if (options[key as keyof typeof NO_SWIFT] !== 'swift') continue;
-    const [section, name] = key.split('.');
-    throw new StartError(`[${section}]${name} = swift: there is no Swift here; ${instead} what can be used`);
-  }
-}
-
-/** Where inventories are kept; undefined: in the database. Throws StartError. */
-function inventoriesOf(options: Options, stateDir: string): Inventories | undefined {
-  const backend = options['inventory.data_backend'];
-  if (backend === 'none') return noInventories;
-  if (backend === 'database') return undefined;
-  return inventoriesIn(prepareFolder(options['inventory.directory'] ?? join(stateDir, 'inventories'), '[inventory]directory'));
-}
-
-/** Not mkdir's own `recursive`: that never ends where a file system makes no folders (/proc). */
-function makeFolder(path: string): void {
-  if (existsSync(path)) return;
-  makeFolder(dirname(path));
-  mkdirSync(path, { mode: 0o755 });
-}
-
-function prepareFolder(path: string, what: string): string {
-  try {
-    makeFolder(path);
-    accessSync(path, constants.W_OK | constants.X_OK);
-  } catch (error) {
-    throw new StartError(`cannot write ${what} ${path}: ${(error as Error).message}`);
-  }
-  return path;
-}
-
-/** Takes the port at once, so that one in use stops the start with a clear line. */
-async function listen(server: HttpServer, host: string, port: number, what: string): Promise<number> {
-  await new Promise<void>((done, fail) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      fail(
-        new StartError(
-          `cannot listen on ${host} port ${port} (${what}): ${error.code === 'EADDRINUSE' ? 'the port is in use' : error.message}`,
-        ),
-      ),
-    );
-    server.listen(port, host, done);
-  });
-  return (server.address() as AddressInfo).port;
-}
-
-async function close(server: HttpServer): Promise<void> {
-  const closed = new Promise<void>((done) => server.close(() => done()));
-  server.closeIdleConnections();
-  const late = setTimeout(() => server.closeAllConnections(), 2000);
-  await closed;
-  clearTimeout(late);
-}
-
 /**
  * Tells by multicast DNS where these services are. Answers how to withdraw it.
  * @param services name → URL
@@ -265,8 +144,7 @@ export async function startServer(setup: Setup): Promise<Server> {
   const clock = setup.clock ?? systemClock;
   const { metrics, scrape } = setup.measured ?? createMetrics();
   metrics.set('bloomery_build_info', { version: programVersion(), node_version: process.version, roles: [...roles].sort().join(',') }, 1);
-  if (given['auto_discovery.enabled'] && !given['auto_discovery.driver'])
-    throw new StartError('[auto_discovery]enabled needs [auto_discovery]driver: the hardware type of machines that are discovered');
+  checkOptions(given);
   const stateDir = prepareFolder(resolve(setup.stateDir), 'the state directory');
   const stops: (() => Promise<void>)[] = [];
   const stopping = new AbortController();
@@ -277,7 +155,6 @@ export async function startServer(setup: Setup): Promise<Server> {
     for (const undo of stops.splice(0).reverse()) await undo().catch((error: unknown) => log.error('stopping', { error }));
   };
   try {
-    refuseSwift(given);
     const inventories = inventoriesOf(given, stateDir);
     const url = setup.databaseUrl ?? given['database.connection'];
     const shares = Boolean(url) && given['DEFAULT.rpc_transport'] !== 'none';
@@ -290,37 +167,24 @@ export async function startServer(setup: Setup): Promise<Server> {
     // The database takes longest to start: the ports are taken meanwhile.
     const starting = url ? undefined : startEmbedded({ stateDir, log: log.child({ room: 'database' }), clock });
     starting?.catch(() => {});
-    let handler: ReturnType<typeof createApi> | undefined;
-    let apiPort = given['api.port'];
-    let endApi: (() => Promise<void>) | undefined;
     if (starting) stops.push(async () => (await starting.catch(() => undefined))?.stop());
-    if (roles.includes('api')) {
-      const server = createServer(serverOptions(given), (request, response) => {
-        if (handler) handler(request, response);
-        else response.writeHead(503).end();
-      });
-      apiPort = await listen(server, given['api.host_ip'], given['api.port'], 'the API, [api]port');
-      let closed: Promise<void> | undefined;
-      endApi = () => (closed ??= close(server));
-      stops.push(endApi);
-    }
-    let inspector: ReturnType<typeof createIntrospectionApi> | undefined;
-    let inspectorPort: number | undefined;
-    let endInspector: (() => Promise<void>) | undefined;
-    if (roles.includes('inspector')) {
-      const server = createServer(serverOptions(given), (request, response) => {
-        if (inspector) inspector(request, response);
-        else response.writeHead(503).end();
-      });
-      const { 'DEFAULT.listen_address': address, 'DEFAULT.listen_port': port } = given;
-      inspectorPort = await listen(server, address, port, 'the introspection service, [DEFAULT]listen_port');
-      let closed: Promise<void> | undefined;
-      endInspector = () => (closed ??= close(server));
-      stops.push(endInspector);
-    }
+    const http = serverOptions(given);
+    const open = async (role: Role, host: string, port: number, what: string): Promise<Door | undefined> => {
+      if (!roles.includes(role)) return undefined;
+      const door = await takeDoor(http, host, port, what);
+      stops.push(() => door.close());
+      return door;
+    };
+    const apiDoor = await open('api', given['api.host_ip'], given['api.port'], 'the API, [api]port');
+    const inspectorDoor = await open(
+      'inspector',
+      given['DEFAULT.listen_address'],
+      given['DEFAULT.listen_port'],
+      'the introspection service, [DEFAULT]listen_port',
+    );
+    const ports = { api: apiDoor?.port ?? given['api.port'], ...(inspectorDoor ? { inspector: inspectorDoor.port } : {}) };
     const document = roles.includes('api') ? loadDocument() : undefined;
-    const service = inspectorPort === undefined ? {} : { inspector: inspectorPort };
-    const early = resolveOptions(given, stateDir, { api: apiPort, http: given['boot.http_port'], ...service });
+    const early = resolveOptions(given, stateDir, { ...ports, http: given['boot.http_port'] });
     const connection = url ?? (await starting!).connection;
     const store = await openStore({
       connection,
@@ -343,11 +207,10 @@ export async function startServer(setup: Setup): Promise<Server> {
     });
     const probePort = given['metrics.prometheus_port'];
     if (probePort !== null) {
-      const server = createServer(serverOptions(given), (request, response) => {
-        void probeListener(createProbes({ scrape, healthcheck }), log)(request, response);
-      });
-      await listen(server, given['metrics.prometheus_host'], probePort, 'metrics, [metrics]prometheus_port');
-      stops.push(() => close(server));
+      const door = await takeDoor(http, given['metrics.prometheus_host'], probePort, 'metrics, [metrics]prometheus_port');
+      stops.push(() => door.close());
+      const listener = probeListener(createProbes({ scrape, healthcheck }), log);
+      door.answer((request, response) => void listener(request, response));
     }
 
     let options = early;
@@ -358,7 +221,7 @@ export async function startServer(setup: Setup): Promise<Server> {
       const filter = pxeFilter(early);
       if (filter.discovers && !reports)
         log.warn('unknown machines get nothing to boot: [conductor]deploy_kernel and deploy_ramdisk are not set');
-      const http = await startHttpBoot({
+      const files = await startHttpBoot({
         options: early,
         store,
         filter,
@@ -367,10 +230,10 @@ export async function startServer(setup: Setup): Promise<Server> {
         metrics,
         ...(reports ? { reports } : {}),
       });
-      stops.push(() => http.stop());
-      options = resolveOptions(given, stateDir, { api: apiPort, http: http.port, ...service });
+      stops.push(() => files.stop());
+      options = resolveOptions(given, stateDir, { ...ports, http: files.port });
       if (options['boot.tftp']) {
-        const tftp = await startTftp({ options, boots: http.files, log: log.child({ room: 'boot' }), clock, metrics });
+        const tftp = await startTftp({ options, boots: files.files, log: log.child({ room: 'boot' }), clock, metrics });
         stops.push(() => tftp.stop());
       }
       if (options['dhcp.dhcp_provider'] === 'builtin') {
@@ -432,28 +295,31 @@ export async function startServer(setup: Setup): Promise<Server> {
       ...(conductor ? { here: conductor } : {}),
       ...(rpc ? { client: rpc.client } : {}),
     });
-    if (roles.includes('inspector')) {
-      inspector = createIntrospectionApi({ store, conductor: router, options, log: log.child({ room: 'introspection' }), clock, metrics });
-      stops.push(endInspector!);
+    // What answers ends first: what it asks of the others must still be there.
+    if (inspectorDoor) {
+      inspectorDoor.answer(
+        createIntrospectionApi({ store, conductor: router, options, log: log.child({ room: 'introspection' }), clock, metrics }),
+      );
+      stops.push(() => inspectorDoor.close());
     }
-    if (roles.includes('api')) {
-      handler = createApi({
+    if (apiDoor) {
+      const api = createApi({
         ...{ store, conductor: router, options, log: log.child({ room: 'api' }), clock, metrics, probes, signal: stopping.signal },
         notifier: notifications.notifier,
         ...(document ? { document } : {}),
       });
-      // Ends first: what it asks of the others must still be there.
-      stops.push(endApi!);
+      apiDoor.answer(api);
+      stops.push(() => apiDoor.close());
     }
     const announced: (readonly [string, string])[] = [];
     if (options['conductor.enable_mdns'] && conductor) announced.push(['baremetal', options['service_catalog.endpoint_override']]);
-    if (options['DEFAULT.enable_mdns'] && inspector)
+    if (options['DEFAULT.enable_mdns'] && inspectorDoor)
       announced.push(['baremetal-introspection', options['inspector_service.callback_url'].replace(/\/v1\/continue\/?$/, '')]);
     if (announced.length > 0) stops.push(await announceByMdns(options, announced, log, clock));
     return {
-      ...(roles.includes('api') ? { apiUrl: `http://${options['DEFAULT.my_ip']}:${apiPort}` } : {}),
+      ...(apiDoor ? { apiUrl: `http://${options['DEFAULT.my_ip']}:${apiDoor.port}` } : {}),
       ...(roles.includes('boot') ? { bootUrl: options['deploy.http_url'] } : {}),
-      ...(inspectorPort === undefined ? {} : { inspectorUrl: `http://${options['DEFAULT.my_ip']}:${inspectorPort}` }),
+      ...(inspectorDoor ? { inspectorUrl: `http://${options['DEFAULT.my_ip']}:${inspectorDoor.port}` } : {}),
       ...(conductor ? { conductor } : {}),
       options,
       database: url ? 'external' : 'embedded',

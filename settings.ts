@@ -1,0 +1,115 @@
+/** What a start makes of the options: those filled in whose default depends on this host, what follows from them, and what cannot be. */
+import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
+import { hostname, networkInterfaces } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { ReportBoots } from './boot/discovery';
+import type { Options } from './config/options';
+import type { BootRecord } from './model/records';
+import { inventoriesIn, noInventories } from './store/inventory-folder';
+import type { Inventories } from './store/store';
+
+/** The program cannot start as it was asked to; the message is for the operator. */
+export class StartError extends Error {}
+
+/** The options, with those filled in whose default depends on this host or on other options. */
+export type ResolvedOptions = Options & {
+  readonly [
+    Key in
+      | 'DEFAULT.host'
+      | 'DEFAULT.my_ip'
+      | 'service_catalog.endpoint_override'
+      | 'deploy.http_url'
+      | 'deploy.http_root'
+      | 'pxe.tftp_server'
+      | 'pxe.tftp_root'
+      | 'inspector_service.callback_url'
+  ]: string;
+} & { readonly 'boot.cache_root': string };
+
+/** The first IPv4 address of an interface. */
+export const addressOf = (name: string | null): string | undefined =>
+  name === null ? undefined : networkInterfaces()[name]?.find(({ family }) => family === 'IPv4')?.address;
+
+/** Fills in what depends on this host, the ports that were taken and the state directory. */
+export function resolveOptions(
+  options: Options,
+  stateDir: string,
+  ports: { readonly api: number; readonly http: number; readonly inspector?: number },
+): ResolvedOptions {
+  const ip = options['DEFAULT.my_ip'] ?? addressOf(options['boot.interface']) ?? '127.0.0.1';
+  const bare = (url: string): string => url.replace(/\/+$/, '');
+  return {
+    ...options,
+    'DEFAULT.my_ip': ip,
+    'DEFAULT.host': options['DEFAULT.host'] ?? hostname(),
+    'service_catalog.endpoint_override': bare(options['service_catalog.endpoint_override'] ?? `http://${ip}:${ports.api}`),
+    'deploy.http_url': bare(options['deploy.http_url'] ?? `http://${ip}:${ports.http}`),
+    'deploy.http_root': options['deploy.http_root'] ?? join(stateDir, 'httpboot'),
+    'pxe.tftp_server': options['pxe.tftp_server'] ?? ip,
+    'pxe.tftp_root': options['pxe.tftp_root'] ?? join(stateDir, 'tftpboot'),
+    'boot.cache_root': join(stateDir, 'cache'),
+    'inspector_service.callback_url':
+      options['inspector_service.callback_url'] ?? `http://${ip}:${ports.inspector ?? options['DEFAULT.listen_port']}/v1/continue`,
+  };
+}
+
+/** What machines boot that the PXE filter lets in without a boot of their own: the agent, which reports their inventory. */
+export function reportBoots(options: ResolvedOptions): ReportBoots | undefined {
+  const { 'conductor.deploy_kernel': kernel, 'conductor.deploy_ramdisk': ramdisk, 'service_catalog.endpoint_override': api } = options;
+  if (kernel === null || ramdisk === null) return undefined;
+  const append = [options['pxe.kernel_append_params'], options['inspector.extra_kernel_params']].filter((part) => part !== '').join(' ');
+  const reporting = (uuid: string, callback: string): BootRecord => ({
+    node_uuid: uuid,
+    macs: [],
+    method: 'ipxe',
+    purpose: 'ramdisk',
+    kernel_args: `selinux=0 troubleshoot=0 text ${append} ipa-api-url=${api} ipa-inspection-callback-url=${callback}`,
+    files: { kernel, ramdisk },
+  });
+  return {
+    discovery: reporting('00000000-0000-0000-0000-000000000000', `${api}/v1/continue_inspection`),
+    introspection: reporting('00000000-0000-0000-0000-000000000001', options['inspector_service.callback_url']),
+  };
+}
+
+/** Options that may name Swift, and what they may name here. */
+const NO_SWIFT = {
+  'inventory.data_backend': 'database, directory and none are',
+  'agent.deploy_logs_storage_backend': 'local is',
+} as const;
+/** What no single option shows to be wrong. Throws StartError. */
+export function checkOptions(options: Options): void {
+  if (options['auto_discovery.enabled'] && !options['auto_discovery.driver'])
+    throw new StartError('[auto_discovery]enabled needs [auto_discovery]driver: the hardware type of machines that are discovered');
+
+  for (const [key, instead] of Object.entries(NO_SWIFT)) {
+    if (options[key as keyof typeof NO_SWIFT] !== 'swift') continue;
+    const [section, name] = key.split('.');
+    throw new StartError(`[${section}]${name} = swift: there is no Swift here; ${instead} what can be used`);
+  }
+}
+
+/** Where inventories are kept; undefined: in the database. Throws StartError. */
+export function inventoriesOf(options: Options, stateDir: string): Inventories | undefined {
+  const backend = options['inventory.data_backend'];
+  if (backend === 'none') return noInventories;
+  if (backend === 'database') return undefined;
+  return inventoriesIn(prepareFolder(options['inventory.directory'] ?? join(stateDir, 'inventories'), '[inventory]directory'));
+}
+
+/** Not mkdir's own `recursive`: that never ends where a file system makes no folders (/proc). */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path));
+  mkdirSync(path, { mode: 0o755 });
+}
+
+export function prepareFolder(path: string, what: string): string {
+  try {
+    makeFolder(path);
+    accessSync(path, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw new StartError(`cannot write ${what} ${path}: ${(error as Error).message}`);
+  }
+  return path;
+}
