@@ -164,7 +164,8 @@ export async function startKnownMachine(lab: Lab, name: string, folder: string, 
     const find = (): Posted | undefined => posted().find((one) => one.path === path);
     const describe = (): string => `${path}: ${errors}\n${consoleEnd({ consoleFile })}`;
     await until(seconds, describe, () => {
-      if (qemu.exitCode !== null) throw new Error(`QEMU ended: ${describe()}`);
+      if (qemu.exitCode !== null || qemu.signalCode !== null)
+        throw new Error(`QEMU ended (${qemu.signalCode ?? qemu.exitCode}): ${describe()}`);
       return find() !== undefined;
     });
     return find()!;
