@@ -15,6 +15,7 @@ const TIMES = {
   'redfish.firmware_update_required_successes': 2,
   'redfish.firmware_update_wait_unresponsive_bmc': 1,
   'redfish.firmware_update_bmc_version_check_interval': 1,
+  'redfish.firmware_update_nic_starting_wait': 1,
 } as const;
 /** The configuration of the second conductor, which boots machines by what the first process serves. */
 const other = ({ apiUrl, bootUrl }: { readonly apiUrl?: string | undefined; readonly bootUrl?: string | undefined }): string => `
