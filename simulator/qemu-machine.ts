@@ -11,7 +11,7 @@ import { firmwareStarts } from './firmware';
 import type { Hardware } from './hardware';
 import type { HttpClient } from './http';
 import type { MachineState, SimulatedMachine } from './machine';
-import { createQemuMachine } from './qemu';
+import { createQemuMachine, type FirmwareStart } from './qemu';
 import { bridgeNetwork, userNetwork } from './qemu-network';
 import { mediumIn, type Medium } from './redfish/drives';
 
@@ -59,8 +59,13 @@ export async function startQemuMachine(setup: QemuMachineSetup): Promise<Simulat
   let wasOn = false;
   let kept: MachineState | undefined;
 
-  const starts = async (): Promise<string | undefined> => {
+  const starts = async (): Promise<FirmwareStart> => {
     firmwareStarts(hardware, clock.now());
+    const { httpBootUri } = hardware.state;
+    const cdFile = await cd();
+    return { ...(cdFile === undefined ? {} : { cdFile }), ...(httpBootUri ? { httpBootUri } : {}) };
+  };
+  const cd = async (): Promise<string | undefined> => {
     const medium = mediumIn(hardware.state, 'Cd');
     const path = join(folder, 'cd.iso');
     await rm(path, { force: true });

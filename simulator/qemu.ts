@@ -5,7 +5,7 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { copyFile, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -19,6 +19,7 @@ import { qemuArguments, type QemuCommand } from './qemu-arguments';
 import { openMonitor, type QemuMonitor } from './qemu-monitor';
 import type { QemuNetwork } from './qemu-network';
 import { uefiFirmware } from './qemu-programs';
+import { withHttpBoot } from './uefi-variables';
 
 const run = promisify(execFile);
 const START_MS = 30_000;
@@ -31,13 +32,20 @@ export interface QemuSetup extends Pick<QemuCommand, 'vendor' | 'accelerator'> {
   readonly network: () => Promise<QemuNetwork>;
   /** Absent: nothing is set. */
   readonly boot?: BootSetting;
-  /** Called at each start of its firmware; the file that is in its CD drive from then on. */
-  readonly starts?: () => Promise<string | undefined>;
+  /** Called at each start of its firmware. */
+  readonly starts?: () => Promise<FirmwareStart>;
   /** Called when its power or its boot setting changed. */
   readonly onChange?: () => void;
   readonly log: Log;
   /** Starts QEMU; absent: as a child of this process. */
   readonly spawn?: (program: string, words: readonly string[]) => ChildProcess;
+}
+/** What its BMC has for a start of its firmware. */
+export interface FirmwareStart {
+  /** The file that is in its CD drive from then on. */
+  readonly cdFile?: string;
+  /** What UEFI HTTP boot loads; absent: what DHCP says. */
+  readonly httpBootUri?: string;
 }
 export interface QemuMachine extends MachineControl {
   readonly serial: NonNullable<MachineControl['serial']>;
@@ -76,20 +84,25 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
     if (!closed) setup.onChange?.();
   };
 
-  const uefi = async (): Promise<{ readonly uefi: QemuCommand['uefi'] & object }> => {
+  const uefi = async (url: string | undefined): Promise<{ readonly uefi: QemuCommand['uefi'] & object }> => {
     const { code, variables } = uefiFirmware();
     const own = file('vars.fd');
     if (!existsSync(own)) await copyFile(variables, own);
+    if (url !== undefined) {
+      const told = withHttpBoot(await readFile(own), url);
+      if (told) await writeFile(own, told);
+      else log.warn('the variables of the firmware have no room for the URL that it is to boot');
+    }
     return { uefi: { code, variables: own } };
   };
   const start = async (): Promise<void> => {
     const used = boot;
-    const cdFile = await setup.starts?.();
+    const { cdFile, httpBootUri } = (await setup.starts?.()) ?? {};
     const [monitorSocket, serialSocket] = [join(sockets, 'monitor'), join(sockets, 'serial')];
     const words = qemuArguments({
       ...{ machine: description, vendor: setup.vendor, accelerator: setup.accelerator, backends: network.backends, diskFiles },
       ...{ boot: used, monitorSocket, serialSocket, consoleFile: file('console.log'), pidFile: file('qemu.pid') },
-      ...((used.mode ?? description.mode) === 'uefi' ? await uefi() : {}),
+      ...((used.mode ?? description.mode) === 'uefi' ? await uefi(used.device === 'uefi-http' ? httpBootUri : undefined) : {}),
       ...(cdFile === undefined ? {} : { cdFile }),
     });
     const ways = await Promise.all([connectionAt(monitorSocket), connectionAt(serialSocket)]);

@@ -1,10 +1,16 @@
-/** BIOS settings, RAID volumes and firmware at a service that we did not write: sushy-tools before libvirt, with a machine that need not run. */
+/** BIOS settings, RAID volumes, firmware and virtual media at a service that we did not write: sushy-tools before libvirt, with a machine that need not run. */
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { BiosSetting, FirmwareComponent, Outcome, Step, Task } from '../../drivers/interfaces';
 import { redfishBios } from '../../drivers/redfish-bios';
 import { createRegistryCache } from '../../drivers/redfish-bios-registry';
 import { redfishFirmware } from '../../drivers/redfish-firmware';
 import { redfishRaid } from '../../drivers/redfish-raid';
+import { ejectMedia, insertMedium, listMedia } from '../../drivers/redfish-virtual-media';
 import type { JsonObject } from '../../model/records';
 import { createRedfishPool, type RedfishPool } from '../../wire/redfish';
 import { fakeDeploy } from '../../drivers/fake';
@@ -138,5 +144,65 @@ describe('firmware', () => {
     const versionIn = (all: readonly FirmwareComponent[]): string | undefined =>
       all.find((one) => one.component === 'bios')?.current_version;
     expect([versionIn(before), versionIn(firmware)]).toEqual(['1.0.0', '1.1.0']);
+  });
+});
+
+describe('virtual media', () => {
+  const PASSWORD = 'hunter2';
+  const wanted = `Basic ${Buffer.from(`smith:${PASSWORD}`).toString('base64')}`;
+  const files = createServer(({ headers }, response) => {
+    if (headers.authorization === wanted) response.end(Buffer.alloc(4096));
+    else response.writeHead(401, { 'www-authenticate': 'Basic realm="images"' }).end();
+  });
+  let image: string;
+  beforeAll(async () => {
+    await once(files.listen(0, '127.0.0.1'), 'listening');
+    image = `http://127.0.0.1:${(files.address() as AddressInfo).port}/tools.iso`;
+  });
+  afterAll(async () => {
+    files.closeAllConnections();
+    await new Promise((closed) => files.close(closed));
+  });
+  const at = (drive: string): string => `${emulator.url}${system}/VirtualMedia/${drive}`;
+  const shown = async (drive = 'Cd'): Promise<JsonObject> => (await (await fetch(at(drive))).json()) as JsonObject;
+  /** Whether the machine may not write to it. */
+  const isReadOnly = async (device: string): Promise<boolean> => {
+    const words = ['-q', '-c', libvirt.uri, 'dumpxml', '--inactive', 'anvil'];
+    const { stdout } = await promisify(execFile)('virsh', words, { timeout: 30_000 });
+    return stdout
+      .split('<disk ')
+      .find((disk) => disk.includes(`device='${device}'`))!
+      .split('</disk>')[0]!
+      .includes('<readonly/>');
+  };
+
+  it('comes from a server that wants a name and a password, write-protected', async () => {
+    const { task } = bench();
+    await insertMedium(task, 'CD', image, { username: 'smith', password: PASSWORD });
+    expect(await shown()).toMatchObject({ Image: image, Inserted: true, WriteProtected: true, UserName: 'smith' });
+    expect(await listMedia(task)).toContainEqual({ media_types: ['CD', 'DVD'], inserted: true, image });
+    expect(await isReadOnly('cdrom')).toBe(true);
+    await ejectMedia(task, ['CD']);
+    expect(await shown()).toMatchObject({ Inserted: false, UserName: '' });
+  });
+  it.each([
+    ['without them', {}],
+    ['with a wrong password', { username: 'smith', password: 'wrong' }],
+  ])('is refused %s', async (_, credentials) => {
+    const refused = insertMedium(bench().task, 'CD', image, credentials);
+    await expect(refused).rejects.toThrow(/got error 401 from the server/);
+    expect(await shown()).toMatchObject({ Inserted: false });
+  });
+  it.each([
+    ['Cd', 'cdrom', true],
+    ['Floppy', 'floppy', false],
+  ])('is writable only when asked for so, and not in a CD drive: %s', async (drive, device, readOnly) => {
+    const body = JSON.stringify({ Image: image, UserName: 'smith', Password: PASSWORD, WriteProtected: false });
+    const target = `${at(drive)}/Actions/VirtualMedia.InsertMedia`;
+    const answer = await fetch(target, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    expect([answer.status, await answer.text()]).toEqual([204, '']);
+    expect(await shown(drive)).toMatchObject({ Inserted: true, WriteProtected: false });
+    expect(await isReadOnly(device)).toBe(readOnly);
+    await ejectMedia(bench().task);
   });
 });

@@ -124,7 +124,15 @@ export const HARDWARE: readonly HardwareRow[] = [
     bent: 'drivers/virtual-media-boot.test.ts: the ramdisk',
     'sushy-tools': `${END_TO_END}: uefi-cd`,
   }),
-  row('redfish', 'boot', 'redfish-https', 'the ramdisk by UEFI HTTP boot', { bent: 'drivers/virtual-media-boot.test.ts: by HTTP' }),
+  row('redfish', 'boot', 'redfish-https', 'the ramdisk by UEFI HTTP boot', {
+    bent: 'drivers/virtual-media-boot.test.ts: by HTTP',
+    simulator: 'lab/redfish-https.test.ts: the ramdisk boots from the URL that the BMC was told',
+    'sushy-tools': 'lab/redfish-https.test.ts: the ramdisk boots from the URL that the BMC was told',
+  }),
+  row('redfish', 'management', 'redfish', 'virtual media from a server that wants a name and a password', {
+    bent: 'drivers/redfish-virtual-media.test.ts: passes on credentials',
+    'sushy-tools': 'lab/redfish-settings.test.ts: comes from a server that wants a name and a password',
+  }),
   row('redfish', 'raid', 'redfish', 'which drives become a volume, as Ironic chooses them', {
     bent: 'reference/raid-plan.test.ts: chooses as Ironic does',
   }),
@@ -200,6 +208,8 @@ export const NOTES: readonly (readonly [string, string, string])[] = [
     'have no standard action for a foreign RAID configuration',
     'none is offered, as by Ironic’s `redfish`; what stands in `Volumes` is deleted by `delete_configuration`',
   ],
+  ['sushy-tools', 'fetches what `HttpBootUri` says itself, and puts it into the CD drive', 'the machine boots it from there'],
+  ['sushy-tools', 'keeps a CD read-only, also where it shows `WriteProtected: false`; a floppy disk is then writable', 'never asked for'],
   ['sushy-tools', 'fails (500) at Storage when none is configured', 'SimpleStorage is taken'],
 ];
 

@@ -1,0 +1,73 @@
+/** The variables of UEFI firmware (edk2) in its flash file: what a BMC writes there before the machine starts. */
+
+/** EFI_GLOBAL_VARIABLE, 8be4df61-93ca-11d2-aa0d-00e098032b8c (UEFI 2.10 §3.3), as it is stored. */
+const GLOBAL = Buffer.from('61dfe48bca93d211aa0d00e098032b8c', 'hex');
+/** EFI_SYSTEM_NV_DATA_FV_GUID and EFI_AUTHENTICATED_VARIABLE_GUID, by which the volume and the store in it are known. */
+const VOLUME = Buffer.from('8d2bf1ff96768b4ca9852747075b4f50', 'hex');
+const STORE = Buffer.from('782cf3aa7b949a43a1802e144ec37792', 'hex');
+const START_OF_VARIABLE = 0x55aa;
+const [ADDED, DELETED] = [0x3f, 0x3d];
+/** Non-volatile, for boot and run time. */
+const ATTRIBUTES = 7;
+const [HEADER, STORE_HEADER] = [60, 28];
+const padded = (bytes: number): number => (bytes + 3) & ~3;
+
+const name16 = (text: string): Buffer => Buffer.from(`${text}\0`, 'utf16le');
+function variable(name: string, data: Buffer): Buffer {
+  const text = name16(name);
+  const bytes = Buffer.alloc(padded(HEADER + text.length + data.length), 0xff);
+  bytes.fill(0, 0, HEADER);
+  bytes.writeUInt16LE(START_OF_VARIABLE, 0);
+  bytes.writeUInt8(ADDED, 2);
+  bytes.writeUInt32LE(ATTRIBUTES, 4);
+  bytes.writeUInt32LE(text.length, 36);
+  bytes.writeUInt32LE(data.length, 40);
+  GLOBAL.copy(bytes, 44);
+  text.copy(bytes, HEADER);
+  data.copy(bytes, HEADER + text.length);
+  return bytes;
+}
+
+/** EFI_LOAD_OPTION (§3.1.3) with a short-form path that is a URI alone (§3.1.2): the firmware looks for a network card that reaches it. */
+function loadOption(title: string, url: string): Buffer {
+  const uri = Buffer.from(url, 'ascii');
+  const path = Buffer.alloc(8 + uri.length);
+  // Messaging device path, URI (§10.3.4.23), and the end of the path.
+  path.writeUInt16LE(0x1803, 0);
+  path.writeUInt16LE(4 + uri.length, 2);
+  uri.copy(path, 4);
+  path.writeUInt32LE(0x0004ff7f, 4 + uri.length);
+  const head = Buffer.alloc(6);
+  head.writeUInt32LE(1, 0);
+  head.writeUInt16LE(path.length, 4);
+  return Buffer.concat([head, name16(title), path]);
+}
+
+const MAX_URL = 2048;
+
+/**
+ * Has the firmware boot from a URL next, once.
+ * @returns the file; undefined: it has no room, or is no such file
+ */
+export function withHttpBoot(file: Buffer, url: string): Buffer | undefined {
+  const volume = file.indexOf(VOLUME) - 16;
+  if (volume < 0 || url.length > MAX_URL) return undefined;
+  const store = volume + file.readUInt16LE(volume + 48);
+  if (!file.subarray(store, store + 16).equals(STORE)) return undefined;
+  const end = Math.min(store + file.readUInt32LE(store + 16), file.length);
+  // Its number is beyond those that the firmware gives by itself.
+  const wanted = { Boot0099: loadOption('Redfish UefiHttp', url), BootNext: Buffer.from([0x99, 0]) };
+  const bytes = Buffer.from(file);
+  let at = store + STORE_HEADER;
+  while (at + HEADER <= end && bytes.readUInt16LE(at) === START_OF_VARIABLE) {
+    const [nameSize, dataSize] = [bytes.readUInt32LE(at + 36), bytes.readUInt32LE(at + 40)];
+    const name = bytes.toString('utf16le', at + HEADER, at + HEADER + nameSize - 2);
+    // Bits go from one to zero, as in flash.
+    if (Object.hasOwn(wanted, name)) bytes.writeUInt8(bytes.readUInt8(at + 2) & DELETED, at + 2);
+    at += padded(HEADER + nameSize + dataSize);
+  }
+  const added = Buffer.concat(Object.entries(wanted).map(([name, data]) => variable(name, data)));
+  if (at + added.length > end) return undefined;
+  added.copy(bytes, at);
+  return bytes;
+}
