@@ -88,7 +88,9 @@ async function announceByMdns(
   const interfaces = mdnsInterfaces(named);
   if (interfaces.length === 0)
     throw new StartError(
-      named.length === 0 ? 'mDNS: no interface has an IPv4 address' : `[mdns]interfaces: none of ${named.join(', ')} is here`,
+      named.length === 0
+        ? 'mDNS: no interface has an IPv4 address'
+        : `[mdns]interfaces: none of ${named.join(', ')} is here, up and with an IPv4 address`,
     );
   const params = { ...options['mdns.params'], ...(options['DEFAULT.debug'] ? { ipa_debug: 'True' } : {}) };
   try {
@@ -313,8 +315,11 @@ export async function startServer(setup: Setup): Promise<Server> {
     }
     const announced: (readonly [string, string])[] = [];
     if (options['conductor.enable_mdns'] && conductor) announced.push(['baremetal', options['service_catalog.endpoint_override']]);
-    if (options['DEFAULT.enable_mdns'] && inspectorDoor)
-      announced.push(['baremetal-introspection', options['inspector_service.callback_url'].replace(/\/v1\/continue\/?$/, '')]);
+    if (options['DEFAULT.enable_mdns'] && inspectorDoor) {
+      const callback = options['inspector_service.callback_url'];
+      const own = `http://${options['DEFAULT.my_ip']}:${inspectorDoor.port}`;
+      announced.push(['baremetal-introspection', callback === 'mdns' ? own : callback.replace(/\/v1\/continue\/?$/, '')]);
+    }
     if (announced.length > 0) stops.push(await announceByMdns(options, announced, log, clock));
     return {
       ...(apiDoor ? { apiUrl: `http://${options['DEFAULT.my_ip']}:${apiDoor.port}` } : {}),

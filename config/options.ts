@@ -313,7 +313,7 @@ export const OPTIONS = [
 
   // The introspection service, by ironic-inspector's names
   { section: 'inspector_service', name: 'enabled', kind: 'boolean', default: false, ours: true, help: 'Run the introspection service (the API of ironic-inspector) in this process; not needed where `--roles` names `inspector`.' },
-  { section: 'inspector_service', name: 'callback_url', kind: 'string', default: null, ours: true, help: 'URL to which machines post what they found for the introspection service; default: http://my_ip:listen_port/v1/continue.' },
+  { section: 'inspector_service', name: 'callback_url', kind: 'string', default: null, ours: true, help: 'URL to which machines post what they found for the introspection service; default: http://my_ip:listen_port/v1/continue. mdns: they find it by multicast DNS ([DEFAULT]enable_mdns).' },
   { section: 'DEFAULT', name: 'listen_address', kind: 'string', default: '::', ours: true, help: 'Address that the introspection service listens on.' },
   { section: 'DEFAULT', name: 'listen_port', kind: 'integer', default: 5050, min: 0, max: 65535, ours: true, help: 'Port of the introspection service.' },
   { section: 'DEFAULT', name: 'timeout', kind: 'integer', default: 3600, max: 315576000, ours: true, help: 'Seconds after which an introspection without a report has failed; 0: never.' },

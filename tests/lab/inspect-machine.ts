@@ -1,4 +1,4 @@
-/** A machine of the lab behind ipmi_sim is enrolled and inspected (interface `agent`) by a server in the lab's namespace; when what happened. */
+/** A machine of the lab behind ipmi_sim is enrolled and inspected by a server in the lab's namespace; when what happened. */
 import { join } from 'node:path';
 import type { Inventory, JsonObject } from '../../model/records';
 import { startIpmiSim } from './ipmi-sim';
@@ -32,6 +32,7 @@ export async function inspectMachine(
     memoryMiB,
     patience,
     driverInfo,
+    inspectInterface = 'agent',
   }: Readonly<{
     name: string;
     bmcPort: number;
@@ -39,13 +40,15 @@ export async function inspectMachine(
     /** Seconds for each of the parts. */
     patience: number;
     driverInfo: JsonObject;
+    inspectInterface?: 'agent' | 'discoverd';
   }>,
 ): Promise<Inspected> {
   const machine = await lab.machine({ name, firmware: 'bios', memoryMiB, cpus: 2, diskGiB: 5 });
   const bmc = await startIpmiSim(machine, { namespace: lab.namespace, address: lab.address, port: bmcPort, folder: lab.folder });
   try {
     const info = { ipmi_address: bmc.address, ipmi_port: bmc.port, ipmi_username: bmc.username, ipmi_password: bmc.password };
-    const created = await call(lab, 'POST', '/nodes', { name, driver: 'ipmi', driver_info: { ...info, ...driverInfo } });
+    const description = { name, driver: 'ipmi', inspect_interface: inspectInterface, driver_info: { ...info, ...driverInfo } };
+    const created = await call(lab, 'POST', '/nodes', description);
     await call(lab, 'POST', '/ports', { node_uuid: created['uuid'], address: machine.mac });
     let node: JsonObject = {};
     const describe = (): string => `${name}: ${JSON.stringify(node)}\n${consoleEnd(machine)}`;
