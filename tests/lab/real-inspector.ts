@@ -1,11 +1,10 @@
 /** The real ironic-inspector 12.5.0 (PyPI) as one process with SQLite and no authentication, in front of any Ironic API without any. */
 import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { until } from './machines';
-import type { Settings } from './real-ironic';
+import { endReference, type Settings } from './real-ironic';
 import { programs } from './venv';
 
 const run = promisify(execFile);
@@ -75,13 +74,6 @@ export async function startRealInspector(
   return {
     url,
     log: at('inspector.log'),
-    stop: async () => {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const ended = once(child, 'exit');
-      child.kill();
-      const killer = setTimeout(() => child.kill('SIGKILL'), 20_000);
-      await ended;
-      clearTimeout(killer);
-    },
+    stop: () => endReference(child),
   };
 }

@@ -1,5 +1,5 @@
 /** The real Ironic 39.0.0 (PyPI) as one process with SQLite and no authentication: what we are compared with, and what our agent has to serve. */
-import { execFile, spawn } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -103,13 +103,16 @@ export async function startRealIronic(
     log: at('ironic.log'),
     httpRoot: at('http'),
     tftpRoot: at('tftp'),
-    stop: async () => {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const ended = once(child, 'exit');
-      child.kill();
-      const killer = setTimeout(() => child.kill('SIGKILL'), 20_000);
-      await ended;
-      clearTimeout(killer);
-    },
+    stop: () => endReference(child),
   };
+}
+
+/** Ends a reference that was started, by force after 20 s; nothing when it has ended. */
+export async function endReference(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill();
+  const killer = setTimeout(() => child.kill('SIGKILL'), 20_000);
+  await ended;
+  clearTimeout(killer);
 }
