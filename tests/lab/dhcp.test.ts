@@ -6,6 +6,7 @@ import { execFile, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { buildSync } from 'esbuild';
 import type { ServerOptions } from './dhcp-server';
@@ -41,7 +42,7 @@ const commandLine = (options: Partial<ServerOptions>, rows: DhcpRows): string =>
 async function serve(options: Partial<ServerOptions> = {}, rows: DhcpRows = { ports: [PORT_MAC], boots: [] }): Promise<Server> {
   const child = lab.start(process.execPath, program, commandLine(options, rows));
   const log: string[] = [];
-  child.stderr!.on('data', (data: Buffer) => void log.push(...data.toString().split('\n').filter(Boolean)));
+  createInterface({ input: child.stderr! }).on('line', (line) => void log.push(line));
   const [ready] = (await Promise.race([once(child.stdout!, 'data'), once(child, 'exit')])) as [unknown];
   if (String(ready) !== 'ready\n') throw new Error(`it did not start: ${log.join('\n')}`);
   return {

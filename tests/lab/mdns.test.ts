@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { buildSync } from 'esbuild';
 import { until } from './machines';
@@ -32,7 +33,8 @@ function start(place: { readonly namespace: string }, ...words: readonly string[
   const child = spawn('ip', ['netns', 'exec', place.namespace, ...words], { stdio: ['ignore', 'pipe', 'inherit'] });
   running.push(child);
   const printed: string[] = [];
-  child.stdout.on('data', (data: Buffer) => void printed.push(...data.toString().split('\n').filter(Boolean)));
+  // By lines: a chunk of a pipe may end in the middle of one.
+  createInterface({ input: child.stdout }).on('line', (line) => void printed.push(line));
   return {
     printed,
     stop: async () => {
@@ -65,9 +67,9 @@ except Exception as error:
     print('nothing:', type(error).__name__)
 `;
 const BROWSE = `
-import sys, time, zeroconf
+import os, sys, time, zeroconf
 def told(zeroconf, service_type, name, state_change):
-    print(state_change.name, name, flush=True)
+    os.write(1, f'{state_change.name} {name}\\n'.encode())
 with zeroconf.Zeroconf(interfaces=[sys.argv[1]]) as zc:
     zeroconf.ServiceBrowser(zc, '_openstack._tcp.local.', handlers=[told])
     time.sleep(600)
