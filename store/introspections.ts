@@ -87,7 +87,6 @@ export function introspectionsOn(db: Knex): Introspections {
       );
     },
     startedBefore: (moment) => run(shown().whereNull('finished_at').where('started_at', '<', moment).orderBy('started_at')),
-    nodesIn: (states) =>
-      run(rows().whereNull('finished_at').whereIn('state', states).pluck('node_uuid') as unknown as PromiseLike<string[]>),
+    nodesIn: (states) => run(rows().whereIn('state', states).pluck('node_uuid') as unknown as PromiseLike<string[]>),
   };
 }

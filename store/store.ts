@@ -368,7 +368,7 @@ export interface Introspections {
   putData(nodeUuid: string, which: 'processed' | 'unprocessed', data: JsonObject): Promise<void>;
   /** Those under way that began before a moment. */
   startedBefore(moment: string): Promise<readonly IntrospectionRecord[]>;
-  /** Nodes whose introspection is under way and in one of these states. */
+  /** Nodes whose introspection is in one of these states; reapplying, it is finished at the same time. */
   nodesIn(states: readonly IntrospectionState[]): Promise<readonly string[]>;
 }
 

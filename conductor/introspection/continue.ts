@@ -34,6 +34,10 @@ async function recognize({ store }: Context, report: Report): Promise<string> {
   throw unknown(report, `Multiple nodes match the same number of attributes ${attributes}: ${found}`);
 }
 
+/** Written with what hooks and rules said, so that whoever goes on with it knows that they have: nobody's report is taken any more. */
+const WRITTEN = { macs: [], bmc_addresses: [] } as const;
+const isWritten = ({ macs, bmc_addresses: addresses }: IntrospectionRecord): boolean => macs.length + addresses.length === 0;
+
 /** Hooks, then rules, all written at once. Throws the Fault of one that refuses: then nothing is. */
 async function look(task: Held, report: Report): Promise<void> {
   const { store, options } = task.context;
@@ -51,11 +55,17 @@ async function look(task: Held, report: Report): Promise<void> {
         ...(addPorts === 'pxe' && !report.saysBootInterface ? { 'inspector.add_ports': 'active' } : {}),
       },
       also: async (inner, pluginData) => {
+        const { uuid } = task.node;
         if (options['processing.store_data'] === 'database')
-          await inner.introspections.putData(task.node.uuid, 'processed', processedData(report, pluginData));
+          await inner.introspections.putData(uuid, 'processed', processedData(report, pluginData));
+        await inner.introspections.change(uuid, ['processing'], WRITTEN);
       },
     },
   );
+}
+async function lookWherePossible(task: Held, report: Report): Promise<void> {
+  checkProvisionState(task.node);
+  await look(task, report);
 }
 async function keepRaw({ store, options }: Context, uuid: string, { raw }: Report): Promise<void> {
   if (options['processing.store_data'] === 'database') await store.introspections.putData(uuid, 'unprocessed', raw);
@@ -84,8 +94,7 @@ export async function continueIntrospection(context: Context, data: JsonObject):
     await orEnd(task, record, async () => {
       if (report.failures.length > 0) throw refused(report.failures.join('\n'));
       await keepRaw(context, uuid, report);
-      checkProvisionState(task.node);
-      await look(task, report);
+      await lookWherePossible(task, report);
     }).catch((error: unknown) => {
       throw error instanceof Fault && report.failures.length > 0 ? refused(withFailures(report.failures)) : error;
     });
@@ -106,6 +115,51 @@ async function rest(task: Held, record: IntrospectionRecord): Promise<void> {
       if (state !== 'enroll') problem = `Failed to power off node ${uuid}, check its power management configuration: ${reasonOf(error)}`;
     });
   await end(context, uuid, problem);
+}
+
+/** The report that is kept, read again; undefined: none is. */
+async function keptReport({ store, options }: Context, uuid: string): Promise<Report | undefined> {
+  const kept = await store.introspections.data(uuid, 'unprocessed');
+  return kept && readReport(kept, options['inspector.add_ports']);
+}
+/** As `orEnd`, for work whose error is told as the introspection's only. Answers whether it was done. */
+async function doneOrEnded(task: Held, record: IntrospectionRecord, work: () => Promise<void>): Promise<boolean> {
+  try {
+    await orEnd(task, record, work);
+    return true;
+  } catch (error) {
+    if (mustLeave(task.context, error)) throw error;
+    return false;
+  }
+}
+/** Goes on with a report that its conductor left: looked at again if nothing of it was written; one that was not kept is waited for again. */
+export async function processAgain(task: Held, record: IntrospectionRecord): Promise<void> {
+  const { context, node } = task;
+  if (!isWritten(record)) {
+    const report = await keptReport(context, node.uuid);
+    if (!report) {
+      await context.store.introspections.change(node.uuid, ['processing'], { state: 'waiting' });
+      return;
+    }
+    if (!(await doneOrEnded(task, record, () => lookWherePossible(task, report)))) return;
+  }
+  await rest(task, record);
+}
+/** Looks at the data again that were given or kept. */
+async function finishReapplying(task: Held, record: IntrospectionRecord, report: Report): Promise<void> {
+  const done = await doneOrEnded(task, record, async () => {
+    if (report.failures.length > 0)
+      throw refused(`Pre-processing failures detected reapplying introspection on stored data:\n${report.failures.join('\n')}`);
+    await look(task, report);
+  });
+  if (done) await end(task.context, task.node.uuid, null);
+}
+/** Goes on with a reapplication that its conductor left; what it was given is kept, or nobody has it. */
+export async function reapplyAgain(task: Held, record: IntrospectionRecord): Promise<void> {
+  const { context, node } = task;
+  const report = await keptReport(context, node.uuid);
+  if (report) await finishReapplying(task, record, report);
+  else await end(context, node.uuid, 'The conductor that reapplied the introspection data is gone, and the data are not kept');
 }
 
 /**
@@ -129,20 +183,7 @@ export async function reapplyIntrospection(context: Context, uuid: string, data:
       const record = await move(context, uuid, 'reapply', { state: 'reapplying', started_at: timestamp(clock.now()) });
       if (!record) return undefined;
       if (given) await keepRaw(context, uuid, report);
-      return async () => {
-        try {
-          await orEnd(task, record, async () => {
-            if (report.failures.length > 0)
-              throw refused(`Pre-processing failures detected reapplying introspection on stored data:\n${report.failures.join('\n')}`);
-            await look(task, report);
-          });
-        } catch (error) {
-          if (mustLeave(context, error)) throw error;
-          // It is told as the introspection's error.
-          return;
-        }
-        await end(context, uuid, null);
-      };
+      return () => finishReapplying(task, record, report);
     });
   } catch (error) {
     if (error instanceof Fault && error.name === 'NodeLocked')

@@ -6,6 +6,7 @@ import type { Context } from '../context';
 import { OWNED } from '../ownership';
 import { mustLeave, withTask, type Held } from '../task';
 import { cached, end, isPossible, move, powerOff, unprepare } from './cache';
+import { processAgain, reapplyAgain } from './continue';
 import { beginAgain } from './start';
 
 /** The machine is only told to go off while its node is still where it could be introspected. */
@@ -19,16 +20,11 @@ async function finishAbort(task: Held, record: IntrospectionRecord): Promise<voi
   await unprepare(task, record);
   await end(context, node.uuid, 'Canceled by operator', ['aborting']);
 }
-/** What its hooks and rules would have written, they write as a whole or not at all; whether they did, nobody knows. */
-async function cutOff(task: Held, record: IntrospectionRecord): Promise<void> {
-  await unprepare(task, record);
-  await end(task.context, task.node.uuid, `The conductor that was at it is gone (${record.state})`, [record.state]);
-}
 /** State → how it goes on at a conductor that holds the node, so that nobody else is at it. */
 const GO_ON: Readonly<Partial<Record<IntrospectionState, (task: Held, record: IntrospectionRecord) => Promise<void>>>> = {
   starting: beginAgain,
-  processing: cutOff,
-  reapplying: cutOff,
+  processing: processAgain,
+  reapplying: reapplyAgain,
   aborting: finishAbort,
 };
 /** States in which somebody is at it, or has left it. */

@@ -2,7 +2,7 @@
 import { INTROSPECTION_STATES } from '../../model/introspection';
 import type { JsonObject, NodeChanges } from '../../model/records';
 import { testClock } from '../support/clock';
-import { conductorOptions, newMachine, started, type Machine, type Started } from '../support/conductor';
+import { conductorOptions, gate, newMachine, started, type Machine, type Started } from '../support/conductor';
 import { useDatabase } from '../support/database';
 import { settled } from '../support/settled';
 
@@ -173,19 +173,83 @@ it('touches no machine that is on its way to something else when an abort comes 
   expect(machine.power).toBe('power on');
 });
 
-it.each<[string, JsonObject]>([
-  ['starting', { state: 'waiting', error: null }],
-  ['processing', { state: 'error', error: 'The conductor that was at it is gone (processing)' }],
-  ['reapplying', { state: 'error', error: 'The conductor that was at it is gone (reapplying)' }],
-  ['aborting', { state: 'error', error: 'Canceled by operator' }],
-])('goes on, or ends, at another conductor when one dies while %s', async (state, then) => {
-  const { conductor, uuid, store } = await waiting();
-  await conductor.stop();
-  await store.introspections.change(uuid, ['waiting'], { state: state as 'starting' });
-  now = await started(database.store(), clock, { machine: newMachine(), options: { 'DEFAULT.host': 'another' } });
+/** Another conductor, after this one died and left the introspection so. */
+async function takenOver(from: Begun, changes: Parameters<Started['store']['introspections']['change']>[2]): Promise<Started> {
+  await from.conductor.stop();
+  await from.store.introspections.change(from.uuid, INTROSPECTION_STATES, changes);
+  now = await started(database.store(), clock, { machine: newMachine({ power: 'power on' }), options: { 'DEFAULT.host': 'another' } });
   await settled(now.conductor);
-  expect(await store.introspections.find(uuid)).toMatchObject(then);
-  expect(now.machine.told).toEqual(state === 'starting' ? ['boot device pxe once', 'power on'] : []);
+  return now;
+}
+it('is begun again, or put to rest, at another conductor when one dies', async () => {
+  const begun = await waiting();
+  const again = await takenOver(begun, { state: 'starting' });
+  expect(await again.store.introspections.find(begun.uuid)).toMatchObject({ state: 'waiting', error: null });
+  expect(again.machine.told).toEqual(['boot device pxe once', 'rebooting']);
+  const ended = await takenOver({ ...begun, ...again }, { state: 'aborting' });
+  expect(await ended.store.introspections.find(begun.uuid)).toMatchObject({ state: 'error', error: 'Canceled by operator' });
+  expect(ended.machine.power).toBe('power off');
+});
+describe('a report whose conductor dies', () => {
+  it('is waited for again when it was not kept: its sender got no answer', async () => {
+    const begun = await waiting();
+    const { conductor, store } = await takenOver(begun, { state: 'processing' });
+    expect(await store.introspections.find(begun.uuid)).toMatchObject({ state: 'waiting', finished_at: null });
+    expect(await conductor.continueIntrospection(report())).toEqual({ uuid: begun.uuid });
+    await conductor.idle();
+    expect(await store.introspections.find(begun.uuid)).toMatchObject({ state: 'finished', error: null });
+  });
+  it('is looked at by the next when it was kept', async () => {
+    const begun = await waiting();
+    await begun.store.introspections.putData(begun.uuid, 'unprocessed', report());
+    const { store, node, machine } = await takenOver(begun, { state: 'processing' });
+    expect(await store.introspections.find(begun.uuid)).toMatchObject({ state: 'finished', error: null, macs: [] });
+    expect((await node(begun.uuid)).properties).toMatchObject({ cpus: 4 });
+    expect(await store.introspections.data(begun.uuid, 'processed')).toMatchObject({ cpus: 4 });
+    expect(machine.power).toBe('power off');
+  });
+  it('is not looked at twice: the machine is put to rest', async () => {
+    const begun = await waiting();
+    await begun.store.introspections.putData(begun.uuid, 'unprocessed', report());
+    const { store, node, machine } = await takenOver(begun, { state: 'processing', macs: [], bmc_addresses: [] });
+    expect(await store.introspections.find(begun.uuid)).toMatchObject({ state: 'finished', error: null });
+    expect((await node(begun.uuid)).properties).toEqual({});
+    expect(machine.power).toBe('power off');
+  });
+  it('fails its introspection when the hooks refuse it', async () => {
+    const begun = await waiting(undefined, { properties: { root_device: { name: '/dev/none' } } });
+    await begun.store.introspections.putData(begun.uuid, 'unprocessed', report({}, { disks: [{ name: '/dev/sda', size: 1 }] }));
+    const { store } = await takenOver(begun, { state: 'processing' });
+    expect(await store.introspections.find(begun.uuid)).toMatchObject({ state: 'error', finished_at: expect.anything() as unknown });
+  });
+  it('is marked as written with what was written', async () => {
+    const { conductor, store, uuid, machine } = await waiting();
+    const { passed, open } = gate();
+    machine.stuck.set('power off', passed);
+    await conductor.continueIntrospection(report());
+    expect(await store.introspections.find(uuid)).toMatchObject({ state: 'processing', finished_at: null, macs: [], bmc_addresses: [] });
+    open();
+    await conductor.idle();
+  });
+});
+it.each<[string, boolean, JsonObject]>([
+  ['goes on with what is kept', true, { state: 'finished', error: null }],
+  [
+    'ends without',
+    false,
+    { state: 'error', error: 'The conductor that reapplied the introspection data is gone, and the data are not kept' },
+  ],
+])('a reapplication whose conductor dies %s', async (_, keeps, then) => {
+  const begun = await waiting();
+  await begun.conductor.continueIntrospection(report());
+  await begun.conductor.idle();
+  if (!keeps)
+    await begun.store.introspections.start(
+      { node_uuid: begun.uuid, started_at: '2026-01-01T00:00:00Z', manage_boot: false, macs: [], bmc_addresses: [] },
+      ['finished'],
+    );
+  const { store } = await takenOver(begun, { state: 'reapplying' });
+  expect(await store.introspections.find(begun.uuid)).toMatchObject(then);
 });
 
 it('reapplies what is kept, and what is given', async () => {
