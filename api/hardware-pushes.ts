@@ -68,7 +68,7 @@ export function createPushes(given: Given): Pushes {
     while (signs.size > 0) {
       const batch = [...signs.values()].slice(0, MOST_SIGNS);
       for (const { nodeUuid } of batch) signs.delete(nodeUuid);
-      await store.hardware.stamp(batch);
+      await store.hardware.stamp(batch, options['conductor.node_history']);
     }
   };
   const writeSoon = async (): Promise<void> => {

@@ -41,26 +41,26 @@ const recordOf = async (packed: Buffer): Promise<HardwareRecord> =>
 /** Tells of the changes: rows of their own, an event, an entry in the node's history, all or none. */
 async function tellChanges(store: Store, uuid: string, changes: readonly HardwareChange[], { options, random }: Rooms): Promise<void> {
   const node = await store.nodes.find(uuid);
-  await store.hardware.addChanges(uuid, changes, options['recorder.history_max_entries']);
   const named = changes.slice(0, MOST_TOLD);
   await store.events.note(node, 'hardware', {
     count: changes.length,
     changes: named.map(({ kind, component, key }) => ({ kind, component, key })),
   });
-  if (!options['conductor.node_history']) return;
   const more = changes.length > named.length ? `, and ${changes.length - named.length} more` : '';
-  await store.history.create({
-    uuid: newUuid(random),
-    node_uuid: uuid,
-    conductor: null,
-    user: null,
-    event_type: 'hardware',
-    severity: 'INFO',
-    event: `Hardware of the running host: ${named.map(describeChange).join('; ')}${more}`.slice(0, 65_535),
-    state: node.provision_state,
-    target_provision_state: node.target_provision_state,
-    duration_seconds: null,
-  });
+  if (options['conductor.node_history'])
+    await store.history.create({
+      uuid: newUuid(random),
+      node_uuid: uuid,
+      conductor: null,
+      user: null,
+      event_type: 'hardware',
+      severity: 'INFO',
+      event: `Hardware of the running host: ${named.map(describeChange).join('; ')}${more}`.slice(0, 65_535),
+      state: node.provision_state,
+      target_provision_state: node.target_provision_state,
+      duration_seconds: null,
+    });
+  await store.hardware.addChanges(uuid, changes, options['recorder.history_max_entries']);
 }
 
 /** Answers what became of the push. */
@@ -74,9 +74,7 @@ async function takeRecord(uuid: string, hash: string, push: Push & { readonly ha
     if (before?.token_hash !== hash) throw new Fault('NotAuthorized');
     const changes =
       before.record === null || before.digest === digest ? [] : changesBetween(await recordOf(before.record), push.hardware, MOST_CHANGES);
-    await store.hardware.put(uuid, { digest, record, bootId });
-    if (before.stale)
-      await store.events.note(await store.nodes.find(uuid), 'recorder', { stale: false, received_at: timestamp(rooms.clock.now()) });
+    await store.hardware.put(uuid, { digest, record, bootId }, rooms.options['conductor.node_history']);
     if (changes.length > 0) await tellChanges(store, uuid, changes, rooms);
     const result = before.record === null ? 'first' : changes.length > 0 ? 'changed' : before.digest === digest ? 'unchanged' : 'updated';
     return { digest, changes, result };

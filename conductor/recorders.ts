@@ -37,7 +37,7 @@ export async function markStale({ options, clock, store, log }: Context, watch: 
   const now = clock.now();
   const after = options['recorder.stale_after'] * 1000;
   if (now - watch.last > MISSED_ROUNDS * options['recorder.check_interval'] * 1000) watch.since = now;
-  const stale = now - watch.since < after ? 0 : await store.hardware.markStale(timestamp(now - after));
+  const stale = now - watch.since < after ? 0 : await store.hardware.markStale(timestamp(now - after), options['conductor.node_history']);
   watch.last = now;
   if (stale > 0)
     log.warn(`${stale} recorders were not heard of for ${options['recorder.stale_after']} s: what is known of their hardware is stale`);

@@ -21,10 +21,33 @@ const ROW = [
   'received_at',
   'stale',
 ] as const;
-const note = (kind: string, payload: string, from: string, at: string): string =>
-  `INSERT INTO events (at, node_uuid, node_name, owner, lessee, kind, payload)
-   SELECT ${at}::timestamptz, nodes.uuid, nodes.name, nodes.owner, nodes.lessee, '${kind}', ${payload}
-   FROM ${from} JOIN nodes ON nodes.uuid = ${from}.node_uuid`;
+/**
+ * What is told of recorders that fell silent or are heard again: an event, and an entry of the node's history where `kept` is true.
+ * @param from rows with node_uuid and received_at
+ */
+const tell = (from: string, stale: boolean, at: string, kept: string): string => `
+  noted AS (
+    INSERT INTO events (at, node_uuid, node_name, owner, lessee, kind, payload)
+    SELECT ${at}::timestamptz, nodes.uuid, nodes.name, nodes.owner, nodes.lessee, 'recorder',
+      json_build_object('stale', ${stale}, 'received_at', ${from}.received_at)
+    FROM ${from} JOIN nodes ON nodes.uuid = ${from}.node_uuid
+  ), written AS (
+    INSERT INTO node_history (uuid, node_uuid, event_type, severity, event, state, target_provision_state, created_at)
+    SELECT gen_random_uuid()::text, nodes.uuid, 'recorder', 'INFO',
+      '${stale ? 'The recorder of the running host fell silent.' : 'The recorder of the running host is heard again.'}',
+      nodes.provision_state, nodes.target_provision_state, ${at}::timestamptz
+    FROM ${from} JOIN nodes ON nodes.uuid = ${from}.node_uuid WHERE ${kept}::boolean
+  )`;
+/** The node first, as whoever removes it takes them: else the two would wait for each other. */
+const LOCK = `
+  WITH node AS MATERIALIZED (SELECT uuid FROM nodes WHERE uuid = $1 FOR KEY SHARE)
+  SELECT ${ROW.map((name) => `hardware.${name}`).join(', ')} FROM node JOIN hardware ON hardware.node_uuid = node.uuid FOR UPDATE OF hardware`;
+const PUT = `
+  WITH was AS (SELECT node_uuid, stale FROM hardware WHERE node_uuid = $1), put AS (
+    UPDATE hardware SET digest = $2, record = $3, boot_id = $4, recorded_at = $5, received_at = $5, stale = false
+    WHERE node_uuid = $1 RETURNING node_uuid, received_at
+  ), fresh AS (SELECT put.* FROM put JOIN was USING (node_uuid) WHERE was.stale), ${tell('fresh', false, '$5', '$6')}
+  SELECT FROM fresh`;
 /** All processes that write many of them take them in the same order, so that none waits for one that waits for it. */
 const STAMP = `
   WITH told AS (
@@ -34,19 +57,25 @@ const STAMP = `
     FROM hardware JOIN told ON told.node_uuid = hardware.node_uuid AND told.digest = hardware.digest
     ORDER BY hardware.node_uuid FOR UPDATE OF hardware
   ), stamped AS (
-    UPDATE hardware SET received_at = greatest(hardware.received_at, was.at), boot_id = was.boot_id, stale = false
-    FROM was WHERE hardware.node_uuid = was.node_uuid RETURNING hardware.node_uuid, hardware.received_at, was.stale
-  ), fresh AS (SELECT * FROM stamped WHERE stale), noted AS (
-    ${note('recorder', `json_build_object('stale', false, 'received_at', fresh.received_at)`, 'fresh', '$5')}
-  )
+    UPDATE hardware SET received_at = was.at, boot_id = was.boot_id, stale = false
+    FROM was WHERE hardware.node_uuid = was.node_uuid AND hardware.received_at <= was.at
+    RETURNING hardware.node_uuid, hardware.received_at, was.stale
+  ), fresh AS (SELECT * FROM stamped WHERE stale), ${tell('fresh', false, '$5', '$6')}
   SELECT count(*) AS count FROM fresh`;
+/** What somebody writes at the moment is heard of. */
 const MARK = `
-  WITH gone AS (
-    UPDATE hardware SET stale = true WHERE NOT stale AND received_at < $1::timestamptz RETURNING node_uuid, received_at
-  ), noted AS (
-    ${note('recorder', `json_build_object('stale', true, 'received_at', gone.received_at)`, 'gone', '$2')}
-  )
+  WITH silent AS (
+    SELECT node_uuid FROM hardware WHERE NOT stale AND received_at < $1::timestamptz FOR UPDATE SKIP LOCKED
+  ), gone AS (
+    UPDATE hardware SET stale = true FROM silent WHERE hardware.node_uuid = silent.node_uuid
+    RETURNING hardware.node_uuid, hardware.received_at
+  ), ${tell('gone', true, '$2', '$3')}
   SELECT count(*) AS count FROM gone`;
+/**
+ * Changes are written by one transaction at a time, until it has committed: who reads on behind the last number that he saw misses none
+ * that took a lower one and came later. (Those that wait hold nothing that others need; a change is rare, and this is the end of it.)
+ */
+const IN_TURN = `SELECT pg_advisory_xact_lock(hashtext('hardware_changes'))`;
 const COUNTS = 'SELECT stale, count(*) AS count FROM hardware WHERE received_at IS NOT NULL GROUP BY stale';
 
 interface Count {
@@ -77,19 +106,11 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
       return row;
     },
     async lock(nodeUuid) {
-      const [row] = await run(
-        rows()
-          .select(...ROW)
-          .where('node_uuid', nodeUuid)
-          .forUpdate(),
-      );
+      const [row] = await prepared<HardwareRow>('hardware_lock', LOCK, [nodeUuid]);
       return row;
     },
-    async put(nodeUuid, { digest, record, bootId }) {
-      const at = now();
-      await run(
-        rows().where('node_uuid', nodeUuid).update({ digest, record, boot_id: bootId, recorded_at: at, received_at: at, stale: false }),
-      );
+    async put(nodeUuid, { digest, record, bootId }, inHistory) {
+      await prepared('hardware_put', PUT, [nodeUuid, digest, record, bootId, now(), inHistory]);
     },
     async putToken(nodeUuid, hash, from) {
       const token = { token_hash: hash, token_from: from, token_made_at: now() };
@@ -104,13 +125,13 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
     async revoke(nodeUuid) {
       await run(rows().where('node_uuid', nodeUuid).update({ token_hash: null, token_from: null, token_made_at: null }));
     },
-    async stamp(signs) {
+    async stamp(signs, inHistory) {
       const columns = (['nodeUuid', 'digest', 'bootId', 'at'] as const).map((name) => signs.map((sign) => sign[name]));
-      const [fresh] = await prepared<Count>('hardware_stamp', STAMP, [...columns, now()]);
+      const [fresh] = await prepared<Count>('hardware_stamp', STAMP, [...columns, now(), inHistory]);
       return fresh!.count;
     },
-    async markStale(before) {
-      const [gone] = await prepared<Count>('hardware_mark', MARK, [before, now()]);
+    async markStale(before, inHistory) {
+      const [gone] = await prepared<Count>('hardware_mark', MARK, [before, now(), inHistory]);
       return gone!.count;
     },
     async counts() {
@@ -119,6 +140,7 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
       return { fresh: of(false), stale: of(true) };
     },
     async addChanges(nodeUuid, changes, keep) {
+      await prepared('hardware_in_turn', IN_TURN, []);
       const at = now();
       const json = (value: JsonObject | null): string | null => (value === null ? null : JSON.stringify(value));
       await run(

@@ -322,16 +322,21 @@ export interface Hardware {
   find(nodeUuid: string): Promise<HardwareRow | undefined>;
   /** The same, held until the transaction ends. */
   lock(nodeUuid: string): Promise<HardwareRow | undefined>;
-  put(nodeUuid: string, latest: { readonly digest: string; readonly record: Buffer; readonly bootId: string | null }): Promise<void>;
+  /** In place of the record that is kept. When it was stale that is told: as an event, and in the node's history where that is wanted. */
+  put(
+    nodeUuid: string,
+    latest: { readonly digest: string; readonly record: Buffer; readonly bootId: string | null },
+    inHistory: boolean,
+  ): Promise<void>;
   /** In the place of the one that the node had. Throws NodeNotFound. */
   putToken(nodeUuid: string, hash: string, from: 'operator' | 'deployment'): Promise<void>;
   revoke(nodeUuid: string): Promise<void>;
-  /** Those whose digest is another meanwhile are left out. Answers how many were stale; that is told as events. One a node. */
-  stamp(signs: readonly HardwareSign[]): Promise<number>;
-  /** Those not heard of since; told as events. Answers how many are stale only now. */
-  markStale(before: string): Promise<number>;
+  /** Those whose digest is another meanwhile are left out. Answers how many were stale, which is told as `put` does. One a node. */
+  stamp(signs: readonly HardwareSign[], inHistory: boolean): Promise<number>;
+  /** Those not heard of since; told likewise. Answers how many are stale only now. */
+  markStale(before: string, inHistory: boolean): Promise<number>;
   counts(): Promise<{ readonly fresh: number; readonly stale: number }>;
-  /** Keeps so many of the node's. */
+  /** Keeps so many of the node's. The last thing in its transaction: until that ends, nobody else adds any. */
   addChanges(nodeUuid: string, changes: readonly HardwareChange[], keep: number): Promise<void>;
   /** The oldest first. */
   changes(filter: HardwareChangeFilter): Promise<readonly HardwareChangeRow[]>;

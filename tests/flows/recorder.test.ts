@@ -133,7 +133,7 @@ it('silence is told once, and its end', async () => {
   const told: string[] = [];
   const log = { ...silentLog, warn: (line: string) => void told.push(line) };
   let now = systemClock.now();
-  const options = { 'recorder.stale_after': 900, 'recorder.check_interval': 30 };
+  const options = { 'recorder.stale_after': 900, 'recorder.check_interval': 30, 'conductor.node_history': true };
   const context = { options, clock: { now: () => now }, store: database.store(), log, metrics: silentMetrics } as unknown as Context;
   const watch = recorderWatch();
   const rounds = async (seconds: number): Promise<number> => {
@@ -154,8 +154,8 @@ it('silence is told once, and its end', async () => {
   expect(await hardware.counts()).toEqual({ fresh: 0, stale: 1 });
   const { digest } = (await hardware.door(uuid))!;
   const sign = { nodeUuid: uuid, digest: digest!, bootId: 'c', at: timestamp(systemClock.now()) };
-  expect(await hardware.stamp([sign])).toBe(1);
-  expect(await hardware.stamp([sign, { ...sign, nodeUuid: 'other' }])).toBe(0);
+  expect(await hardware.stamp([sign], true)).toBe(1);
+  expect(await hardware.stamp([sign, { ...sign, nodeUuid: 'other' }], true)).toBe(0);
   const { body } = await whole.call('GET', `/v1/nodes/${uuid}/hardware`);
   expect(body).toMatchObject({ stale: false, boot_id: 'c' });
   const told2 = await database.query<{ payload: { stale: boolean } }>(`SELECT payload FROM events WHERE kind = 'recorder' ORDER BY id`);
