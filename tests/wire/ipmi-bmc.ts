@@ -8,6 +8,8 @@ export interface TestBmc {
   readonly port: number;
   /** Every command that ran, in order. */
   readonly ran: BmcRequest[];
+  /** Packets that were taken, how many of them have no answer yet, and the most that ever had none. */
+  readonly traffic: { taken: number; open: number; most: number };
   /** As after a reset: all sessions are forgotten. */
   restart(): void;
   /** Takes packets and says nothing. */
@@ -40,18 +42,22 @@ export async function testBmc(
     });
   let bmc = make();
   let silent = false;
+  const traffic = { taken: 0, open: 0, most: 0 };
   const socket = createSocket('udp4');
   socket.on('message', (bytes, from) => {
     if (silent) return;
     const push = (packet: Buffer): void => socket.send(packet, from.port, from.address, () => {});
+    traffic.taken++;
+    traffic.most = Math.max(traffic.most, ++traffic.open);
     void bmc.answer(bytes, push).then((answer) => {
+      traffic.open--;
       if (answer) push(answer);
     });
   });
   await new Promise<void>((done) => socket.bind(0, '127.0.0.1', done));
   return {
     port: socket.address().port,
-    ran,
+    ...{ ran, traffic },
     restart: () => (bmc = make()),
     mute: (on) => (silent = on),
     close: () => new Promise((done) => socket.close(() => done())),

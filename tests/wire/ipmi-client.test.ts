@@ -3,7 +3,9 @@ import { createIpmiPool, IpmiError, type IpmiPool, type IpmiPoolOptions, type Ip
 import { encodePlain, encodeRmcpPlus } from '../../wire/ipmi/codec';
 import { COMPLETION, PRIVILEGE } from '../../wire/ipmi/constants';
 import { CIPHER_SUITES } from '../../wire/ipmi/suites';
-import { testBmc, type TestBmc } from './ipmi-bmc';
+import { createConsoleSockets } from '../../wire/ipmi/socket';
+import type { BmcRequest } from '../../wire/ipmi/server';
+import { echo, testBmc, type TestBmc } from './ipmi-bmc';
 import { sameNumbers, udpRelay, type Fate, type Relay } from './udp-relay';
 
 const stops: (() => Promise<void>)[] = [];
@@ -136,6 +138,73 @@ describe('a BMC that refuses', () => {
       completionCode: 0xc0,
       message: 'node busy (completion code 0xc0)',
     });
+  });
+});
+
+describe('never two at one BMC', () => {
+  const slowly = (milliseconds: number) => async (request: BmcRequest) => {
+    await new Promise((done) => setTimeout(done, milliseconds));
+    return echo(request);
+  };
+  it('one that takes longer than the usual is given longer, once that is seen', async () => {
+    const [pool, bmc] = [poolOf({ resendMs: 20 }), await bmcOf({ reply: slowly(100) })];
+    for (let n = 0; n < 3; n++) await ask(pool, target(bmc.port), [n]);
+    // They were sent again meanwhile, unless this process was slower still; and run once.
+    Object.assign(bmc.traffic, { taken: 0, most: 0 });
+    for (let n = 3; n < 9; n++) expect(await ask(pool, target(bmc.port), [n])).toEqual(Buffer.from([n]));
+    expect(bmc.traffic).toEqual({ taken: 6, open: 0, most: 1 });
+    expect(bmc.ran.map(({ data }) => data[0])).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+  });
+  it('a loss does not make it slow for good', async () => {
+    const bmc = await bmcOf();
+    let lost = 0;
+    const [pool, relay] = [poolOf({ resendMs: 20 }), await relayTo(bmc.port, (_, toServer) => (toServer && lost-- > 0 ? [] : [0]))];
+    await ask(pool, target(relay.port), [1]);
+    for (const count of [2, 2, 2]) {
+      lost = count;
+      const started = Date.now();
+      await ask(pool, target(relay.port), [2]);
+      await ask(pool, target(relay.port), [3]);
+      expect(Date.now() - started).toBeLessThan(1000);
+    }
+  });
+  it('whoever logs in there', async () => {
+    const [pool, bmc] = [poolOf({ resendMs: 2000 }), await bmcOf({ reply: slowly(5) })];
+    const others = { username: 'guest', password: 'guest', privilege: 'USER' } as const;
+    const all = Array.from({ length: 12 }, (_, n) => ask(pool, target(bmc.port, n % 2 === 0 ? {} : others), [n]));
+    expect((await Promise.all(all)).map(([first]) => first)).toEqual(Array.from({ length: 12 }, (_, n) => n));
+    expect(bmc.traffic.most).toBe(1);
+  });
+  it('after one was given up, the next waits for its answer', async () => {
+    const [pool, bmc] = [poolOf({ resendMs: 2000 }), await bmcOf({ reply: slowly(30) })];
+    await ask(pool, target(bmc.port), [1]);
+    const given = new AbortController();
+    const first = ask(pool, target(bmc.port), [2], 5000, given.signal);
+    const second = ask(pool, target(bmc.port), [3]);
+    while (bmc.ran.length < 2) await new Promise((done) => setImmediate(done));
+    given.abort(new Error('given up'));
+    await expect(first).rejects.toThrow('given up');
+    expect(bmc.ran.length).toBe(2);
+    expect(await second).toEqual(Buffer.from([3]));
+    expect(bmc.traffic.most).toBe(1);
+  });
+  it('an answer that came while this process was busy is not late', async () => {
+    const { createSocket } = await import('node:dgram');
+    const peer = createSocket('udp4');
+    await new Promise<void>((done) => peer.bind(0, '127.0.0.1', done));
+    const sockets = createConsoleSockets({ warn: () => {} });
+    stops.push(
+      async () => sockets.close(),
+      () => new Promise((done) => peer.close(() => done())),
+    );
+    peer.on('message', (bytes, { port, address }) =>
+      peer.send(bytes, port, address, () => {
+        for (const end = Date.now() + 80; Date.now() < end;);
+      }),
+    );
+    const route = { peer: { address: '127.0.0.1', family: 4, port: peer.address().port }, consoleId: 5 } as const;
+    const packet = encodeRmcpPlus({ payloadType: 0, sessionId: 5, sequence: 1 }, Buffer.from([1]));
+    expect(await sockets.ask(route, packet, () => 'heard', 40)).toBe('heard');
   });
 });
 

@@ -1,11 +1,21 @@
-/** IPMI client: kept sessions to BMCs, one request at a time in each. */
+/** IPMI client: kept sessions to BMCs, one request at a time at each. */
 import { COMMANDS, COMPLETION, IpmiError, completionText } from './constants';
 import { openLan } from './lan';
 import { inLine, newLine, within, type Line } from './line';
 import { openRmcpPlus } from './rmcp-plus';
-import { closeSession, sendCommand, unreachable, type Bounds, type Bridge, type Command, type Link, type Session } from './session';
+import {
+  closeSession,
+  newPace,
+  sendCommand,
+  unreachable,
+  type Bounds,
+  type Bridge,
+  type Command,
+  type Link,
+  type Session,
+} from './session';
 import { createConsoleSockets, resolvePeer } from './socket';
-import { startSol, type SolChannel } from './sol';
+import { startSol, type KeepAlive, type SolChannel } from './sol';
 
 export { IpmiError } from './constants';
 
@@ -55,7 +65,7 @@ export interface IpmiPoolOptions {
   readonly log: { warn(message: string, fields?: object): void };
   readonly clock: { now(): number };
   readonly random: (bytes: number) => Buffer;
-  /** Milliseconds until a packet without an answer is sent again. */
+  /** Milliseconds until a packet without an answer is sent again, at least; a BMC that is seen to take longer is given longer. */
   readonly resendMs?: number;
   /** A session without traffic for so long gets a Get Device ID: BMCs end sessions after 60 s of silence (§6.12.15). */
   readonly keepAliveMs?: number;
@@ -71,22 +81,48 @@ const KEEP_ALIVE: Command = { words: COMMANDS.getDeviceId, data: Buffer.alloc(0)
 /** Requests that may wait for one BMC. */
 export const MAX_WAITING = 64;
 
+/** What the pool has of one BMC, whoever logs in there. */
+interface Bmc {
+  readonly line: Line;
+  readonly link: Link;
+  /** Sessions that are kept, and consoles. */
+  users: number;
+}
 /** What the pool has of one target. */
 interface Kept {
+  readonly target: IpmiTarget;
   session?: Session | undefined;
-  readonly line: Line;
+  readonly bmc: Bmc;
   usedAt: number;
   heardAt: number;
 }
 
 export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
   const { log, clock, random, resendMs = 1000, keepAliveMs = 25_000, idleMs = 60_000, maxSessions = 4096 } = options;
-  const link: Link = { sockets: createConsoleSockets(log), clock, random, resendMs };
+  const sockets = createConsoleSockets(log);
   const kept = new Map<string, Kept>();
+  const bmcs = new Map<string, Bmc>();
   let closed: IpmiError | undefined;
   let sweeper: NodeJS.Timeout | undefined;
 
-  const open = async (target: IpmiTarget, bounds: Bounds): Promise<Session> => {
+  const nameOf = ({ address, port }: IpmiTarget): string => `${address.toLowerCase()} ${port}`;
+  const use = (target: IpmiTarget): Bmc => {
+    const name = nameOf(target);
+    const bmc = bmcs.get(name) ?? { line: newLine(), link: { sockets, clock, random, resendMs, pace: newPace() }, users: 0 };
+    bmcs.set(name, bmc);
+    bmc.users++;
+    return bmc;
+  };
+  const leave = (target: IpmiTarget, bmc: Bmc): void => {
+    if (--bmc.users === 0) bmcs.delete(nameOf(target));
+  };
+  /** Whoever gives up does not wait for the end of the work, but the next in line does: the BMC may still be at it. */
+  const inTurn = <T>({ line }: Bmc, target: IpmiTarget, bounds: Bounds, work: () => Promise<T>): Promise<T> => {
+    const [now, late] = [clock.now(), () => unreachable(target)];
+    // That it has no answer is found within; with a better word for it, at times.
+    return within(inLine(line, now, late, bounds, work), bounds.deadline - now + resendMs, late, bounds.signal);
+  };
+  const open = async ({ link }: Bmc, target: IpmiTarget, bounds: Bounds): Promise<Session> => {
     const left = bounds.deadline - clock.now();
     const peer = await within(resolvePeer(target.address, target.port), left, () => unreachable(target), bounds.signal);
     return target.version === '1.5' ? openLan(link, target, peer, bounds) : openRmcpPlus(link, target, peer, bounds);
@@ -94,8 +130,8 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
   const send = async (it: Kept, target: IpmiTarget, command: Command, bounds: Bounds): Promise<Buffer> => {
     for (;;) {
       const fresh = it.session === undefined;
-      it.session ??= await open(target, bounds);
-      const answer = await sendCommand(link, it.session, command, fresh ? Infinity : TRIES_IN_KEPT_SESSION, bounds);
+      it.session ??= await open(it.bmc, target, bounds);
+      const answer = await sendCommand(it.bmc.link, it.session, command, fresh ? Infinity : TRIES_IN_KEPT_SESSION, bounds);
       if (answer) {
         it.heardAt = clock.now();
         return answer;
@@ -105,15 +141,16 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
     }
   };
   const drop = async (key: string, it: Kept): Promise<void> => {
-    kept.delete(key);
+    if (kept.delete(key)) leave(it.target, it.bmc);
     const { session } = it;
     it.session = undefined;
-    if (session) await closeSession(link, session);
+    if (session) await closeSession(it.bmc.link, session);
   };
   const sweep = (): void => {
     const now = clock.now();
     for (const [key, it] of kept) {
-      if (it.line.waiting > 0) continue;
+      const { line, link } = it.bmc;
+      if (line.waiting > 0) continue;
       if (!it.session || now - it.usedAt >= idleMs) void drop(key, it);
       else if (now - it.heardAt >= keepAliveMs) {
         const { session } = it;
@@ -123,7 +160,7 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
           if (answer) it.heardAt = clock.now();
           else it.session = undefined;
         };
-        inLine(it.line, now, () => new Error('late'), bounds, work).catch(() => {});
+        inLine(line, now, () => new Error('late'), bounds, work).catch(() => {});
       }
     }
     if (kept.size > 0) return;
@@ -136,12 +173,12 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
     const known = kept.get(key);
     if (known) return known;
     if (kept.size >= maxSessions) {
-      const idle = [...kept].filter(([, { line }]) => line.waiting === 0);
+      const idle = [...kept].filter(([, { bmc }]) => bmc.line.waiting === 0);
       const oldest = idle.reduce<(typeof idle)[number] | undefined>((a, b) => (a && a[1].usedAt <= b[1].usedAt ? a : b), undefined);
       if (!oldest) throw new IpmiError('closed', `all ${maxSessions} IPMI sessions are in use`);
       void drop(...oldest);
     }
-    const made: Kept = { line: newLine(), usedAt: clock.now(), heardAt: clock.now() };
+    const made: Kept = { target, bmc: use(target), usedAt: clock.now(), heardAt: clock.now() };
     kept.set(key, made);
     sweeper ??= setInterval(sweep, Math.min(keepAliveMs, idleMs) / 4).unref();
     return made;
@@ -152,17 +189,12 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
       if (closed) throw closed;
       const words = [networkFunction, command] as const;
       const it = keep(target);
-      if (it.line.waiting >= MAX_WAITING)
+      const { line } = it.bmc;
+      if (line.waiting >= MAX_WAITING)
         throw new IpmiError('closed', `more than ${MAX_WAITING} requests wait for the BMC at ${target.address}`);
       it.usedAt = clock.now();
       const bounds: Bounds = { deadline: it.usedAt + timeoutMs, signal };
-      const answer = await inLine(
-        it.line,
-        it.usedAt,
-        () => unreachable(target),
-        bounds,
-        () => send(it, target, { words, data, lun, bridge: target.bridge }, bounds),
-      );
+      const answer = await inTurn(it.bmc, target, bounds, () => send(it, target, { words, data, lun, bridge: target.bridge }, bounds));
       it.usedAt = clock.now();
       const code = answer[0]!;
       if (code !== COMPLETION.ok) throw new IpmiError('completion', completionText(code, words), { completionCode: code });
@@ -172,15 +204,30 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
       if (closed) throw closed;
       if (target.version === '1.5') throw new IpmiError('refused', 'serial-over-LAN needs IPMI 2.0');
       const bounds = { deadline: clock.now() + timeoutMs, signal };
-      return startSol(link, target, await open(target, bounds), bounds, keepAliveMs, deliver);
+      const bmc = use(target);
+      const keepAlive: KeepAlive = { everyMs: keepAliveMs, inTurn: (limits, work) => inTurn(bmc, target, limits, work) };
+      const start = async (): Promise<SolChannel> => {
+        const session = await open(bmc, target, bounds);
+        const channel = await startSol(bmc.link, target, session, bounds, keepAlive, deliver);
+        if (signal?.aborted) await channel.close();
+        return channel;
+      };
+      try {
+        const channel = await inTurn(bmc, target, bounds, start);
+        void channel.closed.then(() => leave(target, bmc));
+        return channel;
+      } catch (error) {
+        leave(target, bmc);
+        throw error;
+      }
     },
     close: async () => {
       closed ??= new IpmiError('closed', 'the IPMI client is closed');
-      link.sockets.interrupt(closed);
+      sockets.interrupt(closed);
       clearInterval(sweeper);
       const open = [...kept];
-      await Promise.allSettled(open.map(async ([key, it]) => it.line.end.then(() => drop(key, it))));
-      link.sockets.close();
+      await Promise.allSettled(open.map(async ([key, it]) => it.bmc.line.end.then(() => drop(key, it))));
+      sockets.close();
     },
   };
 }

@@ -8,8 +8,27 @@ export interface Link {
   readonly sockets: ConsoleSockets;
   readonly clock: { now(): number };
   readonly random: (bytes: number) => Buffer;
-  /** Milliseconds until a packet without an answer is sent again; doubles twice. */
+  /** Milliseconds until a packet without an answer is sent again, of a BMC that nothing is known of, and at least. */
   readonly resendMs: number;
+  /** Of the BMC that is spoken to. */
+  readonly pace: Pace;
+}
+/** How long a BMC takes to answer, as TCP has it (RFC 6298 §2): one that is slow is not asked again while it still works on the answer. */
+export interface Pace {
+  smoothed?: number;
+  variation: number;
+  /** Milliseconds until the next packet without an answer is sent again; 0: nothing is known. */
+  wait: number;
+}
+export const newPace = (): Pace => ({ variation: 0, wait: 0 });
+/** Of `resendMs`: a BMC that takes longer than that is asked again meanwhile. */
+const LONGEST_WAIT = 16;
+
+function answered(pace: Pace, milliseconds: number): void {
+  const { smoothed, variation } = pace;
+  pace.variation = smoothed === undefined ? milliseconds / 2 : 0.75 * variation + 0.25 * Math.abs(smoothed - milliseconds);
+  pace.smoothed = smoothed === undefined ? milliseconds : 0.875 * smoothed + 0.125 * milliseconds;
+  pace.wait = pace.smoothed + 4 * pace.variation;
 }
 /** How long something may take. */
 export interface Bounds {
@@ -47,7 +66,10 @@ export interface Command {
 /** Tries of a bridged command that the BMC took, and that the controller behind it does not answer. */
 const BRIDGED_TRIES = 4;
 
-/** Sends until `read` makes something of an answer. @returns undefined after so many tries, or when the time is over */
+/**
+ * Sends until `read` makes something of an answer; at the signal it still waits for that to the packet that was sent, and sends no more.
+ * @returns undefined after so many tries, or when the time is over
+ */
 export async function exchange<T>(
   link: Link,
   route: Route,
@@ -56,12 +78,20 @@ export async function exchange<T>(
   tries: number,
   { deadline, signal }: Bounds,
 ): Promise<{ readonly answer: T; readonly resent: boolean } | undefined> {
+  const { clock, sockets, pace, resendMs } = link;
+  const first = Math.min(Math.max(pace.wait, resendMs), LONGEST_WAIT * resendMs);
   for (let n = 0; n < tries; n++) {
-    const left = deadline - link.clock.now();
+    signal?.throwIfAborted();
+    const sentAt = clock.now();
+    const left = deadline - sentAt;
     if (left <= 0) return undefined;
-    const milliseconds = Math.min(left, link.resendMs * 2 ** Math.min(n, 2));
-    const answer = await link.sockets.ask(route, make(), read, { milliseconds, signal });
-    if (answer !== undefined) return { answer, resent: n > 0 };
+    const wait = Math.min(first * 2 ** n, Math.max(4 * resendMs, 2 * first));
+    const answer = await sockets.ask(route, make(), read, Math.min(left, wait));
+    if (answer === undefined) continue;
+    if (n === 0) answered(pace, clock.now() - sentAt);
+    // Which of the packets was answered cannot be told: the next is given the time that was enough for this one (RFC 6298 §3, §5).
+    else pace.wait = wait;
+    return { answer, resent: n > 0 };
   }
   return undefined;
 }

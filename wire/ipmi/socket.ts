@@ -24,14 +24,9 @@ interface Waiting {
 export interface ConsoleSockets {
   /**
    * One try: sends, and waits for a packet on that route that `read` makes something of; all others are dropped.
-   * @returns undefined when none came in that time. Rejects with the signal's reason.
+   * @returns undefined when none came in that time
    */
-  ask<T>(
-    route: Route,
-    bytes: Buffer,
-    read: (packet: SessionPacket) => T | undefined,
-    wait: { readonly milliseconds: number; readonly signal?: AbortSignal | undefined },
-  ): Promise<T | undefined>;
+  ask<T>(route: Route, bytes: Buffer, read: (packet: SessionPacket) => T | undefined, milliseconds: number): Promise<T | undefined>;
   /** Sends without waiting for an answer; that it cannot be sent is no error. */
   send(peer: Peer, bytes: Buffer): Promise<void>;
   /** Gets the packets of a route that come unasked, until the function that it returns is called. */
@@ -57,10 +52,19 @@ export async function resolvePeer(host: string, port: number): Promise<Peer> {
   }
 }
 
+/** Packets that are read in one turn of the event loop at most (libuv's uv__udp_recvmsg); fewer: there are no more. */
+const READ_AT_ONCE = 32;
+
 export function createConsoleSockets(log: { warn(message: string, fields?: object): void }): ConsoleSockets {
   const sockets = new Map<4 | 6, Socket>();
   const waiting = new Map<number | string, Set<Waiting>>();
   let interrupted: Error | undefined;
+  let heard = 0;
+  /** In a turn of the event loop timers come before packets: in a process that was busy, what came meanwhile is read before it counts as late. */
+  const onceRead = (then: () => void): void => {
+    const before = heard;
+    setImmediate(() => (heard - before < READ_AT_ONCE ? then() : onceRead(then)));
+  };
   const socketOf = (family: 4 | 6): Socket => {
     const open = sockets.get(family);
     if (open) return open;
@@ -71,6 +75,7 @@ export function createConsoleSockets(log: { warn(message: string, fields?: objec
     });
     sockets.set(family, socket);
     socket.on('message', (bytes, from) => {
+      heard++;
       const packet = decodePacket(bytes);
       if (packet?.kind !== 'rmcp+' && packet?.kind !== 'lan') return;
       const id = packet.kind === 'lan' ? keyOf({ peer: { ...from, family } }) : consoleIdOf(packet);
@@ -104,31 +109,27 @@ export function createConsoleSockets(log: { warn(message: string, fields?: objec
   return {
     send,
     listen: (route, read, fail) => add(route, { peer: route.peer, read, fail }),
-    ask: (route, bytes, read, { milliseconds, signal }) =>
+    ask: (route, bytes, read, milliseconds) =>
       new Promise((done, fail) => {
-        const refused = interrupted ?? (signal?.aborted ? (signal.reason as Error) : undefined);
-        if (refused) {
-          fail(refused);
+        if (interrupted) {
+          fail(interrupted);
           return;
         }
         const end = (): void => {
           clearTimeout(timer);
           remove();
-          signal?.removeEventListener('abort', aborted);
         };
-        const giveUp = (reason: Error): void => {
-          end();
-          fail(reason);
-        };
-        const aborted = (): void => giveUp(signal!.reason as Error);
-        const timer = setTimeout(() => {
+        const late = (): void => {
           end();
           done(undefined);
-        }, milliseconds);
-        signal?.addEventListener('abort', aborted);
+        };
+        const timer = setTimeout(() => onceRead(late), milliseconds);
         const remove = add(route, {
           peer: route.peer,
-          fail: giveUp,
+          fail: (reason) => {
+            end();
+            fail(reason);
+          },
           read: (packet) => {
             const value = read(packet);
             if (value === undefined) return;

@@ -16,6 +16,12 @@ export interface SolChannel {
   close(): Promise<void>;
 }
 
+/** How often the session is used whatever happens on the line, and how that waits for its turn at the BMC. */
+export interface KeepAlive {
+  readonly everyMs: number;
+  inTurn<T>(bounds: Bounds, work: () => Promise<T>): Promise<T>;
+}
+
 /** Payload type and instance, as §24.1, §24.2 want them. */
 const PAYLOAD_INSTANCE = [PAYLOAD.sol, 1] as const;
 /** §24.1, auxiliary data 1. */
@@ -46,7 +52,7 @@ export async function startSol(
   target: IpmiTarget,
   opened: Session,
   bounds: Bounds,
-  keepAliveMs: number,
+  keepAlive: KeepAlive,
   deliver: (bytes: Buffer) => void,
 ): Promise<SolChannel> {
   const session = sharedOpening(opened);
@@ -97,19 +103,19 @@ export async function startSol(
     },
     (reason) => finish(reason instanceof IpmiError ? reason : new IpmiError('closed', reason.message)),
   );
-  const keepAlive = setInterval(() => {
-    const limits = { deadline: link.clock.now() + keepAliveMs };
-    sendCommand(link, session, { words: COMMANDS.getDeviceId, data: Buffer.alloc(0) }, TRIES, limits).then(
-      (alive) => {
-        if (!alive) finish(unreachable(target));
-      },
-      () => {},
-    );
-  }, keepAliveMs).unref();
+  const alive: Command = { words: COMMANDS.getDeviceId, data: Buffer.alloc(0) };
+  const sign = setInterval(() => {
+    const limits = { deadline: link.clock.now() + keepAlive.everyMs };
+    keepAlive
+      .inTurn(limits, async () => {
+        if (!isOver && !(await sendCommand(link, session, alive, TRIES, limits))) finish(unreachable(target));
+      })
+      .catch(() => {});
+  }, keepAlive.everyMs).unref();
   const finish = (error?: IpmiError): void => {
     if (isOver) return;
     isOver = true;
-    clearInterval(keepAlive);
+    clearInterval(sign);
     silence();
     stream.end();
     over(error);
