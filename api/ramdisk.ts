@@ -100,7 +100,8 @@ async function lookup(request: Request, rooms: Rooms): Promise<Answer> {
   }
   // Agents older than tokens get none; that there is one is no secret, the token is.
   const token = minor >= 62 ? await rooms.conductor.agentToken(node.uuid) : node.driver_internal_info['agent_secret_token'] && MASK;
-  return { status: 200, body: documentFor(node, token, request, rooms) };
+  const internal = token ? { ...node.driver_internal_info, agent_secret_token: token } : node.driver_internal_info;
+  return { status: 200, body: documentFor({ ...node, driver_internal_info: internal }, token, request, rooms) };
 }
 
 /** In the time that does not depend on where they differ. */

@@ -32,6 +32,7 @@ describe('lookup', () => {
       metrics: { backend: 'noop', prepend_host: false, prepend_uuid: false, prepend_host_reverse: true, global_prefix: null },
       metrics_statsd: { statsd_host: 'localhost', statsd_port: 8125 },
     });
+    expect(first.body.node.driver_internal_info).toMatchObject({ agent_secret_token: '******' });
     const second = await api.ask('GET', `/v1/lookup?node_uuid=${ONE}`, 62);
     expect(second.body.config.agent_token).toBe('******');
     expect(second.text).not.toContain(SECRET);

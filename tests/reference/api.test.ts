@@ -101,6 +101,16 @@ const MEANT: readonly { readonly why: string; readonly is: (difference: Differen
       method === 'GET' && path === '/v1/events' && reference.status === 405 && ours.status === 200,
   },
   {
+    why: 'a boot mode cannot be set while the node is on its way: the sentence names the state; there, the place where it should stand',
+    is: ({ reference, ours }) =>
+      ours.status === 409 && reference.status === 409 && JSON.stringify(reference.body).includes('Node is in %(state)s state'),
+  },
+  {
+    why: 'MAC addresses that an agent writes in capitals are in plugin_data as ports have them; there, as they came',
+    is: ({ reference, ours, request: { path } }) =>
+      path.endsWith('/inventory') && JSON.stringify(reference.body).toLowerCase() === JSON.stringify(ours.body).toLowerCase(),
+  },
+  {
     why: 'what the query of one BIOS setting must not have is told in one sentence for all paths',
     is: ({ reference, ours, request: { path } }) => path.includes('/bios/virt?') && reference.status === 400 && ours.status === 400,
   },
@@ -108,7 +118,7 @@ const MEANT: readonly { readonly why: string; readonly is: (difference: Differen
 
 let both: Both;
 beforeAll(async () => {
-  both = await startBoth();
+  both = await startBoth({ inspector: { require_managed_boot: 'false' } });
 }, 600_000);
 afterAll(() => both?.stop(), 60_000);
 

@@ -35,8 +35,8 @@ export async function ask(base: string, { method, path, version, body, headers }
   });
 }
 
-/** Waits until nobody holds the node and it is on its way nowhere. */
-export async function settle(base: string, node: string): Promise<void> {
+/** Waits until nobody holds the node and it is on its way nowhere: in `wanted`, if that is said. */
+export async function settle(base: string, node: string, wanted?: string): Promise<void> {
   for (let tries = 0; tries < 200; tries++) {
     const { body } = await ask(base, { method: 'GET', path: `/v1/nodes/${node}`, version: '1.115' });
     const {
@@ -44,8 +44,12 @@ export async function settle(base: string, node: string): Promise<void> {
       target_provision_state: target,
       target_power_state: power,
       provision_state: state,
+      last_error: error,
     } = JSON.parse(body) as Record<string, string | null>;
-    if (!reservation && !power && (!target || /failed|wait|hold/.test(state ?? ''))) return;
+    if (!reservation && !power && (!target || /failed|wait|hold/.test(state ?? ''))) {
+      if (wanted === undefined || state === wanted) return;
+      throw new Error(`${base}: ${node} is ${state ?? 'nowhere'}, not ${wanted}: ${error ?? ''}`);
+    }
     await new Promise((done) => setTimeout(done, 50));
   }
   throw new Error(`${base}: ${node} does not settle`);
@@ -68,6 +72,8 @@ const COMPARED = [
   'x-openstack-ironic-api-minimum-version',
   'x-openstack-ironic-api-maximum-version',
 ];
+/** What each server draws or measures for itself. */
+const OWN: ReadonlySet<string> = new Set(['agent_token', 'duration_seconds']);
 const KNOWN_UUID = /^(?:aaaaaaaa|bbbbbbbb|cccccccc)-/;
 
 /** Sorts what has no order: lists of names, members of objects. Renames what each server makes for itself. */
@@ -84,7 +90,7 @@ export function alike(value: unknown, key = ''): unknown {
     .sort(([one], [other]) => (one < other ? -1 : 1));
   // Which members of driver_internal_info are null and which absent is nobody's business.
   const told = key === 'driver_internal_info' ? members.filter(([, one]) => one !== null) : members;
-  return Object.fromEntries(told.map(([name, one]) => [name, alike(one, name)]));
+  return Object.fromEntries(told.map(([name, one]) => [name, OWN.has(name) && one !== null ? name.toUpperCase() : alike(one, name)]));
 }
 function alikeText(text: string): string {
   return (
@@ -161,7 +167,7 @@ export async function compare(reference: string, ours: string, steps: readonly S
   let asked = 0;
   for (const step of steps) {
     if ('settle' in step) {
-      await Promise.all([settle(reference, step.settle), settle(ours, step.settle)]);
+      await Promise.all([reference, ours].map((base) => settle(base, step.settle, step.state)));
       continue;
     }
     if ('settleAllocation' in step) {

@@ -7,6 +7,7 @@ import { HARDWARE_GROUPS } from './requests-hardware';
 import { templateGroups } from './requests-templates';
 import { provisioningGroups } from './requests-provisioning';
 import { PORTGROUP_GROUPS } from './requests-portgroups';
+import { inspectionGroups } from './requests-inspection';
 
 const json = 'application/json';
 export const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -788,5 +789,8 @@ export const GROUPS: Readonly<Record<string, () => readonly Step[]>> = {
 
   ...provisioningGroups,
   ...PORTGROUP_GROUPS,
+
+  ...inspectionGroups,
+
   ...allocationGroups,
 };
