@@ -32,7 +32,7 @@ export interface Listener {
 }
 
 /** Events read at once, by the query for all and for those who are behind. */
-export const PAGE = 500;
+const PAGE = 500;
 const KEPT = 2000;
 /** After a query that failed. */
 const PAUSE_MS = 2000;

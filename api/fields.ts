@@ -22,7 +22,7 @@ function recordSchema(document: Document, resource: string, rows: readonly Field
 }
 
 /** The keys of local_link_connection, and a switch named by its MAC address or its OpenFlow datapath, in lower case. */
-export function localLink(value: unknown, document: Document, validators: Validators): unknown {
+function localLink(value: unknown, document: Document, validators: Validators): unknown {
   demand('local_link_connection', validators('LocalLink', () => document.schemas['LocalLink']!)(value));
   const { switch_id: id, ...link } = value as { switch_id?: string };
   if (id === undefined) return value;

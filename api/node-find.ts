@@ -8,7 +8,7 @@ import type { NodeHead } from '../store/store';
 import type { Request, Rooms } from './routes';
 
 /** Names are host names before 1.10, RFC 3986 unreserved characters since. */
-export const isName = (name: unknown, minor: number): boolean => (minor < 10 ? isHostName(name) : isLogicalName(name));
+const isName = (name: unknown, minor: number): boolean => (minor < 10 ? isHostName(name) : isLogicalName(name));
 
 /** @param error the sentence, up to the name */
 export function checkName(name: unknown, minor: number, error: string): void {

@@ -129,7 +129,7 @@ export function presenterOf<RecordType extends Row>(
 }
 
 /** The record of the path; hidden from who may not see it. */
-export async function recordOf<RecordType extends Row>(
+async function recordOf<RecordType extends Row>(
   resource: Resource<RecordType>,
   action: 'get' | 'update' | 'delete',
   request: Request,

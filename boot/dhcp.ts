@@ -17,7 +17,7 @@ import type { BootRecord } from '../model/records';
 import type { Pool } from './dhcp-pool';
 
 export const SERVER_PORT = 67;
-export const CLIENT_PORT = 68;
+const CLIENT_PORT = 68;
 const BROADCAST = '255.255.255.255';
 const ETHERNET = 1;
 

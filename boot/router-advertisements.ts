@@ -4,7 +4,8 @@
  */
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
-import { IPPROTO_ICMPV6, LinkError, openIcmpv6 } from '../wire/link';
+import { LinkError } from '../wire/libc';
+import { IPPROTO_ICMPV6, openIcmpv6 } from '../wire/link';
 import { ALL_NODES, ALL_ROUTERS, emptyRouterAdvertisement, isRouterSolicitation, ROUTER_SOLICITATION } from '../wire/router-advertisement';
 
 /** RFC 4861 §6.2.1: unsolicited ones come at random between Min- and MaxRtrAdvInterval. */

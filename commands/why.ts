@@ -40,7 +40,7 @@ const MARKS: Readonly<Record<Checked['result'], readonly [string, number]>> = {
 const plain = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
 
 /** The page: what blocks first, what is in order last and short. */
-export function whyPage(node: string, answer: Readiness, paint: Paint): string {
+function whyPage(node: string, answer: Readiness, paint: Paint): string {
   const blocked = answer.blockers.length;
   const head = answer.ready
     ? paint(32, `${node} can be deployed now.`)

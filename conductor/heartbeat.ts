@@ -16,7 +16,7 @@ import { advance, type Why } from './waiting';
 const AGENT_STATUSES = ['start', 'end', 'error'];
 
 /** Throws what the agent gets for a beat that is not its node's; in the order of Ironic's checks. */
-export function checkBeat(node: AgentNode, beat: Heartbeat, requireTls: boolean): void {
+function checkBeat(node: AgentNode, beat: Heartbeat, requireTls: boolean): void {
   const internal = node.driver_internal_info;
   const refuse = (message: string): never => {
     throw new Fault('InvalidParameterValue', { message });

@@ -11,7 +11,7 @@ const BATCH = 10_000;
 const MISSED_ROUNDS = 3;
 
 /** What the recorder on the host needs, under the name that it is found by in the vendor data of the config drive. */
-export const RECORDER_KEY = 'bloomery-recorder';
+const RECORDER_KEY = 'bloomery-recorder';
 
 /**
  * What the config drive of an instance tells its recorder, with a token in the place of an earlier one; undefined: nothing is recorded here.

@@ -66,7 +66,7 @@ async function runOnChildren(task: Held, kind: SavedKind, step: PlannedStep): Pr
 }
 
 /** Runs one step; whatever it throws is its failure. */
-export async function runStep(task: Held, kind: SavedKind, step: PlannedStep): Promise<StepOutcome> {
+async function runStep(task: Held, kind: SavedKind, step: PlannedStep): Promise<StepOutcome> {
   try {
     if (step.execute_on_child_nodes) return await runOnChildren(task, kind, step);
     const own = ownStep(task, kind, step);

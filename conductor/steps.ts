@@ -10,7 +10,7 @@ export type { SavedKind } from '../drivers/interfaces';
 
 /** Which interface's step goes first when priorities are equal: the higher number. Interfaces that are not here have no steps of the kind. */
 const COMMON_ORDER = { vendor: 7, power: 6, management: 5, firmware: 4, deploy: 3, bios: 2, raid: 1 } as const;
-export const INTERFACE_ORDER: Readonly<Record<StepKind, Readonly<Partial<Record<InterfaceKind, number>>>>> = {
+const INTERFACE_ORDER: Readonly<Record<StepKind, Readonly<Partial<Record<InterfaceKind, number>>>>> = {
   clean: COMMON_ORDER,
   deploy: COMMON_ORDER,
   service: { network: 8, ...COMMON_ORDER },

@@ -133,7 +133,6 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
   };
   const task: Held = {
     context,
-    exclusive,
     ...(exclusive ? { stillHeld } : {}),
     ...(context.origin?.globalRequestId === undefined ? {} : { globalRequestId: context.origin.globalRequestId }),
     clock,

@@ -4,7 +4,7 @@ import type { NodeRecord } from '../model/records';
 import type { Store } from '../store/store';
 
 /** What a lookup shows instead of a token that was given out before: only the agent that got it may know it. */
-export const MASKED_TOKEN = '******';
+const MASKED_TOKEN = '******';
 const TOKEN_BYTES = 32;
 
 /** What the row says; undefined: none was given out. */

@@ -18,7 +18,7 @@ const TRUE = ['true', '1', 'on', 'yes'];
 const FALSE = ['false', '0', 'off', 'no'];
 
 /** Text → the row's kind. Throws an Error that says what was expected. */
-export function convert(row: OptionRow, text: string): Options[keyof Options] {
+function convert(row: OptionRow, text: string): Options[keyof Options] {
   const items = (): string[] =>
     text
       .split(',')

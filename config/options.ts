@@ -396,7 +396,7 @@ export const OPTIONS = [
   { section: 'fake', name: 'vendor_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake vendor interface takes.' },
   { section: 'fake', name: 'bios_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake bios interface takes.' },
   { section: 'fake', name: 'raid_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake raid interface takes.' },
-  { section: 'fake', name: 'storage_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake storage interface takes.' },
+  { section: 'fake', name: 'storage_delay', kind: 'string', default: '0', help: 'Accepted, and of no effect here: no volumes are attached.' },
   { section: 'fake', name: 'rescue_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake rescue interface takes.' },
   { section: 'fake', name: 'firmware_delay', kind: 'string', default: '0', help: 'Seconds (N or N,M) that the fake firmware interface takes.' },
   { section: 'fake', name: 'step_log', kind: 'string', default: null, ours: true, help: 'A file to which fake steps and power orders write a line each before and after, and which makes the fake vendor interface offer two steps more that are counted by it. For tests that kill conductors.' },

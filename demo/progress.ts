@@ -17,7 +17,7 @@ const STATES: Readonly<Record<string, readonly [from: number, to: number, steps?
 };
 
 /** Percent of the whole way; undefined for a state that is not on it. */
-export function percent(node: ShownNode): number | undefined {
+function percent(node: ShownNode): number | undefined {
   const row = STATES[node.provision_state];
   if (!row) return undefined;
   const [from, to, kind] = row;
@@ -29,7 +29,7 @@ export function percent(node: ShownNode): number | undefined {
 }
 
 /** One line: name, a bar, percent, state, power, step. */
-export function line(node: ShownNode, seconds: number): string {
+function line(node: ShownNode, seconds: number): string {
   const done = percent(node);
   const bar = done === undefined ? '?'.repeat(20) : '#'.repeat(Math.round(done / 5)).padEnd(20, '.');
   const step = node.clean_step.step ?? node.deploy_step.step ?? '';

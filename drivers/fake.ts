@@ -113,8 +113,7 @@ export const fakeConsole: ConsoleInterface = { start: consoleOff, stop: consoleO
 /** Takes any configuration and makes nothing of it. */
 export const fakeRaid: RaidInterface = {};
 
-const storing = pause('fake.storage_delay');
-export const fakeStorage: StorageInterface = { attachVolumes: storing, detachVolumes: storing, shouldWriteImage: async () => true };
+export const fakeStorage: StorageInterface = { shouldWriteImage: async () => true };
 
 const rescuing = pause('fake.rescue_delay');
 const rescued = async (task: Task) => {

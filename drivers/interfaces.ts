@@ -45,7 +45,6 @@ export interface Task {
   readonly node: NodeRecord;
   readonly ports: readonly PortRecord[];
   readonly driver: Driver;
-  readonly exclusive: boolean;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly clock: Clock;
@@ -394,8 +393,6 @@ export interface RaidInterface extends Interface {
   validateConfig?(task: Task, config: JsonObject): Promise<void>;
 }
 export interface StorageInterface extends Interface {
-  attachVolumes(task: Task): Promise<void>;
-  detachVolumes(task: Task): Promise<void>;
   /** False: the instance boots from a volume. */
   shouldWriteImage(task: Task): Promise<boolean>;
 }

@@ -107,7 +107,7 @@ function discreteFields({ capabilities, sensorType, oem }: SensorRecord, reading
 }
 
 /** One sensor as `ipmitool sdr -v` has it. */
-export function sensorFields(record: SensorRecord, reading: Reading | undefined): Record<string, string> {
+function sensorFields(record: SensorRecord, reading: Reading | undefined): Record<string, string> {
   const { name, number, entity, sensorType } = record;
   const kind = isThreshold(record) ? 'Threshold' : 'Discrete';
   return {

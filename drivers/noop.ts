@@ -49,4 +49,4 @@ export const noopManagement: ManagementInterface = {
 };
 
 /** The machine's own disks, which need no attaching. */
-export const noopStorage: StorageInterface = { attachVolumes: nothing, detachVolumes: nothing, shouldWriteImage: async () => true };
+export const noopStorage: StorageInterface = { shouldWriteImage: async () => true };

@@ -106,7 +106,6 @@ export interface DriverOptions {
   readonly 'fake.vendor_delay': string;
   readonly 'fake.bios_delay': string;
   readonly 'fake.raid_delay': string;
-  readonly 'fake.storage_delay': string;
   readonly 'fake.rescue_delay': string;
   readonly 'fake.firmware_delay': string;
 }

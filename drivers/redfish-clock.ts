@@ -7,7 +7,7 @@ import { type Outcome, type Step, type Task, done, failed } from './interfaces';
 import { onSystem, type SystemView } from './redfish-target';
 
 /** The first Manager of the system. Throws RedfishError. */
-export async function managerOf({ ask, body, path }: SystemView): Promise<RedfishResource> {
+async function managerOf({ ask, body, path }: SystemView): Promise<RedfishResource> {
   const link = listOf(member(body, 'Links', 'ManagedBy'))
     .map(linkOf)
     .find((one) => one !== undefined);

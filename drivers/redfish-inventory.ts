@@ -131,7 +131,7 @@ async function simpleDevicesOf(reader: RedfishReader, system: unknown): Promise<
 }
 
 /** GiB of the smallest disk that a system may be put on, less one; 0: there is none. Volumes count before the drives they are made of. */
-export function localGb(storages: readonly Storage[], simpleDevices: readonly unknown[]): number {
+function localGb(storages: readonly Storage[], simpleDevices: readonly unknown[]): number {
   const smallest = (sizes: readonly number[]): number => {
     const enough = sizes.filter((size) => size >= MIN_ROOT_BYTES);
     return enough.length > 0 ? Math.min(...enough) : 0;

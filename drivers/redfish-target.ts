@@ -157,7 +157,7 @@ const mayRepeat = (error: RedfishError, method: RedfishMethod): boolean =>
  * One request to the node's service, repeated as [redfish]connection_attempts says, after the time that the service asks for if it does.
  * Throws RedfishError as it came.
  */
-export async function redfishRequest(
+async function redfishRequest(
   task: Task,
   target: RedfishTarget,
   method: RedfishMethod,

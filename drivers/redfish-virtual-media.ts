@@ -22,7 +22,7 @@ import { onSystem, type SystemView } from './redfish-target';
 
 /** MediaTypes of the schema. */
 export type MediaType = 'CD' | 'USBStick' | 'Floppy';
-export const MEDIA_TYPES: Readonly<Record<VirtualMediaType, MediaType>> = { cdrom: 'CD', disk: 'USBStick', floppy: 'Floppy' };
+const MEDIA_TYPES: Readonly<Record<VirtualMediaType, MediaType>> = { cdrom: 'CD', disk: 'USBStick', floppy: 'Floppy' };
 /** Some drives only say that they take DVDs. */
 const TAKEN_FOR: Readonly<Record<MediaType, readonly string[]>> = { CD: ['CD', 'DVD'], USBStick: ['USBStick'], Floppy: ['Floppy'] };
 

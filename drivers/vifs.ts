@@ -14,7 +14,7 @@ export interface Carriers {
   readonly portgroups: readonly PortgroupRecord[];
 }
 
-export const TENANT_VIF = 'tenant_vif_port_id';
+const TENANT_VIF = 'tenant_vif_port_id';
 /** A machine is in one network at a time; what it is in for a while counts before the tenant's. */
 const NETWORKS = ['cleaning', 'provisioning', 'rescuing', 'inspection', 'servicing'].map((name) => `${name}_vif_port_id`);
 

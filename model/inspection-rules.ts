@@ -50,7 +50,7 @@ export const ACTIONS: Readonly<Record<string, Signature>> = {
   'del-port-attribute': takes('port_id path'),
   'api-call': takes('url*', 'headers proxies timeout retries backoff_factor'),
 };
-export const PHASES = ['main'] as const;
+const PHASES = ['main'] as const;
 /** Below and above are the places of built-in rules. */
 const MAX_PRIORITY = 9999;
 

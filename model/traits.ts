@@ -1,7 +1,6 @@
 /** Traits: what a node is capable of. Names are CUSTOM_… or one of OpenStack's standard names (as os-traits 3.9 lists them). */
 import type { NodeRecord } from './records';
 const CUSTOM = /^CUSTOM_[A-Z0-9_]+$/;
-export const CUSTOM_PATTERN = CUSTOM.source;
 export const MAX_TRAITS = 50;
 
 const STANDARD: ReadonlySet<string> = new Set(

@@ -17,7 +17,7 @@ import { disksOf, type Machine } from './machine';
 import { plainMac } from './parameters';
 import { serve } from './server';
 
-export const VERSION = 'bloomery-agent 1';
+const VERSION = 'bloomery-agent 1';
 
 /** Runs until `signal` is aborted. Rejects when the machine cannot be looked up: starting anew is then the way. */
 export async function runAgent(machine: Machine, signal: AbortSignal): Promise<void> {

@@ -31,7 +31,7 @@ export interface Api {
 }
 export type InspectionData = JsonObject & { readonly inventory?: Inventory; readonly error: string | null };
 
-export class ApiRefusal extends AgentError {
+class ApiRefusal extends AgentError {
   constructor(
     type: 'LookupNodeError' | 'HeartbeatError' | 'InspectionError',
     readonly httpStatus: number,

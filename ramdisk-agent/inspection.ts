@@ -30,7 +30,7 @@ export async function inspect(machine: Machine, server: Api, signal: AbortSignal
 }
 
 /** All that is posted; what failed is in `error`, beside what did not. */
-export async function gather(machine: Machine, signal: AbortSignal): Promise<InspectionData> {
+async function gather(machine: Machine, signal: AbortSignal): Promise<InspectionData> {
   const { parameters, clock, log } = machine;
   const collectors = parameters.inspectionCollectors;
   const failures: string[] = [];

@@ -22,10 +22,3 @@ export const run: Run = (program, args, { timeoutMs = 60_000, signal } = {}) =>
       },
     );
   });
-
-/** Whether the ramdisk has the program: asked by running it with arguments that change nothing. */
-export const succeeds = async (run: Run, program: string, args: readonly string[]): Promise<boolean> =>
-  run(program, args).then(
-    () => true,
-    () => false,
-  );

@@ -38,7 +38,7 @@ export function uefiFirmware(files: readonly FirmwareFiles[] = OVMF): FirmwareFi
   return found;
 }
 
-export const QEMU_PROGRAMS = { 'qemu-system-x86_64': 'qemu-system-x86', 'qemu-img': 'qemu-utils' } as const;
+const QEMU_PROGRAMS = { 'qemu-system-x86_64': 'qemu-system-x86', 'qemu-img': 'qemu-utils' } as const;
 
 /** Throws, with the packages, when machines cannot be run here. @param bridge the one that they are to be on; absent: none */
 export function checkQemu({ bridge, accelerator }: { readonly bridge?: string; readonly accelerator: 'kvm' | 'tcg' }): void {

@@ -3,17 +3,12 @@
  * socket is not to be had at all. The descriptor is made through libc; node:dgram then drives it as any other of its sockets. Linux only.
  */
 import { createSocket, type Socket } from 'node:dgram';
-
-/** The socket cannot be had; the message is for the operator. */
-export class LinkError extends Error {}
+import { LinkError, openLibc, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_RAW, type SocketCalls } from './libc';
 
 /** Numbers of the Linux ABI (asm-generic; the same on x86-64 and arm64). */
 const AF_INET = 2;
 const AF_INET6 = 10;
 const SOCK_DGRAM = 2;
-const SOCK_RAW = 3;
-const SOCK_NONBLOCK = 0o4000;
-const SOCK_CLOEXEC = 0o2000000;
 const SOL_SOCKET = 1;
 const SO_BROADCAST = 6;
 const SO_BINDTODEVICE = 25;
@@ -30,22 +25,16 @@ interface Sockaddr {
   readonly family: number;
   readonly address: readonly number[];
 }
-interface Libc {
-  readonly socket: (family: number, type: number, protocol: number) => number;
-  readonly setsockopt: (fd: number, level: number, name: number, value: Buffer, length: number) => number;
-  readonly bind: (fd: number, address: Buffer, length: number) => number;
+interface Libc extends SocketCalls {
   readonly dup2: (from: number, to: number) => number;
-  readonly close: (fd: number) => number;
   /** getifaddrs(3): every interface by name, with its IPv4 addresses. */
   readonly interfaces: () => ReadonlyMap<string, readonly LinkAddress[]>;
   /** The error for the operator: what was tried, and what the system said to it. */
   readonly refusal: (what: string) => LinkError;
 }
 
-/** koffi is an ES module to TypeScript, hence the import at run time; a server without DHCP then never loads it. */
 async function libc(): Promise<Libc> {
-  if (process.platform !== 'linux') throw new LinkError('sockets of one interface need Linux');
-  const { default: koffi } = await import('koffi');
+  const { koffi, own, calls } = await openLibc('sockets of one interface');
   const { EPERM, EACCES, ENODEV, EADDRINUSE } = koffi.os.errno;
   const capabilities = 'not permitted: run as root, or with the capabilities NET_BIND_SERVICE and NET_RAW';
   const reasons = new Map([
@@ -54,19 +43,14 @@ async function libc(): Promise<Libc> {
     [ENODEV, 'there is no such interface'],
     [EADDRINUSE, 'the port is in use'],
   ]);
-  // The program's own symbols: whichever C library Node runs on.
-  const own = koffi.load(null);
   const getifaddrs = own.func('int getifaddrs(_Out_ void **)') as (list: [unknown]) => number;
   const freeifaddrs = own.func('void freeifaddrs(void *)') as (list: unknown) => void;
   // struct ifaddrs, as far as it is read; sockaddr_in: family in host order, port, address.
   const entry = koffi.struct({ next: 'void *', name: 'const char *', flags: 'unsigned int', address: 'void *', netmask: 'void *' });
   const ipv4 = koffi.struct({ family: 'uint16', port: 'uint16', address: koffi.array('uint8', 4, 'Array') });
   return {
-    socket: own.func('int socket(int, int, int)') as Libc['socket'],
-    setsockopt: own.func('int setsockopt(int, int, int, const void *, uint32_t)') as Libc['setsockopt'],
-    bind: own.func('int bind(int, const void *, uint32_t)') as Libc['bind'],
+    ...calls,
     dup2: own.func('int dup2(int, int)') as Libc['dup2'],
-    close: own.func('int close(int)') as Libc['close'],
     interfaces: () => {
       const list: [unknown] = [null];
       if (getifaddrs(list) < 0) throw new LinkError(`cannot read the interfaces: error ${koffi.errno()}`);

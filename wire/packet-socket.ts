@@ -3,13 +3,10 @@
  * through libc, and poll(2) waits for them in a thread. Linux only; CAP_NET_RAW.
  */
 import { endianness } from 'node:os';
-import { LinkError } from './link';
+import { openLibc, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_RAW, type SocketCalls } from './libc';
 
 /** Numbers of the Linux ABI. */
 const AF_PACKET = 17;
-const SOCK_RAW = 3;
-const SOCK_NONBLOCK = 0o4000;
-const SOCK_CLOEXEC = 0o2000000;
 const SOL_PACKET = 263;
 const PACKET_ADD_MEMBERSHIP = 1;
 const PACKET_MR_PROMISC = 1;
@@ -19,12 +16,8 @@ const LONGEST = 9216;
 /** How long one poll(2) waits at most: an abort is noticed then. */
 const SLICE_MS = 500;
 
-interface Libc {
-  readonly socket: (family: number, type: number, protocol: number) => number;
-  readonly setsockopt: (fd: number, level: number, name: number, value: Buffer, length: number) => number;
-  readonly bind: (fd: number, address: Buffer, length: number) => number;
+interface Libc extends SocketCalls {
   readonly recv: (fd: number, into: Buffer, length: number, flags: number) => number;
-  readonly close: (fd: number) => number;
   /** Index by name; 0: there is none. */
   readonly index: (name: string) => number;
   readonly poll: (descriptors: Buffer, count: number, milliseconds: number) => Promise<void>;
@@ -33,16 +26,11 @@ interface Libc {
 type Poll = (descriptors: Buffer, count: number, milliseconds: number, done: (error: Error | null) => void) => void;
 
 async function libc(): Promise<Libc> {
-  if (process.platform !== 'linux') throw new LinkError('packet sockets need Linux');
-  const { default: koffi } = await import('koffi');
-  const own = koffi.load(null);
+  const { own, calls } = await openLibc('packet sockets');
   const poll = own.func('int poll(_Inout_ void *, unsigned long, int)') as unknown as { readonly async: Poll };
   return {
-    socket: own.func('int socket(int, int, int)') as Libc['socket'],
-    setsockopt: own.func('int setsockopt(int, int, int, const void *, uint32_t)') as Libc['setsockopt'],
-    bind: own.func('int bind(int, const void *, uint32_t)') as Libc['bind'],
+    ...calls,
     recv: own.func('long recv(int, _Out_ void *, size_t, int)') as Libc['recv'],
-    close: own.func('int close(int)') as Libc['close'],
     index: own.func('unsigned int if_nametoindex(const char *)') as Libc['index'],
     // What it answers is seen in the descriptors; a signal only makes the round shorter.
     poll: (descriptors, count, milliseconds) =>

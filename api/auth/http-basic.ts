@@ -15,7 +15,7 @@ const PUSH = /^\/v1\/nodes\/[0-9a-f-]{36}\/hardware$/;
 const NOBODY: Who = { user: null, project: null, roles: [], system: false };
 const BCRYPT = /^\$2[yab]\$\d\d\$[./A-Za-z0-9]{53}$/;
 
-export class HtpasswdError extends Error {}
+class HtpasswdError extends Error {}
 
 /** @throws HtpasswdError for a digest that is not bcrypt's; the digest itself is not told */
 export function parseHtpasswd(text: string): ReadonlyMap<string, string> {

@@ -62,7 +62,7 @@ const showVersion: Handle = async ({ params, base }) => {
   return { status: 200, body: { resources: below.map((path) => ({ name: path.split('/')[1], links: linked(base, path) })) } };
 };
 
-export const ROUTES: readonly Route[] = [
+const ROUTES: readonly Route[] = [
   { path: '/', isPublic: true, methods: { GET: showRoot } },
   { path: '/{}', isPublic: true, methods: { GET: showVersion } },
   { path: '/v1/continue', isPublic: true, methods: { POST: continueIntrospection } },

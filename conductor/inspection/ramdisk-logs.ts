@@ -7,7 +7,7 @@ import type { Held } from '../task';
 
 /** 2026-06-01-12-00-00 */
 const stampOf = (now: number): string => new Date(now).toISOString().slice(0, 19).replace('T', '-').replaceAll(':', '-');
-export const logsFileName = ({ uuid, name, instance_uuid: instance }: NodeRecord, label: string, now: number): string =>
+const logsFileName = ({ uuid, name, instance_uuid: instance }: NodeRecord, label: string, now: number): string =>
   `${[uuid, name, instance, label, stampOf(now)].filter((part) => part !== null && part !== '').join('_')}.tar.gz`;
 
 /** Keeps them (base64 of an archive), if they are wanted after such an end. What cannot be kept fails nothing. */

@@ -76,7 +76,7 @@ export function heldBack(device: Device): Sink & { commit(): Promise<void> } {
 }
 
 /** Both ends of a disk or partition: where partition tables, boot code and nearly all signatures of volumes are. */
-export const EDGE = 2 ** 20;
+const EDGE = 2 ** 20;
 export async function wipeEdges(device: Device, start = 0, size = device.size): Promise<void> {
   await device.zero(start, Math.min(EDGE, size));
   const tail = Math.max(start, start + size - EDGE);

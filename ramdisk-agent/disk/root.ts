@@ -4,7 +4,7 @@ import type { InventoryDisk, JsonObject } from '../../model/records';
 import { AgentError, reasonOf } from '../errors';
 
 /** Bytes that a root disk has at least when no hint names one. */
-export const SMALLEST_ROOT = 4 * 2 ** 30;
+const SMALLEST_ROOT = 4 * 2 ** 30;
 
 const object = (value: unknown): JsonObject => (typeof value === 'object' && value !== null ? (value as JsonObject) : {});
 

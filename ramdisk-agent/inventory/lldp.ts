@@ -12,7 +12,7 @@ export type Frames = (
   signal: AbortSignal,
 ) => Promise<ReadonlyMap<string, Buffer>>;
 
-export const LLDP = 0x88cc;
+const LLDP = 0x88cc;
 const ETHERNET_HEADER = 14;
 /** Type and length (§8.4). */
 const TLV_HEADER = 2;

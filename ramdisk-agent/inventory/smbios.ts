@@ -16,7 +16,7 @@ export interface Smbios {
 }
 
 /** Splits a table; stops at its end (type 127) and at the first structure that does not fit. */
-export function structures(table: Buffer): readonly SmbiosStructure[] {
+function structures(table: Buffer): readonly SmbiosStructure[] {
   const found: SmbiosStructure[] = [];
   for (let at = 0; at + 4 <= table.length;) {
     const length = table[at + 1]!;

@@ -48,7 +48,7 @@ const attributes: Check = (value, name) =>
         .find((problem) => problem !== undefined)
     : ['PropertyValueTypeError', JSON.stringify(value), name];
 /** MaintenanceWindow… are for services that offer such apply times. */
-export const APPLY_TIME = members({ '@odata.type': anything, ApplyTime: oneOf(['OnReset']) });
+const APPLY_TIME = members({ '@odata.type': anything, ApplyTime: oneOf(['OnReset']) });
 
 export const BIOS_ROWS: readonly Row<SystemAt>[] = [
   { path: PATH, get: bios },

@@ -3,7 +3,7 @@ import { change, type HardwareState } from '../hardware';
 import { flag, oneOf, type Checks } from './checks';
 import type { Shown, System } from './rows';
 
-export const INDICATOR_WORDS = ['Off', 'Lit', 'Blinking'] as const;
+const INDICATOR_WORDS = ['Off', 'Lit', 'Blinking'] as const;
 export type Indicator = (typeof INDICATOR_WORDS)[number];
 export type Indicators = Readonly<Record<string, Indicator>>;
 

@@ -17,7 +17,7 @@ const run = promisify(execFile);
 const GiB = 2 ** 30;
 const API_PORT = 6385;
 const TAP = 'switch0';
-export const TOKEN = 'T'.repeat(43);
+const TOKEN = 'T'.repeat(43);
 
 /** What the machine was given, and what an inventory has to say of it. */
 export const KNOWN = {

@@ -40,7 +40,7 @@ export const bootingSections = (lab: { readonly address: string; readonly bridge
   boot: { interface: lab.bridge, dhcp_range: '10.77.0.100-10.77.0.200' },
 });
 
-export const iniText = (sections: Sections): string =>
+const iniText = (sections: Sections): string =>
   Object.entries(sections)
     .map(([section, values]) => [`[${section}]`, ...Object.entries(values).map(([name, value]) => `${name} = ${value}`), ''].join('\n'))
     .join('\n');

@@ -8,7 +8,7 @@ import { openHttpClient } from '../../simulator/http';
 import { createMachine, type SimulatedMachine } from '../../simulator/machine';
 import { serveRedfish } from '../../simulator/redfish';
 
-export const HOST = '127.0.0.1';
+const HOST = '127.0.0.1';
 export const LOGIN = { username: 'admin', password: 'password' } as const;
 export interface SimulatedBmc {
   readonly url: string;

@@ -15,7 +15,7 @@ export interface Inspected {
   readonly data: JsonObject;
 }
 
-export const VERSION = { 'x-openstack-ironic-api-version': '1.101', 'content-type': 'application/json' };
+const VERSION = { 'x-openstack-ironic-api-version': '1.101', 'content-type': 'application/json' };
 export async function call(server: string, method: string, path: string, body?: unknown): Promise<JsonObject> {
   const answer = await fetch(`${server}/v1${path}`, {
     method,

@@ -1,7 +1,7 @@
 /** What is done on both sides to hear what is told of it: everything that is made, changed and removed, and a node's life. */
 import { send, type Step } from './steps';
 
-export const NODE = 'aaaaaaaa-0000-4000-8000-0000000000f1';
+const NODE = 'aaaaaaaa-0000-4000-8000-0000000000f1';
 const CHASSIS = 'cccccccc-0000-4000-8000-0000000000f1';
 const uuid = (number: number): string => `bbbbbbbb-0000-4000-8000-0000000000f${number}`;
 const settle: Step = { settle: NODE };

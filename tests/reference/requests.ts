@@ -10,8 +10,8 @@ import { PORTGROUP_GROUPS } from './requests-portgroups';
 import { inspectionGroups } from './requests-inspection';
 
 const json = 'application/json';
-export const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
-export const SECOND = 'aaaaaaaa-0000-4000-8000-000000000002';
+const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
+const SECOND = 'aaaaaaaa-0000-4000-8000-000000000002';
 const NEW = 'aaaaaaaa-0000-4000-8000-0000000000ff';
 const PORT = 'bbbbbbbb-0000-4000-8000-000000000001';
 const NEW_PORT = 'bbbbbbbb-0000-4000-8000-0000000000ff';

@@ -1,7 +1,7 @@
 /** docs/hardware.md: what of each interface works, with what it was seen working, and by which test. */
 
 /** The other end of a test. `bent`: a service of the tests that answers as wrongly as a BMC can; it proves how errors are met, not that real ones are. */
-export const ENDS = ['bent', 'simulator', 'sushy-tools', 'virtualbmc', 'ipmi_sim', 'pyghmi', 'real'] as const;
+const ENDS = ['bent', 'simulator', 'sushy-tools', 'virtualbmc', 'ipmi_sim', 'pyghmi', 'real'] as const;
 type End = (typeof ENDS)[number];
 /** `file: words of its name`; the file is below tests/. */
 type Proof = string;
@@ -176,7 +176,7 @@ export const HARDWARE: readonly HardwareRow[] = [
 ];
 
 /** What BMCs do in ways of their own, and what is made of it. */
-export const NOTES: readonly (readonly [string, string, string])[] = [
+const NOTES: readonly (readonly [string, string, string])[] = [
   ['Supermicro, IPMI', 'boot disks in UEFI mode as a “remote hard drive” only', 'sent 0x24 where `properties.vendor` is `supermicro`'],
   [
     'Supermicro, Redfish',

@@ -189,7 +189,6 @@ export function testTask(
     },
     ports: given.ports ?? [portRecord()],
     driver,
-    exclusive: true,
     metrics: silentMetrics,
     log,
     clock: {

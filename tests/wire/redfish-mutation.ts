@@ -84,7 +84,7 @@ const BENDS: readonly Bend[] = [
     return text.slice(0, place) + String.fromCharCode(Math.floor(next() * 256)) + text.slice(place + 1);
   },
 ];
-export function bend(text: string, next: Next): string {
+function bend(text: string, next: Next): string {
   let bent = text;
   for (let bends = 1 + Math.floor(next() * 3); bends > 0; bends--) bent = pick(BENDS, next)(bent, next);
   return bent;

@@ -1,7 +1,7 @@
 /** The numbers of IPMI 2.0 (revision 1.1) that both ends use, each under its name in the specification. */
 
 /** Network functions, requests (table 5-1); the answer to one is one more. */
-export const NET_FN = { chassis: 0x00, sensor: 0x04, app: 0x06, storage: 0x0a, transport: 0x0c } as const;
+const NET_FN = { chassis: 0x00, sensor: 0x04, app: 0x06, storage: 0x0a, transport: 0x0c } as const;
 
 /** [network function, command] (appendix G). */
 export const COMMANDS = {
@@ -90,7 +90,7 @@ export const COMPLETION = {
   notInPresentState: 0xd5,
   unspecified: 0xff,
 } as const;
-export const COMPLETION_TEXT: Readonly<Record<number, string>> = {
+const COMPLETION_TEXT: Readonly<Record<number, string>> = {
   0xc0: 'node busy',
   0xc1: 'invalid command',
   0xc2: 'command invalid for the given LUN',
@@ -134,7 +134,7 @@ export const RAKP_STATUS = {
   noCipherSuiteMatch: 0x11,
   illegalParameter: 0x12,
 } as const;
-export const RAKP_STATUS_TEXT: Readonly<Record<number, string>> = {
+const RAKP_STATUS_TEXT: Readonly<Record<number, string>> = {
   0x01: 'the BMC has no free session',
   0x02: 'invalid session ID',
   0x03: 'invalid payload type',

@@ -100,7 +100,7 @@ export const unreachable = ({ address, port }: { readonly address: string; reado
   new IpmiError('unreachable', `the BMC at ${address} port ${port} does not answer`);
 
 /** A request in as many Send Message commands as it has hops (§22.10): each is tracked, so that the BMC hands the answer back. */
-export function bridged({ words, data, lun = 0, bridge }: Command, sequence: number): Buffer {
+function bridged({ words, data, lun = 0, bridge }: Command, sequence: number): Buffer {
   const [networkFunction, command] = words;
   const hops = bridge?.hops ?? [];
   const at = (hop: number): Pick<LanMessage, 'responder' | 'requester' | 'sequence'> => ({
