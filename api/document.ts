@@ -225,14 +225,14 @@ function documentOf(source: Node): Document {
 
 /**
  * openapi.yaml lies in the project's root: one folder up from the sources, two from the built program. Beside the built program lies
- * what the build read of it (YAML takes 150 ms to read, JSON 2), which counts as long as the text is still the same.
+ * what the build read of it (YAML takes 150 ms to read, JSON 2), which counts as long as the text is still the same; for the sources too.
  */
 export function loadDocument(): Document {
   const path = [join(__dirname, '../openapi.yaml'), join(__dirname, '../../openapi.yaml')].find((candidate) => existsSync(candidate));
   if (!path) throw new Error('openapi.yaml is missing');
   const text = readFileSync(path, 'utf8');
-  const built = join(__dirname, '../openapi.json');
-  if (existsSync(built)) {
+  const built = ['../openapi.json', '../dist/openapi.json'].map((place) => join(__dirname, place)).find((place) => existsSync(place));
+  if (built) {
     const { sha256, document } = JSON.parse(readFileSync(built, 'utf8')) as { sha256: string; document: Node };
     if (sha256 === createHash('sha256').update(text).digest('hex')) return documentOf(document);
   }

@@ -1,14 +1,21 @@
 // npm test: checks, then all tests of three levels (unit, flows, lab); npm run test:reference: those beside the real Ironic.
-// Ends with one line of counts over everything that ran.
-import { execFileSync, spawnSync } from 'node:child_process';
+// The lab takes half an hour: it is not begun when something before it failed, unless --keep-going is said.
+// Ends with where the time went, what failed, and one line of counts over everything that ran.
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { build, installPackages, root } from './install.mjs';
 
 const level = process.argv[2] === 'reference' ? 'reference' : 'all';
+const keepGoing = process.argv.includes('--keep-going');
 const scratch = join(root, '.cache/test');
 let passed = 0;
-let failed = 0;
+/** What failed, by name. */
+const failed = [];
+/** Where the time went: a line for each part. */
+const times = [];
+const secondsSince = (started) => `${((performance.now() - started) / 1000).toFixed(1)} s`;
 
 /** The Debian packages that the lab's tests need: installed when we are root, else named. */
 function debianPackages() {
@@ -38,46 +45,70 @@ function debianPackages() {
   execFileSync('apt-get', ['-qq', 'install', '-y', '--no-install-recommends', '-o', 'Dpkg::Use-Pty=0', ...missing], quiet);
 }
 
-/** One check that is no jest test counts as one. */
-function check(name, command, args) {
+/** One check that is no jest test counts as one; it says what it has to say when it has ended, since others run beside it. */
+async function check(name, ...words) {
   const started = performance.now();
-  const { status } = spawnSync(command, args, { cwd: root, stdio: 'inherit' });
-  console.log(`${status === 0 ? 'ok' : 'FAILED'}: ${name} (${((performance.now() - started) / 1000).toFixed(1)} s)`);
+  const child = spawn(process.execPath, words, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  const said = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => said.push(data));
+  const [status] = await once(child, 'close');
   if (status === 0) passed++;
-  else failed++;
+  else failed.push(name);
+  times.push(`${name}: ${secondsSince(started)}`);
+  console.log(`${Buffer.concat(said).toString()}${status === 0 ? 'ok' : 'FAILED'}: ${times.at(-1)}`);
 }
 
-/** Runs jest projects and adds up their tests; a file that cannot run counts as a failed test. */
+/** The files that took longest, of a run's result. */
+function slowest({ testResults }) {
+  const taken = testResults.map(({ name, startTime, endTime }) => ({ name: relative(root, name), seconds: (endTime - startTime) / 1000 }));
+  taken.sort((one, other) => other.seconds - one.seconds);
+  return taken.slice(0, 5).map(({ name, seconds }) => `    ${name}: ${seconds.toFixed(1)} s`);
+}
+
+/** Runs jest projects and adds up their tests; a file that cannot run, and a test that is skipped, count as failed tests. */
 function jest(projects, ...more) {
   const started = performance.now();
+  const name = projects.join(', ');
   const file = join(scratch, `${projects.join('-')}.json`);
   rmSync(file, { force: true });
-  const args = [join(root, 'node_modules/jest/bin/jest.js'), '--selectProjects', ...projects, '--json', `--outputFile=${file}`, ...more];
-  const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
+  const words = [join(root, 'node_modules/jest/bin/jest.js'), '--selectProjects', ...projects, '--json', `--outputFile=${file}`, ...more];
+  const { status } = spawnSync(process.execPath, words, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
+  times.push(`${name}: ${secondsSince(started)}`);
+  const before = failed.length;
   try {
     const result = JSON.parse(readFileSync(file, 'utf8'));
     passed += result.numPassedTests;
-    failed += result.numFailedTests + result.numRuntimeErrorTestSuites + result.numPendingTests;
-    if (result.numPassedTests === 0 || (status !== 0 && result.success)) failed++;
+    times.push(...slowest(result));
+    for (const { name: path, message, assertionResults } of result.testResults) {
+      const wrong = assertionResults.filter(({ status }) => status !== 'passed').map(({ fullName }) => fullName);
+      if (wrong.length === 0 && message !== '') wrong.push('cannot run');
+      failed.push(...wrong.map((title) => `${relative(root, path)}: ${title}`));
+    }
+    if (result.numPassedTests === 0) failed.push(`${name}: no tests`);
   } catch {
-    failed++;
+    failed.push(`${name}: no result`);
   }
-  console.log(`${projects.join(', ')}: ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  if (status !== 0 && failed.length === before) failed.push(`${name}: jest ended with ${status}`);
 }
+/** For long runs: what runs now, and how what ran ended. */
+const oneAfterTheOther = ['--runInBand', `--reporters=${join(root, 'scripts/test-progress.mjs')}`];
 
 installPackages();
 mkdirSync(scratch, { recursive: true });
 debianPackages();
 build();
 if (level === 'reference') {
-  jest(['reference'], '--runInBand');
+  jest(['reference'], ...oneAfterTheOther);
 } else {
   const bin = (name) => join(root, 'node_modules', name);
-  check('types', process.execPath, [bin('typescript/bin/tsc'), '--noEmit']);
-  check('lint', process.execPath, [bin('eslint/bin/eslint.js'), '.']);
-  check('format', process.execPath, [bin('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn', '.']);
+  const types = async () => {
+    await check('types', bin('typescript/bin/tsc'), '--noEmit');
+    await check('format', bin('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn', '.');
+  };
+  await Promise.all([types(), check('lint', bin('eslint/bin/eslint.js'), '.')]);
   jest(['unit', 'flows']);
-  jest(['lab'], '--runInBand');
+  if (failed.length === 0 || keepGoing) jest(['lab'], ...oneAfterTheOther);
+  else failed.push('lab: not begun, since what is before it failed');
 }
-console.log(`${passed} passed, ${failed} failed`);
-process.exit(failed === 0 ? 0 : 1);
+console.log(['', ...times, ...failed.map((what) => `FAILED: ${what}`), `${passed} passed, ${failed.length} failed`].join('\n'));
+process.exit(failed.length === 0 ? 0 : 1);

@@ -41,6 +41,8 @@ export function answerCheck(document = loadDocument()): AnswerCheck {
   const find = doorOf(document);
   const ajv = new Ajv({
     strict: false,
+    // Each schema is compiled for a few answers: what makes compiling slow and its result fast is left out. Whether schemas are good, document.test.ts says.
+    ...{ validateSchema: false, inlineRefs: false, code: { optimize: false } },
     formats: {
       uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
       'date-time': (text) => !Number.isNaN(Date.parse(text)),

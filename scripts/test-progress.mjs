@@ -1,0 +1,26 @@
+/** A jest reporter for long runs: which file of how many has begun and how it ended, with its seconds and those since the start. */
+const seconds = (milliseconds) => `${(milliseconds / 1000).toFixed(0)} s`;
+
+export default class Progress {
+  begun = performance.now();
+  number = 0;
+
+  onRunStart({ numTotalTestSuites }) {
+    this.total = numTotalTestSuites;
+  }
+
+  onTestFileStart(test) {
+    this.say(`${test.path.replace(/^.*\/tests\//, '')} …`, ++this.number);
+  }
+
+  onTestFileResult(test, { numFailingTests, testExecError, perfStats, failureMessage }) {
+    const name = test.path.replace(/^.*\/tests\//, '');
+    const failed = numFailingTests > 0 || testExecError !== undefined;
+    this.say(`${name}: ${failed ? 'FAILED' : 'ok'} after ${seconds(perfStats.end - perfStats.start)}`, this.number);
+    if (failed) process.stderr.write(`${failureMessage}\n`);
+  }
+
+  say(what, number) {
+    process.stderr.write(`[${number} of ${this.total}, ${seconds(performance.now() - this.begun)}] ${what}\n`);
+  }
+}
