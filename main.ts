@@ -185,7 +185,7 @@ export async function startServer(setup: Setup): Promise<Server> {
       'the introspection service, [DEFAULT]listen_port',
     );
     const ports = { api: apiDoor?.port ?? given['api.port'], ...(inspectorDoor ? { inspector: inspectorDoor.port } : {}) };
-    const document = roles.includes('api') ? loadDocument() : undefined;
+    const document = roles.includes('api') || inspectorDoor ? loadDocument() : undefined;
     const early = resolveOptions(given, stateDir, { ...ports, http: given['boot.http_port'] });
     const connection = url ?? (await starting!).connection;
     const store = await openStore({
@@ -300,7 +300,10 @@ export async function startServer(setup: Setup): Promise<Server> {
     // What answers ends first: what it asks of the others must still be there.
     if (inspectorDoor) {
       inspectorDoor.answer(
-        createIntrospectionApi({ store, conductor: router, options, log: log.child({ room: 'introspection' }), clock, metrics }),
+        createIntrospectionApi({
+          ...{ store, conductor: router, options, log: log.child({ room: 'introspection' }), clock, metrics },
+          ...(document ? { document } : {}),
+        }),
       );
       stops.push(() => inspectorDoor.close());
     }

@@ -37,6 +37,8 @@ export interface Rooms {
   readonly conductor: Conductor;
   readonly options: IntrospectionOptions;
   readonly random: (bytes: number) => Buffer;
+  /** Throws InvalidParameterValue when a part of an agent's report is not of the shape that agents send. */
+  readonly checkReport: (report: unknown) => void;
 }
 export type Handle = (request: Request, rooms: Rooms) => Promise<Answer>;
 

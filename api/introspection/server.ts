@@ -12,8 +12,10 @@ import { httpBasic } from '../auth/http-basic';
 import { noauth } from '../auth/noauth';
 import { limitFor, parseBody, readBody } from '../body';
 import { createCors } from '../cors';
+import { loadDocument, type Document } from '../document';
 import { Unauthenticated, Unread } from '../errors';
 import { baseOf } from '../forwarded';
+import { createValidators, demand } from '../schema';
 import { answerText } from './encode';
 import type { IntrospectionOptions } from './options';
 import { findRoute, MAXIMUM, MINIMUM, type Answer, type Rooms } from './routes';
@@ -83,11 +85,15 @@ export function createIntrospectionApi(given: {
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;
+  /** Absent: read now. */
+  readonly document?: Document;
 }): (request: IncomingMessage, response: ServerResponse) => void {
   const { options, log, clock, metrics } = given;
   const basic = options['DEFAULT.auth_strategy'] === 'http_basic';
   const auth = basic ? httpBasic(options['DEFAULT.http_basic_auth_user_file'], log, clock) : noauth;
   const cors = createCors(options);
+  const { schemas } = given.document ?? loadDocument();
+  const problemOf = createValidators()('InspectionData', () => schemas['InspectionData']!);
 
   async function perform(request: IncomingMessage, head: boolean, seen: { route: string }): Promise<Reply> {
     const [path = '/', search = ''] = (request.url ?? '/').split(/\?(.*)/s);
@@ -111,6 +117,7 @@ export function createIntrospectionApi(given: {
       conductor: given.conductor.from({ ...origin, user: who.user, project: who.project }),
       options,
       random: randomBytes,
+      checkReport: (report) => demand('data', problemOf(report)),
     };
     const json = (): unknown => parseBody(raw, options['api.max_json_body_depth']);
     return handle(

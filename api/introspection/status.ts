@@ -103,7 +103,7 @@ function objectOf(body: unknown): JsonObject {
   if (isObject(body)) return body;
   throw invalid(`Invalid data: expected a JSON object, got ${typeName(body)}`);
 }
-export const reapply: Handle = async ({ params, json, hasBody }, { store, conductor, options }) => {
+export const reapply: Handle = async ({ params, json, hasBody }, { store, conductor, options, checkReport }) => {
   let data: JsonObject | null = null;
   if (hasBody) {
     let body: unknown;
@@ -114,6 +114,7 @@ export const reapply: Handle = async ({ params, json, hasBody }, { store, conduc
       throw invalid('Invalid data: expected a JSON object, got None');
     }
     data = objectOf(body);
+    if (Object.keys(data).length > 0) checkReport(data);
   }
   const uuid = await cachedUuid(store, params[0]!);
   if (data === null || Object.keys(data).length === 0) {
@@ -125,7 +126,9 @@ export const reapply: Handle = async ({ params, json, hasBody }, { store, conduc
   return { status: 202, body: {} };
 };
 
-export const continueIntrospection: Handle = async ({ json, hasBody }, { conductor }) => {
+export const continueIntrospection: Handle = async ({ json, hasBody }, { conductor, checkReport }) => {
   if (!hasBody) throw invalid('Invalid data: expected a JSON object, got nothing');
-  return { status: 200, body: await conductor.continueIntrospection(objectOf(json())) };
+  const report = objectOf(json());
+  checkReport(report);
+  return { status: 200, body: await conductor.continueIntrospection(report) };
 };

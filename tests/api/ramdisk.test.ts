@@ -1,8 +1,13 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { JsonObject } from '../../model/records';
 import { useApi } from '../support/api';
 
 const api = useApi();
 const ONE = 'aaaaaaaa-0000-4000-8000-000000000001';
 const MAC = '52:54:00:00:00:01';
+/** What agents told. */
+const RECORDED = join(__dirname, '../reference/inventories');
 const store = () => api.database.store();
 const SECRET = 'secret-of-the-agent';
 const beat = (body: object, minor = 115) =>
@@ -127,11 +132,38 @@ describe('continue_inspection', () => {
     expect((await send({ inventory }, null, `?node_uuid=${ONE}`)).status).toBe(404);
     expect((await send({ inventory }, 2)).fault).toBe('API version 1.84 or newer is required');
   });
+  it.each(readdirSync(RECORDED))('takes %s', async (file) => {
+    const { callback } = JSON.parse(readFileSync(join(RECORDED, file), 'utf8')) as { readonly callback: JsonObject };
+    await send(callback);
+    expect(api.conductor.calls.at(-1)).toMatchObject({ name: 'continueInspection', arguments: [{}, callback['inventory'], {}] });
+  });
+  it('takes null for what an agent could not find out, and members that nobody knows', async () => {
+    const nulls = (...names: readonly string[]): JsonObject => Object.fromEntries([...names, 'unknown'].map((name) => [name, null]));
+    const body = {
+      inventory: {
+        interfaces: [
+          { mac_address: MAC, ...nulls('name', 'ipv4_address', 'ipv6_address', 'lldp', 'client_id', 'speed_mbps', 'pci_address') },
+        ],
+        cpu: { architecture: '', count: 1, ...nulls('model_name', 'frequency', 'socket_count') },
+        memory: nulls('total', 'physical_mb'),
+        disks: [
+          { name: '/dev/sda', size: 0, ...nulls('model', 'wwn', 'serial', 'vendor', 'rotational', 'hctl', 'logical_sectors', 'tran') },
+        ],
+        boot: nulls('current_boot_mode', 'pxe_interface'),
+        system_vendor: nulls('product_name', 'firmware'),
+        ...nulls('bmc_address', 'bmc_v6address', 'bmc_mac', 'hostname'),
+      },
+      ...nulls('error', 'boot_interface', 'root_disk', 'logs'),
+      burnin_cpu: 7,
+    };
+    expect((await send(body)).status).toBe(202);
+  });
   it.each([
     [{}, "Schema error for data: 'inventory' is a required property"],
     [{ inventory: { interfaces: [] } }, 'Schema error for data: [] should be non-empty'],
     [{ inventory: { interfaces: [{ mac_address: 5 }] } }, "Schema error for data: 5 is not of type 'string'"],
     [{ inventory: { interfaces: [{ mac_address: 'zz' }] } }, 'No lookup information provided'],
+    [{ inventory: { ...inventory, memory: { physical_mb: '1' } } }, "Schema error for data: '1' is not of type 'integer', 'null'"],
   ])('refuses %j', async (body, sentence) => expect(await send(body)).toMatchObject({ status: 400, fault: sentence }));
 });
 

@@ -301,7 +301,7 @@ it('rules change the node', async () => {
 
 it.each<[string, number, object]>([
   ['without the boot interface', 5, { inventory: inventory(5), root_disk: null }],
-  ['without disks, memory and processors', 6, { inventory: { ...inventory(6), disks: [], memory: null, cpu: { flags: [] } } }],
+  ['without disks, memory and processors', 6, { inventory: { ...inventory(6), disks: [], memory: {}, cpu: { flags: [] } } }],
 ])('%s', async (_, number, given) => {
   const address = `192.0.2.${number}`;
   const uuid = await node(number, { driver_info: { ipmi_address: address } });

@@ -45,7 +45,7 @@ const inventory = (macs: readonly unknown[], more: object = {}): object => ({
   cpu: { architecture: 'x86_64', count: 2 },
   memory: { physical_mb: 1024 },
   disks: [],
-  boot: { current_boot_mode: 'uefi', pxe_interface: macs.at(-1) },
+  boot: { current_boot_mode: 'uefi', pxe_interface: String(macs.at(-1)) },
   ...more,
 });
 const callback = (macs: readonly unknown[], more: object = {}, query = '', version: string | null = `1.${MAX}`): Sent => ({
