@@ -11,14 +11,14 @@ export const CHANGE_KINDS: readonly ChangeKind[] = ['appeared', 'vanished', 'cha
 export type HardwareRecord = JsonObject;
 
 interface ComponentRow {
-  /** The things of this kind in a record. */
-  readonly of: (record: HardwareRecord) => readonly JsonObject[];
+  /** The things of this kind in a record; undefined: it does not say. */
+  readonly of: (record: HardwareRecord) => readonly JsonObject[] | undefined;
   /** A thing is the same as before when the first of these that it has is the same. None: there is one in a machine. */
   readonly keys: readonly string[];
   /** What is held against what was before. All else of a thing is volatile, or the operating system's. */
   readonly compared: readonly string[];
 }
-const objects = (value: Json): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
+const objects = (value: Json): readonly JsonObject[] | undefined => (Array.isArray(value) ? value.filter(isObject) : undefined);
 const object = (value: Json): JsonObject => (isObject(value) ? value : {});
 const one = (value: Json): readonly JsonObject[] => (isObject(value) ? [value] : []);
 const UNKNOWN_ADDRESSES: readonly Json[] = [undefined, null, '', '0.0.0.0', '::/0'];
@@ -33,10 +33,20 @@ export const COMPONENTS = {
   interface: {
     of: ({ interfaces }) => objects(interfaces),
     keys: ['mac_address'],
-    compared: ['vendor', 'product', 'pci_address'],
+    compared: ['vendor', 'product', 'pci_address', 'firmware'],
+  },
+  pci_device: {
+    of: ({ pci_devices: devices }) => objects(devices),
+    keys: ['bus'],
+    compared: ['vendor_id', 'product_id', 'class', 'revision'],
   },
   cpu: { of: ({ cpu }) => one(cpu), keys: [], compared: ['model_name', 'architecture', 'count', 'socket_count'] },
   memory: { of: ({ memory }) => one(memory), keys: [], compared: ['physical_mb', 'present_mb'] },
+  memory_module: {
+    of: ({ memory }) => objects(object(memory)['modules']),
+    keys: ['locator'],
+    compared: ['size_mb', 'manufacturer', 'part_number', 'serial_number', 'speed_mts'],
+  },
   system: { of: ({ system_vendor: system }) => one(system), keys: [], compared: ['manufacturer', 'product_name', 'serial_number'] },
   firmware: {
     of: ({ system_vendor: system }) => one(object(system)['firmware']),
@@ -75,33 +85,44 @@ const keyOf = (row: ComponentRow, name: Component, thing: JsonObject): string | 
   return (key as string | undefined)?.replaceAll('\0', '').slice(0, LONGEST_KEY);
 };
 /** Several ways to one thing (multipath) are one. */
-function byKey(row: ComponentRow, name: Component, record: HardwareRecord): ReadonlyMap<string, JsonObject> {
+function byKey(row: ComponentRow, name: Component, record: HardwareRecord): ReadonlyMap<string, JsonObject> | undefined {
+  const said = row.of(record);
+  if (!said) return undefined;
   const things = new Map<string, JsonObject>();
-  for (const thing of row.of(record)) {
+  for (const thing of said) {
     const key = keyOf(row, name, thing);
     if (key !== undefined && !things.has(key)) things.set(key, thing);
   }
   return things;
 }
+/** What is told of a value, however much a host says. */
+const LONGEST_VALUE = 255;
+const shown = (value: Json): Json => {
+  const text = typeof value === 'string' ? value : canonical(value);
+  return text.length > LONGEST_VALUE ? text.slice(0, LONGEST_VALUE) : value;
+};
 const members = (thing: JsonObject, names: readonly string[]): JsonObject =>
-  Object.fromEntries(names.flatMap((name): [string, Json][] => (thing[name] === undefined ? [] : [[name, thing[name]]])));
+  Object.fromEntries(names.flatMap((name): [string, Json][] => (thing[name] === undefined ? [] : [[name, shown(thing[name])]])));
+/** Programs that may not read something say nothing, or an empty text. */
+const isKnown = (value: Json): boolean => value != null && value !== '';
 
 /** What became of the hardware between two records, at most `most` of it. A member that only one of them knows is not compared. */
 export function changesBetween(before: HardwareRecord, after: HardwareRecord, most: number): readonly HardwareChange[] {
   const changes: HardwareChange[] = [];
   for (const [name, row] of Object.entries<ComponentRow>(COMPONENTS) as [Component, ComponentRow][]) {
     const [was, is] = [byKey(row, name, before), byKey(row, name, after)];
+    if (!was || !is) continue;
     const single = row.keys.length === 0;
     for (const key of new Set([...was.keys(), ...is.keys()])) {
       const [old, now] = [was.get(key), is.get(key)];
       if (!old || !now) {
         if (single) continue;
-        const shown = members((now ?? old)!, [...row.keys, ...row.compared]);
-        changes.push({ kind: now ? 'appeared' : 'vanished', component: name, key, before: now ? null : shown, after: now ? shown : null });
+        const told = members((now ?? old)!, [...row.keys, ...row.compared]);
+        changes.push({ kind: now ? 'appeared' : 'vanished', component: name, key, before: now ? null : told, after: now ? told : null });
         continue;
       }
       const other = row.compared.filter(
-        (member) => old[member] != null && now[member] != null && canonical(old[member]) !== canonical(now[member]),
+        (member) => isKnown(old[member]) && isKnown(now[member]) && canonical(old[member]) !== canonical(now[member]),
       );
       if (other.length > 0)
         changes.push({ kind: 'changed', component: name, key, before: members(old, other), after: members(now, other) });

@@ -47,22 +47,32 @@ function numberOf(name: string, text: string, least: number, most: number): numb
   return value;
 }
 
+const [LEAST_INTERVAL, MOST_INTERVAL] = [1, 86_400];
+function readGiven(name: string, path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new Error(`--${name}: ${reasonOf(error)}`, { cause: error });
+  }
+}
+
 interface Told extends Partial<Identity> {
   readonly interval?: number;
+  /** Why the drive could not be read. */
+  readonly problem?: string;
 }
-/** What the deployment put on the host; nothing where there is no such drive, or it is not for recorders. */
+const isPace = (value: unknown): value is number => typeof value === 'number' && value >= LEAST_INTERVAL && value <= MOST_INTERVAL;
+/** What the deployment put on the host; nothing, and perhaps why, where there is no such drive or it is not for recorders. */
 export function toldBy(path: string): Told {
   try {
     const data = JSON.parse(readConfigDrive(path, 'openstack/latest/vendor_data2.json') ?? '{}') as unknown;
     const told = isObject(data) ? data[KEY] : undefined;
     if (!isObject(told)) return {};
     const texts = (['url', 'node', 'token'] as const).filter((name) => typeof told[name] === 'string').map((name) => [name, told[name]]);
-    return {
-      ...(Object.fromEntries(texts) as Partial<Identity>),
-      ...(typeof told['interval'] === 'number' ? { interval: told['interval'] } : {}),
-    };
-  } catch {
-    return {};
+    const interval = told['interval'];
+    return { ...(Object.fromEntries(texts) as Partial<Identity>), ...(isPace(interval) ? { interval } : {}) };
+  } catch (error) {
+    return { problem: reasonOf(error) };
   }
 }
 
@@ -79,23 +89,27 @@ export async function record(words: readonly string[]): Promise<void> {
     const file = given['token-file'];
     const url = given.url ?? told.url;
     const node = given.node === 'auto' ? told.node : given.node;
-    const token = file === undefined ? told.token : readFileSync(file, 'utf8').trim();
+    const token = file === undefined ? told.token : readGiven('token-file', file).trim();
     const missing = Object.entries({ '--url': url, '--node': node, '--token-file': token }).find(([, value]) => !value)?.[0];
     if (url === undefined || node === undefined || token === undefined || missing !== undefined)
-      throw new Error(`${missing} is not given, and the config drive (${drive}) does not say it`);
+      throw new Error(`${missing} is not given, and the config drive (${drive}) does not say it${told.problem ? `: ${told.problem}` : ''}`);
     return { url, node, token };
   };
-  const interval = given.interval === undefined ? (toldBy(drive).interval ?? 300) : numberOf('interval', given.interval, 1, 86_400);
+  const interval =
+    given.interval === undefined ? (toldBy(drive).interval ?? 300) : numberOf('interval', given.interval, LEAST_INTERVAL, MOST_INTERVAL);
+  if (given.url !== undefined && !/^https?:\/\/[^/]/.test(given.url)) throw new Error(`--url is http://… or https://…, not "${given.url}"`);
   const host = tree(given.root);
+  // Else everything would seem to have gone.
+  if (host.list('/sys/class').length === 0) throw new Error(`--root ${given.root} is no host's: there is no sys/class in it`);
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
-  const asked = rarely(run, systemClock);
+  const asked = rarely((program, args, options) => run(program, args, { ...options, signal: stop.signal }), systemClock);
   const recording: Recording = {
     pace: { intervalMs: interval * 1000, jitter: numberOf('jitter', given.jitter, 0, 1) },
     identity,
     read: () => readHardware({ tree: host, run: asked, addresses: () => ({}), machine: machine(), hostname, bootInterface: null }),
     bootId: host.text('/proc/sys/kernel/random/boot_id'),
-    trust: { insecure: false, ...(given.ca === undefined ? {} : { ca: readFileSync(given.ca, 'utf8') }) },
+    trust: { insecure: false, ...(given.ca === undefined ? {} : { ca: readGiven('ca', given.ca) }) },
     clock: systemClock,
     random: Math.random,
     log: consoleLog((line) => process.stdout.write(line), systemClock, false),

@@ -13,6 +13,18 @@ export interface Smbios {
   readonly serial_number: string;
   /** MiB of installed memory; null when the table does not say. */
   readonly physical_mb: number | null;
+  /** What is in the places for memory. */
+  readonly modules: readonly MemoryModule[];
+}
+export interface MemoryModule {
+  /** Where it is: no two are in one place. */
+  readonly locator: string;
+  readonly size_mb: number;
+  readonly manufacturer: string;
+  readonly part_number: string;
+  readonly serial_number: string;
+  /** Millions of transfers a second; null: not known. */
+  readonly speed_mts: number | null;
 }
 
 /** Splits a table; stops at its end (type 127) and at the first structure that does not fit. */
@@ -35,11 +47,11 @@ function structures(table: Buffer): readonly SmbiosStructure[] {
 /** Reads what /sys/firmware/dmi/tables/DMI holds; null (no table) and missing fields are empty strings. */
 export function readSmbios(table: Buffer | null): Smbios {
   const all = table ? structures(table) : [];
-  const text = (type: number, offset: number): string => {
-    const structure = all.find((one) => one.type === type);
-    const index = structure && offset < structure.data.length ? structure.data[offset]! : 0;
-    return index === 0 ? '' : (structure?.strings[index - 1] ?? '');
-  };
+  const text = (type: number, offset: number): string =>
+    textOf(
+      all.find((one) => one.type === type),
+      offset,
+    );
   const installed = all.filter((one) => one.type === 17).reduce((sum, one) => sum + deviceMiB(one.data), 0);
   const mapped = all.filter((one) => one.type === 19).reduce((sum, one) => sum + rangeMiB(one.data), 0);
   return {
@@ -48,7 +60,34 @@ export function readSmbios(table: Buffer | null): Smbios {
     product_name: text(1, 5),
     serial_number: text(1, 7),
     physical_mb: installed || mapped || null,
+    modules: modulesIn(all),
   };
+}
+
+function textOf(structure: SmbiosStructure | undefined, offset: number): string {
+  const index = structure && offset < structure.data.length ? structure.data[offset]! : 0;
+  return index === 0 ? '' : (structure?.strings[index - 1] ?? '');
+}
+
+/** Memory Device (§7.18). Boards name a place by its bank, by the device, or by both; what is named like another gets a number. */
+function modulesIn(all: readonly SmbiosStructure[]): readonly MemoryModule[] {
+  const times = new Map<string, number>();
+  return all
+    .filter(({ type, data }) => type === 17 && deviceMiB(data) > 0)
+    .map((one) => {
+      const name = [textOf(one, 0x11), textOf(one, 0x10)].filter((part) => part !== '').join(' ');
+      const time = (times.get(name) ?? 0) + 1;
+      times.set(name, time);
+      const speed = one.data.length >= 0x17 ? one.data.readUInt16LE(0x15) : 0;
+      return {
+        locator: time === 1 && name !== '' ? name : `${name}#${time}`,
+        size_mb: deviceMiB(one.data),
+        manufacturer: textOf(one, 0x17),
+        part_number: textOf(one, 0x1a),
+        serial_number: textOf(one, 0x18),
+        speed_mts: speed === 0 || speed === 0xffff ? null : speed,
+      };
+    });
 }
 
 /** Memory Device (§7.18): size in MiB, or KiB with bit 15; 0xFFFF unknown; 0x7FFF: in the extended size. */

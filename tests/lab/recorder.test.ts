@@ -72,18 +72,22 @@ afterAll(async () => {
 it(
   'tells what the machine has, and what was plugged in within an interval',
   async () => {
-    let latest: { received_at?: string; hardware?: { disks: { serial: string }[]; interfaces: { mac_address: string }[] } } = {};
+    let latest: {
+      received_at?: string;
+      hardware?: { disks: { serial: string }[]; interfaces: { mac_address: string }[]; memory: { modules: object[] } };
+    } = {};
     for (const end = Date.now() + PATIENCE * 1000; latest.hardware === undefined && Date.now() < end;) {
       await delay(500);
       latest = await json('GET', '/v1/nodes/known/hardware');
     }
     expect(latest.hardware?.disks.map(({ serial }) => serial).sort()).toEqual(['NVME1', 'SATA1', 'VIRTIO1']);
     expect(latest.hardware?.interfaces.map(({ mac_address: mac }) => mac)).toEqual([...KNOWN.macs]);
+    expect(latest.hardware?.memory.modules).toMatchObject([{ locator: 'DIMM 0', size_mb: KNOWN.memoryMiB, manufacturer: 'QEMU' }]);
     expect((await json<Changes>('GET', '/v1/nodes/known/hardware/changes')).changes).toEqual([]);
     const began = Date.now();
     await machine.plug();
     let told: Changes['changes'] = [];
-    for (const end = began + PATIENCE * 1000; told.length < 2 && Date.now() < end;) {
+    for (const end = began + PATIENCE * 1000; told.length < 3 && Date.now() < end;) {
       await delay(200);
       told = (await json<Changes>('GET', '/v1/hardware/changes')).changes;
     }
@@ -92,6 +96,12 @@ it(
     expect(told).toEqual(
       expect.arrayContaining([
         expect.objectContaining({ kind: 'appeared', component: 'disk', key: 'PLUGGED1' }) as unknown,
+        // The function that the disk is behind: virtio's block device.
+        expect.objectContaining({
+          kind: 'appeared',
+          component: 'pci_device',
+          after: expect.objectContaining({ vendor_id: '1af4' }) as unknown,
+        }) as unknown,
         expect.objectContaining({ kind: 'changed', component: 'memory', after: { present_mb: KNOWN.memoryMiB + 512 } }) as unknown,
       ]),
     );

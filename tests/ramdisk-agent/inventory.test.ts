@@ -78,7 +78,30 @@ describe('SMBIOS', () => {
       product_name: 'Model 7',
       serial_number: 'SN1',
       physical_mb: null,
+      modules: [],
     });
+  });
+  it('tells of the memory modules by their places', () => {
+    const table = (...texts: readonly string[]) =>
+      structure(
+        17,
+        at(0x22, [0x0c, 2, 16384], [0x10, 1, 1], [0x11, 1, 2], [0x15, 2, 3200], [0x17, 1, 3], [0x18, 1, 4], [0x1a, 1, 5]),
+        ...texts,
+      );
+    const words = ['DIMM_A1', 'BANK 0', 'Samsung', '0x03D1', 'M393A2K40DB3'];
+    const old = structure(17, at(0x15, [0x0c, 2, 512], [0x10, 1, 1]), 'DIMM_B1');
+    const all = Buffer.concat([table(...words), device([0x0c, 2, 0]), table(...words), device([0x0c, 2, 8]), old, end]);
+    const module = {
+      ...{ locator: 'BANK 0 DIMM_A1', size_mb: 16384, manufacturer: 'Samsung', part_number: 'M393A2K40DB3' },
+      ...{ serial_number: '0x03D1', speed_mts: 3200 },
+    };
+    const bare = { manufacturer: '', part_number: '', serial_number: '', speed_mts: null };
+    expect(readSmbios(all).modules).toEqual([
+      module,
+      { ...module, locator: 'BANK 0 DIMM_A1#2' },
+      { locator: '#1', size_mb: 8, ...bare },
+      { locator: 'DIMM_B1', size_mb: 512, ...bare },
+    ]);
   });
   it.each<[string, readonly Buffer[], number | null]>([
     ['two modules', [device([0x0c, 2, 8192]), device([0x0c, 2, 8192])], 16384],

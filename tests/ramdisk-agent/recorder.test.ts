@@ -34,8 +34,20 @@ const FILES: Readonly<Record<string, string>> = {
   'sys/devices/pci0000:00/0000:00:01.1/physfn': '->../0000:00:01.0',
   'sys/bus/platform/devices/ipmi_bmc.0/firmware_revision': '2.40\n',
   'dev/ipmi0': '',
+  ...Object.fromEntries(
+    ['0000:00:01.0', '0000:00:01.1'].flatMap((bus) => [
+      [`sys/bus/pci/devices/${bus}/device`, '0x1533\n'],
+      [`sys/bus/pci/devices/${bus}/vendor`, '0x8086\n'],
+      [`sys/bus/pci/devices/${bus}/class`, '0x020000\n'],
+    ]),
+  ),
+  'sys/bus/pci/devices/0000:00:01.1/physfn': '->../0000:00:01.0',
+  'sys/class/dmi/id/sys_vendor': 'Maker\n',
+  'sys/class/dmi/id/bios_version': '1.2\n',
 };
-const around = (files: Readonly<Record<string, string>>, run = async () => 'IP Address  : 192.0.2.9\n') => ({
+const said = async (program: string): Promise<string> =>
+  program === 'ethtool' ? 'driver: igb\nfirmware-version: 3.25, 0x800005cf \n' : 'IP Address  : 192.0.2.9\n';
+const around = (files: Readonly<Record<string, string>>, run = said) => ({
   ...{ tree: tree(fileTree(files)), run, addresses: () => ({}), machine: 'x86_64', hostname: () => 'host', bootInterface: null },
 });
 
@@ -52,10 +64,14 @@ describe('what is told', () => {
         pci_address: '0000:00:01.0',
         driver: null,
         client_id: null,
+        firmware: '3.25, 0x800005cf',
       },
     ]);
+    expect(told['pci_devices']).toMatchObject([{ bus: '0000:00:01.0', product_id: '1533' }]);
     expect(told).toMatchObject({
-      memory: { physical_mb: null, present_mb: 512 },
+      // As for somebody who may not read the SMBIOS table.
+      memory: { physical_mb: null, present_mb: 512, modules: null },
+      system_vendor: { manufacturer: 'Maker', product_name: '', firmware: { vendor: '', version: '1.2' } },
       bmc_address: '192.0.2.9',
       bmc_firmware: '2.40',
       hostname: 'host',
@@ -69,6 +85,17 @@ describe('what is told', () => {
       'sys/class/net/eth0/speed': '-1\n',
     };
     expect(digestOf(await readHardware(around(later)))).toBe(digestOf(await readHardware(around(FILES))));
+  });
+  it('keeps what a BMC said that does not answer now', async () => {
+    const clock = fakeClock();
+    const answers = [async () => 'address', () => Promise.reject(new Error('busy')), async () => 'another'];
+    const run = rarely(() => answers.shift()!(), clock);
+    const heard = [];
+    for (let hour = 0; hour < 3; hour++) {
+      heard.push(await run('ipmitool', ['1']));
+      await clock.advance(3_600_001);
+    }
+    expect(heard).toEqual(['address', 'address', 'another']);
   });
   it('asks the BMC once an hour', async () => {
     const clock = fakeClock();
@@ -101,8 +128,9 @@ describe('the config drive', () => {
   });
   it.each([
     ['nothing of ours', '{}', {}],
-    ['no JSON', '{', {}],
+    ['no JSON', '{', { problem: expect.stringContaining('JSON') as unknown }],
     ['other types', JSON.stringify({ 'bloomery-recorder': { url: 1, node: [], token: 't', interval: 'x' } }), { token: 't' }],
+    ['a pace that is none', JSON.stringify({ 'bloomery-recorder': { token: 't', interval: 0 } }), { token: 't' }],
   ])('with %s tells nothing else', (_, text, expected) => expect(toldBy(image(text))).toEqual(expected));
   it.each([
     ['no image', Buffer.alloc(40_000)],
@@ -114,9 +142,10 @@ describe('the config drive', () => {
   ])('that is %s tells nothing', (_, bytes) => {
     const path = join(folder(), 'drive');
     writeFileSync(path, bytes);
-    expect(toldBy(path)).toEqual({});
+    expect(Object.keys(toldBy(path)).filter((name) => name !== 'problem')).toEqual([]);
   });
-  it('that is not there tells nothing', () => expect(toldBy('/nonexistent')).toEqual({}));
+  it('that is not there tells nothing but that', () =>
+    expect(toldBy('/nonexistent')).toEqual({ problem: expect.stringContaining('ENOENT') as unknown }));
 });
 
 describe('pushes', () => {
