@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import { Fault } from '../model/errors';
 import { BOOT_DEVICE, BOOT_FLAG, BOOT_PARAMETER, CHASSIS_CONTROL, COMMANDS, KEEP_WITHOUT_CHASSIS_CONTROL } from '../wire/ipmi/constants';
+import { manufacturerOf } from '../wire/ipmi/manufacturers';
 import { bootModeOf } from './boot-settings';
 import type { ManagementInterface, Power, PowerInterface, Task } from './interfaces';
 import { IPMI_PROPERTIES, flagOf, ipmiCommand, ipmiTarget } from './ipmi-target';
@@ -84,7 +85,7 @@ const isDevice = (name: string): name is keyof typeof DEVICES => Object.hasOwn(D
 /** Supermicro's BMCs in UEFI mode boot from the disk only as "remote hard drive". */
 const selectorOf = (task: Task, device: keyof typeof DEVICES, uefi: boolean): number => {
   const vendor = task.node.properties['vendor'];
-  const supermicro = typeof vendor === 'string' && vendor.toLowerCase() === 'supermicro';
+  const supermicro = typeof vendor === 'string' && /^super ?micro/i.test(vendor);
   return supermicro && uefi && device === 'disk' ? 0x09 : DEVICES[device];
 };
 
@@ -94,6 +95,7 @@ export const ipmiManagement: ManagementInterface = {
   validate: async ({ node }) => {
     ipmiTarget(node);
   },
+  detectVendor: async (task) => manufacturerOf(await ipmiCommand(task, 'mc info', COMMANDS.getDeviceId))?.toLowerCase(),
   sensors: ipmiSensors,
   injectNmi: (task) => control(task, 'diagnostic'),
   getBootDevice: async (task) => {

@@ -122,7 +122,6 @@ export const redfishVendor: VendorInterface = {
       http: ['POST'],
       description: "Creates a subscription on a node. Required argument: a dictionary of {'Destination': 'destination_url'}",
       async: false,
-      args: ['Destination', 'EventTypes', 'Context', 'Protocol', 'HttpHeaders'],
       validate: validateSubscription,
       run: createSubscription,
     },
@@ -130,7 +129,6 @@ export const redfishVendor: VendorInterface = {
       http: ['DELETE'],
       description: "Delete a subscription on a node. Required argument: a dictionary of {'id': 'subscription_bmc_id'}",
       async: false,
-      args: ['id'],
       validate: needsId,
       run: async (task, { id: given }) => {
         const id = str(given);
@@ -146,7 +144,6 @@ export const redfishVendor: VendorInterface = {
       http: ['POST'],
       description:
         "Eject a virtual media device. If no device is provided then all attached devices will be ejected. Optional arguments: 'boot_device' - the boot device to eject, either 'cd', 'dvd', 'usb', or 'floppy'",
-      args: ['boot_device'],
       validate: async (_task, { boot_device: given }) => {
         if (given && !mediumOf(given)) throw invalid(`Boot device ${str(given)} is not a valid value `);
       },
@@ -161,7 +158,6 @@ export const redfishVendor: VendorInterface = {
       http: ['GET'],
       description: 'Returns all subscriptions on the node.',
       async: false,
-      args: [],
       run: (task) => {
         const explain = (why: string): Fault => failure(`Redfish get_subscriptions failed for node ${task.node.uuid}. Error: ${why}`);
         return onEvents(task, explain, async ({ ask, subscriptions }) => (await readResource(ask, subscriptions)).body);
@@ -171,7 +167,6 @@ export const redfishVendor: VendorInterface = {
       http: ['GET'],
       description: "Get a subscription on the node. Required argument: a dictionary of {'id': 'subscription_bmc_id'}",
       async: false,
-      args: ['id'],
       validate: needsId,
       run: (task, { id: given }) => {
         const id = str(given);

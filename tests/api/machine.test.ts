@@ -22,6 +22,8 @@ it.each<[method: string, path: string, body: unknown, status: number, asked: str
   ['PUT', '/management/indicators/a@b@c', { state: 'on' }, 204, 'setIndicator', [ONE, 'b@c', 'a', 'on']],
   ['POST', '/vendor_passthru/x', { a: 1 }, 202, 'callVendor', [ONE, 'x', 'POST', { a: 1 }]],
   ['DELETE', '/vendor_passthru?method=sync', undefined, 200, 'callVendor', [ONE, 'sync', 'DELETE', {}]],
+  ['DELETE', '/vendor_passthru/sync', { id: '1' }, 200, 'callVendor', [ONE, 'sync', 'DELETE', { id: '1' }]],
+  ['GET', '/vendor_passthru?method=sync', { id: '1' }, 200, 'callVendor', [ONE, 'sync', 'GET', { id: '1' }]],
   [
     'POST',
     '/vmedia',

@@ -207,6 +207,7 @@ describe('boot device', () => {
     ['disk', true, uefi, '00 08 05 e0 08 00 00 00'],
     ['disk', true, { properties: { ...uefi.properties, vendor: 'Supermicro' } }, '00 08 05 e0 24 00 00 00'],
     ['disk', true, { properties: { ...bios.properties, vendor: 'Supermicro' } }, '00 08 05 c0 08 00 00 00'],
+    ['disk', true, { properties: { ...uefi.properties, vendor: 'super micro computer inc.' } }, '00 08 05 e0 24 00 00 00'],
     ['cdrom', false, bios, '00 08 05 80 14 00 00 00'],
     ['bios', false, bios, '00 08 05 80 18 00 00 00'],
     ['safe', true, bios, '00 08 05 c0 0c 00 00 00'],
@@ -302,6 +303,23 @@ describe('a non-maskable interrupt', () => {
     const { task, sent } = bench();
     await ipmiManagement.injectNmi!(task);
     expect(sent).toEqual(['00 02 04']);
+  });
+});
+
+describe('who made the machine', () => {
+  const deviceId = (manufacturer: string): Buffer => Buffer.from(`2001010002bf${manufacturer}`, 'hex');
+  it.each([
+    ['7c2a00', 'super micro computer inc.'],
+    ['a20200', 'dell inc.'],
+    ['5cb800', 'hewlett packard enterprise'],
+    ['570130', 'intel corporation'],
+    ['000000', undefined],
+    ['ffff0f', undefined],
+    ['a2', undefined],
+  ])('%s is %s', async (manufacturer, vendor) => {
+    const { task, sent } = bench({ answer: () => deviceId(manufacturer) });
+    expect(await ipmiManagement.detectVendor!(task)).toBe(vendor);
+    expect(sent).toEqual(['06 01']);
   });
 });
 

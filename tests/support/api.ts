@@ -135,7 +135,7 @@ export function useApi(changed: Partial<ApiOptions> = {}, probes: Probes = creat
     new Promise((resolve, reject) => {
       const text = body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body);
       const version = minor === null ? {} : { 'X-OpenStack-Ironic-API-Version': typeof minor === 'number' ? `1.${minor}` : minor };
-      const type = text === undefined ? {} : { 'Content-Type': 'application/json' };
+      const type = text === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) };
       const sent = httpRequest(`${url()}${path}`, { method, headers: { ...version, ...type, ...headers } }, (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
