@@ -1,4 +1,4 @@
-// npm run bench -- provisioning|heartbeats|power-sync|fleet-power|fleet-lifecycle|sensors|recorder|inspection|ipmi [--nodes N] [--seconds N] [--one-core]: what the built server costs, as a table.
+// npm run bench -- SCENARIO (see --help): what the built server costs, as a table.
 //
 // It starts an embedded database and a server of its own, on fake hardware or simulated machines, and takes all away again. `--one-core` binds the server to CPU
 // 0 and the database to CPU 1. CPU is read from /proc, so it is told on Linux only.
@@ -10,24 +10,28 @@ import { createServer as createSocket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { fleetScenarios } from './bench-fleet.mjs';
 import { inspectionScenario } from './bench-inspection.mjs';
 import { benchIpmi } from './bench-ipmi.mjs';
 import { recorderScenario } from './bench-recorder.mjs';
 import { build, installPackages, root } from './install.mjs';
+import { words } from './words.mjs';
 
-const { values: told, positionals } = parseArgs({
-  allowPositionals: true,
+const NAMES = ['provisioning', 'heartbeats', 'power-sync', 'fleet-power', 'fleet-lifecycle', 'sensors', 'recorder', 'inspection', 'ipmi'];
+const told = words({
+  command: 'npm run bench',
+  takes: 'SCENARIO [--nodes N] [--seconds N] [--one-core]',
+  about: 'What the built server costs, as a table. It starts a database and a server of its own and takes all away again.',
   options: {
-    nodes: { type: 'string' },
-    seconds: { type: 'string', default: '5' },
-    'one-core': { type: 'boolean', default: false },
-    reference: { type: 'string' },
-    'reference-pid': { type: 'string' },
+    nodes: { value: 'N', least: 1, help: 'as many machines (each scenario has its own number)' },
+    seconds: { value: 'N', least: 1, most: 86_400, help: 'to measure, where that is for a time (5; recorder: 60)' },
+    'one-core': { help: 'the server on CPU 0, the database on CPU 1' },
+    reference: { value: 'URL', help: 'inspection: of an Ironic that is asked the same' },
+    'reference-pid': { value: 'PID', least: 1, help: 'of that' },
   },
+  positional: { name: 'SCENARIO', choices: NAMES, needed: true },
 });
-const seconds = Number(told.seconds);
+const { seconds = 5 } = told;
 
 // ---- what is started
 /** Ends one process after the other, the last first; also at a signal, which no `finally` sees. */
@@ -362,24 +366,20 @@ const SCENARIOS = {
 const { reference: url, 'reference-pid': pid } = told;
 SCENARIOS.inspection = inspectionScenario({
   ...{ ask, must, lanes, measure, through, enrol, inState },
-  ...(url === undefined ? {} : { reference: { url, pid: Number(pid ?? -1) } }),
+  ...(url === undefined ? {} : { reference: { url, pid: pid ?? -1 } }),
 });
-SCENARIOS.recorder = recorderScenario({ lanes, measure, quantile, freePort, seconds: told.seconds === '5' ? 60 : seconds });
+SCENARIOS.recorder = recorderScenario({ lanes, measure, quantile, freePort, seconds: told.seconds ?? 60 });
 Object.assign(
   SCENARIOS,
   fleetScenarios({ ask, must, lanes, measure, through, cpuOf, bind: told['one-core'] ? bind : () => {}, freePort, ending }),
 );
-if (positionals[0] === 'ipmi') {
+if (told.word === 'ipmi') {
   installPackages();
   build();
-  await benchIpmi(Number(told.nodes ?? 1000));
+  await benchIpmi(told.nodes ?? 1000);
   process.exit();
 }
-const scenario = SCENARIOS[positionals[0]];
-if (!scenario) {
-  console.error(`usage: npm run bench -- ${Object.keys(SCENARIOS).join('|')}|ipmi [--nodes N] [--seconds N] [--one-core]`);
-  process.exit(2);
-}
+const scenario = SCENARIOS[told.word];
 installPackages();
 build();
 const dist = async (file) => (await import(join(root, 'dist', file))).default;
@@ -396,7 +396,7 @@ try {
   if (told['one-core']) bind(database.pid, 1);
   await scenario.run({
     folder,
-    nodes: Number(told.nodes ?? scenario.nodes),
+    nodes: told.nodes ?? scenario.nodes,
     openStore: () =>
       openStore({ connection: database.connection, poolSize: 10, clock: systemClock, log: silentLog, metrics: silentMetrics }),
     begin: async (options) => {

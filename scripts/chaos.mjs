@@ -3,6 +3,21 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { build, installPackages, root } from './install.mjs';
+import { words } from './words.mjs';
+
+words({
+  command: 'npm run chaos',
+  takes: '[--rounds N] [--seed N] [--site three|one]',
+  about: 'kill -9 at moments of chance under load; what was acknowledged must be there afterwards (docs/reliability.md).',
+  // They are read again where they are used (tests/chaos/main.ts).
+  options: {
+    rounds: { value: 'N', least: 1, help: 'of killing (20)' },
+    seed: { value: 'N', least: 0, help: 'the same makes the same choices (1)' },
+    nodes: { value: 'N', least: 1, help: 'that live through it, in each site (6)' },
+    port: { value: 'N', least: 1, most: 65_000, help: 'the first that is listened at (21600)' },
+    site: { value: 'NAME', choices: ['three', 'one', 'both'], help: 'three conductors, the only process, or both (both)' },
+  },
+});
 
 installPackages();
 build();

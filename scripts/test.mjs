@@ -6,9 +6,15 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { build, installPackages, root } from './install.mjs';
+import { words } from './words.mjs';
 
-const level = process.argv[2] === 'reference' ? 'reference' : 'all';
-const keepGoing = process.argv.includes('--keep-going');
+const { word: level = 'all', 'keep-going': keepGoing } = words({
+  command: 'npm test',
+  takes: '[--keep-going]',
+  about: 'Types, lint, format, and all tests (docs/contributing.md); `npm run test:reference`: those beside the real Ironic.',
+  options: { 'keep-going': { help: 'begin the lab (half an hour) although something before it failed' } },
+  positional: { name: 'LEVEL', choices: ['all', 'reference'] },
+});
 const scratch = join(root, '.cache/test');
 let passed = 0;
 /** What failed, by name. */

@@ -2,6 +2,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
+import { words } from './words.mjs';
+
+const { check } = words({
+  command: 'npm run types',
+  takes: '[--check]',
+  about: 'Writes model/fields.d.ts from openapi.yaml.',
+  options: { check: { help: 'write nothing; fail when it would be another' } },
+});
 
 const root = join(import.meta.dirname, '..');
 const target = join(root, 'model/fields.d.ts');
@@ -34,7 +42,7 @@ export interface Link {
 ${RESOURCES.map(resource).join('\n\n')}
 `;
 
-if (process.argv.includes('--check')) {
+if (check) {
   if (readFileSync(target, 'utf8') === text) process.exit(0);
   console.error('model/fields.d.ts is not what openapi.yaml says: run "npm run types"');
   process.exit(1);

@@ -1,0 +1,34 @@
+/** The scripts that take words: each has a --help, and says in one line what it does not take. */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+
+const said = (script: string, ...words: readonly string[]) =>
+  new Promise<{ readonly code: number; readonly output: string; readonly errors: string }>((resolve) => {
+    execFile(process.execPath, [join(__dirname, '../scripts', `${script}.mjs`), ...words], (error, output, errors) => {
+      resolve({ code: error === null ? 0 : Number(error.code), output, errors });
+    });
+  });
+
+it.each(['bench', 'chaos', 'fuzz', 'test', 'types'])('%s', async (script) => {
+  const [help, wrong] = await Promise.all([said(script, '--help'), said(script, '--nonsense')]);
+  expect(help).toMatchObject({ code: 0, errors: '' });
+  expect(help.output).toMatch(/^usage: npm /);
+  expect(wrong).toMatchObject({ code: 2, output: '' });
+  expect(wrong.errors).toMatch(/^Unknown option '--nonsense' \(npm (?:run )?\w+ -- --help tells more\)\n$/);
+});
+
+it.each([
+  ['bench', [], 'SCENARIO is one of provisioning, '],
+  ['bench', ['everything'], ', not "everything"'],
+  ['bench', ['recorder', '--seconds', '0'], '--seconds is a whole number from 1 to 86400, not "0"'],
+  ['bench', ['recorder', '--nodes', '1.5'], '--nodes is a whole number, at least 1, not "1.5"'],
+  ['bench', ['recorder', 'inspection'], "Unexpected argument 'inspection'"],
+  ['chaos', ['--site', 'four'], '--site is one of three, one, both, not "four"'],
+  ['fuzz', ['--minutes', 'x'], '--minutes is a number, at least 0.1, not "x"'],
+  ['fuzz', ['--minutes'], "Option '--minutes <value>' argument missing"],
+])('%s %j', async (script, words, problem) => {
+  const { code, errors } = await said(script, ...words);
+  expect(code).toBe(2);
+  expect(errors).toMatch(/^[^\n]+\n$/);
+  expect(errors).toContain(problem);
+});
