@@ -12,6 +12,7 @@ import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
+import { basicAuthorization, credentialsOf, withoutCredentials } from '../model/urls';
 
 export interface CachedFile {
   /** Bytes. */
@@ -65,7 +66,7 @@ const FRESH = 2000;
 const AGENT = { connect: { timeout: 10_000 }, headersTimeout: 30_000, bodyTimeout: 60_000 };
 
 /** A URL for the log: credentials and query left out. */
-export const bareUrl = (url: string): string => url.replace(/\/\/[^/@]*@/, '//').replace(/[?#].*$/, '');
+export const bareUrl = (url: string): string => withoutCredentials(url).replace(/[?#].*$/, '');
 
 export async function openCache({ folder, maxBytes, log, clock, metrics = silentMetrics }: CacheSetup): Promise<Cache> {
   await mkdir(folder, { recursive: true });
@@ -102,11 +103,13 @@ export async function openCache({ folder, maxBytes, log, clock, metrics = silent
   /** The entry as the other server has it now; a file that is new or changed there begins to come. */
   const ask = async (url: string): Promise<Entry> => {
     const known = entries.get(url);
-    const answer = await request(url, {
+    const answer = await request(withoutCredentials(url), {
       dispatcher,
       signal: closing.signal,
       headers: {
         'accept-encoding': 'identity',
+        // Dropped at a redirection to another host.
+        ...basicAuthorization(credentialsOf(url)),
         ...(known?.kept.etag ? { 'if-none-match': known.kept.etag } : {}),
         ...(known?.kept.lastModified ? { 'if-modified-since': known.kept.lastModified } : {}),
       },

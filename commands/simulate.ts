@@ -1,9 +1,10 @@
 /** `bloomery simulate`: a fleet of machines behind BMCs, until SIGINT or SIGTERM; and what is done to one that runs. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { systemClock } from '../model/clock';
+import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { FAULTS, parseFaults, readFaults, type Faults } from '../simulator/faults';
 import { startFleet, type Protocol } from '../simulator/fleet';
@@ -12,6 +13,7 @@ import type { QemuFleet } from '../simulator/qemu-machine';
 import { parsePlace, shown, type Place } from '../simulator/place';
 import { checkQemu } from '../simulator/qemu-programs';
 import { serveRemote } from '../simulator/remote';
+import { signatureLists } from '../simulator/uefi-variables';
 import { endpoint } from './endpoint';
 import { registerFleet } from './register-fleet';
 import { addControlCommand, CONTROL_PORT } from './simulate-control';
@@ -27,6 +29,13 @@ const upTo =
 const url = (text: string): string => {
   if (!/^https?:\/\/./.test(text) || !URL.canParse(text)) throw new InvalidArgumentError('a URL is needed: http://…');
   return text;
+};
+const certificates = (path: string): Buffer => {
+  try {
+    return signatureLists(readFileSync(path, 'latin1'));
+  } catch (error) {
+    throw new InvalidArgumentError(reasonOf(error));
+  }
 };
 /** Of the machine with a number: which BMCs it has. */
 const KINDS: Readonly<Record<string, (index: number) => readonly Protocol[]>> = {
@@ -55,6 +64,7 @@ interface Arguments {
   readonly machines: number;
   readonly qemu: number;
   readonly qemuBridge?: string;
+  readonly qemuCa?: Buffer;
   readonly qemuMemory: number;
   readonly qemuDisk: number;
   readonly qemuFirmware: 'bios' | 'uefi';
@@ -85,8 +95,17 @@ function qemuOf(given: Arguments): QemuFleet | undefined {
     qemuFirmware: mode,
     qemuAccelerator: accelerator,
     qemuBridge: bridge,
+    qemuCa: authorities,
   } = given;
-  return { count, memoryMiB, diskGiB, mode, accelerator, ...(bridge === undefined ? {} : { bridge }) };
+  return {
+    count,
+    memoryMiB,
+    diskGiB,
+    mode,
+    accelerator,
+    ...(bridge === undefined ? {} : { bridge }),
+    ...(authorities ? { authorities } : {}),
+  };
 }
 const toStderr = (level: string) => (message: string, fields?: object) =>
   void process.stderr.write(`${JSON.stringify({ level, message, ...fields })}\n`);
@@ -163,7 +182,7 @@ export function addSimulateCommand(program: Command): void {
     .option('--host <address>', 'of BMCs whose place has none, and of the agents', '127.0.0.1')
     .option('--agent-port <port>', 'where the agents of all machines listen (default: any free port)', upTo(65_535), 0)
     .option('--boot-url <url>', "the server's boot service, its [deploy]http_url (default: nothing boots from the network)", url)
-    .option('--qemu <n>', 'the first so many machines really boot, in QEMU , at most 64', upTo(64), 0)
+    .option('--qemu <n>', 'the first so many machines really boot, in QEMU, at most 64', upTo(64), 0)
     .option('--qemu-bridge <name>', "the bridge that they are on, where the server's DHCP hears them; root (default: each is alone)")
     .option('--qemu-memory <MiB>', 'of each of them', upTo(1_048_576, 64), QEMU.memory)
     .option('--qemu-disk <GiB>', 'of each of them; it takes as much as is written to it', upTo(16_384, 1), QEMU.disk)
@@ -173,6 +192,7 @@ export function addSimulateCommand(program: Command): void {
     .addOption(
       new Option('--qemu-accelerator <kind>', 'kvm is faster, where the host can do it').choices(['kvm', 'tcg']).default(QEMU.accelerator),
     )
+    .option('--qemu-ca <file>', 'authorities that their UEFI firmware trusts for HTTPS boot, PEM (default: none)', certificates)
     .option('--boot-ms <n>', 'milliseconds that a machine takes to boot', upTo(3_600_000), 200)
     .option('--step-ms <n>', 'milliseconds that a step of the agent takes', upTo(3_600_000), 0)
     .option('--state <folder>', 'where what the machines remember is kept; a fleet that is started again goes on with it')

@@ -3,6 +3,7 @@ import { checkLocation, locate } from '../drivers/images';
 import { reasonOf } from '../model/errors';
 import type { InterfaceKind } from '../model/records';
 import type { Probes } from '../model/readiness';
+import { withoutCredentials } from '../model/urls';
 import type { Context } from './context';
 import { underWay } from './limits';
 import { withTask, type Held } from './task';
@@ -37,7 +38,6 @@ function imagesOf(task: Held): readonly { readonly name: string; readonly href: 
   ];
   return named.flatMap(([name, href]) => (typeof href === 'string' && href !== '' ? [{ name, href }] : []));
 }
-const withoutCredentials = (href: string): string => href.replace(/^([a-z]+:\/\/)[^/@]*@/i, '$1');
 
 export async function probeReadiness(given: Context, uuid: string): Promise<Probes> {
   const ended = new AbortController();

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { type RequestInit, type Response, fetch } from 'undici';
 import { Fault } from '../model/errors';
 import type { JsonObject, NodeRecord } from '../model/records';
+import { basicAuthorization, credentialsOf, withoutCredentials } from '../model/urls';
 import { connectionReason } from './reason';
 
 /** Where an image's bytes are. */
@@ -76,14 +77,9 @@ export async function checkLocation(location: ImageLocation, signal: AbortSignal
   return answer.redirected ? { kind: 'http', url: answer.url } : location;
 }
 
-/** A user and a password in a URL are for the server only. */
-export const withoutCredentials = (href: string): string => href.replace(/^([a-z]+:\/\/)[^/@]*@/i, '$1');
-
 /** fetch takes no URL with credentials: they go as basic authentication, which it drops at a redirection to another host. */
 async function ask(href: string, init: RequestInit, signal: AbortSignal, timeoutMs = REQUEST_TIMEOUT_MS): Promise<Response> {
-  const { username, password } = new URL(href);
-  const credentials = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64');
-  const headers = { ...(init.headers as Record<string, string>), ...(username ? { authorization: `Basic ${credentials}` } : {}) };
+  const headers = { ...(init.headers as Record<string, string>), ...basicAuthorization(credentialsOf(href)) };
   const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   return fetch(withoutCredentials(href), { ...init, headers, signal: limited });
 }

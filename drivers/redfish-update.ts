@@ -1,5 +1,6 @@
 /** The UpdateService of a machine's Redfish service (schema UpdateService): asking for an update, how it stands, and what it may take away for a while. */
 import { reasonOf } from '../model/errors';
+import { withoutCredentials } from '../model/urls';
 import {
   RedfishError,
   actionOf,
@@ -17,7 +18,6 @@ import {
   textOf,
   type RedfishResource,
 } from '../wire/redfish';
-import { withoutCredentials } from './images';
 import type { InterfacePeriodic, Task } from './interfaces';
 import { redfishAsk, redfishSystem, systemOf, type SystemView } from './redfish-target';
 

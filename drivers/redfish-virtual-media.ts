@@ -1,6 +1,7 @@
 /** Virtual media of Redfish BMCs (schema VirtualMedia): which drives there are, what is in them, inserting and ejecting. */
 import { Fault } from '../model/errors';
 import type { MediumRole } from '../model/records';
+import { credentialsOf, withoutCredentials, type Credentials } from '../model/urls';
 import {
   actionOf,
   followTask,
@@ -25,11 +26,6 @@ export type MediaType = 'CD' | 'USBStick' | 'Floppy';
 const MEDIA_TYPES: Readonly<Record<VirtualMediaType, MediaType>> = { cdrom: 'CD', disk: 'USBStick', floppy: 'Floppy' };
 /** Some drives only say that they take DVDs. */
 const TAKEN_FOR: Readonly<Record<MediaType, readonly string[]>> = { CD: ['CD', 'DVD'], USBStick: ['USBStick'], Floppy: ['Floppy'] };
-
-export interface Credentials {
-  readonly username?: string | undefined;
-  readonly password?: string | undefined;
-}
 
 const typesOf = ({ body }: RedfishResource): readonly string[] => textsOf(member(body, 'MediaTypes')) ?? [];
 const takes = (drive: RedfishResource, type: MediaType): boolean => typesOf(drive).some((one) => TAKEN_FOR[type].includes(one));
@@ -89,12 +85,11 @@ async function insertInto(
   system: SystemView,
   drive: RedfishResource,
   url: string,
-  { username, password }: Credentials,
+  credentials: Credentials | undefined,
 ): Promise<void> {
   let wanted: Readonly<Record<string, unknown>> = {
     Image: url,
-    ...(username === undefined ? {} : { UserName: username }),
-    ...(password === undefined ? {} : { Password: password }),
+    ...(credentials ? { UserName: credentials.username, Password: credentials.password } : {}),
   };
   const action = actionOf(drive, '#VirtualMedia.InsertMedia');
   if (!action) {
@@ -147,7 +142,7 @@ async function insertIntoGroup(
   task: Task,
   system: SystemView,
   drives: readonly RedfishResource[],
-  wanted: { readonly type: MediaType; readonly url: string; readonly credentials: Credentials },
+  wanted: { readonly type: MediaType; readonly url: string; readonly credentials: Credentials | undefined },
   said: string[],
 ): Promise<boolean> {
   for (const drive of drives.filter((one) => takes(one, wanted.type))) {
@@ -179,7 +174,7 @@ async function untilInserted({ clock, signal, options, node }: Task, system: Sys
 }
 
 /** Puts an image into the first drive for such media that takes it; what was in such drives is ejected. Throws a Fault that says what the BMC said. */
-export async function insertMedium(task: Task, type: MediaType, url: string, credentials: Credentials = {}): Promise<void> {
+export async function insertMedium(task: Task, type: MediaType, url: string, credentials?: Credentials): Promise<void> {
   const said: string[] = [];
   const inserted = await onSystem(task, 'Redfish insert virtual media', async (system) => {
     for (const group of usable(system, await drivesOf(system))) {
@@ -265,7 +260,9 @@ const ROLES: Readonly<Record<VirtualMediaType, readonly MediumRole[]>> = {
 /** What users attach and detach (…/nodes/X/vmedia). */
 export const redfishMedia: NonNullable<ManagementInterface['virtualMedia']> = {
   get: listMedia,
-  attach: async (task, device, url, source) => {
+  attach: async (task, device, given, source) => {
+    // A name and a password in it are told beside it, and shown to nobody.
+    const url = withoutCredentials(given);
     const [scheme] = url.split(':', 1) as [string];
     // Shares (nfs, cifs, smb) the BMC takes from where they are.
     if (source === 'local' && !/^https?$/i.test(scheme))
@@ -273,7 +270,8 @@ export const redfishMedia: NonNullable<ManagementInterface['virtualMedia']> = {
         message: `image_download_source is set to 'local' but the image URL ${url} uses the ${scheme} protocol which cannot be downloaded by the conductor. Set image_download_source to 'http' or remove it to use the default.`,
       });
     await unpublish(task, [device]);
-    await insertMedium(task, MEDIA_TYPES[device], source === 'local' ? await publish(task, device, { kind: 'image', source: url }) : url);
+    if (source === 'local') await insertMedium(task, MEDIA_TYPES[device], await publish(task, device, { kind: 'image', source: given }));
+    else await insertMedium(task, MEDIA_TYPES[device], url, credentialsOf(given));
   },
   detach: async (task, devices) => {
     await ejectMedia(

@@ -1,6 +1,7 @@
 /** What a simulated machine boots from an image that its BMC or its firmware reads over HTTP. */
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
+import { basicAuthorization } from '../model/urls';
 import type { BootScript } from './boot-script';
 import type { HttpClient } from './http';
 import type { Medium } from './redfish/drives';
@@ -19,7 +20,7 @@ export async function readBootImage(
   log: Log,
 ): Promise<BootScript | 'system' | undefined> {
   const { url, username, password = '' } = medium;
-  const login = username === undefined ? {} : { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
+  const login = basicAuthorization(username === undefined ? undefined : { username, password });
   try {
     const answer = await http.ask(url, { headers: login, signal });
     if (answer.status !== 200) {

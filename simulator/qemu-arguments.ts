@@ -10,6 +10,8 @@ export interface QemuCommand {
   readonly boot: Pick<BootSetting, 'device'>;
   /** UEFI firmware, and the file with this machine's variables; absent: BIOS. */
   readonly uefi?: FirmwareFiles;
+  /** A file with the authorities whom UEFI firmware trusts when it boots by HTTPS (`signatureLists`); absent: nobody. */
+  readonly authoritiesFile?: string;
   readonly accelerator: 'kvm' | 'tcg';
   /** A -netdev backend for each interface. */
   readonly backends: readonly string[];
@@ -71,6 +73,9 @@ export function qemuArguments(command: QemuCommand): readonly string[] {
       ? [
           ...noPxe('6'),
           ...(command.boot.device === 'uefi-http' ? noPxe('4') : []),
+          ...(command.authoritiesFile === undefined
+            ? []
+            : ['-fw_cfg', `name=etc/edk2/https/cacerts,file=${value(command.authoritiesFile)}`]),
           ...['-drive', `if=pflash,format=raw,unit=0,readonly=on,file=${value(uefi.code)}`],
           ...['-drive', `if=pflash,format=raw,unit=1,file=${value(uefi.variables)}`],
         ]

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
+import { basicAuthorization } from '../model/urls';
 import { MANUFACTURER, PRODUCT, type Build, type MachineDescription } from './description';
 import { firmwareStarts } from './firmware';
 import type { Hardware } from './hardware';
@@ -26,6 +27,8 @@ export interface QemuFleet {
   readonly accelerator: 'kvm' | 'tcg';
   /** Absent: each is alone, on QEMU's user-mode network. */
   readonly bridge?: string;
+  /** Whom UEFI firmware trusts when it boots by HTTPS (`signatureLists`); absent: nobody. */
+  readonly authorities?: Buffer;
 }
 export const buildOfQemu = ({ memoryMiB, diskGiB }: QemuFleet): Build => ({
   cpus: 1,
@@ -85,6 +88,7 @@ export async function startQemuMachine(setup: QemuMachineSetup): Promise<Simulat
     vendor: { manufacturer: MANUFACTURER, product: PRODUCT },
     folder,
     accelerator: qemu.accelerator,
+    ...(qemu.authorities ? { authorities: qemu.authorities } : {}),
     network: async () => (qemu.bridge === undefined ? userNetwork(description.macs) : bridgeNetwork(description.macs, qemu.bridge)),
     starts,
     log,
@@ -125,8 +129,7 @@ export async function startQemuMachine(setup: QemuMachineSetup): Promise<Simulat
 }
 
 async function fetchMedium(http: HttpClient, { url, username, password = '' }: Medium, path: string, signal: AbortSignal): Promise<void> {
-  const login = username === undefined ? {} : { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
-  const answer = await http.ask(url, { headers: login, signal });
+  const answer = await http.ask(url, { headers: basicAuthorization(username === undefined ? undefined : { username, password }), signal });
   if (answer.status !== 200) {
     await answer.drain();
     throw new Error(`the server answers ${answer.status}`);

@@ -30,6 +30,8 @@ export interface QemuSetup extends Pick<QemuCommand, 'vendor' | 'accelerator'> {
   readonly folder: string;
   /** Called once; closed with the machine. */
   readonly network: () => Promise<QemuNetwork>;
+  /** Whom its UEFI firmware trusts when it boots by HTTPS (`signatureLists`); absent: nobody. */
+  readonly authorities?: Buffer;
   /** Absent: nothing is set. */
   readonly boot?: BootSetting;
   /** Called at each start of its firmware. */
@@ -73,6 +75,8 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
   const diskFiles = description.disks.map(({ name }) => file(`${basename(name)}.qcow2`));
   for (const [index, path] of diskFiles.entries())
     if (!existsSync(path)) await run('qemu-img', ['create', '-q', '-f', 'qcow2', path, String(description.disks[index]!.size)]);
+  const authorities = setup.authorities && { authoritiesFile: file('authorities') };
+  if (authorities) await writeFile(authorities.authoritiesFile, setup.authorities);
   const network = await setup.network();
   // The path of a Unix socket has 107 bytes at most; the folder's may be longer.
   const sockets = await mkdtemp(join(tmpdir(), 'qemu-'));
@@ -103,6 +107,7 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
       ...{ machine: description, vendor: setup.vendor, accelerator: setup.accelerator, backends: network.backends, diskFiles },
       ...{ boot: used, monitorSocket, serialSocket, consoleFile: file('console.log'), pidFile: file('qemu.pid') },
       ...((used.mode ?? description.mode) === 'uefi' ? await uefi(used.device === 'uefi-http' ? httpBootUri : undefined) : {}),
+      ...authorities,
       ...(cdFile === undefined ? {} : { cdFile }),
     });
     const ways = await Promise.all([connectionAt(monitorSocket), connectionAt(serialSocket)]);

@@ -1,4 +1,6 @@
-/** The variables of UEFI firmware (edk2) in its flash file: what a BMC writes there before the machine starts. */
+/** What UEFI firmware (edk2) is told before the machine starts: variables in its flash file, and whom it trusts. */
+
+import { X509Certificate } from 'node:crypto';
 
 /** EFI_GLOBAL_VARIABLE, 8be4df61-93ca-11d2-aa0d-00e098032b8c (UEFI 2.10 §3.3), as it is stored. */
 const GLOBAL = Buffer.from('61dfe48bca93d211aa0d00e098032b8c', 'hex');
@@ -41,6 +43,30 @@ function loadOption(title: string, url: string): Buffer {
   head.writeUInt32LE(1, 0);
   head.writeUInt16LE(path.length, 4);
   return Buffer.concat([head, name16(title), path]);
+}
+
+/** EFI_CERT_X509_GUID (§32.4.1), as it is stored. */
+const X509 = Buffer.from('a159c0a5e494a74a87b5ab155c2bf072', 'hex');
+const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+/**
+ * Certificates as the firmware takes those whom it trusts for HTTPS: an EFI_SIGNATURE_LIST (§32.4.1) each.
+ * @param text PEM
+ * @throws an Error when there is none in it, or one is none
+ */
+export function signatureLists(text: string): Buffer {
+  const found = text.match(PEM) ?? [];
+  if (found.length === 0) throw new Error('there is no certificate in it (PEM)');
+  return Buffer.concat(
+    found.map((pem) => {
+      const { raw } = new X509Certificate(pem);
+      // After the type: the size of the list, of its header (none), of a signature, which is its owner (nobody) and the certificate.
+      const head = Buffer.alloc(44);
+      X509.copy(head);
+      head.writeUInt32LE(head.length + raw.length, 16);
+      head.writeUInt32LE(16 + raw.length, 24);
+      return Buffer.concat([head, raw]);
+    }),
+  );
 }
 
 const MAX_URL = 2048;

@@ -1,5 +1,6 @@
 /** Files that a BMC fetches by URL: images for virtual media and for firmware. */
 import { reasonOf } from '../../model/errors';
+import { basicAuthorization } from '../../model/urls';
 import type { Service } from './rows';
 
 export interface Download {
@@ -25,7 +26,7 @@ export async function download(
   method: 'GET' | 'HEAD',
   keep: number,
 ): Promise<{ readonly head: Buffer; readonly size: number } | string> {
-  const login = username === '' ? {} : { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
+  const login = basicAuthorization(username === '' ? undefined : { username, password });
   try {
     const signal = AbortSignal.any([service.signal, AbortSignal.timeout(PATIENCE)]);
     const answer = await service.http.ask(url, { method, headers: login, signal });

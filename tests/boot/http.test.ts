@@ -269,6 +269,16 @@ describe('the files of a boot', () => {
     expect((await get(target)).body.toString()).toBe('there');
   });
 
+  it('come from a server that wants a name and a password', async () => {
+    upstreamDoes = ({ headers: { authorization } }, response) => {
+      if (authorization === `Basic ${Buffer.from('user:s/cret').toString('base64')}`)
+        response.writeHead(200, { 'content-length': 4 }).end('good');
+      else response.writeHead(401).end();
+    };
+    files.kernel = `${upstreamUrl.replace('//', '//user:s%2Fcret@')}/locked`;
+    expect((await get(target)).body.toString()).toBe('good');
+  });
+
   it.each<[string, RequestListener, RegExp]>([
     ['is not there', (_, response) => response.writeHead(404).end(), /: the server answers 404/],
     ['fails', (_, response) => response.destroy(), /other side closed|ECONNRESET/],

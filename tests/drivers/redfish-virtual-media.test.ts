@@ -238,6 +238,20 @@ describe('what clients see and do', () => {
     await media.detach(task, ['cdrom']);
     expect([drive(CD)['Inserted'], published.size]).toEqual([false, 0]);
   });
+  it('a name and a password in the URL are for the server of the image, and told by nobody', async () => {
+    drives(SYSTEM, { Cd: {} });
+    works();
+    const { task, media: published } = bench();
+    await media.attach(task, 'cdrom', 'http://u:p%40ss@images/x.iso', 'http');
+    expect(sent()).toEqual([['POST', insertAt(CD), { Image: 'http://images/x.iso', UserName: 'u', Password: 'p@ss' }]]);
+    await media.attach(task, 'cdrom', 'http://u:p%40ss@images/x.iso', 'local');
+    expect(published.get('cdrom')?.content).toEqual({ kind: 'image', source: 'http://u:p%40ss@images/x.iso' });
+    expect(sent().at(-1)?.[2]).toEqual({ Image: expect.stringMatching(/^http:\/\/10\.0\.0\.1:8080\/media\//) as unknown });
+    works(() => ({ status: 403, body: redfishError('no') }));
+    const refused = await media.attach(task, 'cdrom', 'http://u:p%40ss@images/x.iso', 'http').catch((error: unknown) => String(error));
+    expect(refused).not.toMatch(/u:|p%40ss|p@ss/);
+    expect(String(await media.attach(task, 'cdrom', 'nfs://u:p@host/x', 'local').catch(String))).toContain('URL nfs://host/x uses');
+  });
   it('finds the first type for which there is a drive', async () => {
     drives(SYSTEM, { Floppy: { types: ['Floppy'] }, Cd: { image: URL } });
     works();

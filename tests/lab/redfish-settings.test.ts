@@ -186,7 +186,7 @@ describe('virtual media', () => {
     expect(await shown()).toMatchObject({ Inserted: false, UserName: '' });
   });
   it.each([
-    ['without them', {}],
+    ['without them', undefined],
     ['with a wrong password', { username: 'smith', password: 'wrong' }],
   ])('is refused %s', async (_, credentials) => {
     const refused = insertMedium(bench().task, 'CD', image, credentials);

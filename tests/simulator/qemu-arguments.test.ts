@@ -47,6 +47,8 @@ it('is built as described, and names with commas stay whole', () => {
 it.each([
   ['BIOS', {}, [], ['pflash', 'opt/org.tianocore', 'romfile=']],
   ['UEFI', { uefi }, ['IPv6PXESupport', 'file=/ovmf/code.fd', 'file=/state/vars.fd', 'romfile='], ['IPv4PXESupport']],
+  ['UEFI with authorities', { uefi, authoritiesFile: '/a,b' }, ['-fw_cfg name=etc/edk2/https/cacerts,file=/a,,b'], []],
+  ['BIOS, which has none', { authoritiesFile: '/a' }, [], ['cacerts']],
   ['UEFI HTTP boot', { uefi, boot: { device: 'uefi-http' } }, ['IPv4PXESupport', 'IPv6PXESupport'], []],
 ] as const)('firmware: %s', (_, changes, has, hasNot) => {
   const text = qemuArguments({ ...command, ...changes }).join(' ');

@@ -1,4 +1,6 @@
-import { withHttpBoot } from '../../simulator/uefi-variables';
+import { X509Certificate, randomBytes } from 'node:crypto';
+import { ownCertificate } from '../../ramdisk-agent/certificate';
+import { signatureLists, withHttpBoot } from '../../simulator/uefi-variables';
 
 const STORE_AT = 0x48;
 /** As edk2 leaves an empty one: the head of the volume, the head of the store, and flash that is erased. */
@@ -46,4 +48,21 @@ it.each([
   const before = Buffer.from(file);
   expect(withHttpBoot(file, url)).toBeUndefined();
   expect(file).toEqual(before);
+});
+
+it('is told whom to trust: a list of one X.509 certificate after the other', () => {
+  const [one, other] = ['10.0.0.1', '10.0.0.2'].map((address) => ownCertificate(address, 'ca', Date.now(), randomBytes).certificate);
+  const lists = signatureLists(`A comment\n${one!}\n${other!}`);
+  const size = lists.readUInt32LE(16);
+  expect(lists.toString('hex', 0, 16)).toBe('a159c0a5e494a74a87b5ab155c2bf072');
+  expect([lists.readUInt32LE(20), lists.readUInt32LE(24)]).toEqual([0, size - 28]);
+  expect(lists.subarray(44, size)).toEqual(new X509Certificate(one!).raw);
+  expect(lists.subarray(size + 44)).toEqual(new X509Certificate(other!).raw);
+});
+it.each([
+  ['nothing', ''],
+  ['a key', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----'],
+  ['a broken one', '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----'],
+])('trusts no %s', (_, text) => {
+  expect(() => signatureLists(text)).toThrow();
 });

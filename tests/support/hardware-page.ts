@@ -129,6 +129,9 @@ export const HARDWARE: readonly HardwareRow[] = [
     simulator: 'lab/redfish-https.test.ts: the ramdisk boots from the URL that the BMC was told',
     'sushy-tools': 'lab/redfish-https.test.ts: the ramdisk boots from the URL that the BMC was told',
   }),
+  row('redfish', 'boot', 'redfish-https', 'the ramdisk by UEFI HTTPS boot, of OVMF', {
+    simulator: 'lab/redfish-https.test.ts: simulator, HTTPS',
+  }),
   row('redfish', 'management', 'redfish', 'virtual media from a server that wants a name and a password', {
     bent: 'drivers/redfish-virtual-media.test.ts: passes on credentials',
     'sushy-tools': 'lab/redfish-settings.test.ts: comes from a server that wants a name and a password',
