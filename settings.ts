@@ -6,7 +6,7 @@ import type { ReportBoots } from './boot/discovery';
 import type { Options } from './config/options';
 import type { BootRecord } from './model/records';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
-import type { Inventories } from './store/store';
+import type { StoreOptions } from './store/postgres';
 
 /** The program cannot start as it was asked to; the message is for the operator. */
 export class StartError extends Error {}
@@ -90,9 +90,9 @@ export function checkOptions(options: Options): void {
 }
 
 /** Where inventories are kept; undefined: in the database. Throws StartError. */
-export function inventoriesOf(options: Options, stateDir: string): Inventories | undefined {
+export function inventoriesOf(options: Options, stateDir: string): StoreOptions['inventories'] {
   const backend = options['inventory.data_backend'];
-  if (backend === 'none') return noInventories;
+  if (backend === 'none') return () => noInventories;
   if (backend === 'database') return undefined;
   return inventoriesIn(prepareFolder(options['inventory.directory'] ?? join(stateDir, 'inventories'), '[inventory]directory'));
 }

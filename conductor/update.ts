@@ -126,8 +126,10 @@ export async function deleteNode(context: Context, uuid: string): Promise<void> 
         `Can not delete node "${uuid}" while it is in provision state "${node.provision_state}". Valid provision states to ` +
           `perform deletion are: "(${allowed.map(repr).join(', ')})", or set the node into maintenance mode`,
       );
-    await context.store.inventories.remove(uuid);
-    await context.store.nodes.remove(uuid, node.lock_fence);
+    await context.store.transaction(async (inner) => {
+      await inner.nodes.remove(uuid, node.lock_fence);
+      await inner.inventories.remove(uuid);
+    });
   });
 }
 

@@ -13,6 +13,7 @@ import { up as media } from './0007_media';
 import { up as hardware } from './0008_hardware';
 import { up as discoveredAddresses } from './0009_discovered_addresses';
 import { up as introspections } from './0010_introspections';
+import { up as inventoryFiles } from './0011_inventory_files';
 
 export interface Migration {
   readonly name: string;
@@ -31,4 +32,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0008_hardware', up: hardware },
   { name: '0009_discovered_addresses', up: discoveredAddresses },
   { name: '0010_introspections', up: introspections },
+  { name: '0011_inventory_files', up: inventoryFiles },
 ];

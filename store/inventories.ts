@@ -10,7 +10,9 @@ export function inventoriesOn(db: Knex, clock: Clock): Inventories {
   return {
     async find(nodeUuid) {
       const [record] = await run(
-        db<InventoryRecord>('inventories').select('inventory', 'plugin_data').whereRaw('node_uuid = ?', [nodeUuid]),
+        db<InventoryRecord>('inventories')
+          .select('inventory', 'plugin_data')
+          .whereRaw('node_uuid = ? AND inventory IS NOT NULL', [nodeUuid]),
       );
       return record;
     },
@@ -19,6 +21,7 @@ export function inventoriesOn(db: Knex, clock: Clock): Inventories {
         node_uuid: nodeUuid,
         inventory: JSON.stringify(inventory),
         plugin_data: JSON.stringify(plugin_data),
+        file: null,
         created_at: timestamp(clock.now()),
       };
       await run(db('inventories').insert(row).onConflict('node_uuid').merge(), { node_uuid: nodeUuid });

@@ -28,8 +28,8 @@ export interface StoreOptions extends ConnectOptions {
   readonly metrics?: Metrics;
   /** Bring the schema up to date (default); false: refuse an outdated one. */
   readonly migrate?: boolean;
-  /** Where inventories are instead of the database. */
-  readonly inventories?: Inventories;
+  /** Where inventories are instead of the database, given what is in it. */
+  readonly inventories?: (db: Knex, clock: Clock) => Inventories;
 }
 export interface OpenStore extends Store {
   /** Whether the database answers, in a moment. */
@@ -42,12 +42,12 @@ export interface OpenStore extends Store {
   version(): Promise<{ readonly postgres: string; readonly schema: string }>;
 }
 
-const storeOn = (db: Knex, clock: Clock, inventories?: Inventories): Store => ({
+const storeOn = (db: Knex, clock: Clock, inventories: NonNullable<StoreOptions['inventories']> = inventoriesOn): Store => ({
   nodes: nodesOn(db, clock),
   ports: portsOn(db, clock),
   boots: bootsOn(db, clock),
   media: mediaOn(db),
-  inventories: inventories ?? inventoriesOn(db, clock),
+  inventories: inventories(db, clock),
   hardware: hardwareOn(db, clock),
   discoveries: discoveriesOn(db),
   introspections: introspectionsOn(db),

@@ -190,7 +190,7 @@ export interface FirmwareComponents {
 export interface Inventories {
   find(nodeUuid: string): Promise<InventoryRecord | undefined>;
   put(nodeUuid: string, record: InventoryRecord): Promise<void>;
-  /** Before the node itself is removed. */
+  /** In the transaction that removes the node itself, at its end. */
   remove(nodeUuid: string): Promise<void>;
 }
 /** Where an address stands among the nodes. */

@@ -187,7 +187,7 @@ it('a deleted node leaves no inventory in the folder', async () => {
   expect(await send('POST', urlOf(DOORS[0]), JSON.stringify(told(mac)))).toMatchObject({ status: 202 });
   await server.conductor!.idle();
   expect(await must('GET', `/nodes/${uuid}/inventory`)).toMatchObject({ inventory: inventory(mac) });
-  expect(readdirSync(join(folder, 'inventories'))).toContain(`${uuid}.json`);
+  expect(readdirSync(join(folder, 'inventories'))).toContain(`${uuid}.a.json`);
   await must('DELETE', `/nodes/${uuid}`);
   expect(readdirSync(join(folder, 'inventories')).filter((file) => file.startsWith(uuid))).toEqual([]);
 });

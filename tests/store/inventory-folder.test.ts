@@ -4,84 +4,106 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { InventoryRecord } from '../../model/records';
 import { inventoriesIn, noInventories } from '../../store/inventory-folder';
-import { openStore } from '../../store/postgres';
+import { openStore, type OpenStore } from '../../store/postgres';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import { useDatabase } from '../support/database';
 
 const UUID = '11111111-2222-4333-8444-555555555555';
 const record = (hostname: string): InventoryRecord => ({ inventory: { interfaces: [], hostname }, plugin_data: { a: [1] } });
+const database = useDatabase();
 let folder: string;
-beforeEach(() => {
+let store: OpenStore;
+beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'bloomery-inventories-'));
+  const options = { connection: database.connection(), poolSize: 3, clock: systemClock, log: silentLog, migrate: false };
+  store = await openStore({ ...options, inventories: inventoriesIn(folder) });
+  await store.nodes.create({ uuid: UUID, driver: 'ipmi' });
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(async () => {
+  await store.close();
+  await database.clear();
+  rmSync(folder, { recursive: true, force: true });
+});
 
 it('keeps the latest of each node, for its owner only, and forgets it', async () => {
-  const inventories = inventoriesIn(folder);
+  const { inventories } = store;
   expect(await inventories.find(UUID)).toBeUndefined();
-  await inventories.put(UUID, record('one'));
-  await inventories.put(UUID, record('two'));
-  expect(await inventories.find(UUID)).toEqual(record('two'));
-  expect(readdirSync(folder)).toEqual([`${UUID}.json`]);
-  expect(statSync(join(folder, `${UUID}.json`)).mode & 0o777).toBe(0o600);
+  for (const name of ['one', 'two', 'three']) {
+    await inventories.put(UUID, record(name));
+    expect(await inventories.find(UUID)).toEqual(record(name));
+  }
+  const files = readdirSync(folder);
+  expect(files.sort()).toEqual([`${UUID}.a.json`, `${UUID}.b.json`]);
+  for (const file of files) expect(statSync(join(folder, file)).mode & 0o777).toBe(0o600);
+  // Nothing of it is in the database.
+  expect(await database.store().inventories.find(UUID)).toBeUndefined();
   await inventories.remove(UUID);
   await inventories.remove(UUID);
   expect(readdirSync(folder)).toEqual([]);
+  expect(await inventories.find(UUID)).toBeUndefined();
 });
 
-it('shows what was there before until the new one is whole', async () => {
-  const inventories = inventoriesIn(folder);
-  await inventories.put(UUID, record('one'));
-  // A writer that died.
-  writeFileSync(join(folder, `${UUID}.json.new`), '{"inventory": {"inter');
-  expect(await inventories.find(UUID)).toEqual(record('one'));
-  await inventories.put(UUID, record('two'));
-  expect(await inventories.find(UUID)).toEqual(record('two'));
+it.each(['the transaction fails', 'the writer dies in the middle of the file'])('keeps what was there before when %s', async (how) => {
+  await store.inventories.put(UUID, record('one'));
+  const failing = store.transaction(async ({ inventories }) => {
+    await inventories.put(UUID, record('two'));
+    if (how !== 'the transaction fails') writeFileSync(join(folder, `${UUID}.b.json`), '{"inventory": {"inter');
+    expect(await store.inventories.find(UUID)).toEqual(record('one'));
+    throw new Error('no');
+  });
+  await expect(failing).rejects.toThrow('no');
+  expect(await store.inventories.find(UUID)).toEqual(record('one'));
+  await store.inventories.put(UUID, record('three'));
+  expect(await store.inventories.find(UUID)).toEqual(record('three'));
+});
+
+it('of two writers the one that counts is whole, also when the slower one fails', async () => {
+  await store.inventories.put(UUID, record('before'));
+  let slow: Promise<void> | undefined;
+  await store.transaction(async ({ inventories }) => {
+    await inventories.put(UUID, record('right'));
+    slow = store.transaction(async (inner) => {
+      await inner.inventories.put(UUID, record('late'));
+      throw new Error('its lock is lost');
+    });
+    slow.catch(() => {});
+  });
+  await expect(slow).rejects.toThrow('its lock is lost');
+  expect(await store.inventories.find(UUID)).toEqual(record('right'));
 });
 
 it.each(['../escape', '/etc/passwd', `${UUID}/x`, `{${UUID}}`, ''])('%j is no name of a file', async (name) => {
-  const inventories = inventoriesIn(folder);
   const wrong = { message: `${name} is no UUID` };
-  await expect(inventories.find(name)).rejects.toMatchObject(wrong);
-  await expect(inventories.put(name, record('x'))).rejects.toMatchObject(wrong);
-  await expect(inventories.remove(name)).rejects.toMatchObject(wrong);
+  expect(await store.inventories.find(name)).toBeUndefined();
+  await expect(store.inventories.put(name, record('x'))).rejects.toMatchObject(wrong);
+  await expect(store.inventories.remove(name)).rejects.toMatchObject(wrong);
 });
 
 it('follows no link', async () => {
-  const inventories = inventoriesIn(folder);
   const elsewhere = join(folder, 'elsewhere');
   writeFileSync(elsewhere, JSON.stringify(record('secret')));
-  for (const name of [`${UUID}.json`, `${UUID}.json.new`]) symlinkSync(elsewhere, join(folder, name));
-  await expect(inventories.find(UUID)).rejects.toMatchObject({ code: 'ELOOP' });
-  await expect(inventories.put(UUID, record('x'))).rejects.toMatchObject({ code: 'ELOOP' });
+  await store.inventories.put(UUID, record('one'));
+  rmSync(join(folder, `${UUID}.a.json`));
+  for (const file of ['a', 'b']) symlinkSync(elsewhere, join(folder, `${UUID}.${file}.json`));
+  await expect(store.inventories.find(UUID)).rejects.toMatchObject({ code: 'ELOOP' });
+  await expect(store.inventories.put(UUID, record('x'))).rejects.toMatchObject({ code: 'ELOOP' });
   expect(JSON.parse(readFileSync(elsewhere, 'utf8'))).toEqual(record('secret'));
+});
+
+it('is another place than the database: what is there is not seen here, nor the other way round', async () => {
+  const inside = database.store().inventories;
+  await inside.put(UUID, record('inside'));
+  expect(await store.inventories.find(UUID)).toBeUndefined();
+  await store.inventories.put(UUID, record('outside'));
+  expect(await inside.find(UUID)).toBeUndefined();
+  await inside.put(UUID, record('inside again'));
+  expect(await store.inventories.find(UUID)).toBeUndefined();
+  expect(await inside.find(UUID)).toMatchObject(record('inside again'));
 });
 
 it('keeps nothing where nothing is to be kept', async () => {
   await noInventories.put(UUID, record('x'));
   await noInventories.remove(UUID);
   expect(await noInventories.find(UUID)).toBeUndefined();
-});
-
-describe('a store whose inventories are elsewhere', () => {
-  const database = useDatabase();
-  it('puts them there from its transactions too, and nothing when the writing of the node fails', async () => {
-    const options = { connection: database.connection(), poolSize: 2, clock: systemClock, log: silentLog, migrate: false };
-    const store = await openStore({ ...options, inventories: inventoriesIn(folder) });
-    try {
-      await store.nodes.create({ uuid: UUID, driver: 'ipmi' });
-      await store.transaction(({ inventories }) => inventories.put(UUID, record('one')));
-      expect(await store.inventories.find(UUID)).toEqual(record('one'));
-      expect(await database.store().inventories.find(UUID)).toBeUndefined();
-      const failing = store.transaction(async (inner) => {
-        await inner.nodes.update('00000000-0000-4000-8000-000000000000', { extra: {} });
-        await inner.inventories.put(UUID, record('two'));
-      });
-      await expect(failing).rejects.toMatchObject({ name: 'NodeNotFound' });
-      expect(await store.inventories.find(UUID)).toEqual(record('one'));
-    } finally {
-      await store.close();
-    }
-  });
 });
