@@ -37,6 +37,8 @@ const withDisk = ({ callback }: Recorded): JsonObject => {
   return { ...callback, inventory: { ...inventory, disks: [...inventory.disks, made] } };
 };
 
+/** What a port is that was made with its address only. */
+const PLAIN_PORT = { pxe_enabled: true, extra: {}, local_link_connection: {}, physical_network: null, portgroup_uuid: null, name: null };
 /**
  * Meant to differ when an inspection fails: there, what hooks did before the one that refuses stays, and the sentence in the history is
  * replaced by one about the thread that failed.
@@ -51,7 +53,7 @@ const asOurs = ({ node, ports }: Recorded, { node: theirs, ...rest }: Inspected)
       'Failed to finish inspection: ',
     ),
   },
-  ports: ports,
+  ports: ports.map((port) => ({ ...PLAIN_PORT, ...port })),
 });
 
 describe.each(SETTINGS)('hooks, ports of %s', (_, settings) => {

@@ -49,6 +49,7 @@ if [ ! -e /ipa/proc/self ]; then
   chroot /ipa udevadm settle -t 20
 fi
 cp /etc/resolv.conf /ipa/etc/ 2> /dev/null
+[ ! -x /bin/prepare ] || /bin/prepare # record-inventories.mjs
 echo "The real agent starts $(cut -d' ' -f1 /proc/uptime) s after the kernel"
 exec chroot /ipa python3 -c 'import sys; sys.argv = ["ironic-python-agent"]; from ironic_python_agent.cmd.agent import run; sys.exit(run())'
 AGENT
