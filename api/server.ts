@@ -2,7 +2,7 @@
  * The API's front door: version negotiation, request ids, limits, routing, and the one place where a fault becomes an answer.
  * Handlers see neither Express nor sockets (routes.ts).
  */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import express from 'express';
 import type { ConductorDoor } from '../conductor/conductor';
@@ -11,7 +11,7 @@ import { Fault, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import type { Metrics } from '../model/metrics';
 import { silentNotifier, type Notifier } from '../model/notifications';
-import { isRequestId, originFields, type Origin } from '../model/origin';
+import { originFields, type Origin } from '../model/origin';
 import { HEADER, MAXIMUM, MINIMUM, negotiate } from '../model/versions';
 import type { Store } from '../store/store';
 import { accepts } from './accept';
@@ -31,6 +31,7 @@ import { handlers } from './handlers';
 import { measureNodes } from './node-counts';
 import type { ApiOptions } from './options';
 import { createProbes, sendProbe, type Probes } from './probes';
+import { originOf, tellRequest } from './request-log';
 import { createValidators, demand } from './schema';
 import { checkHandlers, matcher, type Answer, type Matcher, type Rooms, type Who } from './routes';
 import { sendStream } from './streaming';
@@ -70,25 +71,6 @@ function cutOff(request: IncomingMessage): void {
   request.once('close', () => clearTimeout(late));
 }
 
-/** HTTP's own (RFC 9110, RFC 5789): callers may write any word. */
-const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
-/** [api]log_requests → whether a request has its line. */
-const LOGGED: Readonly<Record<string, (method: string, status: number | undefined) => boolean>> = {
-  all: () => true,
-  changes: (method, status) => !['GET', 'HEAD', 'OPTIONS'].includes(method) || (status ?? 500) >= 400,
-  failures: (_, status) => (status ?? 500) >= 400,
-  none: () => false,
-};
-/** Its id is new; the caller's own goes along. */
-function originOf({ headers }: IncomingMessage): Origin {
-  const given = one(headers['x-openstack-request-id']);
-  return {
-    requestId: `req-${randomUUID()}`,
-    ...(given !== undefined && isRequestId(given) ? { globalRequestId: given } : {}),
-    user: null,
-    project: null,
-  };
-}
 const fieldsOf = ({ origin, node }: Seen): object => ({ ...originFields(origin), ...(node === undefined ? {} : { node }) });
 
 /** Many pieces go to the socket together. */
@@ -320,22 +302,8 @@ export function createApi(given: {
       await answer(request, response, seen);
     } finally {
       inFlight--;
-      const { method = 'GET' } = request;
-      const seconds = took();
       const status = response.headersSent ? response.statusCode : undefined;
-      metrics.observe(
-        'bloomery_api_request_duration_seconds',
-        { method: METHODS.has(method) ? method : 'other', route: seen.route, status: status ? `${Math.floor(status / 100)}xx` : 'aborted' },
-        seconds,
-      );
-      if (LOGGED[options['api.log_requests']]!(method, status))
-        log.info('request', {
-          ...fieldsOf(seen),
-          method,
-          path: (request.url ?? '/').split('?')[0],
-          status,
-          ms: Math.round(seconds * 1e4) / 10,
-        });
+      tellRequest(given, request, { route: seen.route, status, seconds: took(), fields: fieldsOf(seen) });
     }
   }
 

@@ -34,7 +34,7 @@ const hasNetwork = ({ value }: JsonObject): void => {
 };
 const value: Signature = { required: ['value'] };
 /** In the order in which messages name them. */
-const CONDITIONS: Readonly<Record<string, Signature>> = {
+export const CONDITIONS: Readonly<Record<string, Signature>> = {
   contains: { ...value, check: hasRegex },
   eq: value,
   ge: value,
@@ -46,7 +46,7 @@ const CONDITIONS: Readonly<Record<string, Signature>> = {
   matches: { ...value, check: hasRegex },
   ne: value,
 };
-const ACTIONS: Readonly<Record<string, Signature>> = {
+export const ACTIONS: Readonly<Record<string, Signature>> = {
   'add-trait': { required: ['name'] },
   'extend-attribute': { required: ['path', 'value'], optional: ['unique'] },
   fail: { required: ['message'] },

@@ -1,12 +1,12 @@
 /** The introspection service's front door: ironic-inspector's API on a port of its own, with versions, refusals and headers as there. */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ConductorDoor } from '../../conductor/conductor';
 import type { Clock } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
-import type { Origin } from '../../model/origin';
+import { originFields, type Origin } from '../../model/origin';
 import type { Store } from '../../store/store';
 import { httpBasic } from '../auth/http-basic';
 import { noauth } from '../auth/noauth';
@@ -15,6 +15,7 @@ import { createCors } from '../cors';
 import { loadDocument, type Document } from '../document';
 import { Unauthenticated, Unread } from '../errors';
 import { baseOf } from '../forwarded';
+import { originOf, tellRequest } from '../request-log';
 import { createValidators, demand } from '../schema';
 import { answerText } from './encode';
 import type { IntrospectionOptions } from './options';
@@ -77,6 +78,11 @@ function send(response: ServerResponse, head: boolean, { status, body, text, pag
   response.end(head ? '' : content);
 }
 
+/** What the log and the metrics say of a request, as far as it came. */
+interface Seen {
+  route: string;
+  origin: Origin;
+}
 /** @returns a listener for node:http */
 export function createIntrospectionApi(given: {
   readonly store: Store;
@@ -95,7 +101,7 @@ export function createIntrospectionApi(given: {
   const { schemas } = given.document ?? loadDocument();
   const problemOf = createValidators()('InspectionData', () => schemas['InspectionData']!);
 
-  async function perform(request: IncomingMessage, head: boolean, seen: { route: string }): Promise<Reply> {
+  async function perform(request: IncomingMessage, head: boolean, seen: Seen): Promise<Reply> {
     const [path = '/', search = ''] = (request.url ?? '/').split(/\?(.*)/s);
     const header = request.headers[HEADER];
     const minor = versionOf(Array.isArray(header) ? header.join(',') : header);
@@ -106,21 +112,21 @@ export function createIntrospectionApi(given: {
     const names = Object.keys(route.methods);
     const allowed = { Allow: [...names, 'OPTIONS', ...(names.includes('GET') ? ['HEAD'] : [])].join(', ') };
     if (request.method === 'OPTIONS') return { status: 200, headers: allowed };
-    const handle = route.methods[head ? 'GET' : request.method!];
-    if (!handle) return { status: 405, page: PAGE_405, headers: allowed };
-    const origin: Origin = { requestId: `req-${randomUUID()}`, user: null, project: null };
+    const door = route.methods[head ? 'GET' : request.method!];
+    if (!door) return { status: 405, page: PAGE_405, headers: allowed };
     // Which paths are public differs from the API's: its root document is, this word is not.
     const who = await auth.identify(request.headers, route.isPublic ? '/' : '/v1/introspection', request.method!);
+    seen.origin = { ...seen.origin, user: who.user, project: who.project };
     const raw = await readBody(request, limitFor('continue_inspection', options));
     const rooms: Rooms = {
       store: given.store,
-      conductor: given.conductor.from({ ...origin, user: who.user, project: who.project }),
+      conductor: given.conductor.from(seen.origin),
       options,
       random: randomBytes,
       checkReport: (report) => demand('data', problemOf(report)),
     };
     const json = (): unknown => parseBody(raw, options['api.max_json_body_depth']);
-    return handle(
+    return door.handle(
       { params, query: new URLSearchParams(search), minor, base: baseOf(request, options), hasBody: raw.length > 0, json },
       rooms,
     );
@@ -129,24 +135,28 @@ export function createIntrospectionApi(given: {
   return (request, response) => {
     const took = metrics.timer();
     const head = request.method === 'HEAD';
-    const seen = { route: 'introspection:other' };
+    const seen: Seen = { route: 'introspection:other', origin: originOf(request) };
+    response.setHeader('OpenStack-Request-Id', seen.origin.requestId);
     for (const [name, value] of Object.entries(cors(request.method ?? 'GET', request.headers))) response.setHeader(name, value);
     perform(request, head, seen)
       .catch((error: unknown) => {
         const known = [Fault, Unread, Unauthenticated].some((kind) => error instanceof kind);
         if (!known && !request.socket.destroyed)
-          log.error('request failed', { method: request.method, path: request.url, error: reasonOf(error), stack: (error as Error).stack });
+          log.error('request failed', {
+            ...originFields(seen.origin),
+            method: request.method,
+            path: request.url,
+            error: reasonOf(error),
+            stack: (error as Error).stack,
+          });
         return explain(error);
       })
       .then((reply) => {
         // What was not read is thrown away, so that the caller gets its answer.
         request.resume();
         send(response, head, reply);
-        const { method = 'GET' } = request;
-        const status = `${Math.floor(reply.status / 100)}xx`;
-        metrics.observe('bloomery_api_request_duration_seconds', { method, route: seen.route, status }, took());
-        const level = reply.status >= 400 || !['GET', 'HEAD', 'OPTIONS'].includes(method) ? 'info' : 'debug';
-        log[level](`${method} ${request.url ?? ''} ${reply.status}`);
+        const status = response.headersSent ? reply.status : undefined;
+        tellRequest(given, request, { route: seen.route, status, seconds: took(), fields: originFields(seen.origin) });
       })
       .catch((error: unknown) => log.error('an answer cannot be sent', { error: reasonOf(error) }));
   };
