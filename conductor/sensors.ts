@@ -34,11 +34,15 @@ interface Known {
   /** Milliseconds. */
   readonly at: number;
 }
+/** When rounds that did something began, in milliseconds. */
+type Times = Readonly<Partial<Record<Timed, number>>>;
 /** What one conductor remembers of sensors. */
 export interface SensorMemory {
   readonly nodes: Map<string, Known>;
-  /** When each kind was last due, in milliseconds. */
-  readonly asked: Map<Timed, number>;
+  /** By node: in which round it was asked last, and each kind was read last. */
+  readonly asked: Map<string, { readonly at: number; readonly read: Times }>;
+  /** When the conductor's own counts were told last. */
+  own: Times;
 }
 /** Machines of which metrics are shown; there are none of those beyond. */
 const MOST_NODES = 20_000;
@@ -62,42 +66,46 @@ export function sensorMemory({ metrics }: Pick<Context, 'metrics'>): SensorMemor
     'baremetal_last_payload_timestamp_seconds',
     all(({ node, at }) => [timeSample(node, at)]),
   );
-  return { nodes, asked: new Map() };
+  return { nodes, asked: new Map(), own: {} };
 }
 
 /** The kinds that it is time for. Rounds come a little early and late: half of one is no difference. */
-function dueNow({ options, clock }: Context, { asked }: SensorMemory): ReadonlySet<Timed> {
+function dueOf(options: ConductorOptions, read: Times, now: number): ReadonlySet<Timed> {
   const slack = sensorRounds(options) / 2;
-  const due = TIMED.filter((timed) => {
-    const last = asked.get(timed);
-    return last === undefined || (clock.now() - last) / 1000 >= intervalOf(options, timed) - slack;
-  });
-  for (const timed of due) asked.set(timed, clock.now());
-  return new Set(due);
+  return new Set(TIMED.filter((timed) => (now - (read[timed] ?? -Infinity)) / 1000 >= intervalOf(options, timed) - slack));
 }
 
-/** Answers how many machines it asked. Ends after [sensor_data]wait_timeout, whether or not all were: a slow BMC does not delay the next round. */
+/**
+ * Answers how many machines there are to ask. Ends after [sensor_data]wait_timeout, whether or not all were asked: those are the first of the
+ * next round.
+ */
 export async function collectSensors(context: Context, memory: SensorMemory): Promise<number> {
   const { options, clock, signal, store } = context;
-  const due = dueNow(context, memory);
-  if (due.has('other') && options['sensor_data.enable_for_conductor']) await notifyMeasures(context);
+  const { asked } = memory;
+  const now = clock.now();
+  if (options['sensor_data.enable_for_conductor'] && dueOf(options, memory.own, now).has('other')) {
+    memory.own = { other: now };
+    await notifyMeasures(context);
+  }
   if (!options['sensor_data.enable_for_nodes']) return 0;
   const states = options['sensor_data.enable_for_undeployed_nodes'] ? {} : { provision_state: 'active' };
   const nodes = await context.mine(await store.nodes.list({ where: { maintenance: false, ...states }, children: 'all' }));
   const there = new Set(nodes.map(({ uuid }) => uuid));
-  for (const uuid of memory.nodes.keys()) if (!there.has(uuid)) memory.nodes.delete(uuid);
+  for (const known of [memory.nodes, asked]) for (const uuid of known.keys()) if (!there.has(uuid)) known.delete(uuid);
+  const lastAsked = ({ uuid }: NodeRecord): number => asked.get(uuid)?.at ?? -Infinity;
+  const inOrder = [...nodes].sort((a, b) => (lastAsked(a) < lastAsked(b) ? -1 : lastAsked(a) > lastAsked(b) ? 1 : 0));
 
   const over = new AbortController();
   const ended = new AbortController();
   clock.sleep(options['sensor_data.wait_timeout'] * 1000, AbortSignal.any([signal, ended.signal])).then(
-    () => over.abort(),
+    () => over.abort(new Error('it was not read within [sensor_data]wait_timeout')),
     () => {},
   );
   try {
     const until = AbortSignal.any([signal, over.signal]);
-    await inParallel(nodes, options['sensor_data.workers'], until, (node) =>
+    await inParallel(inOrder, options['sensor_data.workers'], until, (node) =>
       context.bmcTurns
-        .alone(bmcOf(node), until, () => context.bmcTurns.alone(node.uuid, until, () => askOne(context, memory, node, due)))
+        .alone(bmcOf(node), until, () => context.bmcTurns.alone(node.uuid, until, () => askOne(context, memory, node, now, until)))
         .catch(() => {}),
     );
   } finally {
@@ -106,13 +114,16 @@ export async function collectSensors(context: Context, memory: SensorMemory): Pr
   return nodes.length;
 }
 
-async function askOne(context: Context, { nodes }: SensorMemory, node: NodeRecord, due: ReadonlySet<Timed>): Promise<void> {
+async function askOne(context: Context, { nodes, asked }: SensorMemory, node: NodeRecord, now: number, signal: AbortSignal): Promise<void> {
   const { options, clock } = context;
   const types = options['sensor_data.data_types'].map((name) => name.toLowerCase());
   const isWanted = (kind: string): boolean => types.includes('all') || types.includes(kind.toLowerCase());
-  const isRead = (kind: string): boolean => isWanted(kind) && due.has(timedAs(kind));
   const { uuid, name, instance_uuid: instance } = node;
-  const task = lookingAt(context, node);
+  const { read: times = {} } = asked.get(uuid) ?? {};
+  const due = dueOf(options, times, now);
+  asked.set(uuid, { at: now, read: times });
+  const isRead = (kind: string): boolean => isWanted(kind) && due.has(timedAs(kind));
+  const task = lookingAt({ ...context, signal }, node);
   const before = Object.entries(nodes.get(uuid)?.payload ?? {}).filter(([kind]) => !due.has(timedAs(kind)));
   const keep = (payload: JsonObject): void => {
     if (Object.keys(payload).length === 0 || (!nodes.has(uuid) && nodes.size >= MOST_NODES)) nodes.delete(uuid);
@@ -125,6 +136,7 @@ async function askOne(context: Context, { nodes }: SensorMemory, node: NodeRecor
     const read = Object.entries(await management.sensors(task, isRead)).filter(([kind]) => isRead(kind));
     const payload = Object.fromEntries([...before, ...read]);
     keep(payload);
+    asked.set(uuid, { at: now, read: { ...times, ...Object.fromEntries([...due].map((timed) => [timed, now])) } });
     if (!due.has('other') || Object.keys(payload).length === 0) return;
     notifySensors(context, node, {
       message_id: newUuid(context.random),
@@ -137,7 +149,7 @@ async function askOne(context: Context, { nodes }: SensorMemory, node: NodeRecor
       payload,
     });
   } catch (error) {
-    // What was not read is not shown as if it were.
+    // What was not read is not shown as if it were; it is due again in the next round.
     keep(Object.fromEntries(before));
     if (context.signal.aborted) return;
     task.log.warn(`During get_sensors_data, could not get sensor data for node ${uuid}. Error: ${reasonOf(error)}.`);

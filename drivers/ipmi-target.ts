@@ -69,6 +69,12 @@ function portOf(value: unknown, key: string): number {
   if (port === undefined || port < 0 || port > 65535) throw invalid(`${key} "${str(value)}" is not a valid port.`);
   return port;
 }
+/** A number is taken as its digits: clients make one of a password that looks like it. What it is instead is not told, it may be secret. */
+function textOf(node: NodeRecord, key: string): string {
+  const value = node.driver_info[key] ?? '';
+  if (typeof value === 'object') throw invalid(`${key} is not a text.`);
+  return str(value);
+}
 /** JSON knows no 2.0: a number may arrive as 2. */
 const versionOf = (value: unknown): string => (value === 2 ? '2.0' : str(value));
 
@@ -130,8 +136,8 @@ export function ipmiTarget(node: NodeRecord, suites: readonly number[] = DEFAULT
   return {
     address: str(address),
     port,
-    username: str(given('ipmi_username') ?? ''),
-    password: str(given('ipmi_password') ?? ''),
+    username: textOf(node, 'ipmi_username'),
+    password: textOf(node, 'ipmi_password'),
     ...{ version, privilege, cipherSuites: cipherSuite === undefined ? suites : [cipherSuite] },
     ...(bridge ? { bridge } : {}),
     ...(kg === '' ? {} : { kg: Buffer.from(kg, 'hex') }),

@@ -93,6 +93,8 @@ describe('driver_info', () => {
     [{ ipmi_bridging: 'single', ipmi_target_channel: '0', ipmi_target_address: 'x' }, 'ipmi_target_address "x"'],
     [{ ipmi_hex_kg_key: 'zz' }, 'ipmi_hex_kg_key'],
     [{ ipmi_hex_kg_key: '00'.repeat(21) }, 'ipmi_hex_kg_key'],
+    [{ ipmi_username: {} }, 'ipmi_username is not a text.'],
+    [{ ipmi_password: ['secret'] }, 'ipmi_password is not a text.'],
   ])('%j is refused in words of our own', async (info, part) => {
     await expect(ipmiPower.validate!(bench({ info }).task)).rejects.toMatchObject({
       status: 400,

@@ -224,4 +224,31 @@ describe('sensors', () => {
     await one.store.nodes.remove(uuid);
     await after(66, async () => (await scraped('baremetal_last_payload_timestamp_seconds')).length === 0);
   });
+
+  it('are all read of a machine that is new among them, and of one that failed, in the next round', async () => {
+    const machine = newMachine({ sensors: { ...readings, Drive: { d: { health: 'OK' } } } });
+    const { one, ofNodes } = await collecting({}, machine);
+    const all = 'sensors: Temperature,Fan,Drive';
+    machine.broken.set(all, new Error('no answer'));
+    await one.enrol({ provision_state: 'active', name: 'first' });
+    await after(66, async () => times(machine, all) === 1);
+    machine.broken.clear();
+    await after(66, async () => ofNodes().length === 1);
+    expect(times(machine, all)).toBe(2);
+    await one.enrol({ provision_state: 'active', name: 'second' });
+    await after(66, async () => ofNodes().length === 2);
+    expect(ofNodes()[1]).toMatchObject({ node_name: 'second', payload: machine.sensors });
+  });
+
+  it('of machines that were left over when the time was up come first; a slow one is left', async () => {
+    const machine = newMachine({ sensors: readings });
+    const { one, ofNodes } = await collecting({ 'sensor_data.workers': 1, 'sensor_data.wait_timeout': 30 }, machine);
+    machine.stuck.set('sensors: Temperature,Fan', new Promise(() => {}));
+    for (const name of ['slow', 'a', 'b']) await one.enrol({ provision_state: 'active', name });
+    await after(100, async () => one.complaints.some((text) => text.includes('it was not read within [sensor_data]wait_timeout')));
+    expect(ofNodes()).toEqual([]);
+    machine.stuck.clear();
+    await after(140, async () => ofNodes().length === 3);
+    expect(ofNodes().map(({ node_name: name }) => name)).toEqual(['a', 'b', 'slow']);
+  });
 });

@@ -41,7 +41,7 @@ describe.each(['native', 'ipmitool'])('[ipmi]client = %s', (client) => {
     const [port, terminal] = [await freePort(), await freePort()];
     url = `http://127.0.0.1:${port}`;
     server = await startServerProcess(folder, {
-      DEFAULT: { enabled_hardware_types: 'ipmi', enabled_console_interfaces: 'ipmitool-socat,no-console', log_level: 'debug' },
+      DEFAULT: { enabled_hardware_types: 'ipmi', enabled_console_interfaces: 'ipmitool-socat,no-console', debug: 'true' },
       api: { host_ip: '127.0.0.1', port },
       ipmi: { client, command_retry_timeout: TIMEOUT, min_command_interval: 1, debug: 'true' },
       conductor: { sync_power_state_interval: 2, power_state_sync_max_retries: 1, power_failure_recovery_interval: 2 },
@@ -113,6 +113,7 @@ describe.each(['native', 'ipmitool'])('[ipmi]client = %s', (client) => {
     ['a K_g key that it does not have', { ipmi_hex_kg_key: KG }, /Reason: wrong K_g key/],
     ['no address', { ipmi_address: null }, /Missing the following IPMI credentials in node's driver_info: \['ipmi_address'\]/],
     ['a port that is none', { ipmi_port: 'abc' }, /ipmi_port "abc" is not a valid port/],
+    ['a password that is none', { ipmi_password: ['hunter3'] }, /driver interface.*ipmi_password is not a text/],
     ['a host that has no address', { ipmi_address: 'bmc.invalid' }, /cannot resolve the address of the BMC bmc\.invalid/],
     ['a BMC that does not answer', { ipmi_port: 9 }, /the BMC at 127\.0\.0\.1 port 9 does not answer/],
   ])('%s is told in last_error, within the timeout', async (_, info, expected) => {
@@ -122,7 +123,7 @@ describe.each(['native', 'ipmitool'])('[ipmi]client = %s', (client) => {
     expect(Date.now() - started).toBeLessThan((TIMEOUT + 10) * 1000);
     expect(node).toMatchObject({ provision_state: 'enroll', power_state: null, last_error: expect.stringMatching(expected) as unknown });
     expect(JSON.stringify(node)).not.toMatch(/hunter|5ec2e7/);
-    if (/driver_info|not a valid port/.test(expected.source)) {
+    if (/driver_info|not a valid port|not a text/.test(expected.source)) {
       const { power } = (await call('GET', `/v1/nodes/${uuid}/validate`)) as { power: JsonObject };
       expect(power).toMatchObject({ result: false, reason: expect.stringMatching(expected) as unknown });
     }

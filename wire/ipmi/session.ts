@@ -19,13 +19,22 @@ export interface Pace {
   variation: number;
   /** Milliseconds until the next packet without an answer is sent again; 0: nothing is known. */
   wait: number;
+  /** What the exchange before took from its first packet on, when more than one was sent: which of them was answered cannot be told. */
+  resent?: number | undefined;
 }
 export const newPace = (): Pace => ({ variation: 0, wait: 0 });
 /** Of `resendMs`: a BMC that takes longer than that is asked again meanwhile. */
-const LONGEST_WAIT = 16;
+const LONGEST_WAIT = 8;
 
-function answered(pace: Pace, milliseconds: number): void {
-  const { smoothed, variation } = pace;
+function answered(pace: Pace, milliseconds: number, packets: number): void {
+  const { smoothed, variation, resent } = pace;
+  if (packets > 1) {
+    // Once it was a loss, most likely. Twice it takes that long, so that the next, sent once, can be measured.
+    if (resent !== undefined) pace.wait = 1.25 * Math.min(resent, milliseconds);
+    pace.resent = milliseconds;
+    return;
+  }
+  pace.resent = undefined;
   pace.variation = smoothed === undefined ? milliseconds / 2 : 0.75 * variation + 0.25 * Math.abs(smoothed - milliseconds);
   pace.smoothed = smoothed === undefined ? milliseconds : 0.875 * smoothed + 0.125 * milliseconds;
   pace.wait = pace.smoothed + 4 * pace.variation;
@@ -80,17 +89,15 @@ export async function exchange<T>(
 ): Promise<{ readonly answer: T; readonly resent: boolean } | undefined> {
   const { clock, sockets, pace, resendMs } = link;
   const first = Math.min(Math.max(pace.wait, resendMs), LONGEST_WAIT * resendMs);
+  const began = clock.now();
   for (let n = 0; n < tries; n++) {
     signal?.throwIfAborted();
-    const sentAt = clock.now();
-    const left = deadline - sentAt;
+    const left = deadline - clock.now();
     if (left <= 0) return undefined;
-    const wait = Math.min(first * 2 ** n, Math.max(4 * resendMs, 2 * first));
+    const wait = Math.max(first, Math.min(first * 2 ** n, 4 * resendMs));
     const answer = await sockets.ask(route, make(), read, Math.min(left, wait));
     if (answer === undefined) continue;
-    if (n === 0) answered(pace, clock.now() - sentAt);
-    // Which of the packets was answered cannot be told: the next is given the time that was enough for this one (RFC 6298 §3, §5).
-    else pace.wait = wait;
+    answered(pace, clock.now() - began, n + 1);
     return { answer, resent: n > 0 };
   }
   return undefined;
