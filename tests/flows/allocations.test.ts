@@ -2,20 +2,14 @@
 import { randomUUID } from 'node:crypto';
 import type { NewAllocation } from '../../conductor/conductor';
 import type { AllocationRecord, NodeChanges, NodeRecord } from '../../model/records';
-import { testClock } from '../support/clock';
-import { started, type Started } from '../support/conductor';
-import { useDatabase } from '../support/database';
+import { type Started } from '../support/conductor';
+import { useConductor } from '../support/use-conductor';
 
-const clock = testClock();
-const database = useDatabase({ clock });
+const { start: startWith } = useConductor();
 let one: Started;
-const start = () => started(database.store(), clock, { options: { 'conductor.node_locked_retry_attempts': 1 } });
+const start = () => startWith({ options: { 'conductor.node_locked_retry_attempts': 1 } });
 beforeEach(async () => {
   one = await start();
-});
-afterEach(async () => {
-  await one.conductor.stop();
-  await database.clear();
 });
 
 const FREE: NodeChanges = { provision_state: 'available', power_state: 'power off', resource_class: 'gold' };

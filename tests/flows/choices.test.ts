@@ -3,22 +3,12 @@ import { randomUUID } from 'node:crypto';
 import type { ConductorOptions } from '../../conductor/context';
 import { agentThere, done, failed, type Step } from '../../drivers/interfaces';
 import type { JsonObject, NodeChanges, NodeRecord, StepRecord } from '../../model/records';
-import { newMachine, started, type Machine, type Started } from '../support/conductor';
-import { testClock } from '../support/clock';
-import { useDatabase } from '../support/database';
+import { newMachine, type Machine, type Started } from '../support/conductor';
+import { useConductor } from '../support/use-conductor';
 
-const clock = testClock();
-const database = useDatabase({ clock });
-const running: Started[] = [];
-const start = async (options: Partial<ConductorOptions> = {}, machine: Partial<Machine> = {}): Promise<Started> => {
-  const one = await started(database.store(), clock, { options, machine: newMachine({ ramdisk: false, ...machine }) });
-  running.push(one);
-  return one;
-};
-afterEach(async () => {
-  for (const { conductor } of running.splice(0)) await conductor.stop();
-  await database.clear();
-});
+const { database, start: startWith } = useConductor();
+const start = (options: Partial<ConductorOptions> = {}, machine: Partial<Machine> = {}): Promise<Started> =>
+  startWith({ options, machine: newMachine({ ramdisk: false, ...machine }) });
 const manageable: NodeChanges = { provision_state: 'manageable', power_state: 'power off' };
 const available: NodeChanges = { provision_state: 'available', power_state: 'power off' };
 const active: NodeChanges = { provision_state: 'active', power_state: 'power on' };

@@ -1,21 +1,11 @@
 /** What a node's history says of its flows: errors with their type and state, beginnings and ends of steps, and what the options say. */
 import type { ConductorOptions } from '../../conductor/index';
 import type { NodeChanges } from '../../model/records';
-import { newMachine, started, type Machine, type Started } from '../support/conductor';
-import { testClock } from '../support/clock';
-import { useDatabase } from '../support/database';
+import { newMachine, type Machine, type Started } from '../support/conductor';
+import { useConductor } from '../support/use-conductor';
 
-const clock = testClock();
-const database = useDatabase({ clock });
-const running: Started[] = [];
-const start = async (machine: Machine, options: Partial<ConductorOptions> = {}): Promise<Started> => {
-  const one = await started(database.store(), clock, { machine, options });
-  running.push(one);
-  return one;
-};
-afterEach(async () => {
-  for (const { conductor } of running.splice(0)) await conductor.stop();
-});
+const { start: startWith } = useConductor();
+const start = (machine: Machine, options: Partial<ConductorOptions> = {}): Promise<Started> => startWith({ machine, options });
 
 const down = new Error('the BMC does not answer');
 type Verb = readonly [from: NodeChanges, verb: string, args?: Parameters<Started['conductor']['provision']>[2]];

@@ -1,23 +1,11 @@
 /** Holding nodes: locks, fencing, heartbeats that meet a held node, agents that are not the node's, and restarts in the middle. */
 import { randomUUID } from 'node:crypto';
 import type { NodeChanges } from '../../model/records';
-import { AGENT_URL, gate, newMachine, started, type Started } from '../support/conductor';
-import { testClock } from '../support/clock';
-import { useDatabase } from '../support/database';
+import { AGENT_URL, gate, newMachine, type Started } from '../support/conductor';
 import { settled } from '../support/settled';
+import { useConductor } from '../support/use-conductor';
 
-const clock = testClock();
-const database = useDatabase({ clock });
-const running: Started[] = [];
-afterEach(async () => {
-  for (const one of running.splice(0)) await one.conductor.stop();
-  await database.clear();
-});
-const start = async (given: Parameters<typeof started>[2] = {}): Promise<Started> => {
-  const one = await started(database.store(), clock, given);
-  running.push(one);
-  return one;
-};
+const { clock, database, start } = useConductor();
 /** Until the machine was told it: then the work that told it holds the node. */
 async function told(one: Started, what: string): Promise<void> {
   for (let turn = 0; turn < 400 && !one.machine.told.includes(what); turn++) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -269,7 +257,6 @@ describe('restart', () => {
     await one.conductor.provision(uuid, verb, { clean_steps: verb === 'clean' ? [{ interface: 'vendor', step: 'flash' }] : [] });
     await told(one, stop);
     await one.conductor.stop();
-    running.length = 0;
     machine.stuck.clear();
     machine.told.length = 0;
     const left = await one.node(uuid);
@@ -386,7 +373,6 @@ describe('restart', () => {
     const token = await one.speak(uuid);
     await told(one, 'step deploy.erase');
     await one.conductor.stop();
-    running.length = 0;
     machine.stuck.clear();
     const again = await start({ machine });
     await settled(again.conductor);

@@ -3,21 +3,15 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Inventory, JsonObject, NodeChanges } from '../../model/records';
-import { newMachine, started, type Started } from '../support/conductor';
-import { testClock } from '../support/clock';
-import { useDatabase } from '../support/database';
+import { newMachine } from '../support/conductor';
+import { useConductor } from '../support/use-conductor';
 
-const clock = testClock();
-const database = useDatabase({ clock });
-let now: Started | undefined;
+const { start } = useConductor();
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'bloomery-logs-'));
 });
-afterEach(async () => {
-  await now?.conductor.stop();
-  now = undefined;
-  await database.clear();
+afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -30,7 +24,7 @@ const inventory = (hostname: string): Inventory => ({
 /** A node that waits for its agent. */
 async function waiting(changes: NodeChanges = {}, collect = 'on_failure') {
   const options = { 'agent.deploy_logs_local_path': folder, 'agent.deploy_logs_collect': collect };
-  now = await started(database.store(), clock, { machine: newMachine(), options });
+  const now = await start({ machine: newMachine(), options });
   const { uuid } = await now.enrol({ provision_state: 'manageable', ...changes });
   await now.conductor.provision(uuid, 'inspect', {});
   await now.conductor.idle();

@@ -1,17 +1,10 @@
 /** Inspection without a ramdisk: what a BMC tells becomes the node's, all of it or nothing. */
 import type { Found } from '../../drivers/interfaces';
 import type { JsonObject, NodeChanges } from '../../model/records';
-import { newMachine, started, type Started } from '../support/conductor';
-import { testClock } from '../support/clock';
-import { useDatabase } from '../support/database';
+import { newMachine, type Started } from '../support/conductor';
+import { useConductor } from '../support/use-conductor';
 
-const clock = testClock();
-const database = useDatabase({ clock });
-let now: Started | undefined;
-afterEach(async () => {
-  await now?.conductor.stop();
-  await database.clear();
-});
+const { database, start } = useConductor();
 
 const MAC = '52:54:00:00:00:01';
 const found = (changes: Partial<Found> = {}): Found => ({
@@ -25,7 +18,7 @@ const found = (changes: Partial<Found> = {}): Found => ({
   ...changes,
 });
 async function inspected(finds: Found, properties: JsonObject = {}): Promise<Started & { readonly uuid: string }> {
-  now = await started(database.store(), clock, { machine: newMachine({ finds }) });
+  const now = await start({ machine: newMachine({ finds }) });
   const { conductor, enrol } = now;
   const { uuid } = await enrol({ provision_state: 'manageable', properties } satisfies NodeChanges);
   await conductor.provision(uuid, 'inspect', {});

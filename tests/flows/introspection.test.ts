@@ -1,18 +1,11 @@
 /** The introspection service on a conductor: who may report, what becomes of a report, and that of two reports one wins. */
 import { INTROSPECTION_STATES } from '../../model/introspection';
 import type { JsonObject, NodeChanges } from '../../model/records';
-import { testClock } from '../support/clock';
-import { conductorOptions, gate, newMachine, started, type Machine, type Started } from '../support/conductor';
-import { useDatabase } from '../support/database';
+import { conductorOptions, gate, newMachine, type Machine, type Started } from '../support/conductor';
 import { settled } from '../support/settled';
+import { useConductor } from '../support/use-conductor';
 
-const clock = testClock();
-const database = useDatabase({ clock });
-let now: Started | undefined;
-afterEach(async () => {
-  await now?.conductor.stop();
-  await database.clear();
-});
+const { clock, start } = useConductor();
 
 const MAC = '52:54:00:00:00:01';
 const report = (more: object = {}, inventory: object = {}): JsonObject => ({
@@ -34,7 +27,7 @@ async function enrolled(
   changes: NodeChanges = {},
   options: Parameters<typeof conductorOptions>[0] = {},
 ): Promise<Begun> {
-  now = await started(database.store(), clock, { machine, options });
+  const now = await start({ machine, options });
   const { uuid } = await now.enrol({ provision_state: 'manageable', ...changes });
   await now.conductor.createPort({ uuid: '00000000-0000-4000-8000-00000000000a', node_uuid: uuid, address: MAC });
   const { store } = now;
@@ -177,7 +170,7 @@ it('touches no machine that is on its way to something else when an abort comes 
 async function takenOver(from: Begun, changes: Parameters<Started['store']['introspections']['change']>[2]): Promise<Started> {
   await from.conductor.stop();
   await from.store.introspections.change(from.uuid, INTROSPECTION_STATES, changes);
-  now = await started(database.store(), clock, { machine: newMachine({ power: 'power on' }), options: { 'DEFAULT.host': 'another' } });
+  const now = await start({ machine: newMachine({ power: 'power on' }), options: { 'DEFAULT.host': 'another' } });
   await settled(now.conductor);
   return now;
 }

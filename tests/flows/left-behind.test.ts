@@ -1,19 +1,13 @@
 /** What a conductor left that went, or that could not write at the wrong moment, is found by looking, not by who tells. */
 import { Fault } from '../../model/errors';
 import { createOwnership } from '../../conductor/ownership';
-import { testClock } from '../support/clock';
-import { started, type Started } from '../support/conductor';
-import { useDatabase } from '../support/database';
+import { type Started } from '../support/conductor';
+import { useConductor } from '../support/use-conductor';
 
-const clock = testClock();
-const database = useDatabase({ clock });
+const { clock, start } = useConductor();
 let one: Started;
 beforeEach(async () => {
-  one = await started(database.store(), clock);
-});
-afterEach(async () => {
-  await one.conductor.stop();
-  await database.clear();
+  one = await start();
 });
 /** Turns the clock on until it is so. */
 async function eventually(isSo: () => Promise<boolean>): Promise<void> {

@@ -5,23 +5,11 @@ import { done } from '../../drivers/interfaces';
 import { createMetrics } from '../../metrics';
 import type { Notification } from '../../model/notifications';
 import type { JsonObject, NodeRecord } from '../../model/records';
-import { conductorOptions, newMachine, started, type Machine, type Started } from '../support/conductor';
-import { testClock } from '../support/clock';
-import { useDatabase } from '../support/database';
+import { conductorOptions, newMachine, type Machine, type Started } from '../support/conductor';
 import { settled } from '../support/settled';
+import { useConductor } from '../support/use-conductor';
 
-const clock = testClock();
-const database = useDatabase({ clock });
-const running: Started[] = [];
-const start = async (given: Parameters<typeof started>[2] = {}): Promise<Started> => {
-  const one = await started(database.store(), clock, given);
-  running.push(one);
-  return one;
-};
-afterEach(async () => {
-  for (const { conductor } of running.splice(0)) await conductor.stop();
-  await database.clear();
-});
+const { clock, start } = useConductor();
 /** Turns the clock by up to so many seconds, until it is as expected: a minute at a time, so that each round of periodic work can end. */
 async function after(seconds: number, is: () => Promise<boolean>): Promise<void> {
   for (let turned = 0; turned < seconds && !(await is()); turned += 60) {
@@ -119,7 +107,6 @@ it('polls a step that knows how it stands, on any conductor; heartbeats do not e
   expect(times(machine, 'poll')).toBe(0);
   await after(31, async () => times(machine, 'poll') === 1);
   await one.conductor.stop();
-  running.pop();
   const other = await start({ machine });
   standing = done;
   await after(31, inState(other, uuid, 'available'));

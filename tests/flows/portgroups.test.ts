@@ -1,22 +1,16 @@
 /** Portgroups and their members: one physical network, one node, and what their node's state and its VIFs allow. */
 import { randomUUID } from 'node:crypto';
 import type { NodeRecord, PortgroupRecord, PortRecord } from '../../model/records';
-import { started, type Started } from '../support/conductor';
-import { testClock } from '../support/clock';
-import { useDatabase } from '../support/database';
+import { type Started } from '../support/conductor';
+import { useConductor } from '../support/use-conductor';
 
-const clock = testClock();
-const database = useDatabase({ clock });
+const { start } = useConductor();
 let one: Started;
 let node: NodeRecord;
 let other: NodeRecord;
 beforeEach(async () => {
-  one = await started(database.store(), clock);
+  one = await start();
   [node, other] = await Promise.all([one.enrol({ provision_state: 'manageable' }), one.enrol({ provision_state: 'available' })]);
-});
-afterEach(async () => {
-  await one.conductor.stop();
-  await database.clear();
 });
 const group = (changes: Partial<PortgroupRecord> = {}) =>
   one.store.portgroups.create({ uuid: randomUUID(), node_uuid: node.uuid, ...changes });

@@ -1,19 +1,11 @@
 /** Power: what clients ask for, and the synchronisation with the machines. */
 import type { NodeChanges } from '../../model/records';
-import { newMachine, started, type Started } from '../support/conductor';
-import { testClock } from '../support/clock';
-import { useDatabase } from '../support/database';
+import { newMachine, type Started } from '../support/conductor';
 import { like } from '../support/expect';
 import { settled } from '../support/settled';
+import { useConductor } from '../support/use-conductor';
 
-const clock = testClock();
-const database = useDatabase({ clock });
-let now: Started | undefined;
-afterEach(async () => {
-  await now?.conductor.stop();
-  await database.clear();
-});
-const start = async (given: Parameters<typeof started>[2] = {}): Promise<Started> => (now = await started(database.store(), clock, given));
+const { clock, database, start } = useConductor();
 /** Past the next round of synchronisation (120 s and jitter). */
 async function round(conductor: Started['conductor']): Promise<void> {
   await clock.advance(133);

@@ -1,21 +1,14 @@
 /** [inspector]pre_create_ports: before a machine is booted for its inspection, its ports are made of what its BMC knows. */
 import { Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
-import { newMachine, started, type Machine, type Started } from '../support/conductor';
-import { testClock } from '../support/clock';
-import { useDatabase } from '../support/database';
+import { newMachine, type Machine } from '../support/conductor';
+import { useConductor } from '../support/use-conductor';
 
-const clock = testClock();
-const database = useDatabase({ clock });
-let now: Started | undefined;
-afterEach(async () => {
-  await now?.conductor.stop();
-  await database.clear();
-});
+const { start } = useConductor();
 
 const [A, B, C] = ['52:54:00:00:00:01', '52:54:00:00:00:02', '52:54:00:00:00:03'] as const;
 async function inspected(macs: Machine['macs'], pre = true): Promise<{ readonly told: readonly string[]; readonly node: NodeRecord }> {
-  now = await started(database.store(), clock, {
+  const now = await start({
     machine: newMachine({ ramdisk: false, ...(macs === undefined ? {} : { macs }) }),
     options: { 'inspector.pre_create_ports': pre },
   });

@@ -1,18 +1,10 @@
 /** A machine's life: enrol, verify, inspect, clean, deploy, rebuild, undeploy. */
-import { AGENT_URL, newMachine, started, type Started } from '../support/conductor';
-import { testClock } from '../support/clock';
-import { useDatabase } from '../support/database';
+import { AGENT_URL, newMachine } from '../support/conductor';
 import { anyText } from '../support/expect';
 import { settled } from '../support/settled';
+import { useConductor } from '../support/use-conductor';
 
-const clock = testClock();
-const database = useDatabase({ clock });
-let now: Started | undefined;
-afterEach(async () => {
-  await now?.conductor.stop();
-  await database.clear();
-});
-const start = async (given: Parameters<typeof started>[2] = {}): Promise<Started> => (now = await started(database.store(), clock, given));
+const { clock, start } = useConductor();
 
 const MAC = '52:54:00:00:00:01';
 const INVENTORY = {

@@ -1,22 +1,16 @@
 /** Nodes and ports made, changed and removed: what is refused, in Ironic's words, and what follows. */
 import { randomUUID } from 'node:crypto';
 import type { NodeChanges, PortChanges } from '../../model/records';
-import { started, type Started } from '../support/conductor';
-import { testClock } from '../support/clock';
-import { useDatabase } from '../support/database';
+import { type Started } from '../support/conductor';
 import { like } from '../support/expect';
+import { useConductor } from '../support/use-conductor';
 
-const clock = testClock();
-const database = useDatabase({ clock });
+const { start } = useConductor();
 let one: Started;
 beforeEach(async () => {
-  one = await started(database.store(), clock, {
+  one = await start({
     options: { 'DEFAULT.default_resource_class': 'rc', 'DEFAULT.default_conductor_group': '' },
   });
-});
-afterEach(async () => {
-  await one.conductor.stop();
-  await database.clear();
 });
 const create = (changes: object) => one.conductor.createNode({ uuid: randomUUID(), driver: 'test-hardware', ...changes });
 const nobody = (driver: string, group: string): string =>

@@ -3,21 +3,11 @@ import { randomUUID } from 'node:crypto';
 import type { PlannedStep, Step } from '../../drivers/interfaces';
 import { done } from '../../drivers/interfaces';
 import type { NodeChanges } from '../../model/records';
-import { newMachine, started, type Machine, type Started } from '../support/conductor';
-import { testClock } from '../support/clock';
-import { useDatabase } from '../support/database';
+import { newMachine, type Machine, type Started } from '../support/conductor';
+import { useConductor } from '../support/use-conductor';
 
-const clock = testClock();
-const database = useDatabase({ clock });
-const running: Started[] = [];
-const start = async (machine: Partial<Machine> = {}): Promise<Started> => {
-  const one = await started(database.store(), clock, { machine: newMachine(machine) });
-  running.push(one);
-  return one;
-};
-afterEach(async () => {
-  for (const { conductor } of running.splice(0)) await conductor.stop();
-});
+const { clock, start: startWith } = useConductor();
+const start = (machine: Partial<Machine> = {}): Promise<Started> => startWith({ machine: newMachine(machine) });
 
 const active: NodeChanges = { provision_state: 'active', power_state: 'power on', instance_info: { image_source: 'x' } };
 const manageable: NodeChanges = { provision_state: 'manageable', power_state: 'power off' };

@@ -1,19 +1,13 @@
 /** Volume connectors and targets: what the power and the state of their node allow. */
 import { randomUUID } from 'node:crypto';
 import type { NodeChanges } from '../../model/records';
-import { testClock } from '../support/clock';
-import { started, type Started } from '../support/conductor';
-import { useDatabase } from '../support/database';
+import { type Started } from '../support/conductor';
+import { useConductor } from '../support/use-conductor';
 
-const clock = testClock();
-const database = useDatabase({ clock });
+const { start } = useConductor();
 let one: Started;
 beforeEach(async () => {
-  one = await started(database.store(), clock);
-});
-afterEach(async () => {
-  await one.conductor.stop();
-  await database.clear();
+  one = await start();
 });
 
 async function connectorOn(changes: NodeChanges): Promise<{ readonly node: string; readonly uuid: string }> {
