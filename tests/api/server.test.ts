@@ -116,9 +116,10 @@ describe('bodies', () => {
   });
   it('does not choke on a body of many mistakes', async () => {
     const body = JSON.stringify({ target: 'manage', clean_steps: Array.from({ length: 200_000 }, () => 5) });
-    const started = Date.now();
+    const before = process.cpuUsage();
     expect((await api.ask('PUT', '/v1/nodes/nobody/states/provision', 115, { body })).status).toBe(404);
-    expect(Date.now() - started).toBeLessThan(2000);
+    // Its own work, whatever else the machine does.
+    expect(process.cpuUsage(before).user / 1000).toBeLessThan(2000);
   });
 });
 

@@ -34,7 +34,7 @@ export async function getFile(asked: Asked): Promise<Got> {
   let index = 0;
   try {
     return await new Promise<Got>((done, fail) => {
-      const timer = setTimeout(() => fail(new Error(`nothing more came; block ${expected} is missing`)), asked.timeoutMs ?? 4000);
+      const timer = setTimeout(() => fail(new Error(`nothing more came; block ${expected} is missing`)), asked.timeoutMs ?? 20_000);
       const finish = (error?: Got['error']): void => {
         clearTimeout(timer);
         done({ data: Buffer.concat(parts), granted, packets, ...(error ? { error } : {}) });
@@ -67,6 +67,7 @@ export async function getFile(asked: Asked): Promise<Got> {
           // A copy: what the socket gives may be a part of a larger buffer.
           parts.push(Buffer.from(packet.data));
           expected++;
+          timer.refresh();
           const last = packet.data.length < blockSize;
           if (++inWindow >= Number(granted.windowsize ?? 1) || last) {
             inWindow = 0;

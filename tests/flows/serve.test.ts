@@ -26,7 +26,9 @@ const config = (text: string): string => {
   writeFileSync(path, text);
   return path;
 };
-/** Runs the program to its end; one that serves would be ended after 20 s and fail the test. */
+// The program takes half a second to start, and its share of a busy machine may be small.
+jest.setTimeout(90_000);
+/** Runs the program to its end; one that serves would be ended after 60 s and fail the test. */
 async function run(
   args: readonly string[],
   environment: Record<string, string> = {},
@@ -34,7 +36,7 @@ async function run(
   const child = spawn(process.execPath, [program, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, DATABASE_URL: undefined, ...environment },
-    timeout: 20_000,
+    timeout: 60_000,
   });
   let output = '';
   let errors = '';

@@ -116,7 +116,7 @@ function boot(
     findService: async () => undefined,
     clock: { ...systemClock, sleep: (milliseconds, signal) => systemClock.sleep(milliseconds / 50, signal) },
     log: { ...silentLog, child: () => machine.log, text: () => 'the log\n' },
-    fetching: { trust: { insecure: false }, timeoutMs: 2000, signal: new AbortController().signal },
+    fetching: { trust: { insecure: false }, timeoutMs: 20_000, signal: new AbortController().signal },
     random: randomBytes,
     newUuid: randomUUID,
     root,

@@ -36,7 +36,7 @@ const client = (urls: readonly string[] = [`${url}/base/`]): Api =>
   api({
     apiUrls: urls,
     inspectionUrls: urls.map((one) => `${one}v1/continue_inspection`),
-    timeoutMs: 2000,
+    timeoutMs: 20_000,
     trust: { insecure: false },
     globalRequestId: 'req-1',
     signal: new AbortController().signal,

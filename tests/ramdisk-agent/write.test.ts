@@ -89,7 +89,7 @@ async function write(image: JsonObject, more: Partial<WriteOptions> = {}, size =
     },
     configDrive: null,
     device,
-    fetching: { trust: { insecure: false }, timeoutMs: 2000, signal: new AbortController().signal },
+    fetching: { trust: { insecure: false }, timeoutMs: 20_000, signal: new AbortController().signal },
     retries: 2,
     retryIntervalMs: 1,
     md5Allowed: true,

@@ -16,6 +16,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { buildSync } from 'esbuild';
 import { systemClock } from '../../model/clock';
 import type { Log } from '../../model/log';
@@ -96,7 +97,11 @@ const supervisor = async (ending: string): Promise<{ child: ChildProcess; connec
   const env = { ...process.env, NODE_PATH: join(__dirname, '..', '..', 'node_modules') };
   const child = spawn(process.execPath, [script, stateDir, ending], { stdio: ['ignore', 'pipe', 'ignore'], env });
   children.push(child);
-  const line = await new Promise<string>((done) => child.stdout.setEncoding('utf8').once('data', done));
+  const lines = createInterface({ input: child.stdout });
+  const line = await new Promise<string>((done, fail) => {
+    lines.once('line', done);
+    lines.once('close', () => fail(new Error('the supervisor ended without a word')));
+  });
   const answer = JSON.parse(line) as { connection: string; pid: number; error?: string };
   if (!answer.error) servers.push(answer.pid);
   return { child, ...answer };

@@ -29,7 +29,7 @@ const target = (changes: Partial<RedfishTarget> = {}): RedfishTarget => ({
   ...changes,
 });
 const get = (pool: RedfishPool, at: RedfishTarget, path = SYSTEM, more: object = {}): ReturnType<RedfishPool['request']> =>
-  pool.request(at, 'GET', path, { timeoutMs: 3000, ...more });
+  pool.request(at, 'GET', path, { timeoutMs: 20_000, ...more });
 const failure = async (promise: Promise<unknown>): Promise<RedfishError> => {
   const error = await promise.then(
     () => undefined,
@@ -116,7 +116,7 @@ describe('who asks', () => {
     const first = target({ ...user, authType: 'session' });
     await get(pool, first);
     await get(pool, { ...first, username: 'other' });
-    const ended = Date.now() + 2000;
+    const ended = Date.now() + 20_000;
     while (!words().includes('DELETE /redfish/v1/SessionService/Sessions/1') && Date.now() < ended)
       await new Promise((done) => setTimeout(done, 5));
     expect(words()).toContain('DELETE /redfish/v1/SessionService/Sessions/1');
@@ -126,7 +126,7 @@ describe('who asks', () => {
 describe('what goes wrong', () => {
   it('an error answer, with the words of its ExtendedInfo', async () => {
     service.reply = () => ({ status: 400, body: redfishError('the action failed because of X') });
-    expect(await failure(poolOf().request(target(), 'POST', '/x', { body: { a: 1 }, timeoutMs: 1000 }))).toMatchObject({
+    expect(await failure(poolOf().request(target(), 'POST', '/x', { body: { a: 1 }, timeoutMs: 20_000 }))).toMatchObject({
       ...{ kind: 'status', status: 400 },
       message: `HTTP POST ${service.url}/x returned code 400. Base.1.0.GeneralError: general Extended information: the action failed because of X`,
     });
@@ -221,9 +221,9 @@ describe('a redirect', () => {
   });
   it('of an order is followed only where it stays an order', async () => {
     leadsTo(302, SYSTEM);
-    expect((await failure(poolOf().request(target(), 'POST', '/old', { body: {}, timeoutMs: 1000 }))).kind).toBe('protocol');
+    expect((await failure(poolOf().request(target(), 'POST', '/old', { body: {}, timeoutMs: 20_000 }))).kind).toBe('protocol');
     leadsTo(307, SYSTEM);
-    await poolOf().request(target(), 'PATCH', '/old', { body: { Boot: {} }, timeoutMs: 1000 });
+    await poolOf().request(target(), 'PATCH', '/old', { body: { Boot: {} }, timeoutMs: 20_000 });
     expect(service.asked.at(-1)).toMatchObject({ method: 'PATCH', path: SYSTEM });
   });
 });

@@ -1,4 +1,4 @@
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { systemClock } from '../../model/clock';
 import { createWebhook, signatureOf, type Webhook, type WebhookOptions } from '../../wire/webhook';
@@ -9,8 +9,9 @@ interface Posted {
   readonly body: string;
 }
 const posted: Posted[] = [];
-/** Statuses of the next answers, then 204; 0: none is given. */
+/** Statuses of the next answers, then 204; 0: none is given, but by the test. */
 let answers: number[] = [];
+const unanswered: ServerResponse[] = [];
 let server: Server;
 let webhook: Webhook | undefined;
 const pauses: number[] = [];
@@ -25,14 +26,17 @@ beforeAll(async () => {
       posted.push({ path: request.url!, headers: request.headers, body });
       const status = answers.shift() ?? 204;
       if (status === 302) response.setHeader('location', '/elsewhere');
-      if (status !== 0) response.writeHead(status).end();
+      if (status === 0) {
+        unanswered.push(response);
+        wake();
+      } else response.writeHead(status).end();
     });
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
 });
 beforeEach(() => {
   answers = [];
-  for (const list of [posted, pauses, outcomes]) list.length = 0;
+  for (const list of [posted, unanswered, pauses, outcomes]) list.length = 0;
 });
 afterEach(() => webhook?.stop(0));
 afterAll(async () => {
@@ -45,7 +49,7 @@ const made = (more: Partial<WebhookOptions> = {}): Webhook =>
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook?a=1`,
     secret: null,
     headers: {},
-    timeoutMs: 5000,
+    timeoutMs: 20_000,
     retries: 3,
     queue: 10,
     now: () => 1_700_000_000.5,
@@ -61,8 +65,8 @@ const made = (more: Partial<WebhookOptions> = {}): Webhook =>
     ...more,
   }));
 const message = (id: string) => ({ id, event: 'baremetal.node.create.end', body: JSON.stringify({ id }) });
-async function heard(count: number): Promise<readonly string[]> {
-  while (outcomes.length < count)
+async function heard(count: number, list: readonly unknown[] = outcomes): Promise<readonly string[]> {
+  while (list.length < count)
     await new Promise<void>((resolve) => {
       wake = resolve;
     });
@@ -119,11 +123,13 @@ it('gives up a receiver that does not answer, and one that is not there', async 
 });
 it('has a bound, and loses the newest beyond', async () => {
   answers = [0];
-  const { send, waiting } = made({ queue: 2, timeoutMs: 200, retries: 0 });
+  const { send, waiting } = made({ queue: 2, retries: 0 });
   for (const id of ['1', '2', '3']) send(message(id));
   expect(waiting()).toBe(2);
   expect(outcomes).toEqual(['lost 3 the queue is full']);
-  expect((await heard(3)).slice(2)).toEqual(['sent 2']);
+  await heard(1, unanswered);
+  unanswered[0]!.writeHead(500).end();
+  expect((await heard(3)).slice(1)).toEqual(['lost 1 status 500', 'sent 2']);
 });
 it('ends with what waits, for a moment; the rest is lost', async () => {
   const one = made();
