@@ -117,9 +117,12 @@ const among = <Word extends string>(name: string, said: unknown, known: readonly
   if (wrong !== undefined) throw invalid(`Unknown ${name} ${wrong}: use ${known.join(', ')}.`);
   return (words as readonly Word[] | null | undefined) ?? undefined;
 };
+/** A day, or a moment; without a zone in UTC. The plus of a zone is a space where somebody wrote it into a URL as it is. */
+const MOMENT = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[ +-]\d\d:\d\d)?)?$/;
 function momentOf(said: string | null | undefined): string | undefined {
   if (said == null) return undefined;
-  const moment = Date.parse(said);
+  const [, day = '', time = '00:00', zone = 'Z'] = MOMENT.exec(said) ?? [];
+  const moment = Date.parse(`${day}T${time}${zone.replace(' ', '+')}`);
   // PostgreSQL's years have four digits too, as far as anybody needs them.
   if (Number.isNaN(moment) || moment < 0 || moment > Date.UTC(9999, 0)) throw invalid(`Expected a moment (ISO 8601) for since: ${said}`);
   return timestamp(moment);

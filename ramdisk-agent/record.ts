@@ -90,6 +90,7 @@ export async function record(words: readonly string[]): Promise<void> {
     const url = given.url ?? told.url;
     const node = given.node === 'auto' ? told.node : given.node;
     const token = file === undefined ? told.token : readGiven('token-file', file).trim();
+    if (token === '') throw new Error(`--token-file: ${file} is empty`);
     const missing = Object.entries({ '--url': url, '--node': node, '--token-file': token }).find(([, value]) => !value)?.[0];
     if (url === undefined || node === undefined || token === undefined || missing !== undefined)
       throw new Error(`${missing} is not given, and the config drive (${drive}) does not say it${told.problem ? `: ${told.problem}` : ''}`);

@@ -136,9 +136,25 @@ it('takes only so many pushes of a node a minute', async () => {
   expect(statuses).toEqual([...Array.from({ length: 8 }, () => 200), 429]);
 });
 
+it('lists since a moment, as the list itself writes it and in other ways', async () => {
+  await push({ hardware: hardware() });
+  await push({ hardware: hardware(disk('A')) });
+  const { body } = await ask('GET', `/v1/nodes/${node}/hardware/changes`);
+  const [{ at } = { at: '' }] = body['changes'] as readonly { at: string }[];
+  expect(at).toMatch(/\+00:00$/);
+  const zoneless = at.replace('+00:00', '');
+  for (const since of [at, encodeURIComponent(at), zoneless, `${zoneless}Z`, at.slice(0, 10), '2020-01-01T00:00'])
+    expect(await changes(`?since=${since}`)).toHaveLength(1);
+  const later = new Date(Date.parse(at) + 60_000).toISOString();
+  for (const since of [later, later.replace('Z', ''), later.replace('Z', '+00:00')]) expect(await changes(`?since=${since}`)).toEqual([]);
+});
+
 it.each([
   ['kind=new', 'Unknown kind new: use appeared, vanished, changed.'],
   ['component=fan', expect.stringContaining('Unknown component fan') as unknown],
+  ['since=5', 'Expected a moment (ISO 8601) for since: 5'],
+  ['since=2026-13-01', 'Expected a moment (ISO 8601) for since: 2026-13-01'],
+  ['since=', 'Expected a moment (ISO 8601) for since: '],
   ['since=yesterday', 'Expected a moment (ISO 8601) for since: yesterday'],
   ['since=%2B275760-09-13', expect.stringContaining('Expected a moment') as unknown],
   ['limit=0', 'Limit must be positive'],
