@@ -43,6 +43,7 @@ describe.each(['native', 'ipmitool'])('[ipmi]client = %s', (client) => {
     server = await startServerProcess(folder, {
       DEFAULT: { enabled_hardware_types: 'ipmi', enabled_console_interfaces: 'ipmitool-socat,no-console', debug: 'true' },
       api: { host_ip: '127.0.0.1', port },
+      boot: { http_port: 0 },
       ipmi: { client, command_retry_timeout: TIMEOUT, min_command_interval: 1, debug: 'true' },
       conductor: { sync_power_state_interval: 2, power_state_sync_max_retries: 1, power_failure_recovery_interval: 2 },
       console: { port_range: `${terminal}:${terminal + 1}` },
@@ -113,7 +114,7 @@ describe.each(['native', 'ipmitool'])('[ipmi]client = %s', (client) => {
     ['a K_g key that it does not have', { ipmi_hex_kg_key: KG }, /Reason: wrong K_g key/],
     ['no address', { ipmi_address: null }, /Missing the following IPMI credentials in node's driver_info: \['ipmi_address'\]/],
     ['a port that is none', { ipmi_port: 'abc' }, /ipmi_port "abc" is not a valid port/],
-    ['a password that is none', { ipmi_password: ['hunter3'] }, /driver interface.*ipmi_password is not a text/],
+    ['a password that is none', { ipmi_password: ['hunter3'] }, /ipmi_password is not a text/],
     ['a host that has no address', { ipmi_address: 'bmc.invalid' }, /cannot resolve the address of the BMC bmc\.invalid/],
     ['a BMC that does not answer', { ipmi_port: 9 }, /the BMC at 127\.0\.0\.1 port 9 does not answer/],
   ])('%s is told in last_error, within the timeout', async (_, info, expected) => {
