@@ -8,6 +8,8 @@ const TOP_BIT = 0x8000;
 const RESPONSE = 0x8400;
 const LONGEST_NAME = 255;
 const MOST_RECORDS = 256;
+/** Of one name: who compresses well needs one or two, and a packet full of them would cost a second for its many names. */
+const MOST_POINTERS = 16;
 
 export interface Question {
   readonly name: string;
@@ -104,12 +106,13 @@ function readName(reader: Reader): string {
   const labels: string[] = [];
   let length = 0;
   let place: Reader = reader;
+  let pointers = 0;
   for (let before = reader.at; ;) {
     const size = take(place, 1)[0]!;
     if (size === 0) return labels.join('.').toLowerCase();
     if (size >= 0xc0) {
       const target = ((size & 0x3f) << 8) | take(place, 1)[0]!;
-      if (target >= before) throw new Malformed();
+      if (target >= before || ++pointers > MOST_POINTERS) throw new Malformed();
       before = target;
       place = { bytes: reader.bytes, at: target };
       continue;

@@ -1,4 +1,4 @@
-import { decodeDns, encodeDns, message, TYPE, type DnsRecord } from '../../wire/dns';
+import { dataBytes, decodeDns, encodeDns, message, TYPE, type DnsRecord } from '../../wire/dns';
 import { foundIn, urlOf } from '../../wire/mdns';
 import { recordsOf } from '../../wire/mdns-responder';
 
@@ -62,14 +62,46 @@ it.each<[string, Buffer]>([
   expect(decodeDns(bytes)).toBeUndefined();
 });
 
-it('takes no harm from bytes at random', () => {
+/** One record full of pointers, each to the one before, and others whose names begin at the last. */
+function chained(hops: number, names: number): Buffer {
+  const at = 12 + 1 + 10;
+  const chain = Buffer.alloc(2 * hops);
+  for (let hop = 1; hop < hops; hop++) chain.writeUInt16BE(0xc000 | (at + 2 * (hop - 1)), 2 * hop);
+  const head = Buffer.from([0, 0, 0x84, 0, 0, 0, (names + 1) >> 8, (names + 1) & 255, 0, 0, 0, 0]);
+  const unknown = Buffer.from([0, 0, 99, 0, 1, 0, 0, 0, 0, chain.length >> 8, chain.length & 255]);
+  const named = Buffer.alloc(12);
+  named.writeUInt16BE(0xc000 | (at + 2 * (hops - 1)), 0);
+  named.writeUInt16BE(99, 2);
+  named.writeUInt16BE(1, 4);
+  return Buffer.concat([head, unknown, chain, ...Array.from({ length: names }, () => named)]);
+}
+it('follows a few pointers of a name, not a packet full of them', () => {
+  expect(decodeDns(chained(3, 1))).toMatchObject({ response: true });
+  const before = process.cpuUsage();
+  expect(decodeDns(chained(8000, 250))).toBeUndefined();
+  // Some 0.1 ms; it was most of a second.
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(100);
+});
+
+/** What an announcing server, or an agent that asks, does with a message. */
+function lookAt(bytes: Buffer): void {
+  const heard = decodeDns(bytes);
+  if (!heard) return;
+  const records = [...heard.answers, ...heard.authorities, ...heard.additionals];
+  for (const record of records) dataBytes(record);
+  const found = foundIn('baremetal', records);
+  if (found) urlOf(found);
+  encodeDns(message({ id: heard.id, response: true, questions: heard.questions, answers: records }));
+}
+it('takes no harm from bent messages', () => {
   let seed = 1;
   const random = (): number => (seed = (seed * 48271) % 2147483647) / 2147483647;
+  const whole = encodeDns(message({ response: true, questions: [{ name: NAME, type: TYPE.ANY }], answers: RECORDS }));
   for (let round = 0; round < 20_000; round++) {
-    const bytes = Buffer.from(round % 2 ? COMPRESSED : Buffer.alloc(Math.floor(random() * 80)));
+    const bytes = Buffer.from([COMPRESSED, whole, Buffer.alloc(Math.floor(random() * 80))][round % 3]!);
     for (let changes = 0; changes < 4 && bytes.length > 0; changes++)
       bytes[Math.floor(random() * bytes.length)] = Math.floor(random() * 256);
-    decodeDns(bytes);
+    lookAt(random() < 0.1 ? bytes.subarray(0, Math.floor(random() * bytes.length)) : bytes);
   }
 });
 
