@@ -332,6 +332,23 @@ it('drops the keys of secure boot, and puts the factory’s back', async () => {
   });
 });
 
+it('subscribes to events, by arguments in bodies of every method', async () => {
+  const call =
+    (method: string, name: string, body?: unknown): Call =>
+    () => [method, `/${NAME}/vendor_passthru/${name}`, body];
+  const { answers } = (await same(
+    call('POST', 'create_subscription', { Destination: 'https://192.0.2.9/events', Context: 'c', other: 1 }),
+    call('GET', 'get_all_subscriptions'),
+    call('GET', 'get_subscription', { id: '1' }),
+    call('DELETE', 'delete_subscription', { id: '1' }),
+    call('DELETE', 'delete_subscription', {}),
+    call('POST', 'create_subscription', { Destination: 'nowhere' }),
+    call('POST', 'create_subscription', { Destination: 'https://192.0.2.9/events', Context: 5 }),
+    call('POST', 'nosuch', {}),
+  )) as { answers: { status: number }[] };
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 400, 400, 400, 400]);
+});
+
 it('shows and sets indicators', async () => {
   const path = `/v1/nodes/${NAME}/management/indicators`;
   const list = async (side: Side): Promise<readonly JsonObject[]> => {
