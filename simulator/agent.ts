@@ -165,8 +165,10 @@ export function createAgent(setup: AgentSetup): SimulatedAgent {
       log.warn('no node is found for this machine');
       return undefined;
     }
-    token = found.config.agent_token;
-    // A mask says that another agent has the token: a real agent stops here.
+    const told = found.config.agent_token;
+    // What boots from an image of a BMC is told it there, and masked here.
+    token = told === MASKED ? (parameters.get('ipa-agent-token') ?? told) : told;
+    // A mask alone says that another agent has the token: a real agent stops here.
     if (token === MASKED) {
       log.warn('another agent has the token of this machine');
       return undefined;

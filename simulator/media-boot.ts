@@ -49,6 +49,9 @@ const parametersOf = (line: string): ReadonlyMap<string, string> =>
   new Map(
     line
       .split(/\s+/)
+      .map(unquoted)
       .filter((word) => word.includes('='))
       .map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)]),
   );
+/** GRUB's words stand in single quotes, and such a quote in one as '\\''. */
+const unquoted = (word: string): string => (/^'.*'$/.test(word) ? word.slice(1, -1).replaceAll("'\\''", "'") : word);

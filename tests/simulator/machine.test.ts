@@ -126,6 +126,16 @@ describe('boot', () => {
     await ironic.beat(1);
     expect(phases).toEqual(['firmware', 'ramdisk', 'agent']);
   });
+  it('an agent from an image has the token that stands there, in the words of any loader', async () => {
+    await ironic.close();
+    ironic = await smallIronic('******');
+    ironic.files.set('/boot.iso', Buffer.from(`linux /vmlinuz 'ipa-api-url=${ironic.url}' 'ipa-agent-token=of-the-image'\n`));
+    machine().hardware.state = { media: { Cd: { url: `${ironic.url}/boot.iso`, writeProtected: true } } };
+    machine().setBoot({ device: 'cdrom', persistent: false, mode: 'uefi' });
+    await machine().act('on');
+    await ironic.beat(1);
+    expect(ironic.beats[0]).toMatchObject({ agent_token: 'of-the-image' });
+  });
   it('runs another system from an image, and nothing from an empty drive', async () => {
     ironic.files.set('/live.iso', randomBytes(1000));
     machine().hardware.state = { media: { Cd: { url: `${ironic.url}/live.iso`, writeProtected: true } } };
