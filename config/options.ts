@@ -292,7 +292,7 @@ export const OPTIONS = [
   // [inventory]
   { section: 'inventory', name: 'data_backend', kind: 'string', default: 'database', choices: ['none', 'database', 'swift', 'directory'], help: 'Where inventories and plugin data of inspections are kept; directory is ours. There is no Swift here: it refuses the start.' },
   { section: 'inventory', name: 'swift_data_container', kind: 'string', default: 'introspection_data_container', help: 'Container of Swift: accepted, and of no effect here.' },
-  { section: 'inventory', name: 'directory', kind: 'string', default: null, ours: true, help: 'Folder of data_backend = directory, a file a node; processes that share a database share it too. Default: `inventories` in the state directory. Backups of the database do not have it.' },
+  { section: 'inventory', name: 'directory', kind: 'string', default: null, ours: true, help: 'Folder of data_backend = directory, two files a node; processes that share a database share it too. Default: `inventories` in the state directory. Backups of the database do not have it.' },
   { section: 'inventory', name: 'max_size', kind: 'integer', default: 8192, min: 1, ours: true, help: 'Most that is kept of one inspection, KiB of JSON; an inspection that found more fails.' },
   // [mdns]
   { section: 'DEFAULT', name: 'enable_mdns', kind: 'boolean', default: false, ours: true, help: 'Announce where the introspection service is by multicast DNS (an option of ironic-inspector).' },

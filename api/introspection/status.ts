@@ -114,7 +114,6 @@ export const reapply: Handle = async ({ params, json, hasBody }, { store, conduc
       throw invalid('Invalid data: expected a JSON object, got None');
     }
     data = objectOf(body);
-    if (Object.keys(data).length > 0) checkReport(data);
   }
   const uuid = await cachedUuid(store, params[0]!);
   if (data === null || Object.keys(data).length === 0) {
@@ -122,6 +121,7 @@ export const reapply: Handle = async ({ params, json, hasBody }, { store, conduc
     if (!kept) throw new Fault('NotFound', { message: `Introspection data not found for node ${uuid}, processed=False` });
   }
   if (!(await store.introspections.find(uuid))) throw notInCache(uuid);
+  if (data && Object.keys(data).length > 0) checkReport(data);
   await conductor.reapplyIntrospection(uuid, data);
   return { status: 202, body: {} };
 };

@@ -148,7 +148,12 @@ it.each<[string, Sent, number, number]>([
   ['a report that is empty', post('/v1/continue'), 500, 400],
   ['a rule that is a list', post('/v1/rules', [1]), 500, 400],
   ['HEAD of the rules', { method: 'HEAD', path: '/v1/rules' }, 500, 200],
-  ['the report of an unknown machine', post('/v1/continue', {}), 400, 404],
+  [
+    'the report of an unknown machine',
+    post('/v1/continue', { inventory: { interfaces: [{ name: 'a', mac_address: '52:54:00:ff:ff:ff' }] } }),
+    400,
+    404,
+  ],
 ])('%s', async (_, sent, there, here) => {
   const { theirs, ours } = await answers(sent);
   expect([theirs, ours]).toMatchObject([{ status: there }, { status: here }]);
