@@ -2,6 +2,7 @@
  * [sensor_data]: what the machines' sensors say. Each kind is read at its own interval; metrics show what was read last, and Ironic's
  * notification tells all of it once an `interval`.
  */
+import { setMaxListeners } from 'node:events';
 import { timestamp } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import { newUuid } from '../model/idents';
@@ -103,6 +104,8 @@ export async function collectSensors(context: Context, memory: SensorMemory): Pr
   );
   try {
     const until = AbortSignal.any([signal, over.signal]);
+    // Each machine that is asked listens to it: no leak.
+    setMaxListeners(0, until);
     await inParallel(inOrder, options['sensor_data.workers'], until, (node) =>
       context.bmcTurns
         .alone(bmcOf(node), until, () => context.bmcTurns.alone(node.uuid, until, () => askOne(context, memory, node, now, until)))
