@@ -10,6 +10,8 @@ export interface TestConductors {
   readonly database: TestDatabase;
   /** A conductor, which is stopped after the test. */
   readonly start: (given?: Given) => Promise<Started>;
+  /** How many rounds of periodic work are under way. */
+  readonly rounds: () => number;
 }
 
 /** To be called once at the top of a test file: `const { clock, start } = useConductor();` */
@@ -29,5 +31,6 @@ export function useConductor(): TestConductors {
       running.push(one);
       return one;
     },
+    rounds: () => running.reduce((sum, { conductor }) => sum + conductor.rounds(), 0),
   };
 }
