@@ -9,6 +9,7 @@ import type { Heartbeat } from '../model/records';
 import { FAST_TRACK_STATES, stateRow } from '../model/states';
 import type { AgentNode } from '../store/store';
 import type { Context } from './context';
+import { untilAnswered } from './patience';
 import { startTask } from './task';
 import { tokenIsRight } from './token';
 import { advance, type Why } from './waiting';
@@ -86,8 +87,9 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
  * NoFreeConductorWorker; a node that another host holds is left to that host. Answers whether it was now.
  */
 export async function goOn(context: Context, uuid: string, why: Why): Promise<boolean> {
+  // The agent was told that its sign of life was taken, and may not speak again for minutes: a database that is away is waited for.
   const again = (): void => {
-    goOn(context, uuid, why).catch((error: unknown) => {
+    untilAnswered(context, () => goOn(context, uuid, why)).catch((error: unknown) => {
       if (!context.signal.aborted) context.log.warn(`node ${uuid} does not go on`, { reason: reasonOf(error) });
     });
   };

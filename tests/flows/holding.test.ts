@@ -1,5 +1,6 @@
 /** Holding nodes: locks, fencing, heartbeats that meet a held node, agents that are not the node's, and restarts in the middle. */
 import { randomUUID } from 'node:crypto';
+import { Fault } from '../../model/errors';
 import type { NodeChanges } from '../../model/records';
 import { AGENT_URL, gate, newMachine, type Started } from '../support/conductor';
 import { settled } from '../support/settled';
@@ -136,6 +137,24 @@ describe('heartbeats', () => {
     starting.open();
     await settled(conductor);
     expect(machine.told.filter((what) => what === 'standing of erase')).toHaveLength(1);
+    expect((await node(uuid)).provision_state).toBe('available');
+  });
+
+  it('acts on one that met a held node when the database answers again', async () => {
+    const one = await start({ machine: newMachine({ agentSteps: erase }) });
+    const { conductor, machine, enrol, node, speak } = one;
+    const { uuid } = await enrol(waiting);
+    const starting = gate();
+    machine.stuck.set('step deploy.erase', starting.passed);
+    await speak(uuid);
+    await told(one, 'step deploy.erase');
+    await speak(uuid);
+    const away = jest.spyOn(database.store().nodes, 'reserve');
+    away.mockRejectedValueOnce(new Fault('TemporaryFailure', { message: 'away' }));
+    starting.open();
+    await settled(conductor);
+    expect(away).toHaveBeenCalledTimes(2);
+    away.mockRestore();
     expect((await node(uuid)).provision_state).toBe('available');
   });
 
