@@ -2,6 +2,7 @@
 # Builds the ramdisk that machines boot for inspection, cleaning and deployment: Debian's kernel, and an initramfs with the agent.
 #
 #   ramdisk.sh [OUTDIR]      default .cache/ramdisk; it gets vmlinuz and initrd
+#   ZSTD_CLEVEL              of the compression, 1 to 19 and the best when not given; what is there in another one stays
 #
 # The agent is bundled and put into a Node program of its own; the kernel comes from Debian's package, unpacked and kept in .cache/kernel.
 # Nothing is built when OUTDIR has what these sources make.
@@ -91,7 +92,7 @@ rm -f "$root/lib/modules/$version"/*.bin "$root/lib/modules/$version"/modules.{s
 install -m 755 "$here/init" "$root/init"
 install -m 755 "$here/lease" "$root/bin/lease"
 (cd "$root" && find . | LC_ALL=C sort | cpio --quiet -o -H newc -R 0:0) > "$work/initrd"
-zstd -q -19 -T0 "$work/initrd" -o "$work/initrd.zst"
+ZSTD_CLEVEL=${ZSTD_CLEVEL:-19} zstd -q -T0 "$work/initrd" -o "$work/initrd.zst"
 
 mkdir -p "$out"
 rm -f "$out/sum"

@@ -2,17 +2,15 @@
  * A machine that nobody knows, in QEMU, from its first DHCP packet: it boots the discovery ramdisk, is enrolled, boots discovery no more,
  * and is then managed and inspected with the CLI like any other.
  */
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { JsonObject } from '../../model/records';
 import { openCli, type Cli } from './cli';
 import { API, call, expectInspected, type Inspected } from './inspect-machine';
 import { startIpmiSim } from './ipmi-sim';
 import { consoleEnd, openLab, until, type Lab, type LabMachine } from './machines';
+import { buildRamdisk } from './ramdisk';
 import { bootingSections, startServerProcess, type RunningServer } from './server';
-import { root } from './venv';
 
 const PATIENCE = 300;
 let lab: Lab;
@@ -22,8 +20,7 @@ let machine: LabMachine;
 const undo: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
-  const built = { cwd: root, maxBuffer: 16 << 20, timeout: 900_000 };
-  await promisify(execFile)('bash', [join(root, 'ramdisk-agent/build/ramdisk.sh')], built);
+  await buildRamdisk();
   cli = await openCli(API, 'lab-discovery');
   lab = await openLab('lab-discovery');
   undo.push(() => lab.close());

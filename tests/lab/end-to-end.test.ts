@@ -10,8 +10,8 @@ import { openCli, type Cli } from './cli';
 import { startIpmiSim } from './ipmi-sim';
 import { startLibvirt, type Libvirt } from './libvirt';
 import { consoleEnd, openLab, until, type Lab, type LabMachine } from './machines';
+import { buildRamdisk } from './ramdisk';
 import { bootingSections, startServerProcess, type RunningServer } from './server';
-import { root } from './venv';
 import { startVirtualBmc } from './virtualbmc';
 
 const run = promisify(execFile);
@@ -30,7 +30,7 @@ const undo: (() => Promise<unknown>)[] = [];
 const reportFile = (): string => join(lab.folder, 'report');
 
 beforeAll(async () => {
-  await run('bash', [join(root, 'ramdisk-agent/build/ramdisk.sh')], { cwd: root, maxBuffer: 16 << 20, timeout: 600_000 });
+  await buildRamdisk();
   lab = await openLab('bloomery-e2e');
   undo.push(() => lab.close());
   images = join(lab.folder, 'server/state/httpboot');

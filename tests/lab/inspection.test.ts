@@ -1,11 +1,9 @@
 /** A machine boots our ramdisk to be inspected, and how long that takes beyond the boot. */
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { expectInspected, inspectMachine } from './inspect-machine';
 import { openLab, type Lab } from './machines';
+import { buildRamdisk } from './ramdisk';
 import { bootingSections, startServerProcess, type RunningServer } from './server';
-import { root } from './venv';
 
 const PATIENCE = 300;
 /** Seconds from the agent's start to manageable: 10 are to be reached by a machine that has the processor to itself; here others run beside it. */
@@ -14,8 +12,7 @@ let lab: Lab;
 let server: RunningServer;
 
 beforeAll(async () => {
-  const built = { cwd: root, maxBuffer: 16 << 20, timeout: 900_000 };
-  await promisify(execFile)('bash', [join(root, 'ramdisk-agent/build/ramdisk.sh')], built);
+  await buildRamdisk();
   lab = await openLab('lab-inspection');
   server = await startServerProcess(join(lab.folder, 'server'), bootingSections(lab), lab.namespace);
 }, 1_000_000);

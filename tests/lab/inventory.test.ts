@@ -1,11 +1,10 @@
 /** A machine of known hardware is inspected: each field of its inventory is what the machine was given, and what is plugged in later is seen. */
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { Inventory, JsonObject } from '../../model/records';
 import { expectKnown } from './known-inventory';
 import { KNOWN, startKnownMachine, type KnownMachine } from './known-machine';
 import { openLab, type Lab } from './machines';
+import { buildRamdisk } from './ramdisk';
 import { root } from './venv';
 
 const PATIENCE = 240;
@@ -14,8 +13,7 @@ let lab: Lab;
 let machine: KnownMachine;
 
 beforeAll(async () => {
-  const built = { cwd: root, maxBuffer: 16 << 20, timeout: 900_000 };
-  await promisify(execFile)('bash', [join(root, 'ramdisk-agent/build/ramdisk.sh')], built);
+  await buildRamdisk();
   lab = await openLab('lab-inventory');
   machine = await startKnownMachine(lab, 'ours', join(root, '.cache/ramdisk'), [
     `ipa-inspection-collectors=${COLLECTORS}`,

@@ -2,7 +2,7 @@
  * The ramdisk by itself, on a machine with every kind of disk that QEMU has: what it says of them, how it erases them, how much memory and
  * time it needs. QEMU's own network connects it with an API of the test's, on loopback.
  */
-import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -11,13 +11,12 @@ import type { AddressInfo } from 'node:net';
 import { freePort } from '../support/free-port';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { Inventory, JsonObject } from '../../model/records';
 import { BMC_MAC, startIpmiSim, type IpmiSim } from './ipmi-sim';
 import { consoleEnd, until } from './machines';
+import { buildRamdisk } from './ramdisk';
 import { root } from './venv';
 
-const run = promisify(execFile);
 const GiB = 2 ** 30;
 const MAC = '52:54:00:12:34:56';
 const TOKEN = 'T'.repeat(43);
@@ -45,7 +44,7 @@ const consoleFile = (): string => join(folder, 'console.log');
 const diskFile = (name: string): string => join(folder, `${name}.img`);
 
 beforeAll(async () => {
-  await run('bash', [join(root, 'ramdisk-agent/build/ramdisk.sh')], { cwd: root, maxBuffer: 16 << 20, timeout: 600_000 });
+  await buildRamdisk();
   folder = mkdtempSync(join(tmpdir(), 'ramdisk-'));
   api = createServer((incoming, response) => {
     firstCall ??= Date.now();
@@ -91,7 +90,7 @@ beforeAll(async () => {
       ...devices.flatMap((device) => ['-device', device]),
     ]),
   ]);
-}, 700_000);
+}, 1_000_000);
 
 afterAll(async () => {
   if (qemu.exitCode === null) {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { KNOWN, startKnownMachine, type KnownMachine } from './known-machine';
 import { openLab, type Lab } from './machines';
+import { buildRamdisk } from './ramdisk';
 import { startServerProcess, type RunningServer } from './server';
 import { root } from './venv';
 
@@ -48,7 +49,7 @@ function ramdiskThatRecords(folder: string, token: string): void {
 }
 
 beforeAll(async () => {
-  execFileSync('bash', [join(root, 'ramdisk-agent/build/ramdisk.sh')], { cwd: root, timeout: 900_000 });
+  await buildRamdisk();
   lab = await openLab('brecorder');
   const fake = Object.fromEntries(KINDS.map((kind) => [`enabled_${kind}_interfaces`, 'fake']));
   const sections = {

@@ -12,6 +12,7 @@ import { call } from './inspect-machine';
 import { startLibvirt, type Libvirt } from './libvirt';
 import { consoleEnd, openLab, until, type Lab } from './machines';
 import { needs } from './needs';
+import { buildRamdisk } from './ramdisk';
 import { bootingSections, startServerProcess, type RunningServer } from './server';
 import type { TlsFront } from './tls-front';
 import { root } from './venv';
@@ -26,7 +27,7 @@ let libvirt: Libvirt | undefined;
 
 beforeAll(async () => {
   needs({ 'qemu-system-x86_64': 'qemu-system-x86', 'qemu-img': 'qemu-utils', ip: 'iproute2', curl: 'curl', openssl: 'openssl' });
-  await run('bash', [join(root, 'ramdisk-agent/build/ramdisk.sh')], { cwd: root, maxBuffer: 16 << 20, timeout: 600_000 });
+  await buildRamdisk();
   lab = await openLab('bloomery-https');
   server = await startServerProcess(join(lab.folder, 'server'), bootingSections(lab), lab.namespace);
 });

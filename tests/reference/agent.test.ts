@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { startIpmiSim } from '../lab/ipmi-sim';
 import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../lab/machines';
 import { type RealIronic, startRealIronic } from '../lab/real-ironic';
+import { buildRamdisk } from '../lab/ramdisk';
 import { root } from '../lab/venv';
 
 const run = promisify(execFile);
@@ -22,7 +23,7 @@ const undo: (() => Promise<unknown>)[] = [];
 const reportFile = (): string => join(lab.folder, 'report');
 
 beforeAll(async () => {
-  await run('bash', [join(root, 'ramdisk-agent/build/ramdisk.sh')], { cwd: root, maxBuffer: 16 << 20, timeout: 600_000 });
+  await buildRamdisk();
   lab = await openLab('ref-agent');
   undo.push(() => lab.close());
   await lab.exec('ip', 'addr', 'add', 'fd77::1/64', 'dev', lab.bridge, 'nodad');
