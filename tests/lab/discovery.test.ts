@@ -107,3 +107,29 @@ it(
   },
   (2 * PATIENCE + 60) * 1000,
 );
+
+it(
+  'one with UEFI firmware boots, reports itself and is enrolled likewise',
+  async () => {
+    const before = await nodes();
+    const other = await lab.machine({ name: 'unknown-uefi', firmware: 'uefi', memoryMiB: 1024, cpus: 2, diskGiB: 5 });
+    other.setBoot({ device: 'pxe', persistent: true, mode: null });
+    const started = Date.now();
+    await other.act('on');
+    let found: Inspected['data'] | undefined;
+    await until(
+      PATIENCE,
+      () => `it is enrolled\n${consoleEnd(other)}\n${readFileSync(server.log, 'utf8').slice(-3000)}`,
+      async () => {
+        const made = (await nodes()).find(({ uuid }) => !before.some((one) => one['uuid'] === uuid));
+        found = made?.['reservation'] === null ? await reported(made).catch(() => undefined) : undefined;
+        return found !== undefined;
+      },
+    );
+    process.stderr.write(`with UEFI discovered ${((Date.now() - started) / 1000).toFixed(1)} s after power on\n`);
+    expect(found!.inventory).toMatchObject({ interfaces: [{ mac_address: other.mac }], boot: { current_boot_mode: 'uefi' } });
+    expect(await nodes()).toHaveLength(before.length + 1);
+    await other.act('off');
+  },
+  (PATIENCE + 60) * 1000,
+);
