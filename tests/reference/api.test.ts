@@ -178,6 +178,7 @@ describe('answers as the real Ironic', () => {
       `${total.asked} requests: ${total.alike} alike, ${total.meant} meant to differ, ${total.failures} where Ironic fails (5xx)`,
     );
     expect(total.asked).toBeGreaterThan(5000);
-    expect(total.alike / total.asked).toBeGreaterThan(0.95);
+    // Where the reference fails, there is no answer to be like.
+    expect(total.alike / (total.asked - total.failures)).toBeGreaterThan(0.96);
   });
 });
