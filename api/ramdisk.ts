@@ -111,6 +111,8 @@ function sameSecret(given: string, stored: unknown): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
+/** Characters in the log of what an agent sent. */
+const MOST_SAID = 200;
 const STATUSES = ['start', 'end', 'error'];
 /** http or https, or nothing (a heartbeat that wants no call back). */
 function checkCallback(url: string): void {
@@ -119,23 +121,37 @@ function checkCallback(url: string): void {
 
 async function heartbeat(request: Request, rooms: Rooms): Promise<Answer> {
   checkEnabled(request, rooms);
-  const { query, minor, params, jsonSuffix } = request;
-  const said = (name: string): string | undefined => (query[name] as string | null | undefined) ?? undefined;
+  const { minor, params, jsonSuffix } = request;
   const ident = params['node_ident']!;
   const find = (one: string): Promise<AgentNode> => named(one, minor, (known) => rooms.store.nodes.findAgent(known));
   const node = await find(ident).catch((error: unknown) => {
     if (jsonSuffix && error instanceof Fault && error.status === 404) return find(`${ident}.json`);
     throw error;
   });
+  try {
+    await takeHeartbeat(node, request, rooms);
+  } catch (error) {
+    // The machine's operator sees no answers to its agent, and the node only waits.
+    if (error instanceof Fault && error.status === 400) {
+      const { callback_url: url } = request.query;
+      const from = typeof url === 'string' ? url.slice(0, MOST_SAID) : '';
+      rooms.log.warn('heartbeat refused', { ...originFields(request.origin), node: node.uuid, callback_url: from, reason: error.message });
+    }
+    throw error;
+  }
+  return { status: 202 };
+}
+
+/** Throws Invalid and InvalidParameterValue for a beat that is not of the node's agent, and what the conductor throws. */
+async function takeHeartbeat(node: AgentNode, { query }: Request, rooms: Rooms): Promise<void> {
+  const said = (name: string): string | undefined => (query[name] as string | null | undefined) ?? undefined;
   const { agent_url: known, agent_secret_token: secret } = node.driver_internal_info;
   const callbackUrl = said('callback_url') ?? '';
   const [token, version, status] = [said('agent_token'), said('agent_version'), said('agent_status')];
   checkCallback(callbackUrl);
   // Another machine, or one that booted behind our back: it must be powered off before it may speak for the node.
-  if (known !== undefined && known !== null && known !== callbackUrl) {
-    rooms.log.warn('heartbeat from another address', { ...originFields(request.origin), node: node.uuid, callback_url: callbackUrl });
+  if (known !== undefined && known !== null && known !== callbackUrl)
     throw new Fault('Invalid', { message: 'Detected change in ramdisk provided "callback_url"' });
-  }
   if (token === undefined) throw invalid('Agent token is required for heartbeat processing.');
   if (status !== undefined && !STATUSES.includes(status)) throw invalid(`Agent status is invalid. Valid states are ${STATUSES.join(',')}.`);
   if (version === undefined && status === undefined)
@@ -153,7 +169,6 @@ async function heartbeat(request: Request, rooms: Rooms): Promise<Answer> {
     ...(message === undefined ? {} : { agentStatusMessage: message }),
   };
   await rooms.conductor.heartbeat(node.uuid, beat);
-  return { status: 202 };
 }
 
 /** How machines that nobody knows are enrolled. */

@@ -56,7 +56,6 @@ const sections = (apiPort: number): Sections => ({
     file_url_allowed_paths: folder,
   },
   boot: { http_host: '127.0.0.1', http_port: 0, tftp: 'false' },
-  agent: { require_tls: 'false' },
 });
 
 async function simulated(keep: boolean): Promise<void> {

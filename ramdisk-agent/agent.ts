@@ -5,7 +5,7 @@ import { lookup as resolve } from 'node:dns/promises';
 import type { SecureVersion } from 'node:tls';
 import type { InventoryDisk } from '../model/records';
 import { type Api, api, type LookupAnswer } from './api';
-import { ownCertificate } from './certificate';
+import { ownCertificate } from '../wire/certificate';
 import { runner } from './commands';
 import { endpoints } from './endpoints';
 import { AgentError, reasonOf } from './errors';

@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:https';
 import type { SecureVersion } from 'node:tls';
 import type { JsonObject } from '../model/records';
 import type { Log } from '../model/log';
-import type { OwnCertificate } from './certificate';
+import type { OwnCertificate } from '../wire/certificate';
 import type { Runner } from './commands';
 import { AgentError, reasonOf } from './errors';
 

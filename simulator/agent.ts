@@ -13,8 +13,8 @@ export interface AgentSetup extends AgentHost {
   readonly parameters: ReadonlyMap<string, string>;
   /** Where the server reaches `answer`. */
   readonly callbackUrl: string;
-  /** PEM, when that is https. */
-  readonly certificate: string | undefined;
+  /** PEM, of who answers there. */
+  readonly certificate: string;
   readonly log: Log;
   readonly random: (bytes: number) => Buffer;
   /** Milliseconds between tries of what failed; real agents take some seconds. */
@@ -63,6 +63,7 @@ const NEWEST = 84;
 /** Of tries to post the inventory, and seconds to look the node up for. */
 const INSPECTION_TRIES = 20;
 const LOOKUP_SECONDS = 600;
+const HELD = 409;
 const MASKED = '******';
 
 export function createAgent(setup: AgentSetup): SimulatedAgent {
@@ -72,6 +73,7 @@ export function createAgent(setup: AgentSetup): SimulatedAgent {
   let token = setup.remembered?.token;
   let version = setup.remembered?.version ?? '';
   let nap = new AbortController();
+  let lastRefusal = '';
   const identifier = (): string =>
     random(16)
       .toString('hex')
@@ -140,13 +142,16 @@ export function createAgent(setup: AgentSetup): SimulatedAgent {
       callback_url: setup.callbackUrl,
       agent_version: AGENT_VERSION,
       agent_token: setup.wrongToken ? 'not-the-token' : token,
-      ...(setup.certificate === undefined ? {} : { agent_verify_ca: setup.certificate }),
+      agent_verify_ca: setup.certificate,
     };
     try {
       const answer = await http.ask(`${api!}/v1/heartbeat/${uuid}`, { method: 'POST', headers: headers(), json, signal });
       const text = answer.status === 202 ? '' : await answer.text();
       if (text === '') await answer.drain();
-      else log.debug('heartbeat refused', { status: answer.status, text: text.slice(0, 200) });
+      const refusal = answer.status === 202 ? '' : `${answer.status} ${text.slice(0, 200)}`;
+      // That the node is held passes by itself.
+      if (refusal !== '' && refusal !== lastRefusal && answer.status !== HELD) log.warn('heartbeat refused', { answer: refusal });
+      lastRefusal = refusal;
       return answer.status === 202;
     } catch (error) {
       signal.throwIfAborted();

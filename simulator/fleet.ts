@@ -1,12 +1,13 @@
 /** Many simulated machines in one process: each behind BMCs of its own, all agents behind one HTTP server. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
+import { ownCertificate, type OwnCertificate } from '../wire/certificate';
 import type { Behaviour } from './behaviour';
 import { describeMachine, type MachineDescription } from './description';
 import { faultyRequests, noTraffic, type FaultBox, type Faults } from './faults';
@@ -18,7 +19,7 @@ import { placeOf, shown, type Place } from './place';
 import { buildOfQemu, startQemuMachine, type QemuFleet } from './qemu-machine';
 import { serveRedfish, type System } from './redfish';
 import { abandonFetching } from './redfish/task-records';
-import { openStateFolder } from './state-folder';
+import { openStateFolder, type StateFolder } from './state-folder';
 
 export type Protocol = 'ipmi' | 'redfish';
 export interface FleetSetup {
@@ -38,9 +39,8 @@ export interface FleetSetup {
   readonly redfish?: Place;
   /** Which BMCs the machine with this number has; absent: both. */
   readonly protocols?: (index: number) => readonly Protocol[];
+  /** Of all agents; absent or 0: where they were before, or any free port. */
   readonly agentPort?: number;
-  /** PEM: the agents speak https and send this certificate. It must name `host`. */
-  readonly tls?: { readonly certificate: string; readonly privateKey: string };
   readonly behaviour?: Partial<Behaviour>;
   /** What a task of a Redfish service takes. */
   readonly taskMs?: number;
@@ -98,8 +98,11 @@ export async function startFleet(setup: FleetSetup): Promise<Fleet> {
     if (states) closers.push(() => states.close());
     const http = openHttpClient();
     closers.push(() => http.close());
-    const agents = await serveAgents(setup, byName);
+    const own = agentsOf(setup, states);
+    const agents = await serveAgents({ host, log, ...own }, byName);
     closers.push(agents.close);
+    // A server takes no heartbeat from an agent whose address or certificate changed.
+    states?.keep(savedAs(first), (): SavedAgents => ({ ...own, host, port: agents.port }))();
 
     /** Disks of machines in QEMU: beside what the others remember, or for as long as the fleet runs. */
     let folder: Promise<string> | undefined;
@@ -134,8 +137,8 @@ export async function startFleet(setup: FleetSetup): Promise<Fleet> {
             ...common,
             random,
             bootUrl: setup.bootUrl?.replace(/\/+$/, ''),
-            callbackUrl: `${setup.tls ? 'https' : 'http'}://${shown(host)}:${agents.port}/machine/${name}`,
-            ...(setup.tls ? { certificate: setup.tls.certificate } : {}),
+            callbackUrl: `https://${shown(host)}:${agents.port}/machine/${name}`,
+            certificate: own.certificate,
             ...(setup.behaviour ? { behaviour: setup.behaviour } : {}),
           });
       if (states) changed = states.keep(name, (): SavedMachine => ({ machine: control.snapshot(), hardware: hardware.state }));
@@ -184,9 +187,29 @@ interface SavedMachine {
   readonly hardware: HardwareState;
 }
 
+/** What is kept of the agents beside the machines, which have other names. */
+interface SavedAgents extends OwnCertificate {
+  readonly host: string;
+  readonly port: number;
+}
+const savedAs = (first: number): string => `agents-${first}`;
+/** Nobody trusts it for anything else, and a fleet that is kept has to outlive a real ramdisk. */
+const CERTIFICATE_DAYS = 3650;
+
+/** Where the agents listen, and the one certificate for all of them: what they had before, at the same host. */
+function agentsOf(
+  { host, first = 0, agentPort = 0, clock, random }: FleetSetup,
+  states: StateFolder | undefined,
+): OwnCertificate & { readonly port: number } {
+  const saved = states?.read(savedAs(first)) as SavedAgents | undefined;
+  if (saved?.host !== host) return { ...ownCertificate(host, 'simulated agents', clock.now(), random, CERTIFICATE_DAYS), port: agentPort };
+  const { certificate, privateKey, port } = saved;
+  return { certificate, privateKey, port: agentPort || port };
+}
+
 /** The agents' command API: /machine/NAME is what an agent's address is elsewhere. */
 async function serveAgents(
-  { host, agentPort = 0, tls, log }: FleetSetup,
+  { host, port, certificate, privateKey, log }: OwnCertificate & { readonly host: string; readonly port: number; readonly log: Log },
   machines: ReadonlyMap<string, SimulatedMachine>,
 ): Promise<{ readonly port: number; readonly close: () => Promise<void> }> {
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -204,6 +227,5 @@ async function serveAgents(
     }
   };
   const listener = (request: IncomingMessage, response: ServerResponse): void => void handle(request, response);
-  const server = tls ? createTlsServer({ cert: tls.certificate, key: tls.privateKey }, listener) : createServer(listener);
-  return listenOn(server, agentPort, host);
+  return listenOn(createServer({ cert: certificate, key: privateKey }, listener), port, host);
 }

@@ -56,7 +56,8 @@ export interface MachineSetup {
   readonly bootUrl: string | undefined;
   /** Where `agentAnswer` is reached. */
   readonly callbackUrl: string;
-  readonly certificate?: string;
+  /** PEM, of who answers there. */
+  readonly certificate: string;
   /** As it was before; absent: as it left the factory. */
   readonly hardware?: Hardware;
   readonly behaviour?: Partial<Behaviour>;

@@ -100,6 +100,11 @@ describe('heartbeat', () => {
     expect(await beat(body, minor)).toMatchObject({ status: 400, fault: sentence });
     expect(api.conductor.calls.length).toBe(asked);
   });
+  it('that is refused is told to the operator', async () => {
+    api.logged.length = 0;
+    await beat({ callback_url: 'http://x' });
+    expect(api.logged).toEqual(['heartbeat refused']);
+  });
   it('from another address than before is refused', async () => {
     await store().nodes.mergeInternal(ONE, { agent_url: 'https://10.0.0.3:9999' });
     expect(await beat({})).toMatchObject({ status: 400, fault: 'Detected change in ramdisk provided "callback_url"' });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { commandError, withAgent } from '../../drivers/agent-client';
 import type { DriverOptions } from '../../drivers/options';
-import { ownCertificate } from '../../ramdisk-agent/certificate';
+import { ownCertificate } from '../../wire/certificate';
 import { type Answer, type Asked, type FakeAgent, result, startFakeAgent } from '../support/fake-agent';
 import { NODE_UUID, type TestTask, testTask } from '../support/task';
 

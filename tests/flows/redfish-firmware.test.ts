@@ -36,8 +36,6 @@ deploy_ramdisk = ${bootUrl!}/ramdisk
 http_url = ${bootUrl!}
 [service_catalog]
 endpoint_override = ${apiUrl!}
-[agent]
-require_tls = false
 [redfish]
 ${Object.entries(TIMES)
   .map(([name, value]) => `${name.slice('redfish.'.length)} = ${value}`)

@@ -45,7 +45,6 @@ beforeAll(async () => {
     },
     api: { host_ip: '127.0.0.1', port: api },
     boot: { http_host: '127.0.0.1', http_port: boot, tftp: 'false' },
-    agent: { require_tls: 'false' },
     conductor: { deploy_kernel: `file://${http}/kernel`, deploy_ramdisk: `file://${http}/ramdisk`, file_url_allowed_paths: folder },
   };
   server = await startServerProcess(folder, sections);

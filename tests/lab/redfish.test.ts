@@ -13,7 +13,7 @@ import { redfishPower } from '../../drivers/redfish-power';
 import type { Task } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
-import { ownCertificate } from '../../ramdisk-agent/certificate';
+import { ownCertificate } from '../../wire/certificate';
 import { createRedfishPool, type RedfishPool } from '../../wire/redfish';
 import { bmcTask } from '../drivers/bmc-task';
 import { needs } from './needs';

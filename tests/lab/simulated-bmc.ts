@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
-import { ownCertificate } from '../../ramdisk-agent/certificate';
+import { ownCertificate } from '../../wire/certificate';
 import { describeMachine, type MachineDescription } from '../../simulator/description';
 import { openHttpClient } from '../../simulator/http';
 import { createMachine, type SimulatedMachine } from '../../simulator/machine';
@@ -20,14 +20,15 @@ export interface SimulatedBmc {
 export async function simulatedBmc(description: MachineDescription = describeMachine(0, HOST)): Promise<SimulatedBmc> {
   const http = openHttpClient();
   const shared = { http, clock: systemClock, random: randomBytes, log: silentLog };
+  const tls = ownCertificate(HOST, 'bmc', Date.now(), randomBytes);
   const machine = createMachine({
     ...shared,
     description,
     bootUrl: undefined,
-    callbackUrl: `http://${HOST}:1`,
+    callbackUrl: `https://${HOST}:1`,
+    certificate: tls.certificate,
     behaviour: { firmwareMs: 10 },
   });
-  const tls = ownCertificate(HOST, 'bmc', Date.now(), randomBytes);
   const bmc = await serveRedfish({ ...shared, ...LOGIN, host: HOST, port: 0, machines: [machine], tls, taskMs: 500 });
   return {
     url: `https://${HOST}:${bmc.port}`,

@@ -73,7 +73,6 @@ beforeAll(async () => {
         enabled_vendor_interfaces: 'redfish',
       },
       conductor: { deploy_kernel: `file://${folder}/kernel`, deploy_ramdisk: `file://${folder}/ramdisk`, file_url_allowed_paths: folder },
-      agent: { require_tls: 'false' },
       redfish: {
         firmware_update_status_interval: '1',
         firmware_update_required_successes: '1',

@@ -53,7 +53,6 @@ beforeAll(async () => {
       deploy_ramdisk: `file://${folder}/ramdisk`,
       file_url_allowed_paths: folder,
     },
-    agent: { require_tls: 'false' },
     ipmi: { min_command_interval: '1' },
     inspector: { require_managed_boot: 'true' },
   });

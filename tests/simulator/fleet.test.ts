@@ -103,12 +103,15 @@ describe('what machines remember', () => {
       await ironic.beat(1);
       const before = fleet.machines.map(({ control }) => control.snapshot());
       await fleet.close();
-      expect(readdirSync(folder).sort()).toEqual(['sim-0.json', 'sim-1.json']);
+      expect(readdirSync(folder).sort()).toEqual(['agents-0.json', 'sim-0.json', 'sim-1.json']);
       const lookups = ironic.lookups.length;
       fleet = await start({ count: 2, bootUrl: ironic.url, stateFolder: folder });
       expect(fleet.machines.map(({ control }) => control.snapshot())).toEqual(before);
       await ironic.beat(2);
       expect(ironic.lookups).toHaveLength(lookups);
+      // A server refuses a beat whose address or certificate is another.
+      expect(ironic.beats[1]).toEqual(ironic.beats[0]);
+      expect(ironic.beats[0]!.callback_url).toMatch(/^https:/);
       expect(fleet.machines[0]!.control.phase()).toBe('agent');
       expect(fleet.machines[1]!.control.boot()).toEqual({ device: 'pxe', persistent: true, mode: 'bios' });
     } finally {
@@ -127,7 +130,7 @@ describe('what machines remember', () => {
     const fleet = await start({ stateFolder: folder });
     await fleet.machines[0]!.control.act('on');
     await fleet.close();
-    expect(readdirSync(folder)).toEqual(['sim-0.json']);
+    expect(readdirSync(folder)).toEqual(['agents-0.json', 'sim-0.json']);
     expect(JSON.parse(readFileSync(join(folder, 'sim-0.json'), 'utf8'))).toMatchObject({ version: 1, machine: { on: {} } });
   });
 });

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
+import { Agent, fetch, type RequestInit } from 'undici';
 import { ipxeScript } from '../../boot/ipxe';
 import { systemClock } from '../../model/clock';
-import { silentLog } from '../../model/log';
+import { silentLog, type Log } from '../../model/log';
 import type { JsonObject } from '../../model/records';
 import { startFleet, type Fleet, type FleetSetup } from '../../simulator/fleet';
 import { readScript } from '../../simulator/boot-script';
@@ -57,10 +58,19 @@ interface Result {
   readonly command_result: JsonObject | null;
   readonly command_error: { readonly type: string; readonly details: string } | null;
 }
+/** As a server does: it trusts the certificate that came with the heartbeat, and no other. */
+const askAgent = async (url: string, init: RequestInit = {}): Promise<{ readonly status: number; readonly body: unknown }> => {
+  const dispatcher = new Agent({ connect: { ca: ironic.beats[0]!.agent_verify_ca } });
+  try {
+    const answer = await fetch(url, { ...init, dispatcher });
+    return { status: answer.status, body: await answer.json() };
+  } finally {
+    await dispatcher.destroy();
+  }
+};
 const command = async (callback: string, name: string, params: unknown = {}, wait = true): Promise<Result> => {
   const url = `${callback}/v1/commands/?wait=${wait}&agent_token=the%20token`;
-  const answer = await fetch(url, { method: 'POST', body: JSON.stringify({ name, params }), headers: { connection: 'close' } });
-  return (await answer.json()) as Result;
+  return (await askAgent(url, { method: 'POST', body: JSON.stringify({ name, params }) })).body as Result;
 };
 const writeImage = (callback: string, info: object, node: object = {}, configdrive?: string): Promise<Result> =>
   command(callback, 'deploy.execute_deploy_step', {
@@ -91,7 +101,7 @@ describe('power', () => {
     expect(machine().isOn()).toBe(false);
     expect(phases).toEqual(['firmware', 'ramdisk', 'agent', 'off']);
     const callback = ironic.beats[0]!.callback_url;
-    await expect(fetch(`${callback}/v1/status`)).rejects.toThrow();
+    await expect(askAgent(`${callback}/v1/status`)).rejects.toThrow();
   });
   it('is on once, starts over at a reset, and goes off softly', async () => {
     await machine().act('on');
@@ -209,9 +219,15 @@ describe('agent', () => {
     expect(ironic.lookups).toHaveLength(1);
     expect(ironic.beats[0]).toMatchObject({ agent_token: 'the token' });
   });
-  it('may never call, or call with a wrong token', async () => {
+  it('may never call, or call with a wrong token, which is told once', async () => {
+    const told: string[] = [];
+    const log: Log = { ...silentLog, warn: (message, fields) => void told.push(`${message} ${JSON.stringify(fields)}`), child: () => log };
+    await fleet.close();
+    await start({ log });
     machine().behave({ wrongToken: true });
     await agentUp();
+    await ironic.beat(3);
+    expect(told).toEqual(['heartbeat refused {"answer":"400 "}']);
     expect(ironic.beats[0]!.agent_token).not.toBe('the token');
     machine().behave({ neverCalls: true, wrongToken: false });
     await machine().act('reset');
@@ -233,7 +249,7 @@ describe('agent', () => {
   it('runs commands for whoever has the token, one at a time, and tells at once when one is over', async () => {
     machine().behave({ stepMs: 400 });
     const callback = await agentUp();
-    expect((await fetch(`${callback}/v1/commands/?agent_token=wrong`)).status).toBe(401);
+    expect((await askAgent(`${callback}/v1/commands/?agent_token=wrong`)).status).toBe(401);
     expect(await command(callback, 'no.such')).toMatchObject({ type: 'InvalidCommandError', code: 404 });
     const steps = await command(callback, 'clean.get_clean_steps');
     expect(steps).toMatchObject({ command_name: 'get_clean_steps', command_status: 'SUCCEEDED' });
@@ -249,7 +265,7 @@ describe('agent', () => {
     expect(await command(callback, 'clean.execute_clean_step', params, false)).toMatchObject({ type: 'AgentIsBusy', code: 409 });
     await ironic.beat(2);
     const url = `${callback}/v1/commands/${first.id}?agent_token=the%20token`;
-    expect(await (await fetch(url)).json()).toMatchObject({ command_status: 'SUCCEEDED', command_result: { clean_step: params.step } });
+    expect((await askAgent(url)).body).toMatchObject({ command_status: 'SUCCEEDED', command_result: { clean_step: params.step } });
   });
 
   it('writes an image, and the machine runs it from its disk', async () => {

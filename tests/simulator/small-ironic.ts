@@ -6,7 +6,7 @@ import { readJson, sendJson } from '../../simulator/http';
 export const NODE = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
 export interface SmallIronic {
   readonly url: string;
-  readonly beats: { readonly callback_url: string; readonly agent_token: string }[];
+  readonly beats: { readonly callback_url: string; readonly agent_token: string; readonly agent_verify_ca: string }[];
   readonly inventories: { readonly inventory: { readonly boot: object } }[];
   /** Addresses of each lookup. */
   readonly lookups: string[];

@@ -1,5 +1,5 @@
 import { X509Certificate, randomBytes } from 'node:crypto';
-import { ownCertificate } from '../../ramdisk-agent/certificate';
+import { ownCertificate } from '../../wire/certificate';
 import { signatureLists, withHttpBoot } from '../../simulator/uefi-variables';
 
 const STORE_AT = 0x48;

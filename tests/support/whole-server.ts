@@ -62,7 +62,6 @@ export async function startWholeServer(
     'boot.http_host': '127.0.0.1',
     'boot.http_port': 0,
     'boot.tftp': false,
-    'agent.require_tls': false,
     'conductor.deploy_kernel': `file://${http}/kernel`,
     'conductor.deploy_ramdisk': `file://${http}/ramdisk`,
     'conductor.file_url_allowed_paths': [stateDir],

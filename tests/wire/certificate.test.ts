@@ -1,5 +1,5 @@
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
-import { ownCertificate } from '../../ramdisk-agent/certificate';
+import { ownCertificate } from '../../wire/certificate';
 
 const now = Date.parse('2031-05-06T07:08:09Z');
 
@@ -13,6 +13,12 @@ it.each(['192.0.2.7', '2001:db8::7', 'fd77::', '::1', '2001:db8:1:2:3:4:5:6'])('
   expect(read.verify(read.publicKey)).toBe(true);
   expect(read.checkPrivateKey(createPrivateKey(privateKey))).toBe(true);
   expect(read.publicKey.asymmetricKeyDetails).toMatchObject({ namedCurve: 'secp384r1' });
+});
+
+it('is for a name', () => {
+  const read = new X509Certificate(ownCertificate('lab.example', 'x', now, randomBytes).certificate);
+  expect(read.checkHost('lab.example')).toBe('lab.example');
+  expect(read.checkHost('other.example')).toBeUndefined();
 });
 
 it('is valid from an hour ago for 90 days', () => {

@@ -1,10 +1,10 @@
 /**
- * The agent's own certificate, made at each start: X.509 v3 (RFC 5280 §4.1), self-signed, EC P-384 with ECDSA and SHA-512, the agent's
- * address as its only alternative name. Written as DER here, since Node makes keys and signatures but no certificates, and what
+ * An agent's own certificate: X.509 v3 (RFC 5280 §4.1), self-signed, EC P-384 with ECDSA and SHA-512, the agent's address or name as
+ * its only alternative name. Written as DER here, since Node makes keys and signatures but no certificates, and what
  * is needed is a dozen fixed fields.
  */
 import { createSign, generateKeyPairSync } from 'node:crypto';
-import { isIPv6 } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 
 export interface OwnCertificate {
   /** PEM. */
@@ -14,10 +14,17 @@ export interface OwnCertificate {
 }
 
 const BACKDATED_MS = 3_600_000;
-const VALID_MS = 90 * 86_400_000;
+const DAY_MS = 86_400_000;
+const VALID_DAYS = 90;
 
 /** `now`: milliseconds since the epoch, by the clock of whoever will check it. `random`: 16 bytes of it are the serial number. */
-export function ownCertificate(address: string, commonName: string, now: number, random: (bytes: number) => Buffer): OwnCertificate {
+export function ownCertificate(
+  address: string,
+  commonName: string,
+  now: number,
+  random: (bytes: number) => Buffer,
+  days = VALID_DAYS,
+): OwnCertificate {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'secp384r1' });
   const serial = random(16);
   serial[0] = (serial[0]! & 0x7f) | 0x01;
@@ -27,7 +34,7 @@ export function ownCertificate(address: string, commonName: string, now: number,
     der(0x02, serial),
     SIGNATURE_ALGORITHM,
     name,
-    sequence(time(now - BACKDATED_MS), time(now + VALID_MS)),
+    sequence(time(now - BACKDATED_MS), time(now + days * DAY_MS)),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(subjectAlternativeName(address))),
@@ -63,9 +70,10 @@ function time(milliseconds: number): Buffer {
   return text < '2050' ? der(0x17, Buffer.from(text.slice(2))) : der(0x18, Buffer.from(text));
 }
 
-/** id-ce-subjectAltName, critical, one iPAddress of 4 or 16 bytes (RFC 5280 §4.2.1.6). */
+/** id-ce-subjectAltName, critical, one iPAddress of 4 or 16 bytes, or one dNSName (RFC 5280 §4.2.1.6). */
 function subjectAlternativeName(address: string): Buffer {
-  return sequence(oid('2.5.29.17'), der(0x01, Buffer.of(0xff)), der(0x04, sequence(der(0x87, addressBytes(address)))));
+  const name = isIP(address) === 0 ? der(0x82, Buffer.from(address, 'latin1')) : der(0x87, addressBytes(address));
+  return sequence(oid('2.5.29.17'), der(0x01, Buffer.of(0xff)), der(0x04, sequence(name)));
 }
 
 function addressBytes(address: string): Buffer {
