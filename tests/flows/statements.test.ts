@@ -13,6 +13,7 @@ let conductor: RunningConductor | undefined;
 afterEach(async () => {
   jest.restoreAllMocks();
   await conductor?.stop();
+  await database.clear();
 });
 /** How many statements `work` takes. */
 async function statements(work: () => Promise<unknown>): Promise<number> {
