@@ -3,7 +3,7 @@
  * written many together, and a step that was just seen running is looked at again a moment later, once.
  */
 import type { Clock } from '../model/clock';
-import { timestamp } from '../model/clock';
+import { bareTimestamp } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import type { Store } from '../store/store';
@@ -53,7 +53,7 @@ export function createBeats({ store, clock, log, signal }: Rooms): Beats {
   const waiting = new Set<string>();
   return {
     stamp: (nodeUuid, agentUrl) => {
-      stamps.set(nodeUuid, { nodeUuid, agentUrl, at: timestamp(clock.now()) });
+      stamps.set(nodeUuid, { nodeUuid, agentUrl, at: bareTimestamp(clock.now()) });
       writing ??= writeSoon();
     },
     seen: (nodeUuid) => {

@@ -3,13 +3,13 @@
  * remembered and acted on when the node is let go, since an agent that has finished may not speak again for minutes.
  */
 import { fastTracked, mayFastTrack } from '../drivers/fast-track';
-import { timestamp } from '../model/clock';
+import { bareTimestamp } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
 import type { Heartbeat } from '../model/records';
 import { FAST_TRACK_STATES, stateRow } from '../model/states';
 import type { AgentNode } from '../store/store';
 import type { Context } from './context';
-import { untilAnswered } from './patience';
+import { isAway, untilAnswered } from './patience';
 import { startTask } from './task';
 import { tokenIsRight } from './token';
 import { advance, type Why } from './waiting';
@@ -68,7 +68,7 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
   };
   const isNews = Object.entries(said).some(([key, value]) => node.driver_internal_info[key] !== value);
   if (isNews) {
-    const recorded = await store.nodes.mergeInternal(uuid, { ...said, agent_last_heartbeat: timestamp(clock.now()) });
+    const recorded = await store.nodes.mergeInternal(uuid, { ...said, agent_last_heartbeat: bareTimestamp(clock.now()) });
     if (!tokenIsRight(recorded, beat.agentToken)) {
       // The machine was powered off, or its flow begun anew, between the check and the write: the next agent must not meet this URL.
       await store.nodes.mergeInternal(uuid, { agent_url: undefined, agent_verify_ca: undefined });
@@ -82,14 +82,17 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
   if (!isNews && !looked) context.beats.stamp(uuid, beat.callbackUrl);
 }
 
+/** A database that is away, and workers that are all busy. */
+const mayPass = (error: unknown): boolean => isAway(error) || (error instanceof Fault && error.name === 'NoFreeConductorWorker');
+
 /**
  * Goes on with a waiting node, now or when this process lets it go, and a heartbeat not sooner than a moment after the last look. Throws
  * NoFreeConductorWorker; a node that another host holds is left to that host. Answers whether it was now.
  */
 export async function goOn(context: Context, uuid: string, why: Why): Promise<boolean> {
-  // The agent was told that its sign of life was taken, and may not speak again for minutes: a database that is away is waited for.
+  // The agent was told that its sign of life was taken, and may not speak again for minutes: what passes is waited for.
   const again = (): void => {
-    untilAnswered(context, () => goOn(context, uuid, why)).catch((error: unknown) => {
+    untilAnswered(context, () => goOn(context, uuid, why), mayPass).catch((error: unknown) => {
       if (!context.signal.aborted) context.log.warn(`node ${uuid} does not go on`, { reason: reasonOf(error) });
     });
   };

@@ -2,7 +2,7 @@
 import { announceNode, announceSensors, type Status } from '../model/notifications';
 import type { JsonObject, NodeRecord } from '../model/records';
 import { newUuid } from '../model/idents';
-import { timestamp } from '../model/clock';
+import { bareTimestamp } from '../model/clock';
 import { stateRow, type Event, type ProvisionState } from '../model/states';
 import type { Context } from './context';
 import type { Held } from './task';
@@ -48,7 +48,7 @@ export async function notifyMeasures({ notifier, metrics, random, clock, host }:
   if (Object.keys(payload).length === 0) return;
   announceSensors(notifier, 'ironic.metrics', {
     message_id: newUuid(random),
-    timestamp: timestamp(clock.now()).slice(0, 26),
+    timestamp: bareTimestamp(clock.now()),
     hostname: host,
     event_type: 'ironic.metrics.update',
     payload,

@@ -12,19 +12,20 @@ const LONGEST_PAUSE_MS = 5_000;
 
 export const isAway = (error: unknown): boolean => error instanceof Fault && error.name === 'TemporaryFailure';
 
-/** Runs `ask` until it ends otherwise than by a database that is away, or until `signal`. */
+/** Runs `ask` until it ends otherwise than by what passes (a database that is away), or until `signal`. */
 export async function untilAnswered<T>(
   { clock, signal, log }: { readonly clock: Clock; readonly signal: AbortSignal; readonly log: Log },
   ask: () => Promise<T>,
+  passes: (error: unknown) => boolean = isAway,
 ): Promise<T> {
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     try {
       const answer = await ask();
-      if (pause > FIRST_PAUSE_MS) log.info('the database answers again: the work goes on');
+      if (pause > FIRST_PAUSE_MS) log.info('the work goes on');
       return answer;
     } catch (error) {
-      if (!isAway(error) || signal.aborted) throw error;
-      if (pause === FIRST_PAUSE_MS) log.warn('the work waits for the database', { reason: reasonOf(error) });
+      if (!passes(error) || signal.aborted) throw error;
+      if (pause === FIRST_PAUSE_MS) log.warn('the work waits', { reason: reasonOf(error) });
       await clock.sleep(pause, signal);
     }
   }

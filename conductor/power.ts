@@ -1,6 +1,6 @@
 /** Changing a machine's power: what flows do through Task.power, and what PUT …/states/power asks for. */
 import type { Power } from '../drivers/interfaces';
-import { timestamp } from '../model/clock';
+import { bareTimestamp } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
 import type { NodeChanges, NodeRecord } from '../model/records';
 import { stateRow } from '../model/states';
@@ -105,7 +105,7 @@ export async function changePower(task: Held, target: Power, seconds?: number): 
   }
   const started: NodeChanges = { target_power_state: ends, ...(stateRow(task.node.provision_state).failed ? {} : { last_error: null }) };
   await task.write(started, {
-    last_power_state_change: timestamp(task.clock.now()),
+    last_power_state_change: bareTimestamp(task.clock.now()),
     ...(endsSystem && !throughAgent ? forgetAgent(task) : {}),
   });
   const change = async (): Promise<void> => {

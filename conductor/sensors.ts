@@ -3,7 +3,7 @@
  * notification tells all of it once an `interval`.
  */
 import { setMaxListeners } from 'node:events';
-import { timestamp } from '../model/clock';
+import { bareTimestamp } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import { newUuid } from '../model/idents';
 import type { JsonObject, NodeRecord } from '../model/records';
@@ -146,7 +146,7 @@ async function askOne(context: Context, { nodes, asked }: SensorMemory, node: No
       instance_uuid: instance,
       node_uuid: uuid,
       // As Python writes it: consumers parse it.
-      timestamp: timestamp(clock.now()).slice(0, 26),
+      timestamp: bareTimestamp(clock.now()),
       node_name: name,
       event_type: `hardware.${node.driver}.metrics.update`,
       payload,

@@ -2,6 +2,7 @@
  * Agents that should have spoken: one that was told to run a step, and is not heard of any more, is asked for its command. Its heartbeats may be
  * lost on the way here while it still answers; that it is not reached either, is no reason to fail: the wait has its own limit.
  */
+import { instantOf } from '../model/clock';
 import type { NodeRecord } from '../model/records';
 import { STATES, stateRow, type FlowName, type ProvisionState } from '../model/states';
 import type { Context } from './context';
@@ -26,7 +27,7 @@ export async function askSilentAgents(context: Context): Promise<void> {
     only: ({ driver_internal_info: internal, provision_state: state, ...node }) =>
       typeof internal.agent_url === 'string' &&
       typeof internal.agent_last_heartbeat === 'string' &&
-      Date.parse(internal.agent_last_heartbeat) < oldest &&
+      instantOf(internal.agent_last_heartbeat) < oldest &&
       runs(stateRow(state).flow, node),
     work: ({ uuid }) => goOn(context, uuid, 'silence'),
   });

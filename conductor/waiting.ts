@@ -1,6 +1,6 @@
 /** How a node goes on that waits for its machine: an agent spoke, the running step is asked for again, or a hold was ended. */
 import { failed, type Outcome, type PlannedStep } from '../drivers/interfaces';
-import { timestamp } from '../model/clock';
+import { bareTimestamp, timestamp } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
 import type { ProvisionState } from '../model/states';
 import { agentStepsOf } from './agent-steps';
@@ -64,9 +64,9 @@ export async function advance(task: Held, why: Why, said?: Outcome): Promise<voi
   }
   // The agent's time too: most looks end with the step as it was, and then this is all that there is to write. What is only asked for,
   // shall not make the wait longer, unless it says so.
-  const now = timestamp(task.clock.now());
+  const now = task.clock.now();
   if (why === 'heartbeat' || why === 'unhold')
-    task.note({ provision_updated_at: now }, why === 'heartbeat' ? { agent_last_heartbeat: now } : {});
+    task.note({ provision_updated_at: timestamp(now) }, why === 'heartbeat' ? { agent_last_heartbeat: bareTimestamp(now) } : {});
   await waiting.goOn(task, why, said);
 }
 

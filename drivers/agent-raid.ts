@@ -1,5 +1,5 @@
 /** RAID that the agent makes and removes; the node then says what there is, and where its root disk is. */
-import { timestamp } from '../model/clock';
+import { bareTimestamp } from '../model/clock';
 import { Fault } from '../model/errors';
 import type { JsonObject, NodeRecord } from '../model/records';
 import { runAgentStep } from './agent-steps';
@@ -59,7 +59,7 @@ async function created(task: Task, result: unknown): Promise<void> {
     throw new Error(`Agent ramdisk didn't return a proper command result while building RAID on ${uuid}.`);
   const root = logicalDisks(result).find((disk) => disk.is_root_volume);
   await task.save({
-    raid_config: { ...result, last_updated: timestamp(task.clock.now()) },
+    raid_config: { ...result, last_updated: bareTimestamp(task.clock.now()).replace('T', ' ') },
     ...(root ? { properties: describeRoot(properties, root) } : {}),
   });
 }

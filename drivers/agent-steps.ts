@@ -1,5 +1,5 @@
 /** Steps that the agent in the machine runs: which it offers, starting one, and what its heartbeat says of the one that runs. */
-import { timestamp } from '../model/clock';
+import { bareTimestamp } from '../model/clock';
 import type { JsonObject } from '../model/records';
 import { AgentError, type AgentClient, type AgentCommand, commandError, withAgent } from './agent-client';
 import { nodeForAgent, portForAgent } from './agent-view';
@@ -40,7 +40,7 @@ export async function agentSteps(task: Task, kind: AgentStepKind): Promise<reado
   await task.saveInternal({
     hardware_manager_version: version,
     [`agent_cached_${kind}_steps`]: byInterface(steps),
-    [`agent_cached_${kind}_steps_refreshed`]: timestamp(task.clock.now()),
+    [`agent_cached_${kind}_steps_refreshed`]: bareTimestamp(task.clock.now()),
   });
   return steps;
 }

@@ -1,4 +1,5 @@
 /** Agents that run although no flow has booted them: whether a node takes them for its own, and whether one speaks now. */
+import { instantOf } from '../model/clock';
 import { Fault } from '../model/errors';
 import { BOOLEAN_WORDS, str, toBoolean } from '../model/python';
 import type { NodeRecord } from '../model/records';
@@ -23,7 +24,7 @@ export function fastTracked(
 /** Whether its last sign of life, or the inspection that it made, is no older than [deploy]fast_track_timeout. */
 export function agentIsAlive(node: NodeRecord, options: Pick<DriverOptions, 'deploy.fast_track_timeout'>, now: number): boolean {
   const recent = (time: unknown): boolean =>
-    typeof time === 'string' && now - Date.parse(time) <= options['deploy.fast_track_timeout'] * 1000;
+    typeof time === 'string' && now - instantOf(time) <= options['deploy.fast_track_timeout'] * 1000;
   if (node.power_state === 'power on' && recent(node.inspection_finished_at)) return true;
   const { agent_url: url, agent_last_heartbeat: beat } = node.driver_internal_info;
   // Without a URL the machine was switched off since; while it is inspected there is none yet.

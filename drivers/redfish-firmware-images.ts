@@ -2,7 +2,7 @@
  * The step `update_firmware` of the management interface, older than the firmware interface: images one after the other, each with a start
  * of the machine. What is left of them stands on the node (`firmware_updates`, the first is the one that runs).
  */
-import { timestamp } from '../model/clock';
+import { bareTimestamp, instantOf } from '../model/clock';
 import { listOf } from '../wire/redfish';
 import { done, failed, type Outcome, type Step, type Task } from './interfaces';
 import { isAgentBack, rebootForStep } from './reboot-step';
@@ -51,7 +51,7 @@ async function standing(task: Task): Promise<Outcome> {
   if (!current) return failed(`Node ${task.node.uuid} has no firmware update that is waited for`);
   const { wait, wait_start_time: since, url } = current;
   if (since !== undefined) {
-    const left = (wait ?? 0) - (task.clock.now() - Date.parse(since)) / 1000;
+    const left = (wait ?? 0) - (task.clock.now() - instantOf(since)) / 1000;
     return left > 0 ? { kind: 'wait', pollEvery: Math.max(1, left) } : next(task);
   }
   const state = await updateState(task, current.task_monitor);
@@ -62,7 +62,7 @@ async function standing(task: Task): Promise<Outcome> {
   }
   if (state.kind === 'gone') warnOfGoneTask(task, url);
   if (wait === undefined) return next(task);
-  await task.saveInternal({ [UPDATES]: [{ ...current, wait_start_time: timestamp(task.clock.now()) }, ...rest] });
+  await task.saveInternal({ [UPDATES]: [{ ...current, wait_start_time: bareTimestamp(task.clock.now()) }, ...rest] });
   return { kind: 'wait', pollEvery: wait };
 }
 

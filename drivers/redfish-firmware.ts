@@ -2,7 +2,7 @@
  * The firmware interface `redfish`: components are updated one after the other by the UpdateService. How far it is stands on the node
  * (`redfish_fw_updates`, the first is the one that runs), so that any conductor goes on with it.
  */
-import { timestamp } from '../model/clock';
+import { bareTimestamp, instantOf } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import { RedfishError, listOf } from '../wire/redfish';
 import { failed, done, type FirmwareInterface, type Outcome, type SavedKind, type Step, type Task } from './interfaces';
@@ -49,8 +49,8 @@ const updatesOf = ({ node }: Task): readonly Update[] => {
 };
 /** Seconds since a moment that was written down. */
 const secondsSince = ({ clock }: Task, moment: unknown): number =>
-  typeof moment === 'string' && !Number.isNaN(Date.parse(moment)) ? (clock.now() - Date.parse(moment)) / 1000 : Infinity;
-const now = ({ clock }: Task): string => timestamp(clock.now());
+  typeof moment === 'string' && !Number.isNaN(instantOf(moment)) ? (clock.now() - instantOf(moment)) / 1000 : Infinity;
+const now = ({ clock }: Task): string => bareTimestamp(clock.now());
 const waitFor = (seconds: number): Outcome => ({ kind: 'wait', pollEvery: Math.max(1, seconds) });
 const nextLook = ({ options }: Task): Outcome => waitFor(options['redfish.firmware_update_status_interval']);
 

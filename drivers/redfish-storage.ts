@@ -1,5 +1,5 @@
 /** The storage of a machine with a Redfish service (schemas Storage, Drive, Volume): its drives, and its volumes as they are now. */
-import { timestamp } from '../model/clock';
+import { bareTimestamp } from '../model/clock';
 import type { JsonObject } from '../model/records';
 import {
   linkOf,
@@ -124,5 +124,5 @@ export function raidConfigOf(task: Task, volumes: readonly Volume[]): JsonObject
     const level = levelOfType(raidType);
     return level === undefined ? [] : [{ id, name, controller: storage.id, size_gb: Math.floor(bytes / 2 ** 30), raid_level: level }];
   });
-  return { logical_disks: disks, last_updated: timestamp(task.clock.now()) };
+  return { logical_disks: disks, last_updated: bareTimestamp(task.clock.now()).replace('T', ' ') };
 }

@@ -24,3 +24,7 @@ export const systemClock: Clock = {
 
 /** How timestamps look in rows and answers: ISO 8601 with offset and microseconds. */
 export const timestamp = (milliseconds: number): string => new Date(milliseconds).toISOString().replace('Z', '000+00:00');
+/** How they look in `driver_internal_info` and in messages, as Ironic writes them there: in UTC, which they do not say. */
+export const bareTimestamp = (milliseconds: number): string => new Date(milliseconds).toISOString().replace('Z', '000');
+/** Milliseconds since the epoch of either; NaN of what is no time. */
+export const instantOf = (text: string): number => Date.parse(/(?:Z|[+-]\d\d:\d\d)$/.test(text) ? text : `${text}Z`);

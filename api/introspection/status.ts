@@ -1,4 +1,5 @@
 /** /v1/introspection of the introspection service: start, status, abort, data, reapply; and what ramdisks post. */
+import { bareTimestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { isUuid } from '../../model/idents';
 import { INTROSPECTION_STATES, type IntrospectionRecord, type IntrospectionState } from '../../model/introspection';
@@ -24,8 +25,7 @@ async function nodeOf(store: Store, ident: string): Promise<string> {
 /** What looks like a UUID is looked for in the cache only. */
 const cachedUuid = async (store: Store, ident: string): Promise<string> => (isUuid(ident) ? ident : nodeOf(store, ident));
 
-/** Without an offset, as Python's naive times. */
-const naive = (time: string | null): string | null => time && new Date(time).toISOString().replace('Z', '000');
+const naive = (time: string | null): string | null => time && bareTimestamp(Date.parse(time));
 const shown = (base: string, record: IntrospectionRecord): object => ({
   uuid: record.node_uuid,
   finished: record.finished_at !== null,

@@ -1,6 +1,6 @@
 /** POST /v1/continue_inspection: whose inventory it is, then its hooks, then the machine is put to rest. */
 import { done } from '../../drivers/interfaces';
-import { timestamp } from '../../model/clock';
+import { bareTimestamp } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Inventory, JsonObject, NodeRecord } from '../../model/records';
 import type { Lookup } from '../conductor';
@@ -32,7 +32,7 @@ export async function continueInspection(
     if (!isAwaited && !isNew) throw nothing();
     const token = await context.tokens.give(uuid);
     const { node: waiting } = task;
-    const heard = { agent_last_heartbeat: timestamp(task.clock.now()) };
+    const heard = { agent_last_heartbeat: bareTimestamp(task.clock.now()) };
     // The node as it waited: the agent learns of it what a lookup would have told.
     answer = { ...waiting, driver_internal_info: { ...waiting.driver_internal_info, agent_secret_token: token } };
     if (isNew) {

@@ -80,7 +80,7 @@ describe('raid', () => {
       driver: { raid: agentRaid },
     });
     expect(await onHeartbeat(task, kind, planned(step))).toEqual(done);
-    expect(node().raid_config).toEqual({ ...made, last_updated: expect.any(String) as unknown });
+    expect(node().raid_config).toEqual({ ...made, last_updated: expect.stringMatching(/^[\d-]{10} [\d:]{8}\.\d{6}$/) as unknown });
     expect(node().properties).toEqual({ capabilities: 'boot_mode:uefi,raid_level:1', local_gb: 100, root_device: { name: '/dev/md0' } });
   });
   it('forgets what was removed', async () => {

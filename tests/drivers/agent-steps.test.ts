@@ -37,7 +37,7 @@ describe('agentSteps', () => {
     expect(node().driver_internal_info).toMatchObject({
       hardware_manager_version: { generic: '1.0' },
       agent_cached_clean_steps: { deploy: [expected[0]], raid: [expected[1]] },
-      agent_cached_clean_steps_refreshed: '2026-02-03T04:05:06.000000+00:00',
+      agent_cached_clean_steps_refreshed: '2026-02-03T04:05:06.000000',
     });
     const { name, params } = agent!.asked[0]!.body!;
     expect([name, agent!.asked[0]!.query.wait]).toEqual(['clean.get_clean_steps', 'true']);

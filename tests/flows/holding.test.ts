@@ -158,6 +158,22 @@ describe('heartbeats', () => {
     expect((await node(uuid)).provision_state).toBe('available');
   });
 
+  it('acts on one that met a held node when a worker is free, though none was when the node was let go', async () => {
+    const one = await start({ machine: newMachine({ agentSteps: erase }), options: { 'conductor.workers_pool_size': 1 } });
+    const { conductor, machine, enrol, node, speak, complaints } = one;
+    const { uuid } = await enrol(waiting);
+    const starting = gate();
+    machine.stuck.set('step deploy.erase', starting.passed);
+    await speak(uuid);
+    await told(one, 'step deploy.erase');
+    await speak(uuid);
+    // The only worker is free a moment after its node is.
+    starting.open();
+    await settled(conductor);
+    expect(complaints.join()).toContain('lack of free conductor workers');
+    expect((await node(uuid)).provision_state).toBe('available');
+  });
+
   it('acts once on many at once', async () => {
     const { conductor, machine, enrol, node, speak } = await start({ machine: newMachine({ agentSteps: erase }) });
     const { uuid } = await enrol(waiting);
