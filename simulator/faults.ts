@@ -16,6 +16,7 @@ export const FAULTS = {
   hang: { kind: 'flag', about: 'it takes what it is sent, and never answers' },
   wrong_password: { kind: 'flag', about: 'it refuses the password' },
   flap: { kind: 'number', most: 3_600_000, about: 'the power state that it tells turns over every so many milliseconds' },
+  restart: { kind: 'number', most: 3_600_000, about: 'milliseconds that it is away when it is reset: 5000 unless told' },
   redfish_missing: { kind: 'names', about: 'resources that are not there (404): Bios, Storage, … or * for all but the service root' },
   redfish_error: { kind: 'names', about: 'resources that fail (500)' },
   redfish_types: { kind: 'names', about: 'resources whose members have wrong types' },

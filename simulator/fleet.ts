@@ -19,6 +19,7 @@ import { placeOf, shown, type Place } from './place';
 import { buildOfQemu, startQemuMachine, type QemuFleet } from './qemu-machine';
 import { serveRedfish, type System } from './redfish';
 import { abandonFetching } from './redfish/task-records';
+import { createRestart } from './restart';
 import { openStateFolder, type StateFolder } from './state-folder';
 
 export type Protocol = 'ipmi' | 'redfish';
@@ -146,7 +147,8 @@ export async function startFleet(setup: FleetSetup): Promise<Fleet> {
       closers.push(() => control.close());
       const faults: FaultBox = { now: setup.faults?.(name) ?? {}, traffic: noTraffic() };
       const machine = seenThrough(control, faults, clock);
-      const access = { username: USERNAME, password: PASSWORD, log, clock, random };
+      const restart = createRestart(clock, faults);
+      const access = { username: USERNAME, password: PASSWORD, restart, log, clock, random };
       const ports = { ipmi: 0, redfish: 0 };
       if (protocols.includes('redfish')) {
         const wrap = (listener: Parameters<typeof faultyRequests>[1]) => faultyRequests({ box: faults, clock, random }, listener);

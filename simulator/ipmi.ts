@@ -4,6 +4,7 @@ import { createSocket } from 'node:dgram';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
+import { BMC_ADDRESS } from '../wire/ipmi/codec';
 import {
   BOOT_DEVICE,
   BOOT_FLAG,
@@ -18,6 +19,7 @@ import { createBmc, type BmcAnswer, type BmcRequest } from '../wire/ipmi/server'
 import type { BootSetting, MachineControl, PowerAction } from './control';
 import { callBegins, datagramFate, type FaultBox } from './faults';
 import { FAR_SATELLITE, SATELLITE } from './sensors';
+import { createRestart, type Restart } from './restart';
 import { createSerial } from './serial';
 import { STORE_COMMANDS, logPower, newStore, type Store } from './ipmi-store';
 
@@ -34,6 +36,8 @@ export interface IpmiEndpointOptions {
   readonly machine: MachineControl;
   /** What is wrong with it; absent: nothing ever. */
   readonly faults?: FaultBox;
+  /** Shared with the BMC's other protocols; absent: it has none. */
+  readonly restart?: Restart;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: (bytes: number) => Buffer;
@@ -43,6 +47,7 @@ export interface IpmiEndpointOptions {
 interface State {
   readonly store: Store;
   readonly machine: MachineControl;
+  readonly restart: Restart;
   readonly clock: Clock;
   /** Parameter 3: which events leave the boot flags valid. */
   keepFlags: number;
@@ -164,6 +169,12 @@ async function chassisControl(state: State, data: Buffer): Promise<BmcAnswer> {
   return ok();
 }
 
+/** §20.2. A controller behind the BMC starts again without anybody seeing it. */
+function coldReset({ store, restart }: State): BmcAnswer {
+  if (store.address === BMC_ADDRESS) restart.begin();
+  return ok();
+}
+
 const key = (networkFunction: number, command: number): number => (networkFunction << 8) | command;
 const TABLE: ReadonlyMap<number, Command> = new Map(
   (
@@ -175,7 +186,8 @@ const TABLE: ReadonlyMap<number, Command> = new Map(
       [COMMANDS.setSystemBootOptions, PRIVILEGE.OPERATOR, setBootOption],
       [COMMANDS.getSystemBootOptions, PRIVILEGE.OPERATOR, getBootOption],
       [COMMANDS.getDeviceId, PRIVILEGE.USER, ({ store }) => deviceId(store.address)],
-      [COMMANDS.coldReset, PRIVILEGE.ADMINISTRATOR, () => ok()],
+      [COMMANDS.coldReset, PRIVILEGE.ADMINISTRATOR, coldReset],
+      // §20.3: nothing that was set, and no session, needs to be lost.
       [COMMANDS.warmReset, PRIVILEGE.ADMINISTRATOR, () => ok()],
       [COMMANDS.getSelfTestResults, PRIVILEGE.USER, () => ok(0x55, 0x00)],
       // Channel 1, 802.3 LAN, IPMB protocol, multi-session (§22.24).
@@ -208,6 +220,7 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
   const box: FaultBox = options.faults ?? { now: {} };
   const closing = new AbortController();
   const fate = datagramFate({ box, clock, random }, closing.signal);
+  const restart = options.restart ?? createRestart(clock, box);
   const log = options.log.child({ bmc: machine.name });
   const command =
     (state: State) =>
@@ -220,7 +233,7 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
       }
     };
   const stateOf = (address?: number): State => ({
-    ...{ store: newStore(machine, clock, address), machine, clock },
+    ...{ store: newStore(machine, clock, address), machine, restart, clock },
     ...{ keepFlags: 0, acknowledge: [0, 0], inProgress: 0, flagsAt: undefined },
   });
   const socket = createSocket(options.host.includes(':') ? 'udp6' : 'udp4');
@@ -256,9 +269,10 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
       },
     ],
   });
+  restart.onBegin(() => bmc.reset());
   socket.on('error', (error) => log.warn('IPMI socket', { error: reasonOf(error) }));
   socket.on('message', (bytes, from) => {
-    if (!fate.take()) return;
+    if (restart.isAway() || !fate.take()) return;
     const over = callBegins(box);
     const push = (packet: Buffer, then?: () => void): void =>
       fate.give(() => {

@@ -5,6 +5,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { reasonOf } from '../../model/errors';
 import { isObject } from '../../model/json';
 import { listenOn, openHttpClient, readJson, sendJson } from '../http';
+import { createRestart, type Restart } from '../restart';
 import { refuse } from './messages';
 import { ROOT, link, type Answer, type Service, type Shown, type System } from './rows';
 import { mayDo } from './accounts';
@@ -24,6 +25,8 @@ export interface RedfishEndpointOptions extends Pick<Service, 'username' | 'pass
   readonly machines: readonly System[];
   /** What stands between the network and the service: faults. */
   readonly wrap?: (listener: RequestListener) => RequestListener;
+  /** Shared with the BMC's other protocols; absent: it has none. */
+  readonly restart?: Restart;
   /** Shared with others; absent: one of its own. */
   readonly http?: Service['http'];
   /** PEM: it speaks https. */
@@ -57,19 +60,25 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
       .finally(() => running.delete(tracked));
     running.add(tracked);
   };
+  const restart = options.restart ?? createRestart(clock);
   const service: Service = {
     ...{ username, password, log, clock, random },
     systems: new Map(options.machines.map((machine) => [machine.name, machine])),
     sessions: new Map(),
     settings: { sessionSeconds: 1800, taskMs: options.taskMs ?? 3000 },
     background: track,
-    http,
+    ...{ http, restart },
     signal: ended.signal,
   };
+  restart.onBegin(() => service.sessions.clear());
   const listener: RequestListener = (request, response) => void handle(service, request, response);
   const { tls } = options;
   const wrapped = options.wrap?.(listener) ?? listener;
-  const server = tls ? createTlsServer({ cert: tls.certificate, key: tls.privateKey }, wrapped) : createServer(wrapped);
+  const present: RequestListener = (request, response) => {
+    if (restart.isAway()) request.socket.destroy();
+    else wrapped(request, response);
+  };
+  const server = tls ? createTlsServer({ cert: tls.certificate, key: tls.privateKey }, present) : createServer(present);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     // What is no method at all never becomes a request; DSP0266 §7.1 wants 405 for it all the same.
     const status = error.code === 'HPE_INVALID_METHOD' ? '405 Method Not Allowed' : '400 Bad Request';

@@ -90,8 +90,7 @@ export const MANAGER_ROWS: readonly Row<SystemAt>[] = [
     path: `${PATH}/Actions/${RESET}`,
     post: ({ service }, body) => {
       const refused = refuseAction(RESET, body, { ResetType: oneOf(['GracefulRestart', 'ForceRestart']) });
-      // A BMC that starts knows none of its sessions.
-      if (!refused) service.sessions.clear();
+      if (!refused) service.restart.begin();
       return refused;
     },
   },
@@ -100,7 +99,7 @@ export const MANAGER_ROWS: readonly Row<SystemAt>[] = [
     post: ({ service, system }, body) => {
       const refused = refuseAction(RESET_TO_DEFAULTS, body, { ResetType: oneOf(['ResetAll']) }, ['ResetType']);
       if (refused) return refused;
-      service.sessions.clear();
+      service.restart.begin();
       // The drives, and what firmware was written, are not the BMC's to forget.
       const { volumes = [], firmware = {} } = system.hardware.state;
       system.hardware.state = { volumes, firmware };

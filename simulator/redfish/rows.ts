@@ -5,6 +5,7 @@ import type { MachineControl } from '../control';
 import type { MachineDescription } from '../description';
 import type { Hardware } from '../hardware';
 import type { HttpClient } from '../http';
+import type { Restart } from '../restart';
 import type { Privilege } from './accounts';
 import { typeName, type ResourceType } from './versions';
 
@@ -35,6 +36,7 @@ export interface Service {
   readonly sessions: Map<string, Session>;
   /** `taskMs`: what a task takes once it runs. */
   readonly settings: { sessionSeconds: number; readonly taskMs: number };
+  readonly restart: Restart;
   /** Work that outlives its request; the service waits for it when it closes. */
   background(work: Promise<void>): void;
   readonly http: HttpClient;

@@ -8,15 +8,19 @@ import type { JsonObject } from '../../model/records';
 import { parseFaults, readFaults } from '../../simulator/faults';
 import { startFleet, type Fleet, type Protocol } from '../../simulator/fleet';
 import { nodeOf } from '../../simulator/node-of';
-import { createIpmiPool } from '../../wire/ipmi/client';
-import { createRedfishPool } from '../../wire/redfish';
+import { createIpmiPool, type IpmiTarget } from '../../wire/ipmi/client';
+import { COMMANDS } from '../../wire/ipmi/constants';
+import { createRedfishPool, type RedfishTarget } from '../../wire/redfish';
 import { bmcTask } from './bmc-task';
 
 let fleet: Fleet;
+/** Milliseconds by which the clock of the BMCs was turned on. */
+let ahead = 0;
+const clock = { ...systemClock, now: () => Date.now() + ahead };
 const ipmi = createIpmiPool({ log: silentLog, clock: systemClock, random: randomBytes, resendMs: 20 });
 const redfish = createRedfishPool();
 beforeAll(async () => {
-  fleet = await startFleet({ count: 1, host: '127.0.0.1', log: silentLog, clock: systemClock, random: randomBytes });
+  fleet = await startFleet({ count: 1, host: '127.0.0.1', log: silentLog, clock, random: randomBytes });
   await fleet.machines[0]!.control.act('on');
 });
 afterAll(async () => {
@@ -60,4 +64,30 @@ it('a power state of another type is none', async () => {
 it('a password that is refused says nothing about the power', async () => {
   // The session that IPMI has is good still; Redfish is asked for the login at each request.
   expect((await answers('wrong_password')).redfish).toBeUndefined();
+});
+
+describe('a BMC that is reset by', () => {
+  const HOUR = 3_600_000;
+  const cold = async (): Promise<void> => {
+    const { address, port, username, password } = fleet.machines[0]!.ipmi;
+    const target: IpmiTarget = { address, port, username, password, privilege: 'ADMINISTRATOR', cipherSuites: [17] };
+    await ipmi.request(target, ...COMMANDS.coldReset, Buffer.alloc(0), { timeoutMs: 5000 });
+  };
+  const manager = async (): Promise<void> => {
+    const { address, username, password } = fleet.machines[0]!.redfish;
+    const target: RedfishTarget = { address, username, password, authType: 'session', verifyCa: false };
+    const path = '/redfish/v1/Managers/sim-0/Actions/Manager.Reset';
+    await redfish.request(target, 'POST', path, { timeoutMs: 5000, body: { ResetType: 'ForceRestart' } });
+  };
+  it.each([
+    ['a cold reset of IPMI', cold],
+    ["Redfish's Manager.Reset", manager],
+  ])('%s is away by both, and comes back to those whose sessions it forgot', async (_, reset) => {
+    expect(await answers('none')).toEqual({ ipmi: 'power on', redfish: 'power on' });
+    fleet.machines[0]!.faults.now = { restart: HOUR };
+    await reset();
+    expect(await answers('none')).toEqual({ ipmi: undefined, redfish: undefined });
+    ahead += HOUR;
+    expect(await answers('none')).toEqual({ ipmi: 'power on', redfish: 'power on' });
+  });
 });

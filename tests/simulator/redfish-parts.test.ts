@@ -137,6 +137,7 @@ describe('the BMC', () => {
     await patch('/Systems/sim-0', { AssetTag: 'mine' });
     bmc.system.hardware.state = { ...bmc.system.hardware.state, firmware: { bios: '7' } };
     expect((await post('/Managers/sim-0/Actions/Manager.ResetToDefaults', { ResetType: 'ResetAll' })).status).toBe(204);
+    bmc.now += 5000;
     expect(await bmc.get('/Systems/sim-0')).toMatchObject({ AssetTag: '', BiosVersion: '7' });
   });
 });

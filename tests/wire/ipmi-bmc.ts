@@ -23,24 +23,22 @@ export async function testBmc(
 ): Promise<TestBmc> {
   const ran: BmcRequest[] = [];
   const { reply = echo, ...options } = given;
-  const make = (): ReturnType<typeof createBmc> =>
-    createBmc({
-      users: [
-        { name: 'admin', password: 'secret', privilege: PRIVILEGE.ADMINISTRATOR },
-        { name: 'guest', password: 'guest', privilege: PRIVILEGE.USER },
-      ],
-      cipherSuites: [0, 1, 2, 3, 6, 7, 8, 11, 12, 15, 16, 17],
-      lan: true,
-      guid: Buffer.alloc(16, 7),
-      clock: { now: () => Date.now() },
-      random: randomBytes,
-      command: async (request) => {
-        ran.push({ ...request, data: Buffer.from(request.data) });
-        return reply(request);
-      },
-      ...options,
-    });
-  let bmc = make();
+  const bmc = createBmc({
+    users: [
+      { name: 'admin', password: 'secret', privilege: PRIVILEGE.ADMINISTRATOR },
+      { name: 'guest', password: 'guest', privilege: PRIVILEGE.USER },
+    ],
+    cipherSuites: [0, 1, 2, 3, 6, 7, 8, 11, 12, 15, 16, 17],
+    lan: true,
+    guid: Buffer.alloc(16, 7),
+    clock: { now: () => Date.now() },
+    random: randomBytes,
+    command: async (request) => {
+      ran.push({ ...request, data: Buffer.from(request.data) });
+      return reply(request);
+    },
+    ...options,
+  });
   let silent = false;
   const traffic = { taken: 0, open: 0, most: 0 };
   const socket = createSocket('udp4');
@@ -58,7 +56,7 @@ export async function testBmc(
   return {
     port: socket.address().port,
     ...{ ran, traffic },
-    restart: () => (bmc = make()),
+    restart: () => bmc.reset(),
     mute: (on) => (silent = on),
     close: () => new Promise((done) => socket.close(() => done())),
   };

@@ -105,6 +105,16 @@ describe('serial-over-LAN', () => {
     await expect(it.channel.write(Buffer.from('x'))).rejects.toMatchObject({ kind: 'unreachable' });
     expect(await it.channel.closed).toMatchObject({ kind: 'unreachable' });
   });
+  it('ends when the BMC starts again, and leaves room for the next console', async () => {
+    const bmc = await bmcOf(createSerial('m').port);
+    const first = await terminal(poolOf(5), target(bmc.port));
+    bmc.restart();
+    await expect(first.channel.write(Buffer.from('x'))).rejects.toMatchObject({ kind: 'unreachable' });
+    const second = await terminal(poolOf(), target(bmc.port));
+    await second.channel.write(Buffer.from('mine'));
+    await second.until('mine');
+    await second.channel.close();
+  });
   it.each<[string, Partial<IpmiTarget>, object]>([
     ['a wrong password', { password: 'wrong' }, { kind: 'refused', message: 'wrong password (RAKP 2 HMAC)' }],
     ['IPMI 1.5', { version: '1.5' }, { kind: 'refused', message: 'serial-over-LAN needs IPMI 2.0' }],

@@ -26,6 +26,8 @@ export interface LanSessions {
   /** An answer as a packet of the session. */
   seal(session: LanSession, payload: Buffer): Buffer;
   close(id: number): boolean;
+  /** All of them end. */
+  reset(): void;
 }
 
 const TYPES: readonly number[] = [AUTHENTICATION_TYPE.none, AUTHENTICATION_TYPE.md5, AUTHENTICATION_TYPE.password];
@@ -101,5 +103,6 @@ export function createLanSessions(options: {
       return encodeLan({ ...header, code: lanCode(session.authenticationType, keyOf(session), { ...header, payload }) }, payload);
     },
     close: (id) => sessions.delete(id),
+    reset: () => sessions.clear(),
   };
 }

@@ -98,6 +98,8 @@ export interface Bmc {
    * @param push sends a further packet to where this one came from
    */
   answer(bytes: Buffer, push?: (packet: Buffer) => void): Promise<Buffer | undefined>;
+  /** Ends all sessions without a word, as a BMC does that starts again (§20.2). Answers that are on their way still come. */
+  reset(): void;
 }
 
 /** Sessions at once, opening ones included; then status 0x01, as of real BMCs, which have fewer still. */
@@ -394,6 +396,11 @@ export function createBmc(options: BmcOptions): Bmc {
       if (packet.kind === 'rmcp+') return outside(packet);
       const message = requestIn(packet.payload);
       return message && encodePlain(answerTo(message, beforeSession(message)));
+    },
+    reset: () => {
+      for (const id of sessions.keys()) sol?.forget(id);
+      sessions.clear();
+      lan?.reset();
     },
   };
 }
