@@ -43,7 +43,7 @@ describe.each(['native', 'ipmitool'])('[ipmi]client = %s', (client) => {
     server = await startServerProcess(folder, {
       DEFAULT: { enabled_hardware_types: 'ipmi', enabled_console_interfaces: 'ipmitool-socat,no-console', debug: 'true' },
       api: { host_ip: '127.0.0.1', port },
-      boot: { http_port: 0 },
+      boot: { http_port: 0, tftp: 'false' },
       ipmi: { client, command_retry_timeout: TIMEOUT, min_command_interval: 1, debug: 'true' },
       conductor: { sync_power_state_interval: 2, power_state_sync_max_retries: 1, power_failure_recovery_interval: 2 },
       console: { port_range: `${terminal}:${terminal + 1}` },
