@@ -4,6 +4,7 @@ import { open, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Knex } from 'knex';
 import { timestamp, type Clock } from '../model/clock';
+import { Fault } from '../model/errors';
 import { isUuid } from '../model/idents';
 import type { InventoryRecord } from '../model/records';
 import { run } from './faults';
@@ -15,6 +16,13 @@ export const noInventories: Inventories = {
   put: async () => {},
   remove: async () => {},
 };
+
+/** What the folder refuses. Its errors have codes that a database that is away has too, but nobody may wait for it as for that one. */
+function refused(node: string, verb: 'read' | 'written' | 'removed', error: unknown): Fault {
+  // Without the path, which is nobody's business who asks the API.
+  const [reason] = (error as Error).message.split(',');
+  return new Fault('InventoryFolderFailure', { node, verb, reason: reason! }, { cause: error });
+}
 
 const isAbsent = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';
 /** A node has two files. */
@@ -43,7 +51,7 @@ export const inventoriesIn =
           return JSON.parse(text) as InventoryRecord;
         } catch (error) {
           if (isAbsent(error)) return undefined;
-          throw error;
+          throw refused(nodeUuid, 'read', error);
         }
       },
       async put(nodeUuid, { inventory, plugin_data }) {
@@ -59,15 +67,26 @@ export const inventoriesIn =
           { node_uuid: nodeUuid },
         );
         const path = fileOf(nodeUuid, rows[0]!.file);
-        await using(await open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o600), async (file) => {
-          await file.writeFile(JSON.stringify({ inventory, plugin_data }));
-          await file.sync();
-        });
-        // A new name too must outlive a power cut.
-        await using(await open(folder, O_RDONLY), (file) => file.sync());
+        try {
+          await using(await open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0o600), async (file) => {
+            await file.writeFile(JSON.stringify({ inventory, plugin_data }));
+            await file.sync();
+          });
+          // A new name too must outlive a power cut.
+          await using(await open(folder, O_RDONLY), (file) => file.sync());
+        } catch (error) {
+          // Half a file would only keep the disk full.
+          await rm(path, { force: true }).catch(() => {});
+          throw refused(nodeUuid, 'written', error);
+        }
       },
       async remove(nodeUuid) {
-        for (const file of [A, B]) await rm(fileOf(nodeUuid, file), { force: true });
+        const paths = [A, B].map((file) => fileOf(nodeUuid, file));
+        try {
+          for (const path of paths) await rm(path, { force: true });
+        } catch (error) {
+          throw refused(nodeUuid, 'removed', error);
+        }
       },
     };
   };

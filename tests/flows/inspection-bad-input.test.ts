@@ -1,5 +1,5 @@
 /** Bad callbacks over HTTP, at the API and at the introspection service: refused, or failed as a whole; and what a deleted node leaves in a folder. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadOptions } from '../../config/load';
@@ -191,3 +191,34 @@ it('a deleted node leaves no inventory in the folder', async () => {
   await must('DELETE', `/nodes/${uuid}`);
   expect(readdirSync(join(folder, 'inventories')).filter((file) => file.startsWith(uuid))).toEqual([]);
 });
+
+it.each(DOORS)(
+  'a folder that cannot be written fails the inspection by %s, which says so; once it is mended, it is inspected again',
+  async (door) => {
+    const place = join(folder, 'inventories');
+    const failure = /cannot be written in \[inventory\]directory: ENOENT: no such file or directory$/;
+    const { uuid, mac } = await waiting(door);
+    renameSync(place, `${place}.away`);
+    try {
+      // The service has looked at it when it answers.
+      expect((await send('POST', urlOf(door), JSON.stringify(told(mac)))).status).toBe(door === DOORS[0] ? 202 : 400);
+      await server.conductor!.idle();
+    } finally {
+      renameSync(`${place}.away`, place);
+    }
+    const node = await must('GET', `/nodes/${uuid}`);
+    expect(node).toMatchObject({ reservation: null, properties: {} });
+    if (door === DOORS[0]) {
+      expect(node).toMatchObject({ provision_state: 'inspect failed', last_error: expect.stringMatching(failure) as string });
+      await must('PUT', `/nodes/${uuid}/states/provision`, { target: 'inspect' });
+    } else {
+      const at = `${server.inspectorUrl!}/v1/introspection/${uuid}`;
+      expect((await send('GET', at)).body).toMatchObject({ state: 'error', error: expect.stringMatching(failure) as string });
+      expect(await send('POST', `${at}?manage_boot=0`)).toMatchObject({ status: 202 });
+    }
+    await server.conductor!.idle();
+    expect((await send('POST', urlOf(door), JSON.stringify(told(mac)))).status).toBeLessThan(300);
+    await server.conductor!.idle();
+    expect(await must('GET', `/nodes/${uuid}/inventory`)).toMatchObject({ inventory: inventory(mac) });
+  },
+);

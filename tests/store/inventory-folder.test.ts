@@ -80,14 +80,43 @@ it.each(['../escape', '/etc/passwd', `${UUID}/x`, `{${UUID}}`, ''])('%j is no na
   await expect(store.inventories.remove(name)).rejects.toMatchObject(wrong);
 });
 
+it('a folder that is not there is said, and is no database that is away', async () => {
+  await store.inventories.put(UUID, record('one'));
+  rmSync(folder, { recursive: true });
+  await expect(store.transaction(({ inventories }) => inventories.put(UUID, record('two')))).rejects.toMatchObject({
+    name: 'InventoryFolderFailure',
+    message: `The inventory of node ${UUID} cannot be written in [inventory]directory: ENOENT: no such file or directory`,
+  });
+  // The name of the folder's path is a file's now.
+  writeFileSync(folder, '');
+  for (const ask of [() => store.inventories.find(UUID), () => store.inventories.remove(UUID)])
+    await expect(ask()).rejects.toMatchObject({
+      name: 'InventoryFolderFailure',
+      message: expect.stringMatching(/ENOTDIR: not a directory$/) as string,
+    });
+});
+
+it('leaves no half file of a writer that is refused', async () => {
+  await store.inventories.put(UUID, record('one'));
+  const full = {
+    toJSON: (): never => {
+      throw new Error('ENOSPC: no space left on device, write');
+    },
+  };
+  const put = store.transaction(({ inventories }) => inventories.put(UUID, { ...record('two'), plugin_data: { full } }));
+  await expect(put).rejects.toThrow(/cannot be written in \[inventory\]directory: ENOSPC: no space left on device$/);
+  expect(readdirSync(folder)).toEqual([`${UUID}.a.json`]);
+  expect(await store.inventories.find(UUID)).toEqual(record('one'));
+});
+
 it('follows no link', async () => {
   const elsewhere = join(folder, 'elsewhere');
   writeFileSync(elsewhere, JSON.stringify(record('secret')));
   await store.inventories.put(UUID, record('one'));
   rmSync(join(folder, `${UUID}.a.json`));
   for (const file of ['a', 'b']) symlinkSync(elsewhere, join(folder, `${UUID}.${file}.json`));
-  await expect(store.inventories.find(UUID)).rejects.toMatchObject({ code: 'ELOOP' });
-  await expect(store.inventories.put(UUID, record('x'))).rejects.toMatchObject({ code: 'ELOOP' });
+  for (const ask of [store.inventories.find(UUID), store.inventories.put(UUID, record('x'))])
+    await expect(ask).rejects.toMatchObject({ cause: { code: 'ELOOP' } });
   expect(JSON.parse(readFileSync(elsewhere, 'utf8'))).toEqual(record('secret'));
 });
 
