@@ -12,16 +12,17 @@ import { buildSync } from 'esbuild';
 import type { ServerOptions } from './dhcp-server';
 import type { DhcpRows } from '../support/dhcp-store';
 import { consoleEnd, openLab, until, type Lab, type LabMachine } from './machines';
+import { addNamespace, removeNamespace } from './namespace';
 import { needs } from './needs';
 import { root } from './venv';
 
 const run = promisify(execFile);
-const NAME = 'bloomery-dhcp';
-const CLIENT = 'bloomery-dhcp-c';
 const OTHER = { bridge: 'br1', address: '10.78.0.1' } as const;
 const PORT_MAC = '52:54:00:aa:00:01';
 const program = join(root, '.cache/lab/dhcp-server.js');
 let lab: Lab;
+/** The clients' namespace. */
+let clients: string;
 
 interface Server {
   readonly process: ChildProcess;
@@ -57,7 +58,7 @@ async function serve(options: Partial<ServerOptions> = {}, rows: DhcpRows = { po
 }
 /** Runs a program in the clients' namespace; what it printed, whatever its exit code. */
 const client = async (...words: readonly string[]): Promise<string> =>
-  run('ip', ['netns', 'exec', CLIENT, ...words], { timeout: 60_000 }).then(
+  run('ip', ['netns', 'exec', clients, ...words], { timeout: 60_000 }).then(
     ({ stdout, stderr }) => stdout + stderr,
     (error: unknown) => {
       const { stdout, stderr } = error as { stdout: string; stderr: string };
@@ -81,18 +82,17 @@ beforeAll(async () => {
     'qemu-system-x86_64': 'qemu-system-x86',
     'qemu-img': 'qemu-utils',
   });
-  lab = await openLab(NAME);
+  lab = await openLab('bloomery-dhcp');
+  clients = await addNamespace('bloomery-dhcp-c');
   for (const command of [
-    `-n ${NAME} link add ${OTHER.bridge} type bridge`,
-    `-n ${NAME} link add empty0 type bridge`,
-    `-n ${NAME} link set ${OTHER.bridge} up`,
-    `-n ${NAME} addr add ${OTHER.address}/24 dev ${OTHER.bridge}`,
-    `netns add ${CLIENT}`,
-    `-n ${CLIENT} link set lo up`,
-    `-n ${NAME} link add near0 master ${lab.bridge} type veth peer name eth0 address ${PORT_MAC} netns ${CLIENT}`,
-    `-n ${NAME} link add near1 master ${OTHER.bridge} type veth peer name eth1 address 52:54:00:aa:00:02 netns ${CLIENT}`,
-    ...['near0', 'near1'].map((name) => `-n ${NAME} link set ${name} up`),
-    ...['eth0', 'eth1'].map((name) => `-n ${CLIENT} link set ${name} up`),
+    `-n ${lab.namespace} link add ${OTHER.bridge} type bridge`,
+    `-n ${lab.namespace} link add empty0 type bridge`,
+    `-n ${lab.namespace} link set ${OTHER.bridge} up`,
+    `-n ${lab.namespace} addr add ${OTHER.address}/24 dev ${OTHER.bridge}`,
+    `-n ${lab.namespace} link add near0 master ${lab.bridge} type veth peer name eth0 address ${PORT_MAC} netns ${clients}`,
+    `-n ${lab.namespace} link add near1 master ${OTHER.bridge} type veth peer name eth1 address 52:54:00:aa:00:02 netns ${clients}`,
+    ...['near0', 'near1'].map((name) => `-n ${lab.namespace} link set ${name} up`),
+    ...['eth0', 'eth1'].map((name) => `-n ${clients} link set ${name} up`),
   ])
     await run('ip', command.split(' '));
   buildSync({
@@ -105,7 +105,7 @@ beforeAll(async () => {
   });
 }, 60_000);
 afterAll(async () => {
-  await run('ip', ['netns', 'del', CLIENT]);
+  await removeNamespace(clients);
   await lab.close();
 }, 60_000);
 
@@ -147,18 +147,18 @@ describe('clients', () => {
   }, 60_000);
 
   it('perfdhcp, as a relay: no drops', async () => {
-    await run('ip', ['-n', CLIENT, 'addr', 'add', '10.77.0.2/24', 'dev', 'eth0']);
+    await run('ip', ['-n', clients, 'addr', 'add', '10.77.0.2/24', 'dev', 'eth0']);
     const text = await client('perfdhcp', '-4', '-r', '20', '-p', '3', '-W', '3000000', '-R', '60', '-l', 'eth0', lab.address);
-    await run('ip', ['-n', CLIENT, 'addr', 'del', '10.77.0.2/24', 'dev', 'eth0']);
+    await run('ip', ['-n', clients, 'addr', 'del', '10.77.0.2/24', 'dev', 'eth0']);
     expect([...text.matchAll(/^drops: (\d+)/gm)].map(([, drops]) => drops)).toEqual(['0', '0']);
     expect(Number(/^received packets: (\d+)/m.exec(text)?.[1])).toBeGreaterThan(20);
   }, 60_000);
 
   it('nothing on the other interface, neither broadcast nor to its address', async () => {
     expect(await udhcpc('eth1')).toBeUndefined();
-    await run('ip', ['-n', CLIENT, 'addr', 'add', '10.78.0.2/24', 'dev', 'eth1']);
+    await run('ip', ['-n', clients, 'addr', 'add', '10.78.0.2/24', 'dev', 'eth1']);
     const text = await client('perfdhcp', '-4', '-r', '5', '-p', '2', '-l', 'eth1', OTHER.address);
-    await run('ip', ['-n', CLIENT, 'addr', 'del', '10.78.0.2/24', 'dev', 'eth1']);
+    await run('ip', ['-n', clients, 'addr', 'del', '10.78.0.2/24', 'dev', 'eth1']);
     expect(Number(/^sent packets: (\d+)/m.exec(text)?.[1])).toBeGreaterThan(5);
     expect(/^received packets: (\d+)/m.exec(text)?.[1]).toBe('0');
   }, 60_000);
@@ -184,9 +184,9 @@ describe('clients', () => {
          next();
        });`,
     );
-    await run('ip', ['-n', CLIENT, 'route', 'add', 'default', 'dev', 'eth0']);
+    await run('ip', ['-n', clients, 'route', 'add', 'default', 'dev', 'eth0']);
     expect(await client(process.execPath, script)).toBe('');
-    await run('ip', ['-n', CLIENT, 'route', 'del', 'default', 'dev', 'eth0']);
+    await run('ip', ['-n', clients, 'route', 'del', 'default', 'dev', 'eth0']);
     expect(await udhcpc('eth0')).toMatch(IN_RANGE);
     expect(server.process.exitCode).toBeNull();
     const lines = server.log.slice(before);
@@ -198,8 +198,8 @@ describe('clients', () => {
     const received = async (): Promise<number> =>
       Number(/Icmp6InRouterAdvertisements\s+(\d+)/.exec(await client('cat', '/proc/net/snmp6'))?.[1]);
     const before = await received();
-    await run('ip', ['-n', CLIENT, 'link', 'set', 'eth0', 'down']);
-    await run('ip', ['-n', CLIENT, 'link', 'set', 'eth0', 'up']);
+    await run('ip', ['-n', clients, 'link', 'set', 'eth0', 'down']);
+    await run('ip', ['-n', clients, 'link', 'set', 'eth0', 'up']);
     await until(
       20,
       () => 'the kernel of the client saw no router advertisement',
@@ -217,7 +217,7 @@ it('an unknown machine gets nothing by default', async () => {
 
 describe('refuses to start', () => {
   const refusal = async (options: Partial<ServerOptions>, ...before: readonly string[]): Promise<string> =>
-    run('ip', ['netns', 'exec', NAME, ...before, process.execPath, program, commandLine(options, { ports: [], boots: [] })], {
+    run('ip', ['netns', 'exec', lab.namespace, ...before, process.execPath, program, commandLine(options, { ports: [], boots: [] })], {
       timeout: 20_000,
     }).then(
       () => 'it started',

@@ -13,6 +13,7 @@ import { promisify } from 'node:util';
 import { silentLog } from '../../model/log';
 import { createQemuMachine, type QemuMachine } from '../../simulator/qemu';
 import { bridgeNetwork } from '../../simulator/qemu-network';
+import { addNamespace, removeNamespace } from './namespace';
 
 const run = promisify(execFile);
 
@@ -32,6 +33,7 @@ export interface LabMachine extends QemuMachine, MachineSpecification {
   cpuSeconds(): number;
 }
 export interface Lab {
+  readonly name: string;
   readonly namespace: string;
   readonly bridge: string;
   /** The address of the host on the bridge, /24. */
@@ -58,7 +60,7 @@ const identity = (name: string): { mac: string; uuid: string } => {
 
 async function makeMachine(lab: Lab, specification: MachineSpecification): Promise<LabMachine> {
   const { name, firmware, cpus, memoryMiB, diskGiB } = specification;
-  const { mac, uuid } = identity(`${lab.namespace}/${name}`);
+  const { mac, uuid } = identity(`${lab.name}/${name}`);
   const diskSerial = `lab-${name}`;
   const disk = { name: '/dev/vda', size: diskGiB * 2 ** 30, serial: diskSerial, rotational: false, model: 'QEMU' };
   const mode = firmware === 'bios' ? 'bios' : 'uefi';
@@ -115,34 +117,34 @@ export async function until(seconds: number, describe: () => string, condition: 
 export const consoleEnd = (machine: { readonly consoleFile: string }): string =>
   existsSync(machine.consoleFile) ? readFileSync(machine.consoleFile, 'latin1').slice(-4000) : '(nothing on the console)';
 
-/** @param name of the namespace, at most 15 characters; a left-over one of that name is an error */
+/** @param name of the lab: the same name gives the same machines, in a namespace of this run's own */
 export async function openLab(name: string): Promise<Lab> {
+  const namespace = await addNamespace(name);
   const folder = mkdtempSync(join(tmpdir(), `${name}-`));
   const address = '10.77.0.1';
   const bridge = 'br0';
   const machines: LabMachine[] = [];
   const started: ChildProcess[] = [];
   const start = (...words: readonly string[]): ChildProcess => {
-    const child = spawn('ip', ['netns', 'exec', name, ...words], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn('ip', ['netns', 'exec', namespace, ...words], { stdio: ['ignore', 'pipe', 'pipe'] });
     child.stdout.resume();
     started.push(child);
     return child;
   };
   const commands = [
-    `netns add ${name}`,
-    `-n ${name} link set lo up`,
-    `-n ${name} link add ${bridge} type bridge`,
-    `-n ${name} link set ${bridge} up`,
-    `-n ${name} addr add ${address}/24 dev ${bridge}`,
+    `-n ${namespace} link add ${bridge} type bridge`,
+    `-n ${namespace} link set ${bridge} up`,
+    `-n ${namespace} addr add ${address}/24 dev ${bridge}`,
   ];
   for (const command of commands) await run('ip', command.split(' '));
   const lab: Lab = {
-    namespace: name,
+    name,
+    namespace,
     bridge,
     address,
     folder,
     start,
-    exec: async (...words) => (await run('ip', ['netns', 'exec', name, ...words], { maxBuffer: 64 << 20, timeout: 300_000 })).stdout,
+    exec: async (...words) => (await run('ip', ['netns', 'exec', namespace, ...words], { maxBuffer: 64 << 20, timeout: 300_000 })).stdout,
     machine: async (specification) => {
       const machine = await makeMachine(lab, specification);
       machines.push(machine);
@@ -156,7 +158,7 @@ export async function openLab(name: string): Promise<Lab> {
         child.kill();
         await ended;
       }
-      await run('ip', ['netns', 'del', name]);
+      await removeNamespace(namespace);
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -11,25 +11,32 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { buildSync } from 'esbuild';
 import { until } from './machines';
+import { addNamespace, removeNamespace } from './namespace';
 import { needs } from './needs';
 import { startRealIronic } from './real-ironic';
 import { startServerProcess } from './server';
 import { programs, root } from './venv';
 
 const run = promisify(execFile);
-const SERVER = { namespace: 'bdiscoves', link: 'bdiscoves0', address: '10.88.0.1' } as const;
-const CLIENT = { namespace: 'bdiscovec', link: 'bdiscovec0', address: '10.88.0.2' } as const;
+interface Place {
+  /** Of this run; made before the tests. */
+  namespace: string;
+  readonly link: string;
+  readonly address: string;
+}
+const SERVER: Place = { namespace: 'bdiscoves', link: 'bdiscoves0', address: '10.88.0.1' };
+const CLIENT: Place = { namespace: 'bdiscovec', link: 'bdiscovec0', address: '10.88.0.2' };
 const PORT = 22510;
 const program = join(root, '.cache/lab/mdns-program.js');
 let folder: string;
 let agent: string;
 const running: ChildProcess[] = [];
 
-const inside = (place: { readonly namespace: string }, ...words: readonly string[]): Promise<string> =>
+const inside = (place: Place, ...words: readonly string[]): Promise<string> =>
   run('ip', ['netns', 'exec', place.namespace, ...words], { timeout: 90_000 }).then(({ stdout }) => stdout.trim());
 const lookup = (service: string): Promise<string> => inside(CLIENT, process.execPath, program, 'lookup', service);
 /** A program that runs on in a namespace, and what it printed. */
-function start(place: { readonly namespace: string }, ...words: readonly string[]): { readonly printed: string[]; stop(): Promise<void> } {
+function start(place: Place, ...words: readonly string[]): { readonly printed: string[]; stop(): Promise<void> } {
   const child = spawn('ip', ['netns', 'exec', place.namespace, ...words], { stdio: ['ignore', 'pipe', 'inherit'] });
   running.push(child);
   const printed: string[] = [];
@@ -44,7 +51,7 @@ function start(place: { readonly namespace: string }, ...words: readonly string[
     },
   };
 }
-const announce = async (place: typeof SERVER | typeof CLIENT, port: number): Promise<ReturnType<typeof start>> => {
+const announce = async (place: Place, port: number): Promise<ReturnType<typeof start>> => {
   const url = `http://${place.address}:${port}/`;
   const one = start(place, process.execPath, program, 'announce', 'baremetal', url, place.link);
   await until(
@@ -78,10 +85,10 @@ with zeroconf.Zeroconf(interfaces=[sys.argv[1]]) as zc:
 beforeAll(async () => {
   needs({ ip: 'iproute2', python3: 'python3-venv' });
   folder = mkdtempSync(join(tmpdir(), 'bdiscove-'));
-  for (const { namespace } of [SERVER, CLIENT]) await run('ip', ['netns', 'add', namespace]);
+  for (const place of [SERVER, CLIENT]) place.namespace = await addNamespace(place.namespace);
   await run('ip', ['link', 'add', SERVER.link, 'netns', SERVER.namespace, 'type', 'veth', 'peer', CLIENT.link, 'netns', CLIENT.namespace]);
   for (const { namespace, link, address } of [SERVER, CLIENT])
-    for (const words of [`addr add ${address}/24 dev ${link}`, `link set ${link} up`, 'link set lo up'])
+    for (const words of [`addr add ${address}/24 dev ${link}`, `link set ${link} up`])
       await run('ip', ['-n', namespace, ...words.split(' ')]);
   buildSync({
     entryPoints: [join(__dirname, 'mdns-program.ts')],
@@ -95,7 +102,7 @@ beforeAll(async () => {
 }, 900_000);
 afterAll(async () => {
   for (const child of running) if (child.exitCode === null) child.kill('SIGKILL');
-  for (const { namespace } of [SERVER, CLIENT]) await run('ip', ['netns', 'del', namespace]).catch(() => {});
+  for (const { namespace } of [SERVER, CLIENT]) await removeNamespace(namespace).catch(() => {});
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
