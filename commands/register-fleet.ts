@@ -1,10 +1,14 @@
 /** Tells a server of simulated machines: a node and its ports for each; a node that is there already gets the BMC's new address. */
+import type { Clock } from '../model/clock';
 import type { DescribedNode } from '../simulator/node-of';
 import { HEADER } from '../model/versions';
 import { authorization, parsed, sentenceOf } from './endpoint';
 
 const AT_ONCE = 8;
 const PATIENCE_MS = 60_000;
+/** Whoever starts both at once has a fleet sooner than a server. */
+const START_MS = 60_000;
+const AGAIN_MS = 500;
 /** With which names, resource classes and pxe_enabled are all there. */
 const VERSION = '1.72';
 
@@ -12,8 +16,29 @@ export interface Registered {
   readonly created: number;
   readonly updated: number;
 }
-/** Throws an Error with what the server said, at the first refusal. @param base URL of the API, without /v1 */
-export async function registerFleet(base: string, nodes: readonly DescribedNode[], signal: AbortSignal): Promise<Registered> {
+/** Resolves when something other than "not yet" (503, nobody listens) comes from there, or after START_MS: whoever asks next is told why. */
+async function started(base: string, clock: Clock, signal: AbortSignal): Promise<void> {
+  const end = clock.now() + START_MS;
+  while (clock.now() < end) {
+    const options = { signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]) };
+    const isThere = await fetch(`${base}/`, options).then(
+      async ({ status, body }) => {
+        await body?.cancel();
+        return status !== 503;
+      },
+      ({ cause }: Error) => (cause as { code?: unknown } | undefined)?.code !== 'ECONNREFUSED',
+    );
+    if (isThere) return;
+    await clock.sleep(AGAIN_MS, signal);
+  }
+}
+
+/**
+ * Throws an Error with what the server said, at the first refusal; a server that only starts is waited for.
+ * @param base URL of the API, without /v1
+ */
+export async function registerFleet(base: string, nodes: readonly DescribedNode[], clock: Clock, signal: AbortSignal): Promise<Registered> {
+  await started(base, clock, signal);
   const count = { created: 0, updated: 0 };
   const call = async (method: string, path: string, body: unknown): Promise<{ readonly status: number; readonly text: string }> => {
     const response = await fetch(`${base}/v1${path}`, {

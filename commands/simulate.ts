@@ -146,7 +146,7 @@ async function simulate(given: Arguments): Promise<void> {
     }
     if (given.register !== undefined) {
       const base = endpoint(given.register === true ? undefined : given.register, process.env);
-      const { created, updated } = await registerFleet(base, nodes, stop.signal);
+      const { created, updated } = await registerFleet(base, nodes, systemClock, stop.signal);
       process.stderr.write(`bloomery simulate: ${created} nodes created at ${base}, ${updated} changed\n`);
     }
     const took = Math.round(performance.now() - began);
