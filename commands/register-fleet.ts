@@ -26,7 +26,7 @@ async function started(base: string, clock: Clock, signal: AbortSignal): Promise
         await body?.cancel();
         return status !== 503;
       },
-      ({ cause }: Error) => (cause as { code?: unknown } | undefined)?.code !== 'ECONNREFUSED',
+      (error: unknown) => ((error as Error).cause as { code?: unknown } | undefined)?.code !== 'ECONNREFUSED',
     );
     if (isThere) return;
     await clock.sleep(AGAIN_MS, signal);

@@ -21,7 +21,7 @@ function server(...statuses: readonly number[]): { readonly asked: string[]; rea
     },
   };
 }
-async function serve(handle: RequestListener, port = 0): Promise<{ readonly url: string; close(): Promise<void> }> {
+async function serve(handle: RequestListener, port = 0): Promise<{ readonly url: string; readonly close: () => Promise<void> }> {
   const open = createServer(handle).listen(port, '127.0.0.1');
   await once(open, 'listening');
   const close = async (): Promise<void> => {
