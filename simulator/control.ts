@@ -1,4 +1,4 @@
-import type { SerialPort } from '../wire/ipmi/server-sol';
+import type { SerialPort } from '../wire/ipmi/bmc';
 
 /** What a BMC can do to the machine behind it: the simulated machine and a QEMU machine offer the same. */
 export type PowerAction = 'on' | 'off' | 'cycle' | 'reset' | 'soft' | 'diagnostic';

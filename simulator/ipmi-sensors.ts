@@ -2,7 +2,7 @@
 import { BMC_ADDRESS } from '../wire/ipmi/codec';
 import { COMMANDS, COMPLETION, PRIVILEGE } from '../wire/ipmi/constants';
 import { THRESHOLDS } from '../wire/ipmi/sdr';
-import type { BmcAnswer } from '../wire/ipmi/server';
+import type { BmcAnswer } from '../wire/ipmi/bmc';
 import type { MachineControl } from './control';
 import { compactRecord, controllerLocator, eventOnlyRecord, fruLocator, fullRecord, type AnalogSetup } from './ipmi-sdr';
 import { ANALOG, DISCRETE, SATELLITE, type Analog } from './sensors';

@@ -15,7 +15,8 @@ import {
   KEEP_WITHOUT_CHASSIS_CONTROL,
   PRIVILEGE,
 } from '../wire/ipmi/constants';
-import { createBmc, type BmcAnswer, type BmcRequest } from '../wire/ipmi/server';
+import type { BmcAnswer, BmcRequest } from '../wire/ipmi/bmc';
+import { createBmc } from '../wire/ipmi/server';
 import type { BootSetting, MachineControl, PowerAction } from './control';
 import { callBegins, datagramFate, type FaultBox } from './faults';
 import { FAR_SATELLITE, SATELLITE } from './sensors';

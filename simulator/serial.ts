@@ -1,5 +1,5 @@
 /** A simulated machine's serial port: it writes what happens to the machine, and says back what it is told, as a terminal does. */
-import type { SerialPort } from '../wire/ipmi/server-sol';
+import type { SerialPort } from '../wire/ipmi/bmc';
 
 export interface Serial {
   readonly port: SerialPort;

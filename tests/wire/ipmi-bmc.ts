@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { PRIVILEGE } from '../../wire/ipmi/constants';
-import { createBmc, type BmcAnswer, type BmcOptions, type BmcRequest } from '../../wire/ipmi/server';
+import type { BmcAnswer, BmcOptions, BmcRequest } from '../../wire/ipmi/bmc';
+import { createBmc } from '../../wire/ipmi/server';
 
 export interface TestBmc {
   readonly port: number;

@@ -4,7 +4,7 @@ import { encodePlain, encodeRmcpPlus } from '../../wire/ipmi/codec';
 import { COMPLETION, PRIVILEGE } from '../../wire/ipmi/constants';
 import { CIPHER_SUITES } from '../../wire/ipmi/suites';
 import { createConsoleSockets } from '../../wire/ipmi/socket';
-import type { BmcRequest } from '../../wire/ipmi/server';
+import type { BmcRequest } from '../../wire/ipmi/bmc';
 import { echo, testBmc, type TestBmc } from './ipmi-bmc';
 import { sameNumbers, udpRelay, type Fate, type Relay } from './udp-relay';
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { createIpmiPool, IpmiError, type IpmiPool, type IpmiTarget } from '../../wire/ipmi/client';
 import { PRIVILEGE } from '../../wire/ipmi/constants';
-import type { Satellite } from '../../wire/ipmi/server';
+import type { Satellite } from '../../wire/ipmi/bmc';
 import { testBmc, type TestBmc } from './ipmi-bmc';
 import { sameNumbers, udpRelay } from './udp-relay';
 

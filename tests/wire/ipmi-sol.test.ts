@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { createSerial } from '../../simulator/serial';
 import { createIpmiPool, type IpmiPool, type IpmiTarget, type SolPool } from '../../wire/ipmi/client';
-import type { SerialPort } from '../../wire/ipmi/server-sol';
+import type { SerialPort } from '../../wire/ipmi/bmc';
 import type { SolChannel } from '../../wire/ipmi/sol';
 import { SOL_BITS, createSolStream } from '../../wire/ipmi/sol-stream';
 import { testBmc, type TestBmc } from './ipmi-bmc';

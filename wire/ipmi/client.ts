@@ -9,8 +9,8 @@ import {
   sendCommand,
   unreachable,
   type Bounds,
-  type Bridge,
   type Command,
+  type IpmiTarget,
   type Link,
   type Session,
 } from './session';
@@ -18,24 +18,8 @@ import { createConsoleSockets, resolvePeer } from './socket';
 import { startSol, type KeepAlive, type SolChannel } from './sol';
 
 export { IpmiError } from './constants';
+export type { IpmiTarget } from './session';
 
-export interface IpmiTarget {
-  readonly address: string;
-  /** UDP port, 623 unless told. */
-  readonly port: number;
-  readonly username: string;
-  readonly password: string;
-  /** Requested maximum privilege level (IPMI 2.0 §13.17): callback, user, operator, administrator. */
-  readonly privilege: 'CALLBACK' | 'USER' | 'OPERATOR' | 'ADMINISTRATOR';
-  /** Absent: 2.0. */
-  readonly version?: '1.5' | '2.0';
-  /** RMCP+ cipher suites (IPMI 2.0 table 22-20): the first that the BMC takes. */
-  readonly cipherSuites: readonly number[];
-  /** K_g key, 20 bytes at most; absent: one-key login. */
-  readonly kg?: Buffer;
-  /** The controller behind that BMC which is meant. */
-  readonly bridge?: Bridge;
-}
 export interface RequestOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;

@@ -1,9 +1,8 @@
 /** Opening a session of IPMI 1.5 over LAN, for BMCs that know no RMCP+ (IPMI 2.0 §13.6–13.14, §22.13–22.18). */
 import { AUTHENTICATION_TYPE, PAYLOAD, encodeLan, type Packet } from './codec';
-import type { IpmiTarget } from './client';
 import { COMMANDS, COMPLETION, IpmiError, PRIVILEGE, completionText } from './constants';
 import { privilegeRefused } from './rmcp-plus';
-import { sendCommand, unreachable, type Bounds, type Command, type Link, type Session } from './session';
+import { sendCommand, unreachable, type Bounds, type Command, type IpmiTarget, type Link, type Session } from './session';
 import type { Peer } from './socket';
 import { acceptSequence, newWindow, nextSequence, padded, sameBytes } from './suites';
 import { lanCode } from './lan-code';

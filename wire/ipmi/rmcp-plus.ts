@@ -11,9 +11,8 @@ import {
   encodeRmcpPlus,
   type Answered,
 } from './codec';
-import type { IpmiTarget } from './client';
 import { COMMANDS, COMPLETION, IpmiError, PRIVILEGE, RAKP_STATUS, completionText, rakpStatusText } from './constants';
-import { closeSession, exchange, sendCommand, unreachable, type Bounds, type Link, type Session } from './session';
+import { closeSession, exchange, sendCommand, unreachable, type Bounds, type IpmiTarget, type Link, type Session } from './session';
 import type { Peer, SessionPacket } from './socket';
 import {
   CIPHER_SUITES,

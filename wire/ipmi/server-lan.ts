@@ -1,8 +1,8 @@
 /** The BMC's side of sessions of IPMI 1.5 (IPMI 2.0 §13.6–13.14, §22.16–22.17). */
+import { MAX_SESSIONS, SESSION_SILENCE, refuse, type BmcAnswer, type BmcUser, type Privileged, type Recent } from './bmc';
 import { AUTHENTICATION_TYPE, encodeLan, type LanMessage, type Packet } from './codec';
 import { COMPLETION, PRIVILEGE } from './constants';
 import { lanCode } from './lan-code';
-import type { BmcAnswer, BmcUser, Privileged, Recent } from './server';
 import { acceptSequence, newWindow, nextSequence, padded, sameBytes, type SequenceWindow } from './suites';
 
 type LanPacket = Packet & { readonly kind: 'lan' };
@@ -31,9 +31,6 @@ export interface LanSessions {
 }
 
 const TYPES: readonly number[] = [AUTHENTICATION_TYPE.none, AUTHENTICATION_TYPE.md5, AUTHENTICATION_TYPE.password];
-const MAX_SESSIONS = 16;
-const SESSION_SILENCE = 60_000;
-const refuse = (completionCode: number): BmcAnswer => ({ completionCode });
 const numbers = (...values: readonly number[]): Buffer => {
   const bytes = Buffer.alloc(4 * values.length);
   values.forEach((value, index) => bytes.writeUInt32LE(value, 4 * index));

@@ -1,21 +1,9 @@
 /** The BMC's side of serial-over-LAN (IPMI 2.0 §15, §24): one console at a time. */
+import { ok, refuse, type BmcAnswer, type SolOptions } from './bmc';
 import { PAYLOAD, type LanMessage } from './codec';
 import { COMMANDS, COMPLETION } from './constants';
-import type { BmcAnswer } from './server';
 import { SOL_BITS, createSolStream, type SolStream } from './sol-stream';
 
-/** The machine's serial port, as a BMC is wired to it. */
-export interface SerialPort {
-  /** Gets what the machine writes until the function that it returns is called. */
-  listen(output: (bytes: Buffer) => void): () => void;
-  input(bytes: Buffer): void;
-  break(): void;
-}
-export interface SolOptions {
-  readonly serial: SerialPort;
-  /** Where this BMC listens: consoles want to hear it. */
-  readonly port: number;
-}
 export interface SolServer {
   /** Undefined: not a command of payloads. */
   command(sessionId: number, message: LanMessage, send: (payload: Buffer) => void): BmcAnswer | undefined;
@@ -28,8 +16,6 @@ const SIZE = 200;
 const RESEND_MS = 250;
 /** Characters that the machine writes while the console takes nothing; more is lost, as on a real line. */
 const MOST_WAITING = 64 * 1024;
-const ok = (...bytes: readonly number[]): BmcAnswer => ({ completionCode: COMPLETION.ok, data: Buffer.from(bytes) });
-const refuse = (completionCode: number): BmcAnswer => ({ completionCode });
 
 export function createSolServer({ serial, port }: SolOptions): SolServer {
   let active:

@@ -3,6 +3,24 @@ import { BMC_ADDRESS, CONSOLE_ADDRESS, PAYLOAD, decodeLanMessage, encodeLanMessa
 import { COMMANDS, COMPLETION, IpmiError, completionText } from './constants';
 import type { ConsoleSockets, Route, SessionPacket } from './socket';
 
+/** Where a BMC is, and who logs in there. */
+export interface IpmiTarget {
+  readonly address: string;
+  /** UDP port, 623 unless told. */
+  readonly port: number;
+  readonly username: string;
+  readonly password: string;
+  /** Requested maximum privilege level (IPMI 2.0 §13.17): callback, user, operator, administrator. */
+  readonly privilege: 'CALLBACK' | 'USER' | 'OPERATOR' | 'ADMINISTRATOR';
+  /** Absent: 2.0. */
+  readonly version?: '1.5' | '2.0';
+  /** RMCP+ cipher suites (IPMI 2.0 table 22-20): the first that the BMC takes. */
+  readonly cipherSuites: readonly number[];
+  /** K_g key, 20 bytes at most; absent: one-key login. */
+  readonly kg?: Buffer;
+  /** The controller behind that BMC which is meant. */
+  readonly bridge?: Bridge;
+}
 /** What a session needs of the world. */
 export interface Link {
   readonly sockets: ConsoleSockets;

@@ -1,8 +1,7 @@
 /** A serial-over-LAN session from the console's side (IPMI 2.0 §15, §24): a session of its own, which SOL ends with. */
-import type { IpmiTarget } from './client';
 import { PAYLOAD } from './codec';
 import { COMMANDS, COMPLETION, IpmiError, completionText } from './constants';
-import { closeSession, sendCommand, unreachable, type Bounds, type Command, type Link, type Session } from './session';
+import { closeSession, sendCommand, unreachable, type Bounds, type Command, type IpmiTarget, type Link, type Session } from './session';
 import type { SessionPacket } from './socket';
 import { SOL_BITS, createSolStream } from './sol-stream';
 import { CIPHER_SUITES } from './suites';
