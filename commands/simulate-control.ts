@@ -43,8 +43,8 @@ async function control(machine: string | undefined, words: readonly string[], { 
   const answer = (await ask(url, 'GET', machine === undefined || machine === 'all' ? '/machines' : path)) as Seen & {
     readonly machines?: readonly Seen[];
   };
-  if (json) process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`);
-  else for (const one of answer.machines ?? [answer]) process.stdout.write(`${line(one)}\n`);
+  if (json) console.log(JSON.stringify(answer, null, 2));
+  else for (const one of answer.machines ?? [answer]) console.log(line(one));
 }
 
 export function addControlCommand(simulate: Command): void {

@@ -110,7 +110,7 @@ function qemuOf(given: Arguments): QemuFleet | undefined {
 const toStderr = (level: string) => (message: string, fields?: object) =>
   void process.stderr.write(`${JSON.stringify({ level, message, ...fields })}\n`);
 const log: Log = { debug: () => {}, info: toStderr('info'), warn: toStderr('warn'), error: toStderr('error'), child: () => log };
-const print = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+const print = (line: object): void => console.log(JSON.stringify(line));
 
 async function simulate(given: Arguments): Promise<void> {
   const began = performance.now();

@@ -13,6 +13,7 @@ import { promisify } from 'node:util';
 import { freePort } from '../support/free-port';
 import { until } from './machines';
 import { needs } from './needs';
+import { startSimulate } from './simulate';
 import { root } from './venv';
 
 const run = promisify(execFile);
@@ -50,24 +51,11 @@ function makeImages(): void {
   execFileSync('genisoimage', [...words, join(folder, 'cd')], { stdio: 'ignore' });
 }
 
-/** Ready when it says so. */
-async function simulate(...more: readonly string[]): Promise<ChildProcess> {
+const simulate = (...more: readonly string[]): Promise<ChildProcess> => {
   const places = ['--ipmi', String(ipmiPort), '--redfish', new URL(redfish).port, '--control', 'no', '--state', state];
-  const words = ['simulate', '--qemu', '1', '--qemu-firmware', 'bios', '--qemu-memory', '128', '--qemu-disk', '1', ...places, ...more];
-  const child = spawn(process.execPath, [join(root, 'bin/bloomery'), ...words], { stdio: ['ignore', 'pipe', 'pipe'] });
-  child.stdout.resume();
-  let said = '';
-  child.stderr.on('data', (data: Buffer) => (said += data.toString()));
-  await until(
-    PATIENCE,
-    () => `bloomery simulate to be ready: ${said}`,
-    () => {
-      if (child.exitCode !== null) throw new Error(`bloomery simulate ended: ${said}`);
-      return said.includes('ready');
-    },
-  );
-  return child;
-}
+  const machine = ['--qemu', '1', '--qemu-firmware', 'bios', '--qemu-memory', '128', '--qemu-disk', '1'];
+  return startSimulate(...machine, ...places, ...more);
+};
 const end = async (child: ChildProcess, signal: NodeJS.Signals): Promise<void> => {
   const ended = once(child, 'exit');
   child.kill(signal);
