@@ -7,6 +7,7 @@ import { maskSecrets } from './model/masks';
 import type { Metrics } from './model/metrics';
 import { LEVELS, type Level, type Notification, type Notifier } from './model/notifications';
 import type { JsonObject } from './model/records';
+import { withoutCredentials } from './model/urls';
 import { createWebhook, type Webhook } from './wire/webhook';
 
 export interface OpenNotifier {
@@ -77,7 +78,10 @@ export function createNotifier({ options, host, log, clock, metrics, random }: N
   if (webhook) metrics.read('bloomery_notifications_waiting', () => [[{}, webhook.waiting()]]);
 
   const write = (level: Level, message: JsonObject): void => {
-    const line = JSON.stringify(maskSecrets(message, '***'));
+    // Programs get the URLs that people gave, as from Ironic; a log is read by others too.
+    const line = JSON.stringify(maskSecrets(message, '***'), (_name, value: unknown) =>
+      typeof value === 'string' ? withoutCredentials(value) : value,
+    );
     log[level === 'warning' ? 'warn' : level === 'critical' ? 'error' : level](line, {
       logger: `oslo.messaging.notification.${message['event_type'] as string}`,
     });

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { loadOptions } from '../config/load';
 import type { Options } from '../config/options';
 
@@ -18,11 +18,10 @@ export interface SetupArguments {
 /** Adds the options that say which server is meant. */
 export const withSetup = (command: Command): Command =>
   command
-    .option(
-      '--config-file <file>',
-      'configuration in the format of ironic.conf; may be given several times (default: /etc/ironic/ironic.conf if there)',
-      append,
-      [],
+    .addOption(
+      new Option('--config-file <file>', 'configuration in the format of ironic.conf; may be given several times')
+        .argParser(append)
+        .default([], '/etc/ironic/ironic.conf if there'),
     )
     .option('--state-dir <folder>', 'where the embedded database and caches are kept', defaultStateDir());
 

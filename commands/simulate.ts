@@ -180,7 +180,9 @@ export function addSimulateCommand(program: Command): void {
     )
     .option('--redfish <place>', "the first machine's Redfish BMC, likewise", '20000')
     .option('--host <address>', 'of BMCs whose place has none, and of the agents', '127.0.0.1')
-    .option('--agent-port <port>', 'where the agents of all machines listen (default: any free port)', upTo(65_535), 0)
+    .addOption(
+      new Option('--agent-port <port>', 'where the agents of all machines listen').argParser(upTo(65_535)).default(0, 'any free port'),
+    )
     .option('--boot-url <url>', "the server's boot service, its [deploy]http_url (default: nothing boots from the network)", url)
     .option('--qemu <n>', 'the first so many machines really boot, in QEMU, at most 64', upTo(64), 0)
     .option('--qemu-bridge <name>', "the bridge that they are on, where the server's DHCP hears them; root (default: each is alone)")
@@ -196,7 +198,11 @@ export function addSimulateCommand(program: Command): void {
     .option('--boot-ms <n>', 'milliseconds that a machine takes to boot', upTo(3_600_000), 200)
     .option('--step-ms <n>', 'milliseconds that a step of the agent takes', upTo(3_600_000), 0)
     .option('--state <folder>', 'where what the machines remember is kept; a fleet that is started again goes on with it')
-    .option('--faults <faults>', 'what is wrong with the BMCs, or NAME:… with those of one machine; may be given several times', gather, [])
+    .addOption(
+      new Option('--faults <faults>', 'what is wrong with the BMCs, or NAME:… with those of one machine; may be given several times')
+        .argParser(gather)
+        .default([], 'nothing'),
+    )
     .option('--control <place>', 'where `bloomery simulate control` finds this fleet (loopback), or no', String(CONTROL_PORT))
     .option('--register [url]', 'create the nodes and ports at this server (default: OS_ENDPOINT_OVERRIDE, OS_ENDPOINT)', url)
     .option('--resources <file>', 'write them for `openstack baremetal create FILE`')

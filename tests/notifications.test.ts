@@ -28,7 +28,7 @@ const secrets = {
   uuid: randomUUID(),
   name: 'one',
   created_at: '2026-03-01T09:00:00.500000+00:00',
-  driver_info: { redfish_password: 'hush', redfish_address: 'https://bmc', deep: { snmp_auth_key: 'x', token: 'hush' } },
+  driver_info: { redfish_password: 'hush', redfish_address: 'https://admin:hush@bmc', deep: { snmp_auth_key: 'x', token: 'hush' } },
   instance_info: { image_url: 'http://hush', configdrive: 'hush' },
   driver_internal_info: { agent_secret_token: 'hush' },
   deploy_step: { step: 's', args: { password: 'hush' } },
