@@ -2,7 +2,9 @@
 import { get, MAX, quietly, send, type Sent, type Step } from './steps';
 
 const id = (last: string): string => `aaaaaaaa-0000-4000-8000-0000000001${last}`;
-const [ONE, TWO, BMC_ONLY, SIX, FAKE, NONE] = ['01', '02', '03', '04', '05', '06'].map(id) as [
+const [ONE, TWO, BMC_ONLY, SIX, FAKE, NONE, AWAY, BUSY] = ['01', '02', '03', '04', '05', '06', '07', '08'].map(id) as [
+  string,
+  string,
   string,
   string,
   string,
@@ -188,6 +190,62 @@ const failing = (): Step[] => [
   provision(FAKE, 'abort'),
   get(`${node(FAKE)}?fields=provision_state,last_error`),
 ];
+/** Callbacks for nodes that are doing something else, whether they are named or found by their port. */
+const elsewhere = (): Step[] => {
+  const late = (last: number, uuid: string): Step[] => [callback([mac(last)], {}, `?node_uuid=${uuid}`), callback([mac(last)])];
+  const then = (target: string, state: string, more: object = {}): Step[] => [
+    send('PUT', `${node(AWAY)}/states/provision`, { target, ...more }),
+    { settle: AWAY, state },
+    ...late(7, AWAY),
+  ];
+  const made = { driver: 'fake-hardware', inspect_interface: 'agent', rescue_interface: 'fake' };
+  return [
+    send('POST', '/v1/nodes', { ...made, uuid: AWAY }),
+    send('POST', '/v1/ports', { node_uuid: AWAY, address: mac(7) }),
+    ...late(7, AWAY),
+    ...then('manage', 'manageable'),
+    ...then('provide', 'available'),
+    ...then('active', 'active'),
+    ...then('rescue', 'rescue', { rescue_password: 'x' }),
+    ...learnt(AWAY),
+    send('POST', '/v1/nodes', {
+      ...made,
+      uuid: BUSY,
+      deploy_interface: 'direct',
+      driver_info: { deploy_kernel: 'http://192.0.2.1/kernel', deploy_ramdisk: 'http://192.0.2.1/ramdisk' },
+    }),
+    send('POST', '/v1/ports', { node_uuid: BUSY, address: mac(8) }),
+    ...moved(BUSY, 'manage'),
+    provision(BUSY, 'provide'),
+    settled(BUSY, 'clean wait'),
+    ...late(8, BUSY),
+    ...learnt(BUSY),
+    provision(BUSY, 'abort'),
+    settled(BUSY, 'clean failed'),
+    ...late(8, BUSY),
+    ...moved(BUSY, 'manage'),
+  ];
+};
+/** Which token counts before and after the callback, which needs none. */
+const tokens = (): Step[] => {
+  const beat = (more: object = {}): Sent =>
+    send('POST', `/v1/heartbeat/${BUSY}`, { callback_url: 'http://127.0.0.1:1', agent_version: '10.0', ...more });
+  return [
+    ...moved(BUSY, 'inspect'),
+    beat(),
+    beat({ agent_token: 'wrong' }),
+    get(`/v1/lookup?node_uuid=${BUSY}`),
+    get(`/v1/lookup?node_uuid=${BUSY}`),
+    beat(),
+    beat({ agent_token: 'wrong' }),
+    { ...callback([mac(8)]), body: { inventory: inventory([mac(8)]), agent_token: 'wrong' } },
+    settled(BUSY),
+    beat(),
+    beat({ agent_token: 'wrong' }),
+    get(`/v1/lookup?node_uuid=${BUSY}`),
+    ...learnt(BUSY),
+  ];
+};
 const nested = (depth: number): unknown => (depth === 0 ? 1 : { a: nested(depth - 1) });
 const bounded = (): Step[] => [
   ...moved(ONE, 'inspect'),
@@ -199,20 +257,26 @@ const bounded = (): Step[] => [
   ...moved(ONE, 'abort'),
 ];
 const histories = (): Step[] =>
-  [ONE, NONE].flatMap((uuid) => [
+  [ONE, NONE, AWAY, BUSY].flatMap((uuid) => [
     ...[77, 78, 112, 113, 114, MAX].flatMap((minor) =>
       ['', '?detail=true', '?limit=1000', '?sort_dir=desc', '?sort_key=event', '?sort_key=event&sort_dir=desc'].map((query) =>
         get(`${node(uuid)}/history${query}`, minor),
       ),
     ),
   ]);
-const end = (): Step[] => [ONE, TWO, BMC_ONLY, SIX, FAKE, NONE].map((uuid) => quietly(send('DELETE', node(uuid), undefined)));
+const end = (): Step[] => [
+  quietly(provision(AWAY, 'deleted')),
+  { settle: AWAY },
+  ...[ONE, TWO, BMC_ONLY, SIX, FAKE, NONE, AWAY, BUSY].map((uuid) => quietly(send('DELETE', node(uuid), undefined))),
+];
 
 export const inspectionGroups: Readonly<Record<string, () => readonly Step[]>> = {
   'inspection: start': start,
   'inspection: a callback': waiting,
   'inspection: the end': finishing,
   'inspection: failures': failing,
+  'inspection: callbacks that nobody waits for': elsewhere,
+  'inspection: tokens': tokens,
   'inspection: bounds': bounded,
   'inspection: history': histories,
   'inspection: clean up': end,
