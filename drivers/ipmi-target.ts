@@ -6,6 +6,7 @@ import { IpmiError, type IpmiTarget } from '../wire/ipmi/client';
 import type { Bridge } from '../wire/ipmi/session';
 import { COMPLETION, PRIVILEGE, RAKP_STATUS } from '../wire/ipmi/constants';
 import type { Ask } from '../wire/ipmi/ask';
+import { textOf } from './info-text';
 import type { Property, Task } from './interfaces';
 
 const bridged = (what: string, when: string): string => `${what} for bridged request. Required only if ipmi_bridging is set to ${when}.`;
@@ -68,12 +69,6 @@ function portOf(value: unknown, key: string): number {
   const port = toInteger(value);
   if (port === undefined || port < 0 || port > 65535) throw invalid(`${key} "${str(value)}" is not a valid port.`);
   return port;
-}
-/** A number is taken as its digits: clients make one of a password that looks like it. What it is instead is not told, it may be secret. */
-function textOf(node: NodeRecord, key: string): string {
-  const value = node.driver_info[key] ?? '';
-  if (typeof value === 'object') throw invalid(`${key} is not a text.`);
-  return str(value);
 }
 /** JSON knows no 2.0: a number may arrive as 2. */
 const versionOf = (value: unknown): string => (value === 2 ? '2.0' : str(value));

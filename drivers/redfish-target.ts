@@ -17,6 +17,7 @@ import {
   type RedfishResource,
   type RedfishTarget,
 } from '../wire/redfish';
+import { textOf } from './info-text';
 import type { Property, Task } from './interfaces';
 
 export const REDFISH_PROPERTIES: Readonly<Record<string, Property>> = {
@@ -130,17 +131,18 @@ export async function redfishSystem({ node, options }: Given): Promise<RedfishSy
   const authType = wordOf(node, 'redfish_auth_type', options['redfish.auth_type'], AUTH_TYPES, '"basic", "session" or "auto"') ?? 'auto';
   const versions = Object.keys(TLS_VERSIONS) as (keyof typeof TLS_VERSIONS)[];
   const version = wordOf(node, 'redfish_tls_minimum_version', options['redfish.tls_minimum_version'], versions, '"1.1", "1.2", or "1.3"');
-  const ciphers = given('redfish_tls_ciphers') ?? options['redfish.tls_ciphers'];
-  const [username, password] = [given('redfish_username'), given('redfish_password')];
+  const textIfGiven = (key: string): string | undefined => (given(key) === undefined ? undefined : textOf(node, key));
+  const ciphers = textIfGiven('redfish_tls_ciphers') ?? options['redfish.tls_ciphers'];
+  const [username, password] = [textIfGiven('redfish_username'), textIfGiven('redfish_password')];
   return {
     system: id === '' ? undefined : encodeURI(id.startsWith('/') ? id : `/${id}`),
     target: {
       ...{ address, authType, verifyCa },
-      ...(username === undefined ? {} : { username: str(username) }),
-      ...(password === undefined ? {} : { password: str(password) }),
+      ...(username === undefined ? {} : { username }),
+      ...(password === undefined ? {} : { password }),
       ...(version || ciphers !== null
         ? {
-            tls: { ...(version ? { minVersion: TLS_VERSIONS[version] } : {}), ...(ciphers === null ? {} : { ciphers: str(ciphers) }) },
+            tls: { ...(version ? { minVersion: TLS_VERSIONS[version] } : {}), ...(ciphers === null ? {} : { ciphers }) },
           }
         : {}),
     },

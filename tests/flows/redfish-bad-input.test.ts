@@ -44,6 +44,8 @@ it.each<[string, () => Info, RegExp]>([
   ],
   ['an address that is none', () => ({ redfish_address: 5 }), /Invalid Redfish address 5 set in driver_info\/redfish_address/],
   ['an ill-typed system', () => ({ redfish_system_id: 7 }), /Invalid value "7" set in driver_info\/redfish_system_id/],
+  ['an ill-typed user', () => ({ redfish_username: { name: 'smith' } }), /^(.*: )?redfish_username is not a text\.$/],
+  ['an ill-typed password', () => ({ redfish_password: ['hunter2'] }), /^(.*: )?redfish_password is not a text\.$/],
   ['ill-typed authorities', () => ({ redfish_verify_ca: 7 }), /Invalid value type set in driver_info\/redfish_verify_ca/],
   ['authorities that are not there', () => ({ redfish_verify_ca: '/no/such' }), /Invalid value type set in driver_info\/redfish_verify_ca/],
   ['an unknown kind of login', () => ({ redfish_auth_type: 'x' }), /Invalid value "x" set in driver_info\/redfish_auth_type/],
@@ -65,6 +67,11 @@ it.each<[string, () => Info, RegExp]>([
 const HIDDEN = 'quite-another-password';
 it.each<[string, () => Info, RegExp]>([
   ['nobody there', () => ({ redfish_address: 'http://127.0.0.1:1' }), /Redfish connection failed for node \S+: .*ECONNREFUSED/],
+  [
+    'TLS with a service that has none',
+    () => ({ redfish_address: silent.url.replace('http:', 'https:') }),
+    /Redfish connection failed for node \S+: .*speaks no TLS$/,
+  ],
   ['an unknown name', () => ({ redfish_address: 'http://bmc.invalid' }), /Redfish connection failed for node \S+: .*(ENOTFOUND|EAI_AGAIN)/],
   ['silence', () => ({ redfish_address: silent.url }), /Redfish connection failed for node \S+: .*no answer within 0\.3 s/],
   ['a wrong password', () => ({ redfish_password: HIDDEN }), /returned code 401.*does not take redfish_username and redfish_password/],

@@ -75,12 +75,16 @@ const NOT_SENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EPROTO|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_.*|ERR_SSL_.*)$/;
 /** What is wrong with a certificate (OpenSSL's X509_V_ERR_*, as Node names them). */
 const CERTIFICATE = /^(CERT_.*|UNABLE_TO_.*|.*_SIGNED_CERT.*|ERR_TLS_CERT_.*|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)$/;
+/** The other side answers a TLS greeting with something else, as a server for plain HTTP does. */
+const NO_TLS = 'ERR_SSL_WRONG_VERSION_NUMBER';
 function connectionError(url: string, error: unknown): RedfishError {
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
   const { code = '', message = '' } = first as { code?: string; message?: string };
   const untrusted = CERTIFICATE.test(code);
   const kind = untrusted ? 'untrusted' : NOT_SENT.test(code) ? 'unreachable' : 'interrupted';
-  const why = `${untrusted ? 'certificate verify failed: ' : ''}${message || code || String(first)}`;
+  // OpenSSL's own words are of its source files.
+  const told = code === NO_TLS ? 'what answers there speaks no TLS' : message || code || String(first);
+  const why = `${untrusted ? 'certificate verify failed: ' : ''}${told}`;
   return new RedfishError(kind, `Unable to connect to ${url}. Error: ${why}`, { cause: error });
 }
 
