@@ -37,15 +37,29 @@ const sorted = (list: Json, by: (one: JsonObject) => Json): readonly JsonObject[
   [...(list as readonly JsonObject[])].sort((a, b) => JSON.stringify(by(a)).localeCompare(JSON.stringify(by(b))));
 const without = (value: Json, ...names: readonly string[]): JsonObject =>
   Object.fromEntries(Object.entries(value as JsonObject).filter(([name]) => !names.includes(name)));
+/** There or not by the moment at which the kernel was done with it; the real agent's names its interface too. */
+const isLinkLocal = (address: Json): boolean => (address ?? null) === null || /^fe[89ab]/i.test(String(address));
 /** In one order, and without what is meant to differ. */
 function comparable({ inventory, ...data }: Data): JsonObject {
   const numa = data['numa_topology'] as JsonObject;
   // What the switch says changes while it runs; known-inventory.ts looks at it.
   const interfaces = sorted(inventory.interfaces as never, (one) => one['mac_address']!).map((one) =>
     // lsblk and sysfs show virtio devices by their bus; we tell the PCI function that carries them.
-    without(one, 'lldp', ...(one['driver'] === 'virtio_net' ? ['pci_address'] : [])),
+    without(
+      one,
+      'lldp',
+      ...(one['driver'] === 'virtio_net' ? ['pci_address'] : []),
+      ...(isLinkLocal(one['ipv6_address']) ? ['ipv6_address'] : []),
+    ),
   );
-  const disk = (one: Json): JsonObject => ((one as JsonObject)['vendor'] === '0x1af4' ? without(one, 'tran') : (one as JsonObject));
+  const disk = (one: Json): JsonObject => {
+    const path = (one as JsonObject)['by_path'];
+    return {
+      ...without(one, ...((one as JsonObject)['vendor'] === '0x1af4' ? ['tran'] : [])),
+      // udev has two names for an ATA disk, and the real agent tells whichever it meets last.
+      by_path: typeof path === 'string' ? path.replace(/(-ata-\d+)\.0$/, '$1') : path!,
+    };
+  };
   return {
     ...without(data, 'lldp_raw', 'configuration', 'logs'),
     inventory: {
