@@ -16,6 +16,13 @@ export default tseslint.config(
       '@typescript-eslint/no-invalid-void-type': 'off',
       '@typescript-eslint/no-dynamic-delete': 'off',
       '@typescript-eslint/unified-signatures': 'off',
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'CallExpression[callee.object.name="AbortSignal"][callee.property.name="any"] [callee.object.name="AbortSignal"]',
+          message: 'A timeout inside AbortSignal.any is collected before its time: use within() of wire/within.ts.',
+        },
+      ],
     },
   },
   {

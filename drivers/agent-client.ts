@@ -6,6 +6,7 @@ import { Fault } from '../model/errors';
 import type { JsonObject } from '../model/records';
 import type { Task } from './interfaces';
 import { connectionReason } from './reason';
+import { within } from '../wire/within';
 
 /** A command's result as the agent keeps it. */
 export interface AgentCommand {
@@ -84,7 +85,7 @@ function clientOf(task: Task, base: string, dispatcher: Agent): AgentClient {
     body?: JsonObject,
     { timeout: seconds = options['agent.command_timeout'], signal }: CommandOptions = {},
   ): Promise<unknown> {
-    const signals = [AbortSignal.timeout(seconds * 1000), task.signal, ...(signal ? [signal] : [])];
+    const limited = within(seconds * 1000, task.signal, ...(signal ? [signal] : []));
     const held = task.stillHeld?.() ?? true;
     if (held !== true) await held;
     let status: number;
@@ -94,7 +95,7 @@ function clientOf(task: Task, base: string, dispatcher: Agent): AgentClient {
         method,
         dispatcher,
         query: { ...query, ...(typeof token === 'string' ? { agent_token: token } : {}) },
-        signal: AbortSignal.any(signals),
+        signal: limited,
         ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
       });
       status = answer.statusCode;

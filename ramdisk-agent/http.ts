@@ -1,6 +1,7 @@
 /** HTTP client over node:http(s): bounded answers, timeouts, redirects, a stream for images. */
 import { request as plain, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { request as secure } from 'node:https';
+import { within } from '../wire/within';
 
 export interface Trust {
   /** Accept any certificate. */
@@ -31,8 +32,8 @@ const LONGEST_ANSWER = 4;
 
 /** Rejects when there is no answer, a very slow one, or one above 8 MiB; a status of 400 and more is an answer. */
 export async function ask(request: HttpRequest): Promise<HttpAnswer> {
-  const deadline = AbortSignal.timeout(LONGEST_ANSWER * request.timeoutMs);
-  const answer = await open({ ...request, signal: request.signal ? AbortSignal.any([request.signal, deadline]) : deadline });
+  const limited = within(LONGEST_ANSWER * request.timeoutMs, ...(request.signal ? [request.signal] : []));
+  const answer = await open({ ...request, signal: limited });
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of answer as AsyncIterable<Buffer>) {

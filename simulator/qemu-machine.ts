@@ -15,6 +15,7 @@ import type { MachineState, SimulatedMachine } from './machine';
 import { createQemuMachine, type FirmwareStart } from './qemu';
 import { bridgeNetwork, userNetwork } from './qemu-network';
 import { mediumIn, type Medium } from './redfish/drives';
+import { within } from '../wire/within';
 
 /** How the machines in QEMU of a fleet are built, and where they are. */
 export interface QemuFleet {
@@ -73,7 +74,7 @@ export async function startQemuMachine(setup: QemuMachineSetup): Promise<Simulat
     const path = join(folder, 'cd.iso');
     await rm(path, { force: true });
     if (!medium) return undefined;
-    const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(MEDIUM_MS)]);
+    const signal = within(MEDIUM_MS, closing.signal);
     try {
       await fetchMedium(http, medium, path, signal);
       return path;

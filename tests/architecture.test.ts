@@ -14,7 +14,7 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   'ramdisk-agent': ['model', 'wire'],
   simulator: ['model', 'wire'],
   migrations: [],
-  commands: ['store', 'config', 'simulator', 'model'],
+  commands: ['store', 'config', 'simulator', 'model', 'wire'],
   demo: ['simulator', 'model', 'tests'],
 };
 const root = join(__dirname, '..');

@@ -1,6 +1,7 @@
 /** Posting messages to a URL in their order: tried again for a while, signed, bounded. Whoever hands one over never waits. */
 import { createHmac } from 'node:crypto';
 import { Agent } from 'undici';
+import { within } from './within';
 
 export interface WebhookOptions {
   readonly url: string;
@@ -62,7 +63,7 @@ export function createWebhook(options: WebhookOptions): Webhook {
         ...(secret === null ? {} : { 'x-bloomery-signature': signatureOf(secret, moment, body) }),
       },
       body,
-      signal: AbortSignal.any([stopping.signal, AbortSignal.timeout(timeoutMs)]),
+      signal: within(timeoutMs, stopping.signal),
     });
     await answer.body.dump({ limit: 65_536 }).catch(() => {});
     return answer.statusCode;

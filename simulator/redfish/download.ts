@@ -2,6 +2,7 @@
 import { reasonOf } from '../../model/errors';
 import { basicAuthorization } from '../../model/urls';
 import type { Service } from './rows';
+import { within } from '../../wire/within';
 
 export interface Download {
   readonly url: string;
@@ -28,7 +29,7 @@ export async function download(
 ): Promise<{ readonly head: Buffer; readonly size: number } | string> {
   const login = basicAuthorization(username === '' ? undefined : { username, password });
   try {
-    const signal = AbortSignal.any([service.signal, AbortSignal.timeout(PATIENCE)]);
+    const signal = within(PATIENCE, service.signal);
     const answer = await service.http.ask(url, { method, headers: login, signal });
     if (answer.status !== 200) {
       await answer.drain();
