@@ -12,8 +12,8 @@ const room = (name) => `<rootDir>/tests/${name}/**/*.test.ts`;
 module.exports = {
   // A test that never ends is found by this; how fast it is on a busy machine is no finding.
   testTimeout: 30_000,
-  // Tests wait more than they compute, the database above all: jest's own choice, a worker less than there are processors, leaves one idle.
-  maxWorkers: '100%',
+  // Tests wait more than they compute, the database above all: with a worker for each of two processors, a quarter of their time is idle.
+  maxWorkers: '150%',
   projects: [
     {
       ...shared,

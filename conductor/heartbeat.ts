@@ -87,7 +87,7 @@ const mayPass = (error: unknown): boolean => isAway(error) || (error instanceof 
 
 /**
  * Goes on with a waiting node, now or when this process lets it go, and a heartbeat not sooner than a moment after the last look. Throws
- * NoFreeConductorWorker; a node that another host holds is left to that host. Answers whether it was now.
+ * NoFreeConductorWorker. Answers whether it was now.
  */
 export async function goOn(context: Context, uuid: string, why: Why): Promise<boolean> {
   // The agent was told that its sign of life was taken, and may not speak again for minutes: what passes is waited for.
@@ -115,7 +115,12 @@ export async function goOn(context: Context, uuid: string, why: Why): Promise<bo
   } catch (error) {
     if (!(error instanceof Fault) || error.name !== 'NodeLocked') throw error;
     if (context.locks.has(uuid)) later();
-    else context.log.info(`node ${uuid} is held by another host, which goes on with it`);
+    else if (why === 'heartbeat') {
+      // Another host is at it, or nobody: a reservation that could not be ended when the database went away stands until the next look at
+      // those (recovery.ts). In a moment again.
+      context.beats.seen(uuid);
+      context.beats.later(uuid, again);
+    } else context.log.info(`node ${uuid} is held by another host, which goes on with it`);
     return false;
   }
 }

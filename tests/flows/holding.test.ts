@@ -174,6 +174,25 @@ describe('heartbeats', () => {
     expect((await node(uuid)).provision_state).toBe('available');
   });
 
+  it('acts on one that met a reservation that nobody holds, or another host, when it has ended', async () => {
+    const { conductor, enrol, node, speak, store } = await start({ machine: newMachine({ agentSteps: erase }) });
+    await store.conductors.register({ hostname: 'lives', conductor_group: '', drivers: {}, address: null, instance: 'i' }, null);
+    for (const host of ['here', 'lives']) {
+      // An agent that was heard before: a new one is told to come back.
+      const { uuid } = await enrol({ ...waiting, driver_internal_info: { agent_url: AGENT_URL } });
+      // As a database that goes away between a reservation and the next question leaves it.
+      const { lock_fence: fence } = await store.nodes.reserve(uuid, host);
+      await speak(uuid);
+      await clock.advance(3);
+      await settled(conductor);
+      expect((await node(uuid)).provision_state).toBe('clean wait');
+      await store.nodes.release(uuid, fence);
+      await clock.advance(2);
+      await settled(conductor);
+      expect((await node(uuid)).driver_internal_info['clean_steps']).toBeDefined();
+    }
+  });
+
   it('acts once on many at once', async () => {
     const { conductor, machine, enrol, node, speak } = await start({ machine: newMachine({ agentSteps: erase }) });
     const { uuid } = await enrol(waiting);
