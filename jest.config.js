@@ -1,4 +1,6 @@
 /** Three levels: unit (tables, codecs), flows (the whole server on its own database), lab and reference (the real counterparts). */
+const { availableParallelism } = require('node:os');
+
 const shared = {
   rootDir: __dirname,
   testEnvironment: 'node',
@@ -13,7 +15,7 @@ module.exports = {
   // A test that never ends is found by this; how fast it is on a busy machine is no finding.
   testTimeout: 30_000,
   // Tests wait more than they compute, the database above all: with a worker for each of two processors, a quarter of their time is idle.
-  maxWorkers: '150%',
+  maxWorkers: Math.ceil(availableParallelism() * 1.5),
   projects: [
     {
       ...shared,
