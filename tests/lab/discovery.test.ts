@@ -21,8 +21,8 @@ const undo: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
   await buildRamdisk();
-  cli = await openCli(API, 'lab-discovery');
   lab = await openLab('lab-discovery');
+  cli = await openCli(API, lab.namespace);
   undo.push(() => lab.close());
   const discovery = { auto_discovery: { enabled: 'True', driver: 'ipmi' }, inspector: { add_ports: 'all' } };
   server = await startServerProcess(join(lab.folder, 'server'), { ...bootingSections(lab), ...discovery }, lab.namespace);
