@@ -8,7 +8,7 @@ import type { Metrics } from './model/metrics';
 import { LEVELS, type Level, type Notification, type Notifier } from './model/notifications';
 import type { JsonObject } from './model/records';
 import { withoutCredentials } from './model/urls';
-import { createWebhook, type Webhook } from './wire/webhook';
+import { createWebhook, type Webhook } from './wire/http/webhook';
 
 export interface OpenNotifier {
   readonly notifier: Notifier;

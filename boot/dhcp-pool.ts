@@ -1,9 +1,9 @@
 /**
  * Which machine has which address. All in memory, every question answered without a scan; what has to outlive the process is handed out
- * by `changes`. Addresses are numbers here (wire/dhcp.ts: addressToNumber), times milliseconds since the epoch.
+ * by `changes`. Addresses are numbers here (wire/dhcp/dhcp.ts: addressToNumber), times milliseconds since the epoch.
  */
 import type { LeaseRecord } from '../model/records';
-import { addressToNumber, numberToAddress } from '../wire/dhcp';
+import { addressToNumber, numberToAddress } from '../wire/dhcp/dhcp';
 
 /** More would be a mistyped range rather than a network of machines; bounds the memory. */
 export const LARGEST_POOL = 65_536;

@@ -1,7 +1,7 @@
 /** From the options and the interface's addresses to what the DHCP service works with; whatever cannot work stops the start. */
 import { isIPv4 } from 'node:net';
-import { addressToNumber, numberToAddress } from '../wire/dhcp';
-import type { LinkAddress } from '../wire/link';
+import { addressToNumber, numberToAddress } from '../wire/dhcp/dhcp';
+import type { LinkAddress } from '../wire/sockets/link';
 import type { DhcpPolicy } from './dhcp';
 import { LARGEST_POOL, type PoolRange } from './dhcp-pool';
 

@@ -12,7 +12,7 @@ import {
   numberToAddress,
   type DhcpPacket,
   type OptionValues,
-} from '../wire/dhcp';
+} from '../wire/dhcp/dhcp';
 import type { BootRecord } from '../model/records';
 import type { Pool } from './dhcp-pool';
 

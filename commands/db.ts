@@ -9,12 +9,12 @@ import type { Command } from 'commander';
 import type { Options } from '../config/options';
 import { systemClock, timestamp } from '../model/clock';
 import type { Log } from '../model/log';
-import { backup, type Progress, type Summary } from '../store/backup';
-import { connect, unusable } from '../store/connection';
-import type { Connected } from '../store/connection';
-import { findEmbedded, startEmbedded } from '../store/embedded';
-import { restore } from '../store/restore';
-import { migrate, schemaState, stepsDone, LATEST, type SchemaState } from '../store/schema';
+import { backup, type Progress, type Summary } from '../store/backup/backup';
+import { connect, unusable } from '../store/sql/connection';
+import type { Connected } from '../store/sql/connection';
+import { findEmbedded, startEmbedded } from '../store/embedded/embedded';
+import { restore } from '../store/backup/restore';
+import { migrate, schemaState, stepsDone, LATEST, type SchemaState } from '../store/sql/schema';
 import { databaseUrl, readOptions, withSetup, type SetupArguments } from './setup';
 
 /** What is told on the way goes to the standard error: the standard output is for answers. */

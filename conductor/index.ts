@@ -3,28 +3,28 @@ import { setMaxListeners } from 'node:events';
 import { Fault, reasonOf } from '../model/errors';
 import { macLists } from '../model/mac-lists';
 import { silentNotifier } from '../model/notifications';
-import { createBmcTurns } from './bmc-turns';
-import { createBeats } from './beats';
-import { finishAllocations, unfinishedAllocations } from './allocations';
+import { createBmcTurns } from './core/bmc-turns';
+import { createBeats } from './core/beats';
+import { finishAllocations, unfinishedAllocations } from './requests/allocations';
 import type { ConductorDoor } from './conductor';
-import type { ConductorRooms, Context } from './context';
-import { createHardware } from './hardware';
-import { goOn } from './heartbeat';
+import type { ConductorRooms, Context } from './core/context';
+import { createHardware } from './core/hardware';
+import { goOn } from './engine/heartbeat';
 import { pciAliases, readAccelerators } from './inspection/devices';
 import { chosenHooks, hookOf } from './inspection/hooks';
 import { readBuiltInRules } from './inspection/rules/built-in';
 import { namedHere } from './introspection/hooks';
 import { cidrMap } from './inspection/switches';
-import { createLease, type Lease } from './lease';
-import { createLocks } from './locks';
+import { createLease, type Lease } from './core/lease';
+import { createLocks } from './core/locks';
 import { doorTo, performHere, type Perform } from './operations';
-import { createOwnership } from './ownership';
-import { runPeriodics } from './periodics';
-import { resumeAbandoned, takeShare } from './recovery';
-import { createTokens } from './token';
-import { createWorkers } from './workers';
+import { createOwnership } from './core/ownership';
+import { runPeriodics } from './periodic/periodics';
+import { resumeAbandoned, takeShare } from './engine/recovery';
+import { createTokens } from './core/token';
+import { createWorkers } from './core/workers';
 
-export type { ConductorOptions, ConductorRooms } from './context';
+export type { ConductorOptions, ConductorRooms } from './core/context';
 
 export interface RunningConductor extends ConductorDoor {
   /** Its name in `reservation` and in the conductor list. */

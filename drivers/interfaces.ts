@@ -19,12 +19,12 @@ import type {
 } from '../model/records';
 import type { ProvisionState } from '../model/states';
 import type { IpmiPool, SolPool } from '../wire/ipmi/client';
-import type { IntrospectionClient } from '../wire/introspection';
-import type { SdrCache } from '../wire/ipmi/sdr-repository';
+import type { IntrospectionClient } from '../wire/http/introspection';
+import type { SdrCache } from '../wire/ipmi/records/sdr-repository';
 import type { RedfishPool } from '../wire/redfish';
 import type { Consoles } from './consoles';
 import type { DriverOptions } from './options';
-import type { RegistryCache } from './redfish-bios-registry';
+import type { RegistryCache } from './redfish/steps/bios-registry';
 
 /** Kept sessions to BMCs, shared by all tasks of a conductor. */
 export interface Connections {

@@ -1,6 +1,6 @@
 /** Where the API and the introspection service are: as the command line says, or as multicast DNS tells, where it is asked to. */
-import { urlOf, type Found } from '../wire/mdns';
-import { AgentError } from './errors';
+import { urlOf, type Found } from '../wire/dns/mdns';
+import { AgentError } from './system/errors';
 import type { Machine } from './machine';
 
 const BY_MDNS = 'mdns';

@@ -1,7 +1,7 @@
 /** What commands and steps work on: the machine, and what is known of its node. */
 import type { Clock } from '../model/clock';
 import type { InventoryDisk, JsonObject } from '../model/records';
-import type { Found } from '../wire/mdns';
+import type { Found } from '../wire/dns/mdns';
 import { type Device, openDevice } from './disk/device';
 import type { Fetching } from './disk/download';
 import { readDisks } from './inventory/disks';

@@ -1,5 +1,5 @@
 /** The sensors of every simulated machine, with what they read: raw, as IPMI tells them. Redfish tells some of the same, as values. */
-import type { AnalogSetup } from './ipmi-sdr';
+import type { AnalogSetup } from './ipmi/sdr';
 
 /** What is read while the machine is on, and off (absent: nothing). */
 export interface Analog extends Omit<AnalogSetup, 'number'> {

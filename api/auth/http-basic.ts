@@ -4,8 +4,8 @@ import { readFileSync, statSync } from 'node:fs';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { Clock } from '../../model/clock';
-import { Unauthenticated } from '../errors';
-import type { Auth, Who } from '../routes';
+import { Unauthenticated } from '../http/errors';
+import type { Auth, Who } from '../resource/routes';
 import { createBcrypt, type Bcrypt } from './bcrypt';
 
 /** What needs no name: discovery, and what ramdisks call. Matched as written, so that no escape reads otherwise here than in the router. */

@@ -1,5 +1,5 @@
 /** OpenAPI's document of the introspection service, made of its route table. */
-import { ACTIONS, CONDITIONS } from '../../model/introspection-rules';
+import { ACTIONS, CONDITIONS } from '../../model/rules/introspection-rules';
 import { INTROSPECTION_STATES } from '../../model/introspection';
 import type { Door, Route } from './routes';
 

@@ -1,6 +1,6 @@
 /** /v1/rules of the introspection service. They are not those of /v1/inspection_rules: conditions and actions look otherwise. */
 import { Fault } from '../../model/errors';
-import { checkedIntrospectionRule } from '../../model/introspection-rules';
+import { checkedIntrospectionRule } from '../../model/rules/introspection-rules';
 import { isUuid, newUuid } from '../../model/idents';
 import { isObject } from '../../model/json';
 import type { IntrospectionRuleRecord } from '../../model/records';

@@ -1,8 +1,8 @@
 /** manageable, adopt failed → active: an instance that is on the machine already. Neither its disk nor its power is touched. */
 import { done, type Outcome } from '../../drivers/interfaces';
-import { restoreConsole } from '../console';
-import type { Held } from '../task';
-import { validateInterface } from '../validate';
+import { restoreConsole } from '../requests/console';
+import type { Held } from '../core/task';
+import { validateInterface } from '../core/validate';
 import { clause, saying, type Flow } from './flow';
 
 export const beginAdopt = (task: Held): Promise<Outcome> =>

@@ -1,12 +1,12 @@
 /** Cleaning, automated (deleting or manageable → available) and manual (manageable → manageable with a list of steps). */
 import { done, failed, wait, type PlannedStep } from '../../drivers/interfaces';
-import { FORGET_CLEANING, forgetPosition, unlessNeeded } from '../agent-info';
-import { runningAgentSteps } from '../agent-steps';
-import type { RunbookSteps } from '../automated-runbook';
-import { cacheFacts } from '../hardware-facts';
-import { recordSteps } from '../history';
-import type { StepOutcome } from '../reserved-steps';
-import { positionOf, runSteps, savedList } from '../running';
+import { FORGET_CLEANING, forgetPosition, unlessNeeded } from '../core/agent-info';
+import { runningAgentSteps } from '../steps/agent-steps';
+import type { RunbookSteps } from '../steps/automated-runbook';
+import { cacheFacts } from '../core/hardware-facts';
+import { recordSteps } from '../core/history';
+import type { StepOutcome } from '../steps/reserved-steps';
+import { positionOf, runSteps, savedList } from '../steps/running';
 import {
   allowedSteps,
   askedSteps,
@@ -16,9 +16,9 @@ import {
   needsRamdisk,
   offeredSteps,
   type AskedStep,
-} from '../steps';
-import type { Held, Internal } from '../task';
-import { validateInterface } from '../validate';
+} from '../steps/steps';
+import type { Held, Internal } from '../core/task';
+import { validateInterface } from '../core/validate';
 import { aborted, clause, manualStepFailure, powerOffAfter, saying, trying, type SteppedFlow } from './flow';
 
 const isManual = (task: Held): boolean => task.node.target_provision_state === 'manageable';

@@ -3,16 +3,16 @@ import { done, failed, wait, type PlannedStep } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
 import { missingTraits } from '../../model/traits';
 import type { DeployTemplateRecord, JsonObject, NodeChanges, NodeRecord } from '../../model/records';
-import { FORGET_DEPLOYING, FORGET_POLL, FORGET_TOKEN_AND_URL, unlessNeeded } from '../agent-info';
-import { runningAgentSteps } from '../agent-steps';
+import { FORGET_DEPLOYING, FORGET_POLL, FORGET_TOKEN_AND_URL, unlessNeeded } from '../core/agent-info';
+import { runningAgentSteps } from '../steps/agent-steps';
 import type { ProvisionArgs } from '../conductor';
-import { restoreConsole } from '../console';
-import { recordSteps } from '../history';
-import type { StepOutcome } from '../reserved-steps';
-import { positionOf, runSteps, savedList } from '../running';
-import { allowedSteps, askedSteps, checkArguments, checkAsked, deploySteps, offeredSteps, stepId, type AskedStep } from '../steps';
-import type { Held, Internal } from '../task';
-import { validateInterface } from '../validate';
+import { restoreConsole } from '../requests/console';
+import { recordSteps } from '../core/history';
+import type { StepOutcome } from '../steps/reserved-steps';
+import { positionOf, runSteps, savedList } from '../steps/running';
+import { allowedSteps, askedSteps, checkArguments, checkAsked, deploySteps, offeredSteps, stepId, type AskedStep } from '../steps/steps';
+import type { Held, Internal } from '../core/task';
+import { validateInterface } from '../core/validate';
 import { aborted, clause, powerOffAfter, saying, trying, type SteppedFlow } from './flow';
 
 function checkTraits({ node }: Held): void {

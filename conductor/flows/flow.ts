@@ -1,9 +1,9 @@
 /** What the flows have in common: how the outcome of their work becomes an event. Drivers never move a node; this file does. */
 import { Fault, reasonOf } from '../../model/errors';
-import { positionOf } from '../running';
-import type { StepOutcome } from '../reserved-steps';
-import { showStep, stepId, type SavedKind } from '../steps';
-import { mustLeave, type Held } from '../task';
+import { positionOf } from '../steps/running';
+import type { StepOutcome } from '../steps/reserved-steps';
+import { showStep, stepId, type SavedKind } from '../steps/steps';
+import { mustLeave, type Held } from '../core/task';
 
 export interface Flow {
   /** All work was done: puts the node to rest and fires the event that ends the flow. What it throws fails the flow. */

@@ -1,11 +1,11 @@
 /** manageable, inspect failed → manageable, by way of inspect wait when the ramdisk looks. */
 import { done, type Outcome } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
-import { FORGET_TOKEN_AND_URL } from '../agent-info';
-import { cacheFirmware } from '../hardware-facts';
+import { FORGET_TOKEN_AND_URL } from '../core/agent-info';
+import { cacheFirmware } from '../core/hardware-facts';
 import { preCreatePorts } from '../inspection/pre-created-ports';
 import { runHooks } from '../inspection/runner';
-import type { Held } from '../task';
+import type { Held } from '../core/task';
 import { clause, trying, type Flow } from './flow';
 
 const FORGET = { lookup_bmc_addresses: undefined, inspector_manage_boot: undefined, discoverd_asked: undefined };

@@ -1,8 +1,8 @@
 /** active → rescue, by way of rescue wait when an agent must call; and back. */
 import { done, type Outcome } from '../../drivers/interfaces';
 import type { NodeRecord, JsonObject } from '../../model/records';
-import { FORGET_POLL, FORGET_TOKEN_AND_URL } from '../agent-info';
-import type { Held } from '../task';
+import { FORGET_POLL, FORGET_TOKEN_AND_URL } from '../core/agent-info';
+import type { Held } from '../core/task';
 import { saying, trying, type Flow } from './flow';
 
 const PASSWORDS = ['rescue_password', 'hashed_rescue_password'];

@@ -1,14 +1,14 @@
 /** active, service failed → active, with a list of steps on the way, as manual cleaning. */
 import { failed, type PlannedStep } from '../../drivers/interfaces';
 import type { JsonObject } from '../../model/records';
-import { FORGET_SERVICING, forgetPosition } from '../agent-info';
-import { cacheFacts } from '../hardware-facts';
-import { recordSteps } from '../history';
-import { reservedStep, type StepOutcome } from '../reserved-steps';
-import { positionOf, runSteps, savedList } from '../running';
-import { allowedSteps, askedSteps, manualSteps, needsRamdisk, offeredSteps, type AskedStep } from '../steps';
-import type { Held, Internal } from '../task';
-import { validateInterface } from '../validate';
+import { FORGET_SERVICING, forgetPosition } from '../core/agent-info';
+import { cacheFacts } from '../core/hardware-facts';
+import { recordSteps } from '../core/history';
+import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
+import { positionOf, runSteps, savedList } from '../steps/running';
+import { allowedSteps, askedSteps, manualSteps, needsRamdisk, offeredSteps, type AskedStep } from '../steps/steps';
+import type { Held, Internal } from '../core/task';
+import { validateInterface } from '../core/validate';
 import { aborted, manualStepFailure, powerOffAfter, saying, trying, type SteppedFlow } from './flow';
 
 const withoutRamdisk = (task: Held): boolean => task.node.driver_internal_info.service_disable_ramdisk === true;

@@ -1,12 +1,12 @@
 /** active and its like → deleting → cleaning: the instance ends, nothing of it stays on the node. */
-import { stopConsole } from '../console';
+import { stopConsole } from '../requests/console';
 import { done, failed, type Outcome } from '../../drivers/interfaces';
 import type { NodeChanges } from '../../model/records';
-import { endAllocation } from '../allocations';
+import { endAllocation } from '../requests/allocations';
 import { reasonOf } from '../../model/errors';
-import { FORGET_INSTANCE } from '../agent-info';
-import { automatedRunbook } from '../automated-runbook';
-import { mustLeave, type Held } from '../task';
+import { FORGET_INSTANCE } from '../core/agent-info';
+import { automatedRunbook } from '../steps/automated-runbook';
+import { mustLeave, type Held } from '../core/task';
 import { beginClean, clean, startingClean } from './clean';
 import { saying, settle, type Flow } from './flow';
 import { isRescued } from './rescue';

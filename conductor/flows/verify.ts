@@ -1,11 +1,11 @@
 /** enroll → manageable: the BMC answers with the credentials that the node has. */
 import { done, failed, type Outcome } from '../../drivers/interfaces';
-import { cacheFacts } from '../hardware-facts';
-import { detectVendor } from '../machine-look';
-import { notifyCorrected } from '../notify';
-import { automatedSteps, findStep, offeredSteps, overrides } from '../steps';
-import type { Held } from '../task';
-import { validateInterface } from '../validate';
+import { cacheFacts } from '../core/hardware-facts';
+import { detectVendor } from '../core/machine-look';
+import { notifyCorrected } from '../core/notify';
+import { automatedSteps, findStep, offeredSteps, overrides } from '../steps/steps';
+import type { Held } from '../core/task';
+import { validateInterface } from '../core/validate';
 import { saying, trying, type Flow } from './flow';
 
 export async function beginVerify(task: Held): Promise<Outcome> {

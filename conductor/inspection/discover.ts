@@ -7,8 +7,8 @@ import { newUuid } from '../../model/idents';
 import { announce } from '../../model/notifications';
 import type { NodeRecord } from '../../model/records';
 import type { Discovery, Lookup } from '../conductor';
-import type { Context } from '../context';
-import { createNode } from '../update';
+import type { Context } from '../core/context';
+import { createNode } from '../requests/update';
 import { nothing } from './lookup';
 
 /** Without a MAC address only the BMC tells machines apart; several may stand behind one. */

@@ -1,7 +1,7 @@
 /** What a hook is: it looks and says what it would change; it writes nothing. The runner applies all of it at once. */
 import { Fault } from '../../model/errors';
 import type { Inventory, JsonObject, NodeRecord, PortChanges, PortRecord } from '../../model/records';
-import type { ConductorOptions } from '../context';
+import type { ConductorOptions } from '../core/context';
 import type { Accelerator } from './devices';
 
 export type Change =

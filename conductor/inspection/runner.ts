@@ -4,7 +4,7 @@ import { newUuid } from '../../model/idents';
 import type { Found } from '../../drivers/interfaces';
 import type { JsonObject, NodeRecord, PortChanges } from '../../model/records';
 import type { Store } from '../../store/store';
-import type { Held } from '../task';
+import type { Held } from '../core/task';
 import { joinCapabilities, readCapabilities } from './capabilities';
 import { inspectionFailure, type HookOptions, type Change, type Look, type Seen } from './hook';
 import { chosenHooks } from './hooks';

@@ -4,9 +4,9 @@ import { Fault } from '../../model/errors';
 import { INTROSPECTION_EVENTS, INTROSPECTION_STATES, type IntrospectionRecord, type IntrospectionState } from '../../model/introspection';
 import type { NodeRecord } from '../../model/records';
 import type { ProvisionState } from '../../model/states';
-import type { Context } from '../context';
+import type { Context } from '../core/context';
 import { trying } from '../flows/flow';
-import type { Held } from '../task';
+import type { Held } from '../core/task';
 
 export const refused = (message: string): Fault => new Fault('Invalid', { message });
 

@@ -1,7 +1,7 @@
 /** The introspection service's own rules, on the draft that inspection rules work on too: first all conditions, then the actions. */
 import { Fault, reasonOf } from '../../model/errors';
-import { fieldOf } from '../../model/introspection-rules';
-import { parseJsonPath } from '../../model/json-path';
+import { fieldOf } from '../../model/rules/introspection-rules';
+import { parseJsonPath } from '../../model/rules/json-path';
 import { repr } from '../../model/python';
 import type { IntrospectionRuleRecord, JsonObject } from '../../model/records';
 import { ACTS, type Outward } from '../inspection/rules/actions';

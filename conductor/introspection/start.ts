@@ -1,12 +1,12 @@
 /** POST /v1/introspection/<node>: the machine is booted, and its report waited for. */
-import { bmcAddresses, kernelParameters } from '../../drivers/agent-inspect';
-import { setBootDevice } from '../../drivers/boot-settings';
+import { bmcAddresses, kernelParameters } from '../../drivers/agent/inspect';
+import { setBootDevice } from '../../drivers/common/boot-settings';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { INTROSPECTION_EVENTS, type IntrospectionRecord } from '../../model/introspection';
-import type { Context } from '../context';
-import { mustLeave, withTask, type Held } from '../task';
-import { validateInterface } from '../validate';
+import type { Context } from '../core/context';
+import { mustLeave, withTask, type Held } from '../core/task';
+import { validateInterface } from '../core/validate';
 import { cached, checkProvisionState, end, move, refused } from './cache';
 
 const purpose = 'introspection';

@@ -2,9 +2,9 @@
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import type { IntrospectionRecord, IntrospectionState } from '../../model/introspection';
-import type { Context } from '../context';
-import { OWNED } from '../ownership';
-import { mustLeave, withTask, type Held } from '../task';
+import type { Context } from '../core/context';
+import { OWNED } from '../core/ownership';
+import { mustLeave, withTask, type Held } from '../core/task';
 import { cached, end, isPossible, move, powerOff, unprepare } from './cache';
 import { processAgain, reapplyAgain } from './continue';
 import { beginAgain } from './start';

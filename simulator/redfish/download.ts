@@ -2,7 +2,7 @@
 import { reasonOf } from '../../model/errors';
 import { basicAuthorization } from '../../model/urls';
 import type { Service } from './rows';
-import { within } from '../../wire/within';
+import { within } from '../../wire/http/timeout-signal';
 
 export interface Download {
   readonly url: string;

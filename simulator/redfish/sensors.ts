@@ -1,8 +1,8 @@
 /** The sensors of a chassis, in Redfish's three ways to tell them: Thermal and Power, the subsystems, and Sensors (DSP2046). */
-import { decodeSdr, type SensorRecord } from '../../wire/ipmi/sdr';
-import { valueOf } from '../../wire/ipmi/sensors';
+import { decodeSdr, type SensorRecord } from '../../wire/ipmi/records/sdr';
+import { valueOf } from '../../wire/ipmi/records/sensors';
 import { MANUFACTURER } from '../description';
-import { fullRecord } from '../ipmi-sdr';
+import { fullRecord } from '../ipmi/sdr';
 import { ANALOG, type Analog } from '../sensors';
 import { HEALTHY, ROOT, collectionRow, link, resource, type Row, type Shown, type SystemAt } from './rows';
 

@@ -1,6 +1,6 @@
 import { DhcpSetupError, setUp, type DhcpOptions } from '../../boot/dhcp-setup';
-import { addressToNumber } from '../../wire/dhcp';
-import { emptyRouterAdvertisement, isRouterSolicitation } from '../../wire/router-advertisement';
+import { addressToNumber } from '../../wire/dhcp/dhcp';
+import { emptyRouterAdvertisement, isRouterSolicitation } from '../../wire/dhcp/router-advertisement';
 
 const OPTIONS: DhcpOptions = {
   'DEFAULT.my_ip': '10.0.0.1',

@@ -2,7 +2,7 @@ import { answer, EXHAUSTED, type Decision, type DhcpPolicy, type Outcome } from 
 import { createLookup } from '../../boot/dhcp-machines';
 import type { PxeFilter } from '../../boot/discovery';
 import { createPool, type Pool } from '../../boot/dhcp-pool';
-import { addressToNumber, decode, MESSAGE, type DhcpPacket, type OptionValues } from '../../wire/dhcp';
+import { addressToNumber, decode, MESSAGE, type DhcpPacket, type OptionValues } from '../../wire/dhcp/dhcp';
 import { dhcpStore } from '../support/dhcp-store';
 import { filterWith } from '../support/pxe-filter';
 import { PACKETS } from '../wire/dhcp-packets';

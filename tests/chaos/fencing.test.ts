@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet';
-import { startEmbedded, type Embedded } from '../../store/embedded';
+import { startEmbedded, type Embedded } from '../../store/embedded/embedded';
 import type { Sections } from '../lab/server';
 import { freePort } from '../support/free-port';
 import type { Body } from './client';

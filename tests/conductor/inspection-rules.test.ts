@@ -8,7 +8,7 @@ import { applyRules } from '../../conductor/inspection/rules/engine';
 import { format, Unfillable } from '../../conductor/inspection/rules/format';
 import { changesOf, draftOf, type Rule } from '../../conductor/inspection/rules/rule';
 import { silentLog } from '../../model/log';
-import type { RuleStep } from '../../model/inspection-rules';
+import type { RuleStep } from '../../model/rules/inspection-rules';
 import { nodeRecord, portRecord } from '../support/task';
 
 const names = { node: { name: 'n1', driver_info: { a: 'b' } }, inventory: { cpu: { count: 4, flags: ['x', 'y'] } }, item: "it's" };

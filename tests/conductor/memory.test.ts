@@ -1,8 +1,8 @@
 /** What a conductor keeps in memory: places for work, and who waits for a node. */
-import { createLocks } from '../../conductor/locks';
-import { inParallel } from '../../conductor/parallel';
-import { createWorkers } from '../../conductor/workers';
-import { lookEvery } from '../../conductor/timeouts';
+import { createLocks } from '../../conductor/core/locks';
+import { inParallel } from '../../conductor/core/parallel';
+import { createWorkers } from '../../conductor/core/workers';
+import { lookEvery } from '../../conductor/engine/timeouts';
 import { silentLog } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
 import { conductorOptions, gate } from '../support/conductor';

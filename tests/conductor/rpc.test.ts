@@ -12,9 +12,9 @@ import {
   encodeResult,
   MAX_SKEW_MS,
   PING,
-} from '../../conductor/rpc-codec';
-import { createRpcClient, NotAnswered } from '../../conductor/rpc-client';
-import { startRpcServer, type RpcServerOptions } from '../../conductor/rpc-server';
+} from '../../conductor/rpc/codec';
+import { createRpcClient, NotAnswered } from '../../conductor/rpc/client';
+import { startRpcServer, type RpcServerOptions } from '../../conductor/rpc/server';
 import { OPERATIONS, type Perform } from '../../conductor/operations';
 import { randomBytes } from 'node:crypto';
 import { connect, type AddressInfo } from 'node:net';

@@ -1,7 +1,7 @@
 /** Half-broken BMCs asked for their power by the drivers: they tell what is so, or that it cannot be read; silence is never "power off". */
 import { randomBytes } from 'node:crypto';
-import { ipmiPower } from '../../drivers/ipmi';
-import { redfishPower } from '../../drivers/redfish-power';
+import { ipmiPower } from '../../drivers/ipmi/management';
+import { redfishPower } from '../../drivers/redfish/power';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import type { JsonObject } from '../../model/records';

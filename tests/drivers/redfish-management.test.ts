@@ -1,8 +1,8 @@
 /** What the Redfish management interface does beside boot devices: secure boot, lamps, the clock, vendors' ways. */
-import { redfishManagement } from '../../drivers/redfish';
-import { redfishPower } from '../../drivers/redfish-power';
+import { redfishManagement } from '../../drivers/redfish/steps/management';
+import { redfishPower } from '../../drivers/redfish/power';
 import type { Step, Task } from '../../drivers/interfaces';
-import { publish as publishMedium } from '../../drivers/media';
+import { publish as publishMedium } from '../../drivers/common/media';
 import { NODE_UUID } from '../support/task';
 import { startsWith } from '../support/expect';
 import { SYSTEM, redfishError } from '../wire/redfish-service';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { loadDocument } from '../../api/document';
+import { loadDocument } from '../../api/schema/document';
 import { startOwnServer, type OwnServer } from '../support/cluster';
 import { startWholeServer, type Answer, type WholeServer } from '../support/whole-server';
 

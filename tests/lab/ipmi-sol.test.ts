@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import type { BootSetting, MachineControl } from '../../simulator/control';
-import { serveIpmi } from '../../simulator/ipmi';
+import { serveIpmi } from '../../simulator/ipmi/ipmi';
 import { createIpmiPool } from '../../wire/ipmi/client';
 import { freePort } from '../support/free-port';
 import { startIpmiSim } from './ipmi-sim';

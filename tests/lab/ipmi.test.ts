@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import type { BootSetting, MachineControl } from '../../simulator/control';
-import { serveIpmi, type IpmiEndpoint } from '../../simulator/ipmi';
+import { serveIpmi, type IpmiEndpoint } from '../../simulator/ipmi/ipmi';
 import { createIpmiPool, type IpmiPool, type IpmiTarget } from '../../wire/ipmi/client';
 import { COMMANDS } from '../../wire/ipmi/constants';
 import { startIpmiSim, type IpmiSim } from './ipmi-sim';

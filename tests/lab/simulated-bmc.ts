@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
-import { ownCertificate } from '../../wire/certificate';
+import { ownCertificate } from '../../wire/http/certificate';
 import { describeMachine, type MachineDescription } from '../../simulator/description';
 import { openHttpClient } from '../../simulator/http';
 import { createMachine, type SimulatedMachine } from '../../simulator/machine';

@@ -2,7 +2,7 @@ import { endpoints } from '../../ramdisk-agent/endpoints';
 import type { Machine } from '../../ramdisk-agent/machine';
 import { parseParameters } from '../../ramdisk-agent/parameters';
 import { silentLog } from '../../model/log';
-import type { Found } from '../../wire/mdns';
+import type { Found } from '../../wire/dns/mdns';
 
 const API: Found = { addresses: ['10.0.0.1'], port: 6385, params: { protocol: 'http' } };
 const SERVICE: Found = { addresses: ['10.0.0.2'], port: 5050, params: { protocol: 'http', path: '/inspection/' } };

@@ -1,5 +1,5 @@
 /** The requests that both servers are asked, generated from openapi.yaml's rows and from tables of good and bad values. */
-import type { Argument } from '../../api/document';
+import type { Argument } from '../../api/schema/document';
 import { around, at, document, get, MAX, type Step } from './steps';
 import { allocationGroups } from './requests-allocations';
 import { volumeGroups } from './requests-volumes';

@@ -1,7 +1,7 @@
 /** The firmware interface and the sensors of the driver `redfish` at a simulated BMC: its tasks, its versions, its fans. */
 import type { Step } from '../../drivers/interfaces';
-import { redfishManagement } from '../../drivers/redfish';
-import { redfishFirmware } from '../../drivers/redfish-firmware';
+import { redfishManagement } from '../../drivers/redfish/steps/management';
+import { redfishFirmware } from '../../drivers/redfish/steps/firmware';
 import type { JsonObject } from '../../model/records';
 import { createRedfishPool, type RedfishPool } from '../../wire/redfish';
 import { bmcTask } from '../drivers/bmc-task';

@@ -17,7 +17,7 @@ import type {
   Task,
 } from '../../drivers/interfaces';
 import { done, wait } from '../../drivers/interfaces';
-import { attachedVifs, checkPortChange, checkPortgroupChange, currentVif } from '../../drivers/vifs';
+import { attachedVifs, checkPortChange, checkPortgroupChange, currentVif } from '../../drivers/network/vifs';
 import type { Clock } from '../../model/clock';
 import { silentLog, type Log } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';

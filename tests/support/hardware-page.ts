@@ -23,7 +23,7 @@ const END_TO_END = 'lab/end-to-end.test.ts';
 
 export const HARDWARE: readonly HardwareRow[] = [
   row('ipmi', 'power', 'ipmitool', 'on, off, soft, reboot, state', {
-    bent: 'drivers/ipmi.test.ts: power',
+    bent: 'drivers/ipmi/management.test.ts: power',
     simulator: SIM_IPMI,
     virtualbmc: 'lab/virtualbmc.test.ts: switches the machine on and off',
     ipmi_sim: 'lab/ipmi.test.ts: reads and changes the power',
@@ -50,7 +50,7 @@ export const HARDWARE: readonly HardwareRow[] = [
     bent: "lab/ipmi-server.test.ts: describe.each(['native', 'ipmitool'])",
   }),
   row('ipmi', 'management', 'ipmitool', 'boot device, once and for good', {
-    bent: 'drivers/ipmi.test.ts: boot device',
+    bent: 'drivers/ipmi/management.test.ts: boot device',
     simulator: SIM_IPMI,
     virtualbmc: 'lab/virtualbmc.test.ts: boots from %s',
     ipmi_sim: 'lab/ipmi.test.ts: sets the boot device',
@@ -63,28 +63,30 @@ export const HARDWARE: readonly HardwareRow[] = [
   row('ipmi', 'management', 'ipmitool', 'single and dual bridging', {
     ipmi_sim: 'lab/ipmi-stores.test.ts: controllers behind it are reached by bridges',
   }),
-  row('ipmi', 'management', 'ipmitool', 'non-maskable interrupt', { bent: 'drivers/ipmi.test.ts: is the diagnostic chassis control' }),
+  row('ipmi', 'management', 'ipmitool', 'non-maskable interrupt', {
+    bent: 'drivers/ipmi/management.test.ts: is the diagnostic chassis control',
+  }),
   row('ipmi', 'console', 'ipmitool-socat', 'serial over LAN', {
-    bent: 'drivers/ipmi-console.test.ts: connects one client to the machine',
+    bent: 'drivers/ipmi/console.test.ts: connects one client to the machine',
     ipmi_sim: "lab/ipmi-sol.test.ts: our console at OpenIPMI's ipmi_sim",
   }),
-  row('ipmi', 'vendor', 'ipmitool', '`send_raw`, `bmc_reset`', { bent: "drivers/ipmi.test.ts: the vendor's methods" }),
+  row('ipmi', 'vendor', 'ipmitool', '`send_raw`, `bmc_reset`', { bent: "drivers/ipmi/management.test.ts: the vendor's methods" }),
   row('ipmi', 'vendor', 'ipmitool', '`sel`, `clear_sel`, `fru`', {
     simulator: 'lab/ipmi-stores.test.ts: the event log is read and cleared',
     ipmi_sim: 'lab/ipmi-stores.test.ts: the inventory is read',
   }),
 
   row('redfish', 'power', 'redfish', 'on, off, soft, reboot, state', {
-    bent: 'drivers/redfish.test.ts: power',
+    bent: 'drivers/redfish/steps/management.test.ts: power',
     simulator: SIM_REDFISH,
     'sushy-tools': `${END_TO_END}: bios-redfish`,
   }),
   row('redfish', 'power', 'redfish', 'login, certificates, wrong passwords and addresses', {
-    bent: 'drivers/redfish.test.ts: a service in trouble',
+    bent: 'drivers/redfish/steps/management.test.ts: a service in trouble',
     'sushy-tools': 'lab/redfish.test.ts: is an error in words',
   }),
   row('redfish', 'management', 'redfish', 'boot device, once and for good', {
-    bent: 'drivers/redfish.test.ts: boot device',
+    bent: 'drivers/redfish/steps/management.test.ts: boot device',
     simulator: SIM_REDFISH,
     'sushy-tools': 'lab/redfish.test.ts: boots from %s, persistent %s',
   }),
@@ -102,30 +104,32 @@ export const HARDWARE: readonly HardwareRow[] = [
     simulator: `${REFERENCE}: drops the keys of secure boot`,
   }),
   row('redfish', 'management', 'redfish', 'update_firmware', {
-    bent: 'drivers/redfish-firmware.test.ts: management.update_firmware',
+    bent: 'drivers/redfish/steps/firmware.test.ts: management.update_firmware',
     simulator: `${REFERENCE}: is updated by the step of the management interface`,
   }),
-  row('redfish', 'management', 'redfish', 'non-maskable interrupt', { bent: 'drivers/redfish.test.ts: a non-maskable interrupt' }),
+  row('redfish', 'management', 'redfish', 'non-maskable interrupt', {
+    bent: 'drivers/redfish/steps/management.test.ts: a non-maskable interrupt',
+  }),
   row('redfish', 'management', 'redfish', 'indicator lamps', {
     bent: 'drivers/redfish-management.test.ts: are found on chassis, system and drives',
     simulator: `${REFERENCE}: shows and sets indicators`,
   }),
   row('redfish', 'management', 'redfish', 'clock of the BMC', { bent: "drivers/redfish-management.test.ts: the BMC's clock" }),
   row('redfish', 'management', 'redfish', 'virtual media, for users too', {
-    bent: 'drivers/redfish-virtual-media.test.ts: what clients see and do',
+    bent: 'drivers/redfish/virtual-media.test.ts: what clients see and do',
     simulator: `${REFERENCE}: attaches and detaches virtual media`,
     'sushy-tools': `${END_TO_END}: bios-cd`,
   }),
   row('redfish', 'management', 'redfish', 'sensors', {
-    bent: 'drivers/redfish-sensors.test.ts: Thermal and Power, as Ironic tells them',
+    bent: 'drivers/redfish/sensors.test.ts: Thermal and Power, as Ironic tells them',
     'sushy-tools': 'lab/redfish.test.ts: reads the sensors of its chassis',
   }),
   row('redfish', 'boot', 'redfish-virtual-media', 'the ramdisk from a CD, BIOS and UEFI', {
-    bent: 'drivers/virtual-media-boot.test.ts: the ramdisk',
+    bent: 'drivers/boot/virtual-media-boot.test.ts: the ramdisk',
     'sushy-tools': `${END_TO_END}: uefi-cd`,
   }),
   row('redfish', 'boot', 'redfish-https', 'the ramdisk by UEFI HTTP boot', {
-    bent: 'drivers/virtual-media-boot.test.ts: by HTTP',
+    bent: 'drivers/boot/virtual-media-boot.test.ts: by HTTP',
     simulator: 'lab/redfish-https.test.ts: the ramdisk boots from the URL that the BMC was told',
     'sushy-tools': 'lab/redfish-https.test.ts: the ramdisk boots from the URL that the BMC was told',
   }),
@@ -133,28 +137,28 @@ export const HARDWARE: readonly HardwareRow[] = [
     simulator: 'lab/redfish-https.test.ts: simulator, HTTPS',
   }),
   row('redfish', 'management', 'redfish', 'virtual media from a server that wants a name and a password', {
-    bent: 'drivers/redfish-virtual-media.test.ts: passes on credentials',
+    bent: 'drivers/redfish/virtual-media.test.ts: passes on credentials',
     'sushy-tools': 'lab/redfish-settings.test.ts: comes from a server that wants a name and a password',
   }),
   row('redfish', 'raid', 'redfish', 'which drives become a volume, as Ironic chooses them', {
     bent: 'reference/raid-plan.test.ts: chooses as Ironic does',
   }),
   row('redfish', 'raid', 'redfish', 'create_configuration, delete_configuration', {
-    bent: 'drivers/redfish-raid.test.ts: makes a volume at a restart',
+    bent: 'drivers/redfish/steps/raid.test.ts: makes a volume at a restart',
     simulator: `${REFERENCE}: makes volumes`,
   }),
   row('redfish', 'bios', 'redfish', 'settings with their registry, apply_configuration', {
-    bent: 'drivers/redfish-bios.test.ts: apply_configuration',
+    bent: 'drivers/redfish/steps/bios.test.ts: apply_configuration',
     simulator: `${REFERENCE}: takes settings %s`,
     'sushy-tools': 'lab/redfish-settings.test.ts: takes settings, once',
   }),
   row('redfish', 'bios', 'redfish', 'factory_reset', {
-    bent: 'drivers/redfish-bios.test.ts: factory_reset',
+    bent: 'drivers/redfish/steps/bios.test.ts: factory_reset',
     simulator: `${REFERENCE}: is reset`,
     'sushy-tools': 'lab/redfish-settings.test.ts: is reset',
   }),
   row('redfish', 'firmware', 'redfish', 'updates of BIOS and BMC', {
-    bent: 'drivers/redfish-firmware.test.ts: where the BMC gets the file',
+    bent: 'drivers/redfish/steps/firmware.test.ts: where the BMC gets the file',
     simulator: `${REFERENCE}: is updated`,
     'sushy-tools': 'lab/redfish-settings.test.ts: of the BIOS is updated',
   }),
@@ -162,7 +166,7 @@ export const HARDWARE: readonly HardwareRow[] = [
     simulator: 'flows/redfish-firmware.test.ts: when the one that began it is killed',
   }),
   row('redfish', 'firmware', 'redfish', 'updates of network cards', {
-    bent: "drivers/redfish-firmware.test.ts: describe('nic'",
+    bent: "drivers/redfish/steps/firmware.test.ts: describe('nic'",
     simulator: `${REFERENCE}: of a network card is updated`,
   }),
   row('redfish', 'management', 'redfish', 'MAC addresses, of which ports are made before inspection (`[inspector]pre_create_ports`)', {
@@ -170,12 +174,12 @@ export const HARDWARE: readonly HardwareRow[] = [
     simulator: 'reference/inspection.test.ts: has the ports that its BMC knows',
   }),
   row('redfish', 'inspect', 'redfish', 'properties, ports and inventory, the same as real Ironic’s', {
-    bent: 'drivers/redfish-inspect.test.ts: makes the inventory of a whole machine',
+    bent: 'drivers/redfish/inspect.test.ts: makes the inventory of a whole machine',
     simulator: "reference/inspection.test.ts: ['simulator', {}]",
     'sushy-tools': "reference/inspection.test.ts: ['libvirt', {}]",
   }),
-  row('redfish', 'vendor', 'redfish', 'event subscriptions', { bent: 'drivers/redfish-vendor.test.ts: subscriptions' }),
-  row('redfish', 'vendor', 'redfish', '`eject_vmedia`', { bent: 'drivers/redfish-vendor.test.ts: eject_vmedia' }),
+  row('redfish', 'vendor', 'redfish', 'event subscriptions', { bent: 'drivers/redfish/vendor.test.ts: subscriptions' }),
+  row('redfish', 'vendor', 'redfish', '`eject_vmedia`', { bent: 'drivers/redfish/vendor.test.ts: eject_vmedia' }),
 ];
 
 /** What BMCs do in ways of their own, and what is made of it. */

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { reasonOf } from '../../../model/errors';
-import { ACTIONS, checkedRule, operatorOf, OPERATORS, type RuleStep } from '../../../model/inspection-rules';
+import { ACTIONS, checkedRule, operatorOf, OPERATORS, type RuleStep } from '../../../model/rules/inspection-rules';
 import { isObject } from '../../../model/json';
 import type { Rule } from './rule';
 

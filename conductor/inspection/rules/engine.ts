@@ -1,6 +1,6 @@
 /** Runs inspection rules over what was found in a machine: the highest priority first, conditions, then actions, on a draft. */
 import { Fault, reasonOf } from '../../../model/errors';
-import { ACTIONS, namedArguments, operatorOf, OPERATORS, type RuleStep } from '../../../model/inspection-rules';
+import { ACTIONS, namedArguments, operatorOf, OPERATORS, type RuleStep } from '../../../model/rules/inspection-rules';
 import { ACTS, type Outward } from './actions';
 import { format, Unfillable, type Names } from './format';
 import { CHECKS } from './operators';

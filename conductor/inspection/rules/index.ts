@@ -1,7 +1,7 @@
 /** Inspection rules in an inspection: which there are, and what they change, to be written with all the rest. */
-import type { RuleStep } from '../../../model/inspection-rules';
+import type { RuleStep } from '../../../model/rules/inspection-rules';
 import { INTERFACE_KINDS, type InspectionRuleRecord, type JsonObject, type NodeChanges, type PortChanges } from '../../../model/records';
-import type { Held } from '../../task';
+import type { Held } from '../../core/task';
 import type { Seen } from '../hook';
 import type { Outward } from './actions';
 import { callApi } from './call';

@@ -1,6 +1,6 @@
 /** What the parts of the rule engine share: a rule, its arguments, what it works on, and how it fails. */
 import { Fault } from '../../../model/errors';
-import type { RuleStep } from '../../../model/inspection-rules';
+import type { RuleStep } from '../../../model/rules/inspection-rules';
 import type { Inventory, JsonObject, NodeChanges, NodeRecord, PortChanges, PortRecord } from '../../../model/records';
 
 /** A rule of the database or of the file with built-in ones. */

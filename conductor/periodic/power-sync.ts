@@ -1,0 +1,153 @@
+/** The power states on record and those of the machines: compared from time to time, and brought together. */
+import { Fault, reasonOf } from '../../model/errors';
+import type { NodeRecord } from '../../model/records';
+import { stateRow } from '../../model/states';
+import type { Context } from '../core/context';
+import { isNews, keepSeen, lookAtMachine, type Seen } from '../core/machine-look';
+import { notifyCorrected } from '../core/notify';
+import { inParallel } from '../core/parallel';
+import { lookingAt, mustLeave, withTask, type Held } from '../core/task';
+import { validateInterface } from '../core/validate';
+
+/** Nodes whose power nobody is changing and whose state allows a look. */
+const isSynchronised = (node: NodeRecord): boolean =>
+  !node.maintenance &&
+  node.reservation === null &&
+  node.target_power_state === null &&
+  !stateRow(node.provision_state).skipPowerSync &&
+  node.driver_internal_info.redfish_fw_updates === undefined;
+
+/** How often in a row each node could not be synchronised. */
+export type SyncFailures = Map<string, number>;
+
+/** Read at once: enough for some seconds of looks, and little enough that nobody waits for their reading. */
+const PAGE = 100;
+
+/** This conductor's nodes, read as they are asked for. Those that failed before come first, so that they are given up soon. */
+async function* nodesToLookAt(context: Context, failures: SyncFailures): AsyncGenerator<NodeRecord> {
+  const { nodes } = context.store;
+  const all = { where: { maintenance: false }, children: 'all' } as const;
+  const before = new Map(failures);
+  const failed = await context.mine(await nodes.list({ ...all, where: { ...all.where, uuid: [...before.keys()] } }));
+  for (const uuid of before.keys()) if (!failed.some((node) => node.uuid === uuid)) failures.delete(uuid);
+  yield* [...failed].filter(isSynchronised).sort((a, b) => before.get(b.uuid)! - before.get(a.uuid)!);
+  for (let after = 0; ;) {
+    const page = await nodes.list({ ...all, after, limit: PAGE });
+    yield* (await context.mine(page)).filter((node) => !before.has(node.uuid) && isSynchronised(node));
+    if (page.length < PAGE) return;
+    after = page.at(-1)!.id;
+  }
+}
+
+/** Answers how many nodes it looked at. */
+export async function synchronisePower(context: Context, failures: SyncFailures): Promise<number> {
+  const { options, signal } = context;
+  let count = 0;
+  const nodes = nodesToLookAt(context, failures);
+  await inParallel(nodes, options['conductor.sync_power_state_workers'], signal, async (node) => {
+    count++;
+    try {
+      await synchronise(context, node, failures);
+    } catch (error) {
+      // Locked or removed meanwhile: whoever did that knows better.
+      if (!mustLeave(context, error) && !(error instanceof Fault && ['NodeLocked', 'NodeNotFound'].includes(error.name)))
+        context.log.warn(`power synchronisation of node ${node.uuid}`, { reason: reasonOf(error) });
+    }
+  });
+  return count;
+}
+
+async function synchronise(context: Context, node: NodeRecord, failures: SyncFailures): Promise<void> {
+  const looking = lookingAt(context, node);
+  if (looking.driver.power.throughAgent) return;
+  if (node.power_state === null && !(await isValid(looking))) return;
+  const count = (failures.get(node.uuid) ?? 0) + 1;
+  const given = count > context.options['conductor.power_state_sync_max_retries'];
+  const purpose = 'power state sync';
+  let seen: Seen;
+  try {
+    seen = await context.bmcTurns.alone(node.uuid, context.signal, () => lookAtMachine(looking));
+  } catch (error) {
+    if (context.signal.aborted) return;
+    failures.set(node.uuid, count);
+    if (given) return withTask(context, node.uuid, { purpose }, (task) => giveUp(task, null, reasonOf(error)));
+    looking.log.warn(`the power state cannot be read, attempt ${count}`, { reason: reasonOf(error) });
+    return;
+  }
+  const { power: actual } = seen;
+  const isRight = actual === node.power_state;
+  if (isRight) failures.delete(node.uuid);
+  // An old error is not the state of things any more once the machine was heard; it lives on in the history.
+  const clears = context.options['conductor.node_history'];
+  if (isRight && (node.last_error === null || !clears) && !isNews(context, node, seen)) return;
+  await withTask(context, node.uuid, { purpose }, async (task) => {
+    if (!isSynchronised({ ...task.node, reservation: null })) return;
+    await keepSeen(task, seen);
+    const { power_state: known, disable_power_off: stays } = task.node;
+    if (actual === known) {
+      failures.delete(node.uuid);
+      if (task.node.last_error !== null && clears) await task.save({ last_error: null });
+      return;
+    }
+    if (known === null) {
+      failures.delete(node.uuid);
+      await task.save({ power_state: actual, ...(clears ? { last_error: null } : {}) });
+      notifyCorrected(task, null);
+      return;
+    }
+    failures.set(node.uuid, count);
+    if (given) return giveUp(task, actual);
+    if (!context.options['conductor.force_power_state_during_sync'] || stays || known === 'error' || actual === null) {
+      task.log.warn(`the machine is in ${actual}, not ${known}: recorded`);
+      await task.save({ power_state: actual });
+      notifyCorrected(task, known);
+      return;
+    }
+    task.log.warn(`the machine is in ${actual}, not ${known}: changed back, attempt ${count}`);
+    await task.power(known).catch((error: unknown) => task.log.error('changing the power state back failed', { reason: reasonOf(error) }));
+  });
+}
+
+const isValid = (task: Held): Promise<boolean> =>
+  validateInterface(task, 'power').then(
+    () => true,
+    () => false,
+  );
+
+/** The node goes out of service until its BMC answers again. */
+async function giveUp(task: Held, actual: NodeRecord['power_state'], why?: string): Promise<void> {
+  const { uuid, power_state: known, maintenance } = task.node;
+  const shown = actual ?? 'None';
+  const text =
+    `During sync_power_state, max retries exceeded for node ${uuid}, node state ${shown} does not match expected state '${known ?? 'None'}'. ` +
+    `Updating DB state to '${shown}' Switching node to maintenance mode.${why === undefined ? '' : ` Error: ${why}`}`;
+  const fault = maintenance ? {} : { maintenance: true, maintenance_reason: text, fault: 'power failure' };
+  await task.record({ type: 'monitoring', event: text, error: true }, { power_state: actual, ...fault });
+  notifyCorrected(task, known);
+}
+
+/** Nodes that were given up: asked again; an answer ends their maintenance. */
+export async function recoverPowerFailures(context: Context, failures: SyncFailures): Promise<number> {
+  const { store, options, signal } = context;
+  const faulty = await store.nodes.list({ where: { fault: 'power failure', maintenance: true }, children: 'all', reserved: false });
+  const nodes = await context.mine(faulty.filter((node) => node.target_power_state === null && node.provision_state !== 'enroll'));
+  await inParallel(nodes, options['conductor.sync_power_state_workers'], signal, async (node) => {
+    try {
+      const looking = lookingAt(context, node);
+      await validateInterface(looking, 'power');
+      const actual = await looking.driver.power.get(looking);
+      if (actual === null) return;
+      await withTask(context, node.uuid, { purpose: 'power failure recovery' }, async (task) => {
+        if (task.node.fault !== 'power failure') return;
+        const { power_state: known } = task.node;
+        await task.save({ power_state: actual, maintenance: false, maintenance_reason: null, fault: null });
+        notifyCorrected(task, known);
+        failures.delete(node.uuid);
+        task.log.info('the BMC answers again: the node is back from maintenance');
+      });
+    } catch (error) {
+      context.log.debug(`node ${node.uuid} is still not reachable`, { reason: reasonOf(error) });
+    }
+  });
+  return nodes.length;
+}

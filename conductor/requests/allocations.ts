@@ -1,0 +1,212 @@
+/**
+ * Allocations: a node is found for each, or it fails and says why. The work may be done twice (after a restart, by two conductors):
+ * what it comes to is written only while the allocation is still waiting for it.
+ */
+import { Fault, reasonOf } from '../../model/errors';
+import { repr } from '../../model/python';
+import type { AllocationRecord, NodeRecord } from '../../model/records';
+import { stateRow } from '../../model/states';
+import type { Store } from '../../store/store';
+import type { NewAllocation } from '../conductor';
+import type { Context } from '../core/context';
+import { inParallel } from '../core/parallel';
+import { LockLost, withTask, type Held } from '../core/task';
+
+const isFault = (error: unknown, ...names: readonly string[]): boolean => error instanceof Fault && names.includes(error.name);
+const unfit = (uuid: string, error: string): Fault => new Fault('AllocationFailed', { uuid, error });
+const hasTraits = (node: NodeRecord, { traits }: Pick<AllocationRecord, 'traits'>): boolean =>
+  traits.every((trait) => node.traits.includes(trait));
+
+/** In an order of chance, so that allocations made at once do not try the nodes in the same one. */
+function shuffled<T>(items: readonly T[], random: (bytes: number) => Buffer): T[] {
+  const mixed = [...items];
+  for (let index = mixed.length - 1; index > 0; index--) {
+    const other = random(4).readUInt32BE() % (index + 1);
+    [mixed[index], mixed[other]] = [mixed[other]!, mixed[index]!];
+  }
+  return mixed;
+}
+
+/** Throws AllocationFailed. A node of the same name comes first. */
+async function candidates({ store, random }: Context, allocation: AllocationRecord): Promise<readonly NodeRecord[]> {
+  const { uuid, name, resource_class: resourceClass, candidate_nodes: named, traits, owner } = allocation;
+  const free = await store.nodes.list({
+    where: {
+      resource_class: resourceClass,
+      provision_state: 'available',
+      maintenance: false,
+      ...(named.length > 0 ? { uuid: named } : {}),
+    },
+    associated: false,
+    ...(owner ? { project: owner } : {}),
+  });
+  const available = free.filter(({ power_state: power }) => power !== null);
+  const match = `match the resource class ${resourceClass}`;
+  if (available.length === 0)
+    throw unfit(uuid, named.length > 0 ? `none of the requested nodes are available and ${match}` : `no available nodes ${match}`);
+  const suitable = available.filter((node) => hasTraits(node, allocation));
+  if (suitable.length === 0) throw unfit(uuid, `no suitable nodes have the requested traits ${[...new Set(traits)].join(', ')}`);
+  const mixed = shuffled(suitable, random);
+  return name ? [...mixed.filter((node) => node.name === name), ...mixed.filter((node) => node.name !== name)] : mixed;
+}
+
+/** What the node gets with its allocation. */
+const given = (node: NodeRecord, { uuid, traits }: Pick<AllocationRecord, 'uuid' | 'traits'>) => ({
+  instance_uuid: uuid,
+  allocation_uuid: uuid,
+  instance_info: { ...node.instance_info, traits },
+});
+
+/** Takes the node, unless it is held or has changed meanwhile. */
+async function tryNode(context: Context, allocation: AllocationRecord, uuid: string): Promise<'taken' | 'held' | 'changed'> {
+  try {
+    return await withTask(context, uuid, { purpose: 'allocating' }, async (task) => {
+      const { node } = task;
+      const fits =
+        !node.maintenance &&
+        node.instance_uuid === null &&
+        node.provision_state === 'available' &&
+        node.resource_class === allocation.resource_class &&
+        hasTraits(node, allocation);
+      if (!fits) return 'changed';
+      await task.write(given(node, allocation), {}, async ({ allocations }) => {
+        await allocations.update(allocation.uuid, { node_uuid: uuid, state: 'active' }, { state: 'allocating' });
+      });
+      return 'taken';
+    });
+  } catch (error) {
+    if (isFault(error, 'NodeLocked') || error instanceof LockLost) return 'held';
+    if (isFault(error, 'NodeNotFound')) return 'changed';
+    throw error;
+  }
+}
+
+/** Tries the nodes one after the other; those that are held, again after a moment. Throws AllocationFailed. */
+async function takeOne(context: Context, allocation: AllocationRecord): Promise<void> {
+  const { options, clock, signal } = context;
+  const attempts = Math.max(1, options['conductor.node_locked_retry_attempts']);
+  let nodes = (await candidates(context, allocation)).map(({ uuid }) => uuid);
+  for (let tried = 1; ; tried++) {
+    const held: string[] = [];
+    for (const uuid of nodes) {
+      const result = await tryNode(context, allocation, uuid);
+      if (result === 'taken') return;
+      if (result === 'held') held.push(uuid);
+    }
+    if (held.length === 0) throw unfit(allocation.uuid, 'all nodes were filtered out during reservation');
+    if (tried >= attempts) throw unfit(allocation.uuid, `could not reserve any of ${held.length} suitable nodes`);
+    nodes = held;
+    await clock.sleep(options['conductor.node_locked_retry_interval'] * 1000, signal);
+  }
+}
+
+/** Until the allocation is active or has failed. */
+async function allocate(context: Context, allocation: AllocationRecord): Promise<void> {
+  const { store, log, signal } = context;
+  const { uuid } = allocation;
+  try {
+    await takeOne(context, allocation);
+    log.info(`allocation ${uuid} has its node`);
+  } catch (error) {
+    // Left as it is: a later start, or a later look, goes on. Or it is gone, or another finished it.
+    if (signal.aborted || isFault(error, 'TemporaryFailure', 'AllocationNotFound')) return;
+    const reason = isFault(error, 'AllocationFailed') ? reasonOf(error) : `Unexpected exception during allocation: ${reasonOf(error)}`;
+    log.warn(`allocation ${uuid} failed`, { reason });
+    await store.allocations
+      .update(uuid, { node_uuid: null, state: 'error', last_error: reason }, { state: 'allocating' })
+      .catch((failure: unknown) => {
+        if (!isFault(failure, 'TemporaryFailure', 'AllocationNotFound')) throw failure;
+      });
+  }
+}
+
+/** Those that wait for their node. @param older than so many seconds: younger ones are somebody's work */
+export async function unfinishedAllocations(context: Context, older: number): Promise<readonly AllocationRecord[]> {
+  const waiting = await context.store.allocations.list({ where: { state: 'allocating' } });
+  const old = waiting.filter(({ created_at: created }) => context.clock.now() - Date.parse(created) >= older * 1000);
+  const mine = await Promise.all(old.map(({ uuid }) => context.isMine(uuid)));
+  return old.filter((_, index) => mine[index]);
+}
+const PARALLEL = 4;
+export const finishAllocations = (context: Context, unfinished: readonly AllocationRecord[]): Promise<void> =>
+  inParallel(unfinished, PARALLEL, context.signal, (allocation) => allocate(context, allocation));
+
+/** For a node that is in use already: it is held against what is asked for, and both are written at once, or neither. */
+async function backfill(context: Context, allocation: NewAllocation, uuid: string): Promise<AllocationRecord> {
+  return withTask(context, uuid, { purpose: 'allocation backfilling', retry: true }, async (task) => {
+    const { node } = task;
+    const { traits = [], resource_class: wanted, candidate_nodes: named = [] } = allocation;
+    const errors = [
+      node.provision_state !== 'active' && `Node must be in the "active" state, but the current state is "${node.provision_state}"`,
+      wanted &&
+        node.resource_class !== wanted &&
+        `Resource class ${node.resource_class} does not match the requested resource class ${wanted}`,
+      !hasTraits(node, { traits }) && `List of traits ${repr(node.traits)} does not match the requested traits ${repr(traits)}`,
+      named.length > 0 && !named.includes(node.uuid) && `Candidate nodes must be empty or contain the target node, but got ${repr(named)}`,
+    ].filter((error) => typeof error === 'string');
+    if (errors.length > 0) throw unfit(allocation.uuid, `Cannot backfill an allocation for node ${node.uuid}: ${errors.join('; ')}`);
+    if (node.instance_uuid !== null && node.instance_uuid !== allocation.uuid)
+      throw new Fault('NodeAssociated', { node: node.uuid, instance: node.instance_uuid });
+    let made: AllocationRecord | undefined;
+    await task.write(given(node, { traits, uuid: allocation.uuid }), {}, async ({ allocations }) => {
+      await allocations.create({ ...allocation, state: 'allocating' });
+      made = await allocations.update(allocation.uuid, { node_uuid: node.uuid, state: 'active' });
+    });
+    return made!;
+  });
+}
+
+/** Throws AllocationAlreadyExists, AllocationDuplicateName, NoFreeConductorWorker; with a node also AllocationFailed, NodeAssociated, NodeLocked. */
+export async function createAllocation(context: Context, allocation: NewAllocation, node?: string): Promise<AllocationRecord> {
+  if (node !== undefined) return backfill(context, allocation, node);
+  const place = context.workers.take();
+  try {
+    const made = await context.store.allocations.create({ ...allocation, state: 'allocating' });
+    place.run(() => allocate(context, made));
+    return made;
+  } finally {
+    place.giveBack();
+  }
+}
+
+/** What a write that takes the instance off a node does beside. */
+export const endAllocation = ({ allocation_uuid: uuid }: NodeRecord) =>
+  uuid === null
+    ? undefined
+    : async ({ allocations }: Store): Promise<void> => {
+        await allocations.remove(uuid).catch((error: unknown) => {
+          if (!isFault(error, 'AllocationNotFound')) throw error;
+        });
+      };
+
+function checkFree({ node }: Held, uuid: string): void {
+  if (node.maintenance) return;
+  const because = `Cannot remove allocation ${uuid} for node ${node.uuid}, because the node is`;
+  const { provision_state: state, target_provision_state: target } = node;
+  if (target !== null && !stateRow(state).changeable)
+    throw new Fault('InvalidState', {
+      message: `${because} in state ${state} where updates are not allowed (and maintenance mode is off)`,
+    });
+  if (state === 'active') throw new Fault('InvalidState', { message: `${because} active (and maintenance mode is off)` });
+}
+
+/** Throws AllocationNotFound, NodeLocked, InvalidState. */
+export async function deleteAllocation(context: Context, uuid: string): Promise<void> {
+  const { allocations } = context.store;
+  const { node_uuid: node } = await allocations.find(uuid);
+  if (node === null) {
+    const gone = await allocations.remove(uuid, { node_uuid: null }).then(
+      () => true,
+      (error: unknown) => {
+        if (isFault(error, 'AllocationNotFound')) return false;
+        throw error;
+      },
+    );
+    // Else it got its node just now, or went: once more.
+    return gone ? undefined : deleteAllocation(context, uuid);
+  }
+  return withTask(context, node, { purpose: 'allocation deletion', retry: true }, async (task) => {
+    checkFree(task, uuid);
+    await task.write({ allocation_uuid: null, instance_uuid: null }, {}, (inner) => inner.allocations.remove(uuid));
+  });
+}
