@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { systemClock } from '../model/clock';
 import { silentLog } from '../model/log';
 import { startFleet } from '../simulator/fleet';
-import { startServerProcess, type Sections } from '../tests/lab/server';
+import { startServerProcess, type Sections } from '../tests/lab/support/server';
 import { openClient } from './client';
 import { openDisplay } from './progress';
 import { booted } from './qemu';

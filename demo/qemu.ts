@@ -3,9 +3,9 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startIpmiSim } from '../tests/lab/ipmi-sim';
-import { consoleEnd, openLab, until, type Lab } from '../tests/lab/machines';
-import { bootingSections, startServerProcess } from '../tests/lab/server';
+import { startIpmiSim } from '../tests/lab/ipmi/ipmi-sim';
+import { consoleEnd, openLab, until, type Lab } from '../tests/lab/support/machines';
+import { bootingSections, startServerProcess } from '../tests/lab/support/server';
 import { openClient, type Exchange } from './client';
 import { openDisplay } from './progress';
 import { walk } from './walk';
@@ -61,10 +61,10 @@ export async function booted(keep: boolean): Promise<void> {
     mkdirSync(images, { recursive: true });
     execFileSync(
       'bash',
-      [join(root, 'tests/lab/image.sh'), join(images, 'demo.raw'), `http://${lab.address}:${REPORT_PORT}/`, 'demo'],
+      [join(root, 'tests/lab/support/image.sh'), join(images, 'demo.raw'), `http://${lab.address}:${REPORT_PORT}/`, 'demo'],
       quiet,
     );
-    lab.start(process.execPath, join(root, 'tests/lab/report-server.mjs'), lab.address, String(REPORT_PORT), report);
+    lab.start(process.execPath, join(root, 'tests/lab/support/report-server.mjs'), lab.address, String(REPORT_PORT), report);
     const server = await startServerProcess(join(lab.folder, 'server'), bootingSections(lab), lab.namespace);
     undo.push(() => server.stop());
     console.log(server.ready);

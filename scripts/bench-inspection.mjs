@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { root } from './install.mjs';
 
-const { callback } = JSON.parse(readFileSync(join(root, 'tests/reference/inventories/two-sockets.json'), 'utf8'));
+const { callback } = JSON.parse(readFileSync(join(root, 'tests/reference/inspection/inventories/two-sockets.json'), 'utf8'));
 const octets = (number) => [16, 8, 0].map((bits) => ((number >>> bits) & 255).toString(16).padStart(2, '0')).join(':');
 const macOf = (index, nic) => `52:54:00:${octets(index * 16 + nic)}`;
 /** The same machine with addresses of its own. */

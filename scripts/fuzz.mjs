@@ -1,4 +1,4 @@
-// npm run fuzz -- --minutes 60: schemathesis against the server for so long (tests/lab/fuzz.test.ts).
+// npm run fuzz -- --minutes 60: schemathesis against the server for so long (tests/lab/server/fuzz.test.ts).
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { build, installPackages, root } from './install.mjs';
@@ -13,7 +13,7 @@ const { minutes } = words({
 installPackages();
 build();
 const jest = join(root, 'node_modules/jest/bin/jest.js');
-const { status } = spawnSync(process.execPath, [jest, '--selectProjects', 'lab', '--testPathPatterns', 'tests/lab/fuzz'], {
+const { status } = spawnSync(process.execPath, [jest, '--selectProjects', 'lab', '--testPathPatterns', 'tests/lab/server/fuzz'], {
   cwd: root,
   stdio: 'inherit',
   env: { ...process.env, FUZZ_SECONDS: String(minutes * 60) },

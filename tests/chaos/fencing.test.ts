@@ -11,7 +11,7 @@ import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet';
 import { startEmbedded, type Embedded } from '../../store/embedded/embedded';
-import type { Sections } from '../lab/server';
+import type { Sections } from '../lab/support/server';
 import { freePort } from '../support/free-port';
 import type { Body } from './client';
 import { wayTo, type Way } from './cut';

@@ -1,5 +1,5 @@
 /** A server in a process of its own, which can be killed and put to sleep. */
-import { startServerProcess, type RunningServer, type Sections } from '../lab/server';
+import { startServerProcess, type RunningServer, type Sections } from '../lab/support/server';
 
 /** One `bloomery serve` that is started again whenever it was ended. */
 export interface Process {

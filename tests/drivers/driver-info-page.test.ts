@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { driverInfoPage } from '../support/driver-info-page';
+import { driverInfoPage } from '../support/pages/driver-info-page';
 
 it('docs/driver-info.md is as it is generated', () => {
   const path = join(__dirname, '../../docs/driver-info.md');

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HARDWARE_TYPES, INTERFACES } from '../../drivers/index';
 import { INTERFACE_KINDS } from '../../model/records';
-import { HARDWARE, hardwarePage } from '../support/hardware-page';
+import { HARDWARE, hardwarePage } from '../support/pages/hardware-page';
 
 it('docs/hardware.md is as it is generated', () => {
   const path = join(__dirname, '../../docs/hardware.md');

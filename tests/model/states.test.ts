@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OPTIONS } from '../../config/options';
 import { STATES, TRANSITIONS, VERBS, next, stateRow, type ProvisionState } from '../../model/states';
-import { statesPage } from '../support/states-page';
+import { statesPage } from '../support/pages/states-page';
 
 const states = Object.keys(STATES) as ProvisionState[];
 

@@ -4,7 +4,7 @@
  */
 import { startBoth, type Both } from './both';
 import { ask, compare, settle, type Difference } from './compare';
-import { GROUPS } from './requests';
+import { GROUPS } from './requests/requests';
 
 const isRefusal = ({ status }: { readonly status: number }): boolean => status >= 400 && status < 500;
 /** Differences that are meant, each with its reason. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { loadOptions } from '../../config/load';
 import { startServer, type Role } from '../../main';
 import { silentLog } from '../../model/log';
-import { startRealIronic, type Settings } from '../lab/real-ironic';
+import { startRealIronic, type Settings } from '../lab/inspection/real-ironic';
 import { freePort } from '../support/free-port';
 
 /** What both enable: the fake hardware and everything that it can be made of on both sides. */

@@ -1,6 +1,6 @@
 /** Asks two servers the same and says where their answers differ, once what must differ is made alike. */
 import { request as httpRequest } from 'node:http';
-import type { Sent, Step } from './steps';
+import type { Sent, Step } from './requests/steps';
 
 export interface Answered {
   readonly status: number;

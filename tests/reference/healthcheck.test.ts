@@ -1,7 +1,7 @@
 /** What /healthcheck is held against is what the real middleware answers: each case is asked of the one in the real Ironic's environment. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { programs } from '../lab/venv';
+import { programs } from '../lab/support/venv';
 import { HEALTH_CASES } from '../support/health-cases';
 
 const ASK = `

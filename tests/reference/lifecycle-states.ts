@@ -1,6 +1,6 @@
 /** How a node of fake hardware comes into each state that it can rest in, and what is asked of it there. */
 import { VERBS } from '../../model/states';
-import { send, type Step } from './steps';
+import { send, type Step } from './requests/steps';
 
 export interface Start {
   /** Beside the driver. */

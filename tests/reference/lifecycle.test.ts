@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { startBoth, type Both } from './both';
 import { alike, ask, seen, settle } from './compare';
 import { ACTS, starts, type Act, type Start } from './lifecycle-states';
-import { get, MAX, send, type Sent, type Step } from './steps';
+import { get, MAX, send, type Sent, type Step } from './requests/steps';
 
 /** What an act leaves. */
 const FIELDS = [

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { createMetrics } from '../../metrics';
 import { METRICS, type MetricRow, type Metrics } from '../../model/metrics';
-import { programs } from '../lab/venv';
+import { programs } from '../lab/support/venv';
 
 const READ = `
 import json, sys

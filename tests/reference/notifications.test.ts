@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { loadOptions } from '../../config/load';
 import { startServer, type Server } from '../../main';
 import { silentLog, type Log } from '../../model/log';
-import { startRealIronic, type RealIronic } from '../lab/real-ironic';
+import { startRealIronic, type RealIronic } from '../lab/inspection/real-ironic';
 import { freePort } from '../support/free-port';
 import { ask, settle, settleAllocation } from './compare';
-import { REQUESTS } from './requests-notifications';
+import { REQUESTS } from './requests/requests-notifications';
 
 interface Message {
   readonly publisher_id: string;

@@ -7,7 +7,8 @@ const api = useApi();
 const ONE = 'aaaaaaaa-0000-4000-8000-000000000001';
 const MAC = '52:54:00:00:00:01';
 /** What agents told. */
-const RECORDED = join(__dirname, '../../reference/inventories');
+const RECORDED = join(__dirname, '../../reference/inspection/inventories');
+const recordings = readdirSync(RECORDED, { encoding: 'utf8', recursive: true }).filter((file) => file.endsWith('.json'));
 const store = () => api.database.store();
 const SECRET = 'secret-of-the-agent';
 const beat = (body: object, minor = 115) =>
@@ -137,7 +138,7 @@ describe('continue_inspection', () => {
     expect((await send({ inventory }, null, `?node_uuid=${ONE}`)).status).toBe(404);
     expect((await send({ inventory }, 2)).fault).toBe('API version 1.84 or newer is required');
   });
-  it.each(readdirSync(RECORDED))('takes %s', async (file) => {
+  it.each(recordings)('takes %s', async (file) => {
     const { callback } = JSON.parse(readFileSync(join(RECORDED, file), 'utf8')) as { readonly callback: JsonObject };
     await send(callback);
     expect(api.conductor.calls.at(-1)).toMatchObject({ name: 'continueInspection', arguments: [{}, callback['inventory'], {}] });

@@ -1,0 +1,248 @@
+/** Work that comes again: agents that are silent, steps that are polled, sensors, and what interfaces bring along. */
+import { PERIODICS } from '../../../conductor/periodic/periodics';
+import type { Interfaces, Outcome, Step } from '../../../drivers/interfaces';
+import { done } from '../../../drivers/interfaces';
+import { createMetrics } from '../../../metrics';
+import type { Notification } from '../../../model/notifications';
+import type { JsonObject, NodeRecord } from '../../../model/records';
+import { conductorOptions, newMachine, type Machine, type Started } from '../../support/conductor';
+import { settled } from '../../support/settled';
+import { useConductor } from '../../support/use-conductor';
+
+const { clock, start, rounds } = useConductor();
+/**
+ * Turns the clock by up to so many seconds, until it is as expected: a minute at a time, so that each round of periodic work can end, however busy the
+ * machine is. A round that itself waits for the clock is waited for no longer than a second.
+ */
+async function after(seconds: number, is: () => Promise<boolean>): Promise<void> {
+  const breathe = async (least: number, most: number, isOver: () => boolean): Promise<void> => {
+    for (let turn = 0; turn < (isOver() ? least : most) && !(await is()); turn++) await new Promise((resolve) => setTimeout(resolve, 10));
+  };
+  for (let turned = 0; turned < seconds && !(await is()); turned += 60) {
+    await clock.advance(Math.min(60, seconds - turned));
+    await breathe(10, 100, () => rounds() === 0);
+  }
+  await breathe(2000, 2000, () => false);
+  expect(await is()).toBe(true);
+}
+const inState =
+  ({ node }: Started, uuid: string, state: NodeRecord['provision_state']) =>
+  async (): Promise<boolean> => {
+    const { provision_state: now, reservation } = await node(uuid);
+    return now === state && reservation === null;
+  };
+const times = (machine: Machine, what: string): number => machine.told.filter((one) => one === what).length;
+
+it('names every row once, and each has its interval', () => {
+  const names = PERIODICS.map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+  expect(Object.fromEntries(PERIODICS.map(({ name, every }) => [name, every(conductorOptions())]))).toMatchObject({
+    'power synchronisation': 120,
+    'power failure recovery': 300,
+    'node history': 86400,
+    'unfinished allocations': 60,
+    'timeout of wait call-back': 60,
+    'timeout of clean wait': 60,
+    'timeout of service wait': 60,
+    'timeout of inspect wait': 60,
+    'timeout of rescue wait': 60,
+    'silent agents': 60,
+    sensors: 0,
+  });
+});
+
+describe('an agent that is silent', () => {
+  const erase = [{ interface: 'deploy', step: 'erase', priority: 10 }];
+  const erasing = async (): Promise<{ one: Started; uuid: string }> => {
+    const one = await start({ machine: newMachine({ agentSteps: erase }), options: { 'conductor.clean_callback_timeout': 700 } });
+    const { uuid } = await one.enrol({ provision_state: 'manageable' });
+    await one.conductor.provision(uuid, 'provide', {});
+    await one.conductor.idle();
+    await one.speak(uuid);
+    await one.conductor.idle();
+    expect(await one.node(uuid)).toMatchObject({ provision_state: 'clean wait', clean_step: { step: 'erase' } });
+    return { one, uuid };
+  };
+  it('is asked for its command', async () => {
+    const { one, uuid } = await erasing();
+    await after(400, inState(one, uuid, 'available'));
+    expect(times(one.machine, 'standing of erase')).toBe(1);
+  });
+  it('fails nothing when it does not answer, and waits no longer for that', async () => {
+    const { one, uuid } = await erasing();
+    one.machine.broken.set('standing of erase', new Error('no route'));
+    const { provision_updated_at: since } = await one.node(uuid);
+    await after(600, async () => times(one.machine, 'standing of erase') >= 2);
+    await one.conductor.idle();
+    expect(await one.node(uuid)).toMatchObject({ provision_state: 'clean wait', provision_updated_at: since, last_error: null });
+    await after(800, inState(one, uuid, 'clean failed'));
+    expect((await one.node(uuid)).last_error).toContain('Timeout reached while cleaning the node');
+  }, 30_000);
+  it('is left alone while it speaks, in maintenance, and before it runs a step', async () => {
+    const { one, uuid } = await erasing();
+    one.machine.standing = { kind: 'wait' };
+    await clock.advance(250);
+    await one.speak(uuid);
+    await one.conductor.idle();
+    await clock.advance(100);
+    await one.conductor.idle();
+    expect(times(one.machine, 'standing of erase')).toBe(1);
+  });
+});
+
+it('polls a step that knows how it stands, on any conductor; heartbeats do not end it', async () => {
+  const machine = newMachine({ ramdisk: false });
+  let standing: Outcome = { kind: 'wait' };
+  const flash: Step = {
+    step: 'flash',
+    priority: { clean: 5 },
+    resumable: true,
+    run: async () => ({ kind: 'wait', pollEvery: 30 }),
+    poll: async () => {
+      machine.told.push('poll');
+      return standing;
+    },
+  };
+  machine.steps = [flash];
+  const one = await start({ machine });
+  const { uuid } = await one.enrol({ provision_state: 'manageable' });
+  await one.conductor.provision(uuid, 'provide', {});
+  await one.conductor.idle();
+  await one.speak(uuid);
+  await one.conductor.idle();
+  expect(times(machine, 'poll')).toBe(0);
+  await after(31, async () => times(machine, 'poll') === 1);
+  await one.conductor.stop();
+  const other = await start({ machine });
+  standing = done;
+  await after(31, inState(other, uuid, 'available'));
+  expect(times(machine, 'poll')).toBe(2);
+});
+
+it('runs what an interface brings along, on the nodes that wait for it', async () => {
+  const machine = newMachine({ ramdisk: false, steps: [{ step: 'flash', priority: { clean: 5 }, run: async () => ({ kind: 'wait' }) }] });
+  const standings: Outcome[] = [{ kind: 'wait' }, done];
+  const periodics: Interfaces['vendor'][string]['periodics'] = [
+    {
+      name: 'flashing',
+      every: () => 45,
+      states: ['clean wait'],
+      only: ({ clean_step: { step } }) => step === 'flash',
+      run: async () => standings.shift(),
+    },
+  ];
+  const one = await start({ machine, periodics: { vendor: periodics } });
+  const { uuid } = await one.enrol({ provision_state: 'manageable' });
+  const idle = await one.enrol({ provision_state: 'clean wait', target_provision_state: 'available' });
+  await one.conductor.provision(uuid, 'provide', {});
+  await one.conductor.idle();
+  await after(50, async () => standings.length === 1);
+  await one.conductor.idle();
+  expect((await one.node(uuid)).provision_state).toBe('clean wait');
+  await after(50, inState(one, uuid, 'available'));
+  expect((await one.node(idle.uuid)).provision_state).toBe('clean wait');
+});
+
+describe('sensors', () => {
+  const readings = { Temperature: { cpu: { reading_celsius: 40 } }, Fan: { one: { reading: 5, reading_units: 'RPM', health: 'OK' } } };
+  const collecting = async (options: object, machine = newMachine({ sensors: readings })) => {
+    const sent: Notification[] = [];
+    const measured = createMetrics();
+    const one = await start({
+      options: { 'sensor_data.send_sensor_data': true, ...options },
+      machine,
+      rooms: { notifier: { wants: () => false, send: (message) => void sent.push(message) }, metrics: measured.metrics },
+    });
+    const scraped = async (name: string): Promise<readonly string[]> =>
+      (await measured.scrape(undefined)).text.split('\n').filter((line) => line.startsWith(`${name}{`));
+    const ofNodes = (): readonly JsonObject[] =>
+      sent.filter(({ eventType }) => eventType.startsWith('hardware.')).map(({ payload }) => payload);
+    return { one, sent, scraped, ofNodes };
+  };
+  it.each([
+    [{}, ['active'], readings],
+    [
+      { 'sensor_data.enable_for_undeployed_nodes': true, 'sensor_data.data_types': ['temperature'] },
+      ['active', 'idle'],
+      { Temperature: readings.Temperature },
+    ],
+    [{ 'sensor_data.enable_for_nodes': false }, [], {}],
+    [{ 'sensor_data.data_types': ['Voltage'] }, [], {}],
+  ])('are told: %j', async (options, names, payload) => {
+    const { one, ofNodes, sent } = await collecting(options);
+    await one.enrol({ provision_state: 'active', name: 'active' });
+    await one.enrol({ provision_state: 'available', name: 'idle' });
+    await one.enrol({ provision_state: 'active', name: 'kept', maintenance: true });
+    await after(70, async () => sent.length >= names.length + 1);
+    await settled(one.conductor);
+    expect(
+      ofNodes()
+        .map((message) => message['node_name'])
+        .sort(),
+    ).toEqual(names);
+    for (const message of ofNodes()) expect(message).toMatchObject({ event_type: 'hardware.test-hardware.metrics.update', payload });
+    const own = sent.filter(({ eventType }) => eventType === 'ironic.metrics').map(({ payload: one }) => one);
+    expect(own).toEqual([expect.objectContaining({ event_type: 'ironic.metrics.update', hostname: expect.any(String) as unknown })]);
+  });
+
+  it('are read at intervals by kind, told together once an interval, shown until they are not to be had or their node is gone', async () => {
+    const machine = newMachine({ sensors: readings });
+    const asked = (): readonly string[] => machine.told.filter((what) => what.startsWith('sensors')).map((what) => what.slice(9));
+    const { one, ofNodes, scraped } = await collecting({}, machine);
+    const { uuid } = await one.enrol({ provision_state: 'active', name: 'one' });
+    for (let round = 1; round <= 12; round++) await after(66, async () => asked().length === round);
+    expect(asked()[0]).toBe('Temperature,Fan');
+    expect(
+      asked()
+        .slice(1)
+        .filter((kinds) => kinds === 'Temperature').length,
+    ).toBeGreaterThanOrEqual(8);
+    expect(
+      asked()
+        .slice(1)
+        .filter((kinds) => kinds === 'Temperature,Fan').length,
+    ).toBeGreaterThanOrEqual(1);
+    expect(ofNodes().map(({ payload }) => payload)).toEqual([readings, readings]);
+    const labels = `node_uuid="${uuid}",node_name="one",instance_uuid=""`;
+    expect(await scraped('baremetal_sensor_reading')).toEqual([
+      `baremetal_sensor_reading{${labels},kind="fan",entity_id="",sensor_id="one",unit="rpm"} 5`,
+      `baremetal_sensor_reading{${labels},kind="temperature",entity_id="",sensor_id="cpu",unit="celsius"} 40`,
+    ]);
+    expect(await scraped('baremetal_fan_status')).toEqual([`baremetal_fan_status{${labels},entity_id="",sensor_id="one"} 0`]);
+
+    for (const kinds of ['Temperature', 'Temperature,Fan']) machine.broken.set(`sensors: ${kinds}`, new Error('no answer'));
+    await after(66, async () => (await scraped('baremetal_sensor_reading')).length < 2);
+    expect((await scraped('baremetal_sensor_reading')).join()).not.toContain('celsius');
+    expect(one.complaints.join()).toContain(`During get_sensors_data, could not get sensor data for node ${uuid}. Error: `);
+    await one.store.nodes.remove(uuid);
+    await after(66, async () => (await scraped('baremetal_last_payload_timestamp_seconds')).length === 0);
+  });
+
+  it('are all read of a machine that is new among them, and of one that failed, in the next round', async () => {
+    const machine = newMachine({ sensors: { ...readings, Drive: { d: { health: 'OK' } } } });
+    const { one, ofNodes } = await collecting({}, machine);
+    const all = 'sensors: Temperature,Fan,Drive';
+    machine.broken.set(all, new Error('no answer'));
+    await one.enrol({ provision_state: 'active', name: 'first' });
+    await after(66, async () => times(machine, all) === 1);
+    machine.broken.clear();
+    await after(66, async () => ofNodes().length === 1);
+    expect(times(machine, all)).toBe(2);
+    await one.enrol({ provision_state: 'active', name: 'second' });
+    await after(66, async () => ofNodes().length === 2);
+    expect(ofNodes()[1]).toMatchObject({ node_name: 'second', payload: machine.sensors });
+  });
+
+  it('of machines that were left over when the time was up come first; a slow one is left', async () => {
+    const machine = newMachine({ sensors: readings });
+    const { one, ofNodes } = await collecting({ 'sensor_data.workers': 1, 'sensor_data.wait_timeout': 30 }, machine);
+    machine.stuck.set('sensors: Temperature,Fan', new Promise(() => {}));
+    for (const name of ['slow', 'a', 'b']) await one.enrol({ provision_state: 'active', name });
+    await after(66, async () => times(machine, 'sensors: Temperature,Fan') === 1);
+    await after(34, async () => one.complaints.some((text) => text.includes('it was not read within [sensor_data]wait_timeout')));
+    expect(ofNodes()).toEqual([]);
+    machine.stuck.clear();
+    await after(140, async () => ofNodes().length === 3);
+    expect(ofNodes().map(({ node_name: name }) => name)).toEqual(['a', 'b', 'slow']);
+  });
+});

@@ -1,0 +1,167 @@
+/** Power: what clients ask for, and the synchronisation with the machines. */
+import type { NodeChanges } from '../../../model/records';
+import { newMachine, type Started } from '../../support/conductor';
+import { like } from '../../support/expect';
+import { settled } from '../../support/settled';
+import { useConductor } from '../../support/use-conductor';
+
+const { clock, database, start } = useConductor();
+/** Past the next round of synchronisation (120 s and jitter). */
+async function round(conductor: Started['conductor']): Promise<void> {
+  await clock.advance(133);
+  await settled(conductor);
+}
+
+it.each<[string, 'power on' | 'power off', readonly string[], NodeChanges]>([
+  ['power on', 'power off', ['power on'], { power_state: 'power on' }],
+  ['power on', 'power on', [], { power_state: 'power on' }],
+  ['power off', 'power on', ['power off'], { power_state: 'power off' }],
+  ['power off', 'power off', [], { power_state: 'power off' }],
+  ['soft power off', 'power on', ['soft power off'], { power_state: 'power off' }],
+  ['rebooting', 'power on', ['rebooting'], { power_state: 'power on' }],
+  ['rebooting', 'power off', ['power on'], { power_state: 'power on' }],
+])('%s of a machine in %s tells it %j', async (target, before, told, after) => {
+  const { conductor, enrol, node, machine } = await start({ machine: newMachine({ power: before }) });
+  const { uuid } = await enrol({ provision_state: 'manageable', last_error: 'old' });
+  await conductor.setPower(uuid, target);
+  await conductor.idle();
+  expect(machine.told).toEqual(told);
+  expect(await node(uuid)).toMatchObject({ ...after, target_power_state: null, last_error: null, reservation: null });
+});
+
+it('forgets the agent when the machine goes off, but not a token in its boot medium', async () => {
+  const { conductor, enrol, node } = await start({ machine: newMachine({ power: 'power on' }) });
+  const agent = { agent_url: 'http://192.0.2.50:9999', agent_secret_token: 'x', agent_version: '1', kept: 1 };
+  const a = await enrol({ provision_state: 'active', driver_internal_info: agent });
+  const b = await enrol({ provision_state: 'active', driver_internal_info: { ...agent, agent_secret_token_pregenerated: true } });
+  await conductor.setPower(a.uuid, 'rebooting');
+  await conductor.setPower(b.uuid, 'rebooting');
+  await conductor.idle();
+  expect((await node(a.uuid)).driver_internal_info).toEqual({
+    kept: 1,
+    // In UTC, without an offset, as Ironic writes it.
+    last_power_state_change: expect.stringMatching(/^[\d-]{10}T[\d:]{8}\.\d{6}$/) as unknown,
+  });
+  expect((await node(b.uuid)).driver_internal_info).toMatchObject({ agent_secret_token: 'x' });
+});
+
+it('shows the target while it waits, and says why it failed', async () => {
+  const { conductor, enrol, node, machine } = await start({ machine: newMachine({ obeys: false }) });
+  const { uuid } = await enrol({ provision_state: 'manageable', power_state: 'power off' });
+  await conductor.setPower(uuid, 'power on', 3000);
+  expect((await node(uuid)).target_power_state).toBe('power on');
+  await conductor.idle();
+  expect(await node(uuid)).toMatchObject({
+    power_state: 'power off',
+    target_power_state: null,
+    last_error: "Failed to change power state to 'power on' by 'power on': Failed to set node power state to power on.",
+  });
+  machine.broken.set('get power', new Error('no route'));
+  await conductor.setPower(uuid, 'power on');
+  await conductor.idle();
+  expect((await node(uuid)).last_error).toBe("Failed to change power state to 'power on': no route");
+});
+
+it.each<[string, NodeChanges, number, RegExp]>([
+  ['power off', { disable_power_off: true }, 409, /^Failed to set node power state to power off\.$/],
+  ['soft rebooting', {}, 400, /^The driver test-hardware does not support the power state, soft rebooting$/],
+  ['sideways', {}, 400, /"sideways" can not be performed/],
+  ['power on', { driver_info: {} }, 400, /bmc/],
+])('refuses %s', async (target, changes, status, text) => {
+  const { conductor, enrol, node } = await start();
+  const { uuid } = await enrol({ provision_state: 'manageable', ...changes });
+  await expect(conductor.setPower(uuid, target)).rejects.toMatchObject({ status, message: like(text) });
+  expect((await node(uuid)).target_power_state).toBeNull();
+});
+
+describe('synchronisation', () => {
+  const active: NodeChanges = { provision_state: 'active', power_state: 'power on' };
+
+  it.each<[string, NodeChanges, object, readonly string[], NodeChanges]>([
+    ['puts a machine back', active, {}, ['power on'], { power_state: 'power on' }],
+    ['or records what it has', active, { 'conductor.force_power_state_during_sync': false }, [], { power_state: 'power off' }],
+    ['never forces where power off is not allowed', { ...active, disable_power_off: true }, {}, [], { power_state: 'power off' }],
+    ['takes the state when there was none', { ...active, power_state: null }, {}, [], { power_state: 'power off' }],
+    ['ends an old error when all is right', { ...active, power_state: 'power off', last_error: 'old' }, {}, [], { last_error: null }],
+    [
+      'leaves maintenance alone',
+      { ...active, maintenance: true, last_error: 'old' },
+      {},
+      [],
+      { power_state: 'power on', last_error: 'old' },
+    ],
+    ['leaves waiting nodes alone', { ...active, provision_state: 'clean wait' }, {}, [], { power_state: 'power on' }],
+    ['leaves a node alone whose BMC is not named', { ...active, power_state: null, driver_info: {} }, {}, [], { power_state: null }],
+  ])('%s', async (_name, from, options, told, after) => {
+    const { conductor, enrol, node, machine } = await start({ options });
+    const { uuid } = await enrol(from);
+    await round(conductor);
+    expect(machine.told).toEqual(told);
+    expect(await node(uuid)).toMatchObject({ ...after, reservation: null });
+  });
+
+  it('keeps what the BMC says with the power state, and tells of its health in the history', async () => {
+    const looks = { health: 'Warning', bootMode: 'uefi', namesVendor: true } as const;
+    const { conductor, enrol, node, machine } = await start({ machine: newMachine({ power: 'power on', looks, vendor: 'ACME' }) });
+    const { uuid } = await enrol({ ...active });
+    await round(conductor);
+    const seen = { health: 'Warning', boot_mode: 'uefi', properties: { vendor: 'ACME' }, last_error: null, reservation: null };
+    expect(await node(uuid)).toMatchObject(seen);
+    const { revision } = await node(uuid);
+    await round(conductor);
+    expect((await node(uuid)).revision).toBe(revision);
+    machine.looks = { health: null, bootMode: 'bios', namesVendor: true };
+    machine.vendor = 'other';
+    await round(conductor);
+    expect(await node(uuid)).toMatchObject({ health: null, boot_mode: 'bios', properties: { vendor: 'ACME' } });
+    const told = await database.store().history.list({ where: { node_uuid: uuid } });
+    expect(told.map(({ event, event_type: type, severity }) => [event, type, severity])).toEqual([
+      ["Node health status changed: health='Warning' (previously 'None')", 'monitoring', 'INFO'],
+      ["Node health status changed: health='None' (previously 'Warning')", 'monitoring', 'INFO'],
+    ]);
+  });
+  it('leaves the health alone where [conductor]enable_health_monitoring is off, and when two kinds of BMC serve the node', async () => {
+    const looks = { health: 'Critical', bootMode: 'uefi', namesVendor: false } as const;
+    const machine = newMachine({ power: 'power on', looks });
+    const { conductor, enrol, node } = await start({ machine, options: { 'conductor.enable_health_monitoring': false } });
+    const [one, two] = [await enrol({ ...active }), await enrol({ ...active, management_interface: 'other' })];
+    await round(conductor);
+    expect(await node(one.uuid)).toMatchObject({ health: null, boot_mode: 'uefi' });
+    expect(await node(two.uuid)).toMatchObject({ health: null, boot_mode: null });
+  });
+
+  it('gives a node up whose BMC does not answer, and takes it back when it does', async () => {
+    const { conductor, enrol, node, machine } = await start({
+      options: { 'conductor.power_state_sync_max_retries': 1, 'conductor.power_failure_recovery_interval': 300 },
+    });
+    const { uuid } = await enrol({ ...active });
+    machine.broken.set('get power', new Error('no route'));
+    await round(conductor);
+    expect(await node(uuid)).toMatchObject({ maintenance: false, power_state: 'power on' });
+    await round(conductor);
+    expect(await node(uuid)).toMatchObject({
+      maintenance: true,
+      fault: 'power failure',
+      power_state: null,
+      maintenance_reason: like(/^During sync_power_state, max retries exceeded for node .* Error: no route$/),
+    });
+    machine.broken.clear();
+    await round(conductor);
+    await round(conductor);
+    await round(conductor);
+    expect(await node(uuid)).toMatchObject({ maintenance: false, fault: null, maintenance_reason: null, power_state: 'power off' });
+  });
+});
+
+it('asks the BMC for its boot device', async () => {
+  const { conductor, enrol, machine } = await start();
+  const { uuid } = await enrol();
+  expect(await conductor.getBootDevice(uuid)).toEqual({ boot_device: 'pxe', persistent: false });
+  expect(await conductor.supportedBootDevices(uuid)).toEqual(['pxe', 'disk']);
+  await conductor.setBootDevice(uuid, 'disk', true);
+  await expect(conductor.setBootDevice(uuid, 'cdrom', true)).rejects.toMatchObject({
+    status: 400,
+    message: 'Invalid boot device cdrom specified.',
+  });
+  expect(machine.told).toEqual(['get boot device', 'boot device disk for good']);
+});

@@ -1,0 +1,287 @@
+/** A service of its own inspects: how its node waits, goes on, fails, is aborted, times out, and changes conductors meanwhile. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { discoverdInspect, discoverdService, type DiscoverdOptions } from '../../../drivers/agent/discoverd';
+import type { NodeRecord } from '../../../model/records';
+import { testClock } from '../../support/clock';
+import { conductorOptions, HARDWARE, interfacesOf, newMachine, started, type Machine, type Started } from '../../support/conductor';
+import { useDatabase } from '../../support/database';
+import { startIntrospectionService, type IntrospectionService, type Said } from '../../support/introspection-service';
+import { settled } from '../../support/settled';
+
+jest.setTimeout(30_000);
+
+const clock = testClock();
+const database = useDatabase({ clock });
+const ends: (() => Promise<void>)[] = [];
+let service: IntrospectionService;
+beforeEach(async () => {
+  service = await startIntrospectionService();
+});
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+  await service.shut();
+  await database.clear();
+});
+
+async function start(given: Readonly<Record<string, unknown>> = {}, machine: Machine = newMachine()): Promise<Started> {
+  const options = {
+    ...conductorOptions({
+      'DEFAULT.enabled_inspect_interfaces': ['discoverd', 'test'],
+      'DEFAULT.enabled_hardware_types': ['test-hardware'],
+    }),
+    'discoverd.enabled': true,
+    'discoverd.service_url': service.url,
+    // It takes the errors of nodes whose BMC answers for its own.
+    'conductor.sync_power_state_interval': 0,
+    ...given,
+  };
+  const introspection = discoverdService(options as unknown as DiscoverdOptions);
+  ends.push(async () => introspection?.close());
+  const interfaces = interfacesOf(machine);
+  const nowhere = { request: async () => Promise.reject(new Error('no BMC here')), close: async () => {} };
+  const one = await started(database.store(), clock, {
+    machine,
+    options,
+    rooms: {
+      connections: { ipmi: nowhere, redfish: nowhere, ...(introspection ? { introspection } : {}) },
+      interfaces: { ...interfaces, inspect: { ...interfaces.inspect, discoverd: discoverdInspect } },
+      hardwareTypes: { ...HARDWARE, 'test-hardware': { ...HARDWARE['test-hardware']!, inspect: ['discoverd', 'test'] } },
+    },
+  });
+  ends.push(() => one.conductor.stop());
+  return one;
+}
+const now = (uuid: string): Promise<NodeRecord> => database.store().nodes.find(uuid);
+const manageable = { provision_state: 'manageable', power_state: 'power off' } as const;
+/** A node whose inspection the service was asked for, unless it is away. */
+async function inspecting(one: Started, changes: Parameters<Started['enrol']>[0] = {}): Promise<string> {
+  const { uuid } = await one.enrol({ ...manageable, ...changes });
+  await one.conductor.provision(uuid, 'inspect', {});
+  await settled(one.conductor);
+  return uuid;
+}
+/** Lets so many seconds pass, a round at a time. */
+async function pass(one: Started, seconds: number): Promise<void> {
+  for (let gone = 0; gone < seconds; gone += 66) {
+    await clock.advance(66);
+    await settled(one.conductor);
+  }
+}
+
+it('asks at once, with the node free, and moves it on when the service has finished; nothing else touches the machine', async () => {
+  const one = await start();
+  const uuid = await inspecting(one);
+  expect(service.asked).toEqual([`start ${uuid}`]);
+  const waiting = await now(uuid);
+  expect(waiting).toMatchObject({ provision_state: 'inspect wait', target_provision_state: 'manageable', reservation: null });
+  expect(waiting.driver_internal_info).toMatchObject({ discoverd_asked: waiting.inspection_started_at });
+  await pass(one, 66);
+  expect(service.asked).toEqual([`start ${uuid}`, `status ${uuid}`]);
+  expect(await now(uuid)).toMatchObject({ provision_state: 'inspect wait', reservation: null, revision: waiting.revision });
+  service.answers.set('status', { body: { finished: true, error: null } });
+  await pass(one, 66);
+  const after = await now(uuid);
+  expect(after).toMatchObject({ provision_state: 'manageable', target_provision_state: null, last_error: null, reservation: null });
+  expect(after.inspection_started_at).toBeNull();
+  expect(after.inspection_finished_at).not.toBeNull();
+  expect(Object.keys(after.driver_internal_info)).not.toContain('discoverd_asked');
+  expect(one.machine.told).toEqual([]);
+  await pass(one, 132);
+  expect(service.asked).toHaveLength(3);
+});
+
+it.each([
+  [
+    'when it refuses',
+    'start',
+    { status: 400, body: { error: { message: 'Failed validation of power interface' } } },
+    'Failed to start inspection: Failed validation of power interface',
+  ],
+  [
+    'when it fails',
+    'status',
+    { body: { finished: true, error: 'The following problems encountered: no disks' } },
+    'discoverd inspection failed: The following problems encountered: no disks',
+  ],
+] as const)('says what the service says %s, and aborts nothing there', async (_, verb, answer, text) => {
+  service.answers.set('status', { status: 404, body: { error: { message: 'not found' } } });
+  service.answers.set(verb, answer);
+  const one = await start();
+  const uuid = await inspecting(one);
+  if (verb === 'status') await pass(one, 66);
+  expect(await now(uuid)).toMatchObject({
+    provision_state: 'inspect failed',
+    last_error: text,
+    reservation: null,
+    inspection_started_at: null,
+  });
+  expect(service.asked.filter((what) => what.startsWith('abort'))).toEqual([]);
+  // It can be inspected again, whatever the last one left.
+  service.answers.clear();
+  await one.conductor.provision(uuid, 'inspect', {});
+  await settled(one.conductor);
+  expect(await now(uuid)).toMatchObject({ provision_state: 'inspect wait', last_error: null });
+  expect(service.asked.at(-1)).toBe(`start ${uuid}`);
+});
+
+it('asks a service that is away again, at the start and meanwhile', async () => {
+  await service.shut();
+  const one = await start();
+  const uuid = await inspecting(one);
+  await pass(one, 132);
+  expect(await now(uuid)).toMatchObject({ provision_state: 'inspect wait', last_error: null, reservation: null });
+  await service.open();
+  await pass(one, 66);
+  expect(service.asked).toEqual([`start ${uuid}`]);
+  await service.shut();
+  await pass(one, 132);
+  expect(await now(uuid)).toMatchObject({ provision_state: 'inspect wait', last_error: null });
+  await service.open();
+  service.answers.set('status', { body: { finished: true, error: null } });
+  await pass(one, 66);
+  expect(await now(uuid)).toMatchObject({ provision_state: 'manageable', last_error: null });
+  expect(service.asked).toEqual([`start ${uuid}`, `status ${uuid}`]);
+});
+
+it('asks one node only of a service that is away, and all of one that is there', async () => {
+  const one = await start({ 'conductor.periodic_max_workers': 1 });
+  const uuids = [await inspecting(one), await inspecting(one), await inspecting(one)];
+  await service.shut();
+  const complaints = one.complaints.length;
+  await pass(one, 66);
+  expect(one.complaints.length).toBe(complaints + 1);
+  await service.open();
+  service.answers.set('status', { body: { finished: true, error: null } });
+  await pass(one, 66);
+  for (const uuid of uuids) expect(await now(uuid)).toMatchObject({ provision_state: 'manageable' });
+});
+
+it.each([
+  ['is told to abort', { status: 202 }, ''],
+  ['knows nothing of it', { status: 404, body: { error: { message: 'not found' } } }, ''],
+  [
+    'will not',
+    { status: 500, body: { error: { message: 'oops' } } },
+    /\. Also Failed to abort inspection on node .*, reason: .*did not abort: HTTP status 500: oops/,
+  ],
+])('fails what takes too long; a service that %s', async (_, answer, also) => {
+  service.answers.set('abort', answer);
+  const one = await start({ 'conductor.inspect_wait_timeout': 300 });
+  const uuid = await inspecting(one);
+  await pass(one, 396);
+  const { provision_state: state, last_error: text } = await now(uuid);
+  expect(state).toBe('inspect failed');
+  expect(text).toMatch(/^Timeout reached while inspecting the node\./);
+  if (also !== '') expect(text).toMatch(also);
+  else expect(text).not.toContain('Also');
+  expect(service.asked.filter((what) => what.startsWith('abort'))).toEqual([`abort ${uuid}`]);
+});
+
+describe('abort', () => {
+  it('ends the inspection at the service too', async () => {
+    const one = await start();
+    const uuid = await inspecting(one);
+    await one.conductor.provision(uuid, 'abort', {});
+    await settled(one.conductor);
+    expect(service.asked.at(-1)).toBe(`abort ${uuid}`);
+    expect(await now(uuid)).toMatchObject({ provision_state: 'inspect failed', last_error: 'Inspection was aborted by request.' });
+    const asked = service.asked.length;
+    await pass(one, 66);
+    expect(service.asked).toHaveLength(asked);
+  });
+  it('is refused while the service does not do it; the node waits on', async () => {
+    const one = await start();
+    const uuid = await inspecting(one);
+    await service.shut();
+    await expect(one.conductor.provision(uuid, 'abort', {})).rejects.toThrow(/the introspection service did not abort/);
+    expect(await now(uuid)).toMatchObject({ provision_state: 'inspect wait', reservation: null });
+  });
+});
+
+it('leaves a node alone that is in maintenance', async () => {
+  const one = await start();
+  const uuid = await inspecting(one);
+  await database.store().nodes.update(uuid, { maintenance: true });
+  service.answers.set('status', { body: { finished: true, error: 'x' } });
+  await pass(one, 132);
+  expect(service.asked).toEqual([`start ${uuid}`]);
+  await database.store().nodes.update(uuid, { maintenance: false });
+  await pass(one, 66);
+  expect(await now(uuid)).toMatchObject({ provision_state: 'inspect failed' });
+});
+
+it('takes no callback that comes to the API itself', async () => {
+  const one = await start();
+  const uuid = await inspecting(one);
+  const inventory = { interfaces: [{ name: 'e', mac_address: '52:54:00:00:00:01' }], cpu: { architecture: 'x86_64', count: 1 } };
+  await expect(one.conductor.continueInspection({ nodeUuid: uuid, macs: [] }, inventory, {})).rejects.toThrow(
+    'Resource could not be found.',
+  );
+  expect(await now(uuid)).toMatchObject({ provision_state: 'inspect wait', reservation: null, properties: {} });
+});
+
+it.each([
+  ['asked', true],
+  ['not yet asked', false],
+])('goes on at another conductor when one dies, the service %s', async (_, isAsked) => {
+  if (!isAsked) await service.shut();
+  const first = await start({ 'DEFAULT.host': 'a' });
+  const uuid = await inspecting(first);
+  await ends.pop()!();
+  const second = await start({ 'DEFAULT.host': 'b' });
+  if (!isAsked) await service.open();
+  await pass(second, 66);
+  expect(service.asked).toEqual(isAsked ? [`start ${uuid}`, `status ${uuid}`] : [`start ${uuid}`]);
+  service.answers.set('status', { body: { finished: true, error: null } });
+  await pass(second, 66);
+  expect(await now(uuid)).toMatchObject({ provision_state: 'manageable' });
+});
+
+it('acts on nothing that it was told of an inspection that has ended meanwhile', async () => {
+  const one = await start();
+  const uuid = await inspecting(one);
+  let answer: (said: Said) => void = () => {};
+  const late = new Promise<Said>((resolve) => {
+    answer = resolve;
+  });
+  service.answers.set('status', late);
+  await clock.advance(66);
+  for (let tried = 0; tried < 2000 && !service.asked.includes(`status ${uuid}`); tried++) await delay(5);
+  await one.conductor.provision(uuid, 'abort', {});
+  await one.conductor.provision(uuid, 'inspect', {});
+  answer({ body: { finished: true, error: 'of the one before' } });
+  await settled(one.conductor);
+  expect(await now(uuid)).toMatchObject({ provision_state: 'inspect wait', last_error: null });
+});
+
+it('many at once: bounded requests, all are asked and end', async () => {
+  const one = await start();
+  const uuids: string[] = [];
+  for (let count = 0; count < 100; count++) uuids.push((await one.enrol(manageable)).uuid);
+  for (const uuid of uuids)
+    await one.conductor
+      .provision(uuid, 'inspect', {})
+      .catch(() => one.conductor.idle().then(() => one.conductor.provision(uuid, 'inspect', {})));
+  await settled(one.conductor);
+  expect(new Set(service.asked)).toEqual(new Set(uuids.map((uuid) => `start ${uuid}`)));
+  expect(service.most()).toBeLessThanOrEqual(16);
+  service.answers.set('status', { body: { finished: true, error: null } });
+  await pass(one, 66);
+  const states = await Promise.all(uuids.map(async (uuid) => (await now(uuid)).provision_state));
+  expect([...new Set(states)]).toEqual(['manageable']);
+});
+
+it('disabled, is refused with what is missing; a URL that cannot be used stops the start', async () => {
+  const one = await start({ 'discoverd.enabled': false });
+  const { uuid } = await one.enrol(manageable);
+  await expect(one.conductor.provision(uuid, 'inspect', {})).rejects.toThrow(
+    /Inspection by discoverd is disabled: it needs \[discoverd\]enabled = true/,
+  );
+  expect(await now(uuid)).toMatchObject({ provision_state: 'manageable', reservation: null });
+  for (const url of [null, 'nowhere', 'ftp://192.0.2.1'])
+    await expect(start({ 'DEFAULT.host': 'other', 'discoverd.service_url': url })).rejects.toThrow(
+      /^Driver, hardware type or interface discoverd could not be loaded\. Reason: \[discoverd\]/,
+    );
+  // Not enabled as an interface, it is not loaded.
+  await start({ 'DEFAULT.host': 'other', 'discoverd.service_url': null, 'DEFAULT.enabled_inspect_interfaces': ['test'] });
+});

@@ -1,0 +1,93 @@
+/** Callbacks of agents that are inspected: whose they are, what is refused, and that one of two wins, whole. */
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Inventory, JsonObject, NodeChanges } from '../../../model/records';
+import { newMachine } from '../../support/conductor';
+import { useConductor } from '../../support/use-conductor';
+
+const { start } = useConductor();
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'bloomery-logs-'));
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const MAC = '52:54:00:00:00:01';
+const inventory = (hostname: string): Inventory => ({
+  interfaces: [{ name: 'eth0', mac_address: MAC }],
+  cpu: { architecture: 'x86_64' },
+  hostname,
+});
+/** A node that waits for its agent. */
+async function waiting(changes: NodeChanges = {}, collect = 'on_failure') {
+  const options = { 'agent.deploy_logs_local_path': folder, 'agent.deploy_logs_collect': collect };
+  const now = await start({ machine: newMachine(), options });
+  const { uuid } = await now.enrol({ provision_state: 'manageable', ...changes });
+  await now.conductor.provision(uuid, 'inspect', {});
+  await now.conductor.idle();
+  expect((await now.node(uuid)).provision_state).toBe('inspect wait');
+  return { ...now, uuid };
+}
+
+it('takes one of two callbacks at once, whole; the other finds nobody', async () => {
+  const { conductor, store, node, uuid } = await waiting();
+  const post = (name: string) => conductor.continueInspection({ macs: [MAC], nodeUuid: uuid }, inventory(name), { from: name });
+  const [one, other] = await Promise.allSettled([post('one'), post('other')]);
+  const winner = one.status === 'fulfilled' ? 'one' : 'other';
+  expect([one.status, other.status].sort()).toEqual(['fulfilled', 'rejected']);
+  await conductor.idle();
+  expect(await node(uuid)).toMatchObject({ provision_state: 'manageable', last_error: null });
+  expect(await store.inventories.find(uuid)).toMatchObject({ inventory: { hostname: winner }, plugin_data: { from: winner } });
+  expect(await store.ports.ofNode(uuid)).toHaveLength(1);
+});
+
+it.each<[string, JsonObject]>([
+  ['an unknown node', { nodeUuid: '00000000-0000-4000-8000-000000000000', macs: [] }],
+  ['an unknown address', { macs: ['52:54:00:ff:ff:ff'] }],
+  ['an address that is no BMC of a waiting node', { macs: [], bmcAddresses: ['192.0.2.99'] }],
+])('knows nothing of %s, and keeps nothing', async (_, lookup) => {
+  const { conductor, store, node, uuid } = await waiting();
+  const before = await node(uuid);
+  await expect(conductor.continueInspection(lookup as never, inventory('x'), {})).rejects.toMatchObject({
+    status: 404,
+    message: 'Resource could not be found.',
+  });
+  expect(await node(uuid)).toEqual(before);
+  expect(await store.ports.byMacs([MAC])).toEqual([]);
+});
+
+it('knows nothing of a node whose inspection is over', async () => {
+  const { conductor, store, node, uuid } = await waiting();
+  await conductor.continueInspection({ macs: [], nodeUuid: uuid }, inventory('first'), {});
+  await conductor.idle();
+  const before = await node(uuid);
+  const late = conductor.continueInspection({ macs: [MAC], nodeUuid: uuid }, inventory('late'), {});
+  await expect(late).rejects.toMatchObject({ status: 404, message: 'Resource could not be found.' });
+  expect(await node(uuid)).toEqual(before);
+  expect(await store.inventories.find(uuid)).toMatchObject({ inventory: { hostname: 'first' } });
+});
+
+it('keeps what the operator said of the machine', async () => {
+  const { conductor, node, uuid } = await waiting({ properties: { cpu_arch: 'mine', a: 1 } });
+  await conductor.continueInspection({ macs: [], nodeUuid: uuid }, inventory('x'), {});
+  await conductor.idle();
+  expect(await node(uuid)).toMatchObject({ provision_state: 'manageable', properties: { cpu_arch: 'mine', a: 1 } });
+});
+
+it.each([
+  ['on_failure', {}, 0],
+  ['on_failure', { error: 'no disk' }, 1],
+  ['always', {}, 1],
+  ['never', { error: 'no disk' }, 0],
+])('logs of the ramdisk: %s, with %j: %i', async (collect, data, files) => {
+  const { conductor, store, uuid } = await waiting({ name: 'forge' }, collect);
+  await conductor.continueInspection({ macs: [], nodeUuid: uuid }, inventory('x'), { ...data, logs: 'bG9ncw==' });
+  await conductor.idle();
+  const kept = readdirSync(folder);
+  expect(kept).toHaveLength(files);
+  for (const file of kept) expect(file).toMatch(new RegExp(`^${uuid}_forge_inspect_\\d{4}(-\\d\\d){5}\\.tar\\.gz$`));
+  expect(Object.keys((await store.inventories.find(uuid))?.plugin_data ?? {})).not.toContain('logs');
+});

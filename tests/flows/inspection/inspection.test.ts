@@ -1,0 +1,116 @@
+/** Inspection without a ramdisk: what a BMC tells becomes the node's, all of it or nothing. */
+import type { Found } from '../../../drivers/interfaces';
+import type { JsonObject, NodeChanges } from '../../../model/records';
+import { newMachine, type Started } from '../../support/conductor';
+import { useConductor } from '../../support/use-conductor';
+
+const { database, start } = useConductor();
+
+const MAC = '52:54:00:00:00:01';
+const found = (changes: Partial<Found> = {}): Found => ({
+  kind: 'found',
+  inventory: { interfaces: [{ name: '1', mac_address: MAC }], cpu: { architecture: 'x86_64', count: 4 } },
+  pluginData: { parsed_lldp: { 1: { switch_port_id: 'p' } } },
+  properties: { memory_mb: 2048, local_gb: 9 },
+  capabilities: { boot_mode: 'uefi' },
+  essential: ['memory_mb', 'local_gb', 'cpu_arch'],
+  hooks: ['validate-interfaces', 'ports', 'architecture'],
+  ...changes,
+});
+async function inspected(finds: Found, properties: JsonObject = {}): Promise<Started & { readonly uuid: string }> {
+  const now = await start({ machine: newMachine({ finds }) });
+  const { conductor, enrol } = now;
+  const { uuid } = await enrol({ provision_state: 'manageable', properties } satisfies NodeChanges);
+  await conductor.provision(uuid, 'inspect', {});
+  await conductor.idle();
+  return { ...now, uuid };
+}
+
+it('writes properties, ports and the inventory at once, and boots nothing', async () => {
+  const { uuid, node, store, machine } = await inspected(found());
+  expect(await node(uuid)).toMatchObject({
+    provision_state: 'manageable',
+    last_error: null,
+    properties: { memory_mb: 2048, local_gb: 9, cpu_arch: 'x86_64', capabilities: 'boot_mode:uefi' },
+  });
+  expect(await store.ports.ofNode(uuid)).toMatchObject([{ address: MAC, pxe_enabled: false }]);
+  const kept = await store.inventories.find(uuid);
+  expect(kept!.inventory).toEqual(found().inventory);
+  expect(Object.keys(kept!.plugin_data).sort()).toEqual(['all_interfaces', 'macs', 'parsed_lldp', 'valid_interfaces']);
+  expect(machine.told).toEqual(['inspect']);
+});
+
+it.each<[string, JsonObject, JsonObject]>([
+  ['a boot mode that the node names', { capabilities: 'boot_mode:bios' }, { capabilities: 'boot_mode:bios' }],
+  ['other capabilities', { capabilities: 'a:1' }, { capabilities: 'a:1,boot_mode:uefi' }],
+  ['other properties', { vendor: 'x', memory_mb: 1 }, { vendor: 'x', memory_mb: 2048 }],
+])('keeps %s', async (_, before, after) => {
+  const { uuid, node } = await inspected(found(), before);
+  expect((await node(uuid)).properties).toMatchObject(after);
+});
+
+it.each<[string, Partial<Found>, JsonObject, string | null]>([
+  ['memory', { properties: { local_gb: 1 } }, {}, 'memory_mb'],
+  ['memory that the operator gave', { properties: { local_gb: 1 } }, { memory_mb: 7 }, null],
+  ['more', { properties: {}, hooks: [] }, {}, 'memory_mb, local_gb, cpu_arch'],
+  ['the architecture', { inventory: { ...found().inventory, cpu: { architecture: '' } } }, {}, 'cpu_arch'],
+])('is nothing without what is essential: %s', async (_, changes, before, missing) => {
+  const { uuid, node, store } = await inspected(found(changes), before);
+  const reason = `Failed to inspect hardware. Reason: Failed to discover the following properties: ${missing} on node ${uuid}`;
+  expect(await node(uuid)).toMatchObject(
+    missing === null ? { provision_state: 'manageable' } : { provision_state: 'inspect failed', last_error: reason, properties: before },
+  );
+  expect((await store.ports.ofNode(uuid)).length).toBe(missing === null ? 1 : 0);
+  expect((await store.inventories.find(uuid)) === undefined).toBe(missing !== null);
+});
+
+it('keeps nothing of an inspection that found more than is to be kept', async () => {
+  const { uuid, node, store } = await inspected(found({ pluginData: { dump: 'x'.repeat(9 << 20) } }));
+  expect(await node(uuid)).toMatchObject({
+    provision_state: 'inspect failed',
+    properties: {},
+    last_error: expect.stringMatching(
+      /^Failed to inspect hardware\. Reason: 92\d\d KiB were found, and \[inventory\]max_size is 8192$/,
+    ) as string,
+  });
+  expect(await store.inventories.find(uuid)).toBeUndefined();
+  expect(await store.ports.ofNode(uuid)).toEqual([]);
+});
+
+describe('inspection rules', () => {
+  const RULE = 'aaaaaaaa-0000-4000-8000-00000000aaaa';
+  const withRule = async (actions: readonly JsonObject[]) => {
+    await database.store().inspectionRules.create({ uuid: RULE, phase: 'main', conditions: [], actions });
+    const one = await inspected(found(), { vendor: 'x' });
+    return { ...one, kept: await one.store.inventories.find(one.uuid) };
+  };
+  it('change the node, its traits and the plugin data together with what the hooks found', async () => {
+    const { uuid, node, kept } = await withRule([
+      { op: 'set-attribute', args: { path: 'extra/cpus', value: '{inventory[cpu][count]} of {node.properties[cpu_arch]}' } },
+      { op: 'set-capability', args: { name: 'seen', value: 'yes' } },
+      { op: 'add-trait', args: { name: 'CUSTOM_SEEN' } },
+      { op: 'set-plugin-data', args: { path: 'rule', value: 1, plugin_data: {} } },
+    ]);
+    expect(await node(uuid)).toMatchObject({
+      provision_state: 'manageable',
+      extra: { cpus: '4 of x86_64' },
+      traits: ['CUSTOM_SEEN'],
+      properties: { vendor: 'x', memory_mb: 2048, capabilities: 'boot_mode:uefi,seen:yes' },
+    });
+    expect(kept!.plugin_data).toMatchObject({ rule: 1 });
+  });
+  it.each([
+    [{ op: 'fail', args: { msg: 'not mine' } }, /Reason: not mine \(inspection rule aaaaaaaa-0000-4000-8000-00000000aaaa\)$/],
+    [{ op: 'set-attribute', args: { path: 'driver', value: 'nosuch' } }, /nosuch/],
+  ])('leave nothing when one fails: %j', async (action, text) => {
+    const { uuid, node, store, kept } = await withRule([{ op: 'add-trait', args: { name: 'CUSTOM_SEEN' } }, action]);
+    expect(await node(uuid)).toMatchObject({
+      provision_state: 'inspect failed',
+      properties: { vendor: 'x' },
+      traits: [],
+      last_error: expect.stringMatching(text) as string,
+    });
+    expect(kept).toBeUndefined();
+    expect(await store.ports.ofNode(uuid)).toEqual([]);
+  });
+});

@@ -1,0 +1,170 @@
+/** A recorder beside the whole server: a deployed host's token works by itself, a changed disk is told, silence is told, and the end of the instance ends it. */
+import { createHash, randomBytes } from 'node:crypto';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { configdriveOf } from '../../../drivers/agent/configdrive';
+import { silentLog } from '../../../model/log';
+import { silentMetrics } from '../../../model/metrics';
+import { tree } from '../../../ramdisk-agent/system/tree';
+import { toldBy } from '../../../ramdisk-agent/record';
+import { readHardware } from '../../../ramdisk-agent/record-hardware';
+import { pushOnce, type Recording } from '../../../ramdisk-agent/recorder';
+import { systemClock, timestamp } from '../../../model/clock';
+import { markStale, recorderData, recorderWatch } from '../../../conductor/core/recorders';
+import type { Context } from '../../../conductor/core/context';
+import { fileTree } from '../../ramdisk-agent/support';
+import { useDatabase } from '../../support/database';
+import { testTask } from '../../support/task';
+import { startWholeServer, type WholeServer } from '../../support/whole-server';
+
+jest.setTimeout(60_000);
+const database = useDatabase();
+let whole: WholeServer;
+let root: string;
+let uuid: string;
+
+beforeAll(async () => {
+  whole = await startWholeServer(database.connection(), {
+    machines: 1,
+    options: { 'recorder.enabled': true, 'recorder.check_interval': 0 },
+  });
+  root = fileTree({
+    'proc/cpuinfo': 'processor\t: 0\n',
+    'sys/block/sda/size': '2048\n',
+    'sys/block/sda/device/wwid': 'naa.5000c500a1b2c3d4\n',
+  });
+});
+afterAll(async () => whole?.close());
+
+const recording = (told: ReturnType<typeof toldBy>): Recording => ({
+  pace: { intervalMs: 300_000, jitter: 0.3 },
+  identity: async () => ({ url: whole.server.apiUrl!, node: told.node!, token: told.token! }),
+  read: () =>
+    readHardware({
+      tree: tree(root),
+      run: async () => '',
+      addresses: () => ({}),
+      machine: 'x86_64',
+      hostname: () => 'host',
+      bootInterface: null,
+    }),
+  ...{
+    bootId: 'b',
+    trust: { insecure: false },
+    clock: systemClock,
+    random: Math.random,
+    log: silentLog,
+    signal: new AbortController().signal,
+  },
+});
+const metric = async (line: string): Promise<number> => {
+  const text = await (await fetch(`${whole.server.apiUrl!}/metrics`)).text();
+  return Number(
+    text
+      .split('\n')
+      .find((one) => one.startsWith(line))
+      ?.slice(line.length) ?? 0,
+  );
+};
+
+it('a host that was deployed tells of itself by the token of its config drive', async () => {
+  const [machine] = whole.fleet.machines;
+  uuid = await whole.enrol(machine!);
+  for (const [target, state] of [
+    ['manage', 'manageable'],
+    ['provide', 'available'],
+  ] as const) {
+    await whole.order(uuid, target);
+    await whole.reach(uuid, state);
+  }
+  await whole.call('PATCH', `/v1/nodes/${uuid}`, [{ op: 'add', path: '/instance_info', value: whole.deployable() }]);
+  await whole.order(uuid, 'active', { configdrive: { meta_data: { 'local-hostname': 'host' } } });
+  await whole.reach(uuid, 'active');
+  expect(await metric('bloomery_recorder_nodes{state="fresh"} ')).toBe(0);
+  // What the machine got is not kept in clear anywhere: the same drive again, with a token of its own.
+  const context = {
+    options: whole.server.options,
+    random: randomBytes,
+    store: database.store(),
+  } as unknown as Context;
+  const node = await database.store().nodes.find(uuid);
+  const before = await database.store().hardware.door(uuid);
+  expect(before?.token_hash).toMatch(/^[0-9a-f]{64}$/);
+  const recorder = (await recorderData(context, node))!;
+  const packed = await configdriveOf(testTask({ node: { ...node, instance_info: { configdrive: {} } }, recorder }).task);
+  const drive = join(root, 'drive');
+  writeFileSync(drive, gunzipSync(Buffer.from(packed!, 'base64')));
+  const told = toldBy(drive);
+  expect(told).toMatchObject({ node: uuid, interval: 300, url: whole.server.apiUrl });
+  expect((await database.store().hardware.door(uuid))?.token_hash).toBe(createHash('sha256').update(told.token!).digest('hex'));
+  expect(await pushOnce(recording(told))).toBe('recorded');
+  expect(await pushOnce(recording(told))).toBe('unchanged');
+  writeFileSync(join(root, 'token'), told.token!);
+});
+
+const again = (): Recording => recording({ node: uuid, token: readFileSync(join(root, 'token'), 'utf8') });
+
+it('a changed disk is in the lists, an event, the history and the metrics with the next push', async () => {
+  const { resume } = (await whole.call('GET', '/v1/events')).body as { resume: string };
+  rmSync(join(root, 'sys/block/sda/device/wwid'));
+  writeFileSync(join(root, 'sys/block/sda/device/wwid'), 'naa.5000c500ffffffff\n');
+  expect(await pushOnce(again())).toBe('recorded');
+  const { body } = await whole.call('GET', `/v1/nodes/${uuid}/hardware/changes`);
+  expect(body['changes']).toMatchObject([
+    { kind: 'vanished', component: 'disk', key: '0x5000c500a1b2c3d4' },
+    { kind: 'appeared', component: 'disk', key: '0x5000c500ffffffff', after: { size: 1048576 } },
+  ]);
+  expect((await whole.call('GET', `/v1/hardware/changes?since=${new Date(Date.now() - 60_000).toISOString()}`)).body).toEqual(body);
+  let events: readonly { readonly payload: object }[] = [];
+  // Transactions of other tests on the same server hold events back for a moment.
+  for (let tried = 0; events.length === 0 && tried < 200; tried++) {
+    events = (await whole.call('GET', `/v1/events?kind=hardware&since=${resume}&node=${uuid}`)).body['events'] as typeof events;
+    if (events.length === 0) await new Promise((done) => setTimeout(done, 50));
+  }
+  expect(events).toMatchObject([{ payload: { count: 2 } }]);
+  expect(await metric('bloomery_recorder_changes_total{component="disk",kind="appeared"} ')).toBe(1);
+  const { history } = (await whole.call('GET', `/v1/nodes/${uuid}/history?detail=true`)).body as { history: { event_type: string }[] };
+  expect(history.filter(({ event_type: type }) => type === 'hardware')).toHaveLength(1);
+});
+
+it('silence is told once, and its end', async () => {
+  const { hardware } = database.store();
+  const told: string[] = [];
+  const log = { ...silentLog, warn: (line: string) => void told.push(line) };
+  let now = systemClock.now();
+  const options = { 'recorder.stale_after': 900, 'recorder.check_interval': 30, 'conductor.node_history': true };
+  const context = { options, clock: { now: () => now }, store: database.store(), log, metrics: silentMetrics } as unknown as Context;
+  const watch = recorderWatch();
+  const rounds = async (seconds: number): Promise<number> => {
+    let stale = 0;
+    for (const end = now + seconds * 1000; now < end; now += 30_000) stale += await markStale(context, watch);
+    return stale;
+  };
+  // Nobody was watching before: that is no silence.
+  await database.query(`UPDATE hardware SET received_at = '2020-01-01' WHERE node_uuid = $1`, [uuid]);
+  expect(await rounds(870)).toBe(0);
+  // The database was away: it begins anew.
+  now += 600_000;
+  expect(await rounds(870)).toBe(0);
+  expect(await rounds(120)).toBe(1);
+  expect(await rounds(120)).toBe(0);
+  expect(told).toHaveLength(1);
+  expect((await whole.call('GET', `/v1/nodes/${uuid}/hardware`)).body).toMatchObject({ stale: true });
+  expect(await hardware.counts()).toEqual({ fresh: 0, stale: 1 });
+  const { digest } = (await hardware.door(uuid))!;
+  const sign = { nodeUuid: uuid, digest: digest!, bootId: 'c', at: timestamp(systemClock.now()) };
+  expect(await hardware.stamp([sign], true)).toBe(1);
+  expect(await hardware.stamp([sign, { ...sign, nodeUuid: 'other' }], true)).toBe(0);
+  const { body } = await whole.call('GET', `/v1/nodes/${uuid}/hardware`);
+  expect(body).toMatchObject({ stale: false, boot_id: 'c' });
+  const told2 = await database.query<{ payload: { stale: boolean } }>(`SELECT payload FROM events WHERE kind = 'recorder' ORDER BY id`);
+  expect(told2.map(({ payload }) => payload.stale)).toEqual([true, false]);
+});
+
+it('the end of the instance ends its token and its record', async () => {
+  await whole.order(uuid, 'deleted');
+  await whole.reach(uuid, 'available');
+  await expect(pushOnce(again())).rejects.toThrow('the service answers 403');
+  expect((await whole.call('GET', `/v1/nodes/${uuid}/hardware`)).status).toBe(404);
+});

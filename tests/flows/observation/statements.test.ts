@@ -1,0 +1,58 @@
+/** What the work of a conductor costs the database: statements, BEGIN and COMMIT counted too. */
+import { randomUUID } from 'node:crypto';
+import { Client } from 'pg';
+import type { RunningConductor } from '../../../conductor/index';
+import { INTERFACES } from '../../../drivers/index';
+import { testClock } from '../../support/clock';
+import { useDatabase } from '../../support/database';
+import { FAKE, startFake } from '../../support/fake-hardware';
+
+const clock = testClock();
+const database = useDatabase({ clock });
+let conductor: RunningConductor | undefined;
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await conductor?.stop();
+  await database.clear();
+});
+/** How many statements `work` takes. */
+async function statements(work: () => Promise<unknown>): Promise<number> {
+  const query = jest.spyOn(Client.prototype, 'query');
+  await work();
+  return query.mock.calls.length;
+}
+
+it('takes a node from enroll to active in few statements', async () => {
+  const fake = (conductor = await startFake(database.store(), clock, FAKE));
+  const lifecycle = async (): Promise<void> => {
+    const { uuid } = await fake.createNode({ uuid: randomUUID(), driver: 'fake-hardware' });
+    for (const verb of ['manage', 'provide', 'active']) {
+      await fake.provision(uuid, verb, {});
+      await fake.idle();
+    }
+    expect(await database.store().nodes.find(uuid)).toMatchObject({ provision_state: 'active', reservation: null });
+  };
+  await lifecycle();
+  // The making of the node and the last look are two of them.
+  expect(await statements(lifecycle)).toBeLessThanOrEqual(24);
+});
+
+it('asks a thousand machines for their power in few statements', async () => {
+  const asked = jest.spyOn(INTERFACES.power.fake!, 'get');
+  conductor = await startFake(database.store(), clock, FAKE);
+  await database.query(
+    `INSERT INTO nodes (uuid, driver, provision_state, power_state, network_interface, created_at)
+     SELECT gen_random_uuid()::text, 'fake-hardware', 'active', 'power on', 'noop', now() FROM generate_series(1, 1000)`,
+  );
+  const count = await statements(async () => {
+    const until = Date.now() + 30_000;
+    for (let seconds = 0; asked.mock.calls.length < 1000 && Date.now() < until; seconds++) {
+      // What is under way goes on; the next round, and the other periodic work, do not come closer.
+      if (seconds < 135) await clock.advance(1);
+      else await new Promise((done) => setTimeout(done, 10));
+    }
+  });
+  expect(asked).toHaveBeenCalledTimes(1000);
+  // Pages of a hundred, and other periodic work of two minutes: a node that is as it shall be costs none of its own.
+  expect(count).toBeLessThan(200);
+}, 60_000);

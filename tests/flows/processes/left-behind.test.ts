@@ -1,0 +1,80 @@
+/** What a conductor left that went, or that could not write at the wrong moment, is found by looking, not by who tells. */
+import { Fault } from '../../../model/errors';
+import { createOwnership } from '../../../conductor/core/ownership';
+import { type Started } from '../../support/conductor';
+import { useConductor } from '../../support/use-conductor';
+
+const { clock, start } = useConductor();
+let one: Started;
+beforeEach(async () => {
+  one = await start();
+});
+/** Turns the clock on until it is so. */
+async function eventually(isSo: () => Promise<boolean>): Promise<void> {
+  for (let turn = 0; turn < 100 && !(await isSo()); turn++) {
+    await clock.advance(15);
+    await one.conductor.idle();
+  }
+}
+
+it('a power change that nobody goes on with ends, whoever had reserved the node', async () => {
+  const { uuid } = await one.enrol({ provision_state: 'active', target_power_state: 'power off' });
+  const left = async (): Promise<boolean> => (await one.node(uuid)).target_power_state === null;
+  await eventually(left);
+  expect(await one.node(uuid)).toMatchObject({
+    target_power_state: null,
+    last_error: 'Pending power operation was aborted due to conductor restart',
+  });
+});
+
+it('a flow that is resumed says nothing of it', async () => {
+  const { uuid } = await one.enrol({ provision_state: 'unrescuing', target_provision_state: 'active', target_power_state: 'power on' });
+  await eventually(async () => (await one.node(uuid)).provision_state === 'active');
+  expect(await one.node(uuid)).toMatchObject({ provision_state: 'active', target_power_state: null, last_error: null });
+});
+
+it.each([
+  ['clean', 'clean failed', 'clean failed', 'tearDownCleaning'],
+  ['deploy', 'deploy failed', 'deploy failed', 'cleanUp'],
+  ['rescue', 'rescue failed', 'rescue failed', 'clean up rescue'],
+  ['service', 'service failed', 'service failed', 'tearDownService'],
+  ['service, active again', 'service failed', 'active', 'tearDownService'],
+  ['service', 'active', 'active', 'tearDownService'],
+  ['deploy', 'active', 'active', undefined],
+] as const)('an abort of %s that was cut off in %s is cleaned up after', async (flow, from, to, told) => {
+  const { uuid } = await one.enrol({ provision_state: from, power_state: 'power on', driver_internal_info: { abort_unfinished: flow } });
+  one.machine.power = 'power on';
+  await eventually(async () => (await one.node(uuid)).driver_internal_info.abort_unfinished === undefined);
+  expect(await one.node(uuid)).toMatchObject({ provision_state: to, reservation: null });
+  if (told) expect(one.machine.told).toContain(told);
+  else expect(one.machine.told).toEqual([]);
+});
+
+it('a step that nobody asks for is asked for again', async () => {
+  const running = { step: 'wait', interface: 'power', priority: 10, args: { seconds: 20 } };
+  const { uuid } = await one.enrol({
+    provision_state: 'clean wait',
+    target_provision_state: 'manageable',
+    provision_updated_at: new Date(clock.now()).toISOString(),
+    clean_step: running,
+    driver_internal_info: { clean_steps: [running], clean_step_index: 0, step_poll_every: 20, cleaning_disable_ramdisk: true },
+  });
+  await eventually(async () => (await one.node(uuid)).provision_state === 'manageable');
+  expect(await one.node(uuid)).toMatchObject({ provision_state: 'manageable', last_error: null });
+});
+
+it('a share that could not be taken is taken again', async () => {
+  const share = createOwnership(
+    'here',
+    async () => ({ word: '1:1', conductors: [] }),
+    () => false,
+  );
+  let done = 0;
+  const take = async (): Promise<void> => {
+    done++;
+  };
+  await expect(share.whenShareIsNew(() => Promise.reject(new Fault('TemporaryFailure', { message: 'away' })))).rejects.toThrow('away');
+  await share.whenShareIsNew(take);
+  await share.whenShareIsNew(take);
+  expect(done).toBe(1);
+});

@@ -1,0 +1,117 @@
+/** `bloomery serve` as an operator meets it: what it refuses, and in which words. Runs the built program (npm test builds it). */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const program = join(__dirname, '../../../bin/bloomery');
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-serve-'));
+let taken: Server;
+let takenPort: number;
+let files = 0;
+
+beforeAll(async () => {
+  taken = createServer();
+  await new Promise<void>((done) => taken.listen(0, '127.0.0.1', done));
+  takenPort = (taken.address() as AddressInfo).port;
+});
+afterAll(async () => {
+  await new Promise((done) => taken.close(done));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const config = (text: string): string => {
+  const path = join(folder, `${++files}.conf`);
+  writeFileSync(path, text);
+  return path;
+};
+// The program takes half a second to start, and its share of a busy machine may be small.
+jest.setTimeout(90_000);
+/** Runs the program to its end; one that serves would be ended after 60 s and fail the test. */
+async function run(
+  args: readonly string[],
+  environment: Record<string, string> = {},
+): Promise<{ code: number | null; output: string; errors: string }> {
+  const child = spawn(process.execPath, [program, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, DATABASE_URL: undefined, ...environment },
+    timeout: 60_000,
+  });
+  let output = '';
+  let errors = '';
+  child.stdout.on('data', (data: Buffer) => (output += data.toString()));
+  child.stderr.on('data', (data: Buffer) => (errors += data.toString()));
+  const code = await new Promise<number | null>((done) => child.once('close', done));
+  return { code, output, errors };
+}
+/** The last line that is not of the log. */
+const said = (errors: string): string =>
+  errors
+    .trim()
+    .split('\n')
+    .findLast((line) => !line.startsWith('{')) ?? '';
+
+const LOOPBACK = '[api]\nhost_ip = 127.0.0.1\nport = 0\n[boot]\nhttp_host = 127.0.0.1\nhttp_port = 0\ntftp = false\n';
+
+describe('refuses with one clear line', () => {
+  it.each<[string, () => readonly string[], RegExp]>([
+    ['an option that is no number', () => ['--config-file', config('[api]\nport = many\n')], /\[api\]port "many" must be an integer/],
+    ['a file that is not there', () => ['--config-file', '/nonexistent.conf'], /cannot read the configuration file \/nonexistent.conf/],
+    ['a line that is no option', () => ['--config-file', config('[api]\nport\n')], /line 2: neither "name = value" nor a section/],
+    [
+      'inventories in Swift',
+      () => ['--config-file', config('[inventory]\ndata_backend = swift\n')],
+      /\[inventory\]data_backend = swift: there is no Swift here/,
+    ],
+    [
+      'a folder for inventories that cannot be',
+      () => ['--config-file', config('[inventory]\ndata_backend = directory\ndirectory = /proc/none\n')],
+      /cannot write \[inventory\]directory \/proc\/none/,
+    ],
+    ['a role that is none', () => ['--roles', 'api,waiter'], /"waiter" is no role: name some of api, conductor, boot/],
+    ['an option of the command that is none', () => ['--confg', 'x'], /unknown option '--confg'/],
+    ['the API without a conductor', () => ['--roles', 'api'], /api and conductor run in one process/],
+    [
+      'a busy port',
+      () => ['--state-dir', join(folder, 'busy'), '--config-file', config(LOOPBACK.replace('port = 0', `port = ${takenPort}`))],
+      /cannot listen on 127\.0\.0\.1 port \d+ \(the API, \[api\]port\): the port is in use/,
+    ],
+    [
+      'a state directory that it may not write',
+      () => ['--state-dir', '/proc/bloomery', '--config-file', config(LOOPBACK)],
+      /cannot write the state directory \/proc\/bloomery/,
+    ],
+    [
+      'a database that does not answer',
+      () => [
+        '--state-dir',
+        join(folder, 'db'),
+        '--config-file',
+        config(`${LOOPBACK}[database]\nconnection = postgresql://user:hidden@127.0.0.1:1/x\n`),
+      ],
+      /database.*127\.0\.0\.1/i,
+    ],
+    [
+      'a database of another kind',
+      () => [
+        '--state-dir',
+        join(folder, 'db'),
+        '--config-file',
+        config(`${LOOPBACK}[database]\nconnection = mysql://user:hidden@127.0.0.1/x\n`),
+      ],
+      /postgresql:\/\//,
+    ],
+  ])('%s', async (_, args, message) => {
+    const { code, errors } = await run(['serve', ...args()]);
+    expect(said(errors)).toMatch(message);
+    expect(errors).not.toContain('hidden');
+    expect(errors).not.toMatch(/\n\s+at /);
+    expect(code).not.toBe(0);
+  });
+});
+
+it('prints its options and its help', async () => {
+  expect((await run(['config', '--sample'])).output).toMatch(/^\[DEFAULT\]\n/);
+  expect((await run(['serve', '--help'])).output).toMatch(/--state-dir <folder>/);
+});

@@ -1,0 +1,193 @@
+/** Two conductors on one database: who has which node, what becomes of the nodes of one that goes, and that never two order a machine about. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { chosen } from '../../../model/ring';
+import type { NodeRecord } from '../../../model/records';
+import { testClock, type TestClock } from '../../support/clock';
+import { gate, newMachine, started, type Machine, type Started } from '../../support/conductor';
+import { useDatabase } from '../../support/database';
+
+jest.setTimeout(30_000);
+
+const clock = testClock();
+const database = useDatabase({ clock });
+const running: Started[] = [];
+/** A conductor with a clock of its own stands still when its clock does: it was stopped by a signal. */
+async function start(host: string, machine: Machine = newMachine({ ramdisk: false }), own: TestClock = clock): Promise<Started> {
+  const one = await started(database.store(), own, { machine, options: { 'DEFAULT.host': host } });
+  running.push(one);
+  return one;
+}
+afterEach(async () => {
+  await Promise.all(running.splice(0).map(({ conductor }) => conductor.stop()));
+  await database.clear();
+});
+
+/** Whose node it will be, of these. */
+const keeper = async (uuid: string): Promise<string | undefined> =>
+  chosen((await database.store().conductors.alive(60)).conductors, uuid)?.hostname;
+async function enrolFor(one: Started, changes: Parameters<Started['enrol']>[0] = {}): Promise<NodeRecord> {
+  for (;;) {
+    const node = await one.enrol();
+    if ((await keeper(node.uuid)) === one.conductor.host) return database.store().nodes.update(node.uuid, changes);
+    await database.store().nodes.remove(node.uuid);
+  }
+}
+async function until(what: string, look: () => Promise<boolean> | boolean): Promise<void> {
+  for (let tried = 0; tried < 1000; tried++) {
+    if (await look()) return;
+    await delay(10);
+  }
+  throw new Error(`not in time: ${what}`);
+}
+/** Turns a clock on in steps, so that what waits for the database comes along. */
+async function pass(seconds: number, ...clocks: readonly TestClock[]): Promise<void> {
+  for (let gone = 0; gone < seconds; gone += 5) {
+    for (const one of clocks.length > 0 ? clocks : [clock]) await one.advance(5);
+    await delay(20);
+  }
+}
+
+const now = (uuid: string): Promise<NodeRecord> => database.store().nodes.find(uuid);
+const available = { provision_state: 'manageable', power_state: 'power off' } as const;
+
+it('one that was stopped and goes on after its node was taken over sends nothing more, and comes back with its own share', async () => {
+  const frozen = testClock(clock.now());
+  const [a, b] = [await start('a', newMachine({ ramdisk: true }), frozen), await start('b')];
+  const node = await enrolFor(a, available);
+  const { passed, open } = gate();
+  a.machine.stuck.set('prepareCleaning', passed);
+  await a.conductor.provision(node.uuid, 'provide', {});
+  await until('a begins', () => a.machine.told.includes('prepareCleaning'));
+  const told = a.machine.told.length;
+
+  // Only the others' clock goes on.
+  await pass(90);
+  await until('b takes over', async () => (await now(node.uuid)).provision_state === 'available');
+  expect(b.machine.told).toContain('prepareCleaning');
+  expect((await database.store().conductors.list(60)).find(({ hostname }) => hostname === 'a')).toMatchObject({
+    alive: false,
+    instance: null,
+  });
+
+  // It goes on: its clocks jump, and its driver is about to order the machine about.
+  const jump = frozen.advance(90);
+  open();
+  await jump;
+  await a.conductor.idle();
+  expect(a.machine.told.slice(told)).toEqual([]);
+  expect(a.complaints.join('\n')).toMatch(/conductor a was given up by the others/);
+  expect(await now(node.uuid)).toMatchObject({ provision_state: 'available', reservation: null, last_error: null });
+  await until('a is back', async () => (await database.store().conductors.alive(60)).conductors.length === 2);
+  await a.conductor.provision(node.uuid, 'manage', {});
+  expect(await now(node.uuid)).toMatchObject({ provision_state: 'manageable' });
+});
+
+it('one that was only slow goes on with what nobody took', async () => {
+  const own = testClock(clock.now());
+  const a = await start('a', newMachine({ ramdisk: false }), own);
+  const node = await enrolFor(a, available);
+  const { passed, open } = gate();
+  a.machine.stuck.set('prepareCleaning', passed);
+  await a.conductor.provision(node.uuid, 'provide', {});
+  await until('a begins', () => a.machine.told.includes('prepareCleaning'));
+  await own.advance(500);
+  open();
+  await a.conductor.idle();
+  expect(await now(node.uuid)).toMatchObject({ provision_state: 'available', last_error: null });
+});
+
+it('a step that cannot know whether it ran fails its node, a waiting one goes on waiting, a polled one is asked by the other', async () => {
+  const frozen = testClock(clock.now());
+  const a = await start('a', newMachine({ ramdisk: false }), frozen);
+  const b = await start('b');
+  const nodes = {
+    waits: await enrolFor(a, { provision_state: 'clean wait', target_provision_state: 'available' }),
+    polled: await enrolFor(a, {
+      provision_state: 'clean wait',
+      target_provision_state: 'available',
+      clean_step: { interface: 'power', step: 'wait', args: { seconds: 30 }, priority: 0 },
+      driver_internal_info: {
+        clean_steps: [{ interface: 'power', step: 'wait', args: { seconds: 30 }, priority: 0 }],
+        clean_step_index: 0,
+        step_poll_every: 30,
+      },
+    }),
+    cut: await enrolFor(a, {
+      provision_state: 'cleaning',
+      target_provision_state: 'manageable',
+      clean_step: { interface: 'vendor', step: 'flash', priority: 0 },
+      driver_internal_info: { clean_steps: [{ interface: 'vendor', step: 'flash', priority: 0 }], clean_step_index: 0 },
+    }),
+  };
+  b.machine.steps = [{ step: 'flash', priority: { clean: 0 }, run: async () => ({ kind: 'done' }) }];
+  await database.store().nodes.reserve(nodes.cut.uuid, 'a');
+  await pass(120);
+  await until('the polled one is over', async () => (await now(nodes.polled.uuid)).provision_state === 'available');
+  expect(await now(nodes.waits.uuid)).toMatchObject({ provision_state: 'clean wait', reservation: null });
+  expect(await now(nodes.cut.uuid)).toMatchObject({
+    provision_state: 'clean failed',
+    last_error: expect.stringMatching(/can't be resumed by conductor b/) as string,
+  });
+});
+
+it('one that stops hands over at once; while it still works on a node, nobody takes that from it', async () => {
+  const [a, b] = [await start('a'), await start('b')];
+  const [held, idle] = [await enrolFor(a, available), await enrolFor(a, available)];
+  const { passed, open } = gate();
+  a.machine.stuck.set('prepareCleaning', passed);
+  await a.conductor.provision(held.uuid, 'provide', {});
+  await until('a begins', () => a.machine.told.includes('prepareCleaning'));
+  const stopped = a.conductor.stop({ drain: true });
+  await until('a is offline', async () => (await keeper(idle.uuid)) === 'b');
+  await expect(a.conductor.provision(idle.uuid, 'provide', {})).rejects.toMatchObject({ status: 503 });
+  await pass(200);
+  expect(b.machine.told).toEqual([]);
+  expect(await now(held.uuid)).toMatchObject({ reservation: 'a', provision_state: 'cleaning' });
+  open();
+  await stopped;
+  expect(await now(held.uuid)).toMatchObject({ reservation: null, provision_state: 'available', last_error: null });
+  expect(a.machine.told).toContain('tearDownCleaning');
+});
+
+it('consoles are opened again by whom their nodes belong to', async () => {
+  const frozen = testClock(clock.now());
+  const [a, b] = [await start('a', newMachine(), frozen), await start('b')];
+  const opens = await enrolFor(a, { console_enabled: true, provision_state: 'active' });
+  await pass(90);
+  await until('b opens it', () => b.machine.told.includes('start console'));
+  expect(await now(opens.uuid)).toMatchObject({ console_enabled: true, last_error: null });
+  // One that cannot be opened any more is off.
+  b.machine.broken.set('start console', new Error('no terminal'));
+  await frozen.advance(90);
+  await until('a is back', async () => (await keeper(opens.uuid)) === 'a');
+  await pass(180);
+  await until('b tries again', async () => !(await now(opens.uuid)).console_enabled);
+  const [entry] = await database.store().history.list({ where: { node_uuid: opens.uuid } });
+  expect(entry).toMatchObject({
+    conductor: 'b',
+    event: `Failed to start console while taking over the node ${opens.uuid}: no terminal`,
+  });
+});
+
+it('a name that another instance has is waited for until that is silent, when nobody can tell', async () => {
+  const { store, machine } = await start('b');
+  await store.conductors.register(
+    { hostname: 'c', conductor_group: '', drivers: {}, address: 'http://192.0.2.7:1', instance: 'other' },
+    null,
+  );
+  const before = clock.now();
+  const one = await started(store, clock, {
+    machine,
+    options: { 'DEFAULT.host': 'c' },
+    rooms: { probe: async () => 'silent' },
+  });
+  running.push(one);
+  expect(clock.now() - before).toBeGreaterThan(60_000);
+  await store.conductors.register(
+    { hostname: 'd', conductor_group: '', drivers: {}, address: 'http://192.0.2.7:1', instance: 'other' },
+    null,
+  );
+  await expect(started(store, clock, { options: { 'DEFAULT.host': 'd' }, rooms: { probe: async () => 'answers' } })).rejects.toThrow(
+    'a conductor named d runs already and answers at http://192.0.2.7:1: give this one another [DEFAULT]host',
+  );
+});

@@ -1,0 +1,89 @@
+/** Conductors whose clocks differ by hours, and one whose write comes after its node was taken over: judged by the database. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { systemClock, type Clock } from '../../../model/clock';
+import type { Store } from '../../../store/store';
+import { gate, newMachine, started, type Machine, type Started } from '../../support/conductor';
+import { useDatabase } from '../../support/database';
+
+jest.setTimeout(60_000);
+const database = useDatabase();
+const running: Started[] = [];
+afterEach(async () => {
+  await Promise.all(running.splice(0).map(({ conductor }) => conductor.stop()));
+  await database.clear();
+});
+/** Seconds without a sign of life until a conductor is given up. */
+let patience = 20;
+async function start(host: string, hours: number, store: Store = database.store()): Promise<Started & { machine: Machine }> {
+  const clock: Clock = { ...systemClock, now: () => systemClock.now() + hours * 3_600_000 };
+  const one = await started(store, clock, {
+    machine: newMachine({ ramdisk: false }),
+    options: { 'conductor.heartbeat_interval': 0.2, 'conductor.heartbeat_timeout': patience, 'DEFAULT.host': host },
+  });
+  running.push(one);
+  return one;
+}
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  for (let tried = 0; tried < 1500 && !(await isSo()); tried++) await delay(20);
+  expect(await isSo()).toBe(true);
+}
+
+it('hours apart, nobody takes from the other what that still holds', async () => {
+  patience = 20;
+  const ahead = await start('ahead', 5);
+  const behind = await start('behind', -5);
+  const held = await Promise.all(
+    [ahead, behind].map(async (one) => {
+      const { uuid } = await one.enrol({ provision_state: 'active' });
+      const stuck = gate();
+      one.machine.stuck.set('rescue', stuck.passed);
+      await one.conductor.provision(uuid, 'rescue', { rescue_password: 'secret' });
+      await until(async () => one.machine.told.includes('rescue'));
+      return { uuid, one, open: stuck.open };
+    }),
+  );
+  await delay(1000);
+  for (const { uuid, one, open } of held) {
+    expect((await one.node(uuid)).reservation).toBe(one.conductor.host);
+    open();
+    await until(async () => (await one.node(uuid)).provision_state === 'rescue');
+    expect(one.machine.told.filter((what) => what === 'rescue')).toHaveLength(1);
+  }
+  expect([...ahead.complaints, ...behind.complaints].filter((line) => /is gone|given up/.test(line))).toEqual([]);
+});
+
+it('a write that comes after the node was taken over changes nothing', async () => {
+  patience = 1.5;
+  const late = gate();
+  let isSlow = false;
+  const store = database.store();
+  const slowly: Store = {
+    ...store,
+    nodes: {
+      ...store.nodes,
+      writeHeld: async (...given) => (isSlow ? late.passed : Promise.resolve()).then(() => store.nodes.writeHeld(...given)),
+    },
+    conductors: {
+      ...store.conductors,
+      touch: async (...given) => (isSlow ? late.passed : Promise.resolve()).then(() => store.conductors.touch(...given)),
+    },
+  };
+  const slow = await start('slow', 0, slowly);
+  const { uuid } = await slow.enrol({ provision_state: 'active' });
+  const stuck = gate();
+  slow.machine.stuck.set('rescue', stuck.passed);
+  await slow.conductor.provision(uuid, 'rescue', { rescue_password: 'secret' });
+  await until(async () => slow.machine.told.includes('rescue'));
+  isSlow = true;
+  // The rescue is done, and its conductor about to write so.
+  stuck.open();
+  const successor = await start('successor', 0);
+  await until(async () => (await successor.node(uuid)).provision_state === 'rescue');
+  await successor.conductor.provision(uuid, 'unrescue', {});
+  await until(async () => (await successor.node(uuid)).provision_state === 'active' && (await successor.node(uuid)).reservation === null);
+  const left = await successor.node(uuid);
+  isSlow = false;
+  late.open();
+  await slow.conductor.idle();
+  expect(await successor.node(uuid)).toEqual(left);
+});

@@ -1,0 +1,154 @@
+/** The whole server over HTTP, with simulated machines behind Redfish: the good way, and each bad input that a deployment can meet. */
+import { startWholeServer, type WholeServer } from '../../support/whole-server';
+import { useDatabase } from '../../support/database';
+
+const database = useDatabase();
+let whole: WholeServer;
+
+beforeAll(async () => {
+  whole = await startWholeServer(database.connection(), {
+    machines: 12,
+    options: { 'conductor.check_provision_state_interval': 1, 'redfish.connection_attempts': 1, 'redfish.connection_retry_interval': 0 },
+  });
+}, 30_000);
+afterAll(() => whole.close(), 30_000);
+
+let next = 0;
+/** A machine of its own for each test, enrolled and brought to `state`. */
+async function machineIn(
+  state: 'enroll' | 'manageable' | 'available',
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<{ uuid: string; machine: WholeServer['fleet']['machines'][number] }> {
+  const machine = whole.fleet.machines[next++]!;
+  const uuid = await whole.enrol(machine, { automated_clean: false, ...more });
+  if (state !== 'enroll') {
+    await whole.order(uuid, 'manage');
+    await whole.reach(uuid, 'manageable');
+  }
+  if (state === 'available') {
+    await whole.order(uuid, 'provide');
+    await whole.reach(uuid, 'available');
+  }
+  return { uuid, machine };
+}
+const set = async (uuid: string, path: string, value: unknown): Promise<void> => {
+  const answer = await whole.call('PATCH', `/v1/nodes/${uuid}`, [{ op: 'add', path, value }]);
+  expect(answer).toMatchObject({ status: 200 });
+};
+
+it('takes a machine from enroll to active, through a rebuild and back to available', async () => {
+  const { uuid, machine } = await machineIn('manageable', { automated_clean: true });
+  await whole.order(uuid, 'inspect');
+  await whole.reach(uuid, 'manageable');
+  expect(await whole.call('GET', `/v1/nodes/${uuid}/inventory`)).toMatchObject({
+    status: 200,
+    body: { inventory: { cpu: { count: machine.control.description.cpus, architecture: 'x86_64' } } },
+  });
+  await whole.order(uuid, 'provide');
+  await whole.reach(uuid, 'available');
+  await set(uuid, '/instance_info', whole.deployable());
+  await whole.order(uuid, 'active', { configdrive: { meta_data: { name: 'first' } } });
+  await whole.reach(uuid, 'active');
+  expect(machine.control.content('/dev/sda')).toMatchObject({ sha256: whole.image.sha256 });
+  await whole.order(uuid, 'rebuild');
+  expect(await whole.reach(uuid, 'active')).toMatchObject({
+    power_state: 'power on',
+    last_error: null,
+    instance_info: { image_source: whole.image.url },
+  });
+  await whole.order(uuid, 'deleted');
+  expect(await whole.reach(uuid, 'available')).toMatchObject({ power_state: 'power off', instance_info: {}, target_provision_state: null });
+  expect(machine.control.content('/dev/sda')).toBeUndefined();
+}, 60_000);
+
+describe('a deployment that cannot be', () => {
+  interface BadCase {
+    readonly what: string;
+    readonly info?: () => Readonly<Record<string, unknown>>;
+    readonly properties?: Readonly<Record<string, unknown>>;
+    readonly reason: RegExp;
+  }
+  it.each<BadCase>([
+    { what: 'image of a wrong checksum', info: () => ({ image_os_hash_value: '0'.repeat(64) }), reason: /checksum|hash/i },
+    { what: 'image that is there', info: () => ({ image_source: 'http://127.0.0.1:1/none.raw' }), reason: /127\.0\.0\.1:1\/none\.raw/ },
+    { what: 'disk that matches the hint', properties: { root_device: { serial: 'nowhere' } }, reason: /root device|hints|disk/i },
+  ])(
+    'ends in deploy failed for want of an acceptable $what, and can be mended',
+    async ({ info, properties, reason }) => {
+      const { uuid, machine } = await machineIn('available');
+      if (properties) await set(uuid, '/properties', properties);
+      await set(uuid, '/instance_info', whole.deployable(info?.()));
+      await whole.order(uuid, 'active');
+      const node = await whole.reach(uuid, 'deploy failed');
+      expect(node['last_error']).toMatch(reason);
+      expect(machine.control.content('/dev/sda')).toBeUndefined();
+      if (properties) await set(uuid, '/properties', {});
+      await set(uuid, '/instance_info', whole.deployable());
+      await whole.order(uuid, 'active');
+      await whole.reach(uuid, 'active');
+    },
+    60_000,
+  );
+
+  it('is refused without a checksum, before anything is touched', async () => {
+    const { uuid, machine } = await machineIn('available');
+    await set(uuid, '/instance_info', { image_source: whole.image.url });
+    const answer = await whole.call('PUT', `/v1/nodes/${uuid}/states/provision`, { target: 'active' });
+    expect(answer.status).toBe(400);
+    expect(await whole.reach(uuid, 'available')).toMatchObject({ reservation: null });
+    expect(machine.control.isOn()).toBe(false);
+  }, 30_000);
+});
+
+it('fails a node whose machine never calls back, within its timeout, and deploys it at the next try', async () => {
+  const { uuid, machine } = await machineIn('available');
+  await set(uuid, '/instance_info', whole.deployable());
+  machine.control.behave({ neverCalls: true });
+  await whole.order(uuid, 'active');
+  await whole.reach(uuid, 'wait call-back');
+  // The age counts from provision_updated_at: an hour ago by the database, instead of waiting one here.
+  await database.query(`UPDATE nodes SET provision_updated_at = provision_updated_at - interval '1 hour' WHERE uuid = $1`, [uuid]);
+  const node = await whole.reach(uuid, 'deploy failed');
+  expect(node['last_error']).toMatch(/timeout/i);
+  machine.control.behave({ neverCalls: false });
+  await whole.order(uuid, 'active');
+  await whole.reach(uuid, 'active');
+}, 60_000);
+
+it('says why a BMC cannot be reached, and leaves the node in enroll', async () => {
+  const { uuid } = await machineIn('enroll', {
+    driver_info: { redfish_address: 'http://127.0.0.1:1', redfish_system_id: '/redfish/v1/Systems/1' },
+  });
+  await whole.order(uuid, 'manage');
+  await expect(whole.reach(uuid, 'manageable')).rejects.toThrow(/is enroll, not manageable: .*127\.0\.0\.1/s);
+}, 30_000);
+
+it('gives a forged agent nothing', async () => {
+  const { uuid, machine } = await machineIn('available');
+  await set(uuid, '/instance_info', whole.deployable());
+  machine.control.behave({ neverCalls: true });
+  await whole.order(uuid, 'active');
+  await whole.reach(uuid, 'wait call-back');
+  const beat = { callback_url: 'http://127.0.0.1:9', agent_version: '11.0', agent_token: 'guess' };
+  expect(await whole.call('POST', `/v1/heartbeat/${uuid}`, beat)).toMatchObject({ status: 400 });
+  expect(await whole.call('POST', '/v1/heartbeat/9cb3f4f8-28f1-4f23-a1a5-b0a9f1a3f4f4', beat)).toMatchObject({ status: 404 });
+  expect(await whole.call('GET', '/v1/lookup?addresses=52:54:00:ff:ff:ff')).toMatchObject({ status: 404 });
+  const first = await whole.call('GET', `/v1/lookup?node_uuid=${uuid}`);
+  expect(first).toMatchObject({ status: 200, body: { config: { agent_token: expect.stringMatching(/^[\w-]{43}$/) as string } } });
+  // Whoever asks second does not learn the token.
+  expect(await whole.call('GET', `/v1/lookup?addresses=${machine.macs[0]!}`)).toMatchObject({
+    body: { config: { agent_token: '******' } },
+  });
+  expect(await whole.reach(uuid, 'wait call-back')).toMatchObject({ last_error: null });
+}, 30_000);
+
+it('goes on with a deployment after the server was stopped and started in the middle of it', async () => {
+  const { uuid, machine } = await machineIn('available');
+  await set(uuid, '/instance_info', whole.deployable());
+  machine.control.behave({ stepMs: 1000 });
+  await whole.order(uuid, 'active');
+  await whole.reach(uuid, 'wait call-back');
+  await whole.restart();
+  await whole.reach(uuid, 'active', 40);
+  expect(machine.control.content('/dev/sda')).toMatchObject({ sha256: whole.image.sha256 });
+}, 60_000);

@@ -1,0 +1,96 @@
+/**
+ * A machine that boots from the network although its disk has a system: firmware and iPXE that we did not write load their boot loader and
+ * script from us, and hand over to the disk. BIOS, UEFI by TFTP, UEFI by HTTP.
+ */
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { buildSync } from 'esbuild';
+import type { BootRecord } from '../../../model/records';
+import type { BootServerSetup } from './boot-server';
+import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../support/machines';
+import { needs } from '../support/needs';
+import { root } from '../support/venv';
+
+const run = promisify(execFile);
+const REPORT_PORT = 8099;
+/** Seconds; alone it takes 15 to 30. */
+const PATIENCE = 200;
+const FIRMWARES = ['bios', 'uefi', 'uefi-http'] as const;
+let lab: Lab;
+let log = '';
+const machines: LabMachine[] = [];
+const report = (): string => join(lab.folder, 'report');
+
+beforeAll(async () => {
+  needs({
+    'qemu-system-x86_64': 'qemu-system-x86',
+    'qemu-img': 'qemu-utils',
+    'grub-mkimage': 'grub-common',
+    mcopy: 'mtools',
+    ip: 'iproute2',
+  });
+  lab = await openLab('bloomery-disk');
+  const image = join(lab.folder, 'disk.raw');
+  await run('bash', [join(__dirname, '../support/image.sh'), image, `http://${lab.address}:${REPORT_PORT}/`, 'from-disk'], {
+    timeout: 300_000,
+  });
+  for (const firmware of FIRMWARES) {
+    const machine = await lab.machine({ name: firmware, firmware, memoryMiB: 768, cpus: 1, diskGiB: 1 });
+    await run('qemu-img', ['convert', '-O', 'qcow2', image, machine.diskFile]);
+    machine.setBoot({ device: 'pxe', persistent: true, mode: null });
+    machines.push(machine);
+  }
+  const folder = join(lab.folder, 'served');
+  mkdirSync(folder);
+  const boots = machines.map(({ uuid, macs, firmware }): BootRecord => ({
+    node_uuid: uuid,
+    macs,
+    method: firmware === 'uefi-http' ? 'http-ipxe' : 'ipxe',
+    purpose: 'disk',
+    kernel_args: '',
+    files: {},
+  }));
+  const program = join(root, '.cache/lab/boot-server.js');
+  buildSync({
+    entryPoints: [join(__dirname, 'boot-server.ts')],
+    outfile: program,
+    bundle: true,
+    platform: 'node',
+    packages: 'external',
+    logLevel: 'error',
+  });
+  const setup: BootServerSetup = { address: lab.address, interface: lab.bridge, folder, boots };
+  const server = lab.start(process.execPath, program, JSON.stringify(setup));
+  server.stderr!.on('data', (data: Buffer) => (log += data.toString()));
+  const [ready] = (await Promise.race([once(server.stdout!, 'data'), once(server, 'exit')])) as [unknown];
+  if (String(ready) !== 'ready\n') throw new Error(`the boot services did not start: ${log}`);
+  lab.start(process.execPath, join(__dirname, '../support/report-server.mjs'), lab.address, String(REPORT_PORT), report());
+}, 400_000);
+afterAll(() => lab.close(), 60_000);
+
+it.each(FIRMWARES)(
+  'hands over to the disk: %s',
+  async (firmware) => {
+    const machine = machines.find((one) => one.firmware === firmware)!;
+    await machine.act('on');
+    await until(
+      PATIENCE,
+      () => `a report of the system on the disk\n${log}\n${consoleEnd(machine)}`,
+      () => existsSync(report()) && readFileSync(report(), 'utf8').includes(machine.mac),
+    );
+    await machine.act('off');
+    expect(readFileSync(report(), 'utf8')).toContain('image=from-disk');
+    // It asked us first, by the way that this firmware has.
+    const asked = {
+      bios: /TFTP: sent[^\n]*undionly|\/ipxe\//,
+      uefi: /TFTP: sent[^\n]*snponly\.efi/,
+      'uefi-http': /HTTP boot: sent[^\n]*\/snponly\.efi/,
+    };
+    expect(log).toMatch(asked[firmware]);
+    expect(log).toContain(`/ipxe/${machine.mac.replaceAll(':', '-')}`);
+  },
+  (PATIENCE + 20) * 1000,
+);

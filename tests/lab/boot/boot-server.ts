@@ -1,0 +1,86 @@
+/**
+ * The boot services alone, for the lab: `node boot-server.js '<JSON>'` with {address, interface, folder, boots, loaders}: DHCP, TFTP and HTTP on that
+ * address, for the machines of these boot rows. Prints `ready`, logs to the standard error, ends on SIGTERM.
+ */
+import { randomBytes } from 'node:crypto';
+import { startDhcp } from '../../../boot/dhcp-service';
+import { startHttpBoot } from '../../../boot/http';
+import { startTftp } from '../../../boot/tftp';
+import { systemClock } from '../../../model/clock';
+import type { Log } from '../../../model/log';
+import type { BootRecord } from '../../../model/records';
+import type { Store } from '../../../store/store';
+import { dhcpStore } from '../../support/dhcp-store';
+import { filterWith } from '../../support/pxe-filter';
+
+const write = (message: string, fields?: object) => void process.stderr.write(`${JSON.stringify({ message, ...fields })}\n`);
+const log: Log = { debug: write, info: write, warn: write, error: write, child: () => log };
+
+export interface BootServerSetup {
+  readonly address: string;
+  readonly interface: string;
+  readonly folder: string;
+  readonly boots: readonly BootRecord[];
+  /** Name → path of boot loaders beside iPXE. */
+  readonly loaders?: Readonly<Record<string, string>>;
+}
+
+async function main(): Promise<void> {
+  const { address, interface: bridge, folder, boots, loaders: more = {} } = JSON.parse(process.argv[2]!) as BootServerSetup;
+  const macs = boots.flatMap((boot) => boot.macs);
+  const find = { forMac: async (mac: string) => boots.find((boot) => boot.macs.includes(mac)) };
+  const ofNode = async (uuid: string): Promise<BootRecord | undefined> => boots.find((boot) => boot.node_uuid === uuid);
+  const pxe = boots.filter(({ method }) => method === 'pxe').flatMap((boot) => boot.macs);
+  const known = dhcpStore({ ports: macs, boots: macs, pxe }).store;
+  const store = { ...known, boots: { ...find, ofNode } } as unknown as Store;
+  const common = { store, filter: filterWith(), log, clock: systemClock };
+  const loaders = { 'undionly.kpxe': '/usr/lib/ipxe/undionly.kpxe', 'snponly.efi': '/usr/lib/ipxe/snponly.efi', ...more };
+  const url = { 'deploy.http_url': `http://${address}:8080` };
+  const http = await startHttpBoot({
+    ...common,
+    options: {
+      ...url,
+      'boot.http_host': address,
+      'boot.http_port': 8080,
+      'deploy.http_root': folder,
+      'pxe.loader_file_paths': loaders,
+      'pxe.image_cache_size': 100,
+      'boot.cache_root': `${folder}/cache`,
+    },
+  });
+  const tftp = await startTftp({
+    ...common,
+    boots: http.files,
+    options: { 'boot.tftp_host': address, 'boot.tftp_port': 69, 'pxe.tftp_root': folder, 'pxe.loader_file_paths': loaders },
+  });
+  const dhcp = await startDhcp({
+    ...common,
+    random: randomBytes,
+    options: {
+      ...url,
+      'DEFAULT.my_ip': address,
+      'pxe.tftp_server': address,
+      'pxe.pxe_bootfile_name': 'pxelinux.0',
+      'pxe.uefi_pxe_bootfile_name': 'bootx64.efi',
+      'pxe.pxe_bootfile_name_by_arch': {},
+      'pxe.ipxe_bootfile_name': 'undionly.kpxe',
+      'pxe.uefi_ipxe_bootfile_name': 'snponly.efi',
+      'pxe.ipxe_bootfile_name_by_arch': {},
+      'boot.interface': bridge,
+      'boot.dhcp_range': address.replace(/\d+$/, '100-').concat(address.replace(/\d+$/, '150')),
+      'boot.dhcp_netmask': null,
+      'boot.dhcp_gateway': null,
+      'boot.dhcp_dns': [],
+      'boot.dhcp_lease_time': 600,
+      'boot.router_advertisements': true,
+    },
+  });
+  process.stdout.write('ready\n');
+  process.once('SIGTERM', () => {
+    void Promise.all([dhcp.stop(), tftp.stop(), http.stop()]).then(() => process.exit(0));
+  });
+}
+main().catch((error: unknown) => {
+  write(error instanceof Error ? error.message : String(error));
+  process.exitCode = 1;
+});

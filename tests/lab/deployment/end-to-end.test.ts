@@ -1,0 +1,245 @@
+/**
+ * What an operator does, with real counterparts on every side: the openstack CLI, machines that boot in QEMU, BMCs that we did not write.
+ * Enrol, inspect, clean, deploy with a config drive, boot from disk, undeploy, delete.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, openSync, readFileSync, readSync, closeSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { openCli, type Cli } from '../support/cli';
+import { startIpmiSim } from '../ipmi/ipmi-sim';
+import { startLibvirt, type Libvirt } from '../support/libvirt';
+import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../support/machines';
+import { buildRamdisk } from '../support/ramdisk';
+import { bootingSections, startServerProcess, type RunningServer } from '../support/server';
+import { startVirtualBmc } from '../ipmi/virtualbmc';
+
+const run = promisify(execFile);
+const API = 'http://10.77.0.1:6385';
+const REPORT_PORT = 8099;
+/** A machine may be four times slower than measured alone: another test may run beside it. */
+const PATIENCE = 300;
+
+let lab: Lab;
+let cli: Cli;
+let server: RunningServer;
+let images: string;
+let bmcPort = 6230;
+let libvirt: Libvirt | undefined;
+const undo: (() => Promise<unknown>)[] = [];
+const reportFile = (): string => join(lab.folder, 'report');
+
+beforeAll(async () => {
+  await buildRamdisk();
+  lab = await openLab('bloomery-e2e');
+  undo.push(() => lab.close());
+  images = join(lab.folder, 'server/state/httpboot');
+  mkdirSync(images, { recursive: true });
+  for (const format of ['raw', 'qcow2'])
+    await run('bash', [join(__dirname, '../support/image.sh'), join(images, `lab.${format}`), `http://10.77.0.1:${REPORT_PORT}/`, format]);
+  lab.start(process.execPath, join(__dirname, '../support/report-server.mjs'), lab.address, String(REPORT_PORT), reportFile());
+  server = await startServerProcess(join(lab.folder, 'server'), bootingSections(lab), lab.namespace);
+  undo.push(() => server.stop());
+  cli = await openCli(API, lab.namespace);
+}, 1_200_000);
+
+afterAll(async () => {
+  await libvirt?.stop();
+  for (const step of undo.reverse()) await step();
+}, 120_000);
+
+interface Shown {
+  readonly provision_state: string;
+  readonly last_error: string | null;
+  readonly power_state: string | null;
+}
+const show = async (name: string): Promise<Shown> =>
+  JSON.parse(await lab.exec('curl', '-s', '-H', 'X-OpenStack-Ironic-API-Version: 1.109', `${API}/v1/nodes/${name}`)) as Shown;
+
+/** Until the node has the state; a failed state ends it at once, with the reason and the machine's console. */
+async function reach(name: string, state: string, machine: { readonly consoleFile: string }): Promise<void> {
+  let node: Shown | undefined;
+  const describe = (): string =>
+    `${name} to be ${state}: ${JSON.stringify(node)}\n--- console\n${consoleEnd(machine)}\n--- server\n${readFileSync(server.log, 'utf8').slice(-3000)}`;
+  await until(PATIENCE, describe, async () => {
+    node = await show(name);
+    if (node.provision_state !== state && /failed$|^error$|^enroll$/.test(node.provision_state)) throw new Error(describe());
+    return node.provision_state === state;
+  });
+}
+
+/** The report of the deployed system as key → value; `file` entries decoded. */
+async function report(machine: {
+  readonly consoleFile: string;
+}): Promise<{ values: Record<string, string>; files: Record<string, string> }> {
+  await until(
+    PATIENCE,
+    () => `a report\n${consoleEnd(machine)}`,
+    () => existsSync(reportFile()),
+  );
+  const values: Record<string, string> = {};
+  const files: Record<string, string> = {};
+  for (const line of readFileSync(reportFile(), 'utf8').split('\n')) {
+    const [, key, value] = /^(\w+)=(.*)$/.exec(line) ?? [];
+    if (key === 'file') {
+      const [path, content] = value!.split(' ');
+      files[path!.toLowerCase()] = Buffer.from(content ?? '', 'base64').toString();
+    } else if (key !== undefined) values[key] = value!.trim();
+  }
+  return { values, files };
+}
+
+/** Whether the first megabyte of a qcow2 disk is empty. */
+async function startIsErased(disk: string): Promise<boolean> {
+  const raw = `${disk}.raw`;
+  await run('qemu-img', ['convert', '-O', 'raw', disk, raw]);
+  const head = Buffer.alloc(1 << 20);
+  const file = openSync(raw, 'r');
+  readSync(file, head, 0, head.length, 0);
+  closeSync(file);
+  rmSync(raw);
+  return head.every((byte) => byte === 0);
+}
+
+/** A domain of the machine, in a libvirtd that is started when it is first needed. */
+async function domainOf(machine: LabMachine): Promise<Libvirt> {
+  libvirt ??= await startLibvirt({ ...lab, port: 8000 });
+  await libvirt.define({ ...machine, disk: machine.diskFile, console: machine.consoleFile });
+  return libvirt;
+}
+/** driver_info for a machine, behind a BMC that is started for it. */
+const BMCS = {
+  ipmi_sim: async (machine: LabMachine) => {
+    const where = { namespace: lab.namespace, address: lab.address, port: bmcPort++, folder: lab.folder };
+    const sim = await startIpmiSim(machine, where);
+    undo.push(() => sim.stop());
+    const { address, port, username, password } = sim;
+    return { ipmi_address: address, ipmi_port: port, ipmi_username: username, ipmi_password: password };
+  },
+  virtualbmc: async (machine: LabMachine) => {
+    const { uri } = await domainOf(machine);
+    const bmcs = await startVirtualBmc(lab, uri);
+    undo.push(() => bmcs.stop());
+    const port = bmcPort++;
+    const { username, password } = await bmcs.add(machine.name, port);
+    return { ipmi_address: lab.address, ipmi_port: port, ipmi_username: username, ipmi_password: password };
+  },
+  'sushy-tools': async (machine: LabMachine) => {
+    const { redfish } = await domainOf(machine);
+    return {
+      redfish_address: redfish,
+      redfish_system_id: `/redfish/v1/Systems/${machine.uuid}`,
+      redfish_username: 'admin',
+      redfish_password: 'password',
+    };
+  },
+} satisfies Record<string, (machine: LabMachine) => Promise<Readonly<Record<string, string | number>>>>;
+
+interface Case {
+  readonly name: string;
+  readonly bmc: keyof typeof BMCS;
+  readonly firmware: 'bios' | 'uefi';
+  readonly format: 'raw' | 'qcow2';
+  /** How the ramdisk is booted. */
+  readonly boot: 'ipxe' | 'redfish-virtual-media';
+}
+
+describe.each<Case>([
+  { name: 'bios-ipmi', bmc: 'ipmi_sim', firmware: 'bios', format: 'raw', boot: 'ipxe' },
+  { name: 'bios-redfish', bmc: 'sushy-tools', firmware: 'bios', format: 'qcow2', boot: 'ipxe' },
+  { name: 'bios-virtualbmc', bmc: 'virtualbmc', firmware: 'bios', format: 'raw', boot: 'ipxe' },
+  { name: 'uefi-ipmi', bmc: 'ipmi_sim', firmware: 'uefi', format: 'qcow2', boot: 'ipxe' },
+  { name: 'bios-cd', bmc: 'sushy-tools', firmware: 'bios', format: 'raw', boot: 'redfish-virtual-media' },
+  { name: 'uefi-cd', bmc: 'sushy-tools', firmware: 'uefi', format: 'qcow2', boot: 'redfish-virtual-media' },
+])('$name', ({ name, bmc, firmware, format, boot }) => {
+  it(
+    'goes from power off to its own system and back',
+    async () => {
+      const specification = { name, firmware, memoryMiB: 768, cpus: 2, diskGiB: 5 };
+      const machine = await lab.machine(specification);
+      const driverInfo = await BMCS[bmc](machine);
+      rmSync(reportFile(), { force: true });
+      const marks: [string, number][] = [['enrol', Date.now()]];
+      const mark = (what: string): number => marks.push([what, Date.now()]);
+
+      const info = Object.entries(driverInfo).flatMap(([key, value]) => ['--driver-info', `${key}=${value}`]);
+      await cli.run(
+        'node',
+        'create',
+        '--name',
+        name,
+        '--driver',
+        bmc === 'sushy-tools' ? 'redfish' : 'ipmi',
+        '--boot-interface',
+        boot,
+        ...info,
+        '--property',
+        `capabilities=boot_mode:${firmware}`,
+      );
+      await cli.run('port', 'create', '--node', (await cli.json('node', 'show', name))['uuid'] as string, machine.mac);
+      await cli.run('node', 'manage', name);
+      await reach(name, 'manageable', machine);
+      mark('managed');
+
+      await cli.run('node', 'inspect', name);
+      await reach(name, 'manageable', machine);
+      mark('inspected');
+      const saved = join(lab.folder, `${name}-inventory.json`);
+      await cli.run('node', 'inventory', 'save', name, '--file', saved);
+      const { inventory } = JSON.parse(readFileSync(saved, 'utf8')) as {
+        inventory: {
+          cpu: { count: number; architecture: string };
+          memory: { physical_mb: number };
+          disks: { name: string; size: number; serial: string }[];
+          interfaces: { mac_address: string }[];
+          boot: { current_boot_mode: string };
+        };
+      };
+      expect(inventory.cpu).toMatchObject({ count: specification.cpus, architecture: 'x86_64' });
+      expect(inventory.memory.physical_mb).toBe(specification.memoryMiB);
+      expect(inventory.disks).toMatchObject([{ name: '/dev/vda', size: specification.diskGiB * 2 ** 30, serial: machine.diskSerial }]);
+      expect(inventory.interfaces.map(({ mac_address }) => mac_address)).toEqual([machine.mac]);
+      expect(inventory.boot.current_boot_mode).toBe(firmware);
+
+      await cli.run('node', 'provide', name);
+      await reach(name, 'available', machine);
+      mark('available');
+
+      const sha256 = readFileSync(join(images, `lab.${format}.sha256`), 'utf8').trim();
+      const source = `http://10.77.0.1:8080/lab.${format}`;
+      await cli.run(
+        ...['node', 'set', name, '--instance-info', `image_source=${source}`, '--instance-info', 'image_os_hash_algo=sha256'],
+        ...['--instance-info', `image_os_hash_value=${sha256}`, '--instance-info', `image_disk_format=${format}`],
+      );
+      const configdrive = { meta_data: { name, 'nested-key': { a: [1] } }, user_data: '#!/bin/sh\necho hello\n' };
+      await cli.run('node', 'deploy', name, '--config-drive', JSON.stringify(configdrive));
+      await reach(name, 'active', machine);
+      mark('active');
+      const { values, files } = await report(machine);
+      mark('reported');
+      expect(values).toMatchObject({ image: format, macs: machine.mac, firmware });
+      expect(values['configdrive']).toMatch(/^\/dev\/vda\d$/);
+      expect(JSON.parse(files['./openstack/latest/meta_data.json']!)).toMatchObject(configdrive.meta_data);
+      expect(files['./openstack/latest/user_data']).toBe(configdrive.user_data);
+      expect(await show(name)).toMatchObject({ provision_state: 'active', power_state: 'power on', last_error: null });
+
+      await cli.run('node', 'undeploy', name);
+      await reach(name, 'available', machine);
+      mark('undeployed');
+      expect(await show(name)).toMatchObject({ power_state: 'power off' });
+      expect(await startIsErased(machine.diskFile)).toBe(true);
+      await cli.run('node', 'delete', name);
+      expect((await cli.attempt('node', 'show', name)).errors).toMatch(/could not be found/);
+
+      const seconds = marks.slice(1).map(([what, at], index) => `${what} +${((at - marks[index]![1]) / 1000).toFixed(1)} s`);
+      const total = (marks.find(([what]) => what === 'reported')![1] - marks[0]![1]) / 1000;
+      process.stderr.write(`${name}: ${seconds.join(', ')}; enrol to report ${total.toFixed(1)} s\n`);
+    },
+    4 * PATIENCE * 1000,
+  );
+});
+
+it('stops cleanly on SIGTERM', async () => {
+  expect(await server.stop()).toBe(0);
+  expect(statSync(server.log).size).toBeGreaterThan(0);
+}, 60_000);

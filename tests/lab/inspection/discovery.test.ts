@@ -1,0 +1,135 @@
+/**
+ * A machine that nobody knows, in QEMU, from its first DHCP packet: it boots the discovery ramdisk, is enrolled, boots discovery no more,
+ * and is then managed and inspected with the CLI like any other.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { JsonObject } from '../../../model/records';
+import { openCli, type Cli } from '../support/cli';
+import { API, call, expectInspected, type Inspected } from './inspect-machine';
+import { startIpmiSim } from '../ipmi/ipmi-sim';
+import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../support/machines';
+import { buildRamdisk } from '../support/ramdisk';
+import { bootingSections, startServerProcess, type RunningServer } from '../support/server';
+
+const PATIENCE = 300;
+let lab: Lab;
+let cli: Cli;
+let server: RunningServer;
+let machine: LabMachine;
+const undo: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  await buildRamdisk();
+  lab = await openLab('lab-discovery');
+  cli = await openCli(API, lab.namespace);
+  undo.push(() => lab.close());
+  const discovery = { auto_discovery: { enabled: 'True', driver: 'ipmi' }, inspector: { add_ports: 'all' } };
+  server = await startServerProcess(join(lab.folder, 'server'), { ...bootingSections(lab), ...discovery }, lab.namespace);
+  undo.push(() => server.stop());
+  machine = await lab.machine({ name: 'unknown', firmware: 'bios', memoryMiB: 768, cpus: 2, diskGiB: 5 });
+}, 1_600_000);
+afterAll(async () => {
+  for (const step of undo.reverse()) await step();
+}, 120_000);
+
+const nodes = async (): Promise<readonly JsonObject[]> => (await call(lab, 'GET', '/nodes/detail'))['nodes'] as readonly JsonObject[];
+const reported = async (node: JsonObject): Promise<Inspected['data']> =>
+  (await call(lab, 'GET', `/nodes/${String(node['uuid'])}/inventory`)) as unknown as Inspected['data'];
+/** What the machine's script is answered with. */
+const script = (): Promise<string> =>
+  lab.exec('curl', '-s', '-o', '/dev/null', '-w', '%{http_code}', `http://10.77.0.1:8080/ipxe/${machine.mac.replaceAll(':', '-')}`);
+const soon = (what: string, condition: () => Promise<boolean>): Promise<void> =>
+  until(PATIENCE, () => `${what}\n${consoleEnd(machine)}\n${readFileSync(server.log, 'utf8').slice(-3000)}`, condition);
+/** DISCOVER packets that nothing was answered to. */
+const unanswered = async (): Promise<number> => {
+  const metrics = await lab.exec('curl', '-s', `${API}/metrics`);
+  const lines = metrics.split('\n').filter((line) => /^bloomery_dhcp_packets_total\{.*type="discover"/.test(line));
+  return Number(lines.find((line) => line.includes('answer="none"'))?.split(' ')[1] ?? 0);
+};
+
+it(
+  'boots, reports itself and is enrolled',
+  async () => {
+    expect(await script()).toBe('200');
+    machine.setBoot({ device: 'pxe', persistent: true, mode: null });
+    const started = Date.now();
+    await machine.act('on');
+    await soon('it is enrolled, and what it reported is kept', async () => {
+      const [node] = await nodes();
+      return node?.['reservation'] === null && (await reported(node).catch(() => undefined)) !== undefined;
+    });
+    process.stderr.write(`discovered ${((Date.now() - started) / 1000).toFixed(1)} s after power on\n`);
+    const [node, ...others] = await nodes();
+    expect(others).toEqual([]);
+    expect(node).toMatchObject({ driver: 'ipmi', provision_state: 'enroll', last_error: null, properties: { cpu_arch: 'x86_64' } });
+    const { inventory, plugin_data: plugin } = await reported(node!);
+    expect(inventory.interfaces).toMatchObject([{ mac_address: machine.mac }]);
+    expect(inventory.memory).toMatchObject({ physical_mb: machine.memoryMiB });
+    expect(plugin).toMatchObject({ auto_discovered: true });
+    expect(await cli.json('port', 'list', '--node', String(node!['uuid']))).toMatchObject([{ address: machine.mac }]);
+  },
+  (PATIENCE + 60) * 1000,
+);
+
+it(
+  'boots discovery no more',
+  async () => {
+    expect(await script()).toBe('404');
+    const before = await unanswered();
+    await machine.act('reset');
+    await soon('its firmware asks for an address', async () => (await unanswered()) > before);
+    expect(await nodes()).toMatchObject([{ provision_state: 'enroll', driver: 'ipmi' }]);
+    await machine.act('off');
+  },
+  (PATIENCE + 60) * 1000,
+);
+
+it(
+  'is managed and inspected as any node, once its BMC is known',
+  async () => {
+    const bmc = await startIpmiSim(machine, { namespace: lab.namespace, address: lab.address, port: 6230, folder: lab.folder });
+    undo.push(() => bmc.stop());
+    const uuid = String((await nodes())[0]!['uuid']);
+    const info = { ipmi_address: bmc.address, ipmi_port: bmc.port, ipmi_username: bmc.username, ipmi_password: bmc.password };
+    await cli.run('node', 'set', uuid, ...Object.entries(info).flatMap(([key, value]) => ['--driver-info', `${key}=${value}`]));
+    for (const verb of ['manage', 'inspect']) {
+      const done = await cli.attempt('node', verb, uuid, '--wait', String(PATIENCE));
+      if (done.code !== 0)
+        throw new Error(`${verb}: ${done.errors}\n${consoleEnd(machine)}\n${readFileSync(server.log, 'utf8').slice(-3000)}`);
+    }
+    const [node, ...others] = await nodes();
+    expect(others).toEqual([]);
+    const { ports } = (await call(lab, 'GET', `/ports?node=${uuid}&detail=true`)) as { ports: readonly JsonObject[] };
+    const data = await reported(node!);
+    expectInspected({ machine, node: node!, ports, data, took: { boot: 0, inspection: 0 } });
+    expect(data.plugin_data).not.toHaveProperty('auto_discovered');
+  },
+  (2 * PATIENCE + 60) * 1000,
+);
+
+it(
+  'one with UEFI firmware boots, reports itself and is enrolled likewise',
+  async () => {
+    const before = await nodes();
+    const other = await lab.machine({ name: 'unknown-uefi', firmware: 'uefi', memoryMiB: 1024, cpus: 2, diskGiB: 5 });
+    other.setBoot({ device: 'pxe', persistent: true, mode: null });
+    const started = Date.now();
+    await other.act('on');
+    let found: Inspected['data'] | undefined;
+    await until(
+      PATIENCE,
+      () => `it is enrolled\n${consoleEnd(other)}\n${readFileSync(server.log, 'utf8').slice(-3000)}`,
+      async () => {
+        const made = (await nodes()).find(({ uuid }) => !before.some((one) => one['uuid'] === uuid));
+        found = made?.['reservation'] === null ? await reported(made).catch(() => undefined) : undefined;
+        return found !== undefined;
+      },
+    );
+    process.stderr.write(`with UEFI discovered ${((Date.now() - started) / 1000).toFixed(1)} s after power on\n`);
+    expect(found!.inventory).toMatchObject({ interfaces: [{ mac_address: other.mac }], boot: { current_boot_mode: 'uefi' } });
+    expect(await nodes()).toHaveLength(before.length + 1);
+    await other.act('off');
+  },
+  (PATIENCE + 60) * 1000,
+);

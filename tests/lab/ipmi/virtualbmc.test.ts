@@ -1,0 +1,77 @@
+/** The IPMI driver at a BMC that we did not write: virtualbmc before a domain that QEMU runs. */
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Task } from '../../../drivers/interfaces';
+import { ipmiManagement, ipmiPower } from '../../../drivers/ipmi/management';
+import { systemClock } from '../../../model/clock';
+import { silentLog } from '../../../model/log';
+import { createIpmiPool, type IpmiPool } from '../../../wire/ipmi/client';
+import { bmcTask } from '../../drivers/bmc-task';
+import { freePort } from '../../support/free-port';
+import { startLibvirt, type Libvirt } from '../support/libvirt';
+import { openLab, type Lab } from '../support/machines';
+import { startVirtualBmc, type VirtualBmc } from './virtualbmc';
+
+jest.setTimeout(600_000);
+const NAME = 'vbmc';
+let lab: Lab;
+let libvirt: Libvirt;
+let bmcs: VirtualBmc;
+let pool: IpmiPool;
+let task: (info?: object) => Task;
+
+beforeAll(async () => {
+  lab = await openLab('bloomery-vbmc');
+  libvirt = await startLibvirt({ ...lab, port: 8000 });
+  const machine = await lab.machine({ name: NAME, firmware: 'bios', memoryMiB: 128, cpus: 1, diskGiB: 1 });
+  await libvirt.define({ ...machine, disk: machine.diskFile, console: machine.consoleFile });
+  // libvirtd is known by its socket: its BMCs may be anywhere.
+  bmcs = await startVirtualBmc({ address: '127.0.0.1', folder: lab.folder }, libvirt.uri);
+  const port = await freePort();
+  const { username, password } = await bmcs.add(NAME, port);
+  pool = createIpmiPool({ log: silentLog, clock: systemClock, random: randomBytes });
+  task = (info = {}) =>
+    bmcTask({
+      node: {
+        driver: 'ipmi',
+        driver_info: { ipmi_address: '127.0.0.1', ipmi_port: port, ipmi_username: username, ipmi_password: password, ...info },
+      },
+      driver: { power: ipmiPower, management: ipmiManagement },
+      options: { 'ipmi.command_retry_timeout': 20 },
+      connections: { ipmi: pool },
+    }).task;
+});
+afterAll(async () => {
+  await pool?.close();
+  await bmcs?.stop();
+  await libvirt?.stop();
+  await lab?.close();
+});
+
+async function reaches(state: 'power on' | 'power off'): Promise<void> {
+  const end = Date.now() + 120_000;
+  while ((await ipmiPower.get(task())) !== state) {
+    if (Date.now() > end) throw new Error(`not ${state} within 120 s`);
+    await delay(200);
+  }
+}
+
+it('switches the machine on and off', async () => {
+  expect(await ipmiPower.get(task())).toBe('power off');
+  await ipmiPower.set(task(), 'power on');
+  await reaches('power on');
+  expect(await libvirt.isOn(NAME)).toBe(true);
+  await ipmiPower.set(task(), 'rebooting');
+  await reaches('power on');
+  await ipmiPower.set(task(), 'power off');
+  await reaches('power off');
+  expect(await libvirt.isOn(NAME)).toBe(false);
+});
+it.each(['pxe', 'disk', 'cdrom'])('boots from %s', async (device) => {
+  await ipmiManagement.setBootDevice(task(), device, true);
+  expect(await ipmiManagement.getBootDevice(task())).toMatchObject({ device });
+});
+// It says nothing to one.
+it('a wrong password is an error', async () => {
+  await expect(ipmiPower.get(task({ ipmi_password: 'wrong' }))).rejects.toMatchObject({ status: 500 });
+});

@@ -1,0 +1,208 @@
+/** BIOS settings, RAID volumes, firmware and virtual media at a service that we did not write: sushy-tools before libvirt, with a machine that need not run. */
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { BiosSetting, FirmwareComponent, Outcome, Step, Task } from '../../../drivers/interfaces';
+import { redfishBios } from '../../../drivers/redfish/steps/bios';
+import { createRegistryCache } from '../../../drivers/redfish/steps/bios-registry';
+import { redfishFirmware } from '../../../drivers/redfish/steps/firmware';
+import { redfishRaid } from '../../../drivers/redfish/steps/raid';
+import { ejectMedia, insertMedium, listMedia } from '../../../drivers/redfish/virtual-media';
+import type { JsonObject } from '../../../model/records';
+import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
+import { fakeDeploy } from '../../../drivers/fake/fake';
+import { bmcTask } from '../../drivers/bmc-task';
+import { startLibvirt, type Libvirt } from '../support/libvirt';
+import { openLab, type Lab } from '../support/machines';
+import { startSushyTools, type SushyTools } from './sushy-tools';
+
+jest.setTimeout(600_000);
+const GIB = 2 ** 30;
+let lab: Lab;
+let libvirt: Libvirt;
+let emulator: SushyTools;
+let pool: RedfishPool;
+let system: string;
+
+beforeAll(async () => {
+  lab = await openLab('bloomery-settings');
+  libvirt = await startLibvirt({ ...lab, port: 8000 });
+  const machine = await lab.machine({ name: 'anvil', firmware: 'bios', memoryMiB: 128, cpus: 1, diskGiB: 1 });
+  await libvirt.define({ ...machine, disk: machine.diskFile, console: machine.consoleFile });
+  // Beside another the emulator is told which system an update is for; to one that is not told it refuses it.
+  const other = await lab.machine({ name: 'hammer', firmware: 'bios', memoryMiB: 128, cpus: 1, diskGiB: 1 });
+  await libvirt.define({ ...other, disk: other.diskFile, console: other.consoleFile });
+  const drives = ['d1', 'd2', 'd3'].map((Id) => ({ Id, Name: Id, CapacityBytes: 900 * GIB, Protocol: 'SAS' }));
+  const controller = { Id: '1', Name: 'RAID', StorageControllers: [{ MemberId: '0', Name: 'HBA', SpeedGbps: 12 }] };
+  emulator = await startSushyTools(join(lab.folder, 'emulator'), {
+    LIBVIRT_URI: `"${libvirt.uri}"`,
+    STORAGE: JSON.stringify({ [machine.uuid]: [{ ...controller, Drives: drives.map(({ Id }) => Id) }] }),
+    DRIVES: `{("${machine.uuid}", "1"): ${JSON.stringify(drives)}}`,
+    VOLUMES: `{("${machine.uuid}", "1"): []}`,
+  });
+  pool = createRedfishPool();
+  system = `/redfish/v1/Systems/${machine.uuid}`;
+});
+afterAll(async () => {
+  await pool?.close();
+  await emulator?.stop();
+  await libvirt?.stop();
+  await lab?.close();
+});
+
+/** Its power is not the machine's: the emulator takes settings at once. */
+function bench(more: object = {}) {
+  const made = bmcTask({
+    node: {
+      ...{ driver: 'redfish', provision_state: 'cleaning', driver_info: { redfish_address: emulator.url, redfish_system_id: system } },
+      ...more,
+    },
+    driver: { deploy: fakeDeploy, bios: redfishBios, raid: redfishRaid, firmware: redfishFirmware },
+    options: { 'redfish.connection_attempts': 1, 'redfish.firmware_update_required_successes': 1 },
+    connections: { redfish: pool, biosRegistries: createRegistryCache() },
+  });
+  const kept: BiosSetting[] = [];
+  const firmware: FirmwareComponent[] = [];
+  const task = Object.create(made.task, {
+    saveFirmwareComponents: { value: async (found: readonly FirmwareComponent[]) => void firmware.splice(0, firmware.length, ...found) },
+    saveBiosSettings: { value: async (settings: readonly BiosSetting[]) => void kept.splice(0, kept.length, ...settings) },
+  }) as Task;
+  return { ...made, task, firmware, kept: () => Object.fromEntries(kept.map(({ name, value }) => [name, value])), settings: kept };
+}
+const step = (steps: readonly Step[] | undefined, name: string): Step => steps!.find((one) => one.step === name)!;
+/** What the step comes to, with what the periodic finds when it waits. */
+async function comesTo(task: Task, one: Step, args: JsonObject = {}): Promise<readonly Outcome['kind'][]> {
+  const { kind } = await one.run(task, args);
+  return kind === 'wait' ? [kind, (await one.poll!(task, {})).kind] : [kind];
+}
+
+describe('BIOS', () => {
+  const settings = [
+    { name: 'BootMode', value: 'Bios' },
+    { name: 'EmbeddedSata', value: 'Ahci' },
+  ];
+  const [apply, reset] = ['apply_configuration', 'factory_reset'].map((name) => step(redfishBios.steps, name)) as [Step, Step];
+  it('takes settings, once', async () => {
+    const { task, kept, events, settings: all } = bench();
+    expect(await comesTo(task, apply, { settings })).toEqual(['wait', 'done']);
+    expect(all).toContainEqual(
+      expect.objectContaining({ name: 'NumCores', value: '10', attribute_type: 'Integer', lower_bound: 10, read_only: true }),
+    );
+    expect(kept()).toMatchObject({ BootMode: 'Bios', EmbeddedSata: 'Ahci', NicBoot1: 'NetworkBoot', QuietBoot: 'true' });
+    expect(await comesTo(task, apply, { settings })).toEqual(['done']);
+    expect(events).toEqual(['power: rebooting']);
+  });
+  it('refuses what its registry does not allow', async () => {
+    const refused = apply.run(bench().task, {
+      settings: [
+        { name: 'EmbeddedSata', value: 'Warp' },
+        { name: 'NumCores', value: '12' },
+      ],
+    });
+    await expect(refused).rejects.toThrow(/invalid value for setting\(s\): EmbeddedSata, NumCores/);
+  });
+  it('is reset', async () => {
+    const { task, kept } = bench();
+    expect(await comesTo(task, reset)).toEqual(['wait', 'done']);
+    expect(kept()).toMatchObject({ BootMode: 'Uefi', EmbeddedSata: 'Raid' });
+  });
+});
+
+describe('RAID', () => {
+  it('asks for a volume, which the emulator makes, and shows without its level', async () => {
+    const asked = { logical_disks: [{ size_gb: 1, raid_level: '1', volume_name: 'data' }] };
+    const { task, node } = bench({ target_raid_config: asked });
+    expect(await comesTo(task, step(redfishRaid.steps, 'create_configuration'))).toEqual(['done']);
+    expect(node().raid_config).toMatchObject({ logical_disks: [] });
+    const path = `${emulator.url}${system}/Storage/1/Volumes`;
+    const { Members: members } = (await (await fetch(path)).json()) as { Members: readonly { '@odata.id': string }[] };
+    const volumes = await Promise.all(members.map(async (one) => (await fetch(`${emulator.url}${one['@odata.id']}`)).json()));
+    expect(volumes).toEqual([expect.objectContaining({ Name: 'data', CapacityBytes: GIB })]);
+  });
+  it('deletes what is a RAID volume only', async () => {
+    const { task } = bench();
+    expect(await comesTo(task, step(redfishRaid.steps, 'delete_configuration'))).toEqual(['done']);
+  });
+});
+
+describe('firmware', () => {
+  const update = step(redfishFirmware.steps, 'update');
+  const BIOS = { component: 'bios', url: 'http://127.0.0.1:1/bios.exe' };
+  it('of the BIOS is updated, with a start of the machine, and shown', async () => {
+    const { task, events, firmware } = bench();
+    const before = await redfishFirmware.components!(task);
+    expect((await update.run(task, { settings: [BIOS] })).kind).toBe('wait');
+    const ends: string[] = [];
+    while (ends.at(-1) !== 'done') {
+      ends.push((await update.poll!(task, { settings: [BIOS] })).kind);
+      expect(ends.length).toBeLessThan(10);
+    }
+    expect(events).toEqual(['power: rebooting']);
+    const versionIn = (all: readonly FirmwareComponent[]): string | undefined =>
+      all.find((one) => one.component === 'bios')?.current_version;
+    expect([versionIn(before), versionIn(firmware)]).toEqual(['1.0.0', '1.1.0']);
+  });
+});
+
+describe('virtual media', () => {
+  const PASSWORD = 'hunter2';
+  const wanted = `Basic ${Buffer.from(`smith:${PASSWORD}`).toString('base64')}`;
+  const files = createServer(({ headers }, response) => {
+    if (headers.authorization === wanted) response.end(Buffer.alloc(4096));
+    else response.writeHead(401, { 'www-authenticate': 'Basic realm="images"' }).end();
+  });
+  let image: string;
+  beforeAll(async () => {
+    await once(files.listen(0, '127.0.0.1'), 'listening');
+    image = `http://127.0.0.1:${(files.address() as AddressInfo).port}/tools.iso`;
+  });
+  afterAll(async () => {
+    files.closeAllConnections();
+    await new Promise((closed) => files.close(closed));
+  });
+  const at = (drive: string): string => `${emulator.url}${system}/VirtualMedia/${drive}`;
+  const shown = async (drive = 'Cd'): Promise<JsonObject> => (await (await fetch(at(drive))).json()) as JsonObject;
+  /** Whether the machine may not write to it. */
+  const isReadOnly = async (device: string): Promise<boolean> => {
+    const words = ['-q', '-c', libvirt.uri, 'dumpxml', '--inactive', 'anvil'];
+    const { stdout } = await promisify(execFile)('virsh', words, { timeout: 30_000 });
+    return stdout
+      .split('<disk ')
+      .find((disk) => disk.includes(`device='${device}'`))!
+      .split('</disk>')[0]!
+      .includes('<readonly/>');
+  };
+
+  it('comes from a server that wants a name and a password, write-protected', async () => {
+    const { task } = bench();
+    await insertMedium(task, 'CD', image, { username: 'smith', password: PASSWORD });
+    expect(await shown()).toMatchObject({ Image: image, Inserted: true, WriteProtected: true, UserName: 'smith' });
+    expect(await listMedia(task)).toContainEqual({ media_types: ['CD', 'DVD'], inserted: true, image });
+    expect(await isReadOnly('cdrom')).toBe(true);
+    await ejectMedia(task, ['CD']);
+    expect(await shown()).toMatchObject({ Inserted: false, UserName: '' });
+  });
+  it.each([
+    ['without them', undefined],
+    ['with a wrong password', { username: 'smith', password: 'wrong' }],
+  ])('is refused %s', async (_, credentials) => {
+    const refused = insertMedium(bench().task, 'CD', image, credentials);
+    await expect(refused).rejects.toThrow(/got error 401 from the server/);
+    expect(await shown()).toMatchObject({ Inserted: false });
+  });
+  it.each([
+    ['Cd', 'cdrom', true],
+    ['Floppy', 'floppy', false],
+  ])('is writable only when asked for so, and not in a CD drive: %s', async (drive, device, readOnly) => {
+    const body = JSON.stringify({ Image: image, UserName: 'smith', Password: PASSWORD, WriteProtected: false });
+    const target = `${at(drive)}/Actions/VirtualMedia.InsertMedia`;
+    const answer = await fetch(target, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    expect([answer.status, await answer.text()]).toEqual([204, '']);
+    expect(await shown(drive)).toMatchObject({ Inserted: true, WriteProtected: false });
+    expect(await isReadOnly(device)).toBe(readOnly);
+    await ejectMedia(bench().task);
+  });
+});

@@ -1,0 +1,225 @@
+/** The Redfish driver at a service that we did not write: sushy-tools' emulator with its fake machines, over TLS with a password. */
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { redfishManagement } from '../../../drivers/redfish/steps/management';
+import { redfishPower } from '../../../drivers/redfish/power';
+import type { Task } from '../../../drivers/interfaces';
+import { Fault } from '../../../model/errors';
+import type { JsonObject } from '../../../model/records';
+import { ownCertificate } from '../../../wire/http/certificate';
+import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
+import { bmcTask } from '../../drivers/bmc-task';
+import { needs } from '../support/needs';
+import { programs } from '../support/venv';
+
+const run = promisify(execFile);
+// A first run makes a virtual environment.
+jest.setTimeout(600_000);
+
+const UUIDS = ['86ff2e5e-0000-4000-8000-000000000001', '86ff2e5e-0000-4000-8000-000000000002'] as const;
+const systemId = (uuid: string): string => `/redfish/v1/Systems/${uuid}`;
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-redfish-'));
+const certificate = join(folder, 'cert.pem');
+let folderOfPrograms: string;
+let pool: RedfishPool;
+const emulators: { readonly child: ChildProcess; readonly log: string }[] = [];
+
+/** Starts one with these machines, all of them off. @returns its address */
+async function emulator(uuids: readonly string[]): Promise<string> {
+  const holder = createServer().listen(0, '127.0.0.1');
+  await once(holder, 'listening');
+  const { port } = holder.address() as AddressInfo;
+  await new Promise((done) => holder.close(done));
+  const name = join(folder, `emulator-${port}`);
+  const systems = uuids.map((uuid, i) => `{'uuid': '${uuid}', 'name': 'fake-${i}', 'power_state': 'Off', 'nics': []}`);
+  writeFileSync(
+    `${name}.conf`,
+    [
+      'SUSHY_EMULATOR_LISTEN_IP = "127.0.0.1"',
+      `SUSHY_EMULATOR_LISTEN_PORT = ${port}`,
+      'SUSHY_EMULATOR_FAKE_DRIVER = True',
+      `SUSHY_EMULATOR_STATE_DIR = "${name}"`,
+      `SUSHY_EMULATOR_FAKE_SYSTEMS = [${systems.join(', ')}]`,
+      `SUSHY_EMULATOR_AUTH_FILE = "${join(folder, 'htpasswd')}"`,
+      `SUSHY_EMULATOR_SSL_CERT = "${certificate}"`,
+      `SUSHY_EMULATOR_SSL_KEY = "${join(folder, 'key.pem')}"`,
+      '',
+    ].join('\n'),
+  );
+  const words = [
+    '-c',
+    `mkdir -p ${name}; exec "$0" --fake --config ${name}.conf > ${name}.log 2>&1`,
+    join(folderOfPrograms, 'sushy-emulator'),
+  ];
+  const child = spawn('sh', words, { stdio: 'ignore' });
+  emulators.push({ child, log: `${name}.log` });
+  const address = `https://127.0.0.1:${port}`;
+  const asker = createRedfishPool();
+  const end = Date.now() + 60_000;
+  try {
+    for (;;) {
+      const target = { address, authType: 'basic', verifyCa: false, username: 'admin', password: 'secret' } as const;
+      const answer = await asker.request(target, 'GET', '/redfish/v1/Systems', { timeoutMs: 2000 }).catch(() => undefined);
+      if (answer) return address;
+      if (Date.now() > end || child.exitCode !== null)
+        throw new Error(`sushy-emulator does not answer\n${readFileSync(`${name}.log`, 'utf8')}`);
+      await delay(100);
+    }
+  } finally {
+    await asker.close();
+  }
+}
+
+beforeAll(async () => {
+  needs({ python3: 'python3-venv' });
+  folderOfPrograms = await programs('sushy', ['sushy-tools==2.2.0'], true);
+  const made = ownCertificate('127.0.0.1', 'bmc', Date.now(), randomBytes);
+  writeFileSync(certificate, made.certificate);
+  writeFileSync(join(folder, 'key.pem'), made.privateKey);
+  const script = 'import bcrypt; print("admin:" + bcrypt.hashpw(b"secret", bcrypt.gensalt(5)).decode())';
+  writeFileSync(join(folder, 'htpasswd'), (await run(join(folderOfPrograms, 'python'), ['-c', script])).stdout);
+  pool = createRedfishPool();
+});
+afterAll(async () => {
+  await pool?.close();
+  for (const { child } of emulators) {
+    const ended = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined;
+    child.kill('SIGKILL');
+    await ended;
+  }
+  rmSync(folder, { recursive: true });
+});
+
+const taskAt = (address: string, info: JsonObject = {}): Task =>
+  bmcTask({
+    node: {
+      driver: 'redfish',
+      driver_info: {
+        redfish_address: address,
+        redfish_username: 'admin',
+        redfish_password: 'secret',
+        redfish_verify_ca: certificate,
+        ...info,
+      },
+    },
+    driver: { power: redfishPower, management: redfishManagement },
+    options: { 'redfish.connection_attempts': 1 },
+    connections: { redfish: pool },
+  }).task;
+/** The emulator's fake machines take a moment to get where they are sent. */
+async function reaches(task: Task, state: 'power on' | 'power off'): Promise<void> {
+  const end = Date.now() + 60_000;
+  while ((await redfishPower.get(task)) !== state) {
+    if (Date.now() > end) throw new Error(`not ${state} within 60 s`);
+    await delay(100);
+  }
+}
+
+describe('with one machine', () => {
+  let address: string;
+  beforeAll(async () => {
+    address = await emulator(UUIDS.slice(0, 1));
+  });
+  it('finds it without redfish_system_id, switches it on and off', async () => {
+    const task = taskAt(address);
+    expect(await redfishPower.get(task)).toBe('power off');
+    await redfishPower.set(task, 'power on');
+    await reaches(task, 'power on');
+    await redfishPower.set(task, 'power off');
+    await reaches(task, 'power off');
+  });
+  it.each([
+    ['pxe', true],
+    ['disk', true],
+    ['cdrom', false],
+    ['pxe', false],
+  ] as const)('boots from %s, persistent %s', async (device, persistent) => {
+    const task = taskAt(address);
+    await redfishManagement.setBootDevice(task, device, persistent);
+    // The emulator takes Once and shows Continuous.
+    expect(await redfishManagement.getBootDevice(task)).toEqual({ device, persistent: true });
+  });
+  it('refuses what it cannot boot from, before it asks', async () => {
+    await expect(redfishManagement.setBootDevice(taskAt(address), 'bios', false)).rejects.toMatchObject({ status: 500 });
+  });
+  it('changes the boot mode', async () => {
+    const task = taskAt(address);
+    for (const mode of ['bios', 'uefi'] as const) {
+      await redfishManagement.bootMode!.set(task, mode);
+      expect(await redfishManagement.bootMode!.get(task)).toBe(mode);
+    }
+  });
+  it('tells more than power in one answer, and shows what it has of lamps and secure boot', async () => {
+    const task = taskAt(address);
+    expect(await redfishPower.look!(task)).toMatchObject({ power: 'power off', bootMode: 'uefi' });
+    expect(await redfishManagement.detectVendor!(task)).not.toBe('');
+    const { indicators, secureBoot } = redfishManagement;
+    for (const [component, lamps] of Object.entries(await indicators!.supported(task)))
+      for (const lamp of Object.keys(lamps)) {
+        await indicators!.set!(task, component, lamp, 'blinking');
+        expect(await indicators!.get(task, component, lamp)).toBe('blinking');
+      }
+    await secureBoot!.get(task).catch((error: unknown) => expect(error).toBeInstanceOf(Fault));
+  });
+  it.each([
+    [{ redfish_password: 'wrong' }, /returned code 401/],
+    [{ redfish_password: 'wrong', redfish_auth_type: 'basic' }, /returned code 401/],
+    [{ redfish_auth_type: 'session' }, /SessionService\/Sessions returned code|returned code 401/],
+    [{ redfish_verify_ca: true }, /self-signed/],
+    [{ redfish_system_id: systemId(UUIDS[1]) }, /not found/],
+    [{ redfish_address: 'https://127.0.0.1:1' }, /^Redfish connection failed for node /],
+  ])('%j is an error in words', async (info, message) => {
+    await expect(redfishPower.get(taskAt(address, info))).rejects.toMatchObject({
+      status: 500,
+      message: expect.stringMatching(message) as unknown,
+    });
+  });
+});
+
+it('reads the sensors of its chassis, whose numbers it writes as text', async () => {
+  const found = (await redfishManagement.sensors!(taskAt(await emulator(UUIDS.slice(0, 1))))) as Readonly<Record<string, JsonObject>>;
+  expect(Object.keys(found)).toEqual(['Extra', 'Fan', 'Temperature', 'Power', 'Drive']);
+  const well = { state: 'Enabled', health: 'OK' };
+  const [fan, backup] = Object.values(found['Fan']!);
+  expect([fan, backup]).toEqual([
+    expect.objectContaining({
+      identity: '0',
+      reading: 2100,
+      reading_units: 'RPM',
+      max_reading_range: 5000,
+      physical_context: 'Backplane',
+      ...well,
+    }),
+    expect.objectContaining({ identity: '1', reading: 2050, ...well }),
+  ]);
+  expect(Object.values(found['Temperature']!)).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({
+        identity: '0',
+        reading_celsius: 41,
+        sensor_number: 0,
+        max_reading_range_temp: 60,
+        physical_context: 'CPU',
+        ...well,
+      }),
+    ]),
+  );
+});
+
+it('with two machines redfish_system_id says which', async () => {
+  const address = await emulator(UUIDS);
+  const [first, second] = UUIDS.map((uuid) => taskAt(address, { redfish_system_id: systemId(uuid) })) as [Task, Task];
+  await redfishPower.set(second, 'power on');
+  await reaches(second, 'power on');
+  expect(await redfishPower.get(first)).toBe('power off');
+  await expect(redfishPower.get(taskAt(address))).rejects.toMatchObject({
+    message: 'Failed at determining default for "ComputerSystem": System count is not exactly one',
+  });
+});

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# A small whole-disk image that boots from BIOS and from UEFI: the operating system that the tests deploy.
+#
+#   image.sh OUT.raw|OUT.qcow2 REPORT_URL [NAME]
+#
+# Booted, it POSTs to REPORT_URL, as text: image=NAME, its MAC addresses, its firmware, the partitions that it sees, and every file of its
+# config drive in base64; then it stays up. Beside OUT: OUT.sha256. MBR with one FAT partition (type EF).
+# Debian packages: see packages.txt (busybox-static cpio kmod grub-pc-bin grub-efi-amd64-bin grub-common mtools fdisk qemu-utils).
+set -euo pipefail
+out=${1:?OUT} url=${2:?REPORT_URL} name=${3:-lab}
+here=$(cd "$(dirname "$0")" && pwd)
+cache=$(cd "$here/../../.." && pwd)/.cache/kernel
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+if [ ! -d "$cache/boot" ]; then # Debian's kernel, unpacked, not installed
+  package=$(apt-cache depends linux-image-amd64 | awk '/Depends: linux-image/ {print $2; exit}')
+  mkdir -p "$work/download"
+  (cd "$work/download" && apt-get -qq download "$package" 2>/dev/null && dpkg -x ./*.deb "$work/kernel")
+  depmod -b "$work/kernel" "$(ls "$work/kernel/lib/modules")"
+  mkdir -p "$(dirname "$cache")"
+  mv -T "$work/kernel" "$cache" 2>/dev/null || [ -d "$cache/boot" ]
+fi
+version=$(ls "$cache/lib/modules")
+
+root=$work/root
+mkdir -p "$root"/{bin,proc,sys,dev,run,tmp,etc,cd}
+cp /bin/busybox "$root/bin/"
+for applet in $(/bin/busybox --list); do [ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"; done
+# The modules with what they need, in the order of loading; what is built in prints "builtin".
+for module in virtio_pci virtio_net virtio_blk virtio_scsi sd_mod ahci nvme isofs vfat nls_cp437 nls_ascii; do
+  modprobe -d "$cache" -S "$version" --show-depends "$module" 2>/dev/null | awk '$1 == "insmod" {print $2}' || true
+done | awk '!seen[$0]++' | while read -r file; do
+  install -D -m 644 "$file" "$root/modules/$(basename "$file")"
+  basename "$file" >> "$root/etc/load"
+done
+cat > "$root/bin/lease" <<'LEASE'
+#!/bin/sh
+[ "$1" = bound ] || [ "$1" = renew ] || exit 0
+ip addr flush dev "$interface"
+ip addr add "$ip/${mask:-24}" dev "$interface"
+LEASE
+cat > "$root/init" <<'INIT'
+#!/bin/sh
+export PATH=/bin
+mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
+while read -r file; do insmod "/modules/$file" 2>/dev/null; done < /etc/load
+for word in $(cat /proc/cmdline); do case $word in report=*) url=${word#report=};; image=*) image=${word#image=};; esac; done
+for interface in $(ls /sys/class/net); do
+  [ "$interface" = lo ] && continue
+  ip link set "$interface" up; udhcpc -q -n -t 20 -T 1 -i "$interface" -s /bin/lease > /dev/null 2>&1
+done
+drive=
+for partition in $(awk 'NR > 2 {print "/dev/" $4}' /proc/partitions); do # an ISO 9660 volume called config-2
+  [ "$(dd if="$partition" bs=1 skip=32808 count=8 2> /dev/null | tr A-Z a-z)" = config-2 ] && drive=$partition && break
+done
+{
+  echo "image=$image"
+  echo "macs=$(cat /sys/class/net/*/address | grep -v '^00:00:00:00:00:00' | tr '\n' ' ')"
+  echo "firmware=$([ -d /sys/firmware/efi ] && echo uefi || echo bios)"
+  echo "partitions=$(awk 'NR > 2 {print $4 ":" $3}' /proc/partitions | tr '\n' ' ')"
+  echo "configdrive=$drive"
+  if [ -n "$drive" ] && mount -o ro -t iso9660 "$drive" /cd; then
+    (cd /cd && find . -type f | sort | while read -r file; do echo "file=$file $(base64 < "$file" | tr -d '\n')"; done)
+  fi
+} > /tmp/report
+until wget -q -O /dev/null --header 'content-type: text/plain' --post-file /tmp/report "$url"; do sleep 1; done
+echo "image: reported"
+while :; do sleep 3600; done
+INIT
+chmod +x "$root/init" "$root/bin/lease"
+(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0) | gzip -6 > "$work/initrd"
+
+cat > "$work/grub.cfg" <<CFG
+serial --unit=0 --speed=115200
+terminal_output serial
+linux /vmlinuz console=ttyS0 quiet panic=-1 image=$name report=$url
+initrd /initrd
+boot
+CFG
+modules="part_msdos part_gpt fat normal linux serial configfile"
+# shellcheck disable=SC2086
+grub-mkimage -O i386-pc -p '(hd0,msdos1)/grub' -o "$work/core.img" biosdisk $modules
+# shellcheck disable=SC2086
+grub-mkimage -O x86_64-efi -p /grub -o "$work/BOOTX64.EFI" $modules search
+size=64 # MiB
+raw=$work/disk.raw
+truncate -s ${size}M "$raw"
+printf '2048,,ef,*\n' | sfdisk -q "$raw"
+dd if=/usr/lib/grub/i386-pc/boot.img of="$raw" bs=446 count=1 conv=notrunc status=none
+dd if="$work/core.img" of="$raw" bs=512 seek=1 conv=notrunc status=none
+export MTOOLS_SKIP_CHECK=1
+fat="$raw@@1M"
+mformat -i "$fat" -T $(((size - 1) * 2048)) -h 64 -s 32 -v LAB ::
+mmd -i "$fat" ::/EFI ::/EFI/BOOT ::/grub
+mcopy -i "$fat" "$cache/boot/vmlinuz-$version" ::/vmlinuz
+mcopy -i "$fat" "$work/initrd" ::/initrd
+mcopy -i "$fat" "$work/grub.cfg" ::/grub/grub.cfg
+mcopy -i "$fat" "$work/BOOTX64.EFI" ::/EFI/BOOT/BOOTX64.EFI
+case $out in
+  *.qcow2) qemu-img convert -f raw -O qcow2 -c "$raw" "$out" ;;
+  *) cp --sparse=always "$raw" "$out" ;;
+esac
+sha256sum "$out" | cut -d' ' -f1 > "$out.sha256"

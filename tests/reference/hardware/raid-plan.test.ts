@@ -1,0 +1,128 @@
+/** The choice of drives for RAID volumes against Ironic's own functions, run in Python on many random machines. */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { isDeepStrictEqual, promisify } from 'node:util';
+import { planVolumes, type AskedDisk, type Drive } from '../../../drivers/redfish/steps/raid-plan';
+import { checkAskedDisks } from '../../../drivers/redfish/steps/raid-asked';
+import { reasonOf } from '../../../model/errors';
+import { programs } from '../../lab/support/venv';
+
+const CASES = 20_000;
+interface Case {
+  readonly drives: readonly Drive[];
+  readonly asked: readonly AskedDisk[];
+}
+interface Planned {
+  readonly error?: string;
+  readonly crash?: string;
+  readonly volumes?: readonly { readonly name: string; readonly drives: readonly string[]; readonly bytes: number | 'MAX' }[];
+}
+
+/** Numbers that look random and are the same each time (mulberry32). */
+function numbers(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) % below;
+  };
+}
+
+function randomCase(below: (n: number) => number): Case {
+  const pick = <T>(...all: readonly T[]): T => all[below(all.length)]!;
+  const sometimes = <T>(value: () => T, outOf: number): T | undefined => (below(outOf) === 0 ? value() : undefined);
+  const kinds = Array.from({ length: 1 + below(3) }, () => ({
+    mediaType: pick('HDD', 'SSD'),
+    protocol: pick('SAS', 'SATA'),
+    bytes: pick(50, 100, 100, 400, 1000) * 2 ** 30 + pick(0, 0, 12_345, 2 ** 26),
+  }));
+  const drives = Array.from({ length: below(13) }, (_, n): Drive => {
+    const id = `d${n}`;
+    return { ...pick(...kinds), path: `/drives/${id}`, id, controller: pick('C1', 'C2') };
+  });
+  const asked = Array.from({ length: 1 + below(4) }, (): AskedDisk => {
+    const chosen = sometimes(() => drives.filter(() => below(3) === 0).map(({ id }) => id), 3);
+    const more: Partial<AskedDisk> = {
+      ...(sometimes(() => ({ share_physical_disks: true }), 3) ?? {}),
+      ...(sometimes(() => ({ disk_type: pick('hdd', 'ssd') }), 6) ?? {}),
+      ...(sometimes(() => ({ interface_type: pick('sas', 'sata') }), 6) ?? {}),
+      ...(sometimes(() => ({ number_of_physical_disks: 1 + below(8) }), 6) ?? {}),
+      // A controller that is none, as users write it: Ironic chooses by the drives alone.
+      ...(chosen ? { physical_disks: chosen, controller: 'given' } : {}),
+    };
+    return {
+      ...more,
+      raid_level: below(40) === 0 ? 'JBOD' : pick('0', '1', '5', '6', '1+0', '5+0', '6+0'),
+      size_gb: chosen && below(2) === 0 ? 'MAX' : pick(0, 1, 10, 49, 50, 100, 101, 300, 1000),
+    };
+  });
+  return { drives, asked };
+}
+
+function ours({ drives, asked }: Case): Planned {
+  try {
+    checkAskedDisks('u', asked);
+    const volumes = planVolumes(
+      asked.map((disk, n) => ({ ...disk, volume_name: String(n) })),
+      drives,
+    );
+    return {
+      volumes: volumes.map(({ asked: { volume_name: name }, drives: chosen, bytes }) => ({
+        ...{ name: name!, bytes },
+        drives: drives.filter((one) => chosen.includes(one)).map(({ id }) => id),
+      })),
+    };
+  } catch (error) {
+    return { error: reasonOf(error) };
+  }
+}
+
+async function ironics(cases: readonly Case[]): Promise<readonly Planned[]> {
+  const python = join(await programs('ironic', ['ironic==39.0.0']), 'python');
+  const running = promisify(execFile)(python, [join(__dirname, 'raid-plan.py')], { maxBuffer: 2 ** 28, timeout: 500_000 });
+  running.child.stdin!.end(cases.map((one) => `${JSON.stringify(one)}\n`).join(''));
+  const { stdout: output } = await running;
+  return output
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Planned);
+}
+
+/** Where Ironic does not do what it means to, we need not do the same. */
+function isDefect({ asked }: Case, theirs: Planned): string | undefined {
+  if (theirs.crash !== undefined) return 'it crashes on drives that are not there';
+  if (/Spanned RAID volumes cannot contain a single span/.test(theirs.error ?? '')) return 'a group of few drives hides the others';
+  if (theirs.volumes && theirs.volumes.length < asked.length) return 'a volume is lost';
+  return undefined;
+}
+
+/**
+ * A level that there is not is told before anything else is looked at; and what Ironic says after it lost a volume of pairs on the way is
+ * about the others.
+ */
+const isAlike = ({ asked }: Case, mine: Planned, theirs: Planned): boolean =>
+  asked.some(({ raid_level: level }) => level === 'JBOD') ||
+  (mine.error !== undefined && asked.some(({ raid_level: level }) => level === '1+0'))
+    ? mine.error !== undefined && theirs.error !== undefined
+    : isDeepStrictEqual(mine, theirs);
+
+it('chooses as Ironic does', async () => {
+  const below = numbers(39);
+  const cases = Array.from({ length: CASES }, () => randomCase(below));
+  const theirs = await ironics(cases);
+  expect(theirs).toHaveLength(cases.length);
+  const different: unknown[] = [];
+  const counted: Record<string, number> = {};
+  cases.forEach((one, n) => {
+    const defect = isDefect(one, theirs[n]!);
+    const mine = ours(one);
+    const what = defect ?? (mine.volumes ? 'planned' : 'refused');
+    counted[what] = (counted[what] ?? 0) + 1;
+    if (defect === undefined && !isAlike(one, mine, theirs[n]!)) different.push({ case: one, mine, theirs: theirs[n] });
+  });
+  expect(different.slice(0, 3)).toEqual([]);
+  // Both happen often enough to mean something.
+  expect(counted['planned']).toBeGreaterThan(CASES / 10);
+  expect(counted['refused']).toBeGreaterThan(CASES / 10);
+}, 600_000);

@@ -1,0 +1,119 @@
+/**
+ * The real ironic-python-agent and ours, in machines that boot in QEMU, are inspected through our server: by inspect interface `agent`, by our
+ * introspection service, and with kernel command lines that leave it to multicast DNS where both are.
+ */
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expectInspected, inspectMachine, ramdiskIn } from '../../lab/inspection/inspect-machine';
+import { openLab, type Lab } from '../../lab/support/machines';
+import { bootingSections, startServerProcess, type RunningServer, type Sections } from '../../lab/support/server';
+import { root } from '../../lab/support/venv';
+
+const PATIENCE = 600;
+const AGENTS = {
+  real: { folder: join(root, '.cache/ipa-ramdisk'), memoryMiB: 1536, manager: 'generic_hardware_manager' },
+  ours: { folder: join(root, '.cache/ramdisk'), memoryMiB: 768, manager: 'BloomeryHardwareManager' },
+} as const;
+type Agent = keyof typeof AGENTS;
+
+const API = 'http://10.77.0.1:6385';
+const SERVICE = 'http://10.77.0.1:5050';
+const HOOKS = 'ramdisk-error,validate-interfaces,ports,architecture,memory,cpus,boot-mode,root-device,parse-lldp,local-link-connection';
+const COLLECTORS = 'ipa-inspection-collectors=default,logs,pci-devices,numa-topology,dmi-decode';
+interface Way {
+  readonly inspectInterface: 'agent' | 'discoverd';
+  readonly extraParameters: string;
+  readonly sections: Sections;
+  /** What the kernel's command line says to the agent. */
+  readonly told: readonly string[];
+  /** Among those that its hooks find. */
+  readonly capability: 'boot_mode:bios' | 'cpu_vt:true';
+  readonly agents: readonly Agent[];
+}
+const WAYS: Readonly<Record<string, Way>> = {
+  'the interface agent': {
+    inspectInterface: 'agent',
+    extraParameters: COLLECTORS,
+    sections: {},
+    told: [`ipa-api-url=${API}`, `ipa-inspection-callback-url=${API}/v1/continue_inspection`],
+    capability: 'boot_mode:bios',
+    // Ours: tests/lab/inspection/inspection.test.ts.
+    agents: ['real'],
+  },
+  'the introspection service': {
+    inspectInterface: 'discoverd',
+    extraParameters: COLLECTORS,
+    sections: { inspector_service: { enabled: 'true' } },
+    told: [`ipa-api-url=${API}`, `ipa-inspection-callback-url=${SERVICE}/v1/continue`],
+    capability: 'cpu_vt:true',
+    agents: ['real', 'ours'],
+  },
+  'what multicast DNS says': {
+    inspectInterface: 'discoverd',
+    extraParameters: `${COLLECTORS} ipa-api-url=mdns`,
+    sections: {
+      inspector_service: { enabled: 'true', callback_url: 'mdns' },
+      mdns: { interfaces: 'br0' },
+    },
+    told: ['ipa-api-url=mdns', 'ipa-inspection-callback-url=mdns'],
+    capability: 'cpu_vt:true',
+    agents: ['real', 'ours'],
+  },
+};
+const CASES = Object.entries(WAYS)
+  .flatMap(([way, { agents }]) => agents.map((agent) => ({ agent, way })))
+  .map(({ agent, way }, index) => [agent, way, `${agent}-${index}`] as const);
+
+let lab: Lab;
+let server: RunningServer | undefined;
+
+beforeAll(async () => {
+  // It makes our own ramdisk too.
+  const script = join(root, 'tests/reference/inspection/ipa-ramdisk.sh');
+  await promisify(execFile)('bash', [script, AGENTS.real.folder], { maxBuffer: 16 << 20, timeout: 1_800_000 });
+  lab = await openLab('ref-inspection');
+  // Services are announced on interfaces that run; a bridge does once something that runs is at it.
+  for (const words of ['add port0 type veth peer name cable0', 'set port0 master br0 up', 'set cable0 up'])
+    await lab.exec('ip', 'link', ...words.split(' '));
+}, 1_900_000);
+afterEach(async () => {
+  await server?.stop();
+}, 60_000);
+afterAll(() => lab?.close(), 60_000);
+
+function sectionsOf({ inspectInterface, extraParameters, sections }: Way): Sections {
+  const booting = bootingSections(lab);
+  return {
+    ...booting,
+    DEFAULT: { ...booting['DEFAULT'], enabled_inspect_interfaces: inspectInterface, enable_mdns: 'mdns' in sections ? 'true' : 'false' },
+    conductor: { ...booting['conductor'], enable_mdns: 'mdns' in sections ? 'true' : 'false' },
+    inspector: { hooks: HOOKS, extra_kernel_params: extraParameters },
+    discoverd: { enabled: 'true', service_url: `${SERVICE}/v1`, status_check_period: 1 },
+    ...sections,
+  };
+}
+
+it.each(CASES)(
+  'from power on to manageable: the agent that is %s, by %s',
+  async (agent, how, name) => {
+    const way = WAYS[how]!;
+    const { folder, memoryMiB, manager } = AGENTS[agent];
+    server = await startServerProcess(join(lab.folder, `server-${name}`), sectionsOf(way), lab.namespace);
+    const { inspectInterface } = way;
+    const driverInfo = ramdiskIn(folder);
+    const inspected = await inspectMachine(lab, { name, bmcPort: 6230, memoryMiB, patience: PATIENCE, driverInfo, inspectInterface });
+    expectInspected(inspected);
+    const { plugin_data: data } = inspected.data;
+    expect(data).toMatchObject({ configuration: { managers: [{ name: manager }] }, dmi: {}, numa_topology: {} });
+    const capabilities = expect.stringContaining(way.capability) as string;
+    expect(inspected.node['properties']).toMatchObject({ memory_mb: memoryMiB, cpus: 2, local_gb: 4, capabilities });
+    const said = readFileSync(inspected.machine.consoleFile, 'latin1');
+    for (const word of way.told) expect(said).toContain(word);
+    const { boot, inspection } = inspected.took;
+    const times = `started ${boot.toFixed(1)} s after power on, manageable ${inspection.toFixed(1)} s later`;
+    process.stderr.write(`the agent that is ${agent}, by ${how}: ${times}\n`);
+  },
+  (4 * PATIENCE + 70) * 1000,
+);

@@ -1,0 +1,35 @@
+/** What the files of requests are written in. */
+import { loadDocument } from '../../../api/schema/document';
+
+export interface Sent {
+  readonly method: string;
+  readonly path: string;
+  /** Value of X-OpenStack-Ironic-API-Version; null: no header. */
+  readonly version: string | null;
+  /** JSON; text is sent as it is. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Only puts back what the one before may have done; its answer does not matter. */
+  readonly quiet?: true;
+}
+/** A pause until the node stands still, between requests that work goes on after. */
+export interface Settle {
+  readonly settle: string;
+  /** Where it must stand then, where what follows would mean nothing otherwise. */
+  readonly state?: string;
+}
+/** The same until an allocation has come to something. */
+export interface SettleAllocation {
+  readonly settleAllocation: string;
+}
+export type Step = Sent | Settle | SettleAllocation;
+
+export const document = loadDocument();
+export const MAX = document.max;
+
+export const at = (minor: number): string => `1.${minor}`;
+export const get = (path: string, minor = MAX): Sent => ({ method: 'GET', path, version: at(minor) });
+export const send = (method: string, path: string, body: unknown, minor = MAX): Sent => ({ method, path, version: at(minor), body });
+export const quietly = (step: Sent): Sent => ({ ...step, quiet: true });
+/** The versions at which something that came with `since` shows: before, at, newest. */
+export const around = (since: number): number[] => [...new Set([Math.max(1, since - 1), since, MAX])];

@@ -1,0 +1,73 @@
+/** docs/driver-info.md: the keys of driver_info that each hardware type with a BMC knows, by the tables that validation reads. */
+import { HARDWARE_TYPES, INTERFACES } from '../../../drivers/index';
+import type { Interface, Property } from '../../../drivers/interfaces';
+import { INTERFACE_KINDS } from '../../../model/records';
+
+const TYPES = {
+  redfish: {
+    title: 'Redfish (`redfish`)',
+    example: [
+      'redfish_address=https://192.0.2.10',
+      'redfish_username=admin',
+      'redfish_password=PASSWORD',
+      'redfish_verify_ca=/etc/ssl/bmc-ca.pem',
+    ],
+  },
+  ipmi: {
+    title: 'IPMI (`ipmi`)',
+    example: ['ipmi_address=192.0.2.10', 'ipmi_username=admin', 'ipmi_password=PASSWORD', 'ipmi_cipher_suite=17'],
+  },
+} as const;
+type Type = keyof typeof TYPES;
+
+interface Key extends Property {
+  /** Kinds of interface, with the names of those that read it. */
+  readonly readers: ReadonlyMap<string, readonly string[]>;
+}
+/** Each key with who reads it; those that are needed first, else in the order of the tables. */
+function keysOf(type: Type): readonly (readonly [string, Key])[] {
+  const found = new Map<string, Key>();
+  for (const kind of INTERFACE_KINDS)
+    for (const name of HARDWARE_TYPES[type]![kind].filter((one) => Object.hasOwn(INTERFACES[kind], one))) {
+      const { properties = {} } = INTERFACES[kind][name] as Interface;
+      for (const [key, property] of Object.entries(properties)) {
+        const { readers } = found.get(key) ?? { readers: new Map<string, readonly string[]>() };
+        found.set(key, { ...property, readers: new Map([...readers, [kind, [...(readers.get(kind) ?? []), name]]]) });
+      }
+    }
+  return [...found].sort(([, a], [, b]) => Number(b.required ?? false) - Number(a.required ?? false));
+}
+
+const cell = (text: string): string => text.replaceAll('``', '`').replaceAll('|', '\\|');
+const marks = ({ required, secret }: Property): string =>
+  [...(required ? ['required'] : []), ...(secret ? ['shown as `******`'] : [])].join(', ');
+const readBy = ({ readers }: Key): string =>
+  [...readers].map(([kind, names]) => `${kind} (${names.map((name) => `\`${name}\``).join(', ')})`).join('; ');
+const section = (type: Type): readonly string[] => [
+  `## ${TYPES[type].title}`,
+  '',
+  '```sh',
+  `baremetal node create --driver ${type} \\`,
+  ...TYPES[type].example.map((word, index, all) => `  --driver-info ${word}${index < all.length - 1 ? ' \\' : ''}`),
+  '```',
+  '',
+  '| key | | what it is | read by |',
+  '|---|---|---|---|',
+  ...keysOf(type).map(([name, key]) => `| \`${name}\` | ${marks(key)} | ${cell(key.description)} | ${readBy(key)} |`),
+  '',
+];
+
+export const driverInfoPage = (): string =>
+  [
+    '# What stands in driver_info',
+    '',
+    'Where the BMC of a node is, how to log in to it, and what its drivers boot. Generated from the tables that validation reads (`UPDATE_DOCS=1 npx jest tests/drivers/driver-info-page` writes it); do not edit.',
+    '`GET /v1/drivers/NAME/properties` answers the same keys, those of the default interfaces.',
+    '',
+    'A key that an interface of the node needs and that is missing, or a value that cannot be, is refused when the node is to be managed, powered or deployed: `baremetal node validate NODE` names it',
+    'interface by interface. Passwords and keys are never shown again, also not in errors and logs. Keys that no table names are kept, and read by nobody.',
+    '',
+    ...(Object.keys(TYPES) as Type[]).flatMap(section),
+    '`bloomery why NODE` asks the BMC and says what it answered ([troubleshooting.md](troubleshooting.md)). What works with which BMC: [hardware.md](hardware.md).',
+    '',
+  ].join('\n');

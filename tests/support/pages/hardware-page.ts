@@ -1,0 +1,261 @@
+/** docs/hardware.md: what of each interface works, with what it was seen working, and by which test. */
+
+/** The other end of a test. `bent`: a service of the tests that answers as wrongly as a BMC can; it proves how errors are met, not that real ones are. */
+const ENDS = ['bent', 'simulator', 'sushy-tools', 'virtualbmc', 'ipmi_sim', 'pyghmi', 'real'] as const;
+type End = (typeof ENDS)[number];
+/** `file: words of its name`; the file is below tests/. */
+type Proof = string;
+export interface HardwareRow {
+  readonly type: 'ipmi' | 'redfish';
+  readonly kind: string;
+  readonly name: string;
+  readonly feature: string;
+  readonly proofs: Readonly<Partial<Record<End, Proof>>>;
+}
+
+const row = (type: HardwareRow['type'], kind: string, name: string, feature: string, proofs: HardwareRow['proofs']): HardwareRow => ({
+  ...{ type, kind, name, feature, proofs },
+});
+const SIM_IPMI = 'lab/deployment/lifecycle.test.ts: simulator-ipmi';
+const SIM_REDFISH = 'lab/deployment/lifecycle.test.ts: simulator-redfish';
+const REFERENCE = 'reference/hardware/redfish.test.ts';
+const END_TO_END = 'lab/deployment/end-to-end.test.ts';
+
+export const HARDWARE: readonly HardwareRow[] = [
+  row('ipmi', 'power', 'ipmitool', 'on, off, soft, reboot, state', {
+    bent: 'drivers/ipmi/management.test.ts: power',
+    simulator: SIM_IPMI,
+    virtualbmc: 'lab/ipmi/virtualbmc.test.ts: switches the machine on and off',
+    ipmi_sim: 'lab/ipmi/ipmi.test.ts: reads and changes the power',
+    pyghmi: 'lab/ipmi/ipmi.test.ts: reads and changes the power and the boot device',
+  }),
+  row('ipmi', 'power', 'ipmitool', 'from enrolment to deletion by the CLI', {
+    simulator: SIM_IPMI,
+    virtualbmc: `${END_TO_END}: bios-virtualbmc`,
+    ipmi_sim: `${END_TO_END}: uefi-ipmi`,
+  }),
+  row('ipmi', 'power', 'ipmitool', 'a silent BMC is no machine that is off', {
+    bent: 'lab/ipmi/ipmi-server.test.ts: a BMC that falls silent is no machine that is off',
+    simulator: 'lab/ipmi/ipmi-network.test.ts: 20 % loss and 300 ms latency',
+  }),
+  row('ipmi', 'power', 'ipmitool', 'RMCP+ with each cipher suite', {
+    simulator: 'lab/ipmi/ipmi.test.ts: FreeIPMI with cipher suite',
+    ipmi_sim: 'lab/ipmi/ipmi.test.ts: with cipher suite %i',
+  }),
+  row('ipmi', 'power', 'ipmitool', 'IPMI 1.5', {
+    simulator: 'lab/ipmi/ipmi.test.ts: IPMI 1.5: ipmitool and FreeIPMI',
+    ipmi_sim: 'lab/ipmi/ipmi.test.ts: with IPMI 1.5',
+  }),
+  row('ipmi', 'power', 'ipmitool', 'the program ipmitool in its place (`[ipmi]client`)', {
+    bent: "lab/ipmi/ipmi-server.test.ts: describe.each(['native', 'ipmitool'])",
+  }),
+  row('ipmi', 'management', 'ipmitool', 'boot device, once and for good', {
+    bent: 'drivers/ipmi/management.test.ts: boot device',
+    simulator: SIM_IPMI,
+    virtualbmc: 'lab/ipmi/virtualbmc.test.ts: boots from %s',
+    ipmi_sim: 'lab/ipmi/ipmi.test.ts: sets the boot device',
+    pyghmi: 'lab/ipmi/ipmi.test.ts: reads and changes the power and the boot device',
+  }),
+  row('ipmi', 'management', 'ipmitool', 'sensors', {
+    simulator: 'lab/ipmi/ipmi-stores.test.ts: sensors are as Ironic has them of ipmitool',
+    ipmi_sim: 'lab/ipmi/ipmi-stores.test.ts: sensors are as Ironic has them of ipmitool',
+  }),
+  row('ipmi', 'management', 'ipmitool', 'single and dual bridging', {
+    ipmi_sim: 'lab/ipmi/ipmi-stores.test.ts: controllers behind it are reached by bridges',
+  }),
+  row('ipmi', 'management', 'ipmitool', 'non-maskable interrupt', {
+    bent: 'drivers/ipmi/management.test.ts: is the diagnostic chassis control',
+  }),
+  row('ipmi', 'console', 'ipmitool-socat', 'serial over LAN', {
+    bent: 'drivers/ipmi/console.test.ts: connects one client to the machine',
+    ipmi_sim: "lab/ipmi/ipmi-sol.test.ts: our console at OpenIPMI's ipmi_sim",
+  }),
+  row('ipmi', 'vendor', 'ipmitool', '`send_raw`, `bmc_reset`', { bent: "drivers/ipmi/management.test.ts: the vendor's methods" }),
+  row('ipmi', 'vendor', 'ipmitool', '`sel`, `clear_sel`, `fru`', {
+    simulator: 'lab/ipmi/ipmi-stores.test.ts: the event log is read and cleared',
+    ipmi_sim: 'lab/ipmi/ipmi-stores.test.ts: the inventory is read',
+  }),
+
+  row('redfish', 'power', 'redfish', 'on, off, soft, reboot, state', {
+    bent: 'drivers/redfish/steps/management.test.ts: power',
+    simulator: SIM_REDFISH,
+    'sushy-tools': `${END_TO_END}: bios-redfish`,
+  }),
+  row('redfish', 'power', 'redfish', 'login, certificates, wrong passwords and addresses', {
+    bent: 'drivers/redfish/steps/management.test.ts: a service in trouble',
+    'sushy-tools': 'lab/redfish/redfish.test.ts: is an error in words',
+  }),
+  row('redfish', 'management', 'redfish', 'boot device, once and for good', {
+    bent: 'drivers/redfish/steps/management.test.ts: boot device',
+    simulator: SIM_REDFISH,
+    'sushy-tools': 'lab/redfish/redfish.test.ts: boots from %s, persistent %s',
+  }),
+  row('redfish', 'management', 'redfish', 'boot mode', {
+    bent: 'drivers/redfish-management.test.ts: boot mode',
+    simulator: `${REFERENCE}: boot_mode: 'bios'`,
+    'sushy-tools': 'lab/redfish/redfish.test.ts: changes the boot mode',
+  }),
+  row('redfish', 'management', 'redfish', 'secure boot', {
+    bent: 'drivers/redfish-management.test.ts: secure boot',
+    simulator: `${REFERENCE}: secure_boot: true`,
+  }),
+  row('redfish', 'management', 'redfish', 'keys of secure boot', {
+    bent: 'drivers/redfish-management.test.ts: secure boot',
+    simulator: `${REFERENCE}: drops the keys of secure boot`,
+  }),
+  row('redfish', 'management', 'redfish', 'update_firmware', {
+    bent: 'drivers/redfish/steps/firmware.test.ts: management.update_firmware',
+    simulator: `${REFERENCE}: is updated by the step of the management interface`,
+  }),
+  row('redfish', 'management', 'redfish', 'non-maskable interrupt', {
+    bent: 'drivers/redfish/steps/management.test.ts: a non-maskable interrupt',
+  }),
+  row('redfish', 'management', 'redfish', 'indicator lamps', {
+    bent: 'drivers/redfish-management.test.ts: are found on chassis, system and drives',
+    simulator: `${REFERENCE}: shows and sets indicators`,
+  }),
+  row('redfish', 'management', 'redfish', 'clock of the BMC', { bent: "drivers/redfish-management.test.ts: the BMC's clock" }),
+  row('redfish', 'management', 'redfish', 'virtual media, for users too', {
+    bent: 'drivers/redfish/virtual-media.test.ts: what clients see and do',
+    simulator: `${REFERENCE}: attaches and detaches virtual media`,
+    'sushy-tools': `${END_TO_END}: bios-cd`,
+  }),
+  row('redfish', 'management', 'redfish', 'sensors', {
+    bent: 'drivers/redfish/sensors.test.ts: Thermal and Power, as Ironic tells them',
+    'sushy-tools': 'lab/redfish/redfish.test.ts: reads the sensors of its chassis',
+  }),
+  row('redfish', 'boot', 'redfish-virtual-media', 'the ramdisk from a CD, BIOS and UEFI', {
+    bent: 'drivers/boot/virtual-media-boot.test.ts: the ramdisk',
+    'sushy-tools': `${END_TO_END}: uefi-cd`,
+  }),
+  row('redfish', 'boot', 'redfish-https', 'the ramdisk by UEFI HTTP boot', {
+    bent: 'drivers/boot/virtual-media-boot.test.ts: by HTTP',
+    simulator: 'lab/redfish/redfish-https.test.ts: the ramdisk boots from the URL that the BMC was told',
+    'sushy-tools': 'lab/redfish/redfish-https.test.ts: the ramdisk boots from the URL that the BMC was told',
+  }),
+  row('redfish', 'boot', 'redfish-https', 'the ramdisk by UEFI HTTPS boot, of OVMF', {
+    simulator: 'lab/redfish/redfish-https.test.ts: simulator, HTTPS',
+  }),
+  row('redfish', 'management', 'redfish', 'virtual media from a server that wants a name and a password', {
+    bent: 'drivers/redfish/virtual-media.test.ts: passes on credentials',
+    'sushy-tools': 'lab/redfish/redfish-settings.test.ts: comes from a server that wants a name and a password',
+  }),
+  row('redfish', 'raid', 'redfish', 'which drives become a volume, as Ironic chooses them', {
+    bent: 'reference/hardware/raid-plan.test.ts: chooses as Ironic does',
+  }),
+  row('redfish', 'raid', 'redfish', 'create_configuration, delete_configuration', {
+    bent: 'drivers/redfish/steps/raid.test.ts: makes a volume at a restart',
+    simulator: `${REFERENCE}: makes volumes`,
+  }),
+  row('redfish', 'bios', 'redfish', 'settings with their registry, apply_configuration', {
+    bent: 'drivers/redfish/steps/bios.test.ts: apply_configuration',
+    simulator: `${REFERENCE}: takes settings %s`,
+    'sushy-tools': 'lab/redfish/redfish-settings.test.ts: takes settings, once',
+  }),
+  row('redfish', 'bios', 'redfish', 'factory_reset', {
+    bent: 'drivers/redfish/steps/bios.test.ts: factory_reset',
+    simulator: `${REFERENCE}: is reset`,
+    'sushy-tools': 'lab/redfish/redfish-settings.test.ts: is reset',
+  }),
+  row('redfish', 'firmware', 'redfish', 'updates of BIOS and BMC', {
+    bent: 'drivers/redfish/steps/firmware.test.ts: where the BMC gets the file',
+    simulator: `${REFERENCE}: is updated`,
+    'sushy-tools': 'lab/redfish/redfish-settings.test.ts: of the BIOS is updated',
+  }),
+  row('redfish', 'firmware', 'redfish', 'an update in cleaning: progress, a refused file, its conductor killed', {
+    simulator: 'flows/hardware/redfish-firmware.test.ts: when the one that began it is killed',
+  }),
+  row('redfish', 'firmware', 'redfish', 'updates of network cards', {
+    bent: "drivers/redfish/steps/firmware.test.ts: describe('nic'",
+    simulator: `${REFERENCE}: of a network card is updated`,
+  }),
+  row('redfish', 'management', 'redfish', 'MAC addresses, of which ports are made before inspection (`[inspector]pre_create_ports`)', {
+    bent: 'drivers/redfish-management.test.ts: are those of interfaces that are enabled and well',
+    simulator: 'reference/inspection/inspection.test.ts: has the ports that its BMC knows',
+  }),
+  row('redfish', 'inspect', 'redfish', 'properties, ports and inventory, the same as real Ironic’s', {
+    bent: 'drivers/redfish/inspect.test.ts: makes the inventory of a whole machine',
+    simulator: "reference/inspection/inspection.test.ts: ['simulator', {}]",
+    'sushy-tools': "reference/inspection/inspection.test.ts: ['libvirt', {}]",
+  }),
+  row('redfish', 'vendor', 'redfish', 'event subscriptions', { bent: 'drivers/redfish/vendor.test.ts: subscriptions' }),
+  row('redfish', 'vendor', 'redfish', '`eject_vmedia`', { bent: 'drivers/redfish/vendor.test.ts: eject_vmedia' }),
+];
+
+/** What BMCs do in ways of their own, and what is made of it. */
+const NOTES: readonly (readonly [string, string, string])[] = [
+  ['Supermicro, IPMI', 'boot disks in UEFI mode as a “remote hard drive” only', 'sent 0x24 where `properties.vendor` is `supermicro`'],
+  [
+    'Supermicro, Redfish',
+    'see virtual media as a USB drive; forget the boot mode with each boot device',
+    'UsbCd for `cdrom`; the mode is said again',
+  ],
+  ['AMI, ASRock Rack', 'take boot settings only all together', 'mode, persistence and device in one change'],
+  ['many', 'refuse changes without the ETag, or with it', 'sent with the ETag, in its strong form, then without'],
+  ['many', 'refuse a boot device for good (`Continuous`)', 'set for one boot, and again before each start'],
+  ['many', 'refuse boot settings while the machine starts (409, 503)', 'tried again for half a minute'],
+  ['many', 'have no session service', '`redfish_auth_type = auto` sends the password with each request'],
+  ['some', 'break at a part of their resources', 'inspection loses that part and says so in the log'],
+  ['some', 'show the boot mode in the settings of the system only', 'read there'],
+  [
+    'ipmi_sim (OpenIPMI 2.0.33)',
+    'signs HMAC-MD5-128 with the password, not with K1, and makes K2 for MD5 of 16 bytes, not of 20 (IPMI 2.0 §13.32): in cipher suites 7, 8 and 12 it does not understand us (nor ipmitool in 7 and 8); it has no SHA256 (15 to 17)',
+    'suites 0 to 3, 6 and 11 go; FreeIPMI at our simulator proves the others',
+  ],
+  ['virtualbmc, pyghmi', 'know few commands of IPMI', 'power and boot device; sensors and the like answer an error'],
+  ['sushy-tools', 'calls its BIOS registry by another name than its file', 'found by the name in the registry itself'],
+  ['sushy-tools', 'shows volumes without their RAID level, and deletes none', 'made when asked for; not in `raid_config`'],
+  [
+    'sushy-tools',
+    'wants to be told which system an update is for, also when it has one only',
+    'told where there are several, as by Ironic',
+  ],
+  [
+    'all',
+    'have no standard action for a foreign RAID configuration',
+    'none is offered, as by Ironic’s `redfish`; what stands in `Volumes` is deleted by `delete_configuration`',
+  ],
+  ['sushy-tools', 'fetches what `HttpBootUri` says itself, and puts it into the CD drive', 'the machine boots it from there'],
+  ['sushy-tools', 'keeps a CD read-only, also where it shows `WriteProtected: false`; a floppy disk is then writable', 'never asked for'],
+  ['sushy-tools', 'fails (500) at Storage when none is configured', 'SimpleStorage is taken'],
+];
+
+const KINDS = { ipmi: 'IPMI (`ipmi`)', redfish: 'Redfish (`redfish`)' } as const;
+const link = (proof: Proof | undefined): string => {
+  if (proof === undefined) return '';
+  const [file] = proof.split(': ');
+  return `[✔](../tests/${file})`;
+};
+export function hardwarePage(): string {
+  const table = (type: HardwareRow['type']): readonly string[] => [
+    `## ${KINDS[type]}`,
+    '',
+    `| interface | feature | ${ENDS.join(' | ')} |`,
+    `|---|---|${ENDS.map(() => '---|').join('')}`,
+    ...HARDWARE.filter((one) => one.type === type).map(
+      ({ kind, name, feature, proofs }) => `| ${kind} \`${name}\` | ${feature} | ${ENDS.map((end) => link(proofs[end])).join(' | ')} |`,
+    ),
+    '',
+  ];
+  return [
+    '# Hardware',
+    '',
+    'What works, and what it was seen working with. Generated from `tests/support/pages/hardware-page.ts`; do not edit (`UPDATE_DOCS=1 npx jest tests/drivers/hardware-page` writes it).',
+    '',
+    'Each mark leads to the test, which runs with `npm test` (below `reference/`: with `npm run test:reference`). **bent**: a service of the tests that answers as wrongly as a BMC may.',
+    '**simulator**: `bloomery simulate`; it is itself tried by ipmitool, FreeIPMI (serial over LAN: ipmitool and ipmiconsole, [ipmi-sol.test.ts](../tests/lab/ipmi/ipmi-sol.test.ts)), pyghmi and sushy, by ipmitool and plain HTTP with a machine in QEMU behind it ([simulate-qemu.test.ts](../tests/lab/simulator/simulate-qemu.test.ts)), and by real Ironic ([simulator.test.ts](../tests/reference/hardware/simulator.test.ts), [redfish.test.ts](../tests/reference/hardware/redfish.test.ts), which compares what it and we make of the same machine) and DMTF’s validators of protocol and schemas ([redfish-validators.test.ts](../tests/lab/redfish/redfish-validators.test.ts)). **sushy-tools** 2.2.0,',
+    "**virtualbmc** 3.3.0, OpenIPMI's **ipmi_sim** and **pyghmi**'s fake BMC come from their own packages. **real**: a BMC made of metal; nobody has told us of one yet. An empty field says that nothing is known.",
+    'Interfaces that leave the BMC to others are not below: `agent` inspection ([inspection.test.ts](../tests/lab/inspection/inspection.test.ts)), and `discoverd`, tried with the real ironic-inspector 12.5 and our own service ([discoverd.test.ts](../tests/lab/inspection/discoverd.test.ts)).',
+    '',
+    ...table('ipmi'),
+    ...table('redfish'),
+    '## Ways of their own',
+    '',
+    'What is known of BMCs from those who met them; each is tried with a service that behaves so. The vendor is `properties.vendor` of the node, found when it is verified.',
+    '',
+    '| BMCs | what they do | here |',
+    '|---|---|---|',
+    ...NOTES.map((words) => `| ${words.join(' | ')} |`),
+    '',
+  ].join('\n');
+}
