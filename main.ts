@@ -21,7 +21,7 @@ import { createIpmiClients } from './drivers/ipmi/clients';
 import { measureConnections } from './drivers/measured-connections';
 import { createRegistryCache } from './drivers/redfish/steps/bios-registry';
 import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
-import { takeDoor, type Door } from './doors';
+import { listenHttp, type HttpListener } from './listeners';
 import { createMetrics, type Measured, withoutMachines } from './metrics';
 import { systemClock, type Clock } from './model/clock';
 import { reasonOf } from './model/errors';
@@ -171,9 +171,9 @@ export async function startServer(setup: Setup): Promise<Server> {
     starting?.catch(() => {});
     if (starting) stops.push(async () => (await starting.catch(() => undefined))?.stop());
     const http = serverOptions(given);
-    const open = async (role: Role, host: string, port: number, what: string): Promise<Door | undefined> => {
+    const open = async (role: Role, host: string, port: number, what: string): Promise<HttpListener | undefined> => {
       if (!roles.includes(role)) return undefined;
-      const door = await takeDoor(http, host, port, what);
+      const door = await listenHttp(http, host, port, what);
       stops.push(() => door.close());
       return door;
     };
@@ -209,7 +209,7 @@ export async function startServer(setup: Setup): Promise<Server> {
     });
     const probePort = given['metrics.prometheus_port'];
     if (probePort !== null) {
-      const door = await takeDoor(http, given['metrics.prometheus_host'], probePort, 'metrics, [metrics]prometheus_port');
+      const door = await listenHttp(http, given['metrics.prometheus_host'], probePort, 'metrics, [metrics]prometheus_port');
       stops.push(() => door.close());
       const listener = probeListener(createProbes({ scrape, healthcheck }), log);
       door.answer((request, response) => void listener(request, response));

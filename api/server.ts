@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import express from 'express';
-import type { ConductorDoor } from '../conductor/conductor';
+import type { ConductorApi } from '../conductor/conductor';
 import type { Clock } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
@@ -136,7 +136,7 @@ async function perform(
   headers: IncomingHttpHeaders,
   base: string,
   rooms: Omit<Rooms, 'conductor'>,
-  door: ConductorDoor,
+  door: ConductorApi,
   seen: Seen,
 ): Promise<Answer> {
   const { method, segments, minor, path, jsonSuffix } = asked;
@@ -176,7 +176,7 @@ export const serverOptions = (options: ApiOptions): ServerOptions => {
  */
 export function createApi(given: {
   readonly store: Store;
-  readonly conductor: ConductorDoor;
+  readonly conductor: ConductorApi;
   readonly options: ApiOptions;
   readonly log: Log;
   readonly clock: Clock;

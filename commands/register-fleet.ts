@@ -3,7 +3,7 @@ import type { Clock } from '../model/clock';
 import type { DescribedNode } from '../simulator/node-of';
 import { HEADER } from '../model/versions';
 import { authorization, parsed, sentenceOf } from './endpoint';
-import { within } from '../wire/http/timeout-signal';
+import { timeoutSignal } from '../wire/http/timeout-signal';
 
 const AT_ONCE = 8;
 const PATIENCE_MS = 60_000;
@@ -21,7 +21,7 @@ export interface Registered {
 async function started(base: string, clock: Clock, signal: AbortSignal): Promise<void> {
   const end = clock.now() + START_MS;
   while (clock.now() < end) {
-    const options = { signal: within(PATIENCE_MS, signal) };
+    const options = { signal: timeoutSignal(PATIENCE_MS, signal) };
     const isThere = await fetch(`${base}/`, options).then(
       async ({ status, body }) => {
         await body?.cancel();
@@ -46,7 +46,7 @@ export async function registerFleet(base: string, nodes: readonly DescribedNode[
       method,
       headers: { 'content-type': 'application/json', accept: 'application/json', [HEADER]: VERSION, ...authorization(process.env) },
       body: JSON.stringify(body),
-      signal: within(PATIENCE_MS, signal),
+      signal: timeoutSignal(PATIENCE_MS, signal),
     }).catch((error: unknown) => {
       const { cause, message } = error as Error;
       throw new Error(`${base} does not answer: ${cause instanceof Error && cause.message ? cause.message : message}`);

@@ -148,7 +148,7 @@ export interface Calls {
 
 /** What the API has of the conductors. */
 export type Conductor = Calls;
-export interface ConductorDoor extends Conductor {
+export interface ConductorApi extends Conductor {
   /** The same on behalf of somebody. */
   from(origin: Origin): Conductor;
 }

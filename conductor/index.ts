@@ -4,10 +4,10 @@ import { Fault, reasonOf } from '../model/errors';
 import { macLists } from '../model/mac-lists';
 import { silentNotifier } from '../model/notifications';
 import { createBmcTurns } from './core/bmc-turns';
-import { createBeats } from './core/beats';
+import { createHeartbeatBuffer } from './core/heartbeat-buffer';
 import { finishAllocations, unfinishedAllocations } from './requests/allocations';
-import type { ConductorDoor } from './conductor';
-import type { ConductorRooms, Context } from './core/context';
+import type { ConductorApi } from './conductor';
+import type { ConductorParts, Context } from './core/context';
 import { createHardware } from './core/hardware';
 import { goOn } from './engine/heartbeat';
 import { pciAliases, readAccelerators } from './inspection/devices';
@@ -17,16 +17,16 @@ import { namedHere } from './introspection/hooks';
 import { cidrMap } from './inspection/switches';
 import { createLease, type Lease } from './core/lease';
 import { createLocks } from './core/locks';
-import { doorTo, performHere, type Perform } from './operations';
+import { conductorApi, performHere, type Perform } from './operations';
 import { createOwnership } from './core/ownership';
 import { runPeriodics } from './periodic/periodics';
 import { resumeAbandoned, takeShare } from './engine/recovery';
 import { createTokens } from './core/token';
 import { createWorkers } from './core/workers';
 
-export type { ConductorOptions, ConductorRooms } from './core/context';
+export type { ConductorOptions, ConductorParts } from './core/context';
 
-export interface RunningConductor extends ConductorDoor {
+export interface RunningConductor extends ConductorApi {
   /** Its name in `reservation` and in the conductor list. */
   readonly host: string;
   /** A call of the table, done here. */
@@ -87,7 +87,7 @@ function createAskLater(context: () => Context): Pick<Context, 'askLater' | 'isA
  * until its row is old when nothing answers at all.
  * @throws Error for the operator when another process with the name is alive
  */
-async function join(lease: Lease, { clock, log, options, probe }: ConductorRooms, signal: AbortSignal) {
+async function join(lease: Lease, { clock, log, options, probe }: ConductorParts, signal: AbortSignal) {
   const host = options['DEFAULT.host'];
   for (let tried = 0; ; tried++) {
     const isIn = await lease.join(async ({ address }) => {
@@ -103,7 +103,7 @@ async function join(lease: Lease, { clock, log, options, probe }: ConductorRooms
 }
 
 /** Throws an Error for the operator when the options name hardware or hooks that cannot be had, or another process has the name. */
-export async function startConductor(rooms: ConductorRooms): Promise<RunningConductor> {
+export async function startConductor(rooms: ConductorParts): Promise<RunningConductor> {
   const { store, options, log, clock, random } = rooms;
   const host = options['DEFAULT.host'];
   const timeout = options['conductor.heartbeat_timeout'];
@@ -152,7 +152,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     hardware,
     builtInRules,
     accelerators,
-    strangers: macLists(options),
+    unknownMacs: macLists(options),
     lease,
     bmcTurns: createBmcTurns(),
     lookedAt: new Set(),
@@ -165,7 +165,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     ),
     locks: createLocks(clock, rooms.metrics),
     flowStarts: new Map(),
-    beats: createBeats({ store, clock, log, signal: stopping.signal }),
+    heartbeats: createHeartbeatBuffer({ store, clock, log, signal: stopping.signal }),
     signal: stopping.signal,
   };
   await join(lease, rooms, stopping.signal);
@@ -194,12 +194,12 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     stopping.abort(new Error('The conductor is stopping.'));
     await Promise.race([Promise.all([idle, periodics]), atMost(LEAVE_MS)]);
     ended.abort();
-    await context.beats.close();
+    await context.heartbeats.close();
     await quietly('not unregistered', lease.end());
   };
   let stopped: Promise<void> | undefined;
   const perform = performHere(context);
-  return Object.assign(doorTo(perform), {
+  return Object.assign(conductorApi(perform), {
     host,
     perform,
     isLeaving: () => isLeaving,

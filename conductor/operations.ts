@@ -9,7 +9,7 @@ import type { Store } from '../store/store';
 import { createAllocation, deleteAllocation } from './requests/allocations';
 import { getBootDevice, setBootDevice, supportedBootDevices } from './requests/boot-device';
 import { setBootMode, setSecureBoot } from './requests/boot-mode';
-import type { Calls, ConductorDoor, Lookup, VolumeKind } from './conductor';
+import type { Calls, ConductorApi, Lookup, VolumeKind } from './conductor';
 import { consoleInfo, setConsole } from './requests/console';
 import type { Context } from './core/context';
 import { defaultInterface } from './core/hardware';
@@ -171,7 +171,7 @@ export const performHere =
   };
 
 /** The table as the functions that the API calls. */
-export function doorTo(perform: Perform): ConductorDoor {
+export function conductorApi(perform: Perform): ConductorApi {
   const functions: Record<string, unknown> = {
     from: (origin: Origin) => Object.assign(Object.create(functions) as object, { origin }),
   };
@@ -179,5 +179,5 @@ export function doorTo(perform: Perform): ConductorDoor {
     functions[name] = function (this: { readonly origin?: Origin }, ...args: readonly unknown[]): Promise<unknown> {
       return perform(name, args, this.origin);
     };
-  return functions as unknown as ConductorDoor;
+  return functions as unknown as ConductorApi;
 }

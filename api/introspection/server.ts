@@ -1,7 +1,7 @@
 /** The introspection service's front door: ironic-inspector's API on a port of its own, with versions, refusals and headers as there. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ConductorDoor } from '../../conductor/conductor';
+import type { ConductorApi } from '../../conductor/conductor';
 import type { Clock } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
@@ -86,7 +86,7 @@ interface Seen {
 /** @returns a listener for node:http */
 export function createIntrospectionApi(given: {
   readonly store: Store;
-  readonly conductor: ConductorDoor;
+  readonly conductor: ConductorApi;
   readonly options: IntrospectionOptions;
   readonly log: Log;
   readonly clock: Clock;

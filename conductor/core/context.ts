@@ -9,7 +9,7 @@ import type { Notifier } from '../../model/notifications';
 import type { Origin } from '../../model/origin';
 import type { InterfaceKind } from '../../model/records';
 import type { Store } from '../../store/store';
-import type { Beats } from './beats';
+import type { HeartbeatBuffer } from './heartbeat-buffer';
 import type { BmcTurns } from './bmc-turns';
 import type { Hardware } from './hardware';
 import type { Accelerator } from '../inspection/devices';
@@ -145,7 +145,7 @@ export type ConductorOptions = DriverOptions & {
 };
 
 /** What main (or a test) starts a conductor from. */
-export interface ConductorRooms {
+export interface ConductorParts {
   readonly store: Store;
   readonly options: ConductorOptions;
   readonly log: Log;
@@ -163,7 +163,7 @@ export interface ConductorRooms {
   readonly probe?: (holder: { readonly hostname: string; readonly address: string }) => Promise<Probed>;
 }
 
-export interface Context extends ConductorRooms, Ownership {
+export interface Context extends ConductorParts, Ownership {
   readonly host: string;
   readonly notifier: Notifier;
   readonly hardware: Hardware;
@@ -172,10 +172,10 @@ export interface Context extends ConductorRooms, Ownership {
   /** Those of [inspector]known_accelerators. */
   readonly accelerators: readonly Accelerator[];
   /** Which machines may be enrolled that nobody knows. */
-  readonly strangers: MacLists;
+  readonly unknownMacs: MacLists;
   readonly workers: Workers;
   readonly locks: Locks;
-  readonly beats: Beats;
+  readonly heartbeats: HeartbeatBuffer;
   readonly flowStarts: FlowStarts;
   readonly lease: Lease;
   /** Nodes that a periodic looks at without holding them. */

@@ -6,7 +6,7 @@ import type { HistoryRecord, NewOf, NodeRecord } from '../../model/records';
 import { stateRow, type FlowName } from '../../model/states';
 import type { Context } from './context';
 import { showStep, type SavedKind } from '../steps/steps';
-import type { Held } from './task';
+import type { NodeTask } from './task';
 
 export interface Said {
   /** What was going on, in Ironic's words. */
@@ -55,7 +55,7 @@ export function entryOf(context: Context, node: NodeRecord, { type, event, error
 
 /** What the events of a flow of steps are called. */
 const STEP_FLOWS = { clean: 'automated_cleaning', deploy: 'deployment', service: 'servicing' } as const satisfies Record<SavedKind, string>;
-const flowName = (task: Held, kind: SavedKind): string =>
+const flowName = (task: NodeTask, kind: SavedKind): string =>
   kind === 'clean' && task.node.target_provision_state === 'manageable' ? 'manual_cleaning' : STEP_FLOWS[kind];
 const title = (name: string): string => name.replace(/(^|_)(\w)/g, (_, gap: string, letter: string) => (gap && ' ') + letter.toUpperCase());
 const listed = (steps: readonly object[]): string =>
@@ -63,7 +63,7 @@ const listed = (steps: readonly object[]): string =>
 
 /** A flow of steps begins, ends, or breaks off at a step. What went well is told with the next write. */
 export async function recordSteps(
-  task: Held,
+  task: NodeTask,
   kind: SavedKind,
   steps: readonly object[],
   what: 'start' | 'end',

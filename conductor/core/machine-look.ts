@@ -3,7 +3,7 @@ import type { MachineLook, Task } from '../../drivers/interfaces';
 import { reasonOf } from '../../model/errors';
 import type { NodeChanges, NodeRecord } from '../../model/records';
 import type { Context } from './context';
-import type { Held } from './task';
+import type { NodeTask } from './task';
 
 export type Seen = Pick<MachineLook, 'power'> & Partial<MachineLook>;
 
@@ -26,7 +26,7 @@ export const isNews = (context: Context, node: NodeRecord, seen: Seen): boolean 
   lacksVendor(node, seen) || Object.keys(news(context, node, seen)).length > 0;
 
 /** Writes down what is new; a change of health goes into the history too. */
-export async function keepSeen(task: Held, seen: Seen): Promise<void> {
+export async function keepSeen(task: NodeTask, seen: Seen): Promise<void> {
   const changes = news(task.context, task.node, seen);
   const { health: before } = task.node;
   const { health } = changes;
@@ -41,7 +41,7 @@ export async function keepSeen(task: Held, seen: Seen): Promise<void> {
 }
 
 /** properties.vendor, once: it is what drivers know the vendor's ways by. Never fails. */
-export async function detectVendor(task: Held): Promise<void> {
+export async function detectVendor(task: NodeTask): Promise<void> {
   const { management } = task.driver;
   if (!management.detectVendor || task.node.properties['vendor']) return;
   try {

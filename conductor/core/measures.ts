@@ -5,13 +5,18 @@ import { stateRow } from '../../model/states';
 import type { Context } from './context';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
 import { findStep, type SavedKind } from '../steps/steps';
-import type { Held } from './task';
+import type { NodeTask } from './task';
 
 /** Names that agents give are not ours to bound. */
 const OTHER = 'other';
 
 /** Runs a step, and measures the call: its outcome, or `left` when it ended without one (the conductor stops, the lock was lost). */
-export async function measuredStep(task: Held, kind: SavedKind, step: PlannedStep, work: () => Promise<StepOutcome>): Promise<StepOutcome> {
+export async function measuredStep(
+  task: NodeTask,
+  kind: SavedKind,
+  step: PlannedStep,
+  work: () => Promise<StepOutcome>,
+): Promise<StepOutcome> {
   const { metrics } = task.context;
   const isOurs = findStep(task.driver, kind, step) ?? reservedStep(step);
   const name = isOurs ? { interface: step.interface, step: step.step } : { interface: OTHER, step: OTHER };

@@ -5,7 +5,7 @@ import { newUuid } from '../../model/idents';
 import { bareTimestamp } from '../../model/clock';
 import { stateRow, type Event, type ProvisionState } from '../../model/states';
 import type { Context } from './context';
-import type { Held } from './task';
+import type { NodeTask } from './task';
 
 /** States that a node leaves by itself. One that is held waits for somebody. */
 const isUnstable = (state: ProvisionState): boolean => stateRow(state).flow !== undefined && !state.endsWith(' hold');
@@ -23,17 +23,17 @@ export function notifyProvision({ notifier, origin }: Context, before: NodeRecor
 }
 
 /** `wanted`: the order as it was given. */
-export const notifyPower = ({ context, node }: Held, status: 'start' | 'end' | 'error', wanted: string): void =>
+export const notifyPower = ({ context, node }: NodeTask, status: 'start' | 'end' | 'error', wanted: string): void =>
   announceNode(context.notifier, 'ironic-conductor', 'power_set', status, node, { to_power: wanted }, context.origin);
 
 /** The machine's power was found to be another than the node's, which now says so. */
-export function notifyCorrected({ context, node }: Held, before: NodeRecord['power_state']): void {
+export function notifyCorrected({ context, node }: NodeTask, before: NodeRecord['power_state']): void {
   if (node.power_state === before) return;
   announceNode(context.notifier, 'ironic-conductor', 'power_state_corrected', 'success', node, { from_power: before }, context.origin);
 }
 
 export const notifyConsole = (
-  { context, node }: Held,
+  { context, node }: NodeTask,
   action: 'console_set' | 'console_restore' | 'console_stop',
   status: 'start' | 'end' | 'error',
 ): void => announceNode(context.notifier, 'ironic-conductor', action, status, node, {}, context.origin);

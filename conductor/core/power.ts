@@ -7,7 +7,7 @@ import { stateRow } from '../../model/states';
 import { FORGET_AGENT } from './agent-info';
 import type { Context } from './context';
 import { notifyPower } from './notify';
-import { mustLeave, startTask, withTask, type Held, type Internal } from './task';
+import { isInterrupted, startTask, withTask, type NodeTask, type InternalChanges } from './task';
 import { validateInterface } from './validate';
 
 /** Order → the state that it ends in, and whether the system in the machine (so its agent) ends with it. */
@@ -20,7 +20,7 @@ const ORDERS: Readonly<Record<Power, { readonly ends: 'power on' | 'power off'; 
 };
 
 /** What is forgotten of the agent when its system ends; a token that was put into its boot medium lives on. */
-const forgetAgent = (task: Held): Internal => {
+const forgetAgent = (task: NodeTask): InternalChanges => {
   const { agent_secret_token: token, ...rest } = FORGET_AGENT;
   return task.node.driver_internal_info.agent_secret_token_pregenerated === true ? rest : { agent_secret_token: token, ...rest };
 };
@@ -28,7 +28,7 @@ const forgetAgent = (task: Held): Internal => {
 /** Seconds between looks at the power state: early ones first, since most machines need less than a second. */
 const LOOKS = [0.1, 0.2, 0.5, 1, 1, 2] as const;
 
-async function waitFor(task: Held, state: 'power on' | 'power off', seconds: number): Promise<void> {
+async function waitFor(task: NodeTask, state: 'power on' | 'power off', seconds: number): Promise<void> {
   const until = task.clock.now() + seconds * 1000;
   for (let look = 0; ; look++) {
     if ((await task.driver.power.get(task)) === state) return;
@@ -38,7 +38,7 @@ async function waitFor(task: Held, state: 'power on' | 'power off', seconds: num
   }
 }
 
-async function order(task: Held, target: Power, from: 'power on' | 'power off' | null, seconds: number | undefined): Promise<void> {
+async function order(task: NodeTask, target: Power, from: 'power on' | 'power off' | null, seconds: number | undefined): Promise<void> {
   const { options, driver } = task;
   const hard = seconds ?? options['conductor.power_state_change_timeout'];
   const soft = seconds ?? options['conductor.soft_power_off_timeout'];
@@ -56,7 +56,7 @@ async function order(task: Held, target: Power, from: 'power on' | 'power off' |
 const hasOwnSupply = ({ driver_info: info }: NodeRecord): boolean => Boolean(info.has_dedicated_power_supply);
 
 /** Changes another node's power for this one's sake, unless it is as wanted already. Throws `locked` when somebody holds it. */
-async function changeOther(task: Held, uuid: string, target: 'power on' | 'power off', locked: Fault, seconds?: number): Promise<void> {
+async function changeOther(task: NodeTask, uuid: string, target: 'power on' | 'power off', locked: Fault, seconds?: number): Promise<void> {
   const purpose = 'power of a parent or child node';
   const now = await withTask(task.context, uuid, { purpose, lock: 'shared' }, async (other) => other.driver.power.get(other));
   if (now === target) return;
@@ -68,7 +68,7 @@ async function changeOther(task: Held, uuid: string, target: 'power on' | 'power
 }
 
 /** A child without a power supply of its own is only on while its parent is: the parent goes on before, the children go off before. */
-async function changeRelatives(task: Held, target: Power, seconds?: number): Promise<void> {
+async function changeRelatives(task: NodeTask, target: Power, seconds?: number): Promise<void> {
   const { uuid: node, parent_node: parent } = task.node;
   if (target === 'power on' && parent && !hasOwnSupply(task.node))
     await changeOther(task, parent, 'power on', new Fault('ParentNodeLocked', { node, parent }), seconds);
@@ -83,12 +83,12 @@ async function changeRelatives(task: Held, target: Power, seconds?: number): Pro
  * that is there already. Throws what the driver threw, or PowerStateFailure; `last_error` then says so.
  * @param seconds how long the machine may take; absent: the options' timeouts
  */
-export async function changePower(task: Held, target: Power, seconds?: number): Promise<void> {
+export async function changePower(task: NodeTask, target: Power, seconds?: number): Promise<void> {
   const { ends, endsSystem } = ORDERS[target];
   notifyPower(task, 'start', target);
   if (ends === 'power off' && task.node.disable_power_off) throw new Fault('PowerStateFailure', { pstate: target });
   const fail = async (text: string, error: unknown): Promise<never> => {
-    if (!mustLeave(task.context, error)) {
+    if (!isInterrupted(task.context, error)) {
       const event = `${text}: ${reasonOf(error)}`;
       await task.record({ type: 'UNKNOWN', event, error: true }, { target_power_state: null });
       notifyPower(task, 'error', target);
@@ -136,7 +136,7 @@ export async function setPower(context: Context, uuid: string, target: string, s
     return async () => {
       // A failure is on the node already: `last_error` says what happened.
       await changePower(task, power, seconds).catch((error: unknown) => {
-        if (mustLeave(context, error)) throw error;
+        if (isInterrupted(context, error)) throw error;
         task.log.warn(`power: ${target} failed`, { reason: reasonOf(error) });
       });
     };

@@ -13,37 +13,37 @@ import { entryOf, failureOf, type Said } from './history';
 import { measureMove } from './measures';
 import { fencedPool } from './fenced';
 import { notifyProvision } from './notify';
-import { askedBy, isAway, untilAnswered } from './patience';
+import { retryingStore, isDatabaseDown, retryWhileDatabaseDown } from './database-retry';
 import { changePower } from './power';
 import { recorderData } from './recorders';
 import type { Place } from './workers';
 
 /** Keys of driver_internal_info to set; `undefined` removes one. */
-export type Internal = Readonly<Record<string, unknown>>;
-export interface Held extends Task {
+export type InternalChanges = Readonly<Record<string, unknown>>;
+export interface NodeTask extends Task {
   readonly context: Context;
   /**
    * Goes with the next write, at the latest with the one that lets the node go. For what may be lost with this conductor: nothing outside
    * the database may depend on it before.
    */
-  note(changes: NodeChanges, internal?: Internal, history?: readonly NewHistory[]): void;
+  note(changes: NodeChanges, internal?: InternalChanges, history?: readonly NewHistory[]): void;
   /** Columns, keys of driver_internal_info, what was noted, and what `also` does, in one transaction. */
-  write(changes: NodeChanges, internal: Internal, also?: (store: Store) => Promise<void>): Promise<void>;
+  write(changes: NodeChanges, internal: InternalChanges, also?: (store: Store) => Promise<void>): Promise<void>;
   /**
    * Fires an event of the state machine and saves the node in one write; `changes` go with it. The `last_error` of a `fail` goes into the
    * history. Throws InvalidStateRequested.
    */
-  fire(event: Event, changes?: NodeChanges, internal?: Internal, also?: (store: Store) => Promise<void>): Promise<void>;
+  fire(event: Event, changes?: NodeChanges, internal?: InternalChanges, also?: (store: Store) => Promise<void>): Promise<void>;
   /** Writes an entry into the node's history; an error is its `last_error` too. */
-  record(said: Said, changes?: NodeChanges, internal?: Internal): Promise<void>;
+  record(said: Said, changes?: NodeChanges, internal?: InternalChanges): Promise<void>;
   /** From here on nobody waits for an answer: while the database is away, the work waits. */
-  endure(): void;
+  retryWhileDatabaseDown(): void;
   /** Reads node and ports again, after others than this task wrote them. */
   refresh(): Promise<void>;
   /** Ends the reservation, with what was noted. */
-  letGo(): Promise<void>;
+  release(): Promise<void>;
 }
-export interface Want {
+export interface TaskRequest {
   readonly purpose: string;
   /** `shared`: to look only; nothing is reserved and nothing may be written. */
   readonly lock?: 'exclusive' | 'shared';
@@ -62,7 +62,7 @@ export class LockLost extends Fault {
  * Whether a flow must leave the node as it is: another holds it now, this conductor stops and a later one goes on, or the database is away
  * and the flow is resumed when it is back (recovery.ts). None of that is a failure of the node's.
  */
-export const mustLeave = (context: Context, error: unknown): boolean =>
+export const isInterrupted = (context: Context, error: unknown): boolean =>
   error instanceof LockLost || context.signal.aborted || (error instanceof Fault && error.name === 'TemporaryFailure');
 
 /**
@@ -86,15 +86,15 @@ const sameDriver = (a: NodeRecord, b: NodeRecord): boolean => a === b || DRIVER_
  * A task of a node that is reserved already, or that looks only.
  * @param term that of the lease when the node was reserved
  */
-export const taskOf = async (context: Context, reserved: NodeRecord, exclusive = true, term = context.lease.term): Promise<Held> =>
+export const taskOf = async (context: Context, reserved: NodeRecord, exclusive = true, term = context.lease.term): Promise<NodeTask> =>
   taskWith(context, reserved, await context.store.ports.ofNode(reserved.uuid), exclusive, term);
 
 /** One that looks only and has no use for the node's ports: they are not read. */
-export const lookingAt = (context: Context, node: NodeRecord): Held => taskWith(context, node, [], false, context.lease.term);
+export const sharedTaskOf = (context: Context, node: NodeRecord): NodeTask => taskWith(context, node, [], false, context.lease.term);
 
-function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortRecord[], exclusive: boolean, term: number): Held {
+function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortRecord[], exclusive: boolean, term: number): NodeTask {
   let patient = false;
-  const store = askedBy(given.store, (ask) => (patient ? untilAnswered(task, ask) : ask()));
+  const store = retryingStore(given.store, (ask) => (patient ? retryWhileDatabaseDown(task, ask) : ask()));
   const context: Context = { ...given, store };
   const { clock, options, connections } = context;
   const { uuid, lock_fence: fence } = reserved;
@@ -127,11 +127,11 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
     return holds.then(async (sure) => {
       if (sure) return;
       // Nobody else can have taken it while the database was away for all.
-      if (patient) await untilAnswered(task, () => context.lease.renew());
+      if (patient) await retryWhileDatabaseDown(task, () => context.lease.renew());
       if (!patient || !(await context.lease.holds(term))) throw new LockLost(uuid);
     });
   };
-  const task: Held = {
+  const task: NodeTask = {
     context,
     ...(exclusive ? { stillHeld } : {}),
     ...(context.origin?.globalRequestId === undefined ? {} : { globalRequestId: context.origin.globalRequestId }),
@@ -188,8 +188,8 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
       const entry = entryOf(context, node, said);
       return put({ changes: said.error ? { last_error: said.event, ...changes } : changes, internal, history: entry ? [entry] : [] });
     },
-    letGo: () => put(NOTHING, undefined, true),
-    endure: () => {
+    release: () => put(NOTHING, undefined, true),
+    retryWhileDatabaseDown: () => {
       patient = true;
     },
     refresh: async () => {
@@ -232,7 +232,7 @@ async function whenFree<T>(context: Context, uuid: string, retry: boolean, work:
 /** From here on the work is done, whether anybody waits for its answer or not. */
 const begun = (context: Context): Context => (context.caller ? { ...context, caller: undefined } : context);
 
-const reserve = (context: Context, uuid: string, { retry = false }: Want): Promise<Held> =>
+const reserve = (context: Context, uuid: string, { retry = false }: TaskRequest): Promise<NodeTask> =>
   whenFree(context, uuid, retry, async () => {
     const { locks, host, store } = context;
     locks.add(uuid);
@@ -259,7 +259,7 @@ const CHANGE_TRIES = 10;
  * and nobody has reserved it since. For what asks no machine. Tried again like a reservation. `also`: what is written with it, if
  * anything. Throws NodeLocked, NodeNotFound.
  */
-export const changeFree = (
+export const changeUnlocked = (
   context: Context,
   uuid: string,
   decide: (node: NodeRecord) => Promise<NodeChanges>,
@@ -286,7 +286,7 @@ export const changeFree = (
   });
 
 /** Who waits for an answer does not wait for a database that is away: the reservation is ended behind it. */
-async function release(context: Context, task: Held): Promise<void> {
+async function release(context: Context, task: NodeTask): Promise<void> {
   const { uuid } = task.node;
   const ended = (): void => context.locks.remove(uuid);
   const failed = (error: unknown): void => {
@@ -295,10 +295,10 @@ async function release(context: Context, task: Held): Promise<void> {
       task.log.error('the reservation could not be ended', { reason: reasonOf(error) });
   };
   try {
-    await task.letGo();
+    await task.release();
   } catch (error) {
-    if (isAway(error) && !context.signal.aborted) {
-      void untilAnswered(task, () => task.letGo())
+    if (isDatabaseDown(error) && !context.signal.aborted) {
+      void retryWhileDatabaseDown(task, () => task.release())
         .catch(failed)
         .finally(ended);
       return;
@@ -309,7 +309,7 @@ async function release(context: Context, task: Held): Promise<void> {
 }
 
 /** Holds the node for as long as `work` runs, whatever comes of it. Throws NodeLocked, NodeNotFound. */
-export async function withTask<T>(context: Context, uuid: string, want: Want, work: (task: Held) => Promise<T>): Promise<T> {
+export async function withTask<T>(context: Context, uuid: string, want: TaskRequest, work: (task: NodeTask) => Promise<T>): Promise<T> {
   if (want.lock === 'shared') return work(await taskOf(context, await context.store.nodes.find(uuid), false));
   const task = await reserve(context, uuid, want);
   try {
@@ -326,8 +326,8 @@ export async function withTask<T>(context: Context, uuid: string, want: Want, wo
 export async function startTask(
   context: Context,
   uuid: string,
-  want: Want,
-  first: (task: Held) => Promise<(() => Promise<void>) | undefined>,
+  want: TaskRequest,
+  first: (task: NodeTask) => Promise<(() => Promise<void>) | undefined>,
 ): Promise<void> {
   const place: Place = context.workers.take(want.ordinary);
   try {
@@ -344,12 +344,12 @@ export async function startTask(
       return;
     }
     const rest = work;
-    task.endure();
+    task.retryWhileDatabaseDown();
     place.run(async () => {
       try {
         await rest();
       } catch (error) {
-        if (!mustLeave(context, error)) throw error;
+        if (!isInterrupted(context, error)) throw error;
         task.log.warn(`${want.purpose}: the node is left as it is`, { reason: reasonOf(error) });
       } finally {
         await release(context, task);

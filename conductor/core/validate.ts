@@ -4,10 +4,10 @@ import { Fault, reasonOf } from '../../model/errors';
 import { INTERFACE_KINDS, type InterfaceKind } from '../../model/records';
 import type { Validation } from '../conductor';
 import type { Context } from './context';
-import { withTask, type Held } from './task';
+import { withTask, type NodeTask } from './task';
 
 /** Throws InvalidParameterValue, MissingParameterValue or UnsupportedDriverExtension. */
-export async function validateInterface(task: Held, kind: InterfaceKind): Promise<void> {
+export async function validateInterface(task: NodeTask, kind: InterfaceKind): Promise<void> {
   const chosen: Interface = task.driver[kind];
   // The interface first: what it says of a missing key is in the words that its users know.
   await chosen.validate?.(task);

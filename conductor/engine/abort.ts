@@ -9,21 +9,21 @@ import { aborted, type SteppedFlow } from '../flows/flow';
 import { withoutPasswords } from '../flows/rescue';
 import { service } from '../flows/service';
 import { positionOf } from '../steps/running';
-import type { Held, Internal } from '../core/task';
-import { advance } from './waiting';
+import type { NodeTask, InternalChanges } from '../core/task';
+import { wake } from './waiting';
 
 /** Fires the event; what is returned goes on after the answer. */
-type Handler = (task: Held) => Promise<(() => Promise<void>) | undefined>;
+type Handler = (task: NodeTask) => Promise<(() => Promise<void>) | undefined>;
 
 /** A step that cannot be stopped is only marked: the abort follows when it is over. Answers whether it was. */
-async function markedForLater(task: Held, { kind }: SteppedFlow): Promise<boolean> {
+async function markedForLater(task: NodeTask, { kind }: SteppedFlow): Promise<boolean> {
   const { running } = positionOf(task, kind);
   if (!running || running.abortable) return false;
   await task.save({ [`${kind}_step`]: { ...running, abort_after: true } });
   return true;
 }
 const steps =
-  (flow: SteppedFlow, internal: Internal = {}): Handler =>
+  (flow: SteppedFlow, internal: InternalChanges = {}): Handler =>
   async (task) => {
     if (await markedForLater(task, flow)) return undefined;
     await task.fire('abort', { last_error: aborted(task, flow.kind) }, { ...internal, ...unfinished(flow.kind) });
@@ -81,5 +81,5 @@ export const abort: Handler = async (task) => ABORTS[task.node.provision_state]!
 export const unhold: Handler = async (task) => {
   const atOnce = task.node.provision_state === 'service hold' || task.node.driver_internal_info.agent_url === undefined;
   await task.fire('unhold');
-  return atOnce ? () => advance(task, 'unhold') : undefined;
+  return atOnce ? () => wake(task, 'unhold') : undefined;
 };

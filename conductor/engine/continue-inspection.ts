@@ -7,8 +7,8 @@ import type { Lookup } from '../conductor';
 import type { Context } from '../core/context';
 import { inspect } from '../flows/inspect';
 import { FORGET_TOKEN_AND_URL } from '../core/agent-info';
-import { saying, settle, trying } from '../flows/flow';
-import { mustLeave, startTask, type Held } from '../core/task';
+import { failingWith, applyOutcome, attempt } from '../flows/flow';
+import { isInterrupted, startTask, type NodeTask } from '../core/task';
 import { discovered } from '../inspection/discover';
 import { lookupInspected, nothing } from '../inspection/lookup';
 import { keepLogs } from '../inspection/ramdisk-logs';
@@ -40,26 +40,26 @@ export async function continueInspection(
       return () => takeInNew(task, inventory, pluginData);
     }
     await task.fire('resume', {}, heard);
-    return () => settle(task, inspect, () => takeIn(task, inventory, pluginData));
+    return () => applyOutcome(task, inspect, () => takeIn(task, inventory, pluginData));
   });
   return answer!;
 }
 
 /** Hooks and rules, and what becomes of the logs. */
-async function look(task: Held, inventory: Inventory, pluginData: JsonObject): Promise<void> {
+async function look(task: NodeTask, inventory: Inventory, pluginData: JsonObject): Promise<void> {
   const { context } = task;
   try {
     const findings = { inventory, pluginData, hooks: context.options['inspector.hooks'] };
     await runHooks(task, findings, { refusal: 'failed to run inspection hooks' });
   } catch (error) {
-    if (!mustLeave(context, error)) await keepLogs(task, pluginData['logs'], true);
+    if (!isInterrupted(context, error)) await keepLogs(task, pluginData['logs'], true);
     throw error;
   }
   await keepLogs(task, pluginData['logs'], false);
 }
 
-const takeIn = (task: Held, inventory: Inventory, pluginData: JsonObject): Promise<typeof done> =>
-  saying(
+const takeIn = (task: NodeTask, inventory: Inventory, pluginData: JsonObject): Promise<typeof done> =>
+  failingWith(
     task,
     (reason) => `Failed to finish inspection: ${reason}`,
     async () => {
@@ -70,19 +70,19 @@ const takeIn = (task: Held, inventory: Inventory, pluginData: JsonObject): Promi
   );
 
 /** Two reports of one machine at once: the second comes here when the first is over. */
-const wasTakenIn = async ({ context, node }: Held): Promise<boolean> => context.store.discoveries.isFinished(node.uuid);
+const wasTakenIn = async ({ context, node }: NodeTask): Promise<boolean> => context.store.discoveries.isFinished(node.uuid);
 
 /** The node stays in enroll, whatever comes of it: whoever manages it knows how to reach it. */
-async function takeInNew(task: Held, inventory: Inventory, pluginData: JsonObject): Promise<void> {
+async function takeInNew(task: NodeTask, inventory: Inventory, pluginData: JsonObject): Promise<void> {
   const { context, node } = task;
   // Where nothing tells how to reach its BMC, it stays on.
   const rest = (): Promise<unknown> =>
-    trying(task, 'putting the discovered machine to rest', async () => {
+    attempt(task, 'putting the discovered machine to rest', async () => {
       await task.driver.power.validate?.(task);
       await task.driver.inspect.finish?.(task);
     });
   try {
-    await saying(
+    await failingWith(
       task,
       (reason) => `Failed to finish inspection: ${reason}`,
       () => look(task, inventory, { ...pluginData, auto_discovered: true }),
@@ -90,7 +90,7 @@ async function takeInNew(task: Held, inventory: Inventory, pluginData: JsonObjec
     await context.store.discoveries.finish(node.uuid);
     await rest();
   } catch (error) {
-    if (mustLeave(context, error)) throw error;
+    if (isInterrupted(context, error)) throw error;
     await rest();
     await task.record({ type: 'introspection', event: reasonOf(error), error: true }, {}, FORGET_TOKEN_AND_URL);
   }

@@ -9,10 +9,10 @@ import type { Heartbeat } from '../../model/records';
 import { FAST_TRACK_STATES, stateRow } from '../../model/states';
 import type { AgentNode } from '../../store/store';
 import type { Context } from '../core/context';
-import { isAway, untilAnswered } from '../core/patience';
+import { isDatabaseDown, retryWhileDatabaseDown } from '../core/database-retry';
 import { startTask } from '../core/task';
 import { tokenIsRight } from '../core/token';
-import { advance, type Why } from './waiting';
+import { wake, type WakeReason } from './waiting';
 
 const AGENT_STATUSES = ['start', 'end', 'error'];
 
@@ -79,25 +79,25 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
   // Whether the node is held is for `goOn` to find out: a working state that was read above may be a waiting one by now.
   const looked = (meaning === 'resume' || working) && (await goOn(context, uuid, 'heartbeat'));
   // A look writes the time itself.
-  if (!isNews && !looked) context.beats.stamp(uuid, beat.callbackUrl);
+  if (!isNews && !looked) context.heartbeats.stamp(uuid, beat.callbackUrl);
 }
 
 /** A database that is away, and workers that are all busy. */
-const mayPass = (error: unknown): boolean => isAway(error) || (error instanceof Fault && error.name === 'NoFreeConductorWorker');
+const mayPass = (error: unknown): boolean => isDatabaseDown(error) || (error instanceof Fault && error.name === 'NoFreeConductorWorker');
 
 /**
  * Goes on with a waiting node, now or when this process lets it go, and a heartbeat not sooner than a moment after the last look. Throws
  * NoFreeConductorWorker. Answers whether it was now.
  */
-export async function goOn(context: Context, uuid: string, why: Why): Promise<boolean> {
+export async function goOn(context: Context, uuid: string, why: WakeReason): Promise<boolean> {
   // The agent was told that its sign of life was taken, and may not speak again for minutes: what passes is waited for.
   const again = (): void => {
-    untilAnswered(context, () => goOn(context, uuid, why), mayPass).catch((error: unknown) => {
+    retryWhileDatabaseDown(context, () => goOn(context, uuid, why), mayPass).catch((error: unknown) => {
       if (!context.signal.aborted) context.log.warn(`node ${uuid} does not go on`, { reason: reasonOf(error) });
     });
   };
   const later = (): void => context.locks.remember(uuid, again);
-  if (why === 'heartbeat' && context.beats.later(uuid, again)) return false;
+  if (why === 'heartbeat' && context.heartbeats.later(uuid, again)) return false;
   if (context.locks.has(uuid)) {
     later();
     return false;
@@ -109,7 +109,7 @@ export async function goOn(context: Context, uuid: string, why: Why): Promise<bo
       // Without a URL the agent that spoke was given up meanwhile.
       if (why === 'heartbeat' && internal.agent_url === undefined) return undefined;
       if (why === 'poll' && internal.step_poll_every === undefined) return undefined;
-      return () => advance(task, why);
+      return () => wake(task, why);
     });
     return true;
   } catch (error) {
@@ -118,8 +118,8 @@ export async function goOn(context: Context, uuid: string, why: Why): Promise<bo
     else if (why === 'heartbeat') {
       // Another host is at it, or nobody: a reservation that could not be ended when the database went away stands until the next look at
       // those (recovery.ts). In a moment again.
-      context.beats.seen(uuid);
-      context.beats.later(uuid, again);
+      context.heartbeats.seen(uuid);
+      context.heartbeats.later(uuid, again);
     } else context.log.info(`node ${uuid} is held by another host, which goes on with it`);
     return false;
   }

@@ -5,8 +5,8 @@ import { INTERFACE_KINDS, type InterfaceKind, type NodeRecord } from '../../mode
 import type { NodeFilter } from '../../store/store';
 import type { Context } from '../core/context';
 import { onNodes } from '../core/on-nodes';
-import { lookingAt, startTask } from '../core/task';
-import { advance } from './waiting';
+import { sharedTaskOf, startTask } from '../core/task';
+import { wake } from './waiting';
 
 export interface OfInterface {
   readonly kind: InterfaceKind;
@@ -52,7 +52,7 @@ const held = (context: Context, periodic: InterfacePeriodic, { uuid }: NodeRecor
     if (!isMeant(periodic, task.node)) return undefined;
     return async () => {
       const said = await periodic.run?.(task);
-      if (said) await advance(task, 'poll', said);
+      if (said) await wake(task, 'poll', said);
     };
   });
 
@@ -71,7 +71,7 @@ async function look(context: Context, periodic: InterfacePeriodic, listed: NodeR
 }
 async function lookAlone(context: Context, periodic: InterfacePeriodic, node: NodeRecord): Promise<void> {
   const { uuid, provision_updated_at: since } = node;
-  const seen = await periodic.look!(lookingAt(context, node));
+  const seen = await periodic.look!(sharedTaskOf(context, node));
   if (!seen) return;
   const { internal, outcome } = seen;
   if (!outcome) {
@@ -82,7 +82,7 @@ async function lookAlone(context: Context, periodic: InterfacePeriodic, node: No
     if (!isMeant(periodic, task.node) || task.node.provision_updated_at !== since) return undefined;
     return async () => {
       if (internal) await task.saveInternal(internal);
-      await advance(task, 'poll', outcome);
+      await wake(task, 'poll', outcome);
     };
   });
 }

@@ -11,7 +11,7 @@ import type { Context } from '../core/context';
 import { adopt, beginAdopt } from '../flows/adopt';
 import { beginClean, clean, startingClean } from '../flows/clean';
 import { automaticLessee, beginDeploy, checkDeploy, deploy, imageType, startingDeploy } from '../flows/deploy';
-import { settle } from '../flows/flow';
+import { applyOutcome } from '../flows/flow';
 import { beginInspect, inspect } from '../flows/inspect';
 import { lookSoon } from './interface-periodics';
 import { beginRescue, beginUnrescue, rescue, unrescue, withoutPasswords } from '../flows/rescue';
@@ -21,11 +21,11 @@ import { beginVerify, verify } from '../flows/verify';
 import { underWay } from './limits';
 import { hashPassword, type HashAlgorithm } from '../flows/password-hash';
 import { askedSteps, checkArguments, checkAsked, offeredSteps } from '../steps/steps';
-import { startTask, type Held, type Internal } from '../core/task';
+import { startTask, type NodeTask, type InternalChanges } from '../core/task';
 import { validateInterface } from '../core/validate';
 
 /** Fires the verb's event; what is returned goes on after the answer. */
-type Handler = (task: Held, args: ProvisionArgs) => Promise<(() => Promise<void>) | undefined>;
+type Handler = (task: NodeTask, args: ProvisionArgs) => Promise<(() => Promise<void>) | undefined>;
 
 /** A catastrophe shall not take down (or erase) all machines at once: refused with 503, whoever asks. */
 async function checkLimit(context: Context, event: Event | undefined): Promise<void> {
@@ -33,11 +33,11 @@ async function checkLimit(context: Context, event: Event | undefined): Promise<v
   if (busy && busy.count >= busy.limit) throw new Fault('ConcurrentActionLimit', { task_type: busy.action });
 }
 
-const maintained = (task: Held, op: string): void => {
+const maintained = (task: NodeTask, op: string): void => {
   if (task.node.maintenance) throw new Fault('NodeInMaintenance', { op, node: task.node.uuid });
 };
 /** Runs a check; what it refuses is said in this sentence, with status 400. */
-async function refusing(say: (reason: string) => string, check: () => Promise<void>): Promise<void> {
+async function refuseWith(say: (reason: string) => string, check: () => Promise<void>): Promise<void> {
   try {
     await check();
   } catch (error) {
@@ -46,7 +46,7 @@ async function refusing(say: (reason: string) => string, check: () => Promise<vo
   }
 }
 /** The interfaces that rescuing needs, refused in one sentence. */
-const rescuable = async (task: Held, fault: 'InstanceRescueFailure' | 'InstanceUnrescueFailure', kinds: readonly InterfaceKind[]) => {
+const rescuable = async (task: NodeTask, fault: 'InstanceRescueFailure' | 'InstanceUnrescueFailure', kinds: readonly InterfaceKind[]) => {
   try {
     for (const kind of kinds) await validateInterface(task, kind);
   } catch (error) {
@@ -56,9 +56,10 @@ const rescuable = async (task: Held, fault: 'InstanceRescueFailure' | 'InstanceU
   }
 };
 /** What is forgotten when a flow begins: it clears the last error, so that it may go on with an agent that is there. */
-const beginning = (task: Held, internal: Internal): Internal => unlessNeeded(task, internal, { ...task.node, last_error: null });
+const beginning = (task: NodeTask, internal: InternalChanges): InternalChanges =>
+  unlessNeeded(task, internal, { ...task.node, last_error: null });
 /** Some boot modes may be out of use. */
-function checkBootMode({ node: { properties }, context: { options } }: Held): void {
+function checkBootMode({ node: { properties }, context: { options } }: NodeTask): void {
   const mode = typeof properties['boot_mode'] === 'string' ? properties['boot_mode'].toLowerCase() : '';
   if (options['conductor.disallowed_deployment_boot_modes'].includes(mode.trim()))
     throw new Fault('BootModeNotAllowed', { mode, op: 'provisioning' });
@@ -68,7 +69,7 @@ function checkBootMode({ node: { properties }, context: { options } }: Held): vo
  * `last_error` afterwards.
  */
 function checkListed(
-  task: Held,
+  task: NodeTask,
   kind: 'clean' | 'service',
   asked: readonly JsonObject[],
   withoutRamdisk: boolean,
@@ -99,14 +100,14 @@ const beginDeployment =
     const [changes, internal] = startingDeploy(task.node, args);
     const [leased, automatic] = event === 'rebuild' ? [{}, {}] : automaticLessee(task);
     await task.fire(event, { ...changes, ...leased }, beginning(task, { ...internal, ...automatic }));
-    return () => settle(task, deploy, () => beginDeploy(task));
+    return () => applyOutcome(task, deploy, () => beginDeploy(task));
   };
 
 const HANDLERS: Partial<Record<Event, Handler>> = {
   manage: async (task, args) => {
     if (task.node.provision_state !== 'enroll') return move('manage')(task, args);
     await task.fire('manage', { last_error: null });
-    return () => settle(task, verify, () => beginVerify(task));
+    return () => applyOutcome(task, verify, () => beginVerify(task));
   },
   provide: async (task) => {
     const { uuid: node, retired, maintenance } = task.node;
@@ -116,11 +117,11 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
     const runbook = await automatedRunbook(task.context, task.node);
     if (runbook) checkListed(task, 'clean', runbook.steps, runbook.disableRamdisk, (reason) => `Cannot clean node ${node}: ${reason}`);
     await task.fire('provide', { last_error: null, clean_step: {} }, beginning(task, startingClean(runbook)));
-    return () => settle(task, clean, () => beginClean(task));
+    return () => applyOutcome(task, clean, () => beginClean(task));
   },
   clean: async (task, { clean_steps: asked = [], disable_ramdisk: without = false }) => {
     maintained(task, 'cleaning');
-    await refusing(
+    await refuseWith(
       (reason) => `Validation of node ${task.node.uuid} for cleaning failed: ${reason}`,
       async () => {
         await validateInterface(task, 'power');
@@ -133,7 +134,7 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
       { last_error: null, clean_step: {}, target_provision_state: 'manageable' },
       beginning(task, startingClean({ steps: asked, disableRamdisk: without })),
     );
-    return () => settle(task, clean, () => beginClean(task));
+    return () => applyOutcome(task, clean, () => beginClean(task));
   },
   inspect: async (task) => {
     await validateInterface(task, 'power');
@@ -141,27 +142,27 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
     await task.fire('inspect', { last_error: null, inspection_started_at: timestamp(task.clock.now()), inspection_finished_at: null });
     // It is asked once nobody holds the node any more, on which it works itself.
     if (task.driver.inspect.byService) task.context.locks.remember(task.node.uuid, () => lookSoon(task.context, task.node.uuid));
-    return () => settle(task, inspect, () => beginInspect(task));
+    return () => applyOutcome(task, inspect, () => beginInspect(task));
   },
   deploy: beginDeployment('deploy'),
   rebuild: beginDeployment('rebuild'),
   delete: async (task) => {
     if (task.node.protected) throw new Fault('NodeProtected', { node: task.node.uuid });
-    await refusing(
+    await refuseWith(
       (reason) => `Failed to validate power driver interface. Can not delete instance. Error: ${reason}`,
       () => validateInterface(task, 'power'),
     );
     await task.fire('delete', { last_error: null }, FORGET_TOKEN_AND_URL);
-    return () => settle(task, undeploy, () => beginUndeploy(task));
+    return () => applyOutcome(task, undeploy, () => beginUndeploy(task));
   },
   adopt: async (task) => {
     const [changes, internal] = imageType(task.node);
     await task.fire('adopt', { last_error: null, ...changes }, internal);
-    return () => settle(task, adopt, () => beginAdopt(task));
+    return () => applyOutcome(task, adopt, () => beginAdopt(task));
   },
   service: async (task, { service_steps: asked = [], disable_ramdisk: without = false }) => {
     maintained(task, 'service');
-    await refusing(
+    await refuseWith(
       (reason) => `Validation of node ${task.node.uuid} for servicing failed: ${reason}`,
       async () => {
         await validateInterface(task, 'power');
@@ -170,7 +171,7 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
     );
     checkListed(task, 'service', asked, without, (reason) => `Cannot service node ${task.node.uuid}: ${reason}`);
     await task.fire('service', { last_error: null, service_step: {} }, startingService(asked, without));
-    return () => settle(task, service, () => beginService(task));
+    return () => applyOutcome(task, service, () => beginService(task));
   },
   rescue: async (task, { rescue_password: password = '' }) => {
     maintained(task, 'rescuing');
@@ -181,16 +182,16 @@ const HANDLERS: Partial<Record<Event, Handler>> = {
     );
     const instance = { ...withoutPasswords(task.node), rescue_password: password, hashed_rescue_password: hashed };
     // The rescue interface looks at the password too; it is kept only when all is right.
-    const seen: Held = { ...task, node: { ...task.node, instance_info: instance } };
+    const seen: NodeTask = { ...task, node: { ...task.node, instance_info: instance } };
     await rescuable(seen, 'InstanceRescueFailure', ['power', 'rescue', 'network']);
     await task.fire('rescue', { last_error: null, instance_info: instance }, FORGET_TOKEN_AND_URL);
-    return () => settle(task, rescue, () => beginRescue(task));
+    return () => applyOutcome(task, rescue, () => beginRescue(task));
   },
   unrescue: async (task) => {
     maintained(task, 'unrescuing');
     await rescuable(task, 'InstanceUnrescueFailure', ['power']);
     await task.fire('unrescue', { last_error: null }, FORGET_TOKEN_AND_URL);
-    return () => settle(task, unrescue, () => beginUnrescue(task));
+    return () => applyOutcome(task, unrescue, () => beginUnrescue(task));
   },
   abort,
   unhold,

@@ -12,7 +12,7 @@ import { adopt, beginAdopt } from '../flows/adopt';
 import { finishAbort, UNFINISHED_ABORT } from '../flows/after-abort';
 import { beginClean, clean } from '../flows/clean';
 import { beginDeploy, deploy } from '../flows/deploy';
-import { settle, type Flow, type SteppedFlow } from '../flows/flow';
+import { applyOutcome, type Flow, type SteppedFlow } from '../flows/flow';
 import { beginInspect, inspect } from '../flows/inspect';
 import { beginRescue, beginUnrescue, rescue, unrescue } from '../flows/rescue';
 import { beginService, service } from '../flows/service';
@@ -23,21 +23,21 @@ import { OWNED } from '../core/ownership';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
 import { positionOf } from '../steps/running';
 import { findStep } from '../steps/steps';
-import { mustLeave, startTask, withTask, type Held } from '../core/task';
+import { isInterrupted, startTask, withTask, type NodeTask } from '../core/task';
 
 const WORKING = (Object.keys(STATES) as ProvisionState[]).filter((state) => stateRow(state).working);
 
-const cutOff = (task: Held): Outcome => ({
+const cutOff = (task: NodeTask): Outcome => ({
   kind: 'failed',
   reason: `The ${task.node.provision_state} state can't be resumed by conductor ${task.context.host}. Moving to fail state.`,
 });
 
 interface Resume {
   readonly flow: Flow;
-  readonly work: (task: Held) => Promise<StepOutcome>;
+  readonly work: (task: NodeTask) => Promise<StepOutcome>;
 }
 /** Goes on with the steps: a running one only if running it again is right, or if the agent runs it and can be asked. */
-const steps = (flow: SteppedFlow, begin: (task: Held) => Promise<StepOutcome>): Resume => ({
+const steps = (flow: SteppedFlow, begin: (task: NodeTask) => Promise<StepOutcome>): Resume => ({
   flow,
   work: async (task) => {
     const { index, running } = positionOf(task, flow.kind);
@@ -91,7 +91,7 @@ async function takeFrom(context: Context, host: string): Promise<void> {
 }
 
 /** Goes on with nodes that nobody holds: their conductor is gone. `rest`: what is left to do, looked at under the lock. */
-async function resume(context: Context, filter: NodeFilter, rest: (task: Held) => (() => Promise<void>) | undefined): Promise<void> {
+async function resume(context: Context, filter: NodeFilter, rest: (task: NodeTask) => (() => Promise<void>) | undefined): Promise<void> {
   const { store, locks, log } = context;
   const nodes = await store.nodes.pick(OWNED, { ...filter, reserved: false, children: 'all' });
   for (const node of await context.mine(nodes.filter(({ uuid }) => !locks.has(uuid)))) {
@@ -109,7 +109,7 @@ const resumeFlows = (context: Context): Promise<void> =>
     if (!row.working) return undefined;
     const found = RESUME[row.flow!];
     task.log.warn(`${task.node.provision_state} was left by its conductor`, { step: positionsOf(task.node) });
-    return () => settle(task, found.flow, () => found.work(task));
+    return () => applyOutcome(task, found.flow, () => found.work(task));
   });
 /** Aborted, and not cleaned up to the end. */
 const resumeAborts = (context: Context): Promise<void> =>
@@ -159,7 +159,7 @@ async function openConsoles(context: Context): Promise<void> {
       try {
         await task.driver.console.start(task);
       } catch (error) {
-        if (mustLeave(context, error)) throw error;
+        if (isInterrupted(context, error)) throw error;
         const event = `Failed to start console while taking over the node ${uuid}: ${reasonOf(error)}`;
         await task.record({ type: 'console', event, error: true }, { console_enabled: false });
       }

@@ -7,22 +7,22 @@ import { agentStepsOf } from '../steps/agent-steps';
 import { finishAbort, unfinished } from '../flows/after-abort';
 import { clean, startCleanSteps } from '../flows/clean';
 import { deploy, takeAgentSteps } from '../flows/deploy';
-import { settle, type Flow, type SteppedFlow } from '../flows/flow';
+import { applyOutcome, type Flow, type SteppedFlow } from '../flows/flow';
 import { inspect } from '../flows/inspect';
 import { finishRescue, rescue } from '../flows/rescue';
 import { service, startServiceSteps } from '../flows/service';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
 import { positionOf, savedList } from '../steps/running';
 import { findStep, stepId } from '../steps/steps';
-import { mustLeave, type Held } from '../core/task';
+import { isInterrupted, type NodeTask } from '../core/task';
 
 /** `silence`: the agent is asked, since it was not heard of for too long. */
-export type Why = 'heartbeat' | 'poll' | 'unhold' | 'silence';
+export type WakeReason = 'heartbeat' | 'poll' | 'unhold' | 'silence';
 interface Waiting {
   readonly flow: Flow;
   /** Why the flow fails when maintenance was switched on and must not be waited in. */
   readonly maintained: string;
-  readonly goOn: (task: Held, why: Why, said?: Outcome) => Promise<void>;
+  readonly goOn: (task: NodeTask, why: WakeReason, said?: Outcome) => Promise<void>;
 }
 const inSteps = (flow: SteppedFlow, maintained: string): Waiting => ({
   flow,
@@ -39,7 +39,7 @@ const WAITING: Partial<Record<ProvisionState, Waiting>> = {
     flow: inspect,
     maintained: 'Inspection aborted as node is in maintenance mode',
     goOn: async (task, _, said) => {
-      if (said && said.kind !== 'wait') await settle(task, inspect, async () => said);
+      if (said && said.kind !== 'wait') await applyOutcome(task, inspect, async () => said);
     },
   },
   'rescue wait': {
@@ -47,13 +47,13 @@ const WAITING: Partial<Record<ProvisionState, Waiting>> = {
     maintained: 'Rescue aborted as node is in maintenance mode',
     goOn: async (task) => {
       await task.fire('resume');
-      await settle(task, rescue, () => finishRescue(task));
+      await applyOutcome(task, rescue, () => finishRescue(task));
     },
   },
 };
 
 /** @param said how the running step stands, where that is known already */
-export async function advance(task: Held, why: Why, said?: Outcome): Promise<void> {
+export async function wake(task: NodeTask, why: WakeReason, said?: Outcome): Promise<void> {
   const waiting = WAITING[task.node.provision_state];
   if (!waiting) return;
   if (task.node.maintenance) {
@@ -71,15 +71,15 @@ export async function advance(task: Held, why: Why, said?: Outcome): Promise<voi
 }
 
 /** What makes a list of the agent's steps and runs it. In a deployment, they join a list that runs. */
-const START: Partial<Record<SteppedFlow['kind'], (task: Held, steps: readonly PlannedStep[]) => Promise<StepOutcome>>> = {
+const START: Partial<Record<SteppedFlow['kind'], (task: NodeTask, steps: readonly PlannedStep[]) => Promise<StepOutcome>>> = {
   clean: startCleanSteps,
   service: startServiceSteps,
 };
 
-async function advanceSteps(task: Held, flow: SteppedFlow, why: Why, said?: Outcome): Promise<void> {
+async function advanceSteps(task: NodeTask, flow: SteppedFlow, why: WakeReason, said?: Outcome): Promise<void> {
   if (why === 'heartbeat' && needsAgentSteps(task, flow)) {
     const steps = await agentStepsOf(task, flow.kind).catch((error: unknown) => {
-      if (mustLeave(task.context, error)) throw error;
+      if (isInterrupted(task.context, error)) throw error;
       return `${flow.cannotLoad}: ${reasonOf(error)}`;
     });
     // Undefined: the agent is busy, the next heartbeat asks again.
@@ -88,12 +88,12 @@ async function advanceSteps(task: Held, flow: SteppedFlow, why: Why, said?: Outc
     const start = START[flow.kind];
     if (start) {
       await task.fire('resume');
-      return settle(task, flow, () => start(task, steps));
+      return applyOutcome(task, flow, () => start(task, steps));
     }
     const refused = await takeAgentSteps(task, steps).then(
       () => undefined,
       (error: unknown) => {
-        if (mustLeave(task.context, error)) throw error;
+        if (isInterrupted(task.context, error)) throw error;
         return reasonOf(error);
       },
     );
@@ -102,13 +102,13 @@ async function advanceSteps(task: Held, flow: SteppedFlow, why: Why, said?: Outc
   await afterStep(task, flow, why, said);
 }
 
-const needsAgentSteps = (task: Held, { kind }: SteppedFlow): boolean =>
+const needsAgentSteps = (task: NodeTask, { kind }: SteppedFlow): boolean =>
   kind === 'deploy'
     ? task.driver.deploy.agentSteps !== undefined && task.node.driver_internal_info.steps_validated !== true
     : positionOf(task, kind).running === undefined;
 
 /** How the running step stands, as the driver sees it (a failure in whole sentences); one that asks nobody is over with the first sign of life. */
-async function standing(task: Held, flow: SteppedFlow, running: PlannedStep, why: Why): Promise<Outcome> {
+async function standing(task: NodeTask, flow: SteppedFlow, running: PlannedStep, why: WakeReason): Promise<Outcome> {
   // A wait of some seconds is over after them; every other, and a hold, when somebody calls.
   if (reservedStep(running)) {
     const waits = why === 'silence' || (running.args?.seconds !== undefined && why === 'heartbeat');
@@ -120,20 +120,20 @@ async function standing(task: Held, flow: SteppedFlow, running: PlannedStep, why
     if (own?.poll) return await own.poll(task, running.args ?? {});
     return (await task.driver.deploy.onHeartbeat?.(task, flow.kind, running)) ?? { kind: 'done' };
   } catch (error) {
-    if (mustLeave(task.context, error)) throw error;
+    if (isInterrupted(task.context, error)) throw error;
     if (why === 'silence') return { kind: 'wait' };
     if (!(error instanceof Fault)) task.log.warn(`asking for step ${stepId(running)} threw`, { error });
     return failed(flow.stepFailure(task, reasonOf(error)));
   }
 }
 
-async function afterStep(task: Held, flow: SteppedFlow, why: Why, known?: Outcome): Promise<void> {
+async function afterStep(task: NodeTask, flow: SteppedFlow, why: WakeReason, known?: Outcome): Promise<void> {
   const { kind } = flow;
   const { steps, index = 0, running } = positionOf(task, kind);
   if (running) {
     const said = known ?? (await standing(task, flow, running, why));
     if (said.kind === 'wait') {
-      task.context.beats.seen(task.node.uuid);
+      task.context.heartbeats.seen(task.node.uuid);
       if (why === 'poll' && !said.quiet) task.note({ provision_updated_at: timestamp(task.clock.now()) });
       const again = said.pollEvery ?? (task.node.driver_internal_info.step_poll_every as number | undefined);
       if (why === 'poll' && again !== undefined) task.context.askLater(task.node.uuid, again);
@@ -146,11 +146,11 @@ async function afterStep(task: Held, flow: SteppedFlow, why: Why, known?: Outcom
   // What ended by a heartbeat shall not be asked for any more: the answer would be another step's.
   task.context.askNoMore(task.node.uuid);
   await task.fire('resume', { [`${kind}_step`]: {} }, { ...savedList(kind, steps, from), step_poll_every: undefined });
-  await settle(task, flow, () => flow.proceed(task, from));
+  await applyOutcome(task, flow, () => flow.proceed(task, from));
 }
 
 /** The step that could not be aborted is over. */
-async function abortNow(task: Held, flow: SteppedFlow): Promise<void> {
+async function abortNow(task: NodeTask, flow: SteppedFlow): Promise<void> {
   await task.fire('fail', {}, unfinished(flow.kind));
   await finishAbort(task);
 }

@@ -1,14 +1,14 @@
 /** manageable, adopt failed → active: an instance that is on the machine already. Neither its disk nor its power is touched. */
 import { done, type Outcome } from '../../drivers/interfaces';
 import { restoreConsole } from '../requests/console';
-import type { Held } from '../core/task';
+import type { NodeTask } from '../core/task';
 import { validateInterface } from '../core/validate';
-import { clause, saying, type Flow } from './flow';
+import { withoutFullStop, failingWith, type Flow } from './flow';
 
-export const beginAdopt = (task: Held): Promise<Outcome> =>
-  saying(
+export const beginAdopt = (task: NodeTask): Promise<Outcome> =>
+  failingWith(
     task,
-    (reason) => `Error while attempting to adopt node ${task.node.uuid}: ${clause(reason)}.`,
+    (reason) => `Error while attempting to adopt node ${task.node.uuid}: ${withoutFullStop(reason)}.`,
     async () => {
       // What boots over the network each time must be told to be able to.
       if (task.driver.deploy.inMemory) await validateInterface(task, 'boot');

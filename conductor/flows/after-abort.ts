@@ -1,6 +1,6 @@
 /** What follows an abort, which the node's state shows already: done to its end, by this conductor or by the one that has the node next. */
 import type { ProvisionState } from '../../model/states';
-import type { Held, Internal } from '../core/task';
+import type { NodeTask, InternalChanges } from '../core/task';
 import { clean } from './clean';
 import { deploy } from './deploy';
 import { afterRescueAbort } from './rescue';
@@ -9,7 +9,7 @@ import { service } from './service';
 interface Rest {
   /** Where the abort led. In another state somebody went on with the node: then nothing is left to do. */
   readonly states: readonly ProvisionState[];
-  readonly work: (task: Held) => Promise<void>;
+  readonly work: (task: NodeTask) => Promise<void>;
 }
 const RESTS = {
   clean: { states: ['clean failed'], work: (task) => clean.afterAbort(task) },
@@ -30,10 +30,10 @@ export type Aborted = keyof typeof RESTS;
 /** Key of driver_internal_info: the flow whose abort is not at its end. */
 export const UNFINISHED_ABORT = 'abort_unfinished';
 /** Goes with the event, and with the node until all is done. */
-export const unfinished = (flow: Aborted): Internal => ({ [UNFINISHED_ABORT]: flow });
+export const unfinished = (flow: Aborted): InternalChanges => ({ [UNFINISHED_ABORT]: flow });
 
 /** May be done again from its beginning. */
-export async function finishAbort(task: Held): Promise<void> {
+export async function finishAbort(task: NodeTask): Promise<void> {
   const flow = task.node.driver_internal_info[UNFINISHED_ABORT];
   if (typeof flow !== 'string' || !Object.hasOwn(RESTS, flow)) return;
   const { states, work }: Rest = RESTS[flow as Aborted];

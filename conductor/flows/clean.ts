@@ -17,24 +17,24 @@ import {
   offeredSteps,
   type AskedStep,
 } from '../steps/steps';
-import type { Held, Internal } from '../core/task';
+import type { NodeTask, InternalChanges } from '../core/task';
 import { validateInterface } from '../core/validate';
-import { aborted, clause, manualStepFailure, powerOffAfter, saying, trying, type SteppedFlow } from './flow';
+import { aborted, withoutFullStop, manualStepFailure, powerOffAfter, failingWith, attempt, type SteppedFlow } from './flow';
 
-const isManual = (task: Held): boolean => task.node.target_provision_state === 'manageable';
+const isManual = (task: NodeTask): boolean => task.node.target_provision_state === 'manageable';
 /** The steps are those of a list, and not what driver and agent give a priority. */
-const isListed = (task: Held): boolean => task.node.driver_internal_info.declarative_cleaning === true;
+const isListed = (task: NodeTask): boolean => task.node.driver_internal_info.declarative_cleaning === true;
 
 /** Whether the node is cleaned without being asked: its own word, else the option's. */
-const wanted = (task: Held): boolean => task.node.automated_clean ?? task.context.options['conductor.automated_clean'];
+const wanted = (task: NodeTask): boolean => task.node.automated_clean ?? task.context.options['conductor.automated_clean'];
 
-const withoutRamdisk = (task: Held): boolean => task.node.driver_internal_info.cleaning_disable_ramdisk === true;
+const withoutRamdisk = (task: NodeTask): boolean => task.node.driver_internal_info.cleaning_disable_ramdisk === true;
 
 /** Until the list is made, what the client asked for stands in its place. */
-const askedOf = (task: Held): readonly AskedStep[] => askedSteps(positionOf(task, 'clean').steps);
+const askedOf = (task: NodeTask): readonly AskedStep[] => askedSteps(positionOf(task, 'clean').steps);
 
 /** The list, made of what driver and agent offer: saved, and then what runs. */
-async function planClean(task: Held, fromAgent: readonly PlannedStep[]): Promise<void> {
+async function planClean(task: NodeTask, fromAgent: readonly PlannedStep[]): Promise<void> {
   const offered = offeredSteps(task.driver, 'clean', fromAgent);
   const steps = isListed(task)
     ? manualSteps('clean', askedOf(task), offered, { withoutRamdisk: withoutRamdisk(task) })
@@ -42,7 +42,7 @@ async function planClean(task: Held, fromAgent: readonly PlannedStep[]): Promise
   task.note({}, savedList('clean', allowedSteps(task.context.options, 'clean', steps), 0));
 }
 const cannot =
-  (task: Held) =>
+  (task: NodeTask) =>
   (reason: string): string =>
     `Cannot clean node ${task.node.uuid}: ${reason}`;
 
@@ -50,13 +50,13 @@ const cannot =
  * The event that begins cleaning goes with these: what was asked for, by a client or the runbook of automated cleaning, stands on the node
  * before anything happens.
  */
-export const startingClean = ({ steps, disableRamdisk }: Partial<RunbookSteps> = {}): Internal => ({
+export const startingClean = ({ steps, disableRamdisk }: Partial<RunbookSteps> = {}): InternalChanges => ({
   ...FORGET_CLEANING,
   ...(steps ? { clean_steps: steps, cleaning_disable_ramdisk: disableRamdisk === true, declarative_cleaning: true } : {}),
 });
 
 /** From the beginning; a restarted conductor does it again as long as no list was made. */
-export async function beginClean(task: Held): Promise<StepOutcome> {
+export async function beginClean(task: NodeTask): Promise<StepOutcome> {
   const { uuid, maintenance } = task.node;
   const manual = isManual(task);
   if (!manual && !wanted(task)) {
@@ -66,7 +66,7 @@ export async function beginClean(task: Held): Promise<StepOutcome> {
   }
   if (maintenance && !task.context.options['conductor.allow_provisioning_in_maintenance'])
     return failed('Cleaning a node in maintenance mode is not allowed');
-  await saying(
+  await failingWith(
     task,
     (reason) => `Validation of node ${uuid} for cleaning failed: ${reason}`,
     async () => {
@@ -75,16 +75,16 @@ export async function beginClean(task: Held): Promise<StepOutcome> {
     },
   );
   await cacheFacts(task);
-  if (isListed(task)) await saying(task, cannot(task), () => checkListed(task));
+  if (isListed(task)) await failingWith(task, cannot(task), () => checkListed(task));
   if (!withoutRamdisk(task)) {
-    const prepared = await saying(
+    const prepared = await failingWith(
       task,
       (reason) => `Failed to prepare node ${uuid} for cleaning: ${reason}`,
       () => task.driver.deploy.prepareCleaning(task),
     );
     if (prepared.kind !== 'done') return prepared;
     if (prepared.agentThere) {
-      const fromAgent = await saying(task, cannot(task), () => runningAgentSteps(task, 'clean'));
+      const fromAgent = await failingWith(task, cannot(task), () => runningAgentSteps(task, 'clean'));
       return fromAgent ? startCleanSteps(task, fromAgent) : wait;
     }
   }
@@ -92,7 +92,7 @@ export async function beginClean(task: Held): Promise<StepOutcome> {
 }
 
 /** What can be known before the ramdisk is there, and whether one is needed at all. */
-async function checkListed(task: Held): Promise<void> {
+async function checkListed(task: NodeTask): Promise<void> {
   const asked = askedOf(task);
   const offered = offeredSteps(task.driver, 'clean');
   const without = withoutRamdisk(task) || !needsRamdisk('clean', asked, offered);
@@ -101,8 +101,8 @@ async function checkListed(task: Held): Promise<void> {
 }
 
 /** The ramdisk is there, or none is needed: makes the list and runs it. */
-export async function startCleanSteps(task: Held, fromAgent: readonly PlannedStep[]): Promise<StepOutcome> {
-  await saying(task, cannot(task), () => planClean(task, fromAgent));
+export async function startCleanSteps(task: NodeTask, fromAgent: readonly PlannedStep[]): Promise<StepOutcome> {
+  await failingWith(task, cannot(task), () => planClean(task, fromAgent));
   await recordSteps(task, 'clean', positionOf(task, 'clean').steps, 'start');
   return clean.proceed(task, 0);
 }
@@ -117,14 +117,14 @@ export const clean: SteppedFlow = {
   stepFailure: (task, reason) => manualStepFailure(task, 'clean', reason),
   afterAbort: async (task) => {
     const lastError = aborted(task, 'clean');
-    const reason = await trying(task, 'tearing down cleaning', async () => task.driver.deploy.tearDownCleaning(task));
+    const reason = await attempt(task, 'tearing down cleaning', async () => task.driver.deploy.tearDownCleaning(task));
     const text = reason === undefined ? lastError : 'Failed to tear down cleaning after aborting the operation';
     await task.write({ clean_step: {}, last_error: text }, FORGET_CLEANING);
   },
   finish: async (task) => {
     const without = withoutRamdisk(task);
     if (!without)
-      await saying(
+      await failingWith(
         task,
         (reason) => `Failed to tear down from cleaning for node ${task.node.uuid}, reason: ${reason}`,
         () => task.driver.deploy.tearDownCleaning(task),
@@ -141,9 +141,11 @@ export const clean: SteppedFlow = {
     const { maintenance_reason: why } = task.node;
     if (positionOf(task, 'clean').running)
       await task.save({ maintenance: true, fault: 'clean failure', maintenance_reason: why ?? reason });
-    const also = await trying(task, 'tearing down cleaning', async () => task.driver.deploy.tearDownCleaning(task));
+    const also = await attempt(task, 'tearing down cleaning', async () => task.driver.deploy.tearDownCleaning(task));
     const text =
-      also === undefined ? reason : `${clause(reason)}. Also Failed to tear down cleaning on node ${task.node.uuid}, reason: ${also}`;
+      also === undefined
+        ? reason
+        : `${withoutFullStop(reason)}. Also Failed to tear down cleaning on node ${task.node.uuid}, reason: ${also}`;
     await powerOffAfter(task, 'conductor.poweroff_in_cleanfail');
     await task.fire('fail', { clean_step: {}, last_error: text }, forgetPosition('clean'));
   },

@@ -11,11 +11,11 @@ import { recordSteps } from '../core/history';
 import type { StepOutcome } from '../steps/reserved-steps';
 import { positionOf, runSteps, savedList } from '../steps/running';
 import { allowedSteps, askedSteps, checkArguments, checkAsked, deploySteps, offeredSteps, stepId, type AskedStep } from '../steps/steps';
-import type { Held, Internal } from '../core/task';
+import type { NodeTask, InternalChanges } from '../core/task';
 import { validateInterface } from '../core/validate';
-import { aborted, clause, powerOffAfter, saying, trying, type SteppedFlow } from './flow';
+import { aborted, withoutFullStop, powerOffAfter, failingWith, attempt, type SteppedFlow } from './flow';
 
-function checkTraits({ node }: Held): void {
+function checkTraits({ node }: NodeTask): void {
   const missing = missingTraits(node);
   if (missing === undefined)
     throw new Fault('InvalidParameterValue', {
@@ -28,7 +28,7 @@ function checkTraits({ node }: Held): void {
 }
 
 /** Those whose name is among the traits that the instance asks for. */
-async function templatesOf({ node, context }: Held): Promise<readonly DeployTemplateRecord[]> {
+async function templatesOf({ node, context }: NodeTask): Promise<readonly DeployTemplateRecord[]> {
   const traits = node.instance_info.traits;
   if (!Array.isArray(traits) || traits.length === 0) return [];
   return context.store.deployTemplates.list({ where: { name: traits as string[] } });
@@ -36,7 +36,7 @@ async function templatesOf({ node, context }: Held): Promise<readonly DeployTemp
 
 /** What a client and the deploy templates ask for, checked; the client's word counts before a template's. */
 async function askedFor(
-  task: Held,
+  task: NodeTask,
   offered: readonly PlannedStep[],
   unknownLater: boolean,
   user = userSteps(task),
@@ -60,7 +60,7 @@ async function askedFor(
 }
 
 /** What is refused before the answer, so that the client hears it. Throws Fault with status 400. */
-export async function checkDeploy(task: Held, asked: readonly JsonObject[]): Promise<void> {
+export async function checkDeploy(task: NodeTask, asked: readonly JsonObject[]): Promise<void> {
   try {
     await validateInterface(task, 'power');
     await validateInterface(task, 'deploy');
@@ -73,18 +73,18 @@ export async function checkDeploy(task: Held, asked: readonly JsonObject[]): Pro
   }
 }
 
-const userSteps = (task: Held): readonly AskedStep[] =>
+const userSteps = (task: NodeTask): readonly AskedStep[] =>
   askedSteps((task.node.driver_internal_info.user_deploy_steps as readonly JsonObject[] | null | undefined) ?? []);
 
 /** Whether the instance's image is a whole disk, as it says, or has no kernel of its own; and both spellings of that. Empty without an image. */
-export function imageType({ instance_info: info }: NodeRecord): readonly [NodeChanges, Internal] {
+export function imageType({ instance_info: info }: NodeRecord): readonly [NodeChanges, InternalChanges] {
   if (!info.image_source) return [{}, {}];
   const whole = info.image_type ? info.image_type !== 'partition' : !info.kernel && !info.ramdisk;
   return [{ instance_info: { ...info, image_type: whole ? 'whole-disk' : 'partition' } }, { is_whole_disk_image: whole }];
 }
 
 /** A node that nobody has leased belongs to the project of its instance, or of whoever asked for it, until that ends. */
-export function automaticLessee({ node, context: { options, origin } }: Held): readonly [NodeChanges, Internal] {
+export function automaticLessee({ node, context: { options, origin } }: NodeTask): readonly [NodeChanges, InternalChanges] {
   const source = options['conductor.automatic_lessee'] ? options['conductor.automatic_lessee_source'] : 'none';
   const projects: Readonly<Record<string, unknown>> = { instance: node.instance_info.project_id, request: origin?.project };
   const project = projects[source];
@@ -96,7 +96,7 @@ export function automaticLessee({ node, context: { options, origin } }: Held): r
 export function startingDeploy(
   node: NodeRecord,
   { configdrive, deploy_steps: asked = [] }: ProvisionArgs,
-): readonly [NodeChanges, Internal] {
+): readonly [NodeChanges, InternalChanges] {
   const [{ instance_info: info = node.instance_info }, internal] = imageType(node);
   return [
     { deploy_step: {}, last_error: null, instance_info: { ...info, ...(configdrive ? { configdrive } : {}) } },
@@ -105,14 +105,14 @@ export function startingDeploy(
 }
 
 /** From the beginning; a restarted conductor does it again as long as no list was made. */
-export async function beginDeploy(task: Held): Promise<StepOutcome> {
-  await saying(
+export async function beginDeploy(task: NodeTask): Promise<StepOutcome> {
+  await failingWith(
     task,
     (reason) => `Failed to prepare to deploy: ${reason}`,
     async () => task.driver.deploy.prepare?.(task),
   );
   const offered = offeredSteps(task.driver, 'deploy');
-  const asked = await saying(
+  const asked = await failingWith(
     task,
     (reason) => `Cannot get deploy steps; failed to deploy: ${reason}`,
     () => askedFor(task, offered, true),
@@ -125,8 +125,8 @@ export async function beginDeploy(task: Held): Promise<StepOutcome> {
 }
 
 /** The agent is there: its own steps join the list, and what the client asked for must all be known now. */
-export async function takeAgentSteps(task: Held, fromAgent: readonly PlannedStep[]): Promise<void> {
-  await saying(
+export async function takeAgentSteps(task: NodeTask, fromAgent: readonly PlannedStep[]): Promise<void> {
+  await failingWith(
     task,
     (reason) => `Failed to validate the final deploy steps list for node ${task.node.uuid}: ${reason}`,
     async () => {
@@ -143,7 +143,7 @@ export async function takeAgentSteps(task: Held, fromAgent: readonly PlannedStep
 }
 
 /** The agent was there before the deployment: its steps join the list at once. */
-async function joinSteps(task: Held): Promise<StepOutcome> {
+async function joinSteps(task: NodeTask): Promise<StepOutcome> {
   const steps = await runningAgentSteps(task, 'deploy');
   if (steps === undefined) return wait;
   await takeAgentSteps(task, steps);
@@ -151,8 +151,8 @@ async function joinSteps(task: Held): Promise<StepOutcome> {
 }
 
 /** Undoes what was prepared. Answers what to add to the reason. */
-async function cleanUpDeploy(task: Held): Promise<string> {
-  const reason = await trying(task, 'cleaning up the deployment', async () => task.driver.deploy.cleanUp?.(task));
+async function cleanUpDeploy(task: NodeTask): Promise<string> {
+  const reason = await attempt(task, 'cleaning up the deployment', async () => task.driver.deploy.cleanUp?.(task));
   return reason === undefined ? '' : `. Also failed to clean up due to: ${reason}`;
 }
 export const deploy: SteppedFlow = {
@@ -165,7 +165,7 @@ export const deploy: SteppedFlow = {
   stepFailure: (task, reason) => {
     const { running } = positionOf(task, 'deploy');
     // A driver's own sentence may name the step already.
-    return running && !reason.includes(stepId(running)) ? `Deploy step ${stepId(running)} failed: ${clause(reason)}.` : reason;
+    return running && !reason.includes(stepId(running)) ? `Deploy step ${stepId(running)} failed: ${withoutFullStop(reason)}.` : reason;
   },
   afterAbort: async (task) => {
     const lastError = aborted(task, 'deploy');
@@ -186,7 +186,7 @@ export const deploy: SteppedFlow = {
     if (ends) await powerOffAfter(task, 'deploy.power_off_after_deploy_failure');
     await task.fire(
       'fail',
-      { deploy_step: {}, last_error: also === '' ? reason : `${clause(reason)}${also}` },
+      { deploy_step: {}, last_error: also === '' ? reason : `${withoutFullStop(reason)}${also}` },
       // The list stays for whoever looks.
       { ...FORGET_DEPLOYING, ...FORGET_POLL, deploy_steps: task.node.driver_internal_info.deploy_steps },
     );

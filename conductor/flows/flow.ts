@@ -3,13 +3,13 @@ import { Fault, reasonOf } from '../../model/errors';
 import { positionOf } from '../steps/running';
 import type { StepOutcome } from '../steps/reserved-steps';
 import { showStep, stepId, type SavedKind } from '../steps/steps';
-import { mustLeave, type Held } from '../core/task';
+import { isInterrupted, type NodeTask } from '../core/task';
 
 export interface Flow {
   /** All work was done: puts the node to rest and fires the event that ends the flow. What it throws fails the flow. */
-  finish(task: Held): Promise<void>;
+  finish(task: NodeTask): Promise<void>;
   /** Cleans up as far as it goes, and fires `fail` with the reason as `last_error`. */
-  fail(task: Held, reason: string, how?: { readonly late: true }): Promise<void>;
+  fail(task: NodeTask, reason: string, how?: { readonly late: true }): Promise<void>;
 }
 
 /** A flow whose work is a list of steps. */
@@ -18,22 +18,22 @@ export interface SteppedFlow extends Flow {
   /** What stands before the reason when the agent's steps cannot be had. */
   readonly cannotLoad: string;
   /** Runs the saved list from this position on. */
-  proceed(task: Held, from: number): Promise<StepOutcome>;
+  proceed(task: NodeTask, from: number): Promise<StepOutcome>;
   /** The reason of a failure, with the step that failed. */
-  stepFailure(task: Held, reason: string): string;
+  stepFailure(task: NodeTask, reason: string): string;
   /** After an abort, which the state shows already. */
-  afterAbort(task: Held): Promise<void>;
+  afterAbort(task: NodeTask): Promise<void>;
 }
 
 /** `last_error` of an operation that was aborted. */
-export function aborted(task: Held, kind: SavedKind): string {
+export function aborted(task: NodeTask, kind: SavedKind): string {
   const { running } = positionOf(task, kind);
   const during = running ? ` during or after the completion of step "${stepId(running)}"` : '';
   return `By request, the ${kind} operation was aborted${during}`;
 }
 
 /** The sentence of a step of manual cleaning or servicing that failed; a driver's own may name the step already. */
-export function manualStepFailure(task: Held, kind: SavedKind, reason: string): string {
+export function manualStepFailure(task: NodeTask, kind: SavedKind, reason: string): string {
   const { running } = positionOf(task, kind);
   return running && !reason.includes(stepId(running)) ? `Node ${task.node.uuid} failed step ${showStep(running)}: ${reason}` : reason;
 }
@@ -42,23 +42,23 @@ export function manualStepFailure(task: Held, kind: SavedKind, reason: string): 
 class Explained extends Error {}
 
 /** A piece of a flow: what it throws becomes the flow's reason, in the sentence that `say` makes of it. */
-export async function saying<T>(task: Held, say: (reason: string) => string, work: () => Promise<T>): Promise<T> {
+export async function failingWith<T>(task: NodeTask, say: (reason: string) => string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (mustLeave(task.context, error)) throw error;
+    if (isInterrupted(task.context, error)) throw error;
     if (!(error instanceof Fault)) task.log.warn('a piece of a flow threw', { error });
     throw new Explained(say(reasonOf(error)), { cause: error });
   }
 }
 
 /** Tries a piece of cleaning up. Answers the reason why it failed; undefined: it did not. */
-export async function trying(task: Held, what: string, work: () => Promise<unknown>): Promise<string | undefined> {
+export async function attempt(task: NodeTask, what: string, work: () => Promise<unknown>): Promise<string | undefined> {
   try {
     await work();
     return undefined;
   } catch (error) {
-    if (mustLeave(task.context, error)) throw error;
+    if (isInterrupted(task.context, error)) throw error;
     task.log.warn(`${what} failed`, { reason: reasonOf(error), ...(error instanceof Fault ? {} : { error }) });
     return reasonOf(error);
   }
@@ -66,15 +66,15 @@ export async function trying(task: Held, what: string, work: () => Promise<unkno
 
 /** What the operator wants of machines whose flow failed; what cannot be off stays as it is. */
 export async function powerOffAfter(
-  task: Held,
+  task: NodeTask,
   option: `conductor.poweroff_in_${'clean' | 'service'}fail` | 'deploy.power_off_after_deploy_failure',
 ): Promise<void> {
   if (task.context.options[option] && !task.node.disable_power_off)
-    await trying(task, 'powering off after a failure', () => task.power('power off'));
+    await attempt(task, 'powering off after a failure', () => task.power('power off'));
 }
 
 /** The only place where an outcome becomes an event. */
-export async function settle(task: Held, flow: Flow, work: () => Promise<StepOutcome>): Promise<void> {
+export async function applyOutcome(task: NodeTask, flow: Flow, work: () => Promise<StepOutcome>): Promise<void> {
   let reason: string;
   try {
     const outcome = await work();
@@ -88,17 +88,17 @@ export async function settle(task: Held, flow: Flow, work: () => Promise<StepOut
       return;
     }
   } catch (error) {
-    if (mustLeave(task.context, error)) throw error;
+    if (isInterrupted(task.context, error)) throw error;
     if (!(error instanceof Fault || error instanceof Explained)) task.log.error('a flow ended unexpectedly', { error });
     reason = reasonOf(error);
   }
   await flow.fail(task, reason);
 }
 
-async function startWaiting(task: Held, pollEvery: number | undefined): Promise<void> {
+async function startWaiting(task: NodeTask, pollEvery: number | undefined): Promise<void> {
   await task.fire('wait', {}, { step_poll_every: pollEvery });
   if (pollEvery !== undefined) task.context.askLater(task.node.uuid, pollEvery);
 }
 
 /** A sentence without its full stop, so that it can stand inside another. */
-export const clause = (text: string): string => text.replace(/\.\s*$/, '');
+export const withoutFullStop = (text: string): string => text.replace(/\.\s*$/, '');

@@ -5,12 +5,12 @@ import { FORGET_TOKEN_AND_URL } from '../core/agent-info';
 import { cacheFirmware } from '../core/hardware-facts';
 import { preCreatePorts } from '../inspection/pre-created-ports';
 import { runHooks } from '../inspection/runner';
-import type { Held } from '../core/task';
-import { clause, trying, type Flow } from './flow';
+import type { NodeTask } from '../core/task';
+import { withoutFullStop, attempt, type Flow } from './flow';
 
 const FORGET = { lookup_bmc_addresses: undefined, inspector_manage_boot: undefined, discoverd_asked: undefined };
 
-export async function beginInspect(task: Held): Promise<Outcome> {
+export async function beginInspect(task: NodeTask): Promise<Outcome> {
   await task.saveInternal({ ...FORGET_TOKEN_AND_URL });
   if (task.driver.inspect.inBand) await preCreatePorts(task);
   const outcome = await task.driver.inspect.inspect(task);
@@ -20,12 +20,12 @@ export async function beginInspect(task: Held): Promise<Outcome> {
 }
 
 /** Undoes what the inspection set up. Answers what to add to the reason. */
-async function cleanUpInspect(task: Held): Promise<string> {
+async function cleanUpInspect(task: NodeTask): Promise<string> {
   const { uuid } = task.node;
-  const aborted = await trying(task, 'aborting the inspection', async () =>
+  const aborted = await attempt(task, 'aborting the inspection', async () =>
     task.driver.inspect.abort ? task.driver.inspect.abort(task) : task.driver.boot.cleanUpRamdisk(task),
   );
-  const networked = await trying(task, 'removing the inspection network', async () => task.driver.network.removeInspectionNetwork(task));
+  const networked = await attempt(task, 'removing the inspection network', async () => task.driver.network.removeInspectionNetwork(task));
   return [
     aborted === undefined ? '' : `. Also Failed to abort inspection on node ${uuid}, reason: ${aborted}`,
     networked === undefined ? '' : `. Also Failed to remove inspection network for node ${uuid}, reason: ${networked}`,
@@ -40,7 +40,7 @@ export const inspect: Flow = {
   },
   fail: async (task, reason) => {
     const also = await cleanUpInspect(task);
-    const text = also === '' ? reason : `${clause(reason)}${also}`;
+    const text = also === '' ? reason : `${withoutFullStop(reason)}${also}`;
     await task.fire('fail', { last_error: text, inspection_started_at: null }, { ...FORGET_TOKEN_AND_URL, ...FORGET });
   },
 };

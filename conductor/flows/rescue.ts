@@ -2,8 +2,8 @@
 import { done, type Outcome } from '../../drivers/interfaces';
 import type { NodeRecord, JsonObject } from '../../model/records';
 import { FORGET_POLL, FORGET_TOKEN_AND_URL } from '../core/agent-info';
-import type { Held } from '../core/task';
-import { saying, trying, type Flow } from './flow';
+import type { NodeTask } from '../core/task';
+import { failingWith, attempt, type Flow } from './flow';
 
 const PASSWORDS = ['rescue_password', 'hashed_rescue_password'];
 /** instance_info without the passwords of the rescue system. */
@@ -12,16 +12,16 @@ export const withoutPasswords = ({ instance_info: info }: NodeRecord): JsonObjec
 /** A rescue system may be in the machine: its passwords are on the node. */
 export const isRescued = ({ instance_info: info }: NodeRecord): boolean => PASSWORDS.some((key) => Object.hasOwn(info, key));
 
-export const beginRescue = (task: Held): Promise<Outcome> =>
-  saying(
+export const beginRescue = (task: NodeTask): Promise<Outcome> =>
+  failingWith(
     task,
     (reason) => `Failed to rescue: ${reason}`,
     () => task.driver.rescue.rescue(task),
   );
 
 /** The agent called: what is left to do before the rescue system is the user's. */
-export async function finishRescue(task: Held): Promise<Outcome> {
-  await saying(
+export async function finishRescue(task: NodeTask): Promise<Outcome> {
+  await failingWith(
     task,
     (reason) => `Node failed to perform rescue operation: ${reason}`,
     async () => task.driver.rescue.finish?.(task),
@@ -32,7 +32,7 @@ export async function finishRescue(task: Held): Promise<Outcome> {
 export const rescue: Flow = {
   finish: (task) => task.fire('done', {}, FORGET_POLL),
   fail: async (task, reason) => {
-    const failure = await trying(task, 'cleaning up the rescue', async () => {
+    const failure = await attempt(task, 'cleaning up the rescue', async () => {
       if (!task.node.disable_power_off) await task.power('power off');
       await task.driver.rescue.cleanUp?.(task);
     });
@@ -42,8 +42,8 @@ export const rescue: Flow = {
 };
 
 /** After `abort` in rescue wait: the node is in rescue failed already. */
-export async function afterRescueAbort(task: Held): Promise<void> {
-  const failure = await trying(task, 'cleaning up the rescue', async () => task.driver.rescue.cleanUp?.(task));
+export async function afterRescueAbort(task: NodeTask): Promise<void> {
+  const failure = await attempt(task, 'cleaning up the rescue', async () => task.driver.rescue.cleanUp?.(task));
   const type = 'rescue';
   if (failure === undefined)
     return task.record({ type, event: 'By request, the rescue operation was aborted.', error: false }, {}, FORGET_TOKEN_AND_URL);
@@ -51,8 +51,8 @@ export async function afterRescueAbort(task: Held): Promise<void> {
   return task.record({ type, event, error: true }, { maintenance: true, maintenance_reason: event, fault: 'rescue abort failure' });
 }
 
-export const beginUnrescue = (task: Held): Promise<Outcome> =>
-  saying(
+export const beginUnrescue = (task: NodeTask): Promise<Outcome> =>
+  failingWith(
     task,
     (reason) => `Failed to unrescue: ${reason}`,
     () => task.driver.rescue.unrescue(task),

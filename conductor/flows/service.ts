@@ -7,25 +7,25 @@ import { recordSteps } from '../core/history';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
 import { positionOf, runSteps, savedList } from '../steps/running';
 import { allowedSteps, askedSteps, manualSteps, needsRamdisk, offeredSteps, type AskedStep } from '../steps/steps';
-import type { Held, Internal } from '../core/task';
+import type { NodeTask, InternalChanges } from '../core/task';
 import { validateInterface } from '../core/validate';
-import { aborted, manualStepFailure, powerOffAfter, saying, trying, type SteppedFlow } from './flow';
+import { aborted, manualStepFailure, powerOffAfter, failingWith, attempt, type SteppedFlow } from './flow';
 
-const withoutRamdisk = (task: Held): boolean => task.node.driver_internal_info.service_disable_ramdisk === true;
+const withoutRamdisk = (task: NodeTask): boolean => task.node.driver_internal_info.service_disable_ramdisk === true;
 /** Until the list is made, what the client asked for stands in its place. */
-const askedOf = (task: Held): readonly AskedStep[] => askedSteps(positionOf(task, 'service').steps);
+const askedOf = (task: NodeTask): readonly AskedStep[] => askedSteps(positionOf(task, 'service').steps);
 
 /** The event that begins servicing goes with these: what was asked for stands on the node before anything happens. */
-export const startingService = (asked: readonly JsonObject[], disableRamdisk: boolean): Internal => ({
+export const startingService = (asked: readonly JsonObject[], disableRamdisk: boolean): InternalChanges => ({
   ...FORGET_SERVICING,
   service_steps: asked,
   service_disable_ramdisk: disableRamdisk,
 });
 
 /** From the beginning; a restarted conductor does it again as long as no list was made. */
-export async function beginService(task: Held): Promise<StepOutcome> {
+export async function beginService(task: NodeTask): Promise<StepOutcome> {
   const { uuid } = task.node;
-  await saying(
+  await failingWith(
     task,
     (reason) => `Validation of node ${uuid} for service failed: ${reason}`,
     async () => {
@@ -37,7 +37,7 @@ export async function beginService(task: Held): Promise<StepOutcome> {
   const offered = offeredSteps(task.driver, 'service');
   if (withoutRamdisk(task)) return startServiceSteps(task, []);
   if (task.driver.deploy.prepareService && needsRamdisk('service', askedOf(task), offered)) {
-    const prepared = await saying(
+    const prepared = await failingWith(
       task,
       (reason) => `Failed to prepare node ${uuid} for service: ${reason}`,
       async () => task.driver.deploy.prepareService!(task),
@@ -48,7 +48,7 @@ export async function beginService(task: Held): Promise<StepOutcome> {
   // No agent will come: a step that is not known fails when it is its turn.
   return startServiceSteps(task, unknownOf(task, offered), { service_disable_ramdisk: true });
 }
-const unknownOf = (task: Held, offered: readonly PlannedStep[]): readonly PlannedStep[] =>
+const unknownOf = (task: NodeTask, offered: readonly PlannedStep[]): readonly PlannedStep[] =>
   askedOf(task)
     .filter((step) => !reservedStep(step) && !offered.some((one) => one.interface === step.interface && one.step === step.step))
     .map(({ interface: owner, step, args = {} }) => ({
@@ -59,8 +59,12 @@ const unknownOf = (task: Held, offered: readonly PlannedStep[]): readonly Planne
     }));
 
 /** The ramdisk is there, or none is needed: makes the list and runs it. */
-export async function startServiceSteps(task: Held, fromAgent: readonly PlannedStep[], also: Internal = {}): Promise<StepOutcome> {
-  await saying(
+export async function startServiceSteps(
+  task: NodeTask,
+  fromAgent: readonly PlannedStep[],
+  also: InternalChanges = {},
+): Promise<StepOutcome> {
+  await failingWith(
     task,
     (reason) => `Cannot service node ${task.node.uuid}: ${reason}`,
     async () => {
@@ -74,7 +78,7 @@ export async function startServiceSteps(task: Held, fromAgent: readonly PlannedS
   return service.proceed(task, 0);
 }
 
-const tearDown = async (task: Held): Promise<void> => {
+const tearDown = async (task: NodeTask): Promise<void> => {
   if (!withoutRamdisk(task)) await task.driver.deploy.tearDownService?.(task);
 };
 
@@ -88,7 +92,7 @@ export const service: SteppedFlow = {
   stepFailure: (task, reason) => manualStepFailure(task, 'service', reason),
   finish: async (task) => {
     await recordSteps(task, 'service', [], 'end');
-    await saying(
+    await failingWith(
       task,
       (reason) => `Failed to tear down from service for node ${task.node.uuid}, reason: ${reason}`,
       () => tearDown(task),
@@ -101,14 +105,14 @@ export const service: SteppedFlow = {
     // As in cleaning.
     if (positionOf(task, 'service').running)
       await task.save({ maintenance: true, fault: 'service failure', maintenance_reason: why ?? reason });
-    const also = await trying(task, 'tearing down servicing', () => tearDown(task));
+    const also = await attempt(task, 'tearing down servicing', () => tearDown(task));
     const text = also === undefined ? reason : `${reason}. Also failed to tear down servicing.`;
     await powerOffAfter(task, 'conductor.poweroff_in_servicefail');
     await task.fire('fail', { service_step: {}, last_error: text }, forgetPosition('service'));
   },
   afterAbort: async (task) => {
     const lastError = aborted(task, 'service');
-    const reason = await trying(task, 'tearing down servicing', () => tearDown(task));
+    const reason = await attempt(task, 'tearing down servicing', () => tearDown(task));
     const text = reason === undefined ? lastError : 'Failed to tear down service after aborting the operation';
     await task.write({ service_step: {}, last_error: text }, FORGET_SERVICING);
   },

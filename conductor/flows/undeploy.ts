@@ -6,9 +6,9 @@ import { endAllocation } from '../requests/allocations';
 import { reasonOf } from '../../model/errors';
 import { FORGET_INSTANCE } from '../core/agent-info';
 import { automatedRunbook } from '../steps/automated-runbook';
-import { mustLeave, type Held } from '../core/task';
+import { isInterrupted, type NodeTask } from '../core/task';
 import { beginClean, clean, startingClean } from './clean';
-import { saying, settle, type Flow } from './flow';
+import { failingWith, applyOutcome, type Flow } from './flow';
 import { isRescued } from './rescue';
 
 /** The columns that belong to the instance. */
@@ -20,13 +20,13 @@ const WIPED: NodeChanges = {
   protected: false,
   protected_reason: null,
 };
-const wiped = (task: Held): NodeChanges => ({
+const wiped = (task: NodeTask): NodeChanges => ({
   ...WIPED,
   ...(task.node.driver_internal_info.automatic_lessee === true ? { lessee: null } : {}),
 });
 
-export async function beginUndeploy(task: Held): Promise<Outcome> {
-  return saying(
+export async function beginUndeploy(task: NodeTask): Promise<Outcome> {
+  return failingWith(
     task,
     (reason) => `Failed to tear down: ${reason}`,
     async () => {
@@ -42,9 +42,9 @@ export async function beginUndeploy(task: Held): Promise<Outcome> {
 }
 
 /** The runbook of the cleaning that follows, or why it cannot be had: no machine becomes available that was not cleaned as it shall be. */
-const runbookOr = (task: Held) =>
+const runbookOr = (task: NodeTask) =>
   automatedRunbook(task.context, task.node).catch((error: unknown) => {
-    if (mustLeave(task.context, error)) throw error;
+    if (isInterrupted(task.context, error)) throw error;
     return reasonOf(error);
   });
 
@@ -53,7 +53,7 @@ export const undeploy: Flow = {
     const runbook = await runbookOr(task);
     const asked = typeof runbook === 'string' ? {} : runbook;
     await task.fire('clean', wiped(task), { ...FORGET_INSTANCE, ...startingClean(asked) }, endAllocation(task.node));
-    await settle(task, clean, async () => (typeof runbook === 'string' ? failed(runbook) : beginClean(task)));
+    await applyOutcome(task, clean, async () => (typeof runbook === 'string' ? failed(runbook) : beginClean(task)));
   },
   fail: (task, reason) => task.fire('fail', { ...wiped(task), last_error: reason }, FORGET_INSTANCE, endAllocation(task.node)),
 };

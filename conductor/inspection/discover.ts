@@ -43,7 +43,7 @@ async function enrol(context: Context, addresses: readonly string[], as: Discove
 
 /** The node of a machine that no lookup found; its report is to be taken in. Throws NotFound: it was taken in before, or is not wanted. */
 export async function discovered(context: Context, lookup: Lookup, as: Discovery): Promise<string> {
-  const { store, strangers, log } = context;
+  const { store, unknownMacs: strangers, log } = context;
   const addresses = addressesOf(lookup);
   if (lookup.nodeUuid !== undefined || addresses.length === 0) throw nothing();
   if (addresses.some((one) => strangers.isDenied(one)) || !addresses.some((one) => strangers.isAllowed(one))) {

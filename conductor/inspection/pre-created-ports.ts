@@ -1,10 +1,10 @@
 /** Ports of the MAC addresses that a BMC knows, made before the machine boots for its inspection: by them it is known and let boot. */
 import { Fault } from '../../model/errors';
 import { isMac, newUuid } from '../../model/idents';
-import type { Held } from '../core/task';
+import type { NodeTask } from '../core/task';
 
 /** Throws what the BMC's answer throws. A machine whose BMC cannot be asked, or knows of none, keeps the ports that it has. */
-export async function preCreatePorts(task: Held): Promise<void> {
+export async function preCreatePorts(task: NodeTask): Promise<void> {
   const { store, random, options } = task.context;
   const { management } = task.driver;
   if (!management.macAddresses || !options['inspector.pre_create_ports']) return;

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
-import type { Held } from '../core/task';
+import type { NodeTask } from '../core/task';
 
 /** 2026-06-01-12-00-00 */
 const stampOf = (now: number): string => new Date(now).toISOString().slice(0, 19).replace('T', '-').replaceAll(':', '-');
@@ -11,7 +11,7 @@ const logsFileName = ({ uuid, name, instance_uuid: instance }: NodeRecord, label
   `${[uuid, name, instance, label, stampOf(now)].filter((part) => part !== null && part !== '').join('_')}.tar.gz`;
 
 /** Keeps them (base64 of an archive), if they are wanted after such an end. What cannot be kept fails nothing. */
-export async function keepLogs(task: Held, logs: unknown, failed: boolean): Promise<void> {
+export async function keepLogs(task: NodeTask, logs: unknown, failed: boolean): Promise<void> {
   const { options } = task.context;
   const when = options['agent.deploy_logs_collect'];
   if (when === 'never' || (when === 'on_failure' && !failed)) return;

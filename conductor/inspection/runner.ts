@@ -4,7 +4,7 @@ import { newUuid } from '../../model/idents';
 import type { Found } from '../../drivers/interfaces';
 import type { JsonObject, NodeRecord, PortChanges } from '../../model/records';
 import type { Store } from '../../store/store';
-import type { Held } from '../core/task';
+import type { NodeTask } from '../core/task';
 import { joinCapabilities, readCapabilities } from './capabilities';
 import { inspectionFailure, type HookOptions, type Change, type Look, type Seen } from './hook';
 import { chosenHooks } from './hooks';
@@ -82,7 +82,7 @@ export function newProperties(before: JsonObject, changes: readonly Change[]): J
   return properties;
 }
 
-async function changePorts(store: Store, task: Held, changes: readonly Change[]): Promise<void> {
+async function changePorts(store: Store, task: NodeTask, changes: readonly Change[]): Promise<void> {
   const { random } = task.context;
   const created = changes.flatMap((change) => (change.on === 'port' ? [change] : []));
   // An address that is another node's port stays there.
@@ -127,7 +127,7 @@ export interface Ways {
   readonly also?: (store: Store, pluginData: JsonObject) => Promise<void>;
 }
 /** Throws the Fault of a hook that refuses, or for lack of an essential property: then nothing is written. The logs of a ramdisk are dropped. */
-export async function runHooks(task: Held, findings: Findings, ways: Ways = {}): Promise<void> {
+export async function runHooks(task: NodeTask, findings: Findings, ways: Ways = {}): Promise<void> {
   const { inventory, pluginData, hooks, essential = [] } = findings;
   const { store: rows, accelerators } = task.context;
   const options = { ...task.context.options, ...ways.options };

@@ -5,8 +5,8 @@ import { INTROSPECTION_EVENTS, INTROSPECTION_STATES, type IntrospectionRecord, t
 import type { NodeRecord } from '../../model/records';
 import type { ProvisionState } from '../../model/states';
 import type { Context } from '../core/context';
-import { trying } from '../flows/flow';
-import type { Held } from '../core/task';
+import { attempt } from '../flows/flow';
+import type { NodeTask } from '../core/task';
 
 export const refused = (message: string): Fault => new Fault('Invalid', { message });
 
@@ -57,10 +57,10 @@ export async function end(
 }
 
 /** The machine boots the ramdisk no more. */
-export async function unprepare(task: Held, { boots_ramdisk: boots }: IntrospectionRecord): Promise<void> {
+export async function unprepare(task: NodeTask, { boots_ramdisk: boots }: IntrospectionRecord): Promise<void> {
   if (!boots) return;
-  await trying(task, 'cleaning up after introspection', () => task.driver.boot.cleanUpRamdisk(task));
-  await trying(task, 'removing the inspection network', () => task.driver.network.removeInspectionNetwork(task));
+  await attempt(task, 'cleaning up after introspection', () => task.driver.boot.cleanUpRamdisk(task));
+  await attempt(task, 'removing the inspection network', () => task.driver.network.removeInspectionNetwork(task));
 }
 /** Throws what the driver throws. */
-export const powerOff = (task: Held): Promise<void> => task.power(task.node.disable_power_off ? 'rebooting' : 'power off');
+export const powerOff = (task: NodeTask): Promise<void> => task.power(task.node.disable_power_off ? 'rebooting' : 'power off');

@@ -6,7 +6,7 @@ import { repr } from '../../model/python';
 import type { JsonObject } from '../../model/records';
 import type { Context } from '../core/context';
 import { runHooks } from '../inspection/runner';
-import { mustLeave, startTask, type Held } from '../core/task';
+import { isInterrupted, startTask, type NodeTask } from '../core/task';
 import { cached, checkProvisionState, end, move, powerOff, refused, unprepare } from './cache';
 import { hooksFor } from './hooks';
 import { pluginDataOf, processedData, readReport, type Report } from './report';
@@ -39,7 +39,7 @@ const WRITTEN = { macs: [], bmc_addresses: [] } as const;
 const isWritten = ({ macs, bmc_addresses: addresses }: IntrospectionRecord): boolean => macs.length + addresses.length === 0;
 
 /** Hooks, then rules, all written at once. Throws the Fault of one that refuses: then nothing is. */
-async function look(task: Held, report: Report): Promise<void> {
+async function look(task: NodeTask, report: Report): Promise<void> {
   const { store, options } = task.context;
   const rules = await store.introspectionRules.list({});
   const { inventory } = report;
@@ -63,7 +63,7 @@ async function look(task: Held, report: Report): Promise<void> {
     },
   );
 }
-async function lookWherePossible(task: Held, report: Report): Promise<void> {
+async function lookWherePossible(task: NodeTask, report: Report): Promise<void> {
   checkProvisionState(task.node);
   await look(task, report);
 }
@@ -72,11 +72,11 @@ async function keepRaw({ store, options }: Context, uuid: string, { raw }: Repor
 }
 
 /** What fails makes an error of the introspection. Throws Invalid with its reason. */
-async function orEnd(task: Held, record: IntrospectionRecord, work: () => Promise<void>): Promise<void> {
+async function orEnd(task: NodeTask, record: IntrospectionRecord, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    if (mustLeave(task.context, error)) throw error;
+    if (isInterrupted(task.context, error)) throw error;
     if (!(error instanceof Fault)) task.log.error('introspection data cannot be processed', { error });
     await unprepare(task, record);
     await end(task.context, task.node.uuid, reasonOf(error));
@@ -104,14 +104,14 @@ export async function continueIntrospection(context: Context, data: JsonObject):
 }
 
 /** A machine that cannot be powered off makes an error of it, except one that is only being enrolled. */
-async function rest(task: Held, record: IntrospectionRecord): Promise<void> {
+async function rest(task: NodeTask, record: IntrospectionRecord): Promise<void> {
   const { context } = task;
   const { uuid, provision_state: state } = task.node;
   await unprepare(task, record);
   let problem: string | null = null;
   if (record.manage_boot && task.options['inspector.power_off'])
     await powerOff(task).catch((error: unknown) => {
-      if (mustLeave(context, error)) throw error;
+      if (isInterrupted(context, error)) throw error;
       if (state !== 'enroll') problem = `Failed to power off node ${uuid}, check its power management configuration: ${reasonOf(error)}`;
     });
   await end(context, uuid, problem);
@@ -123,17 +123,17 @@ async function keptReport({ store, options }: Context, uuid: string): Promise<Re
   return kept && readReport(kept, options['inspector.add_ports']);
 }
 /** As `orEnd`, for work whose error is told as the introspection's only. Answers whether it was done. */
-async function doneOrEnded(task: Held, record: IntrospectionRecord, work: () => Promise<void>): Promise<boolean> {
+async function doneOrEnded(task: NodeTask, record: IntrospectionRecord, work: () => Promise<void>): Promise<boolean> {
   try {
     await orEnd(task, record, work);
     return true;
   } catch (error) {
-    if (mustLeave(task.context, error)) throw error;
+    if (isInterrupted(task.context, error)) throw error;
     return false;
   }
 }
 /** Goes on with a report that its conductor left: looked at again if nothing of it was written; one that was not kept is waited for again. */
-export async function processAgain(task: Held, record: IntrospectionRecord): Promise<void> {
+export async function processAgain(task: NodeTask, record: IntrospectionRecord): Promise<void> {
   const { context, node } = task;
   if (!isWritten(record)) {
     const report = await keptReport(context, node.uuid);
@@ -146,7 +146,7 @@ export async function processAgain(task: Held, record: IntrospectionRecord): Pro
   await rest(task, record);
 }
 /** Looks at the data again that were given or kept. */
-async function finishReapplying(task: Held, record: IntrospectionRecord, report: Report): Promise<void> {
+async function finishReapplying(task: NodeTask, record: IntrospectionRecord, report: Report): Promise<void> {
   const done = await doneOrEnded(task, record, async () => {
     if (report.failures.length > 0)
       throw refused(`Pre-processing failures detected reapplying introspection on stored data:\n${report.failures.join('\n')}`);
@@ -155,7 +155,7 @@ async function finishReapplying(task: Held, record: IntrospectionRecord, report:
   if (done) await end(task.context, task.node.uuid, null);
 }
 /** Goes on with a reapplication that its conductor left; what it was given is kept, or nobody has it. */
-export async function reapplyAgain(task: Held, record: IntrospectionRecord): Promise<void> {
+export async function reapplyAgain(task: NodeTask, record: IntrospectionRecord): Promise<void> {
   const { context, node } = task;
   const report = await keptReport(context, node.uuid);
   if (report) await finishReapplying(task, record, report);

@@ -5,13 +5,13 @@ import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { INTROSPECTION_EVENTS, type IntrospectionRecord } from '../../model/introspection';
 import type { Context } from '../core/context';
-import { mustLeave, withTask, type Held } from '../core/task';
+import { isInterrupted, withTask, type NodeTask } from '../core/task';
 import { validateInterface } from '../core/validate';
 import { cached, checkProvisionState, end, move, refused } from './cache';
 
 const purpose = 'introspection';
 
-async function validatePower(task: Held): Promise<void> {
+async function validatePower(task: NodeTask): Promise<void> {
   try {
     await validateInterface(task, 'power');
   } catch (error) {
@@ -22,7 +22,7 @@ async function validatePower(task: Held): Promise<void> {
 }
 
 /** Whether the boot interface can boot the ramdisk; else whatever the network boots is expected to be one. */
-async function bootsRamdisk(task: Held): Promise<boolean> {
+async function bootsRamdisk(task: NodeTask): Promise<boolean> {
   const { boot } = task.driver;
   if (!boot.validateInspection) return false;
   try {
@@ -34,13 +34,13 @@ async function bootsRamdisk(task: Held): Promise<boolean> {
     return false;
   }
 }
-async function boot(task: Held, { node_uuid: uuid }: IntrospectionRecord): Promise<void> {
+async function boot(task: NodeTask, { node_uuid: uuid }: IntrospectionRecord): Promise<void> {
   const { context, options } = task;
   const failing = async (what: string, work: () => Promise<void>): Promise<void> => {
     try {
       await work();
     } catch (error) {
-      if (mustLeave(context, error)) throw error;
+      if (isInterrupted(context, error)) throw error;
       throw refused(`${what}: ${reasonOf(error)}`);
     }
   };
@@ -60,7 +60,7 @@ async function boot(task: Held, { node_uuid: uuid }: IntrospectionRecord): Promi
  * From `starting` to `waiting`, unless another has seen to it, or it is aborted meanwhile. Throws what made an error of it.
  * @param task holds the node, if its machine is to be booted
  */
-async function begin(context: Context, uuid: string, task?: Held): Promise<void> {
+async function begin(context: Context, uuid: string, task?: NodeTask): Promise<void> {
   const record = await cached(context, uuid);
   if (record.state !== 'starting') return;
   const { macs, bmc_addresses: addresses, manage_boot: manages } = record;
@@ -80,13 +80,13 @@ async function beginning(context: Context, uuid: string, work: () => Promise<voi
     await work();
   } catch (error) {
     // Gone on with by whoever has the node then.
-    if (mustLeave(context, error)) throw error;
+    if (isInterrupted(context, error)) throw error;
     await end(context, uuid, reasonOf(error), ['starting']);
     throw error;
   }
 }
 /** Goes on with one that its conductor left `starting`. */
-export const beginAgain = (task: Held): Promise<void> =>
+export const beginAgain = (task: NodeTask): Promise<void> =>
   beginning(task.context, task.node.uuid, () => begin(task.context, task.node.uuid, task));
 
 /** Returns when accepted, and without managed boot when it waits for its report. Throws Invalid. */

@@ -4,24 +4,24 @@ import { Fault, reasonOf } from '../../model/errors';
 import type { IntrospectionRecord, IntrospectionState } from '../../model/introspection';
 import type { Context } from '../core/context';
 import { OWNED } from '../core/ownership';
-import { mustLeave, withTask, type Held } from '../core/task';
+import { isInterrupted, withTask, type NodeTask } from '../core/task';
 import { cached, end, isPossible, move, powerOff, unprepare } from './cache';
 import { processAgain, reapplyAgain } from './continue';
 import { beginAgain } from './start';
 
 /** The machine is only told to go off while its node is still where it could be introspected. */
-async function finishAbort(task: Held, record: IntrospectionRecord): Promise<void> {
+async function finishAbort(task: NodeTask, record: IntrospectionRecord): Promise<void> {
   const { context, node } = task;
   if (record.manage_boot && isPossible(node))
     await powerOff(task).catch((error: unknown) => {
-      if (mustLeave(context, error)) throw error;
+      if (isInterrupted(context, error)) throw error;
       task.log.warn('the machine cannot be powered off', { reason: reasonOf(error) });
     });
   await unprepare(task, record);
   await end(context, node.uuid, 'Canceled by operator', ['aborting']);
 }
 /** State → how it goes on at a conductor that holds the node, so that nobody else is at it. */
-const GO_ON: Readonly<Partial<Record<IntrospectionState, (task: Held, record: IntrospectionRecord) => Promise<void>>>> = {
+const GO_ON: Readonly<Partial<Record<IntrospectionState, (task: NodeTask, record: IntrospectionRecord) => Promise<void>>>> = {
   starting: beginAgain,
   processing: processAgain,
   reapplying: reapplyAgain,
@@ -30,7 +30,7 @@ const GO_ON: Readonly<Partial<Record<IntrospectionState, (task: Held, record: In
 /** States in which somebody is at it, or has left it. */
 export const BUSY = Object.keys(GO_ON) as IntrospectionState[];
 
-export async function goOn(task: Held): Promise<void> {
+export async function goOn(task: NodeTask): Promise<void> {
   const record = await cached(task.context, task.node.uuid);
   await GO_ON[record.state]?.(task, record);
 }

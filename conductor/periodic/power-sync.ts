@@ -6,7 +6,7 @@ import type { Context } from '../core/context';
 import { isNews, keepSeen, lookAtMachine, type Seen } from '../core/machine-look';
 import { notifyCorrected } from '../core/notify';
 import { inParallel } from '../core/parallel';
-import { lookingAt, mustLeave, withTask, type Held } from '../core/task';
+import { sharedTaskOf, isInterrupted, withTask, type NodeTask } from '../core/task';
 import { validateInterface } from '../core/validate';
 
 /** Nodes whose power nobody is changing and whose state allows a look. */
@@ -50,7 +50,7 @@ export async function synchronisePower(context: Context, failures: SyncFailures)
       await synchronise(context, node, failures);
     } catch (error) {
       // Locked or removed meanwhile: whoever did that knows better.
-      if (!mustLeave(context, error) && !(error instanceof Fault && ['NodeLocked', 'NodeNotFound'].includes(error.name)))
+      if (!isInterrupted(context, error) && !(error instanceof Fault && ['NodeLocked', 'NodeNotFound'].includes(error.name)))
         context.log.warn(`power synchronisation of node ${node.uuid}`, { reason: reasonOf(error) });
     }
   });
@@ -58,7 +58,7 @@ export async function synchronisePower(context: Context, failures: SyncFailures)
 }
 
 async function synchronise(context: Context, node: NodeRecord, failures: SyncFailures): Promise<void> {
-  const looking = lookingAt(context, node);
+  const looking = sharedTaskOf(context, node);
   if (looking.driver.power.throughAgent) return;
   if (node.power_state === null && !(await isValid(looking))) return;
   const count = (failures.get(node.uuid) ?? 0) + 1;
@@ -108,14 +108,14 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
   });
 }
 
-const isValid = (task: Held): Promise<boolean> =>
+const isValid = (task: NodeTask): Promise<boolean> =>
   validateInterface(task, 'power').then(
     () => true,
     () => false,
   );
 
 /** The node goes out of service until its BMC answers again. */
-async function giveUp(task: Held, actual: NodeRecord['power_state'], why?: string): Promise<void> {
+async function giveUp(task: NodeTask, actual: NodeRecord['power_state'], why?: string): Promise<void> {
   const { uuid, power_state: known, maintenance } = task.node;
   const shown = actual ?? 'None';
   const text =
@@ -133,7 +133,7 @@ export async function recoverPowerFailures(context: Context, failures: SyncFailu
   const nodes = await context.mine(faulty.filter((node) => node.target_power_state === null && node.provision_state !== 'enroll'));
   await inParallel(nodes, options['conductor.sync_power_state_workers'], signal, async (node) => {
     try {
-      const looking = lookingAt(context, node);
+      const looking = sharedTaskOf(context, node);
       await validateInterface(looking, 'power');
       const actual = await looking.driver.power.get(looking);
       if (actual === null) return;

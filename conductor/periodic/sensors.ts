@@ -12,7 +12,7 @@ import type { ConductorOptions, Context } from '../core/context';
 import { notifyMeasures, notifySensors } from '../core/notify';
 import { inParallel } from '../core/parallel';
 import { readingSamples, readingsOf, standingSamples, timeSample, type Readings, type Standing } from './sensor-readings';
-import { lookingAt } from '../core/task';
+import { sharedTaskOf } from '../core/task';
 import { validateInterface } from '../core/validate';
 
 /** Kinds with an interval of their own; all others (`Voltage`, `Extra`, …) have `interval`. */
@@ -126,7 +126,7 @@ async function askOne(context: Context, { nodes, asked }: SensorMemory, node: No
   const due = dueOf(options, times, now);
   asked.set(uuid, { at: now, read: times });
   const isRead = (kind: string): boolean => isWanted(kind) && due.has(timedAs(kind));
-  const task = lookingAt({ ...context, signal }, node);
+  const task = sharedTaskOf({ ...context, signal }, node);
   const before = Object.entries(nodes.get(uuid)?.payload ?? {}).filter(([kind]) => !due.has(timedAs(kind)));
   const keep = (payload: JsonObject): void => {
     if (Object.keys(payload).length === 0 || (!nodes.has(uuid) && nodes.size >= MOST_NODES)) nodes.delete(uuid);

@@ -10,7 +10,7 @@ import type { Store } from '../../store/store';
 import type { NewAllocation } from '../conductor';
 import type { Context } from '../core/context';
 import { inParallel } from '../core/parallel';
-import { LockLost, withTask, type Held } from '../core/task';
+import { LockLost, withTask, type NodeTask } from '../core/task';
 
 const isFault = (error: unknown, ...names: readonly string[]): boolean => error instanceof Fault && names.includes(error.name);
 const unfit = (uuid: string, error: string): Fault => new Fault('AllocationFailed', { uuid, error });
@@ -179,7 +179,7 @@ export const endAllocation = ({ allocation_uuid: uuid }: NodeRecord) =>
         });
       };
 
-function checkFree({ node }: Held, uuid: string): void {
+function checkFree({ node }: NodeTask, uuid: string): void {
   if (node.maintenance) return;
   const because = `Cannot remove allocation ${uuid} for node ${node.uuid}, because the node is`;
   const { provision_state: state, target_provision_state: target } = node;

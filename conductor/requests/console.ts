@@ -1,10 +1,10 @@
 /** GET and PUT …/states/console. */
 import type { JsonObject } from '../../model/records';
 import type { Context } from '../core/context';
-import { clause, trying } from '../flows/flow';
+import { withoutFullStop, attempt } from '../flows/flow';
 import { inBackground } from './in-background';
 import { notifyConsole } from '../core/notify';
-import { withTask, type Held } from '../core/task';
+import { withTask, type NodeTask } from '../core/task';
 import { validateInterface } from '../core/validate';
 
 /** Where the console is; null: it is off. */
@@ -21,22 +21,22 @@ export async function consoleInfo(context: Context, uuid: string): Promise<JsonO
  * @param doing what the node is at, for the sentence that says why it is off
  * @param recordedAs the type of its entry in the history; absent: there is none
  */
-export async function restoreConsole(task: Held, doing: string, recordedAs?: string): Promise<void> {
+export async function restoreConsole(task: NodeTask, doing: string, recordedAs?: string): Promise<void> {
   if (!task.node.console_enabled) return;
   notifyConsole(task, 'console_restore', 'start');
-  const reason = await trying(task, 'starting the console', () => task.driver.console.start(task));
+  const reason = await attempt(task, 'starting the console', () => task.driver.console.start(task));
   if (reason === undefined) {
     notifyConsole(task, 'console_restore', 'end');
     return;
   }
-  const event = `Failed to start console while ${doing} the node ${task.node.uuid}: ${clause(reason)}.`;
+  const event = `Failed to start console while ${doing} the node ${task.node.uuid}: ${withoutFullStop(reason)}.`;
   if (recordedAs === undefined) await task.save({ last_error: event, console_enabled: false });
   else await task.record({ type: recordedAs, event, error: true }, { console_enabled: false });
   notifyConsole(task, 'console_restore', 'error');
 }
 
 /** It stays wanted: a later deployment starts it again. */
-export async function stopConsole(task: Held): Promise<void> {
+export async function stopConsole(task: NodeTask): Promise<void> {
   notifyConsole(task, 'console_stop', 'start');
   try {
     await task.driver.console.stop(task);

@@ -1,19 +1,19 @@
 /** Work on a machine that the client does not wait for: accepted at once, and what fails then stands in `last_error`. */
 import { reasonOf } from '../../model/errors';
 import type { Context } from '../core/context';
-import { mustLeave, startTask, type Held } from '../core/task';
+import { isInterrupted, startTask, type NodeTask } from '../core/task';
 
 export interface Background {
   readonly purpose: string;
   /** Throws what the client is refused with; nothing has changed then. */
-  readonly check: (task: Held) => Promise<void>;
-  readonly work: (task: Held) => Promise<void>;
+  readonly check: (task: NodeTask) => Promise<void>;
+  readonly work: (task: NodeTask) => Promise<void>;
   /** The sentence for `last_error`. */
   readonly failed: (reason: string) => string;
   /** What a failure is called in the node's history; absent: it is not kept there. */
   readonly recordedAs?: string;
   /** Once a failure is on the node. */
-  readonly after?: (task: Held) => void;
+  readonly after?: (task: NodeTask) => void;
 }
 
 /** Throws NodeLocked, NoFreeConductorWorker, and what `check` throws. */
@@ -29,7 +29,7 @@ export async function inBackground(
       try {
         await work(task);
       } catch (error) {
-        if (mustLeave(context, error)) throw error;
+        if (isInterrupted(context, error)) throw error;
         task.log.warn(`${purpose} failed`, { reason: reasonOf(error) });
         const event = failed(reasonOf(error));
         await (recordedAs === undefined ? task.save({ last_error: event }) : task.record({ type: recordedAs, event, error: true }));

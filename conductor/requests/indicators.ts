@@ -2,11 +2,11 @@
 import type { IndicatorTable } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import type { Context } from '../core/context';
-import { withTask, type Held } from '../core/task';
+import { withTask, type NodeTask } from '../core/task';
 import { validateInterface } from '../core/validate';
 
 /** What the driver has not is refused under the name that clients know. */
-const unsupported = ({ node }: Held, extension: string): Fault =>
+const unsupported = ({ node }: NodeTask, extension: string): Fault =>
   new Fault('UnsupportedDriverExtension', { driver: node.driver, extension });
 
 export async function injectNmi(context: Context, uuid: string): Promise<void> {

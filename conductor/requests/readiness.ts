@@ -6,7 +6,7 @@ import type { Probes } from '../../model/readiness';
 import { withoutCredentials } from '../../model/urls';
 import type { Context } from '../core/context';
 import { underWay } from '../engine/limits';
-import { withTask, type Held } from '../core/task';
+import { withTask, type NodeTask } from '../core/task';
 import { validateInterface } from '../core/validate';
 
 /** All is asked at once; what has not answered then counts as silent. */
@@ -15,7 +15,7 @@ const KINDS: readonly InterfaceKind[] = ['power', 'deploy', 'boot', 'management'
 const INSTANCE_IMAGES = ['image_source', 'boot_iso', 'kernel', 'ramdisk'] as const;
 const RAMDISK_IMAGES = ['deploy_kernel', 'deploy_ramdisk'] as const;
 
-async function validated(task: Held): Promise<Probes['validation']> {
+async function validated(task: NodeTask): Promise<Probes['validation']> {
   const said: Partial<Record<InterfaceKind, { result: boolean; reason?: string }>> = {};
   for (const kind of KINDS) {
     said[kind] = await validateInterface(task, kind).then(
@@ -27,7 +27,7 @@ async function validated(task: Held): Promise<Probes['validation']> {
 }
 
 /** What a deployment fetches by URL, each with the reason why that does not work. */
-function imagesOf(task: Held): readonly { readonly name: string; readonly href: string }[] {
+function imagesOf(task: NodeTask): readonly { readonly name: string; readonly href: string }[] {
   const { node, options } = task;
   const named: readonly (readonly [string, unknown])[] = [
     ...INSTANCE_IMAGES.map((name) => [name, node.instance_info[name]] as const),

@@ -7,7 +7,7 @@ import { stateRow, type ProvisionState } from '../../model/states';
 import { MAX_TRAITS } from '../../model/traits';
 import { endAllocation } from './allocations';
 import type { Context } from '../core/context';
-import { changeFree, withTask } from '../core/task';
+import { changeUnlocked, withTask } from '../core/task';
 
 const INTERFACE_FIELDS = INTERFACE_KINDS.map((kind) => `${kind}_interface` as const);
 /** States in which interfaces and a set resource_class may change. */
@@ -112,7 +112,7 @@ export async function updateNode(context: Context, uuid: string, asked: NodeChan
     if (driver !== node.driver || group !== node.conductor_group) await checkServed(context, driver, group);
     return { ...changes, ...follows, ...newInterfaces(context, node, changes, resetInterfaces) };
   };
-  return changeFree(context, uuid, decide, (node, { allocation_uuid: kept }) => (kept === null ? endAllocation(node) : undefined));
+  return changeUnlocked(context, uuid, decide, (node, { allocation_uuid: kept }) => (kept === null ? endAllocation(node) : undefined));
 }
 
 /** Throws NodeLocked, NodeNotFound, NodeAssociated, NodeProtected, InvalidState. */
@@ -135,7 +135,7 @@ export async function deleteNode(context: Context, uuid: string): Promise<void> 
 
 /** Off: reason and fault go with it. Throws NodeLocked, NodeNotFound. */
 export async function setMaintenance(context: Context, uuid: string, on: boolean, reason?: string | null): Promise<void> {
-  await changeFree(context, uuid, async () =>
+  await changeUnlocked(context, uuid, async () =>
     on ? { maintenance: true, maintenance_reason: reason ?? null } : { maintenance: false, maintenance_reason: null, fault: null },
   );
 }
@@ -147,7 +147,7 @@ export interface TraitChange {
 }
 /** Throws NodeLocked, NodeNotFound, NodeTraitNotFound, InvalidParameterValue (too many). */
 export async function setTraits(context: Context, uuid: string, change: TraitChange): Promise<void> {
-  await changeFree(context, uuid, async (node) => {
+  await changeUnlocked(context, uuid, async (node) => {
     const { remove } = change;
     const before = change.replace ?? node.traits;
     if (remove !== undefined && !before.includes(remove)) throw new Fault('NodeTraitNotFound', { node_id: uuid, trait: remove });

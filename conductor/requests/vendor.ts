@@ -5,7 +5,7 @@ import type { JsonObject } from '../../model/records';
 import type { VendorAnswer, VendorMethodInfo } from '../conductor';
 import type { Context } from '../core/context';
 import { defaultInterface } from '../core/hardware';
-import { startTask, taskOf, withTask, type Held } from '../core/task';
+import { startTask, taskOf, withTask, type NodeTask } from '../core/task';
 
 type Methods<Subject> = Readonly<Record<string, VendorMethod<Subject>>>;
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
@@ -49,7 +49,7 @@ function detached({ workers, log }: Context, name: string, work: () => Promise<u
 
 export async function callVendor(context: Context, uuid: string, name: string, http: HttpMethod, args: JsonObject): Promise<VendorAnswer> {
   const purpose = 'calling vendor passthru';
-  const prepare = async (task: Held): Promise<() => Promise<unknown>> => {
+  const prepare = async (task: NodeTask): Promise<() => Promise<unknown>> => {
     const method = methodFor(task.driver.vendor.methods, name, http, args);
     await method.validate?.(task, args);
     return () => method.run(task, args, http);

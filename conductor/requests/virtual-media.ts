@@ -5,12 +5,12 @@ import { repr } from '../../model/python';
 import type { JsonObject } from '../../model/records';
 import type { Context } from '../core/context';
 import { inBackground } from './in-background';
-import { withTask, type Held } from '../core/task';
+import { withTask, type NodeTask } from '../core/task';
 import { validateInterface } from '../core/validate';
 
 const check =
   (doing: string) =>
-  async (task: Held): Promise<void> => {
+  async (task: NodeTask): Promise<void> => {
     await validateInterface(task, 'management');
     const { maintenance, fault, uuid } = task.node;
     if (maintenance && fault === 'power failure')

@@ -5,7 +5,7 @@ import type { ProvisionState } from '../../model/states';
 import type { Store, Table } from '../../store/store';
 import type { VolumeKind, VolumeRecords } from '../conductor';
 import type { Context } from '../core/context';
-import { withTask, type Held } from '../core/task';
+import { withTask, type NodeTask } from '../core/task';
 
 /** States in which a node is not in use, whatever its power state. */
 const UNUSED: readonly ProvisionState[] = ['manageable', 'enroll', 'adopt failed'];
@@ -16,7 +16,7 @@ type AnyVolume = Row & { readonly node_uuid: string };
 const tableOf = ({ volumeConnectors, volumeTargets }: Store, kind: VolumeKind): Table<AnyVolume> =>
   kind === 'connector' ? volumeConnectors : volumeTargets;
 
-function demandOff({ node }: Held, action: string): void {
+function demandOff({ node }: NodeTask, action: string): void {
   if (node.power_state !== 'power off')
     throw new Fault('InvalidStateRequested', { action, node: node.uuid, state: node.power_state ?? 'None' });
 }

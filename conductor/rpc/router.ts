@@ -5,8 +5,8 @@ import type { Log } from '../../model/log';
 import type { ConductorRecord } from '../../model/records';
 import { chosen } from '../../model/ring';
 import type { Store } from '../../store/store';
-import type { ConductorDoor } from '../conductor';
-import { doorTo, OPERATIONS, type Addressee, type OperationName, type Perform } from '../operations';
+import type { ConductorApi } from '../conductor';
+import { conductorApi, OPERATIONS, type Addressee, type OperationName, type Perform } from '../operations';
 import { NotAnswered, type RpcClient } from './client';
 
 /** The conductor in this process. */
@@ -41,7 +41,7 @@ function nobody(name: OperationName, { key, driver, conductor_group: group = '' 
 }
 
 /** All calls of the API in this process go through here. */
-export function createRouter({ store, clock, log, options, here, client }: RouterSetup): ConductorDoor {
+export function createRouter({ store, clock, log, options, here, client }: RouterSetup): ConductorApi {
   const timeout = options['conductor.heartbeat_timeout'];
 
   /** Undefined: it is for the conductor here. Throws what clients are told when there is none, or no such node. */
@@ -82,7 +82,7 @@ export function createRouter({ store, clock, log, options, here, client }: Route
     }
   }
 
-  return doorTo(async (name, args, origin) => {
+  return conductorApi(async (name, args, origin) => {
     const until = clock.now() + timeout * 1000;
     for (;;) {
       const callee = client || !here ? await find(name, args) : undefined;

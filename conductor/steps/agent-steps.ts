@@ -1,16 +1,16 @@
 /** The steps that the agent in a machine offers, as the flows ask for them. */
 import { AgentError } from '../../drivers/agent/client';
 import type { PlannedStep, SavedKind } from '../../drivers/interfaces';
-import type { Held } from '../core/task';
+import type { NodeTask } from '../core/task';
 
 /** Undefined: the agent is busy, its next heartbeat asks again. */
-export async function agentStepsOf(task: Held, kind: SavedKind): Promise<readonly PlannedStep[] | undefined> {
+export async function agentStepsOf(task: NodeTask, kind: SavedKind): Promise<readonly PlannedStep[] | undefined> {
   const { deploy } = task.driver;
   return deploy.agentSteps ? deploy.agentSteps(task, kind) : [];
 }
 
 /** The same of an agent that was there before the flow, and may not be reached yet: its heartbeat is waited for then, too. */
-export async function runningAgentSteps(task: Held, kind: SavedKind): Promise<readonly PlannedStep[] | undefined> {
+export async function runningAgentSteps(task: NodeTask, kind: SavedKind): Promise<readonly PlannedStep[] | undefined> {
   try {
     return await agentStepsOf(task, kind);
   } catch (error) {

@@ -6,7 +6,7 @@ import { recordSteps } from '../core/history';
 import { measuredStep } from '../core/measures';
 import { reservedStep, type StepOutcome } from './reserved-steps';
 import { findStep, shaped, stepId, type SavedKind } from './steps';
-import { mustLeave, withTask, type Held, type Internal } from '../core/task';
+import { isInterrupted, withTask, type NodeTask, type InternalChanges } from '../core/task';
 
 /** Column of the running step, and the keys of the saved list and position. */
 const PLACES = {
@@ -21,7 +21,7 @@ export interface Position {
   readonly index: number | undefined;
   readonly running: PlannedStep | undefined;
 }
-export function positionOf(task: Held, kind: SavedKind): Position {
+export function positionOf(task: NodeTask, kind: SavedKind): Position {
   const { column, list, index } = PLACES[kind];
   const internal = task.node.driver_internal_info;
   const steps = Array.isArray(internal[list]) ? (internal[list] as PlannedStep[]).map(shaped) : [];
@@ -33,19 +33,19 @@ export function positionOf(task: Held, kind: SavedKind): Position {
   };
 }
 /** The list as keys to save; `index` absent: nothing has begun. */
-export const savedList = (kind: SavedKind, steps: readonly PlannedStep[], index?: number): Internal => ({
+export const savedList = (kind: SavedKind, steps: readonly PlannedStep[], index?: number): InternalChanges => ({
   [PLACES[kind].list]: steps,
   [PLACES[kind].index]: index,
 });
 
 /** Undefined: neither the driver nor the conductor has such a step, it would be the agent's. */
-function ownStep(task: Held, kind: SavedKind, step: PlannedStep): Promise<StepOutcome> | undefined {
+function ownStep(task: NodeTask, kind: SavedKind, step: PlannedStep): Promise<StepOutcome> | undefined {
   const own = findStep(task.driver, kind, step) ?? reservedStep(step);
   return own?.run(task, step.args ?? {});
 }
 
 /** On each child, or those that the step names, one after the other; a child cannot be waited for. */
-async function runOnChildren(task: Held, kind: SavedKind, step: PlannedStep): Promise<StepOutcome> {
+async function runOnChildren(task: NodeTask, kind: SavedKind, step: PlannedStep): Promise<StepOutcome> {
   const { limit_child_node_execution: only = [] } = step;
   const children = await task.context.store.nodes.list({
     children: task.node.uuid,
@@ -66,7 +66,7 @@ async function runOnChildren(task: Held, kind: SavedKind, step: PlannedStep): Pr
 }
 
 /** Runs one step; whatever it throws is its failure. */
-async function runStep(task: Held, kind: SavedKind, step: PlannedStep): Promise<StepOutcome> {
+async function runStep(task: NodeTask, kind: SavedKind, step: PlannedStep): Promise<StepOutcome> {
   try {
     if (step.execute_on_child_nodes) return await runOnChildren(task, kind, step);
     const own = ownStep(task, kind, step);
@@ -74,7 +74,7 @@ async function runStep(task: Held, kind: SavedKind, step: PlannedStep): Promise<
     if (task.driver.deploy.runAgentStep) return await task.driver.deploy.runAgentStep(task, kind, step);
     return failed('neither the driver nor an agent has such a step');
   } catch (error) {
-    if (mustLeave(task.context, error)) throw error;
+    if (isInterrupted(task.context, error)) throw error;
     if (!(error instanceof Fault)) task.log.warn(`step ${stepId(step)} threw`, { error });
     return failed(reasonOf(error));
   }
@@ -86,10 +86,10 @@ async function runStep(task: Held, kind: SavedKind, step: PlannedStep): Promise<
  * @param join what is done once a step says that the agent is there: its steps come into the list, behind the one that runs
  */
 export async function runSteps(
-  task: Held,
+  task: NodeTask,
   kind: SavedKind,
   from: number,
-  join: (task: Held) => Promise<StepOutcome> = async () => done,
+  join: (task: NodeTask) => Promise<StepOutcome> = async () => done,
 ): Promise<StepOutcome> {
   const { column, index } = PLACES[kind];
   for (let at = from; ; at++) {

@@ -6,7 +6,7 @@ import { Fault } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import type { Task } from '../interfaces';
 import { connectionReason } from '../common/reason';
-import { within } from '../../wire/http/timeout-signal';
+import { timeoutSignal } from '../../wire/http/timeout-signal';
 
 /** A command's result as the agent keeps it. */
 export interface AgentCommand {
@@ -85,7 +85,7 @@ function clientOf(task: Task, base: string, dispatcher: Agent): AgentClient {
     body?: JsonObject,
     { timeout: seconds = options['agent.command_timeout'], signal }: CommandOptions = {},
   ): Promise<unknown> {
-    const limited = within(seconds * 1000, task.signal, ...(signal ? [signal] : []));
+    const limited = timeoutSignal(seconds * 1000, task.signal, ...(signal ? [signal] : []));
     const held = task.stillHeld?.() ?? true;
     if (held !== true) await held;
     let status: number;

@@ -3,7 +3,7 @@ import { Fault, reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { instanceCapabilities, machineCapabilities } from './capabilities';
 import type { Task } from '../interfaces';
-import { within } from '../../wire/http/timeout-signal';
+import { timeoutSignal } from '../../wire/http/timeout-signal';
 
 export type BootMode = 'bios' | 'uefi';
 
@@ -66,7 +66,7 @@ function wantedBootMode(node: NodeRecord): BootMode | undefined {
 const QUESTION_MS = 10_000;
 /** What the BMC answers; undefined: it does not, so that nothing is known. Faults of a machine that lacks it are the caller's. */
 async function known<T>(task: Task, ask: (brief: Task) => Promise<T>): Promise<T | undefined> {
-  const signal = within(QUESTION_MS, task.signal);
+  const signal = timeoutSignal(QUESTION_MS, task.signal);
   try {
     return await ask(Object.create(task, { signal: { value: signal } }) as Task);
   } catch (error) {

@@ -9,7 +9,7 @@ import { Fault } from '../../model/errors';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { basicAuthorization, credentialsOf, withoutCredentials } from '../../model/urls';
 import { connectionReason } from './reason';
-import { within } from '../../wire/http/timeout-signal';
+import { timeoutSignal } from '../../wire/http/timeout-signal';
 
 /** Where an image's bytes are. */
 export type ImageLocation = { readonly kind: 'http'; readonly url: string } | { readonly kind: 'file'; readonly path: string };
@@ -81,7 +81,7 @@ export async function checkLocation(location: ImageLocation, signal: AbortSignal
 /** fetch takes no URL with credentials: they go as basic authentication, which it drops at a redirection to another host. */
 async function ask(href: string, init: RequestInit, signal: AbortSignal, timeoutMs = REQUEST_TIMEOUT_MS): Promise<Response> {
   const headers = { ...(init.headers as Record<string, string>), ...basicAuthorization(credentialsOf(href)) };
-  const limited = within(timeoutMs, signal);
+  const limited = timeoutSignal(timeoutMs, signal);
   return fetch(withoutCredentials(href), { ...init, headers, signal: limited });
 }
 

@@ -1,7 +1,7 @@
 /** HTTP client over node:http(s): bounded answers, timeouts, redirects, a stream for images. */
 import { request as plain, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { request as secure } from 'node:https';
-import { within } from '../../wire/http/timeout-signal';
+import { timeoutSignal } from '../../wire/http/timeout-signal';
 
 export interface Trust {
   /** Accept any certificate. */
@@ -32,7 +32,7 @@ const LONGEST_ANSWER = 4;
 
 /** Rejects when there is no answer, a very slow one, or one above 8 MiB; a status of 400 and more is an answer. */
 export async function ask(request: HttpRequest): Promise<HttpAnswer> {
-  const limited = within(LONGEST_ANSWER * request.timeoutMs, ...(request.signal ? [request.signal] : []));
+  const limited = timeoutSignal(LONGEST_ANSWER * request.timeoutMs, ...(request.signal ? [request.signal] : []));
   const answer = await open({ ...request, signal: limited });
   const parts: Buffer[] = [];
   let size = 0;

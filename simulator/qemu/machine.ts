@@ -15,7 +15,7 @@ import type { MachineState, SimulatedMachine } from '../machine';
 import { createQemuMachine, type FirmwareStart } from './qemu';
 import { bridgeNetwork, userNetwork } from './network';
 import { mediumIn, type Medium } from '../redfish/drives';
-import { within } from '../../wire/http/timeout-signal';
+import { timeoutSignal } from '../../wire/http/timeout-signal';
 
 /** How the machines in QEMU of a fleet are built, and where they are. */
 export interface QemuFleet {
@@ -74,7 +74,7 @@ export async function startQemuMachine(setup: QemuMachineSetup): Promise<Simulat
     const path = join(folder, 'cd.iso');
     await rm(path, { force: true });
     if (!medium) return undefined;
-    const signal = within(MEDIUM_MS, closing.signal);
+    const signal = timeoutSignal(MEDIUM_MS, closing.signal);
     try {
       await fetchMedium(http, medium, path, signal);
       return path;

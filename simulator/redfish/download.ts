@@ -2,7 +2,7 @@
 import { reasonOf } from '../../model/errors';
 import { basicAuthorization } from '../../model/urls';
 import type { Service } from './rows';
-import { within } from '../../wire/http/timeout-signal';
+import { timeoutSignal } from '../../wire/http/timeout-signal';
 
 export interface Download {
   readonly url: string;
@@ -29,7 +29,7 @@ export async function download(
 ): Promise<{ readonly head: Buffer; readonly size: number } | string> {
   const login = basicAuthorization(username === '' ? undefined : { username, password });
   try {
-    const signal = within(PATIENCE, service.signal);
+    const signal = timeoutSignal(PATIENCE, service.signal);
     const answer = await service.http.ask(url, { method, headers: login, signal });
     if (answer.status !== 200) {
       await answer.drain();

@@ -6,7 +6,7 @@ import { list, oneOf, refuseAction, refuseNew, refusePatch, text, textOrNull, wh
 import { isFetchable } from './download';
 import { refuse } from './messages';
 import { ROOT, bmcOf, collectionRow, dateTime, link, resource, type Answer, type At, type Row, type Service, type Shown } from './rows';
-import { within } from '../../wire/http/timeout-signal';
+import { timeoutSignal } from '../../wire/http/timeout-signal';
 
 const PATH = '/EventService';
 const SUBSCRIPTIONS = `${PATH}/Subscriptions`;
@@ -87,7 +87,7 @@ async function send(service: Service, { destination, context, headers }: Subscri
   if (!isLoopback(destination)) return;
   const json = { '@odata.type': '#Event.v1_7_0.Event', Id: event['EventId'], Name: 'Event', Context: context, Events: [event] };
   try {
-    const signal = within(PATIENCE, service.signal);
+    const signal = timeoutSignal(PATIENCE, service.signal);
     await (await service.http.ask(destination, { method: 'POST', headers, json, signal })).drain();
   } catch (error) {
     service.log.debug('an event cannot be sent', { error: reasonOf(error) });

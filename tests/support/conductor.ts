@@ -1,7 +1,7 @@
 /** A conductor on a test's database, with a machine that is a few variables: what it was told is written down, what it answers is set. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { OPTIONS } from '../../config/options';
-import { startConductor, type ConductorOptions, type ConductorRooms, type RunningConductor } from '../../conductor/index';
+import { startConductor, type ConductorOptions, type ConductorParts, type RunningConductor } from '../../conductor/index';
 import type {
   Found,
   HardwareType,
@@ -337,7 +337,7 @@ export async function started(
     readonly machine?: Machine;
     /** Periodic work of the interfaces `test`. */
     readonly periodics?: Readonly<Partial<Record<InterfaceKind, Interface['periodics']>>>;
-    readonly rooms?: Partial<ConductorRooms>;
+    readonly rooms?: Partial<ConductorParts>;
     /** Gets what is logged as information. */
     readonly tell?: Log['info'];
   } = {},

@@ -3,7 +3,7 @@
  * in time, size and connections; redirects are not followed.
  */
 import { Agent, request } from 'undici';
-import { within } from './timeout-signal';
+import { timeoutSignal } from './timeout-signal';
 
 export interface IntrospectionSetup {
   /** http(s)://host[:port][/prefix][/v1] */
@@ -137,7 +137,7 @@ export function createIntrospectionClient({ url, timeoutMs, user, tls = {} }: In
     try {
       const answer = await request(`${base}/${path}`, {
         ...{ method, dispatcher, headers },
-        signal: within(timeoutMs, signal),
+        signal: timeoutSignal(timeoutMs, signal),
       });
       status = answer.statusCode;
       location = answer.headers['location']?.toString();

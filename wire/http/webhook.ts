@@ -1,7 +1,7 @@
 /** Posting messages to a URL in their order: tried again for a while, signed, bounded. Whoever hands one over never waits. */
 import { createHmac } from 'node:crypto';
 import { Agent } from 'undici';
-import { within } from './timeout-signal';
+import { timeoutSignal } from './timeout-signal';
 
 export interface WebhookOptions {
   readonly url: string;
@@ -63,7 +63,7 @@ export function createWebhook(options: WebhookOptions): Webhook {
         ...(secret === null ? {} : { 'x-bloomery-signature': signatureOf(secret, moment, body) }),
       },
       body,
-      signal: within(timeoutMs, stopping.signal),
+      signal: timeoutSignal(timeoutMs, stopping.signal),
     });
     await answer.body.dump({ limit: 65_536 }).catch(() => {});
     return answer.statusCode;

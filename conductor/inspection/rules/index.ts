@@ -1,7 +1,7 @@
 /** Inspection rules in an inspection: which there are, and what they change, to be written with all the rest. */
 import type { RuleStep } from '../../../model/rules/inspection-rules';
 import { INTERFACE_KINDS, type InspectionRuleRecord, type JsonObject, type NodeChanges, type PortChanges } from '../../../model/records';
-import type { Held } from '../../core/task';
+import type { NodeTask } from '../../core/task';
 import type { Seen } from '../hook';
 import type { Outward } from './actions';
 import { callApi } from './call';
@@ -20,7 +20,7 @@ export interface Ruled {
   readonly pluginData: JsonObject;
 }
 /** Another driver has interfaces of its own: those that no rule named are its defaults. */
-function withInterfaces({ node, context }: Held, changes: NodeChanges): NodeChanges {
+function withInterfaces({ node, context }: NodeTask, changes: NodeChanges): NodeChanges {
   const fields = INTERFACE_KINDS.map((kind) => `${kind}_interface` as const);
   if (changes.driver === undefined && !fields.some((field) => field in changes)) return changes;
   const kept = Object.fromEntries(fields.map((field) => [field, changes[field] ?? (changes.driver === undefined ? node[field] : null)]));
@@ -30,7 +30,7 @@ function withInterfaces({ node, context }: Held, changes: NodeChanges): NodeChan
 /** Changes the draft. Throws the Fault of a rule that fails. */
 export type ApplyRules = (draft: Draft, outward: Outward) => Promise<void>;
 /** The rules of clients and of the file; undefined: there are none. */
-async function inspectionRules({ context: { store, builtInRules, options } }: Held): Promise<ApplyRules | undefined> {
+async function inspectionRules({ context: { store, builtInRules, options } }: NodeTask): Promise<ApplyRules | undefined> {
   const rules = [...(await store.inspectionRules.list({})).map(stored), ...builtInRules].filter(({ phase }) => phase === 'main');
   return rules.length === 0 ? undefined : (draft, outward) => applyRules(rules, draft, options, outward);
 }
@@ -39,7 +39,7 @@ async function inspectionRules({ context: { store, builtInRules, options } }: He
  * @param seen as the hooks leave it
  * @param own other rules than those of inspections. Throws the Fault of a rule that fails.
  */
-export async function runRules(task: Held, { node, ports, inventory, pluginData }: Seen, own?: ApplyRules): Promise<Ruled> {
+export async function runRules(task: NodeTask, { node, ports, inventory, pluginData }: Seen, own?: ApplyRules): Promise<Ruled> {
   const { clock, signal } = task.context;
   const apply = own ?? (await inspectionRules(task));
   if (!apply) return { node: {}, ports: [], pluginData };

@@ -1,5 +1,5 @@
 /** What is remembered of agents' signs of life. */
-import { createBeats, type Beats } from '../../../conductor/core/beats';
+import { createHeartbeatBuffer, type HeartbeatBuffer } from '../../../conductor/core/heartbeat-buffer';
 import { silentLog } from '../../../model/log';
 import type { Store } from '../../../store/store';
 import { testClock } from '../../support/clock';
@@ -16,7 +16,12 @@ function remembered(stampBeats: (stamps: Stamps) => Promise<void> = async () => 
       await stampBeats(stamps);
     },
   };
-  const beats: Beats = createBeats({ store: { nodes } as unknown as Store, clock, log: silentLog, signal: stopping.signal });
+  const beats: HeartbeatBuffer = createHeartbeatBuffer({
+    store: { nodes } as unknown as Store,
+    clock,
+    log: silentLog,
+    signal: stopping.signal,
+  });
   return { beats, clock, written, stop: () => stopping.abort() };
 }
 

@@ -1,4 +1,4 @@
-import { askedBy, untilAnswered } from '../../../conductor/core/patience';
+import { retryingStore, retryWhileDatabaseDown } from '../../../conductor/core/database-retry';
 import { Fault } from '../../../model/errors';
 import type { Log } from '../../../model/log';
 import type { Store } from '../../../store/store';
@@ -20,19 +20,19 @@ const failing = (times: number, error: () => unknown = away) => {
 beforeEach(() => said.splice(0));
 
 it.each([0, 1, 30])('asks again until there is an answer (%i times in vain), and says so once', async (times) => {
-  expect(await untilAnswered(waiting(), failing(times))).toBe(times + 1);
+  expect(await retryWhileDatabaseDown(waiting(), failing(times))).toBe(times + 1);
   expect(said).toEqual(times === 0 ? [] : ['the work waits', 'the work goes on']);
 });
 
 it('waits for nothing else', async () => {
   await expect(
-    untilAnswered(
+    retryWhileDatabaseDown(
       waiting(),
       failing(1, () => new Fault('NodeLocked', { node: 'n', host: 'h' })),
     ),
   ).rejects.toMatchObject({ name: 'NodeLocked' });
   await expect(
-    untilAnswered(
+    retryWhileDatabaseDown(
       waiting(),
       failing(1, () => new Error('defect')),
     ),
@@ -41,7 +41,7 @@ it('waits for nothing else', async () => {
 
 it('ends with its conductor', async () => {
   const ending = new AbortController();
-  const asked = untilAnswered(waiting(ending.signal), async () => {
+  const asked = retryWhileDatabaseDown(waiting(ending.signal), async () => {
     ending.abort(new Error('stopping'));
     throw away();
   });
@@ -52,9 +52,9 @@ it('asks everything of a store in one way, a transaction as a whole', async () =
   let asked = 0;
   const inner = { nodes: { find: failing(0) } };
   const bare = { nodes: { find: failing(2) }, transaction: async (work: (store: unknown) => Promise<number>) => work(inner) };
-  const store = askedBy(bare as unknown as Store, (work) => {
+  const store = retryingStore(bare as unknown as Store, (work) => {
     asked++;
-    return untilAnswered(waiting(), work);
+    return retryWhileDatabaseDown(waiting(), work);
   });
   expect(await store.nodes.find('n')).toBe(3);
   expect(await store.transaction(({ nodes }) => nodes.find('n'))).toBe(1);

@@ -10,13 +10,13 @@ import type { Store } from '../../store/store';
 const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5_000;
 
-export const isAway = (error: unknown): boolean => error instanceof Fault && error.name === 'TemporaryFailure';
+export const isDatabaseDown = (error: unknown): boolean => error instanceof Fault && error.name === 'TemporaryFailure';
 
 /** Runs `ask` until it ends otherwise than by what passes (a database that is away), or until `signal`. */
-export async function untilAnswered<T>(
+export async function retryWhileDatabaseDown<T>(
   { clock, signal, log }: { readonly clock: Clock; readonly signal: AbortSignal; readonly log: Log },
   ask: () => Promise<T>,
-  passes: (error: unknown) => boolean = isAway,
+  passes: (error: unknown) => boolean = isDatabaseDown,
 ): Promise<T> {
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     try {
@@ -32,7 +32,7 @@ export async function untilAnswered<T>(
 }
 
 /** The store, of which everything is asked by `ask`. A whole transaction is asked again, not what is done within. */
-export function askedBy(store: Store, ask: <T>(work: () => Promise<T>) => Promise<T>): Store {
+export function retryingStore(store: Store, ask: <T>(work: () => Promise<T>) => Promise<T>): Store {
   const asking = <T extends object>(room: T): T =>
     new Proxy(room, {
       get: (target, name) => {

@@ -8,7 +8,7 @@ import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { Store } from '../../store/store';
 
-export interface Beats {
+export interface HeartbeatBuffer {
   /** The agent spoke and said nothing new: its time stands on the node within a second. */
   stamp(nodeUuid: string, agentUrl: string): void;
   /** A look found the running step as it was. */
@@ -31,7 +31,7 @@ const MOST_STAMPS = 500;
 /** An agent speaks every minute or less often, and when a step is over, which follows a look so closely only by chance. */
 const LOOK_EVERY_MS = 1000;
 
-export function createBeats({ store, clock, log, signal }: Rooms): Beats {
+export function createHeartbeatBuffer({ store, clock, log, signal }: Rooms): HeartbeatBuffer {
   const stamps = new Map<string, { readonly nodeUuid: string; readonly agentUrl: string; readonly at: string }>();
   let writing: Promise<void> | undefined;
   const write = async (): Promise<void> => {

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type ServerOptions } from 'node:htt
 import type { AddressInfo } from 'node:net';
 import { StartError } from './settings';
 
-export interface Door {
+export interface HttpListener {
   readonly port: number;
   /** Until then every request is told 503. */
   answer(listener: RequestListener): void;
@@ -16,7 +16,7 @@ const LATE_MS = 2000;
  * @param what it is for, and the option that says which port, in the words of the error
  * @throws StartError
  */
-export async function takeDoor(options: ServerOptions, host: string, port: number, what: string): Promise<Door> {
+export async function listenHttp(options: ServerOptions, host: string, port: number, what: string): Promise<HttpListener> {
   let listener: RequestListener = (_, response) => void response.writeHead(503).end();
   const server = createServer(options, (request, response) => listener(request, response));
   await new Promise<void>((done, fail) => {
