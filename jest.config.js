@@ -4,6 +4,7 @@ const { availableParallelism } = require('node:os');
 const shared = {
   rootDir: __dirname,
   testEnvironment: 'node',
+  cacheDirectory: '<rootDir>/.cache/jest',
   transform: { '^.+\\.ts$': ['@swc/jest', { jsc: { parser: { syntax: 'typescript' }, target: 'es2023' }, module: { type: 'commonjs' } }] },
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.cache/'],
 };

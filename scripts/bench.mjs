@@ -1,7 +1,7 @@
 // npm run bench -- SCENARIO (see --help): what the built server costs, as a table.
 //
 // It starts an embedded database and a server of its own, on fake hardware or simulated machines, and takes all away again. `--one-core` binds the server to CPU
-// 0 and the database to CPU 1. CPU is read from /proc, so it is told on Linux only.
+// 0 and the database to CPU 1. CPU is read from /proc, so the figures are there on Linux only.
 import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,12 +15,12 @@ import { inspectionScenario } from './bench-inspection.mjs';
 import { benchIpmi } from './bench-ipmi.mjs';
 import { recorderScenario } from './bench-recorder.mjs';
 import { build, installPackages, root } from './install.mjs';
-import { words } from './words.mjs';
+import { cliArguments } from './cli-arguments.mjs';
 
 const NAMES = ['provisioning', 'heartbeats', 'power-sync', 'fleet-power', 'fleet-lifecycle', 'sensors', 'recorder', 'inspection', 'ipmi'];
-const told = words({
+const given = cliArguments({
   command: 'npm run bench',
-  takes: 'SCENARIO [--nodes N] [--seconds N] [--one-core]',
+  usage: 'SCENARIO [--nodes N] [--seconds N] [--one-core]',
   about: 'What the built server costs, as a table. It starts a database and a server of its own and takes all away again.',
   options: {
     nodes: { value: 'N', least: 1, help: 'as many machines (each scenario has its own number)' },
@@ -31,7 +31,7 @@ const told = words({
   },
   positional: { name: 'SCENARIO', choices: NAMES, needed: true },
 });
-const { seconds = 5 } = told;
+const { seconds = 5 } = given;
 
 // ---- what is started
 /** Ends one process after the other, the last first; also at a signal, which no `finally` sees. */
@@ -108,7 +108,7 @@ async function start(folder, database, options) {
     if (server.exitCode !== null) throw new Error('the server does not start');
     await delay(20);
   }
-  if (told['one-core']) bind(server.pid, 0);
+  if (given['one-core']) bind(server.pid, 0);
   return { url, pid: server.pid, stop };
 }
 const bind = (pid, cpu) => spawnSync('taskset', ['-acp', String(cpu), String(pid)], { stdio: 'ignore' });
@@ -172,7 +172,7 @@ function cpuOf(pid) {
   }
 }
 const rows = [];
-/** Runs `work`, which answers how many there were and what else is to be told. */
+/** Runs `work`, which answers how many there were and what else is reported. */
 async function measure(what, { server, database }, work) {
   const before = [cpuOf(server.pid), cpuOf(database.pid)];
   const began = performance.now();
@@ -340,11 +340,11 @@ const SCENARIOS = {
       await lanes(1, Array(200).keys(), look);
       const runs = async () => {
         const { text } = await ask(url, 'GET', '/metrics');
-        const told = (name) =>
+        const statistic = (name) =>
           Number(
             new RegExp(`^bloomery_periodic_duration_seconds_${name}\\{task="power synchronisation"\\} (.*)$`, 'm').exec(text)?.[1] ?? 0,
           );
-        return { count: told('count'), sum: told('sum') };
+        return { count: statistic('count'), sum: statistic('sum') };
       };
       // Between the start and the first round nothing is synchronised.
       await measure('GET of a node, no synchronisation', all, load(1, Math.min(seconds, every * 0.6), look));
@@ -363,23 +363,23 @@ const SCENARIOS = {
   },
 };
 
-const { reference: url, 'reference-pid': pid } = told;
+const { reference: url, 'reference-pid': pid } = given;
 SCENARIOS.inspection = inspectionScenario({
   ...{ ask, must, lanes, measure, through, enrol, inState },
   ...(url === undefined ? {} : { reference: { url, pid: pid ?? -1 } }),
 });
-SCENARIOS.recorder = recorderScenario({ lanes, measure, quantile, freePort, seconds: told.seconds ?? 60 });
+SCENARIOS.recorder = recorderScenario({ lanes, measure, quantile, freePort, seconds: given.seconds ?? 60 });
 Object.assign(
   SCENARIOS,
-  fleetScenarios({ ask, must, lanes, measure, through, cpuOf, bind: told['one-core'] ? bind : () => {}, freePort, ending }),
+  fleetScenarios({ ask, must, lanes, measure, through, cpuOf, bind: given['one-core'] ? bind : () => {}, freePort, ending }),
 );
-if (told.word === 'ipmi') {
+if (given.argument === 'ipmi') {
   installPackages();
   build();
-  await benchIpmi(told.nodes ?? 1000);
+  await benchIpmi(given.nodes ?? 1000);
   process.exit();
 }
-const scenario = SCENARIOS[told.word];
+const scenario = SCENARIOS[given.argument];
 installPackages();
 build();
 const dist = async (file) => (await import(join(root, 'dist', file))).default;
@@ -393,10 +393,10 @@ undo.push(async () => rmSync(folder, { recursive: true, force: true }));
 const database = await startEmbedded({ stateDir: folder, log: silentLog, clock: systemClock });
 undo.push(() => database.stop());
 try {
-  if (told['one-core']) bind(database.pid, 1);
+  if (given['one-core']) bind(database.pid, 1);
   await scenario.run({
     folder,
-    nodes: told.nodes ?? scenario.nodes,
+    nodes: given.nodes ?? scenario.nodes,
     openStore: () =>
       openStore({ connection: database.connection, poolSize: 10, clock: systemClock, log: silentLog, metrics: silentMetrics }),
     begin: async (options) => {

@@ -3,11 +3,11 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { build, installPackages, root } from './install.mjs';
-import { words } from './words.mjs';
+import { cliArguments } from './cli-arguments.mjs';
 
-words({
+cliArguments({
   command: 'npm run chaos',
-  takes: '[--rounds N] [--seed N] [--site three|one]',
+  usage: '[--rounds N] [--seed N] [--site three|one]',
   about: 'kill -9 at moments of chance under load; what was acknowledged must be there afterwards (docs/reliability.md).',
   // They are read again where they are used (tests/chaos/main.ts).
   options: {

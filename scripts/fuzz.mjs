@@ -2,11 +2,11 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { build, installPackages, root } from './install.mjs';
-import { words } from './words.mjs';
+import { cliArguments } from './cli-arguments.mjs';
 
-const { minutes } = words({
+const { minutes } = cliArguments({
   command: 'npm run fuzz',
-  takes: '[--minutes N]',
+  usage: '[--minutes N]',
   about: 'schemathesis against the server, by its openapi.yaml (root).',
   options: { minutes: { value: 'N', least: 0.1, default: 10, help: 'for so long (10)' } },
 });

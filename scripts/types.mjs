@@ -2,11 +2,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { words } from './words.mjs';
+import { cliArguments } from './cli-arguments.mjs';
 
-const { check } = words({
+const { check } = cliArguments({
   command: 'npm run types',
-  takes: '[--check]',
+  usage: '[--check]',
   about: 'Writes model/fields.d.ts from openapi.yaml.',
   options: { check: { help: 'write nothing; fail when it would be another' } },
 });

@@ -1,5 +1,6 @@
-/** The scripts that take words: each has a --help, and says in one line what it does not take. */
+/** The scripts that take arguments: each has a --help, and says in one line what it does not take. */
 import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 const said = (script: string, ...words: readonly string[]) =>
@@ -9,12 +10,27 @@ const said = (script: string, ...words: readonly string[]) =>
     });
   });
 
-it.each(['bench', 'chaos', 'fuzz', 'test', 'types'])('%s', async (script) => {
+it.each(['bench', 'chaos', 'fuzz', 'test', 'test-lab', 'test-reference', 'types'])('%s', async (script) => {
   const [help, wrong] = await Promise.all([said(script, '--help'), said(script, '--nonsense')]);
   expect(help).toMatchObject({ code: 0, errors: '' });
   expect(help.output).toMatch(/^usage: npm /);
   expect(wrong).toMatchObject({ code: 2, output: '' });
-  expect(wrong.errors).toMatch(/^Unknown option '--nonsense' \(npm (?:run )?\w+ -- --help tells more\)\n$/);
+  expect(wrong.errors).toMatch(/^Unknown option '--nonsense' \(npm (?:run )?[\w:]+ -- --help tells more\)\n$/);
+});
+
+it('every test of the lab is a part of it, and needs packages that are listed', async () => {
+  const { output } = await said('test-lab', '--list');
+  const files = ['lab', 'chaos'].flatMap((folder) =>
+    readdirSync(join(__dirname, folder), { encoding: 'utf8', recursive: true })
+      .filter((file) => file.endsWith('.test.ts'))
+      .map((file) => (folder === 'lab' ? file : join(folder, file)).replace('.test.ts', '')),
+  );
+  const [parts, groups] = output.split('\n\n') as [string, string];
+  const lines = parts.split('\n').map((line) => /^(\S+) +\d+ s {2}root(?:.*packages: (.*))?$/.exec(line)!);
+  expect(lines.map(([, part]) => part).toSorted()).toEqual(files.toSorted());
+  const listed = [...groups.matchAll(/^([a-z]+): ./gm)].map(([, group]) => group!);
+  const needed = lines.flatMap(([, , names]) => names?.split(', ') ?? []);
+  expect(new Set(needed)).toEqual(new Set(listed));
 });
 
 it.each([
@@ -25,6 +41,7 @@ it.each([
   ['bench', ['recorder', 'inspection'], "Unexpected argument 'inspection'"],
   ['chaos', ['--site', 'four'], '--site is one of three, one, both, not "four"'],
   ['fuzz', ['--minutes', 'x'], '--minutes is a number, at least 0.1, not "x"'],
+  ['test-lab', ['boot/dhcp', 'nothing'], ', not "nothing"'],
   ['fuzz', ['--minutes'], "Option '--minutes <value>' argument missing"],
 ])('%s %j', async (script, words, problem) => {
   const { code, errors } = await said(script, ...words);

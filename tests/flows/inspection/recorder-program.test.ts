@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { folder } from '../../ramdisk-agent/support';
 
 jest.setTimeout(60_000);
-const start = (...words: string[]) => spawn(process.execPath, [join(__dirname, '../../dist/ramdisk-agent/main.js'), 'record', ...words]);
+const start = (...words: string[]) => spawn(process.execPath, [join(__dirname, '../../../dist/ramdisk-agent/main.js'), 'record', ...words]);
 async function ended(child: ReturnType<typeof start>) {
   let [output, errors] = ['', ''];
   child.stdout.on('data', (part: Buffer) => (output += part.toString()));

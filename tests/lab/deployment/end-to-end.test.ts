@@ -17,8 +17,8 @@ import { startVirtualBmc } from '../ipmi/virtualbmc';
 const run = promisify(execFile);
 const API = 'http://10.77.0.1:6385';
 const REPORT_PORT = 8099;
-/** A machine may be four times slower than measured alone: another test may run beside it. */
-const PATIENCE = 300;
+/** A boot takes a minute alone; how fast it is beside other work is no finding. */
+const PATIENCE = 900;
 
 let lab: Lab;
 let cli: Cli;
@@ -142,16 +142,18 @@ interface Case {
   readonly format: 'raw' | 'qcow2';
   /** How the ramdisk is booted. */
   readonly boot: 'ipxe' | 'redfish-virtual-media';
+  /** Whether the ramdisk of the inspection goes on to clean and deploy: two boots of it instead of four. */
+  readonly fastTrack: boolean;
 }
 
 describe.each<Case>([
-  { name: 'bios-ipmi', bmc: 'ipmi_sim', firmware: 'bios', format: 'raw', boot: 'ipxe' },
-  { name: 'bios-redfish', bmc: 'sushy-tools', firmware: 'bios', format: 'qcow2', boot: 'ipxe' },
-  { name: 'bios-virtualbmc', bmc: 'virtualbmc', firmware: 'bios', format: 'raw', boot: 'ipxe' },
-  { name: 'uefi-ipmi', bmc: 'ipmi_sim', firmware: 'uefi', format: 'qcow2', boot: 'ipxe' },
-  { name: 'bios-cd', bmc: 'sushy-tools', firmware: 'bios', format: 'raw', boot: 'redfish-virtual-media' },
-  { name: 'uefi-cd', bmc: 'sushy-tools', firmware: 'uefi', format: 'qcow2', boot: 'redfish-virtual-media' },
-])('$name', ({ name, bmc, firmware, format, boot }) => {
+  { name: 'bios-ipmi', bmc: 'ipmi_sim', firmware: 'bios', format: 'raw', boot: 'ipxe', fastTrack: false },
+  { name: 'bios-redfish', bmc: 'sushy-tools', firmware: 'bios', format: 'qcow2', boot: 'ipxe', fastTrack: true },
+  { name: 'bios-virtualbmc', bmc: 'virtualbmc', firmware: 'bios', format: 'raw', boot: 'ipxe', fastTrack: true },
+  { name: 'uefi-ipmi', bmc: 'ipmi_sim', firmware: 'uefi', format: 'qcow2', boot: 'ipxe', fastTrack: true },
+  { name: 'bios-cd', bmc: 'sushy-tools', firmware: 'bios', format: 'raw', boot: 'redfish-virtual-media', fastTrack: true },
+  { name: 'uefi-cd', bmc: 'sushy-tools', firmware: 'uefi', format: 'qcow2', boot: 'redfish-virtual-media', fastTrack: false },
+])('$name', ({ name, bmc, firmware, format, boot, fastTrack }) => {
   it(
     'goes from power off to its own system and back',
     async () => {
@@ -162,7 +164,7 @@ describe.each<Case>([
       const marks: [string, number][] = [['enrol', Date.now()]];
       const mark = (what: string): number => marks.push([what, Date.now()]);
 
-      const info = Object.entries(driverInfo).flatMap(([key, value]) => ['--driver-info', `${key}=${value}`]);
+      const info = Object.entries({ ...driverInfo, fast_track: fastTrack }).flatMap(([key, value]) => ['--driver-info', `${key}=${value}`]);
       await cli.run(
         'node',
         'create',

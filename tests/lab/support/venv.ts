@@ -1,6 +1,6 @@
 /** Python programs from PyPI, each in a virtual environment of its own that is made once and kept under .cache. */
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -10,24 +10,27 @@ const rootAbove = (folder: string): string => (existsSync(join(folder, 'package.
 export const root = rootAbove(__dirname);
 
 /**
+ * Makes the environment unless it is there. It cannot be moved: it is made in place, and marked when it is whole. Other tests that want the
+ * same one wait at the lock.
+ */
+const MAKE = `set -e
+[ ! -e "$0/.done" ] || exit 0
+rm -rf "$0"
+read -r python options <<< "$1"; shift
+"$python" -m venv $options "$0"
+"$0/bin/pip" -q install "$@"
+touch "$0/.done"`;
+
+/**
  * @param packages exact, such as `sushy-tools==2.2.0`
  * @param system whether Debian's Python modules are seen (python3-libvirt is no PyPI wheel)
  * @returns the folder of its programs
  */
 export async function programs(name: string, packages: readonly string[], system = false): Promise<string> {
   const folder = join(root, '.cache/venv', `${name}-${packages[0]!.split('==')[1]!}`);
-  const done = join(folder, '.done');
-  if (!existsSync(done)) {
-    // A virtual environment cannot be moved: it is made in place, and marked when it is whole.
-    rmSync(folder, { recursive: true, force: true });
-    mkdirSync(join(folder, '..'), { recursive: true });
-    await run(system ? '/usr/bin/python3' : 'python3', ['-m', 'venv', ...(system ? ['--system-site-packages'] : []), folder], {
-      timeout: 120_000,
-    });
-    await run(join(folder, 'bin/pip'), ['-q', 'install', ...packages], { timeout: 540_000 });
-    mkdirSync(`${done}.new`);
-    renameSync(`${done}.new`, done);
-  }
+  mkdirSync(join(folder, '..'), { recursive: true });
+  const python = system ? ['/usr/bin/python3', '--system-site-packages'] : ['python3'];
+  await run('flock', [`${folder}.lock`, 'bash', '-c', MAKE, folder, python.join(' '), ...packages], { timeout: 660_000 });
   return join(folder, 'bin');
 }
 

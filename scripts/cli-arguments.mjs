@@ -1,14 +1,14 @@
-// The words behind a script's name: what it takes as one table, its --help made of it, and one line of what is wrong.
+// The command-line arguments of a script: one table of options, from which its --help and its one-line errors are made.
 import { parseArgs } from 'node:util';
 
-const [WELL, WRONG] = [0, 2];
+const [EXIT_OK, EXIT_USAGE] = [0, 2];
 
-/** What is wrong of the text of an option; undefined: nothing. */
+/** Why the value of an option is refused; undefined: it is not. */
 function problemOf(name, text, { choices, least, most = Number.MAX_SAFE_INTEGER }) {
   if (choices) return choices.includes(text) ? undefined : `--${name} is one of ${choices.join(', ')}, not "${text}"`;
   if (least === undefined) return undefined;
   const value = Number(text);
-  // Parts are counted where the least is one.
+  // Where the least is not a whole number, fractions are allowed.
   const isWhole = Number.isInteger(least);
   if (text.trim() !== '' && value >= least && value <= most && (!isWhole || Number.isInteger(value))) return undefined;
   const kind = isWhole ? 'a whole number' : 'a number';
@@ -17,23 +17,23 @@ function problemOf(name, text, { choices, least, most = Number.MAX_SAFE_INTEGER 
 }
 
 /**
- * Ends the process at --help, and at words that it does not take.
- * @param command as people type it, without what follows
- * @param takes what follows
+ * Ends the process at --help, and at arguments that it does not take.
+ * @param command as people type it, without its arguments
+ * @param usage its arguments, in short
  * @param about what it does, in a sentence
- * @param options by name: `help`; `value` (what stands behind it, as the help calls it; a flag has none), `default`, `choices`, or `least` and `most` of a number
- * @param positional what may stand without a name: `name`, `choices`, whether it is `needed`
- * @returns values by name (numbers as numbers), and `word`, the positional one
+ * @param options by name: `help`; `value` (the name of its value in the help; a flag has none), `default`, `choices`, or `least` and `most` of a number
+ * @param positional the arguments without a name: `name`, `choices`, whether one is `needed`, whether there may be `several`
+ * @returns values by name (numbers as numbers), `argument` (the first positional one) and `positionals` (all of them)
  */
-export function words({ command, takes, about, options = {}, positional }) {
+export function cliArguments({ command, usage, about, options = {}, positional }) {
   const rows = Object.entries(options).map(([name, { value, help }]) => [`--${name}${value ? ` ${value}` : ''}`, help]);
   const width = Math.max(...rows.map(([left]) => left.length), '--help'.length);
   const lines = [...rows, ['--help', '']].map(([left, help]) => `  ${left.padEnd(width)}  ${help}`.trimEnd());
   const choices = positional ? [`  ${positional.name}: ${positional.choices.join(', ')}`, ''] : [];
-  const shown = [`usage: ${command} -- ${takes}`, '', about, '', ...choices, ...lines].join('\n');
+  const shown = [`usage: ${command} -- ${usage}`, '', about, '', ...choices, ...lines].join('\n');
   const refuse = (problem) => {
     console.error(`${problem} (${command} -- --help tells more)`);
-    process.exit(WRONG);
+    process.exit(EXIT_USAGE);
   };
   let given;
   try {
@@ -43,25 +43,25 @@ export function words({ command, takes, about, options = {}, positional }) {
       options: { ...Object.fromEntries(kinds), help: { type: 'boolean' } },
     });
   } catch (error) {
-    // What follows the first sentence is of JavaScript's ways to write options.
+    // Node's first sentence names the problem; the rest explains the options of parseArgs.
     refuse(error.message.split(/\. |\n/)[0]);
   }
   const { values, positionals } = given;
   if (values.help) {
     console.log(shown);
-    process.exit(WELL);
+    process.exit(EXIT_OK);
   }
   for (const [name, text] of Object.entries(values)) {
     const problem = typeof text === 'string' ? problemOf(name, text, options[name]) : undefined;
     if (problem) refuse(problem);
   }
-  const [word, ...more] = positionals;
-  if (more.length > 0) refuse(`Unexpected argument '${more[0]}'`);
-  if (word === undefined ? positional?.needed : !positional.choices.includes(word))
-    refuse(`${positional.name} is one of ${positional.choices.join(', ')}${word === undefined ? '' : `, not "${word}"`}`);
-  const told = Object.entries(options).map(([name, row]) => {
-    const said = values[name] ?? row.default;
-    return [name, typeof said === 'string' && row.least !== undefined ? Number(said) : said];
+  if (positionals.length > 1 && !positional.several) refuse(`Unexpected argument '${positionals[1]}'`);
+  const refused = positionals.find((one) => !positional.choices.includes(one));
+  if (refused !== undefined || (positionals.length === 0 && positional?.needed))
+    refuse(`${positional.name} is one of ${positional.choices.join(', ')}${refused === undefined ? '' : `, not "${refused}"`}`);
+  const result = Object.entries(options).map(([name, row]) => {
+    const value = values[name] ?? row.default;
+    return [name, typeof value === 'string' && row.least !== undefined ? Number(value) : value];
   });
-  return { ...Object.fromEntries(told), word };
+  return { ...Object.fromEntries(result), argument: positionals[0], positionals };
 }

@@ -1,0 +1,106 @@
+/**
+ * A program that leaves nothing behind, however it ends: it runs in PID, mount and IPC namespaces of its own. When the first process of a
+ * PID namespace ends, the kernel ends all others. Network namespaces and shared memory that the program makes are mounts of its own
+ * mount namespace, so they go with it. Linux, root.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, openSync, closeSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** The first process of the namespace: collects what others leave, and reports the processor time of all. */
+const FIRST = `mkdir -p /run/netns && mount -t tmpfs tmpfs /run/netns && mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit
+times=$1; shift
+"$@" & wait $!
+code=$?
+times > "$times"
+exit $code`;
+
+const running = new Set();
+const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
+
+/** From now on a signal ends all that is contained, and then this process. @param folder is removed too */
+export function endOnSignals(folder) {
+  let received = false;
+  for (const [signal, code] of Object.entries(SIGNALS))
+    process.on(signal, () => {
+      if (received) return;
+      received = true;
+      console.error(`${signal}: ending what runs`);
+      void Promise.all([...running].map((one) => one.kill())).then(async () => {
+        await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+        process.exit(code);
+      });
+    });
+}
+
+/** `1m2.5s` of the shell's `times` in seconds. */
+const secondsOf = (text) => {
+  const [, minutes, seconds] = /^(\d+)m([\d.]+)s$/.exec(text);
+  return Number(minutes) * 60 + Number(seconds);
+};
+
+/**
+ * @param command program and arguments
+ * @param folder is made for its temporary files (TMPDIR) and removed at its end
+ * @param log file for its output
+ * @returns `ended` (`code`, and `cpuSeconds` of all its processes when it ended by itself), `kill` (ends it with all that it started, and
+ *   waits for that)
+ */
+export function startContained(command, { folder, log, cwd, env = process.env }) {
+  mkdirSync(folder, { recursive: true });
+  const times = join(folder, 'processor-times');
+  const output = openSync(log, 'w');
+  // `setpriv`: also when this process is killed. A process group of its own: Ctrl-C in a terminal comes to this process only.
+  const child = spawn(
+    'setpriv',
+    [
+      '--pdeathsig',
+      'KILL',
+      'unshare',
+      '--fork',
+      '--kill-child',
+      '--pid',
+      '--mount',
+      '--ipc',
+      '--mount-proc',
+      'sh',
+      '-c',
+      FIRST,
+      'sh',
+      times,
+      ...command,
+    ],
+    { cwd, env: { ...env, TMPDIR: folder }, stdio: ['ignore', output, output], detached: true },
+  );
+  closeSync(output);
+  const exit = once(child, 'exit');
+  const finish = async () => {
+    const [code] = await exit;
+    let cpuSeconds;
+    try {
+      const words = readFileSync(times, 'utf8').trim().split(/\s+/);
+      cpuSeconds = words.map(secondsOf).reduce((sum, seconds) => sum + seconds, 0);
+    } catch {
+      // It was killed.
+    }
+    await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+    return { code, cpuSeconds };
+  };
+  const contained = {
+    ended: finish().finally(() => running.delete(contained)),
+    kill: async () => {
+      try {
+        // The first process of the namespace ends after all others have; and `unshare` after that.
+        const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8');
+        process.kill(Number(children.split(' ')[0]) || child.pid, 'SIGKILL');
+      } catch {
+        // It has ended meanwhile.
+      }
+      await contained.ended;
+    },
+  };
+  running.add(contained);
+  return contained;
+}

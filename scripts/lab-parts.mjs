@@ -1,0 +1,52 @@
+// The parts of the lab: the test files of tests/lab and tests/chaos, with what each needs.
+
+/**
+ * Part (file below tests/, or below tests/lab/, without its ending) → the groups of Debian packages (tests/lab/packages.txt), and rough
+ * seconds on two quiet processors. A part with `namespaces` makes network namespaces; with `pypi`, it gets programs from PyPI once.
+ */
+export const PARTS = {
+  'boot/boot-disk': { groups: ['machines', 'image'], seconds: 60, namespaces: true },
+  'boot/dhcp': { groups: ['machines', 'network'], seconds: 43, namespaces: true },
+  'boot/mdns': { groups: ['machines', 'python'], seconds: 30, namespaces: true, pypi: true },
+  'boot/pxe': { groups: ['machines', 'image'], seconds: 60, namespaces: true },
+  'boot/tftp': { groups: ['network'], seconds: 10 },
+  'deployment/configdrive': { groups: ['image'], seconds: 5 },
+  'deployment/disk': { groups: ['image', 'machines'], seconds: 20 },
+  'deployment/end-to-end': {
+    groups: ['machines', 'ipmi', 'libvirt', 'python', 'ramdisk', 'image', 'network'],
+    seconds: 600,
+    namespaces: true,
+    pypi: true,
+  },
+  'deployment/lifecycle': { groups: ['python', 'ipmi'], seconds: 60, pypi: true },
+  'deployment/ramdisk': { groups: ['machines', 'ipmi', 'ramdisk'], seconds: 60 },
+  'inspection/discoverd': { groups: ['network'], seconds: 30 },
+  'inspection/discovery': { groups: ['machines', 'ipmi', 'python', 'ramdisk'], seconds: 100, namespaces: true, pypi: true },
+  'inspection/inspection': { groups: ['machines', 'ramdisk', 'network'], seconds: 60, namespaces: true },
+  'inspection/introspection': { groups: ['python'], seconds: 30, pypi: true },
+  'inspection/introspection-killed': { groups: [], seconds: 30 },
+  'inspection/inventory': { groups: ['machines', 'ramdisk', 'network'], seconds: 60, namespaces: true },
+  'inspection/recorder': { groups: ['machines', 'ramdisk'], seconds: 100, namespaces: true },
+  'ipmi/ipmi': { groups: ['ipmi', 'network', 'python'], seconds: 27, pypi: true },
+  'ipmi/ipmi-network': { groups: [], seconds: 30 },
+  'ipmi/ipmi-server': { groups: ['ipmi'], seconds: 30 },
+  'ipmi/ipmi-sol': { groups: ['ipmi'], seconds: 20 },
+  'ipmi/ipmi-stores': { groups: ['ipmi'], seconds: 20 },
+  'ipmi/virtualbmc': { groups: ['machines', 'ipmi', 'libvirt', 'python'], seconds: 20, namespaces: true, pypi: true },
+  'redfish/redfish': { groups: ['libvirt', 'python'], seconds: 30, pypi: true },
+  'redfish/redfish-https': { groups: ['machines', 'libvirt', 'python', 'ramdisk', 'network'], seconds: 150, namespaces: true, pypi: true },
+  'redfish/redfish-settings': { groups: ['machines', 'libvirt', 'python'], seconds: 60, namespaces: true, pypi: true },
+  'redfish/redfish-sushy': { groups: ['python'], seconds: 20, pypi: true },
+  'redfish/redfish-validators': { groups: ['python', 'schemas'], seconds: 60, pypi: true },
+  'server/database': { groups: [], seconds: 30 },
+  'server/fuzz': { groups: ['python'], seconds: 90, pypi: true },
+  'simulator/simulate': { groups: ['ipmi'], seconds: 20 },
+  'simulator/simulate-qemu': { groups: ['machines', 'ipmi', 'image'], seconds: 60 },
+  'support/contained': { groups: ['machines'], seconds: 6, namespaces: true },
+  'support/namespace': { groups: ['machines'], seconds: 3, namespaces: true },
+  'chaos/fencing': { groups: [], seconds: 60 },
+  'chaos/rounds': { groups: [], seconds: 120 },
+};
+
+/** The test file of a part, from the root. */
+export const fileOf = (part) => `tests/${part.startsWith('chaos/') ? '' : 'lab/'}${part}.test.ts`;

@@ -1,0 +1,107 @@
+// npm run test:lab [-- NAME …]: the tests beside real counterparts (tests/lab) and the rounds of killed processes (tests/chaos). Root, Debian.
+// Parts run side by side, each contained (contained.mjs). One that fails runs once more by itself. Ends with what failed, what was flaky,
+// and one line of counts.
+import { availableParallelism } from 'node:os';
+import { mkdirSync, mkdtempSync, chmodSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { cliArguments } from './cli-arguments.mjs';
+import { endOnSignals, startContained } from './contained.mjs';
+import { installDebianPackages, packageGroups } from './debian-packages.mjs';
+import { build, installPackages, root } from './install.mjs';
+import { jestCommand, jestResults } from './jest-results.mjs';
+import { PARTS, fileOf } from './lab-parts.mjs';
+
+const folders = [...new Set(Object.keys(PARTS).map((part) => part.split('/')[0]))];
+const { positionals, list, jobs } = cliArguments({
+  command: 'npm run test:lab',
+  usage: '[NAME …] [--list] [--jobs N]',
+  about: 'The tests beside real counterparts: all, a part, or a folder of parts. Root, Debian.',
+  options: {
+    list: { help: 'say what each part needs, and run nothing' },
+    jobs: {
+      value: 'N',
+      least: 1,
+      most: 64,
+      default: availableParallelism(),
+      help: 'run so many parts side by side (as many as processors)',
+    },
+  },
+  positional: { name: 'NAME', choices: [...folders, ...Object.keys(PARTS)], several: true },
+});
+const chosen = Object.keys(PARTS).filter(
+  (part) => positionals.length === 0 || positionals.some((name) => part === name || part.startsWith(`${name}/`)),
+);
+if (list) {
+  const width = Math.max(...chosen.map((part) => part.length));
+  for (const part of chosen) {
+    const { groups, seconds, namespaces, pypi } = PARTS[part];
+    const needs = [namespaces && 'network namespaces', pypi && 'PyPI', groups.length > 0 && `packages: ${groups.join(', ')}`];
+    console.log(`${part.padEnd(width)}  ${String(seconds).padStart(4)} s  ${['root', ...needs.filter(Boolean)].join('; ')}`);
+  }
+  console.log('\nThe groups of Debian packages (tests/lab/packages.txt), which are installed when they are missing:');
+  for (const [group, packages] of Object.entries(packageGroups())) console.log(`${group}: ${packages.join(' ')}`);
+  process.exit(0);
+}
+if (process.getuid() !== 0) {
+  console.error('npm run test:lab needs root: it makes namespaces, mounts and machines');
+  process.exit(1);
+}
+
+installPackages();
+installDebianPackages([...new Set(chosen.flatMap((part) => PARTS[part].groups))]);
+build();
+const scratch = join(root, '.cache/test/lab');
+mkdirSync(scratch, { recursive: true });
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-lab-'));
+// PostgreSQL's own user has to get through it.
+chmodSync(folder, 0o755);
+endOnSignals(folder);
+
+const started = performance.now();
+const say = (what) => console.error(`[${((performance.now() - started) / 1000).toFixed(0)} s] ${what}`);
+/** Runs a part. @returns its results, and how long it took */
+async function run(part) {
+  const name = part.replaceAll('/', '-');
+  const file = join(scratch, `${name}.json`);
+  const log = join(scratch, `${name}.log`);
+  rmSync(file, { force: true });
+  say(`${part} …`);
+  const begun = performance.now();
+  const command = jestCommand(file, ['lab'], '--runInBand', '--runTestsByPath', fileOf(part));
+  const { code, cpuSeconds = 0 } = await startContained(command, { folder: join(folder, name), log, cwd: root }).ended;
+  const results = jestResults(file, part, code);
+  const time = `${((performance.now() - begun) / 1000).toFixed(0)} s, processor ${cpuSeconds.toFixed(0)} s`;
+  say(`${part}: ${results.failed.length === 0 ? 'ok' : 'FAILED'} after ${time}`);
+  if (results.failed.length > 0) console.error(readFileSync(log, 'utf8').slice(-20_000));
+  return { ...results, time: `${part}: ${time}` };
+}
+
+const queue = chosen.toSorted((one, other) => PARTS[other].seconds - PARTS[one].seconds);
+const results = new Map();
+const next = async () => {
+  for (let part = queue.shift(); part !== undefined; part = queue.shift()) results.set(part, await run(part));
+};
+await Promise.all(Array.from({ length: jobs }, next));
+const flaky = [];
+for (const [part, { failed }] of results) {
+  if (failed.length === 0) continue;
+  say(`${part} failed: once more, by itself`);
+  const again = await run(part);
+  if (again.failed.length === 0) flaky.push(...failed);
+  results.set(part, again);
+}
+rmSync(folder, { recursive: true, force: true });
+const all = [...results.values()];
+const failed = all.flatMap((result) => result.failed);
+const passed = all.reduce((sum, result) => sum + result.passed, 0);
+const lines = [
+  '',
+  ...all.map(({ time }) => time),
+  `in all: ${((performance.now() - started) / 1000).toFixed(0)} s`,
+  ...failed.map((what) => `FAILED: ${what}`),
+  ...flaky.map((what) => `FLAKY (failed, then passed by itself): ${what}`),
+  `${passed} passed, ${failed.length} failed`,
+];
+console.log(lines.join('\n'));
+process.exit(failed.length === 0 ? 0 : 1);
