@@ -3,7 +3,7 @@ import type { Clock } from '../model/clock';
 import type { DescribedNode } from '../simulator/node-of';
 import { HEADER } from '../model/versions';
 import { authorization, parsed, sentenceOf } from './endpoint';
-import { timeoutSignal } from '../wire/http/timeout-signal';
+import { timeoutSignal } from '../wire/timeout-signal';
 
 const AT_ONCE = 8;
 const PATIENCE_MS = 60_000;

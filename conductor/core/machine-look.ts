@@ -1,17 +1,17 @@
 /** What a BMC says beside the power state, and the node's row keeps: health, boot mode, vendor. */
-import type { MachineLook, Task } from '../../drivers/interfaces';
+import type { MachineStatus, Task } from '../../drivers/interfaces';
 import { reasonOf } from '../../model/errors';
 import type { NodeChanges, NodeRecord } from '../../model/records';
 import type { Context } from './context';
 import type { NodeTask } from './task';
 
-export type Seen = Pick<MachineLook, 'power'> & Partial<MachineLook>;
+export type Seen = Pick<MachineStatus, 'power'> & Partial<MachineStatus>;
 
 /** One request, whatever comes with it. Power and management must be of one kind: else nobody asked for the rest. */
 export async function lookAtMachine(task: Task): Promise<Seen> {
   const { power } = task.driver;
   const { power_interface: ofPower, management_interface: ofManagement } = task.node;
-  return power.look && ofPower === ofManagement ? power.look(task) : { power: await power.get(task) };
+  return power.getStatus && ofPower === ofManagement ? power.getStatus(task) : { power: await power.get(task) };
 }
 
 /** What of it is not on the row yet. */

@@ -159,7 +159,7 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
     },
     save: (changes) => put({ ...NOTHING, changes }),
     saveInternal: (internal) => put({ ...NOTHING, internal }),
-    tellProgress: (kind, { interface: owner, step }, percent) => {
+    reportProgress: (kind, { interface: owner, step }, percent) => {
       const { [`${kind}_step_index`]: place = 0, [`${kind}_steps`]: steps } = node.driver_internal_info;
       const of = Array.isArray(steps) ? steps.length : 0;
       return store.events.note(node, 'progress', { flow: kind, done: place, of, step: `${owner}.${step}`, percent });

@@ -1,5 +1,5 @@
 /** Periodic work that interfaces bring along: asking a BMC, or a service, how a task of its own stands, say. */
-import { ServiceAway, type Interface, type InterfacePeriodic } from '../../drivers/interfaces';
+import { ServiceUnavailable, type Interface, type InterfacePeriodic } from '../../drivers/interfaces';
 import { reasonOf } from '../../model/errors';
 import { INTERFACE_KINDS, type InterfaceKind, type NodeRecord } from '../../model/records';
 import type { NodeFilter } from '../../store/store';
@@ -38,9 +38,9 @@ export async function runInterfacePeriodic(context: Context, { kind, name, perio
     signal: AbortSignal.any([context.signal, away.signal]),
     work: async (node) => {
       try {
-        await (periodic.look ? look(context, periodic, node) : held(context, periodic, node));
+        await (periodic.check ? look(context, periodic, node) : held(context, periodic, node));
       } catch (error) {
-        if (!(error instanceof ServiceAway)) throw error;
+        if (!(error instanceof ServiceUnavailable)) throw error;
         away.abort();
       }
     },
@@ -63,7 +63,7 @@ async function look(context: Context, periodic: InterfacePeriodic, listed: NodeR
   if (lookedAt.has(uuid)) return;
   lookedAt.add(uuid);
   try {
-    const node = periodic.needsNew?.(listed) ? await context.store.nodes.find(uuid) : listed;
+    const node = periodic.needsFreshNode?.(listed) ? await context.store.nodes.find(uuid) : listed;
     if (isMeant(periodic, node)) await lookAlone(context, periodic, node);
   } finally {
     lookedAt.delete(uuid);
@@ -71,7 +71,7 @@ async function look(context: Context, periodic: InterfacePeriodic, listed: NodeR
 }
 async function lookAlone(context: Context, periodic: InterfacePeriodic, node: NodeRecord): Promise<void> {
   const { uuid, provision_updated_at: since } = node;
-  const seen = await periodic.look!(sharedTaskOf(context, node));
+  const seen = await periodic.check!(sharedTaskOf(context, node));
   if (!seen) return;
   const { internal, outcome } = seen;
   if (!outcome) {
@@ -92,10 +92,10 @@ export function lookSoon(context: Context, uuid: string): void {
   const work = async (): Promise<void> => {
     const node = await context.store.nodes.find(uuid);
     for (const { kind, name, periodic } of interfacePeriodics(context))
-      if (periodic.look && node[`${kind}_interface`] === name && isMeant(periodic, node)) await look(context, periodic, node);
+      if (periodic.check && node[`${kind}_interface`] === name && isMeant(periodic, node)) await look(context, periodic, node);
   };
   context.round(work()).catch((error: unknown) => {
-    if (!(error instanceof ServiceAway) && !context.signal.aborted)
+    if (!(error instanceof ServiceUnavailable) && !context.signal.aborted)
       context.log.warn(`node ${uuid} was not looked at, and will be later`, { reason: reasonOf(error) });
   });
 }

@@ -1,7 +1,7 @@
 /** Runs the hooks over what an agent (or a BMC) reported, and writes what they say in one transaction with the inventory itself. */
 import { Fault } from '../../model/errors';
 import { newUuid } from '../../model/idents';
-import type { Found } from '../../drivers/interfaces';
+import type { InspectionFindings } from '../../drivers/interfaces';
 import type { JsonObject, NodeRecord, PortChanges } from '../../model/records';
 import type { Store } from '../../store/store';
 import type { NodeTask } from '../core/task';
@@ -116,7 +116,7 @@ function toldByBmc(node: NodeRecord, { properties = {}, capabilities: told = {} 
 }
 
 /** What an inspection found; an agent tells an inventory and its plugin_data only. */
-export type Findings = Pick<Found, 'inventory' | 'pluginData' | 'hooks'> & Partial<Found>;
+export type Findings = Pick<InspectionFindings, 'inventory' | 'pluginData' | 'hooks'> & Partial<InspectionFindings>;
 /** What differs between those who inspect. */
 export interface Ways {
   /** What stands before a hook's refusal. */

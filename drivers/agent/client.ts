@@ -6,7 +6,7 @@ import { Fault } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import type { Task } from '../interfaces';
 import { connectionReason } from '../common/reason';
-import { timeoutSignal } from '../../wire/http/timeout-signal';
+import { timeoutSignal } from '../../wire/timeout-signal';
 
 /** A command's result as the agent keeps it. */
 export interface AgentCommand {

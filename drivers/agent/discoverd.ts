@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { Fault, reasonOf } from '../../model/errors';
 import { createIntrospectionClient, IntrospectionError, urlProblem, type IntrospectionClient } from '../../wire/http/introspection';
-import { type InspectInterface, type Looked, type Outcome, ServiceAway, type Task, done, failed, wait } from '../interfaces';
+import { type InspectInterface, type CheckResult, type Outcome, ServiceUnavailable, type Task, done, failed, wait } from '../interfaces';
 import type { DriverOptions } from '../options';
 import type { NodeRecord } from '../../model/records';
 
@@ -62,12 +62,12 @@ export function discoverdService(options: DiscoverdOptions): IntrospectionClient
 const asked = (node: NodeRecord): boolean =>
   node.inspection_started_at !== null && node.driver_internal_info['discoverd_asked'] === node.inspection_started_at;
 
-const over = (outcome: Outcome): Looked => ({ outcome, internal: { discoverd_asked: undefined } });
+const over = (outcome: Outcome): CheckResult => ({ outcome, internal: { discoverd_asked: undefined } });
 
 /** Another time: of a service that does not answer, no node need be asked for now. */
 function later(task: Task, what: string, { kind, message }: IntrospectionError): void {
   task.log.warn(`The introspection service was asked ${what} in vain, and will be again`, { reason: message });
-  if (kind === 'away') throw new ServiceAway(`The introspection service does not answer: ${message}`);
+  if (kind === 'away') throw new ServiceUnavailable(`The introspection service does not answer: ${message}`);
 }
 
 async function isUnderWay(task: Task, service: IntrospectionClient): Promise<boolean> {
@@ -80,7 +80,7 @@ async function isUnderWay(task: Task, service: IntrospectionClient): Promise<boo
   }
 }
 
-async function start(task: Task, service: IntrospectionClient): Promise<Looked | undefined> {
+async function start(task: Task, service: IntrospectionClient): Promise<CheckResult | undefined> {
   try {
     await service.start(task.node.uuid, task.signal);
     return { internal: { discoverd_asked: task.node.inspection_started_at } };
@@ -96,7 +96,7 @@ async function start(task: Task, service: IntrospectionClient): Promise<Looked |
   }
 }
 
-async function follow(task: Task, service: IntrospectionClient): Promise<Looked | undefined> {
+async function follow(task: Task, service: IntrospectionClient): Promise<CheckResult | undefined> {
   try {
     const { finished, error } = await service.status(task.node.uuid, task.signal);
     if (error !== null) return over(failed(`discoverd inspection failed: ${error}`));
@@ -142,8 +142,8 @@ export const discoverdInspect: InspectInterface = {
       every: (options) => options['discoverd.status_check_period'],
       states: ['inspect wait'],
       // It must not be started twice.
-      needsNew: (node) => !asked(node),
-      look: async (task) => {
+      needsFreshNode: (node) => !asked(node),
+      check: async (task) => {
         const service = task.connections.introspection;
         if (!service) return over(failed(DISABLED));
         return asked(task.node) ? follow(task, service) : start(task, service);

@@ -99,7 +99,7 @@ export async function onHeartbeat(task: Task, kind: AgentStepKind, step: Planned
       case 'RUNNING': {
         // Our own agent says how far it is; others say nothing.
         const percent = last.command_result?.['progress'];
-        if (typeof percent === 'number' && percent >= 0 && percent <= 100) await task.tellProgress?.(kind, step, percent);
+        if (typeof percent === 'number' && percent >= 0 && percent <= 100) await task.reportProgress?.(kind, step, percent);
         return wait;
       }
       case 'SUCCEEDED':

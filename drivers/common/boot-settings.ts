@@ -3,7 +3,7 @@ import { Fault, reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { instanceCapabilities, machineCapabilities } from './capabilities';
 import type { Task } from '../interfaces';
-import { timeoutSignal } from '../../wire/http/timeout-signal';
+import { timeoutSignal } from '../../wire/timeout-signal';
 
 export type BootMode = 'bios' | 'uefi';
 

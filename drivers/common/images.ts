@@ -9,7 +9,7 @@ import { Fault } from '../../model/errors';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { basicAuthorization, credentialsOf, withoutCredentials } from '../../model/urls';
 import { connectionReason } from './reason';
-import { timeoutSignal } from '../../wire/http/timeout-signal';
+import { timeoutSignal } from '../../wire/timeout-signal';
 
 /** Where an image's bytes are. */
 export type ImageLocation = { readonly kind: 'http'; readonly url: string } | { readonly kind: 'file'; readonly path: string };

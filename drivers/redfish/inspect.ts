@@ -1,5 +1,5 @@
 /** Inspection out of band: the machine is described by its Redfish service and boots nothing. */
-import type { Found, InspectInterface } from '../interfaces';
+import type { InspectionFindings, InspectInterface } from '../interfaces';
 import { redfishInventory } from './inventory';
 import { redfishReader } from './reader';
 import { REDFISH_PROPERTIES, onSystem, redfishSystem } from './target';
@@ -24,7 +24,7 @@ export const redfishInspect: InspectInterface = {
         capabilities: bootMode === undefined ? {} : { boot_mode: bootMode },
         essential: ESSENTIAL,
         hooks: task.options['redfish.inspection_hooks'],
-      } satisfies Found;
+      } satisfies InspectionFindings;
     }),
   // Nothing was set up.
   abort: async () => {},

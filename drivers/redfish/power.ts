@@ -1,6 +1,6 @@
 /** Power of machines with a Redfish service (schema ComputerSystem), and what else the same answer says of them. */
 import { RedfishError, actionOf, hasMessage, isStatus, member, textOf } from '../../wire/redfish';
-import type { MachineLook, Power, PowerInterface, Task } from '../interfaces';
+import type { MachineStatus, Power, PowerInterface, Task } from '../interfaces';
 import { untilOff } from '../common/power-cycle';
 import { bootModeOfSystem, repeatBootDevice } from './boot-settings';
 import { REDFISH_PROPERTIES, onSystem, redfishSystem, type SystemView } from './target';
@@ -71,7 +71,7 @@ export async function reset(task: Task, system: SystemView, order: keyof typeof 
   }
 }
 
-function healthOf(system: SystemView): MachineLook['health'] {
+function healthOf(system: SystemView): MachineStatus['health'] {
   const health = member(system.body, 'Status', 'Health');
   return HEALTH.find((one) => one === health) ?? null;
 }
@@ -83,7 +83,7 @@ export const redfishPower: PowerInterface = {
     await redfishSystem(task);
   },
   get: (task) => onSystem(task, undefined, async (system) => powerOf(system)),
-  look: (task) =>
+  getStatus: (task) =>
     onSystem(task, undefined, async (system) => ({
       power: powerOf(system),
       health: healthOf(system),

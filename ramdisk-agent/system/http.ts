@@ -1,7 +1,7 @@
 /** HTTP client over node:http(s): bounded answers, timeouts, redirects, a stream for images. */
 import { request as plain, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { request as secure } from 'node:https';
-import { timeoutSignal } from '../../wire/http/timeout-signal';
+import { timeoutSignal } from '../../wire/timeout-signal';
 
 export interface Trust {
   /** Accept any certificate. */

@@ -15,7 +15,7 @@ import type { MachineState, SimulatedMachine } from '../machine';
 import { createQemuMachine, type FirmwareStart } from './qemu';
 import { bridgeNetwork, userNetwork } from './network';
 import { mediumIn, type Medium } from '../redfish/drives';
-import { timeoutSignal } from '../../wire/http/timeout-signal';
+import { timeoutSignal } from '../../wire/timeout-signal';
 
 /** How the machines in QEMU of a fleet are built, and where they are. */
 export interface QemuFleet {

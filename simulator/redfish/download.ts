@@ -2,7 +2,7 @@
 import { reasonOf } from '../../model/errors';
 import { basicAuthorization } from '../../model/urls';
 import type { Service } from './rows';
-import { timeoutSignal } from '../../wire/http/timeout-signal';
+import { timeoutSignal } from '../../wire/timeout-signal';
 
 export interface Download {
   readonly url: string;

@@ -6,7 +6,7 @@ import { list, oneOf, refuseAction, refuseNew, refusePatch, text, textOrNull, wh
 import { isFetchable } from './download';
 import { refuse } from './messages';
 import { ROOT, bmcOf, collectionRow, dateTime, link, resource, type Answer, type At, type Row, type Service, type Shown } from './rows';
-import { timeoutSignal } from '../../wire/http/timeout-signal';
+import { timeoutSignal } from '../../wire/timeout-signal';
 
 const PATH = '/EventService';
 const SUBSCRIPTIONS = `${PATH}/Subscriptions`;

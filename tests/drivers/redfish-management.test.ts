@@ -304,10 +304,15 @@ describe("the BMC's clock", () => {
 });
 
 it('one answer tells power, health, boot mode and whether there is a vendor', async () => {
-  expect(await redfishPower.look!(bench().task)).toEqual({ power: 'power on', health: null, bootMode: 'uefi', namesVendor: false });
+  expect(await redfishPower.getStatus!(bench().task)).toEqual({ power: 'power on', health: null, bootMode: 'uefi', namesVendor: false });
   Object.assign(resource(), { Status: { Health: 'Warning' }, Manufacturer: 'ACME' });
   service().asked.length = 0;
-  expect(await redfishPower.look!(bench().task)).toEqual({ power: 'power on', health: 'Warning', bootMode: 'uefi', namesVendor: true });
+  expect(await redfishPower.getStatus!(bench().task)).toEqual({
+    power: 'power on',
+    health: 'Warning',
+    bootMode: 'uefi',
+    namesVendor: true,
+  });
   expect(service().asked.length).toBe(1);
 });
 

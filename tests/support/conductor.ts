@@ -3,11 +3,11 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { OPTIONS } from '../../config/options';
 import { startConductor, type ConductorOptions, type ConductorParts, type RunningConductor } from '../../conductor/index';
 import type {
-  Found,
+  InspectionFindings,
   HardwareType,
   Interface,
   Interfaces,
-  MachineLook,
+  MachineStatus,
   Outcome,
   PlannedStep,
   PortChange,
@@ -44,12 +44,12 @@ export interface Machine {
   steps: readonly Step[];
   sensors?: JsonObject;
   /** What the BMC says with the power state; absent: nothing. */
-  looks?: Omit<MachineLook, 'power'>;
+  looks?: Omit<MachineStatus, 'power'>;
   vendor?: string;
   /** MAC addresses that the BMC knows; an error: what it answers. Absent: it cannot be asked, and inspection is none by a ramdisk. */
   macs?: readonly string[] | Error;
   /** What an inspection finds without booting anything. */
-  finds?: Found;
+  finds?: InspectionFindings;
   /** Does the BMC follow power orders? */
   obeys: boolean;
 }

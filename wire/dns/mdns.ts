@@ -52,7 +52,7 @@ const number = (address: string): number => address.split('.').reduce((sum, part
 export const isOnLink = ({ address, netmask }: MdnsInterface, from: string): boolean =>
   ((number(address) ^ number(from)) & number(netmask)) === 0;
 
-export interface Found {
+export interface DiscoveredService {
   readonly addresses: readonly string[];
   /** Undefined: one that only multicast DNS knows. */
   readonly hostname?: string;
@@ -61,7 +61,7 @@ export interface Found {
 }
 
 /** What the records say of a service; undefined: not enough. */
-export function foundIn(service: string, records: readonly DnsRecord[]): Found | undefined {
+export function foundIn(service: string, records: readonly DnsRecord[]): DiscoveredService | undefined {
   const name = instanceName(service);
   const of = <T extends DnsRecord['type']>(type: T, owner: string): readonly (DnsRecord & { readonly type: T })[] =>
     records.filter((one): one is DnsRecord & { readonly type: T } => one.type === type && one.name === owner && one.ttl > 0);
@@ -75,7 +75,10 @@ export function foundIn(service: string, records: readonly DnsRecord[]): Found |
 }
 
 /** The URL of a service, by the rules of OpenStack's guideline for discovery: `protocol` is told unless the port says it. */
-export function urlOf({ addresses, hostname, port, params }: Found, usable: (address: string) => boolean = () => true): string | undefined {
+export function urlOf(
+  { addresses, hostname, port, params }: DiscoveredService,
+  usable: (address: string) => boolean = () => true,
+): string | undefined {
   const isLoopback = (address: string): boolean => address.startsWith('127.') || address === '::1';
   const candidates = addresses.filter((address) => !isLoopback(address));
   const host = hostname ?? candidates.find(usable) ?? candidates[0];
@@ -98,7 +101,7 @@ export interface LookupSetup {
 export async function findService(
   service: string,
   { interfaces, attempts, waitMs, clock, signal }: LookupSetup,
-): Promise<Found | undefined> {
+): Promise<DiscoveredService | undefined> {
   const sockets = await Promise.all(interfaces.map((one) => mdnsSocket(one, false)));
   const heard: DnsRecord[] = [];
   const enough = new AbortController();

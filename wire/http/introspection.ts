@@ -3,7 +3,7 @@
  * in time, size and connections; redirects are not followed.
  */
 import { Agent, request } from 'undici';
-import { timeoutSignal } from './timeout-signal';
+import { timeoutSignal } from '../timeout-signal';
 
 export interface IntrospectionSetup {
   /** http(s)://host[:port][/prefix][/v1] */

@@ -1,7 +1,7 @@
 /** Posting messages to a URL in their order: tried again for a while, signed, bounded. Whoever hands one over never waits. */
 import { createHmac } from 'node:crypto';
 import { Agent } from 'undici';
-import { timeoutSignal } from './timeout-signal';
+import { timeoutSignal } from '../timeout-signal';
 
 export interface WebhookOptions {
   readonly url: string;

@@ -1,33 +1,28 @@
 /** The attribute registry of a BIOS (DSP0266 §10.4): found by the name that the Bios resource gives, and kept for a while. */
 import { RedfishError, isStatus, linkOf, listOf, member, memberPaths, rootPath, textOf } from '../../../wire/redfish';
-import type { Task } from '../../interfaces';
-import { registryOf, type AttributeRegistry } from './bios-settings';
+import type { BiosAttributeRegistry, KeyedCache, Task } from '../../interfaces';
+import { registryOf } from './bios-settings';
 import type { SystemView } from '../target';
 
-/** Registries by service and name; the one used last is the last that is forgotten. */
-export interface RegistryCache {
-  get(key: string): AttributeRegistry | undefined;
-  put(key: string, registry: AttributeRegistry): void;
-}
-/** @param most registries kept: each is some hundred KiB, and most machines of a room share a model but not a BMC */
-export function createRegistryCache(most = 64): RegistryCache {
-  const kept = new Map<string, AttributeRegistry>();
-  const put = (key: string, registry: AttributeRegistry): void => {
-    kept.delete(key);
-    kept.set(key, registry);
-    if (kept.size > most) kept.delete(kept.keys().next().value!);
+/** Registries by service and name. @param most entries: one takes some hundred KiB, and machines of one model share a name but not a BMC */
+export function createRegistryCache(most = 64): KeyedCache<BiosAttributeRegistry> {
+  const registries = new Map<string, BiosAttributeRegistry>();
+  const put = (key: string, registry: BiosAttributeRegistry): void => {
+    registries.delete(key);
+    registries.set(key, registry);
+    if (registries.size > most) registries.delete(registries.keys().next().value!);
   };
   return {
     get: (key) => {
-      const found = kept.get(key);
-      if (found) put(key, found);
-      return found;
+      const registry = registries.get(key);
+      if (registry) put(key, registry);
+      return registry;
     },
     put,
   };
 }
 
-const EMPTY: AttributeRegistry = new Map();
+const EMPTY: BiosAttributeRegistry = new Map();
 /** Files of registries that are opened before one counts as missing: services list dozens of message registries beside it. */
 const MAX_FILES = 100;
 
@@ -41,7 +36,7 @@ function placeOf(file: unknown): string | undefined {
   return (english ?? locations.find(({ language }) => language === 'default'))?.uri;
 }
 
-async function findRegistry({ ask, target }: Pick<SystemView, 'ask' | 'target'>, name: string): Promise<AttributeRegistry | undefined> {
+async function findRegistry({ ask, target }: Pick<SystemView, 'ask' | 'target'>, name: string): Promise<BiosAttributeRegistry | undefined> {
   const root = await ask('GET', rootPath(target));
   const registries = linkOf(member(root.body, 'Registries'));
   if (registries === undefined) return undefined;
@@ -66,7 +61,7 @@ async function findRegistry({ ask, target }: Pick<SystemView, 'ask' | 'target'>,
 }
 
 /** What the service says of the attributes of its BIOS; nothing when it does not say. Throws RedfishError when it cannot be asked. */
-export async function attributeRegistry(task: Task, system: SystemView, bios: unknown): Promise<AttributeRegistry> {
+export async function attributeRegistry(task: Task, system: SystemView, bios: unknown): Promise<BiosAttributeRegistry> {
   const name = textOf(member(bios, 'AttributeRegistry'));
   if (name === undefined) return EMPTY;
   const key = JSON.stringify([system.target.address, name]);

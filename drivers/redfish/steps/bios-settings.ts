@@ -1,14 +1,10 @@
-/** BIOS attributes (schema Bios, AttributeRegistry) and the settings that clients see and ask for: pure functions over both. */
+/** BIOS attributes (schemas Bios and AttributeRegistry) and the settings that clients see and ask for: pure functions over both. */
 import { str } from '../../../model/python';
 import type { Json, JsonObject } from '../../../model/records';
 import { listOf, member, textOf } from '../../../wire/redfish';
 import { isPlainValue, type PlainValue } from '../../common/named-values';
-import type { BiosSetting } from '../../interfaces';
+import type { BiosAttributeFacts, BiosAttributeRegistry, BiosSetting } from '../../interfaces';
 
-/** What a registry says of an attribute. */
-export type AttributeFacts = Required<Omit<BiosSetting, 'name' | 'value'>>;
-/** By the attribute's name. */
-export type AttributeRegistry = ReadonlyMap<string, AttributeFacts>;
 export type Attributes = Readonly<Record<string, PlainValue>>;
 
 /** The richest servers have some 1500; a row is kept for each. */
@@ -16,7 +12,7 @@ const MAX_ATTRIBUTES = 4000;
 const MAX_NAME = 255;
 const MAX_ALLOWABLE = 1000;
 
-const NOTHING_KNOWN: AttributeFacts = {
+const NOTHING_KNOWN: BiosAttributeFacts = {
   attribute_type: null,
   allowable_values: null,
   lower_bound: null,
@@ -42,10 +38,10 @@ const allowable = (value: unknown): readonly Json[] | null =>
     : null;
 
 /** The attributes that a registry (its whole body) describes. */
-export function registryOf(body: unknown): AttributeRegistry {
+export function registryOf(body: unknown): BiosAttributeRegistry {
   const entries = listOf(member(body, 'RegistryEntries', 'Attributes')).slice(0, MAX_ATTRIBUTES);
   return new Map(
-    entries.flatMap((entry): readonly [string, AttributeFacts][] => {
+    entries.flatMap((entry): readonly [string, BiosAttributeFacts][] => {
       const [name, type] = [member(entry, 'AttributeName'), member(entry, 'Type')];
       if (typeof name !== 'string') return [];
       return [
@@ -76,10 +72,10 @@ export function attributesOf(body: unknown): Attributes {
   return Object.fromEntries(entries.slice(0, MAX_ATTRIBUTES));
 }
 
-const isPassword = (name: string, registry: AttributeRegistry): boolean => registry.get(name)?.attribute_type === 'Password';
+const isPassword = (name: string, registry: BiosAttributeRegistry): boolean => registry.get(name)?.attribute_type === 'Password';
 
 /** What is kept of the settings, and shown to clients: values as text, and none of a password. */
-export const settingsOf = (attributes: Attributes, registry: AttributeRegistry): readonly BiosSetting[] =>
+export const settingsOf = (attributes: Attributes, registry: BiosAttributeRegistry): readonly BiosSetting[] =>
   Object.entries(attributes).map(([name, value]) => ({
     name,
     value: value === null || isPassword(name, registry) ? null : str(value),
@@ -87,7 +83,7 @@ export const settingsOf = (attributes: Attributes, registry: AttributeRegistry):
   }));
 
 /** Those whose value can be read again after they were set: a service never shows a password. */
-export const readable = (attributes: Attributes, registry: AttributeRegistry): Attributes =>
+export const readable = (attributes: Attributes, registry: BiosAttributeRegistry): Attributes =>
   Object.fromEntries(Object.entries(attributes).filter(([name]) => !isPassword(name, registry)));
 
 const outside = (size: number, low: number | null, high: number | null): boolean =>
@@ -102,7 +98,7 @@ const truth = (value: PlainValue): boolean | undefined => {
 };
 
 /** Attribute type → the value as the service wants it; undefined: it cannot be had. Others are sent as they came. */
-const CONVERSIONS: Readonly<Record<string, (value: PlainValue, facts: AttributeFacts) => PlainValue | undefined>> = {
+const CONVERSIONS: Readonly<Record<string, (value: PlainValue, facts: BiosAttributeFacts) => PlainValue | undefined>> = {
   Enumeration: (value, { allowable_values: allowed }) => (allowed?.length && !allowed.includes(value) ? undefined : value),
   Integer: (value, { lower_bound: low, upper_bound: high }) => {
     const number = wholeNumber(value);
@@ -121,7 +117,7 @@ const typeNow = (value: PlainValue | undefined): string =>
  */
 export function convertSettings(
   asked: ReadonlyMap<string, PlainValue>,
-  registry: AttributeRegistry,
+  registry: BiosAttributeRegistry,
   current: Attributes,
 ): { readonly attributes: Attributes; readonly invalid: readonly string[] } {
   const attributes: (readonly [string, PlainValue])[] = [];

@@ -139,7 +139,7 @@ async function tellProgress(task: Task, percent: number | undefined): Promise<vo
     (one) => task.node[`${one}_step`]['step'] !== undefined,
   );
   if (kind === undefined || percent === undefined) return;
-  await task.tellProgress?.(kind, { interface: 'firmware', step: 'update', priority: 0 }, percent);
+  await task.reportProgress?.(kind, { interface: 'firmware', step: 'update', priority: 0 }, percent);
 }
 
 async function reboot(task: Task): Promise<void> {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { discoverdInspect, discoverdService, type DiscoverdOptions } from '../../../drivers/agent/discoverd';
 import { fakePower } from '../../../drivers/fake/fake';
 import { agentPower } from '../../../drivers/agent/power';
-import { ServiceAway } from '../../../drivers/interfaces';
+import { ServiceUnavailable } from '../../../drivers/interfaces';
 import { urlProblem } from '../../../wire/http/introspection';
 import { startIntrospectionService, type IntrospectionService, type Reply } from '../../support/introspection-service';
 import { driverOptions, NODE_UUID, testTask } from '../../support/task';
@@ -83,15 +83,15 @@ it.each<[string, Reply, unknown]>([
   service.answers.set('start', reply);
   service.answers.set('status', { status: 404, body: error('unknown') });
   const { task, complaints } = waiting(false, patience(reply));
-  if (expected === away) await expect(periodic!.look!(task)).rejects.toThrow(ServiceAway);
-  else expect(await periodic!.look!(task)).toEqual(expected);
+  if (expected === away) await expect(periodic!.check!(task)).rejects.toThrow(ServiceUnavailable);
+  else expect(await periodic!.check!(task)).toEqual(expected);
   expect(service.asked[0]).toBe(`start ${NODE_UUID}`);
   expect(complaints.length).toBe(expected === undefined || expected === away ? 1 : 0);
 });
 
 it('takes an introspection for its own that is under way already', async () => {
   service.answers.set('start', { status: 400, body: error('Can not transition from state starting on event start') });
-  expect(await periodic!.look!(waiting(false).task)).toEqual({ internal: { discoverd_asked: SINCE } });
+  expect(await periodic!.check!(waiting(false).task)).toEqual({ internal: { discoverd_asked: SINCE } });
 });
 
 const long = 'x'.repeat(5000);
@@ -133,8 +133,8 @@ it.each<[string, Reply, unknown]>([
 ])('asked how it stands, a service that %s', async (_, reply, expected) => {
   service.answers.set('status', reply);
   const { task, complaints } = waiting(true, patience(reply));
-  if (expected === away) await expect(periodic!.look!(task)).rejects.toThrow(ServiceAway);
-  else expect(await periodic!.look!(task)).toEqual(expected ?? undefined);
+  if (expected === away) await expect(periodic!.check!(task)).rejects.toThrow(ServiceUnavailable);
+  else expect(await periodic!.check!(task)).toEqual(expected ?? undefined);
   expect(service.asked).toEqual([`status ${NODE_UUID}`]);
   expect(complaints.length).toBe(expected === undefined || expected === away ? 1 : 0);
 });
@@ -145,7 +145,7 @@ it('takes no answer of random bytes for an end', async () => {
       status: 200 + (randomBytes(2).readUInt16BE() % 400),
       body: randomBytes(randomBytes(1)[0]!).toString('latin1'),
     });
-    expect((await periodic!.look!(waiting(true).task).catch(() => undefined))?.outcome?.kind).not.toBe('done');
+    expect((await periodic!.check!(waiting(true).task).catch(() => undefined))?.outcome?.kind).not.toBe('done');
   }
 });
 
@@ -173,7 +173,7 @@ it('aborts nothing that was not asked for, or has ended', async () => {
 it('waits no longer than the conductor runs', async () => {
   service.answers.set('status', 'hang');
   const { task, stop } = waiting(true);
-  const looked = periodic!.look!(task);
+  const looked = periodic!.check!(task);
   setImmediate(() => stop(new Error('The conductor is stopping.')));
   await expect(looked).rejects.toThrow('The conductor is stopping.');
 });
@@ -184,10 +184,10 @@ it('logs in as the options say, and asks under any form of the URL', async () =>
       ...{ 'discoverd.service_url': url, 'discoverd.auth_type': 'http_basic' },
       ...{ 'discoverd.username': 'bob', 'discoverd.password': 'x:y' },
     });
-    expect(await periodic!.look!(task)).toEqual({ internal: { discoverd_asked: SINCE } });
+    expect(await periodic!.check!(task)).toEqual({ internal: { discoverd_asked: SINCE } });
     expect(service.heard.headers['authorization']).toBe(`Basic ${Buffer.from('bob:x:y').toString('base64')}`);
   }
-  await periodic!.look!(waiting(false).task);
+  await periodic!.check!(waiting(false).task);
   expect(service.heard.headers['authorization']).toBeUndefined();
 });
 
@@ -214,7 +214,7 @@ describe('set up', () => {
     const { task } = waiting(false, { 'discoverd.enabled': false });
     await expect(discoverdInspect.validate!(task)).rejects.toThrow(/disabled: it needs \[discoverd\]enabled = true/);
     expect(await discoverdInspect.inspect(task)).toMatchObject({ kind: 'failed', reason: expect.stringContaining('disabled') as string });
-    expect(await periodic!.look!(task)).toMatchObject({ outcome: { kind: 'failed' } });
+    expect(await periodic!.check!(task)).toMatchObject({ outcome: { kind: 'failed' } });
   });
   it.each([
     ['fake', fakePower, undefined],

@@ -1,5 +1,5 @@
 import { redfishInspect } from '../../../drivers/redfish/inspect';
-import type { Found, Outcome } from '../../../drivers/interfaces';
+import type { InspectionFindings, Outcome } from '../../../drivers/interfaces';
 import type { JsonObject } from '../../../model/records';
 import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
 import { NODE_UUID } from '../../support/task';
@@ -100,8 +100,8 @@ const bench = (options: object = {}): ReturnType<typeof bmcTask> =>
     options,
     connections: { redfish: pool },
   });
-async function found(given = bench()): Promise<Found> {
-  const outcome: Outcome | Found = await redfishInspect.inspect(given.task);
+async function found(given = bench()): Promise<InspectionFindings> {
+  const outcome: Outcome | InspectionFindings = await redfishInspect.inspect(given.task);
   if (outcome.kind !== 'found') throw new Error(outcome.kind);
   return outcome;
 }
@@ -200,7 +200,11 @@ const broken: readonly (readonly [string, string, string])[] = [
   ['PCIe functions', '/functions', 'pci_devices'],
   ['adapters', '/adapters', 'lldp'],
 ];
-const parts = ({ inventory, properties, pluginData }: Found): JsonObject => ({ ...inventory, properties, lldp: pluginData.parsed_lldp });
+const parts = ({ inventory, properties, pluginData }: InspectionFindings): JsonObject => ({
+  ...inventory,
+  properties,
+  lldp: pluginData.parsed_lldp,
+});
 describe.each<[string, () => void]>([
   ['500', () => undefined],
   ['404', () => undefined],

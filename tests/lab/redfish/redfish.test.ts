@@ -158,7 +158,7 @@ describe('with one machine', () => {
   });
   it('tells more than power in one answer, and shows what it has of lamps and secure boot', async () => {
     const task = taskAt(address);
-    expect(await redfishPower.look!(task)).toMatchObject({ power: 'power off', bootMode: 'uefi' });
+    expect(await redfishPower.getStatus!(task)).toMatchObject({ power: 'power off', bootMode: 'uefi' });
     expect(await redfishManagement.detectVendor!(task)).not.toBe('');
     const { indicators, secureBoot } = redfishManagement;
     for (const [component, lamps] of Object.entries(await indicators!.supported(task)))
