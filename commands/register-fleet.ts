@@ -1,6 +1,6 @@
 /** Tells a server of simulated machines: a node and its ports for each; a node that is there already gets the BMC's new address. */
 import type { Clock } from '../model/clock';
-import type { DescribedNode } from '../simulator/node-of';
+import type { DescribedNode } from '../simulator/fleet/describe-node';
 import { HEADER } from '../model/versions';
 import { authorization, parsed, sentenceOf } from './endpoint';
 import { timeoutSignal } from '../wire/timeout-signal';

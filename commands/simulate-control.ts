@@ -1,6 +1,6 @@
 /** `bloomery simulate control`: looks at a fleet that runs, makes its BMCs faulty, and presses its power buttons. */
 import type { Command } from 'commander';
-import { parseFaults } from '../simulator/faults';
+import { parseFaults } from '../simulator/bmc/faults';
 
 export const CONTROL_PORT = 6390;
 const PATIENCE_MS = 30_000;

@@ -17,11 +17,11 @@ import {
 } from '../../wire/ipmi/constants';
 import type { BmcAnswer, BmcRequest } from '../../wire/ipmi/bmc';
 import { createBmc } from '../../wire/ipmi/server/server';
-import type { BootSetting, MachineControl, PowerAction } from '../control';
-import { callBegins, datagramFate, type FaultBox } from '../faults';
-import { FAR_SATELLITE, SATELLITE } from '../sensors';
-import { createRestart, type Restart } from '../restart';
-import { createSerial } from '../serial';
+import type { BootSetting, MachineControl, PowerAction } from '../hardware/control';
+import { callBegins, datagramFate, type FaultBox } from '../bmc/faults';
+import { FAR_SATELLITE, SATELLITE } from '../hardware/sensors';
+import { createRestart, type Restart } from '../bmc/restart';
+import { createSerial } from '../hardware/serial';
 import { STORE_COMMANDS, logPower, newStore, type Store } from './store';
 
 export interface IpmiEndpoint {

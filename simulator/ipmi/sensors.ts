@@ -3,9 +3,9 @@ import { BMC_ADDRESS } from '../../wire/ipmi/codec';
 import { COMMANDS, COMPLETION, PRIVILEGE } from '../../wire/ipmi/constants';
 import { THRESHOLDS } from '../../wire/ipmi/records/sdr';
 import type { BmcAnswer } from '../../wire/ipmi/bmc';
-import type { MachineControl } from '../control';
+import type { MachineControl } from '../hardware/control';
 import { compactRecord, controllerLocator, eventOnlyRecord, fruLocator, fullRecord, type AnalogSetup } from './sdr';
-import { ANALOG, DISCRETE, SATELLITE, type Analog } from '../sensors';
+import { ANALOG, DISCRETE, SATELLITE, type Analog } from '../hardware/sensors';
 
 /** Raw thresholds, those that there are. */
 export type Limits = NonNullable<AnalogSetup['thresholds']>;

@@ -3,7 +3,7 @@ import type { Clock } from '../../model/clock';
 import { BMC_ADDRESS } from '../../wire/ipmi/codec';
 import { COMMANDS, COMPLETION, PRIVILEGE } from '../../wire/ipmi/constants';
 import type { BmcAnswer } from '../../wire/ipmi/bmc';
-import type { MachineControl } from '../control';
+import type { MachineControl } from '../hardware/control';
 import { fruBytes } from './fru';
 import { POWER_STATE_SENSOR, SENSOR_COMMANDS, recordsOf, type Limits } from './sensors';
 

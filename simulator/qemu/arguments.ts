@@ -1,6 +1,6 @@
 /** QEMU's command line for a machine: what is in it, and what it boots first. */
-import type { BootSetting } from '../control';
-import type { MachineDescription } from '../description';
+import type { BootSetting } from '../hardware/control';
+import type { MachineDescription } from '../hardware/description';
 import type { FirmwareFiles } from './programs';
 
 export interface QemuCommand {

@@ -7,14 +7,14 @@ import type { Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import { basicAuthorization } from '../../model/urls';
-import { MANUFACTURER, PRODUCT, type Build, type MachineDescription } from '../description';
-import { firmwareStarts } from '../firmware';
-import type { Hardware } from '../hardware';
+import { MANUFACTURER, PRODUCT, type Build, type MachineDescription } from '../hardware/description';
+import { firmwareStarts } from '../hardware/firmware-start';
+import type { Hardware } from '../hardware/hardware';
 import type { HttpClient } from '../http';
-import type { MachineState, SimulatedMachine } from '../machine';
+import type { MachineState, SimulatedMachine } from '../machine/machine';
 import { createQemuMachine, type FirmwareStart } from './qemu';
 import { bridgeNetwork, userNetwork } from './network';
-import { mediumIn, type Medium } from '../redfish/drives';
+import { mediumIn, type Medium } from '../hardware/boot-media';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
 /** How the machines in QEMU of a fleet are built, and where they are. */

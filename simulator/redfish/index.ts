@@ -5,15 +5,15 @@ import { createServer as createTlsServer } from 'node:https';
 import { reasonOf } from '../../model/errors';
 import { isObject } from '../../model/json';
 import { listenOn, openHttpClient, readJson, sendJson } from '../http';
-import { createRestart, type Restart } from '../restart';
-import { refuse } from './messages';
-import { ROOT, link, type Answer, type Service, type Shown, type System } from './rows';
-import { mayDo } from './accounts';
-import { whoAsks } from './sessions';
+import { createRestart, type Restart } from '../bmc/restart';
+import { refuse } from './protocol/messages';
+import { ROOT, link, type Answer, type Service, type Shown, type System } from './protocol/routes';
+import { mayDo } from './resources/accounts';
+import { whoAsks } from './resources/sessions';
 import { find, type Found } from './table';
-import { SCHEMAS } from './versions';
+import { SCHEMAS } from './protocol/versions';
 
-export type { System } from './rows';
+export type { System } from './protocol/routes';
 export interface RedfishEndpoint {
   readonly port: number;
   close(): Promise<void>;

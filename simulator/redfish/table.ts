@@ -1,25 +1,25 @@
 /** All resources of the service, and which one a path is. */
-import { ACCOUNT_ROWS } from './accounts';
-import { EVENT_ROWS } from './events';
-import { LOG_ROWS } from './log';
-import { ODATA_ROWS } from './odata';
-import { PART_ROWS } from './parts';
-import { ADAPTER_ROWS } from './adapters';
-import { BIOS_ROWS } from './bios';
-import { CHASSIS_ROWS } from './chassis';
-import { MANAGER_ROWS } from './manager';
-import { MEDIA_ROWS } from './virtual-media';
-import { REGISTRY_ROWS } from './registries';
-import { ROOT_ROWS } from './root';
-import type { At, Row, Service, SystemAt } from './rows';
-import { SECURE_BOOT_ROWS } from './secure-boot';
-import { SENSOR_ROWS } from './sensors';
-import { SESSION_ROWS } from './sessions';
-import { STORAGE_ROWS } from './storage';
-import { SYSTEM_ROWS } from './system';
-import { settle } from './task-records';
-import { TASK_ROWS } from './tasks';
-import { UPDATE_ROWS } from './update';
+import { ACCOUNT_ROWS } from './resources/accounts';
+import { EVENT_ROWS } from './resources/events';
+import { LOG_ROWS } from './resources/log';
+import { ODATA_ROWS } from './resources/odata';
+import { PART_ROWS } from './resources/parts';
+import { ADAPTER_ROWS } from './resources/adapters';
+import { BIOS_ROWS } from './resources/bios';
+import { CHASSIS_ROWS } from './resources/chassis';
+import { MANAGER_ROWS } from './resources/manager';
+import { MEDIA_ROWS } from './resources/virtual-media';
+import { REGISTRY_ROWS } from './resources/registries';
+import { ROOT_ROWS } from './resources/root';
+import type { At, Row, Service, SystemAt } from './protocol/routes';
+import { SECURE_BOOT_ROWS } from './resources/secure-boot';
+import { SENSOR_ROWS } from './resources/sensors';
+import { SESSION_ROWS } from './resources/sessions';
+import { STORAGE_ROWS } from './resources/storage';
+import { SYSTEM_ROWS } from './resources/system';
+import { settle } from '../hardware/task-records';
+import { TASK_ROWS } from './resources/tasks';
+import { UPDATE_ROWS } from './resources/update';
 
 /** Of the service as a whole. */
 const SERVICE_TABLE = [ROOT_ROWS, ODATA_ROWS, SESSION_ROWS, ACCOUNT_ROWS, EVENT_ROWS, REGISTRY_ROWS, TASK_ROWS, UPDATE_ROWS].flat();

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
-import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet';
+import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet/fleet';
 import { startEmbedded, type Embedded } from '../../store/embedded/embedded';
 import type { Sections } from '../lab/support/server';
 import { freePort } from '../support/free-port';

@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { Clock } from '../../model/clock';
 import { silentLog } from '../../model/log';
-import type { BootSetting, PowerAction } from '../../simulator/control';
-import { describeMachine, type MachineDescription } from '../../simulator/description';
-import { firmwareStarts } from '../../simulator/firmware';
-import { newHardware } from '../../simulator/hardware';
+import type { BootSetting, PowerAction } from '../../simulator/hardware/control';
+import { describeMachine, type MachineDescription } from '../../simulator/hardware/description';
+import { firmwareStarts } from '../../simulator/hardware/firmware-start';
+import { newHardware } from '../../simulator/hardware/hardware';
 import { serveRedfish, type RedfishEndpoint, type System } from '../../simulator/redfish';
 
 export const BASIC = { authorization: `Basic ${Buffer.from('admin:password').toString('base64')}` };

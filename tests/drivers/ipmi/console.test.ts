@@ -6,7 +6,7 @@ import { createConsoles } from '../../../drivers/consoles';
 import { ipmiConsole } from '../../../drivers/ipmi/console';
 import { silentLog } from '../../../model/log';
 import type { JsonObject } from '../../../model/records';
-import { createSerial } from '../../../simulator/serial';
+import { createSerial } from '../../../simulator/hardware/serial';
 import { createIpmiPool } from '../../../wire/ipmi/client';
 import { freePort } from '../../support/free-port';
 import { testBmc } from '../../wire/ipmi-bmc';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
-import type { BootSetting, MachineControl } from '../../../simulator/control';
+import type { BootSetting, MachineControl } from '../../../simulator/hardware/control';
 import { serveIpmi } from '../../../simulator/ipmi/ipmi';
 import { createIpmiPool } from '../../../wire/ipmi/client';
 import { freePort } from '../../support/free-port';

@@ -12,7 +12,7 @@ import { ipmiVendor } from '../../../drivers/ipmi/vendor';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
 import type { JsonObject } from '../../../model/records';
-import type { BootSetting, MachineControl } from '../../../simulator/control';
+import type { BootSetting, MachineControl } from '../../../simulator/hardware/control';
 import { serveIpmi } from '../../../simulator/ipmi/ipmi';
 import { fruBytes } from '../../../simulator/ipmi/fru';
 import { compactRecord, controllerLocator, fullRecord } from '../../../simulator/ipmi/sdr';

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
-import type { BootSetting, MachineControl } from '../../../simulator/control';
+import type { BootSetting, MachineControl } from '../../../simulator/hardware/control';
 import { serveIpmi, type IpmiEndpoint } from '../../../simulator/ipmi/ipmi';
 import { createIpmiPool, type IpmiPool, type IpmiTarget } from '../../../wire/ipmi/client';
 import { COMMANDS } from '../../../wire/ipmi/constants';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { silentLog } from '../../../model/log';
-import type { BootSetting, MachineControl } from '../../../simulator/control';
+import type { BootSetting, MachineControl } from '../../../simulator/hardware/control';
 import { serveIpmi, type IpmiEndpoint } from '../../../simulator/ipmi/ipmi';
 import { createIpmiPool, type IpmiPool, type IpmiTarget } from '../../../wire/ipmi/client';
 import { encodeOpenSessionRequest, encodePing, encodePong, encodeRakp1, encodeRmcpPlus } from '../../../wire/ipmi/codec';

@@ -1,5 +1,5 @@
 import { qemuArguments, type QemuCommand } from '../../../simulator/qemu/arguments';
-import { describeMachine } from '../../../simulator/description';
+import { describeMachine } from '../../../simulator/hardware/description';
 
 const machine = describeMachine(7, '127.0.0.1', { cpus: 2, memoryGiB: 0.5, nics: 2, disks: [['virtio', 2, 10]] });
 const command: QemuCommand = {

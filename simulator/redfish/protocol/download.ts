@@ -1,0 +1,53 @@
+/** Files that a BMC fetches by URL: images for virtual media and for firmware. */
+import { reasonOf } from '../../../model/errors';
+import { basicAuthorization } from '../../../model/urls';
+import type { Service } from './routes';
+import { timeoutSignal } from '../../../wire/timeout-signal';
+
+export interface Download {
+  readonly url: string;
+  readonly username?: string;
+  readonly password?: string;
+}
+/** In milliseconds, for a whole file. */
+const PATIENCE = 300_000;
+const MAX_BYTES = 8 * 2 ** 30;
+
+export const isFetchable = (url: unknown): url is string =>
+  typeof url === 'string' && url.length <= 2048 && /^https?:\/\/[^/\s]/.test(url) && URL.canParse(url);
+
+/**
+ * @param method HEAD: only whether it is there
+ * @param keep bytes at its beginning that are wanted
+ * @returns its beginning and its length, or why it cannot be had
+ */
+export async function download(
+  service: Service,
+  { url, username = '', password = '' }: Download,
+  method: 'GET' | 'HEAD',
+  keep: number,
+): Promise<{ readonly head: Buffer; readonly size: number } | string> {
+  const login = basicAuthorization(username === '' ? undefined : { username, password });
+  try {
+    const signal = timeoutSignal(PATIENCE, service.signal);
+    const answer = await service.http.ask(url, { method, headers: login, signal });
+    if (answer.status !== 200) {
+      await answer.drain();
+      return `the server answers ${answer.status}`;
+    }
+    if (method === 'HEAD') {
+      await answer.drain();
+      return { head: Buffer.alloc(0), size: Number(answer.header('content-length') ?? 0) };
+    }
+    let head = Buffer.alloc(0);
+    let size = 0;
+    for await (const part of answer.body) {
+      if (head.length < keep) head = Buffer.concat([head, part]).subarray(0, keep);
+      size += part.length;
+      if (size > MAX_BYTES) return 'it is too long';
+    }
+    return { head, size };
+  } catch (error) {
+    return reasonOf(error);
+  }
+}

@@ -1,0 +1,208 @@
+/** The sensors of a chassis, in Redfish's three ways to tell them: Thermal and Power, the subsystems, and Sensors (DSP2046). */
+import { decodeSdr, type SensorRecord } from '../../../wire/ipmi/records/sdr';
+import { valueOf } from '../../../wire/ipmi/records/sensors';
+import { MANUFACTURER } from '../../hardware/description';
+import { fullRecord } from '../../ipmi/sdr';
+import { ANALOG, type Analog } from '../../hardware/sensors';
+import { HEALTHY, ROOT, collectionRow, link, resource, type Row, type Shown, type SystemAt } from '../protocol/routes';
+
+const CHASSIS = '/Chassis/{system}';
+interface SensorRow {
+  readonly id: string;
+  readonly name: string;
+  readonly type: (typeof TYPES)[number][1];
+  readonly units: string;
+  readonly context: string;
+  /** What it reads while the machine is on, and off (absent: nothing). */
+  readonly on: number;
+  readonly off?: number;
+  readonly caution?: number;
+  readonly critical?: number;
+  /** Of what it can measure. */
+  readonly most: number;
+}
+/** [IPMI's type of sensor, ReadingType, ReadingUnits] */
+const TYPES = [
+  [1, 'Temperature', 'Cel'],
+  [2, 'Voltage', 'V'],
+  [4, 'Rotational', '{rev}/min'],
+  [8, 'Power', 'W'],
+] as const;
+/** What IPMI tells of the same sensor, by its record: a row as values. */
+function rowOf(analog: Analog, { context, most }: NonNullable<Analog['redfish']>): SensorRow {
+  const { name, sensorType, on, off, thresholds = {} } = analog;
+  const record = decodeSdr(fullRecord(1, { ...analog, number: 1 })) as SensorRecord;
+  // Factors such as 10^-3 leave a trace in the last digits.
+  const value = (raw: number): number => Number(valueOf(record, raw).toFixed(6));
+  const [, type, units] = TYPES.find(([number]) => number === sensorType)!;
+  return {
+    ...{ id: name.replaceAll(' ', ''), name, type, units, context, on: value(on), most: most ?? value(record.analog!.maximum) },
+    ...(off !== undefined && { off: value(off) }),
+    ...(thresholds.unc !== undefined && { caution: value(thresholds.unc) }),
+    ...(thresholds.ucr !== undefined && { critical: value(thresholds.ucr) }),
+  };
+}
+export const SENSORS: readonly SensorRow[] = ANALOG.flatMap((row) => (row.redfish ? [rowOf(row, row.redfish)] : []));
+const CAPACITY_WATTS = 750;
+const MAINS_VOLTS = 230;
+const ofType = (type: SensorRow['type']): readonly SensorRow[] => SENSORS.filter((one) => one.type === type);
+const [SUPPLY] = ofType('Power') as [SensorRow];
+
+const reading = ({ system }: SystemAt, { on, off }: SensorRow): number | null => (system.isOn() ? on : (off ?? null));
+const statusOf = (at: SystemAt, row: SensorRow): Shown =>
+  reading(at, row) === null ? { State: 'StandbyOffline', Health: 'OK' } : { State: 'Enabled', Health: 'OK' };
+const percent = (read: number | null, { most }: SensorRow): number | null => (read === null ? null : Math.round((read * 100) / most));
+const sensorPath = ({ system }: SystemAt, { id }: SensorRow): string => `/Chassis/${system.name}/Sensors/${id}`;
+/** How the subsystems quote a sensor. */
+const quoted = (at: SystemAt, row: SensorRow): Shown => ({
+  DataSourceUri: `${ROOT}${sensorPath(at, row)}`,
+  Reading: reading(at, row),
+});
+/** An array member of Thermal and Power. */
+const member = (at: SystemAt, list: string, index: number, row: SensorRow, more: Shown): Shown => ({
+  '@odata.id': `${ROOT}${at.path}#/${list}/${index}`,
+  MemberId: String(index),
+  Name: row.name,
+  Status: statusOf(at, row),
+  ...more,
+});
+const thresholds = ({ caution, critical }: SensorRow): Shown => ({
+  ...(caution !== undefined && { UpperThresholdNonCritical: caution }),
+  ...(critical !== undefined && { UpperThresholdCritical: critical }),
+});
+
+const thermal = (at: SystemAt): Shown =>
+  resource(at.path, 'Thermal', 'Thermal', 'Temperatures and fans', {
+    Temperatures: ofType('Temperature').map((row, index) =>
+      member(at, 'Temperatures', index, row, {
+        ReadingCelsius: reading(at, row),
+        SensorNumber: SENSORS.indexOf(row) + 1,
+        MinReadingRangeTemp: 0,
+        MaxReadingRangeTemp: row.most,
+        PhysicalContext: row.context,
+        ...thresholds(row),
+      }),
+    ),
+    Fans: ofType('Rotational').map((row, index) =>
+      member(at, 'Fans', index, row, {
+        Reading: reading(at, row),
+        ReadingUnits: 'RPM',
+        MinReadingRange: 0,
+        MaxReadingRange: row.most,
+        PhysicalContext: row.context,
+        Manufacturer: MANUFACTURER,
+        SerialNumber: `${row.id}-${at.system.description.serial}`,
+      }),
+    ),
+  });
+const supply = ({ system }: SystemAt): Shown => ({
+  Manufacturer: MANUFACTURER,
+  Model: 'Simulated power supply',
+  SerialNumber: `PSU1-${system.description.serial}`,
+  PowerCapacityWatts: CAPACITY_WATTS,
+});
+const power = (at: SystemAt): Shown =>
+  resource(at.path, 'Power', 'Power', 'Power', {
+    PowerControl: [
+      member(at, 'PowerControl', 0, SUPPLY, {
+        Name: 'System power',
+        PowerConsumedWatts: reading(at, SUPPLY),
+        PowerCapacityWatts: CAPACITY_WATTS,
+      }),
+    ],
+    PowerSupplies: [
+      member(at, 'PowerSupplies', 0, SUPPLY, {
+        Name: 'PSU1',
+        ...supply(at),
+        PowerSupplyType: 'AC',
+        LineInputVoltage: MAINS_VOLTS,
+        LineInputVoltageType: 'AC240V',
+        LastPowerOutputWatts: reading(at, SUPPLY),
+      }),
+    ],
+    Voltages: ofType('Voltage').map((row, index) =>
+      member(at, 'Voltages', index, row, { ReadingVolts: reading(at, row), MaxReadingRange: row.most, PhysicalContext: row.context }),
+    ),
+  });
+
+function sensor(at: SystemAt): Shown | undefined {
+  const row = SENSORS.find(({ id }) => id === at.values[1]);
+  if (!row) return undefined;
+  const { id, name, type, units, context, caution, critical, most } = row;
+  return resource(at.path, 'Sensor', id, name, {
+    ...{ Reading: reading(at, row), ReadingType: type, ReadingUnits: units, PhysicalContext: context },
+    ...{ ReadingRangeMin: 0, ReadingRangeMax: most, Status: statusOf(at, row) },
+    Thresholds: {
+      ...(caution !== undefined && { UpperCaution: { Reading: caution, Activation: 'Increasing' } }),
+      ...(critical !== undefined && { UpperCritical: { Reading: critical, Activation: 'Increasing' } }),
+    },
+  });
+}
+function fan(at: SystemAt): Shown | undefined {
+  const row = ofType('Rotational').find(({ id }) => id === at.values[1]);
+  return (
+    row &&
+    resource(at.path, 'Fan', row.id, row.name, {
+      Status: statusOf(at, row),
+      PhysicalContext: row.context,
+      Manufacturer: MANUFACTURER,
+      SerialNumber: `${row.id}-${at.system.description.serial}`,
+      SpeedPercent: {
+        DataSourceUri: `${ROOT}${sensorPath(at, row)}`,
+        SpeedRPM: reading(at, row),
+        Reading: percent(reading(at, row), row),
+      },
+    })
+  );
+}
+
+export const SENSOR_ROWS: readonly Row<SystemAt>[] = [
+  { path: `${CHASSIS}/Thermal`, get: thermal },
+  { path: `${CHASSIS}/Power`, get: power },
+  collectionRow(`${CHASSIS}/Sensors`, 'Sensor', () => SENSORS.map(({ id }) => id)),
+  { path: `${CHASSIS}/Sensors/{sensor}`, get: sensor },
+  {
+    path: `${CHASSIS}/ThermalSubsystem`,
+    get: ({ path }) =>
+      resource(path, 'ThermalSubsystem', 'ThermalSubsystem', 'Thermal subsystem', {
+        Status: HEALTHY,
+        Fans: link(`${path}/Fans`),
+        ThermalMetrics: link(`${path}/ThermalMetrics`),
+      }),
+  },
+  {
+    path: `${CHASSIS}/ThermalSubsystem/ThermalMetrics`,
+    get: (at) =>
+      resource(at.path, 'ThermalMetrics', 'ThermalMetrics', 'Temperatures', {
+        TemperatureReadingsCelsius: ofType('Temperature').map((row) => ({ ...quoted(at, row), DeviceName: row.name })),
+        'TemperatureReadingsCelsius@odata.count': ofType('Temperature').length,
+      }),
+  },
+  collectionRow(`${CHASSIS}/ThermalSubsystem/Fans`, 'Fan', () => ofType('Rotational').map(({ id }) => id)),
+  { path: `${CHASSIS}/ThermalSubsystem/Fans/{fan}`, get: fan },
+  {
+    path: `${CHASSIS}/PowerSubsystem`,
+    get: ({ path }) =>
+      resource(path, 'PowerSubsystem', 'PowerSubsystem', 'Power subsystem', {
+        Status: HEALTHY,
+        CapacityWatts: CAPACITY_WATTS,
+        PowerSupplies: link(`${path}/PowerSupplies`),
+      }),
+  },
+  collectionRow(`${CHASSIS}/PowerSubsystem/PowerSupplies`, 'PowerSupply', () => ['PSU1']),
+  {
+    path: `${CHASSIS}/PowerSubsystem/PowerSupplies/PSU1`,
+    get: (at) =>
+      resource(at.path, 'PowerSupply', 'PSU1', 'PSU1', {
+        ...supply(at),
+        PowerSupplyType: 'AC',
+        Status: HEALTHY,
+        Metrics: link(`${at.path}/Metrics`),
+      }),
+  },
+  {
+    path: `${CHASSIS}/PowerSubsystem/PowerSupplies/PSU1/Metrics`,
+    get: (at) =>
+      resource(at.path, 'PowerSupplyMetrics', 'Metrics', 'Metrics of PSU1', { InputPowerWatts: quoted(at, SUPPLY), Status: HEALTHY }),
+  },
+];

@@ -1,0 +1,78 @@
+/** SessionService (DSP0266 §13.3.4): logins, and who a request comes from. */
+import type { IncomingMessage } from 'node:http';
+import { refuseNew, text, whole, refusePatch } from '../protocol/checks';
+import { accountFor, accountsOf, type Account } from './accounts';
+import { refuse } from '../protocol/messages';
+import { ROOT, collectionRow, link, resource, type Row, type Service, type Session, type Shown } from '../protocol/routes';
+
+const PATH = '/SessionService/Sessions';
+const MAX_SESSIONS = 64;
+
+/** Who asks: by a session's token or by name and password. */
+export function whoAsks(service: Service, request: IncomingMessage): Account | undefined {
+  const token = request.headers['x-auth-token'];
+  const found = typeof token === 'string' ? service.sessions.get(token) : undefined;
+  if (found && service.clock.now() - found.used > service.settings.sessionSeconds * 1000) service.sessions.delete(found.token);
+  else if (found) {
+    found.used = service.clock.now();
+    return accountsOf(service).find(({ name, enabled }) => name === found.user && enabled);
+  }
+  const basic = /^Basic (.+)$/i.exec(request.headers.authorization ?? '')?.[1];
+  if (basic === undefined) return undefined;
+  const [, name, password] = /^([^:]*):(.*)$/s.exec(Buffer.from(basic, 'base64').toString()) ?? [];
+  return accountFor(service, name, password);
+}
+
+const byId = (service: Service, id: string | undefined): Session | undefined =>
+  [...service.sessions.values()].find((session) => session.id === id);
+const show = ({ id, user }: Session): Shown => resource(`${PATH}/${id}`, 'Session', id, 'Session', { UserName: user, Password: null });
+const serviceOf = ({ settings }: Service): Shown =>
+  resource('/SessionService', 'SessionService', 'SessionService', 'Sessions', {
+    ServiceEnabled: true,
+    SessionTimeout: settings.sessionSeconds,
+    Sessions: link(PATH),
+  });
+
+export const SESSION_ROWS: readonly Row[] = [
+  {
+    path: '/SessionService',
+    get: ({ service }) => serviceOf(service),
+    patch: ({ service }, body) => {
+      const refused = refusePatch(body, { SessionTimeout: whole(30, 86_400) }, serviceOf(service));
+      if (refused) return refused;
+      service.settings.sessionSeconds = body['SessionTimeout'] as number;
+      return undefined;
+    },
+  },
+  {
+    ...collectionRow(PATH, 'Session', ({ service }) => [...service.sessions.values()].map(({ id }) => id)),
+    open: true,
+    post: ({ service }, body) => {
+      const refused = refuseNew(body, { UserName: text, Password: text, Context: text }, ['UserName', 'Password']);
+      if (refused) return refused;
+      const { sessions, random, clock } = service;
+      const account = accountFor(service, body['UserName'], body['Password']);
+      if (!account) return refuse('NoValidSession');
+      // The oldest goes, so that a client that forgets its sessions does not lock everyone out.
+      if (sessions.size >= MAX_SESSIONS) sessions.delete(sessions.keys().next().value!);
+      const [id, token] = [random(8).toString('hex'), random(16).toString('hex')];
+      const made: Session = { id, token, user: account.name, used: clock.now() };
+      sessions.set(token, made);
+      return { status: 201, body: show(made), headers: { 'x-auth-token': token, location: `${ROOT}${PATH}/${id}` } };
+    },
+  },
+  {
+    path: `${PATH}/{session}`,
+    needs: 'ConfigureSelf',
+    get: ({ service, values: [id] }) => {
+      const found = byId(service, id);
+      return found && show(found);
+    },
+    delete: ({ service, values: [id] }) => {
+      const found = byId(service, id);
+      if (!found) return refuse('ResourceMissingAtURI', id!);
+      service.sessions.delete(found.token);
+      return undefined;
+    },
+  },
+];

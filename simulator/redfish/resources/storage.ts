@@ -1,0 +1,196 @@
+/** Storage (DSP2046): subsystems with a controller, their drives, and the volumes made of them by tasks. */
+import { isObject } from '../../../model/json';
+import { MANUFACTURER } from '../../hardware/description';
+import { anything, list, members, oneOf, reference, refuseAction, refuseNew, refusePatch, text, whole, type Checks } from '../protocol/checks';
+import { INDICATOR_CHECKS, indicator, setIndicator } from './indicators';
+import { refuse } from '../protocol/messages';
+import { HEALTHY, ROOT, collection, collectionRow, link, resource, type Answer, type Row, type Shown, type SystemAt } from '../protocol/routes';
+import { addedVolumeId, runTask, type Work } from '../../hardware/task-records';
+import { begin } from './tasks';
+import { RAID_TYPES, driveName, planVolume, subsystemsOf, volumesIn, type RaidType, type Subsystem, type VolumeState } from '../../hardware/volumes';
+
+const PATH = '/Systems/{system}/Storage';
+const APPLY_TIMES = ['Immediate', 'OnReset'];
+const APPLY_TIME: Checks = { '@Redfish.OperationApplyTime': oneOf(APPLY_TIMES) };
+const INITIALIZE = 'Volume.Initialize';
+
+const subsystemOf = ({ system, values: [, id] }: SystemAt): Subsystem | undefined =>
+  subsystemsOf(system.description).find((one) => one.id === id);
+const driveOf = (at: SystemAt): Subsystem['drives'][number] | undefined =>
+  subsystemOf(at)?.drives.find((drive) => driveName(drive) === at.values[2]);
+const volumeOf = (at: SystemAt): VolumeState | undefined =>
+  volumesIn(at.system.hardware.state, at.values[1]!).find((volume) => volume.id === at.values[2]);
+const storagePath = ({ system }: SystemAt, storage: string): string => `/Systems/${system.name}/Storage/${storage}`;
+
+const controllerOf = ({ id, protocol, raid }: Subsystem): Shown => ({
+  Manufacturer: MANUFACTURER,
+  Model: 'Simulated controller',
+  SerialNumber: `CTRL${id}`,
+  FirmwareVersion: '1.0',
+  SupportedControllerProtocols: ['PCIe'],
+  SupportedDeviceProtocols: [protocol],
+  SupportedRAIDTypes: raid,
+  SpeedGbps: 12,
+});
+
+function storage(at: SystemAt): Shown | undefined {
+  const found = subsystemOf(at);
+  if (!found) return undefined;
+  const { id, drives } = found;
+  return resource(at.path, 'Storage', id, `Storage ${id}`, {
+    Status: HEALTHY,
+    StorageControllers: [
+      {
+        '@odata.id': `${ROOT}${at.path}#/StorageControllers/0`,
+        MemberId: '0',
+        Name: `Controller ${id}`,
+        Status: HEALTHY,
+        ...controllerOf(found),
+      },
+    ],
+    Controllers: link(`${at.path}/Controllers`),
+    Drives: drives.map((drive) => link(`${at.path}/Drives/${driveName(drive)}`)),
+    'Drives@odata.count': drives.length,
+    Volumes: link(`${at.path}/Volumes`),
+  });
+}
+function controller(at: SystemAt): Shown | undefined {
+  const found = at.values[2] === '1' ? subsystemOf(at) : undefined;
+  if (!found) return undefined;
+  const { SupportedRAIDTypes, SpeedGbps, ...more } = controllerOf(found);
+  const shown = { ...more, SpeedGbps, SupportedRAIDTypes, Status: HEALTHY };
+  return resource(at.path, 'StorageController', '1', `Controller ${found.id}`, shown);
+}
+function drive(at: SystemAt): Shown | undefined {
+  const found = driveOf(at);
+  if (!found) return undefined;
+  const { model, serial, size, rotational } = found;
+  const name = driveName(found);
+  const { state } = at.system.hardware;
+  const volumes = volumesIn(state, at.values[1]!).filter(({ drives }) => drives.includes(name));
+  return resource(at.path, 'Drive', name, `Drive ${name}`, {
+    Manufacturer: MANUFACTURER,
+    ...{ Model: model, SerialNumber: serial, CapacityBytes: size, BlockSizeBytes: 512, Revision: '1.0' },
+    MediaType: rotational ? 'HDD' : 'SSD',
+    Protocol: subsystemOf(at)!.protocol,
+    ...(rotational ? { RotationSpeedRPM: 7200 } : { PredictedMediaLifeLeftPercent: 100 }),
+    FailurePredicted: false,
+    Status: HEALTHY,
+    ...indicator(state, `drive ${name}`),
+    Links: {
+      Chassis: link(`/Chassis/${at.system.name}`),
+      Volumes: volumes.map(({ id, storage: owner }) => link(`${storagePath(at, owner)}/Volumes/${id}`)),
+      'Volumes@odata.count': volumes.length,
+    },
+  });
+}
+function volume(at: SystemAt): Shown | undefined {
+  const found = volumeOf(at);
+  if (!found) return undefined;
+  const { id, name, raid, bytes, drives, storage: owner } = found;
+  return resource(at.path, 'Volume', id, name, {
+    DisplayName: name,
+    RAIDType: raid,
+    CapacityBytes: bytes,
+    BlockSizeBytes: 512,
+    Encrypted: false,
+    Identifiers: [{ DurableNameFormat: 'UUID', DurableName: at.system.description.uuid.replace(/^.{8}/, id.padStart(8, '0')) }],
+    Status: HEALTHY,
+    Links: {
+      Drives: drives.map((one) => link(`${storagePath(at, owner)}/Drives/${one}`)),
+      'Drives@odata.count': drives.length,
+    },
+    Actions: {
+      [`#${INITIALIZE}`]: { target: `${ROOT}${at.path}/Actions/${INITIALIZE}`, 'InitializeType@Redfish.AllowableValues': ['Fast', 'Slow'] },
+    },
+  });
+}
+
+/** Begins it: at once, or when the machine starts. */
+function later({ service, system }: SystemAt, name: string, body: Shown, work: Work): Answer {
+  const { task, answer } = begin(service, system, { name, phase: 'staged', work, takes: service.settings.taskMs });
+  if (task && body['@Redfish.OperationApplyTime'] !== 'OnReset') runTask(system.hardware, task, service.clock.now());
+  return answer;
+}
+
+const NEW_VOLUME: Checks = {
+  ...APPLY_TIME,
+  RAIDType: oneOf(RAID_TYPES),
+  Name: text,
+  DisplayName: text,
+  CapacityBytes: whole(1, Number.MAX_SAFE_INTEGER),
+  Links: members({ Drives: list(reference), 'Drives@odata.count': anything }),
+  Encrypted: (value, name) => (value === false ? undefined : ['PropertyValueNotInList', JSON.stringify(value), name]),
+};
+function create(at: SystemAt, body: Shown): Answer | undefined {
+  const found = subsystemOf(at);
+  if (!found) return refuse('ResourceMissingAtURI', at.path);
+  const refused = refuseNew(body, NEW_VOLUME, ['RAIDType', 'Links']);
+  if (refused) return refused;
+  if (found.raid.length === 0) return refuse('PropertyValueNotInList', String(body['RAIDType']), 'RAIDType');
+  const {
+    RAIDType: raid,
+    CapacityBytes: bytes,
+    Name: name,
+    DisplayName: label,
+  } = body as Readonly<Record<string, unknown>> & {
+    readonly RAIDType: RaidType;
+    readonly CapacityBytes?: number;
+    readonly Name?: string;
+    readonly DisplayName?: string;
+  };
+  const { Drives: wanted = [] } = body['Links'] as { readonly Drives?: readonly { readonly '@odata.id': string }[] };
+  const within = `${ROOT}${storagePath(at, found.id)}/Drives/`;
+  const drives = wanted.map((one) => one['@odata.id'].replace(within, ''));
+  const { state } = at.system.hardware;
+  const planned = planVolume(state, found, raid, [...new Set(drives)], bytes);
+  if ('problem' in planned) return refuse(...planned.problem);
+  const id = addedVolumeId(state, found.id);
+  const made = { id, storage: found.id, name: label ?? name ?? `Volume ${id}`, raid, bytes: planned.bytes, drives };
+  return later(at, `Make volume ${id}`, body, { kind: 'make volume', volume: made });
+}
+function remove(at: SystemAt, body: Shown): Answer | undefined {
+  const found = volumeOf(at);
+  if (!found) return refuse('ResourceMissingAtURI', at.path);
+  const refused = isObject(body) && Object.keys(body).length > 0 ? refusePatch(body, APPLY_TIME) : undefined;
+  return refused ?? later(at, `Delete volume ${found.id}`, body, { kind: 'delete volume', storage: found.storage, id: found.id });
+}
+
+export const STORAGE_ROWS: readonly Row<SystemAt>[] = [
+  collectionRow(PATH, 'Storage', ({ system }) => subsystemsOf(system.description).map(({ id }) => id)),
+  { path: `${PATH}/{storage}`, get: storage },
+  { path: `${PATH}/{storage}/Controllers`, get: (at) => (subsystemOf(at) ? collection(at.path, 'StorageController', ['1']) : undefined) },
+  { path: `${PATH}/{storage}/Controllers/{controller}`, get: controller },
+  {
+    path: `${PATH}/{storage}/Drives/{drive}`,
+    get: drive,
+    patch: (at, body) => {
+      const found = driveOf(at);
+      if (!found) return refuse('ResourceMissingAtURI', at.path);
+      const refused = refusePatch(body, INDICATOR_CHECKS, drive(at));
+      if (!refused) setIndicator(at.system, `drive ${driveName(found)}`, body);
+      return refused;
+    },
+  },
+  {
+    path: `${PATH}/{storage}/Volumes`,
+    get: (at) =>
+      subsystemOf(at) && {
+        ...collection(
+          at.path,
+          'Volume',
+          volumesIn(at.system.hardware.state, at.values[1]!).map(({ id }) => id),
+        ),
+        '@Redfish.OperationApplyTimeSupport': { '@odata.type': '#Settings.v1_3_0.OperationApplyTimeSupport', SupportedValues: APPLY_TIMES },
+      },
+    post: create,
+  },
+  { path: `${PATH}/{storage}/Volumes/{volume}`, get: volume, delete: remove },
+  {
+    path: `${PATH}/{storage}/Volumes/{volume}/Actions/${INITIALIZE}`,
+    post: (at, body) =>
+      volumeOf(at)
+        ? refuseAction(INITIALIZE, body, { ...APPLY_TIME, InitializeType: oneOf(['Fast', 'Slow']) })
+        : refuse('ResourceMissingAtURI', at.path),
+  },
+];
