@@ -19,7 +19,8 @@ import { originOf, tellRequest } from '../http/request-log';
 import { createValidators, demand } from '../schema/schema';
 import { answerText } from './encode';
 import type { IntrospectionOptions } from './options';
-import { findRoute, MAXIMUM, MINIMUM, type Answer, type Rooms } from './routes';
+import type { Answer, IntrospectionContext } from './operation';
+import { findRoute, MAXIMUM, MINIMUM } from './routes';
 
 const HEADER = 'x-openstack-ironic-inspector-api-version';
 const written = ({ major, minor }: { readonly major: number; readonly minor: number }): string => `${major}.${minor}`;
@@ -112,13 +113,13 @@ export function createIntrospectionApi(given: {
     const names = Object.keys(route.methods);
     const allowed = { Allow: [...names, 'OPTIONS', ...(names.includes('GET') ? ['HEAD'] : [])].join(', ') };
     if (request.method === 'OPTIONS') return { status: 200, headers: allowed };
-    const door = route.methods[head ? 'GET' : request.method!];
-    if (!door) return { status: 405, page: PAGE_405, headers: allowed };
+    const operation = route.methods[head ? 'GET' : request.method!];
+    if (!operation) return { status: 405, page: PAGE_405, headers: allowed };
     // Which paths are public differs from the API's: its root document is, this word is not.
     const who = await auth.identify(request.headers, route.isPublic ? '/' : '/v1/introspection', request.method!);
     seen.origin = { ...seen.origin, user: who.user, project: who.project };
     const raw = await readBody(request, limitFor('continue_inspection', options));
-    const rooms: Rooms = {
+    const context: IntrospectionContext = {
       store: given.store,
       conductor: given.conductor.from(seen.origin),
       options,
@@ -126,9 +127,9 @@ export function createIntrospectionApi(given: {
       checkReport: (report) => demand('data', problemOf(report)),
     };
     const json = (): unknown => parseBody(raw, options['api.max_json_body_depth']);
-    return door.handle(
+    return operation.handler(
       { params, query: new URLSearchParams(search), minor, base: baseOf(request, options), hasBody: raw.length > 0, json },
-      rooms,
+      context,
     );
   }
 
