@@ -18,7 +18,7 @@ import { createMachine, type MachineState, type SimulatedMachine } from '../mach
 import { placeOf, shown, type Place } from './address-range';
 import { buildOfQemu, startQemuMachine, type QemuFleet } from '../qemu/machine';
 import { serveRedfish, type System } from '../redfish';
-import { abandonFetching } from '../hardware/task-records';
+import { failDownloads } from '../hardware/task-records';
 import { createRestart } from '../bmc/restart';
 import { openStateFolder, type StateFolder } from './state-folder';
 
@@ -125,7 +125,7 @@ export async function startFleet(setup: FleetSetup): Promise<Fleet> {
       const state = states?.read(name) as SavedMachine | undefined;
       let changed = (): void => {};
       const hardware = newHardware(state?.hardware, () => changed());
-      abandonFetching(hardware, clock.now());
+      failDownloads(hardware, clock.now());
       const common = {
         ...{ description, http, clock, log, hardware },
         ...(setup.onPhase ? { onPhase: setup.onPhase } : {}),
@@ -142,7 +142,7 @@ export async function startFleet(setup: FleetSetup): Promise<Fleet> {
             certificate: own.certificate,
             ...(setup.behaviour ? { behaviour: setup.behaviour } : {}),
           });
-      if (states) changed = states.keep(name, (): SavedMachine => ({ machine: control.snapshot(), hardware: hardware.state }));
+      if (states) changed = states.keep(name, (): SavedMachine => ({ machine: control.snapshot(), hardware: hardware.snapshot() }));
       byName.set(name, control);
       closers.push(() => control.close());
       const faults: FaultBox = { now: setup.faults?.(name) ?? {}, traffic: noTraffic() };

@@ -1,4 +1,6 @@
-/** The simulated BIOS's settings: what there are, what may be set, and when it is taken. */
+/** The settings of the simulated BIOS: their defaults, the values that they may have, and the start that applies changes. */
+import { hardwarePart } from './hardware';
+
 export type BiosValue = string | number | boolean | null;
 export interface BiosAttribute {
   readonly name: string;
@@ -14,15 +16,16 @@ export interface BiosAttribute {
   readonly unique?: true;
 }
 export interface BiosState {
-  /** What differs from the defaults. */
+  /** Values that differ from the defaults. */
   readonly current: Readonly<Record<string, BiosValue>>;
-  /** What the next start takes. */
+  /** The next start applies these. */
   readonly pending?: Readonly<Record<string, BiosValue>>;
-  /** The next start takes the defaults, before what is pending. */
+  /** The next start first returns to the defaults. */
   readonly reset?: true;
-  /** Milliseconds since the epoch: when settings were taken last. */
+  /** Milliseconds since the epoch: when a start last applied settings. */
   readonly taken?: number;
 }
+export const BIOS = hardwarePart<BiosState>('bios', { current: {} });
 
 const ON_OFF = ['Enabled', 'Disabled'] as const;
 export const BIOS_ATTRIBUTES: readonly BiosAttribute[] = [
@@ -49,26 +52,26 @@ export const BIOS_ATTRIBUTES: readonly BiosAttribute[] = [
 ];
 const DEFAULTS: Readonly<Record<string, BiosValue>> = Object.fromEntries(BIOS_ATTRIBUTES.map(({ name, initial }) => [name, initial]));
 
-export const biosValues = (bios: BiosState | undefined): Readonly<Record<string, BiosValue>> => ({ ...DEFAULTS, ...bios?.current });
+export const biosValues = ({ current }: BiosState): Readonly<Record<string, BiosValue>> => ({ ...DEFAULTS, ...current });
 
-/** The Base message and its arguments for a value that may not be set; undefined: it may. */
+/** The Base message and its arguments that refuse a value; undefined: the value is valid. */
 export function biosProblem(name: string, value: unknown): readonly [message: string, ...args: string[]] | undefined {
   const attribute = BIOS_ATTRIBUTES.find((one) => one.name === name);
   const shown = JSON.stringify(value) ?? '';
   if (!attribute) return ['PropertyUnknown', name];
   if (attribute.readOnly) return ['PropertyNotWritable', name];
   const { type, values, least = -Infinity, most = Infinity, minLength = 0, maxLength = Infinity } = attribute;
-  const wanted = type === 'Integer' ? 'number' : type === 'Boolean' ? 'boolean' : 'string';
-  if (typeof value !== wanted || (type === 'Integer' && !Number.isInteger(value))) return ['PropertyValueTypeError', shown, name];
+  const expected = type === 'Integer' ? 'number' : type === 'Boolean' ? 'boolean' : 'string';
+  if (typeof value !== expected || (type === 'Integer' && !Number.isInteger(value))) return ['PropertyValueTypeError', shown, name];
   if (typeof value === 'number' && (value < least || value > most)) return ['PropertyValueOutOfRange', shown, name];
   if (values && !values.includes(value as string)) return ['PropertyValueNotInList', shown, name];
   if (typeof value === 'string' && (value.length < minLength || value.length > maxLength)) return ['PropertyValueFormatError', shown, name];
   return undefined;
 }
 
-/** The settings after a start of the firmware. A password is taken and never shown. */
-export function takeBiosSettings(bios: BiosState | undefined, now: number): BiosState | undefined {
-  if (!bios?.pending && !bios?.reset) return bios;
+/** The settings after a start of the firmware; the same object: nothing was pending. No password is kept. */
+export function applyBiosSettings(bios: BiosState, now: number): BiosState {
+  if (!bios.pending && !bios.reset) return bios;
   const passwords = BIOS_ATTRIBUTES.filter(({ type }) => type === 'Password').map(({ name }) => [name, null] as const);
   const current = { ...(bios.reset ? {} : bios.current), ...bios.pending, ...Object.fromEntries<BiosValue>(passwords) };
   return { current, taken: now };

@@ -1,18 +1,19 @@
-/** A machine's firmware: what it does before it boots. */
-import { change, type Hardware } from './hardware';
-import { takeBiosSettings } from './bios-settings';
-import { note } from '../redfish/resources/log';
-import { secureBootAtStart } from '../redfish/resources/secure-boot';
-import { settle, startStaged } from './task-records';
+/** What a machine's firmware does before it boots. */
+import { BIOS, applyBiosSettings } from './bios-settings';
+import { logEvent } from './event-log';
+import type { Hardware } from './hardware';
+import { SECURE_BOOT, secureBootAtStart } from './secure-boot';
+import { settleTasks, startStagedTasks } from './task-records';
 
-/** At each power on and reset: settings and updates that waited for it are taken. */
-export function firmwareStarts(hardware: Hardware, now: number): void {
-  note(hardware, now, 'The system was started.');
-  const { bios } = hardware.state;
-  const taken = takeBiosSettings(bios, now);
-  if (taken !== bios) change(hardware, { bios: taken! });
-  const secureBoot = secureBootAtStart(hardware.state);
-  if (secureBoot !== hardware.state.secureBoot) change(hardware, { secureBoot: secureBoot! });
-  settle(hardware, now);
-  startStaged(hardware, now);
+/** At each power on and reset the firmware takes the settings and updates that waited for it. */
+export function startFirmware(hardware: Hardware, now: number): void {
+  logEvent(hardware, now, 'The system was started.');
+  const bios = hardware.get(BIOS);
+  const nextBios = applyBiosSettings(bios, now);
+  if (nextBios !== bios) hardware.set(BIOS, nextBios);
+  const secureBoot = hardware.get(SECURE_BOOT);
+  const nextSecureBoot = secureBootAtStart(secureBoot);
+  if (nextSecureBoot !== secureBoot) hardware.set(SECURE_BOOT, nextSecureBoot);
+  settleTasks(hardware, now);
+  startStagedTasks(hardware, now);
 }

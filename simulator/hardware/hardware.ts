@@ -1,45 +1,43 @@
 /**
- * What a machine's BMC and firmware keep between them besides power and boot device: one plain object for each machine, which can be
- * stored as JSON and handed in again. What it does not say is as it left the factory (`description.ts`, the defaults of each part).
+ * What a machine's BMC and firmware share besides power and boot device: a JSON value for each part of the machine. A part declares its
+ * value beside its own rules (`hardwarePart`), and every other module reaches it through `Hardware`.
  */
-import type { Account } from '../redfish/resources/accounts';
-import type { Subscription } from '../redfish/resources/events';
-import type { LogState } from '../redfish/resources/log';
-import type { ClockState } from '../redfish/resources/manager';
-import type { BiosState } from './bios-settings';
-import type { Media } from './boot-media';
-import type { FirmwareVersions } from './firmware-versions';
-import type { Indicators } from '../redfish/resources/indicators';
-import type { SecureBootState } from '../redfish/resources/secure-boot';
-import type { VolumeState } from './volumes';
-import type { TaskList } from './task-records';
 
-export interface HardwareState {
-  readonly bios?: BiosState;
-  readonly firmware?: FirmwareVersions;
-  readonly tasks?: TaskList;
-  readonly volumes?: readonly VolumeState[];
-  readonly indicators?: Indicators;
-  readonly assetTag?: string;
-  readonly accounts?: readonly Account[];
-  readonly subscriptions?: readonly Subscription[];
-  readonly log?: LogState;
-  readonly clock?: ClockState;
-  readonly secureBoot?: SecureBootState;
-  readonly media?: Media;
-  /** Where UEFI HTTP boot gets its image. */
-  readonly httpBootUri?: string | null;
+/** As it is stored: part → value. */
+export type HardwareState = Readonly<Record<string, unknown>>;
+export interface HardwarePart<T> {
+  /** Its key in stored state. A new name would lose what state folders hold. */
+  readonly name: string;
+  /** Its value when the machine leaves the factory. */
+  readonly initial: T;
 }
+/** @param name no two parts have the same */
+export const hardwarePart = <T>(name: string, initial: T): HardwarePart<T> => ({ name, initial });
+
 export interface Hardware {
-  state: HardwareState;
-  /** Called after each change of `state`. */
-  readonly changed: () => void;
+  get<T>(part: HardwarePart<T>): T;
+  set<T>(part: HardwarePart<T>, value: T): void;
+  /** Gives all other parts their initial value. */
+  resetExcept(parts: readonly HardwarePart<unknown>[]): void;
+  snapshot(): HardwareState;
 }
-/** @param state as it was stored */
-export const newHardware = (state: HardwareState = {}, changed: () => void = () => {}): Hardware => ({ state, changed });
-
-/** Changes the state and says so. */
-export function change(hardware: Hardware, changes: Partial<HardwareState>): void {
-  hardware.state = { ...hardware.state, ...changes };
-  hardware.changed();
+/**
+ * @param stored as `snapshot` returned it
+ * @param onChange called after each change
+ */
+export function newHardware(stored: HardwareState = {}, onChange: () => void = () => {}): Hardware {
+  let state = stored;
+  return {
+    get: <T>({ name, initial }: HardwarePart<T>) => (Object.hasOwn(state, name) ? (state[name] as T) : initial),
+    set: ({ name }, value) => {
+      state = { ...state, [name]: value };
+      onChange();
+    },
+    resetExcept: (parts) => {
+      const names = new Set(parts.map(({ name }) => name));
+      state = Object.fromEntries(Object.entries(state).filter(([name]) => names.has(name)));
+      onChange();
+    },
+    snapshot: () => state,
+  };
 }

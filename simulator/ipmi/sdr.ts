@@ -1,31 +1,8 @@
-/** Sensor data records as bytes (IPMI 2.0 §43): what the simulated BMC has in its repository. */
+/** Encodes the sensor data records of the simulated BMC's repository (IPMI 2.0 §43). */
+import type { AnalogDescription, SensorDescription } from '../hardware/sensors';
 
-interface SensorSetup {
-  readonly number: number;
-  readonly name: string;
-  readonly entity: readonly [id: number, instance: number];
-  readonly sensorType: number;
-  /** Of the controller that has it; absent: the BMC. */
-  readonly owner?: { readonly address: number; readonly channel: number };
-}
-export interface AnalogSetup extends SensorSetup {
-  /** Table 43-15. */
-  readonly unit: number;
-  /** y = L[(m·x + b·10^bExponent)·10^rExponent] */
-  readonly m: number;
-  readonly b?: number;
-  readonly bExponent?: number;
-  readonly rExponent?: number;
-  readonly tolerance?: number;
-  /** 0 unsigned, 2 two's complement. */
-  readonly format?: number;
-  readonly linearization?: number;
-  /** Raw; those that are there can be read. */
-  readonly thresholds?: Readonly<Partial<Record<'lnc' | 'lcr' | 'lnr' | 'unc' | 'ucr' | 'unr', number>>>;
-  readonly nominal?: number;
-  /** Its thresholds can be set, and its hysteresis read. */
-  readonly settable?: true;
-}
+type SensorSetup = SensorDescription & { readonly number: number };
+export type AnalogSetup = AnalogDescription & { readonly number: number };
 const ORDER = ['lnc', 'lcr', 'lnr', 'unc', 'ucr', 'unr'] as const;
 const BMC = 0x20;
 /** Table 42-1: sensor-specific offsets. */

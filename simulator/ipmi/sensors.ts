@@ -4,11 +4,11 @@ import { COMMANDS, COMPLETION, PRIVILEGE } from '../../wire/ipmi/constants';
 import { THRESHOLDS } from '../../wire/ipmi/records/sdr';
 import type { BmcAnswer } from '../../wire/ipmi/bmc';
 import type { MachineControl } from '../hardware/control';
-import { compactRecord, controllerLocator, eventOnlyRecord, fruLocator, fullRecord, type AnalogSetup } from './sdr';
-import { ANALOG, DISCRETE, SATELLITE, type Analog } from '../hardware/sensors';
+import { compactRecord, controllerLocator, eventOnlyRecord, fruLocator, fullRecord } from './sdr';
+import { ANALOG, DISCRETE, SATELLITE, type AnalogSensor } from '../hardware/sensors';
 
 /** Raw thresholds, those that there are. */
-export type Limits = NonNullable<AnalogSetup['thresholds']>;
+export type Limits = NonNullable<AnalogSensor['thresholds']>;
 /** What the commands need of a controller's store. */
 interface Sensing {
   readonly machine: MachineControl;
@@ -41,11 +41,11 @@ const HYSTERESIS = 2;
 const numberOf = (value: number, format: number | undefined): number => (format === 2 ? (value << 24) >> 24 : value);
 
 /** Only the sensors of that very controller. */
-const analogOf = ({ address }: Sensing, number: number | undefined): Analog | undefined => {
+const analogOf = ({ address }: Sensing, number: number | undefined): AnalogSensor | undefined => {
   const row = number === undefined ? undefined : ANALOG[number - 1];
   return row && (row.owner?.address ?? BMC_ADDRESS) === address ? row : undefined;
 };
-const limitsOf = ({ limits }: Sensing, number: number, row: Analog): Limits => ({ ...row.thresholds, ...limits.get(number) });
+const limitsOf = ({ limits }: Sensing, number: number, row: AnalogSensor): Limits => ({ ...row.thresholds, ...limits.get(number) });
 
 /** §35.14. */
 function reading(store: Sensing, data: Buffer): BmcAnswer {

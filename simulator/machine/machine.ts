@@ -10,12 +10,12 @@ import { WELL_BEHAVED, type Behaviour } from './behaviour';
 import { readScript, type BootScript } from './boot-script';
 import type { BootSetting, MachineControl } from '../hardware/control';
 import { inventoryOf, type MachineDescription } from '../hardware/description';
-import { firmwareStarts } from '../hardware/firmware-start';
+import { startFirmware } from '../hardware/firmware-start';
 import { newHardware, type Hardware } from '../hardware/hardware';
 import type { HttpClient } from '../http';
 import type { DiskContent } from './image';
 import { readBootImage } from './boot-image';
-import { mediumIn } from '../hardware/boot-media';
+import { HTTP_BOOT_URI, mediumIn } from '../hardware/boot-media';
 import { visibleDisks } from '../hardware/volumes';
 import { createSerial } from '../hardware/serial';
 
@@ -126,7 +126,7 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
     power = new AbortController();
     const { signal } = power;
     const used = setting;
-    firmwareStarts(hardware, clock.now());
+    startFirmware(hardware, clock.now());
     // A setting for one boot is used up by it (DSP0266 BootSourceOverrideEnabled Once; IPMI 2.0 §28.13 parameter 5).
     if (!used.persistent) setting = { ...NO_OVERRIDE, mode: used.mode };
     booted = used;
@@ -182,8 +182,8 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
 
   /** From the image in the virtual drive, or at the URL that the firmware was told. */
   const imageBoot = async (source: 'cdrom' | 'url', signal: AbortSignal): Promise<BootScript | 'system' | undefined> => {
-    const { state } = hardware;
-    const medium = source === 'cdrom' ? mediumIn(state, 'Cd') : state.httpBootUri ? { url: state.httpBootUri } : undefined;
+    const uri = hardware.get(HTTP_BOOT_URI);
+    const medium = source === 'cdrom' ? mediumIn(hardware, 'Cd') : uri ? { url: uri } : undefined;
     return medium && readBootImage(http, medium, signal, log);
   };
 
@@ -207,7 +207,7 @@ export function createMachine(setup: MachineSetup): SimulatedMachine {
     const parameters = new Map(Object.entries(told.parameters));
     started = told;
     agent = createAgent({
-      inventory: inventoryOf({ ...description, disks: visibleDisks(description, hardware.state) }, told.mode, parameters.get('BOOTIF')),
+      inventory: inventoryOf({ ...description, disks: visibleDisks(description, hardware) }, told.mode, parameters.get('BOOTIF')),
       parameters,
       callbackUrl: setup.callbackUrl,
       certificate: setup.certificate,

@@ -8,13 +8,13 @@ import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import { basicAuthorization } from '../../model/urls';
 import { MANUFACTURER, PRODUCT, type Build, type MachineDescription } from '../hardware/description';
-import { firmwareStarts } from '../hardware/firmware-start';
+import { startFirmware } from '../hardware/firmware-start';
 import type { Hardware } from '../hardware/hardware';
 import type { HttpClient } from '../http';
 import type { MachineState, SimulatedMachine } from '../machine/machine';
 import { createQemuMachine, type FirmwareStart } from './qemu';
 import { bridgeNetwork, userNetwork } from './network';
-import { mediumIn, type Medium } from '../hardware/boot-media';
+import { HTTP_BOOT_URI, mediumIn, type Medium } from '../hardware/boot-media';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
 /** How the machines in QEMU of a fleet are built, and where they are. */
@@ -64,13 +64,13 @@ export async function startQemuMachine(setup: QemuMachineSetup): Promise<Simulat
   let kept: MachineState | undefined;
 
   const starts = async (): Promise<FirmwareStart> => {
-    firmwareStarts(hardware, clock.now());
-    const { httpBootUri } = hardware.state;
+    startFirmware(hardware, clock.now());
+    const httpBootUri = hardware.get(HTTP_BOOT_URI);
     const cdFile = await cd();
     return { ...(cdFile === undefined ? {} : { cdFile }), ...(httpBootUri ? { httpBootUri } : {}) };
   };
   const cd = async (): Promise<string | undefined> => {
-    const medium = mediumIn(hardware.state, 'Cd');
+    const medium = mediumIn(hardware, 'Cd');
     const path = join(folder, 'cd.iso');
     await rm(path, { force: true });
     if (!medium) return undefined;

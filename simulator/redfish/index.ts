@@ -7,10 +7,10 @@ import { isObject } from '../../model/json';
 import { listenOn, openHttpClient, readJson, sendJson } from '../http';
 import { createRestart, type Restart } from '../bmc/restart';
 import { refuse } from './protocol/messages';
-import { ROOT, link, type Answer, type Service, type Shown, type System } from './protocol/routes';
-import { mayDo } from './resources/accounts';
+import { ROOT, link, type Answer, type Service, type ResourceBody, type System } from './protocol/routes';
+import { mayDo } from './protocol/privileges';
 import { whoAsks } from './resources/sessions';
-import { find, type Found } from './table';
+import { matchRoute, type MatchedRoute } from './table';
 import { SCHEMAS } from './protocol/versions';
 
 export type { System } from './protocol/routes';
@@ -40,8 +40,8 @@ const MAX_BODY = 64 * 1024;
 const PAGE = 500;
 const HEADERS = { 'odata-version': '4.0', 'cache-control': 'no-store' } as const;
 const METHODS = ['get', 'patch', 'post', 'delete'] as const;
-const allowedAt = (row: Found['row']): string =>
-  METHODS.filter((one) => row[one] ?? (one === 'get' && row.answer))
+const allowedAt = (route: MatchedRoute['route']): string =>
+  METHODS.filter((one) => route[one] ?? (one === 'get' && route.answer))
     .flatMap((one) => (one === 'get' ? ['GET', 'HEAD'] : [one.toUpperCase()]))
     .join(', ');
 
@@ -113,9 +113,9 @@ async function handle(service: Service, request: IncomingMessage, response: Serv
     const inside = path === ROOT || path.startsWith(`${ROOT}/`);
     // A POST to the members of a collection is one to the collection (DSP0266 §7.9).
     const asked = request.method === 'POST' ? path.replace(/\/Members$/, '') : path;
-    const found = inside ? find(service, asked.slice(ROOT.length)) : undefined;
+    const found = inside ? matchRoute(service, asked.slice(ROOT.length)) : undefined;
     const { status, body, headers: more, text } = await answer(service, request, path, found, searchParams);
-    const headers = { ...HEADERS, ...(found && { allow: allowedAt(found.row) }), ...describedBy(body), ...LOGIN[status], ...more };
+    const headers = { ...HEADERS, ...(found && { allow: allowedAt(found.route) }), ...describedBy(body), ...LOGIN[status], ...more };
     if (text !== undefined) response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(text) }).end(text);
     else sendJson(response, status, body, headers);
   } catch (error) {
@@ -127,7 +127,7 @@ async function handle(service: Service, request: IncomingMessage, response: Serv
 
 const LOGIN: Readonly<Record<number, Readonly<Record<string, string>>>> = { 401: { 'www-authenticate': 'Basic realm="Redfish"' } };
 /** The schema of what is shown (DSP0266 §7.2.5). */
-function describedBy(body: Shown | undefined): Readonly<Record<string, string>> {
+function describedBy(body: ResourceBody | undefined): Readonly<Record<string, string>> {
   const name = body?.['@odata.type'];
   const [, type] = (typeof name === 'string' ? /^#(.+)\.\w+$/.exec(name) : undefined) ?? [];
   return type === undefined ? {} : { link: `<${SCHEMAS}/${type}.json>; rel=describedby` };
@@ -137,29 +137,30 @@ async function answer(
   service: Service,
   request: IncomingMessage,
   path: string,
-  found: Found | undefined,
+  found: MatchedRoute | undefined,
   query: URLSearchParams,
 ): Promise<Answer> {
   const method = request.method === 'HEAD' ? 'get' : request.method!.toLowerCase();
   // DSP0266 §13.3.2: the service root and the making of a session need no login.
-  const isOpen = found && ((method === 'get' && (found.row.path === '' || found.row.public)) || (method === 'post' && found.row.open));
+  const isOpen =
+    found && ((method === 'get' && (found.route.path === '' || found.route.public)) || (method === 'post' && found.route.open));
   const account = isOpen ? undefined : whoAsks(service, request);
   if (!isOpen && !account) return refuse('NoValidSession');
   const version = request.headers['odata-version'];
   if (version !== undefined && version !== '4.0') return refuse('PreconditionFailed');
   if (!found) return refuse('ResourceMissingAtURI', path);
-  const { row, at } = found;
-  if (method === 'get' && row.answer) return row.answer(at);
-  const shown = row.get?.(at);
-  if (row.get && !shown) return refuse('ResourceMissingAtURI', path);
+  const { route, at } = found;
+  if (method === 'get' && route.answer) return route.answer(at);
+  const shown = route.get?.(at);
+  if (route.get && !shown) return refuse('ResourceMissingAtURI', path);
   if (method === 'get' && shown) return page(shown, at.path, query) ?? { status: 200, body: shown, headers: { etag: etagOf(shown) } };
-  const run = method === 'patch' || method === 'post' || method === 'delete' ? row[method] : undefined;
-  if (!run) return { ...refuse('OperationNotAllowed'), headers: { allow: allowedAt(row) } };
-  if (account && !mayDo(account.role, row.needs ?? 'ConfigureComponents')) return refuse('InsufficientPrivilege');
+  const run = method === 'patch' || method === 'post' || method === 'delete' ? route[method] : undefined;
+  if (!run) return { ...refuse('OperationNotAllowed'), headers: { allow: allowedAt(route) } };
+  if (account && !mayDo(account.role, route.needs ?? 'ConfigureComponents')) return refuse('InsufficientPrivilege');
   const done = await withBody(request, (body) => {
     // Only now, so that of two who know the same state the second is refused.
     const wanted = request.headers['if-match'];
-    const now = wanted === undefined || wanted === '*' ? undefined : row.get?.(at);
+    const now = wanted === undefined || wanted === '*' ? undefined : route.get?.(at);
     return now && !wanted!.split(/\s*,\s*/).includes(etagOf(now)) ? refuse('PreconditionFailed') : run(at, body);
   });
   return done ?? { status: 204 };
@@ -168,7 +169,7 @@ async function answer(
 /** Runs with the request's body, which is an object; none at all is an empty one. */
 async function withBody(
   request: IncomingMessage,
-  run: (body: Shown) => Answer | undefined | Promise<Answer | undefined>,
+  run: (body: ResourceBody) => Answer | undefined | Promise<Answer | undefined>,
 ): Promise<Answer | undefined> {
   let body: unknown;
   try {
@@ -180,7 +181,7 @@ async function withBody(
 }
 
 /** Part of a collection (DSP0266 §7.3): by $top and $skip, or as much as fits into one answer. Undefined: all of it. */
-function page(shown: Shown, path: string, query: URLSearchParams): Answer | undefined {
+function page(shown: ResourceBody, path: string, query: URLSearchParams): Answer | undefined {
   const names = [...query.keys()];
   const unknown = names.find((name) => name.startsWith('$') && name !== '$top' && name !== '$skip');
   if (unknown !== undefined) return refuse('QueryNotSupported');
@@ -195,11 +196,11 @@ function page(shown: Shown, path: string, query: URLSearchParams): Answer | unde
     if (!Number.isInteger(value) || value < 0) return refuse('QueryParameterOutOfRange', query.get(name)!, name, '0 and more');
   }
   const size = Math.min(top, PAGE);
-  const members = all.slice(skip, skip + size) as readonly Shown[];
+  const members = all.slice(skip, skip + size) as readonly ResourceBody[];
   const rest = all.length > skip + size && size > 0;
   const next = `${path}?$skip=${skip + size}${query.has('$top') ? `&$top=${top}` : ''}`;
   const body = { ...shown, Members: members, ...(rest ? { 'Members@odata.nextLink': link(next)['@odata.id'] } : {}) };
   return { status: 200, body, headers: { etag: etagOf(body) } };
 }
 
-const etagOf = (shown: Shown): string => `"${createHash('sha256').update(JSON.stringify(shown)).digest('hex').slice(0, 16)}"`;
+const etagOf = (shown: ResourceBody): string => `"${createHash('sha256').update(JSON.stringify(shown)).digest('hex').slice(0, 16)}"`;

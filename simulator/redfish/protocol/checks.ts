@@ -1,7 +1,7 @@
 /** What a client may send: a table of checks for each body, and one function that holds a body against it. */
 import { isObject } from '../../../model/json';
 import { refuse } from './messages';
-import type { Answer, Shown } from './routes';
+import type { Answer, ResourceBody } from './routes';
 
 /** The Base message and its arguments; undefined: the value is good. */
 export type Problem = readonly [message: string, ...args: string[]] | undefined;
@@ -53,7 +53,7 @@ export const reference: Check = (value, name) =>
 /** Annotations that a client sends back are not for us (DSP0266 §7.7). */
 const isAnnotation = (name: string): boolean => name.startsWith('@odata.');
 
-function problemIn(body: Shown, checks: Checks): Problem {
+function problemIn(body: ResourceBody, checks: Checks): Problem {
   for (const [name, value] of Object.entries(body)) {
     if (isAnnotation(name)) continue;
     const check = Object.hasOwn(checks, name) ? checks[name]! : undefined;
@@ -67,7 +67,7 @@ function problemIn(body: Shown, checks: Checks): Problem {
  * Refuses a PATCH that may not be: all of it, or nothing.
  * @param readable what the resource shows: such a property without a check is there, and cannot be written
  */
-export function refusePatch(body: Shown, checks: Checks, readable: Shown = {}): Answer | undefined {
+export function refusePatch(body: ResourceBody, checks: Checks, readable: ResourceBody = {}): Answer | undefined {
   const names = Object.keys(body).filter((name) => !isAnnotation(name));
   if (names.length === 0) return refuse('NoOperation');
   const readOnly = names.find((name) => !Object.hasOwn(checks, name) && Object.hasOwn(readable, name));
@@ -77,7 +77,7 @@ export function refusePatch(body: Shown, checks: Checks, readable: Shown = {}): 
 }
 
 /** Refuses a POST to a collection. */
-export function refuseNew(body: Shown, checks: Checks, needed: readonly string[]): Answer | undefined {
+export function refuseNew(body: ResourceBody, checks: Checks, needed: readonly string[]): Answer | undefined {
   const missing = needed.find((name) => body[name] === undefined);
   if (missing !== undefined) return refuse('CreateFailedMissingReqProperties', missing);
   const problem = problemIn(body, checks);
@@ -93,7 +93,7 @@ const OF_PARAMETERS: Readonly<Record<string, string>> = {
   PropertyValueFormatError: 'ActionParameterValueTypeError',
 };
 /** Refuses the parameters of an action. */
-export function refuseAction(action: string, body: Shown, checks: Checks, needed: readonly string[] = []): Answer | undefined {
+export function refuseAction(action: string, body: ResourceBody, checks: Checks, needed: readonly string[] = []): Answer | undefined {
   const missing = needed.find((name) => body[name] === undefined);
   if (missing !== undefined) return refuse('ActionParameterMissing', action, missing);
   const problem = problemIn(body, checks);

@@ -6,15 +6,15 @@ import type { MachineDescription } from '../../hardware/description';
 import type { Hardware } from '../../hardware/hardware';
 import type { HttpClient } from '../../http';
 import type { Restart } from '../../bmc/restart';
-import type { Privilege } from '../resources/accounts';
+import type { Privilege } from './privileges';
 import { typeName, type ResourceType } from './versions';
 
 /** A machine that a BMC stands before; its name is its identifier in paths. */
 export type System = MachineControl & { readonly description: MachineDescription; readonly hardware: Hardware };
-export type Shown = Readonly<Record<string, unknown>>;
+export type ResourceBody = Readonly<Record<string, unknown>>;
 export interface Answer {
   readonly status: number;
-  readonly body?: Shown;
+  readonly body?: ResourceBody;
   /** In place of `body`; what it is, a header says. */
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -47,25 +47,25 @@ export interface Service {
   readonly signal: AbortSignal;
 }
 /** Where a request is. */
-export interface At {
+export interface RouteContext {
   readonly service: Service;
   /** Below the service root: /Systems/sim-0/Bios. */
   readonly path: string;
   /** What stands at {…} in the row's path. */
   readonly values: readonly string[];
 }
-export type SystemAt = At & { readonly system: System };
+export type SystemContext = RouteContext & { readonly system: System };
 /** Undefined: done, and there is nothing to say (204). */
 export type Reply = Answer | undefined | Promise<Answer | undefined>;
-export interface Row<Where extends At = At> {
+export interface Route<Where extends RouteContext = RouteContext> {
   readonly path: string;
   /** Undefined: there is none with these values. */
-  readonly get?: (at: Where) => Shown | undefined;
+  readonly get?: (at: Where) => ResourceBody | undefined;
   /** In place of `get`, where the status tells something. */
   readonly answer?: (at: Where) => Answer;
-  readonly patch?: (at: Where, body: Shown) => Reply;
-  readonly post?: (at: Where, body: Shown) => Reply;
-  readonly delete?: (at: Where, body: Shown) => Reply;
+  readonly patch?: (at: Where, body: ResourceBody) => Reply;
+  readonly post?: (at: Where, body: ResourceBody) => Reply;
+  readonly delete?: (at: Where, body: ResourceBody) => Reply;
   /** Answers POST without a login. */
   readonly open?: true;
   /** Is read without a login. */
@@ -78,8 +78,8 @@ export interface Row<Where extends At = At> {
 export const bmcOf = ({ systems }: Service): System | undefined => systems.values().next().value;
 
 export const ROOT = '/redfish/v1';
-export const link = (path: string): Shown => ({ '@odata.id': `${ROOT}${path}` });
-export const resource = (path: string, type: ResourceType, id: string, name: string, more: Shown): Shown => ({
+export const link = (path: string): ResourceBody => ({ '@odata.id': `${ROOT}${path}` });
+export const resource = (path: string, type: ResourceType, id: string, name: string, more: ResourceBody): ResourceBody => ({
   '@odata.id': `${ROOT}${path}`,
   '@odata.type': typeName(type),
   Id: id,
@@ -87,7 +87,7 @@ export const resource = (path: string, type: ResourceType, id: string, name: str
   ...more,
 });
 /** @param type of the members, such as `ComputerSystem` */
-export const collection = (path: string, type: string, members: readonly string[]): Shown => ({
+export const collection = (path: string, type: string, members: readonly string[]): ResourceBody => ({
   '@odata.id': `${ROOT}${path}`,
   '@odata.type': `#${type}Collection.${type}Collection`,
   Name: `${type} collection`,
@@ -95,7 +95,11 @@ export const collection = (path: string, type: string, members: readonly string[
   Members: members.map((member) => link(`${path}/${member}`)),
 });
 /** A row of a collection whose members are made elsewhere. */
-export const collectionRow = <Where extends At>(path: string, type: string, members: (at: Where) => readonly string[]): Row<Where> => ({
+export const collectionRoute = <Where extends RouteContext>(
+  path: string,
+  type: string,
+  members: (at: Where) => readonly string[],
+): Route<Where> => ({
   path,
   get: (at) => collection(at.path, type, members(at)),
 });

@@ -1,19 +1,23 @@
-/** AccountService (DSP2046): who may log in, and what each role may do (DSP0266 §13.2). */
-import { change, type HardwareState } from '../../hardware/hardware';
+/** AccountService (DSP2046): the accounts that may log in, and their roles. */
+import { hardwarePart } from '../../hardware/hardware';
 import { flag, oneOf, refuseNew, refusePatch, text } from '../protocol/checks';
 import { refuse } from '../protocol/messages';
-import { ROOT, bmcOf, collectionRow, link, resource, type Answer, type At, type Row, type Service, type Shown } from '../protocol/routes';
+import { ROLES, type RoleName } from '../protocol/privileges';
+import {
+  ROOT,
+  bmcOf,
+  collectionRoute,
+  link,
+  resource,
+  type Answer,
+  type RouteContext,
+  type Route,
+  type Service,
+  type ResourceBody,
+} from '../protocol/routes';
 
 const PATH = '/AccountService';
 const ACCOUNTS = `${PATH}/Accounts`;
-const ROLES = {
-  Administrator: ['Login', 'ConfigureManager', 'ConfigureUsers', 'ConfigureSelf', 'ConfigureComponents'],
-  Operator: ['Login', 'ConfigureSelf', 'ConfigureComponents'],
-  ReadOnly: ['Login', 'ConfigureSelf'],
-} as const;
-export type RoleName = keyof typeof ROLES;
-export type Privilege = (typeof ROLES)['Administrator'][number];
-export const mayDo = (role: RoleName, privilege: Privilege): boolean => (ROLES[role] as readonly Privilege[]).includes(privilege);
 
 export interface Account {
   readonly name: string;
@@ -21,25 +25,23 @@ export interface Account {
   readonly role: RoleName;
   readonly enabled: boolean;
 }
+const STORED_ACCOUNTS = hardwarePart<readonly Account[]>('accounts', []);
 const MAX_ACCOUNTS = 16;
 const PASSWORD_LENGTH = { least: 4, most: 64 } as const;
 
-/** The administrator that the BMC came with, and those that were added. */
+/** The administrator of the factory, and the accounts that clients added. */
 export function accountsOf(service: Service): readonly Account[] {
-  const { accounts = [] }: HardwareState = bmcOf(service)?.hardware.state ?? {};
+  const accounts = bmcOf(service)?.hardware.get(STORED_ACCOUNTS) ?? [];
   const factory: Account = { name: service.username, password: service.password, role: 'Administrator', enabled: true };
   return accounts.some(({ name }) => name === factory.name) ? accounts : [factory, ...accounts];
 }
-/** Undefined: a wrong name or password, or an account that is switched off. */
+/** Undefined: the name or the password is wrong, or the account is disabled. */
 export const accountFor = (service: Service, name: unknown, password: unknown): Account | undefined =>
   accountsOf(service).find((one) => one.name === name && one.password === password && one.enabled);
 
-const put = (service: Service, accounts: readonly Account[]): void => {
-  const bmc = bmcOf(service);
-  if (bmc) change(bmc.hardware, { accounts });
-};
-const named = ({ service, values: [name] }: At): Account | undefined => accountsOf(service).find((one) => one.name === name);
-const show = ({ name, role, enabled }: Account): Shown =>
+const storeAccounts = (service: Service, accounts: readonly Account[]): void => bmcOf(service)?.hardware.set(STORED_ACCOUNTS, accounts);
+const named = ({ service, values: [name] }: RouteContext): Account | undefined => accountsOf(service).find((one) => one.name === name);
+const show = ({ name, role, enabled }: Account): ResourceBody =>
   resource(`${ACCOUNTS}/${name}`, 'ManagerAccount', name, `Account ${name}`, {
     UserName: name,
     Password: null,
@@ -61,7 +63,7 @@ const CHECKS = {
   RoleId: oneOf(Object.keys(ROLES)),
   Enabled: flag,
 };
-function create({ service }: At, body: Shown): Answer {
+function create({ service }: RouteContext, body: ResourceBody): Answer {
   const checks = { ...CHECKS, UserName: text, AccountTypes: () => undefined };
   const refused = refuseNew(body, checks, ['UserName', 'Password', 'RoleId']);
   if (refused) return refused;
@@ -76,27 +78,27 @@ function create({ service }: At, body: Shown): Answer {
   if (accounts.some((one) => one.name === name)) return refuse('ResourceAlreadyExists', 'ManagerAccount', 'UserName', name);
   if (accounts.length >= MAX_ACCOUNTS) return refuse('CreateLimitReachedForResource');
   const added: Account = { name, password: Password, role: RoleId, enabled: Enabled };
-  put(service, [...accounts, added]);
+  storeAccounts(service, [...accounts, added]);
   return { status: 201, body: show(added), headers: { location: `${ROOT}${ACCOUNTS}/${name}` } };
 }
-function patch(at: At, body: Shown): Answer | undefined {
+function patch(at: RouteContext, body: ResourceBody): Answer | undefined {
   const found = named(at);
   if (!found) return refuse('ResourceMissingAtURI', at.path);
   const refused = refusePatch(body, CHECKS, show(found));
   if (refused) return refused;
   const { Password, RoleId, Enabled } = body as { Password?: string; RoleId?: RoleName; Enabled?: boolean };
   const changed = { name: found.name, password: Password ?? found.password, role: RoleId ?? found.role, enabled: Enabled ?? found.enabled };
-  put(
+  storeAccounts(
     at.service,
     accountsOf(at.service).map((one) => (one === found ? changed : one)),
   );
   return undefined;
 }
-function remove(at: At): Answer | undefined {
+function remove(at: RouteContext): Answer | undefined {
   const found = named(at);
   if (!found) return refuse('ResourceMissingAtURI', at.path);
   if (found.name === at.service.username) return refuse('ResourceCannotBeDeleted');
-  put(
+  storeAccounts(
     at.service,
     accountsOf(at.service).filter((one) => one !== found),
   );
@@ -104,7 +106,7 @@ function remove(at: At): Answer | undefined {
   return undefined;
 }
 
-export const ACCOUNT_ROWS: readonly Row[] = [
+export const ACCOUNT_ROUTES: readonly Route[] = [
   {
     path: PATH,
     get: () =>
@@ -118,7 +120,7 @@ export const ACCOUNT_ROWS: readonly Row[] = [
       }),
   },
   {
-    ...collectionRow(ACCOUNTS, 'ManagerAccount', ({ service }) => accountsOf(service).map(({ name }) => name)),
+    ...collectionRoute(ACCOUNTS, 'ManagerAccount', ({ service }) => accountsOf(service).map(({ name }) => name)),
     needs: 'ConfigureUsers',
     post: create,
   },
@@ -132,7 +134,7 @@ export const ACCOUNT_ROWS: readonly Row[] = [
     patch,
     delete: remove,
   },
-  collectionRow(`${PATH}/Roles`, 'Role', () => Object.keys(ROLES)),
+  collectionRoute(`${PATH}/Roles`, 'Role', () => Object.keys(ROLES)),
   {
     path: `${PATH}/Roles/{role}`,
     get: ({ path, values: [id] }) =>

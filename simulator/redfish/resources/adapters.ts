@@ -1,12 +1,12 @@
-/** NetworkAdapters of a chassis (DSP2046): one card, that all of the machine's interfaces are on. */
+/** NetworkAdapters of a chassis (DSP2046): one card with all of the machine's interfaces. */
 import { MANUFACTURER } from '../../hardware/description';
-import { versionOf } from '../../hardware/firmware-versions';
-import { HEALTHY, collectionRow, link, resource, type Row, type SystemAt } from '../protocol/routes';
+import { firmwareVersion } from '../../hardware/firmware-versions';
+import { HEALTHY, collectionRoute, link, resource, type Route, type SystemContext } from '../protocol/routes';
 
 const PATH = '/Chassis/{system}/NetworkAdapters';
 
-export const ADAPTER_ROWS: readonly Row<SystemAt>[] = [
-  collectionRow(PATH, 'NetworkAdapter', () => ['NIC1']),
+export const ADAPTER_ROUTES: readonly Route<SystemContext>[] = [
+  collectionRoute(PATH, 'NetworkAdapter', () => ['NIC1']),
   {
     path: `${PATH}/NIC1`,
     get: ({ path, system: { description, hardware, macs } }) =>
@@ -19,7 +19,7 @@ export const ADAPTER_ROWS: readonly Row<SystemAt>[] = [
         NetworkDeviceFunctions: link(`${path}/NetworkDeviceFunctions`),
         Controllers: [
           {
-            FirmwarePackageVersion: versionOf(hardware.state, 'nic'),
+            FirmwarePackageVersion: firmwareVersion(hardware, 'nic'),
             ControllerCapabilities: { NetworkPortCount: macs.length, NetworkDeviceFunctionCount: macs.length },
           },
         ],

@@ -1,16 +1,23 @@
-/** Bios (DSP2046): settings, their registry, and the object in which changes wait for the machine's next start. */
+/** Bios (DSP2046): the settings, their registry, and the settings object with the changes that the machine's next start applies. */
 import { isObject } from '../../../model/json';
-import { change } from '../../hardware/hardware';
-import { BIOS_ATTRIBUTES, biosProblem, biosValues, type BiosAttribute, type BiosState, type BiosValue } from '../../hardware/bios-settings';
+import {
+  BIOS,
+  BIOS_ATTRIBUTES,
+  biosProblem,
+  biosValues,
+  type BiosAttribute,
+  type BiosState,
+  type BiosValue,
+} from '../../hardware/bios-settings';
 import { anything, members, oneOf, refuseAction, refusePatch, text, type Check } from '../protocol/checks';
-import { ROOT, dateTime, link, resource, type Row, type Shown, type SystemAt } from '../protocol/routes';
+import { ROOT, dateTime, link, resource, type Route, type ResourceBody, type SystemContext } from '../protocol/routes';
 
 export const BIOS_REGISTRY = 'BiosAttributeRegistrySimulated.v1_0_0';
 const PATH = '/Systems/{system}/Bios';
 
-const stateOf = ({ system }: SystemAt): BiosState => system.hardware.state.bios ?? { current: {} };
+const stateOf = ({ system }: SystemContext): BiosState => system.hardware.get(BIOS);
 
-function bios(at: SystemAt): Shown {
+function bios(at: SystemContext): ResourceBody {
   const state = stateOf(at);
   return resource(at.path, 'Bios', 'Bios', 'BIOS configuration', {
     AttributeRegistry: BIOS_REGISTRY,
@@ -31,7 +38,7 @@ function bios(at: SystemAt): Shown {
     },
   });
 }
-function settings(at: SystemAt): Shown {
+function settings(at: SystemContext): ResourceBody {
   const { pending } = stateOf(at);
   const shown = Object.fromEntries(Object.entries(pending ?? {}).map(([name, value]) => [name, isPassword(name) ? null : value]));
   return resource(at.path, 'Bios', 'Settings', 'BIOS settings that wait for a reset', {
@@ -44,13 +51,13 @@ const isPassword = (name: string): boolean => BIOS_ATTRIBUTES.some((one) => one.
 const attributes: Check = (value, name) =>
   isObject(value)
     ? Object.entries(value)
-        .map(([attribute, wanted]) => biosProblem(attribute, wanted))
+        .map(([attribute, setting]) => biosProblem(attribute, setting))
         .find((problem) => problem !== undefined)
     : ['PropertyValueTypeError', JSON.stringify(value), name];
-/** MaintenanceWindow… are for services that offer such apply times. */
+/** Without the MaintenanceWindow… members: this service offers no such apply times. */
 const APPLY_TIME = members({ '@odata.type': anything, ApplyTime: oneOf(['OnReset']) });
 
-export const BIOS_ROWS: readonly Row<SystemAt>[] = [
+export const BIOS_ROUTES: readonly Route<SystemContext>[] = [
   { path: PATH, get: bios },
   {
     path: `${PATH}/Settings`,
@@ -59,8 +66,8 @@ export const BIOS_ROWS: readonly Row<SystemAt>[] = [
       const refused = refusePatch(body, { Attributes: attributes, '@Redfish.SettingsApplyTime': APPLY_TIME }, settings(at));
       if (refused) return refused;
       const state = stateOf(at);
-      const wanted = (body['Attributes'] ?? {}) as Readonly<Record<string, BiosValue>>;
-      change(at.system.hardware, { bios: { ...state, pending: { ...state.pending, ...wanted } } });
+      const changes = (body['Attributes'] ?? {}) as Readonly<Record<string, BiosValue>>;
+      at.system.hardware.set(BIOS, { ...state, pending: { ...state.pending, ...changes } });
       return undefined;
     },
   },
@@ -69,7 +76,7 @@ export const BIOS_ROWS: readonly Row<SystemAt>[] = [
     post: (at, body) => {
       const refused = refuseAction('Bios.ResetBios', body, {});
       if (refused) return refused;
-      change(at.system.hardware, { bios: { current: stateOf(at).current, reset: true } });
+      at.system.hardware.set(BIOS, { current: stateOf(at).current, reset: true });
       return undefined;
     },
   },
@@ -84,7 +91,7 @@ export const BIOS_ROWS: readonly Row<SystemAt>[] = [
   },
 ];
 
-const entry = (attribute: BiosAttribute, index: number): Shown => {
+const entry = (attribute: BiosAttribute, index: number): ResourceBody => {
   const { name, label, type, initial, values, least, most, minLength, maxLength, readOnly, unique } = attribute;
   return {
     AttributeName: name,
@@ -106,8 +113,8 @@ const entry = (attribute: BiosAttribute, index: number): Shown => {
     ...(maxLength !== undefined && { MaxLength: maxLength }),
   };
 };
-/** The AttributeRegistry: a file of its own, which Registries refers to. */
-export const biosRegistry = (): Shown => ({
+/** The AttributeRegistry: a separate file, which Registries refers to. */
+export const biosRegistry = (): ResourceBody => ({
   '@odata.type': '#AttributeRegistry.v1_3_0.AttributeRegistry',
   Id: BIOS_REGISTRY,
   Name: 'Simulated BIOS attributes',

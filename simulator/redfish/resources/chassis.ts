@@ -2,9 +2,9 @@
 import { MANUFACTURER } from '../../hardware/description';
 import { refusePatch } from '../protocol/checks';
 import { INDICATOR_CHECKS, indicator, setIndicator } from './indicators';
-import { HEALTHY, link, resource, type Row, type Shown, type SystemAt } from '../protocol/routes';
+import { HEALTHY, link, resource, type Route, type ResourceBody, type SystemContext } from '../protocol/routes';
 
-const show = ({ path, system }: SystemAt): Shown =>
+const show = ({ path, system }: SystemContext): ResourceBody =>
   resource(path, 'Chassis', system.name, system.name, {
     ChassisType: 'RackMount',
     Manufacturer: MANUFACTURER,
@@ -12,7 +12,7 @@ const show = ({ path, system }: SystemAt): Shown =>
     UUID: system.description.uuid,
     PowerState: system.isOn() ? 'On' : 'Off',
     Status: HEALTHY,
-    ...indicator(system.hardware.state, 'chassis'),
+    ...indicator(system.hardware, 'chassis'),
     ...Object.fromEntries(
       ['Thermal', 'Power', 'ThermalSubsystem', 'PowerSubsystem', 'Sensors'].map((part) => [part, link(`${path}/${part}`)]),
     ),
@@ -26,7 +26,7 @@ const show = ({ path, system }: SystemAt): Shown =>
     },
   });
 
-export const CHASSIS_ROWS: readonly Row<SystemAt>[] = [
+export const CHASSIS_ROUTES: readonly Route<SystemContext>[] = [
   {
     path: '/Chassis/{system}',
     get: show,

@@ -1,11 +1,23 @@
-/** EventService (DSP0266 §12.1): subscriptions, and test events, sent to destinations on the loopback only. */
+/** EventService (DSP0266 §12.1): subscriptions, and test events for destinations on the loopback only. */
 import { reasonOf } from '../../../model/errors';
 import { isObject } from '../../../model/json';
-import { change } from '../../hardware/hardware';
+import { hardwarePart } from '../../hardware/hardware';
 import { list, oneOf, refuseAction, refuseNew, refusePatch, text, textOrNull, whole, type Check } from '../protocol/checks';
 import { isFetchable } from '../protocol/download';
 import { refuse } from '../protocol/messages';
-import { ROOT, bmcOf, collectionRow, dateTime, link, resource, type Answer, type At, type Row, type Service, type Shown } from '../protocol/routes';
+import {
+  ROOT,
+  bmcOf,
+  collectionRoute,
+  dateTime,
+  link,
+  resource,
+  type Answer,
+  type RouteContext,
+  type Route,
+  type Service,
+  type ResourceBody,
+} from '../protocol/routes';
 import { timeoutSignal } from '../../../wire/timeout-signal';
 
 const PATH = '/EventService';
@@ -13,10 +25,9 @@ const SUBSCRIPTIONS = `${PATH}/Subscriptions`;
 const TEST = 'EventService.SubmitTestEvent';
 const EVENT_TYPES = ['StatusChange', 'ResourceUpdated', 'ResourceAdded', 'ResourceRemoved', 'Alert', 'Other'];
 const MAX_SUBSCRIPTIONS = 20;
-/** Milliseconds. */
-const PATIENCE = 5000;
+const SEND_TIMEOUT_MS = 5000;
 
-export interface Subscription {
+interface Subscription {
   readonly id: string;
   readonly destination: string;
   readonly context: string;
@@ -24,14 +35,13 @@ export interface Subscription {
   /** May hold secrets; never shown. */
   readonly headers: Readonly<Record<string, string>>;
 }
-const subscriptionsOf = (service: Service): readonly Subscription[] => bmcOf(service)?.hardware.state.subscriptions ?? [];
-const put = (service: Service, subscriptions: readonly Subscription[]): void => {
-  const bmc = bmcOf(service);
-  if (bmc) change(bmc.hardware, { subscriptions });
-};
-const byId = ({ service, values: [id] }: At): Subscription | undefined => subscriptionsOf(service).find((one) => one.id === id);
+const STORED_SUBSCRIPTIONS = hardwarePart<readonly Subscription[]>('subscriptions', []);
+const subscriptionsOf = (service: Service): readonly Subscription[] => bmcOf(service)?.hardware.get(STORED_SUBSCRIPTIONS) ?? [];
+const storeSubscriptions = (service: Service, subscriptions: readonly Subscription[]): void =>
+  bmcOf(service)?.hardware.set(STORED_SUBSCRIPTIONS, subscriptions);
+const byId = ({ service, values: [id] }: RouteContext): Subscription | undefined => subscriptionsOf(service).find((one) => one.id === id);
 
-const show = ({ id, destination, context, eventTypes }: Subscription): Shown =>
+const show = ({ id, destination, context, eventTypes }: Subscription): ResourceBody =>
   resource(`${SUBSCRIPTIONS}/${id}`, 'EventDestination', id, `Subscription ${id}`, {
     Destination: destination,
     Context: context,
@@ -58,7 +68,7 @@ const NEW = {
   DeliveryRetryPolicy: oneOf(['RetryForever']),
   HttpHeaders: list(header, 16),
 };
-function subscribe({ service }: At, body: Shown): Answer {
+function subscribe({ service }: RouteContext, body: ResourceBody): Answer {
   const refused = refuseNew(body, NEW, ['Destination']);
   if (refused) return refused;
   const { Destination, Context, EventTypes, HttpHeaders } = body as {
@@ -77,17 +87,17 @@ function subscribe({ service }: At, body: Shown): Answer {
     eventTypes: EventTypes ?? [],
     headers: Object.assign({}, ...(HttpHeaders ?? [])) as Readonly<Record<string, string>>,
   };
-  put(service, [...subscriptions, added]);
+  storeSubscriptions(service, [...subscriptions, added]);
   return { status: 201, body: show(added), headers: { location: `${ROOT}${SUBSCRIPTIONS}/${added.id}` } };
 }
 
-/** Where a simulated BMC may send to: nobody outside of this machine hears of its tests. */
+/** A simulated BMC sends to destinations on this host only, so that no other host receives its test events. */
 const isLoopback = (url: string): boolean => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname);
-async function send(service: Service, { destination, context, headers }: Subscription, event: Shown): Promise<void> {
+async function send(service: Service, { destination, context, headers }: Subscription, event: ResourceBody): Promise<void> {
   if (!isLoopback(destination)) return;
   const json = { '@odata.type': '#Event.v1_7_0.Event', Id: event['EventId'], Name: 'Event', Context: context, Events: [event] };
   try {
-    const signal = timeoutSignal(PATIENCE, service.signal);
+    const signal = timeoutSignal(SEND_TIMEOUT_MS, service.signal);
     await (await service.http.ask(destination, { method: 'POST', headers, json, signal })).drain();
   } catch (error) {
     service.log.debug('an event cannot be sent', { error: reasonOf(error) });
@@ -98,7 +108,7 @@ const TEST_PARAMETERS = {
   ...{ MessageId: text, MessageArgs: list(text), MessageSeverity: oneOf(['OK', 'Warning', 'Critical']), OriginOfCondition: text },
   EventGroupId: whole(0, Number.MAX_SAFE_INTEGER),
 };
-function submitTest({ service }: At, body: Shown): Answer | undefined {
+function submitTest({ service }: RouteContext, body: ResourceBody): Answer | undefined {
   const refused = refuseAction(TEST, body, TEST_PARAMETERS, ['MessageId']);
   if (refused) return refused;
   const { EventType = 'Other', EventId = '1', OriginOfCondition, ...more } = body as Readonly<Record<string, string>>;
@@ -111,7 +121,7 @@ function submitTest({ service }: At, body: Shown): Answer | undefined {
   return undefined;
 }
 
-export const EVENT_ROWS: readonly Row[] = [
+export const EVENT_ROUTES: readonly Route[] = [
   {
     path: PATH,
     get: () =>
@@ -127,7 +137,7 @@ export const EVENT_ROWS: readonly Row[] = [
         Actions: { [`#${TEST}`]: { target: `${ROOT}${PATH}/Actions/${TEST}`, 'EventType@Redfish.AllowableValues': EVENT_TYPES } },
       }),
   },
-  { ...collectionRow(SUBSCRIPTIONS, 'EventDestination', ({ service }) => subscriptionsOf(service).map(({ id }) => id)), post: subscribe },
+  { ...collectionRoute(SUBSCRIPTIONS, 'EventDestination', ({ service }) => subscriptionsOf(service).map(({ id }) => id)), post: subscribe },
   {
     path: `${SUBSCRIPTIONS}/{subscription}`,
     get: (at) => {
@@ -140,14 +150,14 @@ export const EVENT_ROWS: readonly Row[] = [
       const refused = refusePatch(body, { Context: textOrNull }, show(found));
       const context = (body['Context'] ?? '') as string;
       const changed = subscriptionsOf(at.service).map((one) => (one === found ? { ...one, context } : one));
-      if (!refused) put(at.service, changed);
+      if (!refused) storeSubscriptions(at.service, changed);
       return refused;
     },
     delete: (at) => {
       const found = byId(at);
       if (!found) return refuse('ResourceMissingAtURI', at.path);
       const left = subscriptionsOf(at.service).filter((one) => one !== found);
-      put(at.service, left);
+      storeSubscriptions(at.service, left);
       return undefined;
     },
   },

@@ -1,21 +1,22 @@
-/** Indicator lights: of the machine, its chassis and its drives, by the name of what they are at. */
-import { change, type HardwareState } from '../../hardware/hardware';
+/** Indicator lights of the machine, its chassis and its drives. */
+import { hardwarePart, type Hardware } from '../../hardware/hardware';
 import { flag, oneOf, type Checks } from '../protocol/checks';
-import type { Shown, System } from '../protocol/routes';
+import type { ResourceBody, System } from '../protocol/routes';
 
 const INDICATOR_WORDS = ['Off', 'Lit', 'Blinking'] as const;
-export type Indicator = (typeof INDICATOR_WORDS)[number];
-export type Indicators = Readonly<Record<string, Indicator>>;
+type Indicator = (typeof INDICATOR_WORDS)[number];
+/** By the name of the part that the light marks. */
+const INDICATORS = hardwarePart<Readonly<Record<string, Indicator>>>('indicators', {});
 
 export const INDICATOR_CHECKS: Checks = { IndicatorLED: oneOf(INDICATOR_WORDS), LocationIndicatorActive: flag };
-/** Both ways that Redfish has to tell it: the old word, and the flag that came after it. */
-export function indicator({ indicators }: HardwareState, at: string): Shown {
-  const now = indicators?.[at] ?? 'Off';
+/** Redfish has two properties for a light: the older word, and the flag that replaced it. */
+export function indicator(hardware: Hardware, part: string): ResourceBody {
+  const now = hardware.get(INDICATORS)[part] ?? 'Off';
   return { IndicatorLED: now, LocationIndicatorActive: now !== 'Off' };
 }
-/** What a PATCH asks of it, if it does. */
-export function setIndicator({ hardware }: System, at: string, body: Shown): void {
+/** Sets the light if the body of a PATCH does. */
+export function setIndicator({ hardware }: System, part: string, body: ResourceBody): void {
   const { IndicatorLED: word, LocationIndicatorActive: active } = body as { IndicatorLED?: Indicator; LocationIndicatorActive?: boolean };
-  const wanted = word ?? (active === undefined ? undefined : active ? 'Blinking' : 'Off');
-  if (wanted !== undefined) change(hardware, { indicators: { ...hardware.state.indicators, [at]: wanted } });
+  const next = word ?? (active === undefined ? undefined : active ? 'Blinking' : 'Off');
+  if (next !== undefined) hardware.set(INDICATORS, { ...hardware.get(INDICATORS), [part]: next });
 }

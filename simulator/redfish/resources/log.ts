@@ -1,35 +1,32 @@
-/** The event log of a machine (DSP2046 LogService): what its firmware and its BMC note. */
-import { change, type Hardware } from '../../hardware/hardware';
+/** LogService (DSP2046): a machine's event log. */
+import { MAX_LOG_ENTRIES, clearLog, logEntries, type LogEntry } from '../../hardware/event-log';
 import { refuseAction } from '../protocol/checks';
-import { ROOT, collection, collectionRow, dateTime, link, resource, type Row, type Shown, type SystemAt } from '../protocol/routes';
+import {
+  ROOT,
+  collection,
+  collectionRoute,
+  dateTime,
+  link,
+  resource,
+  type Route,
+  type ResourceBody,
+  type SystemContext,
+} from '../protocol/routes';
 
 const PATH = '/Systems/{system}/LogServices';
 const CLEAR = 'LogService.ClearLog';
-/** Entries kept; the oldest go. */
-const MOST = 256;
-
-export interface LogState {
-  readonly next: number;
-  readonly entries: readonly { readonly id: string; readonly at: number; readonly text: string }[];
-}
-export function note(hardware: Hardware, at: number, text: string): void {
-  const { next, entries } = hardware.state.log ?? { next: 1, entries: [] };
-  change(hardware, { log: { next: next + 1, entries: [...entries.slice(1 - MOST), { id: String(next), at, text }] } });
-}
-const entriesOf = ({ system }: SystemAt): LogState['entries'] => system.hardware.state.log?.entries ?? [];
-
-const shown = (path: string, { id, at, text }: LogState['entries'][number]): Shown =>
+const show = (path: string, { id, at, text }: LogEntry): ResourceBody =>
   resource(path, 'LogEntry', id, `Log entry ${id}`, { EntryType: 'Event', Severity: 'OK', Created: dateTime(at), Message: text });
 
-export const LOG_ROWS: readonly Row<SystemAt>[] = [
-  collectionRow(PATH, 'LogService', () => ['SEL']),
+export const LOG_ROUTES: readonly Route<SystemContext>[] = [
+  collectionRoute(PATH, 'LogService', () => ['SEL']),
   {
     path: `${PATH}/SEL`,
     get: ({ path, service }) =>
       resource(path, 'LogService', 'SEL', 'System event log', {
         ServiceEnabled: true,
         LogEntryType: 'Event',
-        MaxNumberOfRecords: MOST,
+        MaxNumberOfRecords: MAX_LOG_ENTRIES,
         OverWritePolicy: 'WrapsWhenFull',
         DateTime: dateTime(service.clock.now()),
         DateTimeLocalOffset: '+00:00',
@@ -40,25 +37,25 @@ export const LOG_ROWS: readonly Row<SystemAt>[] = [
   },
   {
     path: `${PATH}/SEL/Entries`,
-    // The members of this collection stand in it whole (OData.AutoExpand in its schema).
+    // This collection contains its whole members (OData.AutoExpand in its schema).
     get: (at) => {
-      const entries = entriesOf(at);
-      const members = entries.map((entry) => shown(`${at.path}/${entry.id}`, entry));
+      const entries = logEntries(at.system.hardware);
+      const members = entries.map((entry) => show(`${at.path}/${entry.id}`, entry));
       return { ...collection(at.path, 'LogEntry', []), 'Members@odata.count': members.length, Members: members };
     },
   },
   {
     path: `${PATH}/SEL/Entries/{entry}`,
     get: (at) => {
-      const found = entriesOf(at).find(({ id }) => id === at.values[1]);
-      return found && shown(at.path, found);
+      const found = logEntries(at.system.hardware).find(({ id }) => id === at.values[1]);
+      return found && show(at.path, found);
     },
   },
   {
     path: `${PATH}/SEL/Actions/${CLEAR}`,
     post: ({ system: { hardware } }, body) => {
       const refused = refuseAction(CLEAR, body, { LogEntriesETag: () => undefined });
-      if (!refused) change(hardware, { log: { next: hardware.state.log?.next ?? 1, entries: [] } });
+      if (!refused) clearLog(hardware);
       return refused;
     },
   },

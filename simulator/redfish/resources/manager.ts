@@ -1,33 +1,44 @@
-/** Manager (DSP2046): the BMC itself: its clock, its network, and its way back to the state in which it left the factory. */
+/** Manager (DSP2046): the BMC itself, with its clock, its network and its reset to the factory's state. */
 import { MANUFACTURER } from '../../hardware/description';
-import { change } from '../../hardware/hardware';
+import { hardwarePart } from '../../hardware/hardware';
+import { VOLUMES } from '../../hardware/volumes';
 import { oneOf, refuseAction, refusePatch, type Check } from '../protocol/checks';
-import { versionOf } from '../../hardware/firmware-versions';
-import { HEALTHY, ROOT, collectionRow, dateTime, link, resource, type Row, type Shown, type SystemAt } from '../protocol/routes';
+import { FIRMWARE, firmwareVersion } from '../../hardware/firmware-versions';
+import {
+  HEALTHY,
+  ROOT,
+  collectionRoute,
+  dateTime,
+  link,
+  resource,
+  type Route,
+  type ResourceBody,
+  type SystemContext,
+} from '../protocol/routes';
 
 const PATH = '/Managers/{system}';
 const RESET = 'Manager.Reset';
 const RESET_TO_DEFAULTS = 'Manager.ResetToDefaults';
 const MINUTE = 60_000;
 
-export interface ClockState {
-  /** Milliseconds that it is ahead. */
+interface BmcClock {
+  /** Milliseconds ahead of the simulator's clock. */
   readonly ahead: number;
-  /** +02:00 */
+  /** Of local time from UTC: +02:00. */
   readonly offset: string;
 }
-const clockOf = ({ system }: SystemAt): ClockState => system.hardware.state.clock ?? { ahead: 0, offset: '+00:00' };
+const CLOCK = hardwarePart<BmcClock>('clock', { ahead: 0, offset: '+00:00' });
 const minutes = (offset: string): number => {
   const [, sign, hours, rest] = /^([+-])(\d\d):(\d\d)$/.exec(offset)!;
   return (Number(hours) * 60 + Number(rest)) * (sign === '-' ? -1 : 1);
 };
-function shownTime(at: SystemAt): Shown {
-  const { ahead, offset } = clockOf(at);
+function shownTime(at: SystemContext): ResourceBody {
+  const { ahead, offset } = at.system.hardware.get(CLOCK);
   const local = dateTime(at.service.clock.now() + ahead + minutes(offset) * MINUTE);
   return { DateTime: local.replace('Z', offset), DateTimeLocalOffset: offset };
 }
 
-function show(at: SystemAt): Shown {
+function show(at: SystemContext): ResourceBody {
   const { path, system } = at;
   const { name, description, hardware } = system;
   return resource(path, 'Manager', name, `BMC of ${name}`, {
@@ -35,7 +46,7 @@ function show(at: SystemAt): Shown {
     Manufacturer: MANUFACTURER,
     Model: 'Simulated BMC',
     UUID: description.uuid.replace(/^b100e/, 'b100f'),
-    FirmwareVersion: versionOf(hardware.state, 'bmc'),
+    FirmwareVersion: firmwareVersion(hardware, 'bmc'),
     PowerState: 'On',
     ...shownTime(at),
     Status: HEALTHY,
@@ -72,7 +83,7 @@ const matches =
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 const OFFSET = /^[+-](0\d|1[0-4]):[0-5]\d$/;
 
-export const MANAGER_ROWS: readonly Row<SystemAt>[] = [
+export const MANAGER_ROUTES: readonly Route<SystemContext>[] = [
   {
     path: PATH,
     get: show,
@@ -80,9 +91,9 @@ export const MANAGER_ROWS: readonly Row<SystemAt>[] = [
       const refused = refusePatch(body, { DateTime: matches(DATE_TIME), DateTimeLocalOffset: matches(OFFSET) }, show(at));
       if (refused) return refused;
       const { DateTime: time, DateTimeLocalOffset: offset } = body as { readonly DateTime?: string; readonly DateTimeLocalOffset?: string };
-      const now = clockOf(at);
+      const now = at.system.hardware.get(CLOCK);
       const ahead = time === undefined ? now.ahead : Date.parse(time) - at.service.clock.now();
-      change(at.system.hardware, { clock: { ahead, offset: offset ?? now.offset } });
+      at.system.hardware.set(CLOCK, { ahead, offset: offset ?? now.offset });
       return undefined;
     },
   },
@@ -100,14 +111,12 @@ export const MANAGER_ROWS: readonly Row<SystemAt>[] = [
       const refused = refuseAction(RESET_TO_DEFAULTS, body, { ResetType: oneOf(['ResetAll']) }, ['ResetType']);
       if (refused) return refused;
       service.restart.begin();
-      // The drives, and what firmware was written, are not the BMC's to forget.
-      const { volumes = [], firmware = {} } = system.hardware.state;
-      system.hardware.state = { volumes, firmware };
-      system.hardware.changed();
+      // Volumes are on the drives, and firmware is in its components: the BMC's reset leaves both.
+      system.hardware.resetExcept([VOLUMES, FIRMWARE]);
       return undefined;
     },
   },
-  collectionRow(`${PATH}/EthernetInterfaces`, 'EthernetInterface', () => ['1']),
+  collectionRoute(`${PATH}/EthernetInterfaces`, 'EthernetInterface', () => ['1']),
   {
     path: `${PATH}/EthernetInterfaces/1`,
     get: ({ path, system: { macs, description } }) =>

@@ -1,5 +1,5 @@
 /** What OData clients ask for (DSP0266 §8.4): the service document and the metadata document; and JsonSchemas. */
-import { ROOT, collectionRow, resource, type Answer, type Row } from '../protocol/routes';
+import { ROOT, collectionRoute, resource, type Answer, type Route } from '../protocol/routes';
 import { SCHEMAS, VERSIONS, typeName, type ResourceType } from '../protocol/versions';
 
 const TYPES = Object.keys(VERSIONS) as readonly ResourceType[];
@@ -45,14 +45,14 @@ const serviceDocument = (): Answer => ({
   },
 });
 
-export const ODATA_ROWS: readonly Row[] = [
+export const ODATA_ROUTES: readonly Route[] = [
   { path: '/odata', public: true, answer: serviceDocument },
   {
     path: '/$metadata',
     public: true,
     answer: () => ({ status: 200, text: metadata(), headers: { 'content-type': 'application/xml;charset=utf-8' } }),
   },
-  collectionRow('/JsonSchemas', 'JsonSchemaFile', () => TYPES),
+  collectionRoute('/JsonSchemas', 'JsonSchemaFile', () => TYPES),
   {
     path: '/JsonSchemas/{schema}',
     get: ({ path, values: [id] }) => {

@@ -1,6 +1,6 @@
-/** Processors, memory, interfaces, PCIe devices and boot options of a machine (DSP2046), from its description. */
+/** Processors, memory, interfaces, PCIe devices and boot options of a machine (DSP2046). */
 import { MANUFACTURER } from '../../hardware/description';
-import { HEALTHY, collectionRow, link, resource, type Row, type Shown, type SystemAt } from '../protocol/routes';
+import { HEALTHY, collectionRoute, link, resource, type Route, type ResourceBody, type SystemContext } from '../protocol/routes';
 import { visibleDisks } from '../../hardware/volumes';
 
 const SYSTEM = '/Systems/{system}';
@@ -8,13 +8,13 @@ const ADAPTER = '/Chassis/{system}/NetworkAdapters/NIC1';
 const MODULE_MIB = 16_384;
 
 const numbered = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => String(index + 1));
-/** Of which a path names one, by its number. */
-const macAt = ({ system, values: [, id] }: SystemAt): string | undefined =>
+/** The MAC address of the interface whose number the path names. */
+const macAt = ({ system, values: [, id] }: SystemContext): string | undefined =>
   /^[1-9]\d?$/.test(id ?? '') ? system.macs[Number(id) - 1]?.toUpperCase() : undefined;
-const modules = ({ system: { description } }: SystemAt): readonly string[] =>
+const modules = ({ system: { description } }: SystemContext): readonly string[] =>
   numbered(Math.max(1, Math.ceil(description.memoryMiB / MODULE_MIB)));
 
-function processor({ path, system: { description } }: SystemAt): Shown {
+function processor({ path, system: { description } }: SystemContext): ResourceBody {
   const isX86 = description.architecture === 'x86_64';
   return resource(path, 'Processor', '1', 'Processor', {
     ProcessorType: 'CPU',
@@ -29,7 +29,7 @@ function processor({ path, system: { description } }: SystemAt): Shown {
     Status: HEALTHY,
   });
 }
-function memory(at: SystemAt): Shown | undefined {
+function memory(at: SystemContext): ResourceBody | undefined {
   const all = modules(at);
   const id = at.values[1]!;
   if (!all.includes(id)) return undefined;
@@ -43,8 +43,8 @@ function memory(at: SystemAt): Shown | undefined {
     Status: HEALTHY,
   });
 }
-const linkState = ({ values: [, id] }: SystemAt): 'LinkUp' | 'LinkDown' => (id === '1' ? 'LinkUp' : 'LinkDown');
-function ethernet(at: SystemAt): Shown | undefined {
+const linkState = ({ values: [, id] }: SystemContext): 'LinkUp' | 'LinkDown' => (id === '1' ? 'LinkUp' : 'LinkDown');
+function ethernet(at: SystemContext): ResourceBody | undefined {
   const mac = macAt(at);
   const id = at.values[1]!;
   return mac === undefined
@@ -58,7 +58,7 @@ function ethernet(at: SystemAt): Shown | undefined {
         Status: HEALTHY,
       });
 }
-function port(at: SystemAt): Shown | undefined {
+function port(at: SystemContext): ResourceBody | undefined {
   const mac = macAt(at);
   const id = at.values[1]!;
   return mac === undefined
@@ -72,7 +72,7 @@ function port(at: SystemAt): Shown | undefined {
         Status: HEALTHY,
       });
 }
-function deviceFunction(at: SystemAt): Shown | undefined {
+function deviceFunction(at: SystemContext): ResourceBody | undefined {
   const mac = macAt(at);
   const id = at.values[1]!;
   return mac === undefined
@@ -85,17 +85,17 @@ function deviceFunction(at: SystemAt): Shown | undefined {
         Status: HEALTHY,
       });
 }
-/** Bootable things in the order in which firmware tries them when nobody says otherwise. */
-const bootOptions = ({ system }: SystemAt): readonly { readonly id: string; readonly name: string; readonly path: string }[] =>
+/** Boot options in the order in which the firmware tries them by default. */
+const bootOptions = ({ system }: SystemContext): readonly { readonly id: string; readonly name: string; readonly path: string }[] =>
   [
-    ...visibleDisks(system.description, system.hardware.state).map(({ name }, index) => ({
+    ...visibleDisks(system.description, system.hardware).map(({ name }, index) => ({
       name: `Disk ${name}`,
       path: `HD(${index + 1},GPT)`,
     })),
     ...system.macs.map((mac) => ({ name: `PXE ${mac}`, path: `MAC(${mac.replaceAll(':', '').toUpperCase()},0x1)` })),
   ].map((option, index) => ({ id: `Boot${index.toString(16).toUpperCase().padStart(4, '0')}`, ...option }));
-export const bootOrder = (at: SystemAt): readonly string[] => bootOptions(at).map(({ id }) => id);
-function bootOption(at: SystemAt): Shown | undefined {
+export const bootOrder = (at: SystemContext): readonly string[] => bootOptions(at).map(({ id }) => id);
+function bootOption(at: SystemContext): ResourceBody | undefined {
   const found = bootOptions(at).find(({ id }) => id === at.values[1]);
   return (
     found &&
@@ -108,14 +108,14 @@ function bootOption(at: SystemAt): Shown | undefined {
   );
 }
 
-export const PART_ROWS: readonly Row<SystemAt>[] = [
-  collectionRow(`${SYSTEM}/Processors`, 'Processor', () => ['1']),
+export const PART_ROUTES: readonly Route<SystemContext>[] = [
+  collectionRoute(`${SYSTEM}/Processors`, 'Processor', () => ['1']),
   { path: `${SYSTEM}/Processors/1`, get: processor },
-  collectionRow(`${SYSTEM}/Memory`, 'Memory', modules),
+  collectionRoute(`${SYSTEM}/Memory`, 'Memory', modules),
   { path: `${SYSTEM}/Memory/{module}`, get: memory },
-  collectionRow(`${SYSTEM}/EthernetInterfaces`, 'EthernetInterface', ({ system }) => numbered(system.macs.length)),
+  collectionRoute(`${SYSTEM}/EthernetInterfaces`, 'EthernetInterface', ({ system }) => numbered(system.macs.length)),
   { path: `${SYSTEM}/EthernetInterfaces/{nic}`, get: ethernet },
-  collectionRow(`${SYSTEM}/NetworkInterfaces`, 'NetworkInterface', () => ['NIC1']),
+  collectionRoute(`${SYSTEM}/NetworkInterfaces`, 'NetworkInterface', () => ['NIC1']),
   {
     path: `${SYSTEM}/NetworkInterfaces/NIC1`,
     get: ({ path, system }) =>
@@ -126,11 +126,11 @@ export const PART_ROWS: readonly Row<SystemAt>[] = [
         Links: { NetworkAdapter: link(`/Chassis/${system.name}/NetworkAdapters/NIC1`) },
       }),
   },
-  collectionRow(`${ADAPTER}/Ports`, 'Port', ({ system }) => numbered(system.macs.length)),
+  collectionRoute(`${ADAPTER}/Ports`, 'Port', ({ system }) => numbered(system.macs.length)),
   { path: `${ADAPTER}/Ports/{port}`, get: port },
-  collectionRow(`${ADAPTER}/NetworkDeviceFunctions`, 'NetworkDeviceFunction', ({ system }) => numbered(system.macs.length)),
+  collectionRoute(`${ADAPTER}/NetworkDeviceFunctions`, 'NetworkDeviceFunction', ({ system }) => numbered(system.macs.length)),
   { path: `${ADAPTER}/NetworkDeviceFunctions/{function}`, get: deviceFunction },
-  collectionRow('/Chassis/{system}/PCIeDevices', 'PCIeDevice', () => ['NIC1']),
+  collectionRoute('/Chassis/{system}/PCIeDevices', 'PCIeDevice', () => ['NIC1']),
   {
     path: '/Chassis/{system}/PCIeDevices/NIC1',
     get: ({ path, system }) =>
@@ -143,7 +143,7 @@ export const PART_ROWS: readonly Row<SystemAt>[] = [
         PCIeFunctions: link(`${path}/PCIeFunctions`),
       }),
   },
-  collectionRow('/Chassis/{system}/PCIeDevices/NIC1/PCIeFunctions', 'PCIeFunction', () => ['1']),
+  collectionRoute('/Chassis/{system}/PCIeDevices/NIC1/PCIeFunctions', 'PCIeFunction', () => ['1']),
   {
     path: '/Chassis/{system}/PCIeDevices/NIC1/PCIeFunctions/1',
     get: ({ path }) =>
@@ -160,15 +160,15 @@ export const PART_ROWS: readonly Row<SystemAt>[] = [
         Status: HEALTHY,
       }),
   },
-  collectionRow(`${SYSTEM}/BootOptions`, 'BootOption', bootOrder),
+  collectionRoute(`${SYSTEM}/BootOptions`, 'BootOption', bootOrder),
   { path: `${SYSTEM}/BootOptions/{option}`, get: bootOption },
-  collectionRow(`${SYSTEM}/SimpleStorage`, 'SimpleStorage', () => ['1']),
+  collectionRoute(`${SYSTEM}/SimpleStorage`, 'SimpleStorage', () => ['1']),
   {
     path: `${SYSTEM}/SimpleStorage/1`,
     get: ({ path, system: { description, hardware } }) =>
       resource(path, 'SimpleStorage', '1', 'Disks', {
         Status: HEALTHY,
-        Devices: visibleDisks(description, hardware.state).map(({ name, model, size }) => ({
+        Devices: visibleDisks(description, hardware).map(({ name, model, size }) => ({
           ...{ Name: name, Manufacturer: MANUFACTURER, Model: model, CapacityBytes: size, Status: HEALTHY },
         })),
       }),

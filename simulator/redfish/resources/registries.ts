@@ -1,10 +1,10 @@
 /** Registries: of messages (Base) and of the BIOS's attributes, each a MessageRegistryFile that says where its file is. */
 import { BIOS_REGISTRY, biosRegistry } from './bios';
 import { BASE_REGISTRY, MESSAGES, UPDATE_MESSAGES, UPDATE_REGISTRY, type Message } from '../protocol/messages';
-import { ROOT, collectionRow, resource, type Row, type Shown } from '../protocol/routes';
+import { ROOT, collectionRoute, resource, type Route, type ResourceBody } from '../protocol/routes';
 
 const placeholders = (text: string): readonly string[] => [...new Set(text.match(/%\d/g) ?? [])];
-const messageEntry = ({ text, severity }: Message): Shown => ({
+const messageEntry = ({ text, severity }: Message): ResourceBody => ({
   Description: text,
   Message: text,
   MessageSeverity: severity,
@@ -14,7 +14,7 @@ const messageEntry = ({ text, severity }: Message): Shown => ({
   Resolution: 'Correct the request and send it again.',
 });
 /** @param registry such as Base.1.8 */
-const messageRegistry = (registry: string, messages: Readonly<Record<string, Message>>) => (): Shown => ({
+const messageRegistry = (registry: string, messages: Readonly<Record<string, Message>>) => (): ResourceBody => ({
   '@odata.type': '#MessageRegistry.v1_4_0.MessageRegistry',
   Id: `${registry}.0`,
   Name: `${registry} messages of this service`,
@@ -30,7 +30,7 @@ interface Registry {
   /** As resources name it. */
   readonly registry: string;
   readonly name: string;
-  readonly file: () => Shown;
+  readonly file: () => ResourceBody;
 }
 const REGISTRIES: readonly Registry[] = [
   { id: 'Base', registry: BASE_REGISTRY, name: 'Base messages', file: messageRegistry(BASE_REGISTRY, MESSAGES) },
@@ -39,8 +39,8 @@ const REGISTRIES: readonly Registry[] = [
 ];
 const named = (id: string | undefined): Registry | undefined => REGISTRIES.find((one) => one.id === id);
 
-export const REGISTRY_ROWS: readonly Row[] = [
-  collectionRow('/Registries', 'MessageRegistryFile', () => REGISTRIES.map(({ id }) => id)),
+export const REGISTRY_ROUTES: readonly Route[] = [
+  collectionRoute('/Registries', 'MessageRegistryFile', () => REGISTRIES.map(({ id }) => id)),
   {
     path: '/Registries/{registry}',
     get: ({ path, values }) => {

@@ -1,10 +1,10 @@
 /** The service root and the collections of machines (DSP2046 ServiceRoot). */
 import { PRODUCT } from '../../hardware/description';
-import { collectionRow, link, resource, type Row } from '../protocol/routes';
+import { collectionRoute, link, resource, type Route } from '../protocol/routes';
 
-const names = ({ service }: Parameters<NonNullable<Row['get']>>[0]): readonly string[] => [...service.systems.keys()];
+const names = ({ service }: Parameters<NonNullable<Route['get']>>[0]): readonly string[] => [...service.systems.keys()];
 
-export const ROOT_ROWS: readonly Row[] = [
+export const ROOT_ROUTES: readonly Route[] = [
   {
     path: '',
     get: () =>
@@ -25,7 +25,7 @@ export const ROOT_ROWS: readonly Row[] = [
         Links: { Sessions: link('/SessionService/Sessions') },
       }),
   },
-  collectionRow('/Systems', 'ComputerSystem', names),
-  collectionRow('/Chassis', 'Chassis', names),
-  collectionRow('/Managers', 'Manager', names),
+  collectionRoute('/Systems', 'ComputerSystem', names),
+  collectionRoute('/Chassis', 'Chassis', names),
+  collectionRoute('/Managers', 'Manager', names),
 ];

@@ -1,45 +1,30 @@
-/** SecureBoot (DSP2046) and its databases of keys. Whether it is in force is decided when the machine starts. */
-import { change, type HardwareState } from '../../hardware/hardware';
+/** SecureBoot (DSP2046) and its databases of keys. */
+import {
+  FACTORY_KEYS,
+  KEY_DATABASES,
+  SECURE_BOOT,
+  hasPlatformKey,
+  keysIn,
+  type KeyDatabase,
+  type SecureBootState,
+} from '../../hardware/secure-boot';
 import { flag, oneOf, refuseAction, refuseNew, refusePatch, text } from '../protocol/checks';
 import { refuse } from '../protocol/messages';
-import { ROOT, collection, collectionRow, link, resource, type Row, type Shown, type SystemAt } from '../protocol/routes';
+import { ROOT, collection, collectionRoute, link, resource, type Route, type ResourceBody, type SystemContext } from '../protocol/routes';
 
 const PATH = '/Systems/{system}/SecureBoot';
-const DATABASES = ['PK', 'KEK', 'db', 'dbx'] as const;
-type Database = (typeof DATABASES)[number];
 const RESETS = ['ResetAllKeysToDefault', 'DeleteAllKeys', 'DeletePK'];
 const RESET_KEYS = 'SecureBoot.ResetKeys';
 const RESET_DATABASE = 'SecureBootDatabase.ResetKeys';
 const MAX_CERTIFICATES = 32;
 
-export interface SecureBootState {
-  readonly enabled?: boolean;
-  /** In force since the last start. */
-  readonly inForce?: boolean;
-  /** PEM, of the databases that are not as they left the factory. */
-  readonly keys?: { readonly [database in Database]?: readonly string[] };
-}
-const FACTORY: Readonly<Record<Database, readonly string[]>> = {
-  PK: ['Platform key of the factory'],
-  KEK: ['Key exchange key of the factory'],
-  db: ['Signatures that the factory allows'],
-  dbx: [],
-};
 const NO_KEYS = { PK: [], KEK: [], db: [], dbx: [] } as const;
 
-const keysIn = (state: SecureBootState | undefined, database: Database): readonly string[] => state?.keys?.[database] ?? FACTORY[database];
-const hasPlatformKey = (state: SecureBootState | undefined): boolean => keysIn(state, 'PK').length > 0;
-/** What a start of the firmware makes of it: nothing is enforced without a platform key. */
-export const secureBootAtStart = ({ secureBoot }: HardwareState): SecureBootState | undefined => {
-  const inForce = secureBoot?.enabled === true && hasPlatformKey(secureBoot);
-  return inForce === (secureBoot?.inForce ?? false) ? secureBoot : { ...secureBoot, inForce };
-};
+const stateOf = ({ system }: SystemContext): SecureBootState => system.hardware.get(SECURE_BOOT);
+const change = ({ system }: SystemContext, changes: SecureBootState): void =>
+  system.hardware.set(SECURE_BOOT, { ...system.hardware.get(SECURE_BOOT), ...changes });
 
-const stateOf = ({ system }: SystemAt): SecureBootState => system.hardware.state.secureBoot ?? {};
-const set = ({ system }: SystemAt, changes: SecureBootState): void =>
-  change(system.hardware, { secureBoot: { ...system.hardware.state.secureBoot, ...changes } });
-
-function show(at: SystemAt): Shown {
+function show(at: SystemContext): ResourceBody {
   const state = stateOf(at);
   return resource(at.path, 'SecureBoot', 'SecureBoot', 'UEFI Secure Boot', {
     SecureBootEnable: state.enabled ?? false,
@@ -51,8 +36,8 @@ function show(at: SystemAt): Shown {
     },
   });
 }
-const databaseOf = ({ values: [, id] }: SystemAt): Database | undefined => DATABASES.find((one) => one === id);
-function showDatabase(at: SystemAt): Shown | undefined {
+const databaseOf = ({ values: [, id] }: SystemContext): KeyDatabase | undefined => KEY_DATABASES.find((one) => one === id);
+function showDatabase(at: SystemContext): ResourceBody | undefined {
   const database = databaseOf(at);
   return (
     database &&
@@ -68,7 +53,7 @@ function showDatabase(at: SystemAt): Shown | undefined {
     })
   );
 }
-function certificate(at: SystemAt): Shown | undefined {
+function certificate(at: SystemContext): ResourceBody | undefined {
   const database = databaseOf(at);
   const found = database && keysIn(stateOf(at), database)[Number(at.values[2]) - 1];
   return found === undefined
@@ -76,13 +61,13 @@ function certificate(at: SystemAt): Shown | undefined {
     : resource(at.path, 'Certificate', at.values[2]!, `Certificate ${at.values[2]!}`, { CertificateString: found, CertificateType: 'PEM' });
 }
 
-export const SECURE_BOOT_ROWS: readonly Row<SystemAt>[] = [
+export const SECURE_BOOT_ROUTES: readonly Route<SystemContext>[] = [
   {
     path: PATH,
     get: show,
     patch: (at, body) => {
       const refused = refusePatch(body, { SecureBootEnable: flag }, show(at));
-      if (!refused) set(at, { enabled: body['SecureBootEnable'] as boolean });
+      if (!refused) change(at, { enabled: body['SecureBootEnable'] as boolean });
       return refused;
     },
   },
@@ -92,11 +77,11 @@ export const SECURE_BOOT_ROWS: readonly Row<SystemAt>[] = [
       const refused = refuseAction(RESET_KEYS, body, { ResetKeysType: oneOf(RESETS) }, ['ResetKeysType']);
       if (refused) return refused;
       const type = body['ResetKeysType'];
-      set(at, { keys: type === 'DeleteAllKeys' ? NO_KEYS : type === 'DeletePK' ? { ...stateOf(at).keys, PK: [] } : {} });
+      change(at, { keys: type === 'DeleteAllKeys' ? NO_KEYS : type === 'DeletePK' ? { ...stateOf(at).keys, PK: [] } : {} });
       return undefined;
     },
   },
-  collectionRow(`${PATH}/SecureBootDatabases`, 'SecureBootDatabase', () => DATABASES),
+  collectionRoute(`${PATH}/SecureBootDatabases`, 'SecureBootDatabase', () => KEY_DATABASES),
   { path: `${PATH}/SecureBootDatabases/{database}`, get: showDatabase },
   {
     path: `${PATH}/SecureBootDatabases/{database}/Actions/${RESET_DATABASE}`,
@@ -104,8 +89,8 @@ export const SECURE_BOOT_ROWS: readonly Row<SystemAt>[] = [
       const database = databaseOf(at);
       if (!database) return refuse('ResourceMissingAtURI', at.path);
       const refused = refuseAction(RESET_DATABASE, body, { ResetKeysType: oneOf(RESETS.slice(0, 2)) }, ['ResetKeysType']);
-      const keys = body['ResetKeysType'] === 'DeleteAllKeys' ? [] : FACTORY[database];
-      if (!refused) set(at, { keys: { ...stateOf(at).keys, [database]: keys } });
+      const keys = body['ResetKeysType'] === 'DeleteAllKeys' ? [] : FACTORY_KEYS[database];
+      if (!refused) change(at, { keys: { ...stateOf(at).keys, [database]: keys } });
       return refused;
     },
   },
@@ -124,7 +109,7 @@ export const SECURE_BOOT_ROWS: readonly Row<SystemAt>[] = [
       if (refused) return refused;
       const keys = keysIn(stateOf(at), database);
       if (keys.length >= MAX_CERTIFICATES) return refuse('CreateLimitReachedForResource');
-      set(at, { keys: { ...stateOf(at).keys, [database]: [...keys, body['CertificateString'] as string] } });
+      change(at, { keys: { ...stateOf(at).keys, [database]: [...keys, body['CertificateString'] as string] } });
       return { status: 201, headers: { location: `${ROOT}${at.path}/${keys.length + 1}` } };
     },
   },

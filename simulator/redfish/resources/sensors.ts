@@ -3,8 +3,8 @@ import { decodeSdr, type SensorRecord } from '../../../wire/ipmi/records/sdr';
 import { valueOf } from '../../../wire/ipmi/records/sensors';
 import { MANUFACTURER } from '../../hardware/description';
 import { fullRecord } from '../../ipmi/sdr';
-import { ANALOG, type Analog } from '../../hardware/sensors';
-import { HEALTHY, ROOT, collectionRow, link, resource, type Row, type Shown, type SystemAt } from '../protocol/routes';
+import { ANALOG, type AnalogSensor } from '../../hardware/sensors';
+import { HEALTHY, ROOT, collectionRoute, link, resource, type Route, type ResourceBody, type SystemContext } from '../protocol/routes';
 
 const CHASSIS = '/Chassis/{system}';
 interface SensorRow {
@@ -29,7 +29,7 @@ const TYPES = [
   [8, 'Power', 'W'],
 ] as const;
 /** What IPMI tells of the same sensor, by its record: a row as values. */
-function rowOf(analog: Analog, { context, most }: NonNullable<Analog['redfish']>): SensorRow {
+function rowOf(analog: AnalogSensor, { context, most }: NonNullable<AnalogSensor['redfish']>): SensorRow {
   const { name, sensorType, on, off, thresholds = {} } = analog;
   const record = decodeSdr(fullRecord(1, { ...analog, number: 1 })) as SensorRecord;
   // Factors such as 10^-3 leave a trace in the last digits.
@@ -48,30 +48,30 @@ const MAINS_VOLTS = 230;
 const ofType = (type: SensorRow['type']): readonly SensorRow[] => SENSORS.filter((one) => one.type === type);
 const [SUPPLY] = ofType('Power') as [SensorRow];
 
-const reading = ({ system }: SystemAt, { on, off }: SensorRow): number | null => (system.isOn() ? on : (off ?? null));
-const statusOf = (at: SystemAt, row: SensorRow): Shown =>
+const reading = ({ system }: SystemContext, { on, off }: SensorRow): number | null => (system.isOn() ? on : (off ?? null));
+const statusOf = (at: SystemContext, row: SensorRow): ResourceBody =>
   reading(at, row) === null ? { State: 'StandbyOffline', Health: 'OK' } : { State: 'Enabled', Health: 'OK' };
 const percent = (read: number | null, { most }: SensorRow): number | null => (read === null ? null : Math.round((read * 100) / most));
-const sensorPath = ({ system }: SystemAt, { id }: SensorRow): string => `/Chassis/${system.name}/Sensors/${id}`;
+const sensorPath = ({ system }: SystemContext, { id }: SensorRow): string => `/Chassis/${system.name}/Sensors/${id}`;
 /** How the subsystems quote a sensor. */
-const quoted = (at: SystemAt, row: SensorRow): Shown => ({
+const quoted = (at: SystemContext, row: SensorRow): ResourceBody => ({
   DataSourceUri: `${ROOT}${sensorPath(at, row)}`,
   Reading: reading(at, row),
 });
 /** An array member of Thermal and Power. */
-const member = (at: SystemAt, list: string, index: number, row: SensorRow, more: Shown): Shown => ({
+const member = (at: SystemContext, list: string, index: number, row: SensorRow, more: ResourceBody): ResourceBody => ({
   '@odata.id': `${ROOT}${at.path}#/${list}/${index}`,
   MemberId: String(index),
   Name: row.name,
   Status: statusOf(at, row),
   ...more,
 });
-const thresholds = ({ caution, critical }: SensorRow): Shown => ({
+const thresholds = ({ caution, critical }: SensorRow): ResourceBody => ({
   ...(caution !== undefined && { UpperThresholdNonCritical: caution }),
   ...(critical !== undefined && { UpperThresholdCritical: critical }),
 });
 
-const thermal = (at: SystemAt): Shown =>
+const thermal = (at: SystemContext): ResourceBody =>
   resource(at.path, 'Thermal', 'Thermal', 'Temperatures and fans', {
     Temperatures: ofType('Temperature').map((row, index) =>
       member(at, 'Temperatures', index, row, {
@@ -95,13 +95,13 @@ const thermal = (at: SystemAt): Shown =>
       }),
     ),
   });
-const supply = ({ system }: SystemAt): Shown => ({
+const supply = ({ system }: SystemContext): ResourceBody => ({
   Manufacturer: MANUFACTURER,
   Model: 'Simulated power supply',
   SerialNumber: `PSU1-${system.description.serial}`,
   PowerCapacityWatts: CAPACITY_WATTS,
 });
-const power = (at: SystemAt): Shown =>
+const power = (at: SystemContext): ResourceBody =>
   resource(at.path, 'Power', 'Power', 'Power', {
     PowerControl: [
       member(at, 'PowerControl', 0, SUPPLY, {
@@ -125,7 +125,7 @@ const power = (at: SystemAt): Shown =>
     ),
   });
 
-function sensor(at: SystemAt): Shown | undefined {
+function sensor(at: SystemContext): ResourceBody | undefined {
   const row = SENSORS.find(({ id }) => id === at.values[1]);
   if (!row) return undefined;
   const { id, name, type, units, context, caution, critical, most } = row;
@@ -138,7 +138,7 @@ function sensor(at: SystemAt): Shown | undefined {
     },
   });
 }
-function fan(at: SystemAt): Shown | undefined {
+function fan(at: SystemContext): ResourceBody | undefined {
   const row = ofType('Rotational').find(({ id }) => id === at.values[1]);
   return (
     row &&
@@ -156,10 +156,10 @@ function fan(at: SystemAt): Shown | undefined {
   );
 }
 
-export const SENSOR_ROWS: readonly Row<SystemAt>[] = [
+export const SENSOR_ROUTES: readonly Route<SystemContext>[] = [
   { path: `${CHASSIS}/Thermal`, get: thermal },
   { path: `${CHASSIS}/Power`, get: power },
-  collectionRow(`${CHASSIS}/Sensors`, 'Sensor', () => SENSORS.map(({ id }) => id)),
+  collectionRoute(`${CHASSIS}/Sensors`, 'Sensor', () => SENSORS.map(({ id }) => id)),
   { path: `${CHASSIS}/Sensors/{sensor}`, get: sensor },
   {
     path: `${CHASSIS}/ThermalSubsystem`,
@@ -178,7 +178,7 @@ export const SENSOR_ROWS: readonly Row<SystemAt>[] = [
         'TemperatureReadingsCelsius@odata.count': ofType('Temperature').length,
       }),
   },
-  collectionRow(`${CHASSIS}/ThermalSubsystem/Fans`, 'Fan', () => ofType('Rotational').map(({ id }) => id)),
+  collectionRoute(`${CHASSIS}/ThermalSubsystem/Fans`, 'Fan', () => ofType('Rotational').map(({ id }) => id)),
   { path: `${CHASSIS}/ThermalSubsystem/Fans/{fan}`, get: fan },
   {
     path: `${CHASSIS}/PowerSubsystem`,
@@ -189,7 +189,7 @@ export const SENSOR_ROWS: readonly Row<SystemAt>[] = [
         PowerSupplies: link(`${path}/PowerSupplies`),
       }),
   },
-  collectionRow(`${CHASSIS}/PowerSubsystem/PowerSupplies`, 'PowerSupply', () => ['PSU1']),
+  collectionRoute(`${CHASSIS}/PowerSubsystem/PowerSupplies`, 'PowerSupply', () => ['PSU1']),
   {
     path: `${CHASSIS}/PowerSubsystem/PowerSupplies/PSU1`,
     get: (at) =>

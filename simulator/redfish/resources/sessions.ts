@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { refuseNew, text, whole, refusePatch } from '../protocol/checks';
 import { accountFor, accountsOf, type Account } from './accounts';
 import { refuse } from '../protocol/messages';
-import { ROOT, collectionRow, link, resource, type Row, type Service, type Session, type Shown } from '../protocol/routes';
+import { ROOT, collectionRoute, link, resource, type Route, type Service, type Session, type ResourceBody } from '../protocol/routes';
 
 const PATH = '/SessionService/Sessions';
 const MAX_SESSIONS = 64;
@@ -25,15 +25,16 @@ export function whoAsks(service: Service, request: IncomingMessage): Account | u
 
 const byId = (service: Service, id: string | undefined): Session | undefined =>
   [...service.sessions.values()].find((session) => session.id === id);
-const show = ({ id, user }: Session): Shown => resource(`${PATH}/${id}`, 'Session', id, 'Session', { UserName: user, Password: null });
-const serviceOf = ({ settings }: Service): Shown =>
+const show = ({ id, user }: Session): ResourceBody =>
+  resource(`${PATH}/${id}`, 'Session', id, 'Session', { UserName: user, Password: null });
+const serviceOf = ({ settings }: Service): ResourceBody =>
   resource('/SessionService', 'SessionService', 'SessionService', 'Sessions', {
     ServiceEnabled: true,
     SessionTimeout: settings.sessionSeconds,
     Sessions: link(PATH),
   });
 
-export const SESSION_ROWS: readonly Row[] = [
+export const SESSION_ROUTES: readonly Route[] = [
   {
     path: '/SessionService',
     get: ({ service }) => serviceOf(service),
@@ -45,7 +46,7 @@ export const SESSION_ROWS: readonly Row[] = [
     },
   },
   {
-    ...collectionRow(PATH, 'Session', ({ service }) => [...service.sessions.values()].map(({ id }) => id)),
+    ...collectionRoute(PATH, 'Session', ({ service }) => [...service.sessions.values()].map(({ id }) => id)),
     open: true,
     post: ({ service }, body) => {
       const refused = refuseNew(body, { UserName: text, Password: text, Context: text }, ['UserName', 'Password']);

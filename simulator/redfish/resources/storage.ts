@@ -1,28 +1,60 @@
-/** Storage (DSP2046): subsystems with a controller, their drives, and the volumes made of them by tasks. */
+/** Storage (DSP2046): subsystems with a controller, their drives, and their volumes, which tasks make and delete. */
 import { isObject } from '../../../model/json';
 import { MANUFACTURER } from '../../hardware/description';
-import { anything, list, members, oneOf, reference, refuseAction, refuseNew, refusePatch, text, whole, type Checks } from '../protocol/checks';
+import {
+  anything,
+  list,
+  members,
+  oneOf,
+  reference,
+  refuseAction,
+  refuseNew,
+  refusePatch,
+  text,
+  whole,
+  type Checks,
+} from '../protocol/checks';
 import { INDICATOR_CHECKS, indicator, setIndicator } from './indicators';
 import { refuse } from '../protocol/messages';
-import { HEALTHY, ROOT, collection, collectionRow, link, resource, type Answer, type Row, type Shown, type SystemAt } from '../protocol/routes';
-import { addedVolumeId, runTask, type Work } from '../../hardware/task-records';
-import { begin } from './tasks';
-import { RAID_TYPES, driveName, planVolume, subsystemsOf, volumesIn, type RaidType, type Subsystem, type VolumeState } from '../../hardware/volumes';
+import {
+  HEALTHY,
+  ROOT,
+  collection,
+  collectionRoute,
+  link,
+  resource,
+  type Answer,
+  type Route,
+  type ResourceBody,
+  type SystemContext,
+} from '../protocol/routes';
+import { freeVolumeId, runTask, type TaskWork } from '../../hardware/task-records';
+import { startTask } from './tasks';
+import {
+  RAID_TYPES,
+  driveName,
+  planVolume,
+  subsystemsOf,
+  volumesIn,
+  type RaidType,
+  type Subsystem,
+  type Volume,
+} from '../../hardware/volumes';
 
 const PATH = '/Systems/{system}/Storage';
 const APPLY_TIMES = ['Immediate', 'OnReset'];
 const APPLY_TIME: Checks = { '@Redfish.OperationApplyTime': oneOf(APPLY_TIMES) };
 const INITIALIZE = 'Volume.Initialize';
 
-const subsystemOf = ({ system, values: [, id] }: SystemAt): Subsystem | undefined =>
+const subsystemOf = ({ system, values: [, id] }: SystemContext): Subsystem | undefined =>
   subsystemsOf(system.description).find((one) => one.id === id);
-const driveOf = (at: SystemAt): Subsystem['drives'][number] | undefined =>
+const driveOf = (at: SystemContext): Subsystem['drives'][number] | undefined =>
   subsystemOf(at)?.drives.find((drive) => driveName(drive) === at.values[2]);
-const volumeOf = (at: SystemAt): VolumeState | undefined =>
-  volumesIn(at.system.hardware.state, at.values[1]!).find((volume) => volume.id === at.values[2]);
-const storagePath = ({ system }: SystemAt, storage: string): string => `/Systems/${system.name}/Storage/${storage}`;
+const volumeOf = (at: SystemContext): Volume | undefined =>
+  volumesIn(at.system.hardware, at.values[1]!).find((volume) => volume.id === at.values[2]);
+const storagePath = ({ system }: SystemContext, storage: string): string => `/Systems/${system.name}/Storage/${storage}`;
 
-const controllerOf = ({ id, protocol, raid }: Subsystem): Shown => ({
+const controllerOf = ({ id, protocol, raid }: Subsystem): ResourceBody => ({
   Manufacturer: MANUFACTURER,
   Model: 'Simulated controller',
   SerialNumber: `CTRL${id}`,
@@ -33,7 +65,7 @@ const controllerOf = ({ id, protocol, raid }: Subsystem): Shown => ({
   SpeedGbps: 12,
 });
 
-function storage(at: SystemAt): Shown | undefined {
+function storage(at: SystemContext): ResourceBody | undefined {
   const found = subsystemOf(at);
   if (!found) return undefined;
   const { id, drives } = found;
@@ -54,20 +86,20 @@ function storage(at: SystemAt): Shown | undefined {
     Volumes: link(`${at.path}/Volumes`),
   });
 }
-function controller(at: SystemAt): Shown | undefined {
+function controller(at: SystemContext): ResourceBody | undefined {
   const found = at.values[2] === '1' ? subsystemOf(at) : undefined;
   if (!found) return undefined;
   const { SupportedRAIDTypes, SpeedGbps, ...more } = controllerOf(found);
   const shown = { ...more, SpeedGbps, SupportedRAIDTypes, Status: HEALTHY };
   return resource(at.path, 'StorageController', '1', `Controller ${found.id}`, shown);
 }
-function drive(at: SystemAt): Shown | undefined {
+function drive(at: SystemContext): ResourceBody | undefined {
   const found = driveOf(at);
   if (!found) return undefined;
   const { model, serial, size, rotational } = found;
   const name = driveName(found);
-  const { state } = at.system.hardware;
-  const volumes = volumesIn(state, at.values[1]!).filter(({ drives }) => drives.includes(name));
+  const { hardware } = at.system;
+  const volumes = volumesIn(hardware, at.values[1]!).filter(({ drives }) => drives.includes(name));
   return resource(at.path, 'Drive', name, `Drive ${name}`, {
     Manufacturer: MANUFACTURER,
     ...{ Model: model, SerialNumber: serial, CapacityBytes: size, BlockSizeBytes: 512, Revision: '1.0' },
@@ -76,7 +108,7 @@ function drive(at: SystemAt): Shown | undefined {
     ...(rotational ? { RotationSpeedRPM: 7200 } : { PredictedMediaLifeLeftPercent: 100 }),
     FailurePredicted: false,
     Status: HEALTHY,
-    ...indicator(state, `drive ${name}`),
+    ...indicator(hardware, `drive ${name}`),
     Links: {
       Chassis: link(`/Chassis/${at.system.name}`),
       Volumes: volumes.map(({ id, storage: owner }) => link(`${storagePath(at, owner)}/Volumes/${id}`)),
@@ -84,7 +116,7 @@ function drive(at: SystemAt): Shown | undefined {
     },
   });
 }
-function volume(at: SystemAt): Shown | undefined {
+function volume(at: SystemContext): ResourceBody | undefined {
   const found = volumeOf(at);
   if (!found) return undefined;
   const { id, name, raid, bytes, drives, storage: owner } = found;
@@ -106,9 +138,9 @@ function volume(at: SystemAt): Shown | undefined {
   });
 }
 
-/** Begins it: at once, or when the machine starts. */
-function later({ service, system }: SystemAt, name: string, body: Shown, work: Work): Answer {
-  const { task, answer } = begin(service, system, { name, phase: 'staged', work, takes: service.settings.taskMs });
+/** Starts a task that runs at once, or after the machine's next start. */
+function startVolumeTask({ service, system }: SystemContext, name: string, body: ResourceBody, work: TaskWork): Answer {
+  const { task, answer } = startTask(service, system, { name, phase: 'staged', work, takes: service.settings.taskMs });
   if (task && body['@Redfish.OperationApplyTime'] !== 'OnReset') runTask(system.hardware, task, service.clock.now());
   return answer;
 }
@@ -122,7 +154,7 @@ const NEW_VOLUME: Checks = {
   Links: members({ Drives: list(reference), 'Drives@odata.count': anything }),
   Encrypted: (value, name) => (value === false ? undefined : ['PropertyValueNotInList', JSON.stringify(value), name]),
 };
-function create(at: SystemAt, body: Shown): Answer | undefined {
+function create(at: SystemContext, body: ResourceBody): Answer | undefined {
   const found = subsystemOf(at);
   if (!found) return refuse('ResourceMissingAtURI', at.path);
   const refused = refuseNew(body, NEW_VOLUME, ['RAIDType', 'Links']);
@@ -139,25 +171,25 @@ function create(at: SystemAt, body: Shown): Answer | undefined {
     readonly Name?: string;
     readonly DisplayName?: string;
   };
-  const { Drives: wanted = [] } = body['Links'] as { readonly Drives?: readonly { readonly '@odata.id': string }[] };
+  const { Drives: references = [] } = body['Links'] as { readonly Drives?: readonly { readonly '@odata.id': string }[] };
   const within = `${ROOT}${storagePath(at, found.id)}/Drives/`;
-  const drives = wanted.map((one) => one['@odata.id'].replace(within, ''));
-  const { state } = at.system.hardware;
-  const planned = planVolume(state, found, raid, [...new Set(drives)], bytes);
+  const drives = references.map((one) => one['@odata.id'].replace(within, ''));
+  const { hardware } = at.system;
+  const planned = planVolume(hardware, found, raid, [...new Set(drives)], bytes);
   if ('problem' in planned) return refuse(...planned.problem);
-  const id = addedVolumeId(state, found.id);
+  const id = freeVolumeId(hardware, found.id);
   const made = { id, storage: found.id, name: label ?? name ?? `Volume ${id}`, raid, bytes: planned.bytes, drives };
-  return later(at, `Make volume ${id}`, body, { kind: 'make volume', volume: made });
+  return startVolumeTask(at, `Make volume ${id}`, body, { kind: 'make volume', volume: made });
 }
-function remove(at: SystemAt, body: Shown): Answer | undefined {
+function remove(at: SystemContext, body: ResourceBody): Answer | undefined {
   const found = volumeOf(at);
   if (!found) return refuse('ResourceMissingAtURI', at.path);
   const refused = isObject(body) && Object.keys(body).length > 0 ? refusePatch(body, APPLY_TIME) : undefined;
-  return refused ?? later(at, `Delete volume ${found.id}`, body, { kind: 'delete volume', storage: found.storage, id: found.id });
+  return refused ?? startVolumeTask(at, `Delete volume ${found.id}`, body, { kind: 'delete volume', storage: found.storage, id: found.id });
 }
 
-export const STORAGE_ROWS: readonly Row<SystemAt>[] = [
-  collectionRow(PATH, 'Storage', ({ system }) => subsystemsOf(system.description).map(({ id }) => id)),
+export const STORAGE_ROUTES: readonly Route<SystemContext>[] = [
+  collectionRoute(PATH, 'Storage', ({ system }) => subsystemsOf(system.description).map(({ id }) => id)),
   { path: `${PATH}/{storage}`, get: storage },
   { path: `${PATH}/{storage}/Controllers`, get: (at) => (subsystemOf(at) ? collection(at.path, 'StorageController', ['1']) : undefined) },
   { path: `${PATH}/{storage}/Controllers/{controller}`, get: controller },
@@ -179,7 +211,7 @@ export const STORAGE_ROWS: readonly Row<SystemAt>[] = [
         ...collection(
           at.path,
           'Volume',
-          volumesIn(at.system.hardware.state, at.values[1]!).map(({ id }) => id),
+          volumesIn(at.system.hardware, at.values[1]!).map(({ id }) => id),
         ),
         '@Redfish.OperationApplyTimeSupport': { '@odata.type': '#Settings.v1_3_0.OperationApplyTimeSupport', SupportedValues: APPLY_TIMES },
       },

@@ -1,16 +1,18 @@
 /** ComputerSystem (DSP2046): power, boot override, and the links to all parts of a machine. */
 import type { BootSetting, PowerAction } from '../../hardware/control';
 import { MANUFACTURER, PRODUCT } from '../../hardware/description';
-import { change } from '../../hardware/hardware';
+import { HTTP_BOOT_URI } from '../../hardware/boot-media';
+import { hardwarePart } from '../../hardware/hardware';
 import { members, oneOf, refuseAction, refusePatch, text, textOrNull } from '../protocol/checks';
-import { versionOf } from '../../hardware/firmware-versions';
+import { firmwareVersion } from '../../hardware/firmware-versions';
 import { INDICATOR_CHECKS, indicator, setIndicator } from './indicators';
 import { bootOrder } from './parts';
-import { HEALTHY, ROOT, link, resource, type Row, type Shown, type SystemAt } from '../protocol/routes';
+import { HEALTHY, ROOT, link, resource, type Route, type ResourceBody, type SystemContext } from '../protocol/routes';
 
 const PATH = '/Systems/{system}';
+const ASSET_TAG = hardwarePart('assetTag', '');
 
-/** Redfish's word ↔ the machine's. */
+/** Redfish's name and ours. */
 const TARGETS: readonly (readonly [string, BootSetting['device']])[] = [
   ['None', 'none'],
   ['Pxe', 'pxe'],
@@ -33,7 +35,7 @@ const RESETS: Readonly<Record<string, PowerAction | 'button'>> = {
   Nmi: 'diagnostic',
 };
 
-function show(at: SystemAt): Shown {
+function show(at: SystemContext): ResourceBody {
   const { system, path } = at;
   const { description, name } = system;
   const { device, persistent, mode } = system.boot();
@@ -43,7 +45,7 @@ function show(at: SystemAt): Shown {
     Model: PRODUCT,
     SerialNumber: description.serial,
     UUID: description.uuid,
-    BiosVersion: versionOf(system.hardware.state, 'bios'),
+    BiosVersion: firmwareVersion(system.hardware, 'bios'),
     Status: HEALTHY,
     PowerState: system.isOn() ? 'On' : 'Off',
     Boot: {
@@ -54,7 +56,7 @@ function show(at: SystemAt): Shown {
       'BootSourceOverrideMode@Redfish.AllowableValues': MODES,
       BootOrder: bootOrder(at),
       BootOptions: link(`${path}/BootOptions`),
-      HttpBootUri: system.hardware.state.httpBootUri ?? null,
+      HttpBootUri: system.hardware.get(HTTP_BOOT_URI),
     },
     MemorySummary: { TotalSystemMemoryGiB: description.memoryMiB / 1024, Status: HEALTHY },
     ProcessorSummary: { Count: 1, Model: 'Simulated CPU', Status: HEALTHY },
@@ -69,8 +71,8 @@ function show(at: SystemAt): Shown {
     'PCIeDevices@odata.count': 1,
     SimpleStorage: link(`${path}/SimpleStorage`),
     Storage: link(`${path}/Storage`),
-    ...indicator(system.hardware.state, 'system'),
-    AssetTag: system.hardware.state.assetTag ?? '',
+    ...indicator(system.hardware, 'system'),
+    AssetTag: system.hardware.get(ASSET_TAG),
     VirtualMedia: link(`${path}/VirtualMedia`),
     Links: {
       Chassis: [link(`/Chassis/${name}`)],
@@ -93,8 +95,8 @@ const BOOT = {
   BootSourceOverrideMode: oneOf(MODES),
   HttpBootUri: textOrNull,
 };
-function override(now: BootSetting, wanted: Shown): BootSetting {
-  const { BootSourceOverrideTarget: target, BootSourceOverrideEnabled: enabled, BootSourceOverrideMode: mode } = wanted;
+function override(now: BootSetting, boot: ResourceBody): BootSetting {
+  const { BootSourceOverrideTarget: target, BootSourceOverrideEnabled: enabled, BootSourceOverrideMode: mode } = boot;
   const chosen = TARGETS.find(([word]) => word === target)?.[1] ?? now.device;
   const device = enabled === 'Disabled' ? 'none' : chosen;
   return {
@@ -104,7 +106,7 @@ function override(now: BootSetting, wanted: Shown): BootSetting {
   };
 }
 
-export const SYSTEM_ROWS: readonly Row<SystemAt>[] = [
+export const SYSTEM_ROUTES: readonly Route<SystemContext>[] = [
   {
     path: PATH,
     get: show,
@@ -112,10 +114,10 @@ export const SYSTEM_ROWS: readonly Row<SystemAt>[] = [
       const refused = refusePatch(body, { ...INDICATOR_CHECKS, AssetTag: text, Boot: members(BOOT) }, show(at));
       if (refused) return refused;
       setIndicator(at.system, 'system', body);
-      if (body['AssetTag'] !== undefined) change(at.system.hardware, { assetTag: body['AssetTag'] as string });
-      const { Boot: wanted } = body as { readonly Boot?: Shown & { readonly HttpBootUri?: string | null } };
-      if (wanted) at.system.setBoot(override(at.system.boot(), wanted));
-      if (wanted?.HttpBootUri !== undefined) change(at.system.hardware, { httpBootUri: wanted.HttpBootUri });
+      if (body['AssetTag'] !== undefined) at.system.hardware.set(ASSET_TAG, body['AssetTag'] as string);
+      const { Boot: boot } = body as { readonly Boot?: ResourceBody & { readonly HttpBootUri?: string | null } };
+      if (boot) at.system.setBoot(override(at.system.boot(), boot));
+      if (boot?.HttpBootUri !== undefined) at.system.hardware.set(HTTP_BOOT_URI, boot.HttpBootUri);
       return undefined;
     },
   },

@@ -1,33 +1,32 @@
-/** TaskService (DSP0266 §12.2): what takes time. A task monitor answers 202 until the task is over, and then shows it. */
+/** TaskService (DSP0266 §12.2). A task monitor answers 202 until the task is over, and then shows it. */
 import { extended, refuse } from '../protocol/messages';
 import {
   ROOT,
-  collectionRow,
+  collectionRoute,
   dateTime,
   link,
   resource,
   type Answer,
-  type At,
-  type Row,
+  type RouteContext,
+  type Route,
   type Service,
-  type Shown,
+  type ResourceBody,
   type System,
 } from '../protocol/routes';
-import { addTask, findTask, removeTask, settle, type TaskRecord } from '../../hardware/task-records';
+import { addTask, findTask, removeTask, isTaskOver, settleTasks, tasksOf, type TaskRecord } from '../../hardware/task-records';
 
 const TASKS = '/TaskService/Tasks';
 const MONITORS = '/TaskService/TaskMonitors';
-/** As a date: sushy 5.14 does not wait by a number of seconds (it hands the text to its sleep). */
+/** As a date: sushy 5.14 fails on a number of seconds, whose text it passes to its sleep. */
 const retryAfter = (now: number): string => new Date(now + 1000).toUTCString();
 
 const STATES = { new: 'New', staged: 'Starting', running: 'Running', completed: 'Completed', failed: 'Exception' } as const;
-const isOver = ({ phase }: TaskRecord): boolean => phase === 'completed' || phase === 'failed';
 
 function percent({ phase, ends, takes }: TaskRecord, now: number): number {
   if (phase === 'completed') return 100;
   return phase === 'running' && takes > 0 ? Math.max(0, Math.min(99, Math.floor(100 - ((ends! - now) * 100) / takes))) : 0;
 }
-function show(task: TaskRecord, now: number): Shown {
+function show(task: TaskRecord, now: number): ResourceBody {
   const { id, name, started, phase, ended, message } = task;
   const messages = message ? [message] : phase === 'completed' ? [['Success']] : [];
   return resource(`${TASKS}/${id}`, 'Task', id, name, {
@@ -42,17 +41,17 @@ function show(task: TaskRecord, now: number): Shown {
   });
 }
 
-/** A machine's task by its identifier; what was due has happened. */
-function find({ service, values: [id] }: At): { readonly system: System; readonly task: TaskRecord } | undefined {
+/** The task with the identifier in the path, and its machine. */
+function find({ service, values: [id] }: RouteContext): { readonly system: System; readonly task: TaskRecord } | undefined {
   const system = service.systems.get(id!.slice(0, id!.lastIndexOf('-')));
   if (!system) return undefined;
-  settle(system.hardware, service.clock.now());
+  settleTasks(system.hardware, service.clock.now());
   const task = findTask(system.hardware, id!);
   return task && { system, task };
 }
 
-/** Begins a task, and answers with where to look. */
-export function begin(
+/** Starts a task; the answer names its monitor. */
+export function startTask(
   service: Service,
   system: System,
   task: Omit<TaskRecord, 'id' | 'started'>,
@@ -66,7 +65,7 @@ export function begin(
     : { answer: refuse('CreateLimitReachedForResource') };
 }
 
-const taskService = ({ service }: At): Shown =>
+const taskService = ({ service }: RouteContext): ResourceBody =>
   resource('/TaskService', 'TaskService', 'TaskService', 'Tasks', {
     ServiceEnabled: true,
     DateTime: dateTime(service.clock.now()),
@@ -75,18 +74,18 @@ const taskService = ({ service }: At): Shown =>
     Status: { State: 'Enabled', Health: 'OK' },
     Tasks: link(TASKS),
   });
-const remove = (at: At): Answer | undefined => {
+const remove = (at: RouteContext): Answer | undefined => {
   const found = find(at);
   if (!found) return refuse('ResourceMissingAtURI', at.path);
-  if (!isOver(found.task)) return refuse('ResourceInUse');
+  if (!isTaskOver(found.task)) return refuse('ResourceInUse');
   removeTask(found.system.hardware, found.task.id);
   return undefined;
 };
 
-export const TASK_ROWS: readonly Row[] = [
+export const TASK_ROUTES: readonly Route[] = [
   { path: '/TaskService', get: taskService },
-  collectionRow(TASKS, 'Task', ({ service }) =>
-    [...service.systems.values()].flatMap(({ hardware }) => (hardware.state.tasks?.records ?? []).map(({ id }) => id)),
+  collectionRoute(TASKS, 'Task', ({ service }) =>
+    [...service.systems.values()].flatMap(({ hardware }) => tasksOf(hardware).map(({ id }) => id)),
   ),
   {
     path: `${TASKS}/{task}`,
@@ -102,7 +101,7 @@ export const TASK_ROWS: readonly Row[] = [
       const found = find(at);
       if (!found) return refuse('ResourceMissingAtURI', at.path);
       const body = show(found.task, at.service.clock.now());
-      return isOver(found.task)
+      return isTaskOver(found.task)
         ? { status: 200, body }
         : { status: 202, body, headers: { location: `${ROOT}${at.path}`, 'retry-after': retryAfter(at.service.clock.now()) } };
     },

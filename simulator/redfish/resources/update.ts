@@ -1,30 +1,30 @@
-/** UpdateService (DSP2046): the inventory of firmware, and updates from a URL as tasks that take time. */
+/** UpdateService (DSP2046): the firmware inventory, and updates from a URL, which are tasks. */
 import { MANUFACTURER } from '../../hardware/description';
 import { list, oneOf, refuseAction, text, type Checks } from '../protocol/checks';
 import { download, isFetchable } from '../protocol/download';
-import { COMPONENTS, isComponent, readFirmware, versionOf, type Component } from '../../hardware/firmware-versions';
+import { COMPONENTS, firmwareVersion, isComponent, readFirmware, type Component } from '../../hardware/firmware-versions';
 import { refuse } from '../protocol/messages';
 import {
   HEALTHY,
   ROOT,
-  collectionRow,
+  collectionRoute,
   link,
   resource,
   type Answer,
-  type At,
-  type Row,
+  type RouteContext,
+  type Route,
   type Service,
-  type Shown,
+  type ResourceBody,
   type System,
 } from '../protocol/routes';
-import { changeTask, findTask, runTask, settle } from '../../hardware/task-records';
-import { begin } from './tasks';
+import { changeTask, findTask, runTask, settleTasks } from '../../hardware/task-records';
+import { startTask } from './tasks';
 
 const PATH = '/UpdateService';
 const INVENTORY = `${PATH}/FirmwareInventory`;
 const ACTION = 'UpdateService.SimpleUpdate';
 const HEAD_BYTES = 256;
-/** The BMC's own firmware runs at once; that of the others is staged until the machine starts. */
+/** Whether an update waits for the machine's next start. The BMC updates itself at once. */
 const STAGED: Readonly<Record<Component, boolean>> = { bios: true, nic: true, bmc: false };
 const NAMES: Readonly<Record<Component, string>> = { bios: 'BIOS', bmc: 'BMC', nic: 'Network adapter' };
 
@@ -35,18 +35,18 @@ function itemOf(service: Service, id: string): { readonly component: Component; 
   return system && isComponent(component) ? { component, system } : undefined;
 }
 
-function item({ service, path, values: [id] }: At): Shown | undefined {
+function item({ service, path, values: [id] }: RouteContext): ResourceBody | undefined {
   const found = itemOf(service, id!);
   if (!found) return undefined;
   const { component, system } = found;
-  settle(system.hardware, service.clock.now());
+  settleTasks(system.hardware, service.clock.now());
   const related = {
     bios: `/Systems/${system.name}/Bios`,
     bmc: `/Managers/${system.name}`,
     nic: `/Chassis/${system.name}/NetworkAdapters/NIC1`,
   } as const;
   return resource(path, 'SoftwareInventory', id!, `${NAMES[component]} of ${system.name}`, {
-    Version: versionOf(system.hardware.state, component),
+    Version: firmwareVersion(system.hardware, component),
     Manufacturer: MANUFACTURER,
     SoftwareId: component,
     Updateable: true,
@@ -65,7 +65,7 @@ const PARAMETERS: Checks = {
   '@Redfish.OperationApplyTime': oneOf(['Immediate', 'OnReset']),
 };
 
-/** The machine that an update is for: named by a target, or the only one there is. */
+/** The machine to update: the one that a target names, or the only one. */
 function machineOf(service: Service, targets: readonly string[]): System | Answer {
   const [only] = service.systems.size === 1 ? service.systems.values() : [];
   if (targets.length === 0) return only ?? refuse('ActionParameterMissing', ACTION, 'Targets');
@@ -75,16 +75,16 @@ function machineOf(service: Service, targets: readonly string[]): System | Answe
 }
 const isAnswer = (found: System | Answer): found is Answer => 'status' in found;
 
-function simpleUpdate({ service }: At, body: Shown): Answer {
+function simpleUpdate({ service }: RouteContext, body: ResourceBody): Answer {
   const refused = refuseAction(ACTION, body, PARAMETERS, ['ImageURI']);
   if (refused) return refused;
   const { ImageURI, TransferProtocol = 'HTTP', Targets = [], Username, Password } = body as Readonly<Record<string, string>>;
-  // "server/path" with a protocol beside it is the old way to write a URL.
+  // The older form of a URL: "server/path", and the protocol as another parameter.
   const url = ImageURI!.includes('://') ? ImageURI! : `${TransferProtocol.toLowerCase()}://${ImageURI!}`;
   if (!isFetchable(url)) return refuse('ActionParameterValueTypeError', url, 'ImageURI', ACTION);
   const system = machineOf(service, Targets as readonly string[]);
   if (isAnswer(system)) return system;
-  const { task, answer } = begin(service, system, {
+  const { task, answer } = startTask(service, system, {
     name: `Firmware update of ${system.name}`,
     phase: 'new',
     work: { kind: 'fetch', url },
@@ -113,7 +113,7 @@ async function fetchFirmware(service: Service, { hardware }: System, id: string,
   if (task && !STAGED[image.component]) runTask(hardware, task, now);
 }
 
-export const UPDATE_ROWS: readonly Row[] = [
+export const UPDATE_ROUTES: readonly Route[] = [
   {
     path: PATH,
     get: ({ path }) =>
@@ -129,7 +129,7 @@ export const UPDATE_ROWS: readonly Row[] = [
         },
       }),
   },
-  collectionRow(INVENTORY, 'SoftwareInventory', ({ service }) =>
+  collectionRoute(INVENTORY, 'SoftwareInventory', ({ service }) =>
     [...service.systems.keys()].flatMap((name) => COMPONENTS.map((component) => `${component}-${name}`)),
   ),
   { path: `${INVENTORY}/{item}`, get: item },

@@ -1,10 +1,9 @@
-/** VirtualMedia (DSP2046), of a machine and of its BMC: two views of the same drives. */
-import { change } from '../../hardware/hardware';
+/** VirtualMedia (DSP2046): a machine's virtual drives, which its BMC shows too. */
 import { flag, oneOf, refuseAction, text, type Checks } from '../protocol/checks';
 import { download, isFetchable } from '../protocol/download';
-import { DRIVES, isDrive, type Drive } from '../../hardware/boot-media';
+import { DRIVES, MEDIA, isDrive, type Drive } from '../../hardware/boot-media';
 import { refuse } from '../protocol/messages';
-import { ROOT, collectionRow, resource, type Answer, type Row, type Shown, type SystemAt } from '../protocol/routes';
+import { ROOT, collectionRoute, resource, type Answer, type Route, type ResourceBody, type SystemContext } from '../protocol/routes';
 
 const INSERT = 'VirtualMedia.InsertMedia';
 const EJECT = 'VirtualMedia.EjectMedia';
@@ -17,14 +16,14 @@ const PARAMETERS: Checks = {
   TransferMethod: oneOf(['Stream']),
   TransferProtocolType: oneOf(['HTTP', 'HTTPS']),
 };
-const driveOf = ({ values: [, id] }: SystemAt): Drive | undefined => (isDrive(id) ? id : undefined);
+const driveOf = ({ values: [, id] }: SystemContext): Drive | undefined => (isDrive(id) ? id : undefined);
 const fileName = (url: string): string => new URL(url).pathname.split('/').at(-1)!.slice(0, 200);
 
-function show(at: SystemAt): Shown | undefined {
+function show(at: SystemContext): ResourceBody | undefined {
   const drive = driveOf(at);
   if (!drive) return undefined;
   const { name, types } = DRIVES[drive];
-  const medium = at.system.hardware.state.media?.[drive];
+  const medium = at.system.hardware.get(MEDIA)[drive];
   return resource(at.path, 'VirtualMedia', drive, name, {
     MediaTypes: types,
     ConnectedVia: medium ? 'URI' : 'NotConnected',
@@ -47,7 +46,7 @@ function show(at: SystemAt): Shown | undefined {
   });
 }
 
-async function insert(at: SystemAt, body: Shown): Promise<Answer | undefined> {
+async function insert(at: SystemContext, body: ResourceBody): Promise<Answer | undefined> {
   const { service, system } = at;
   const drive = driveOf(at);
   if (!drive) return refuse('ResourceMissingAtURI', at.path);
@@ -55,28 +54,27 @@ async function insert(at: SystemAt, body: Shown): Promise<Answer | undefined> {
   if (refused) return refused;
   const { Image: url, Inserted, WriteProtected = true, UserName, Password } = body;
   if (!isFetchable(url)) return refuse('ActionParameterValueTypeError', String(url), 'Image', INSERT);
-  if (system.hardware.state.media?.[drive]) return refuse('ResourceInUse');
+  if (system.hardware.get(MEDIA)[drive]) return refuse('ResourceInUse');
   const from = { url, ...(UserName !== undefined && { username: UserName as string, password: (Password ?? '') as string }) };
-  const there = await download(service, from, 'HEAD', 0);
-  if (typeof there === 'string') return refuse('CouldNotEstablishConnection', url);
+  const response = await download(service, from, 'HEAD', 0);
+  if (typeof response === 'string') return refuse('CouldNotEstablishConnection', url);
   const medium = { ...from, writeProtected: WriteProtected as boolean, ...(Inserted === false && { hidden: true as const }) };
-  change(system.hardware, { media: { ...system.hardware.state.media, [drive]: medium } });
+  system.hardware.set(MEDIA, { ...system.hardware.get(MEDIA), [drive]: medium });
   return undefined;
 }
-function eject(at: SystemAt, body: Shown): Answer | undefined {
+function eject(at: SystemContext, body: ResourceBody): Answer | undefined {
   const drive = driveOf(at);
   if (!drive) return refuse('ResourceMissingAtURI', at.path);
   const refused = refuseAction(EJECT, body, {});
   if (refused) return refused;
-  const media = { ...at.system.hardware.state.media, [drive]: undefined };
-  change(at.system.hardware, { media });
+  at.system.hardware.set(MEDIA, { ...at.system.hardware.get(MEDIA), [drive]: undefined });
   return undefined;
 }
 
-export const MEDIA_ROWS: readonly Row<SystemAt>[] = ['/Systems/{system}', '/Managers/{system}'].flatMap((owner) => {
+export const MEDIA_ROUTES: readonly Route<SystemContext>[] = ['/Systems/{system}', '/Managers/{system}'].flatMap((owner) => {
   const path = `${owner}/VirtualMedia`;
   return [
-    collectionRow<SystemAt>(path, 'VirtualMedia', () => Object.keys(DRIVES)),
+    collectionRoute<SystemContext>(path, 'VirtualMedia', () => Object.keys(DRIVES)),
     { path: `${path}/{drive}`, get: show },
     { path: `${path}/{drive}/Actions/${INSERT}`, post: insert },
     { path: `${path}/{drive}/Actions/${EJECT}`, post: eject },

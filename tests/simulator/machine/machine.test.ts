@@ -6,6 +6,7 @@ import { systemClock } from '../../../model/clock';
 import { silentLog, type Log } from '../../../model/log';
 import type { JsonObject } from '../../../model/records';
 import { startFleet, type Fleet, type FleetSetup } from '../../../simulator/fleet/fleet';
+import { HTTP_BOOT_URI, MEDIA } from '../../../simulator/hardware/boot-media';
 import { readScript } from '../../../simulator/machine/boot-script';
 import { type Phase, type SimulatedMachine } from '../../../simulator/machine/machine';
 import { NODE, smallIronic, type SmallIronic } from '../small-ironic';
@@ -125,12 +126,12 @@ describe('power', () => {
 
 describe('boot', () => {
   it.each([
-    ['cdrom', { media: { Cd: { url: '/boot.iso', writeProtected: true } } }],
-    ['uefi-http', { httpBootUri: '/boot.iso' }],
-  ] as const)('runs the agent that an image for %s holds', async (device, state) => {
+    ['cdrom', (url: string) => machine().hardware.set(MEDIA, { Cd: { url, writeProtected: true } })],
+    ['uefi-http', (url: string) => machine().hardware.set(HTTP_BOOT_URI, url)],
+  ] as const)('runs the agent that an image for %s holds', async (device, insert) => {
     const kernel = `menuentry "boot" {\n  linux /vmlinuz text ipa-api-url=${ironic.url} nofb --\n initrd /initrd\n}`;
     ironic.files.set('/boot.iso', Buffer.concat([randomBytes(70_000), Buffer.from(`\n${kernel}\n`), randomBytes(1000)]));
-    machine().hardware.state = JSON.parse(JSON.stringify(state).replace('/boot.iso', `${ironic.url}/boot.iso`)) as object;
+    insert(`${ironic.url}/boot.iso`);
     machine().setBoot({ device, persistent: false, mode: 'uefi' });
     await machine().act('on');
     await ironic.beat(1);
@@ -140,7 +141,7 @@ describe('boot', () => {
     await ironic.close();
     ironic = await smallIronic('******');
     ironic.files.set('/boot.iso', Buffer.from(`linux /vmlinuz 'ipa-api-url=${ironic.url}' 'ipa-agent-token=of-the-image'\n`));
-    machine().hardware.state = { media: { Cd: { url: `${ironic.url}/boot.iso`, writeProtected: true } } };
+    machine().hardware.set(MEDIA, { Cd: { url: `${ironic.url}/boot.iso`, writeProtected: true } });
     machine().setBoot({ device: 'cdrom', persistent: false, mode: 'uefi' });
     await machine().act('on');
     await ironic.beat(1);
@@ -148,11 +149,11 @@ describe('boot', () => {
   });
   it('runs another system from an image, and nothing from an empty drive', async () => {
     ironic.files.set('/live.iso', randomBytes(1000));
-    machine().hardware.state = { media: { Cd: { url: `${ironic.url}/live.iso`, writeProtected: true } } };
+    machine().hardware.set(MEDIA, { Cd: { url: `${ironic.url}/live.iso`, writeProtected: true } });
     machine().setBoot({ device: 'cdrom', persistent: true, mode: 'uefi' });
     await machine().act('on');
     await until('system');
-    machine().hardware.state = {};
+    machine().hardware.set(MEDIA, {});
     await machine().act('reset');
     await until('halted');
   });

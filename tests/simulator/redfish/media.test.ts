@@ -1,4 +1,4 @@
-import { mediumIn } from '../../../simulator/hardware/boot-media';
+import { HTTP_BOOT_URI, mediumIn } from '../../../simulator/hardware/boot-media';
 import { testBmc, type Answered, type TestBmc } from '../redfish-bmc';
 
 const DRIVE = '/redfish/v1/Systems/sim-0/VirtualMedia/Cd';
@@ -20,17 +20,17 @@ it('holds an image ready, and shows it at the machine and at the BMC', async () 
       ...{ Image: url, ImageName: 'boot.iso', Inserted: true, WriteProtected: true, ConnectedVia: 'URI' },
       ...{ UserName: 'me', Password: null },
     });
-  expect(mediumIn(bmc.system.hardware.state, 'Cd')).toMatchObject({ url, username: 'me', password: 'secret' });
+  expect(mediumIn(bmc.system.hardware, 'Cd')).toMatchObject({ url, username: 'me', password: 'secret' });
   expect((await insert({ Image: url })).status).toBe(409);
   expect((await eject()).status).toBe(204);
   expect(await bmc.get('/Managers/sim-0/VirtualMedia/Cd')).toMatchObject({ Image: null, Inserted: false });
-  expect(mediumIn(bmc.system.hardware.state, 'Cd')).toBeUndefined();
+  expect(mediumIn(bmc.system.hardware, 'Cd')).toBeUndefined();
 });
 
 it('may hold an image that the machine does not see', async () => {
   expect((await insert({ Image: `${bmc.filesUrl}/boot.iso`, Inserted: false })).status).toBe(204);
   expect(await bmc.get('/Systems/sim-0/VirtualMedia/Cd')).toMatchObject({ Inserted: false, ConnectedVia: 'URI' });
-  expect(mediumIn(bmc.system.hardware.state, 'Cd')).toBeUndefined();
+  expect(mediumIn(bmc.system.hardware, 'Cd')).toBeUndefined();
 });
 
 it.each<[string, object, string]>([
@@ -51,5 +51,5 @@ it('tells the firmware where UEFI HTTP boot gets its image', async () => {
   const Boot = { BootSourceOverrideTarget: 'UefiHttp', BootSourceOverrideEnabled: 'Once', HttpBootUri: 'http://10.0.0.1/x.iso' };
   expect((await bmc.ask('PATCH', '/redfish/v1/Systems/sim-0', { Boot })).status).toBe(204);
   expect(await bmc.get('/Systems/sim-0')).toMatchObject({ Boot });
-  expect(bmc.system.hardware.state.httpBootUri).toBe('http://10.0.0.1/x.iso');
+  expect(bmc.system.hardware.get(HTTP_BOOT_URI)).toBe('http://10.0.0.1/x.iso');
 });

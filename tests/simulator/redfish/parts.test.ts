@@ -1,3 +1,4 @@
+import { FIRMWARE } from '../../../simulator/hardware/firmware-versions';
 import { testBmc, type Answered, type TestBmc } from '../redfish-bmc';
 
 let bmc: TestBmc;
@@ -135,7 +136,7 @@ describe('the BMC', () => {
   });
   it('forgets everything but volumes and firmware', async () => {
     await patch('/Systems/sim-0', { AssetTag: 'mine' });
-    bmc.system.hardware.state = { ...bmc.system.hardware.state, firmware: { bios: '7' } };
+    bmc.system.hardware.set(FIRMWARE, { bios: '7' });
     expect((await post('/Managers/sim-0/Actions/Manager.ResetToDefaults', { ResetType: 'ResetAll' })).status).toBe(204);
     bmc.now += 5000;
     expect(await bmc.get('/Systems/sim-0')).toMatchObject({ AssetTag: '', BiosVersion: '7' });

@@ -1,4 +1,5 @@
 import { describeMachine, type MachineDescription } from '../../../simulator/hardware/description';
+import { newHardware } from '../../../simulator/hardware/hardware';
 import { planVolume, subsystemsOf, visibleDisks, type RaidType } from '../../../simulator/hardware/volumes';
 import { testBmc, type Answered, type TestBmc } from '../redfish-bmc';
 
@@ -31,7 +32,7 @@ it('makes and deletes volumes by tasks; the machine sees them in place of their 
     Links: { Drives: [drive('sda'), drive('sdb')] },
   });
   expect((await bmc.ask('GET', made.headers.get('location')!)).body).toMatchObject({ TaskState: 'Completed' });
-  const seen = visibleDisks(bmc.system.description, bmc.system.hardware.state).map(({ name, size }) => [name, size / GIB]);
+  const seen = visibleDisks(bmc.system.description, bmc.system.hardware).map(({ name, size }) => [name, size / GIB]);
   expect(seen).toEqual([
     ['/dev/sda', 50],
     ['/dev/sdc', 100],
@@ -60,7 +61,7 @@ it.each<[string, RaidType, number, number | undefined, number | string]>([
 ])('plans a volume: %s', (_, raid, count, gib, expected) => {
   const [subsystem] = subsystemsOf(withDisks(8));
   const names = ['sda', 'sdb', 'sdc', 'sdd', 'sde', 'sdf', 'sdg', 'sdh'].slice(0, count);
-  const planned = planVolume({}, subsystem!, raid, names, gib === undefined ? undefined : gib * GIB);
+  const planned = planVolume(newHardware(), subsystem!, raid, names, gib === undefined ? undefined : gib * GIB);
   expect('bytes' in planned ? planned.bytes / GIB : planned.problem[0]).toBe(expected);
 });
 

@@ -1,4 +1,4 @@
-import { abandonFetching, addTask, findTask } from '../../../simulator/hardware/task-records';
+import { addTask, failDownloads, findTask } from '../../../simulator/hardware/task-records';
 import { testBmc, type Answered, type TestBmc } from '../redfish-bmc';
 
 let bmc: TestBmc;
@@ -76,7 +76,7 @@ it('what was being fetched when the BMC ended has failed after its restart', () 
   const work = { kind: 'fetch', url: 'http://192.0.2.1/bios' } as const;
   const fetching = addTask(hardware, 'sim-0', { ...started, phase: 'new', work })!;
   const staged = addTask(hardware, 'sim-0', { ...started, phase: 'staged', work: { kind: 'firmware', component: 'bios', version: '2' } })!;
-  abandonFetching(hardware, bmc.now);
+  failDownloads(hardware, bmc.now);
   expect(findTask(hardware, fetching.id)).toMatchObject({
     phase: 'failed',
     message: ['Update.TransferFailed', work.url, 'a BMC that was restarted'],
