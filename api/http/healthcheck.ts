@@ -34,21 +34,21 @@ export interface HealthRequest {
 
 export const isHealthcheck = (path: string): boolean => path === '/healthcheck' || path.startsWith('/healthcheck/');
 
-interface Result {
+interface CheckResult {
   readonly available: boolean;
   readonly reason: string;
   readonly details?: string;
 }
-const OK: Result = { available: true, reason: 'OK' };
-const DISABLED: Result = { available: false, reason: 'DISABLED BY FILE' };
-interface Asked {
+const OK: CheckResult = { available: true, reason: 'OK' };
+const DISABLED: CheckResult = { available: false, reason: 'DISABLED BY FILE' };
+interface CheckInput {
   readonly options: HealthcheckOptions;
   /** That the request came in by. */
   readonly port: number | undefined;
   readonly isDatabaseUp: () => Promise<boolean>;
 }
 /** [healthcheck]backends. `database` is ours. */
-const BACKENDS: Readonly<Record<string, (asked: Asked) => Result | Promise<Result>>> = {
+const BACKENDS: Readonly<Record<string, (asked: CheckInput) => CheckResult | Promise<CheckResult>>> = {
   disable_by_file: ({ options }) => {
     const path = options['healthcheck.disable_by_file_path'];
     if (!path) return { ...OK, details: "No 'disable_by_file_path' configuration value specified" };
@@ -73,7 +73,7 @@ const PROXIED = ['x-forwarded', 'x-forwarded-proto', 'x-forwarded-host', 'x-forw
 
 const escaped = (text: string): string =>
   text.replace(/[&<>'"]/g, (character) => `&${{ '&': 'amp', '<': 'lt', '>': 'gt', "'": '#39', '"': '#34' }[character]!};`);
-interface Shown {
+interface ReportOptions {
   readonly detailed: boolean;
   readonly now: string;
 }
@@ -81,7 +81,7 @@ const platform = (): string => `${type()}-${release()}-${process.arch}`;
 const cell = (text: string): string => `<TD>${escaped(text)}</TD>`;
 
 /** The page of the real one (without its threads, which we do not have). */
-function html(results: readonly Result[], { detailed, now }: Shown): string {
+function html(results: readonly CheckResult[], { detailed, now }: ReportOptions): string {
   const facts = { 'Server hostname': hostname(), 'Current time': now, 'Node version': process.version, Platform: platform() };
   const head = Object.entries(facts).map(([name, fact]) => `<B>${name}:</B><PRE>${escaped(fact)}</PRE>\n`);
   const columns = (detailed ? ['Kind', 'Reason', 'Details'] : ['Reason']).map((name) => `<TH>\n${name}\n</TH>\n`).join('');
@@ -96,7 +96,7 @@ function html(results: readonly Result[], { detailed, now }: Shown): string {
     `${rows.join('')}\n</TBODY>\n</TABLE>\n<HR></HR>\n\n</BODY>\n</HTML>`
   );
 }
-const json = (results: readonly Result[], { detailed, now }: Shown): string =>
+const json = (results: readonly CheckResult[], { detailed, now }: ReportOptions): string =>
   JSON.stringify(
     {
       detailed,
@@ -107,12 +107,12 @@ const json = (results: readonly Result[], { detailed, now }: Shown): string =>
     4,
   );
 /** Type → how it is written; of those that a caller likes as much, the first. */
-const WRITTEN: Readonly<Record<string, (results: readonly Result[], shown: Shown) => string>> = {
+const WRITERS: Readonly<Record<string, (results: readonly CheckResult[], shown: ReportOptions) => string>> = {
   'text/plain': (results) => results.map(({ reason }) => reason).join('\n'),
   'text/html': html,
   'application/json': json,
 };
-const TYPES = Object.keys(WRITTEN);
+const TYPES = Object.keys(WRITERS);
 
 /** IPv4 in the clothes of IPv6 (RFC 4291 §2.5.5.2), as sockets of both kinds tell it. */
 const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');
@@ -149,7 +149,7 @@ export function createHealthcheck(options: HealthcheckOptions, isDatabaseUp: () 
     const healthy = results.every(({ available }) => available);
     if (method === 'HEAD') return healthy ? { status: 204, text: '' } : { status: 503, type: 'text/plain; charset=UTF-8', text: '' };
     const chosen = preferred(headers.accept, TYPES) ?? TYPES[0]!;
-    const text = WRITTEN[chosen]!(results, { detailed, now: new Date(now()).toISOString() });
+    const text = WRITERS[chosen]!(results, { detailed, now: new Date(now()).toISOString() });
     return { status: healthy ? 200 : 503, type: chosen.startsWith('text/') ? `${chosen}; charset=UTF-8` : chosen, text };
   };
 }

@@ -27,7 +27,7 @@ export function originOf({ headers }: IncomingMessage): Origin {
   };
 }
 
-export interface Told {
+export interface RequestSummary {
   /** The path as the document of the API writes it. */
   readonly route: string;
   /** Absent: the caller went first. */
@@ -36,10 +36,10 @@ export interface Told {
   /** Who asked, and of what. */
   readonly fields: object;
 }
-export function tellRequest(
+export function reportRequest(
   { log, metrics, options }: { readonly log: Log; readonly metrics: Metrics; readonly options: ApiOptions },
   { method = 'GET', url = '/' }: IncomingMessage,
-  { route, status, seconds, fields }: Told,
+  { route, status, seconds, fields }: RequestSummary,
 ): void {
   metrics.observe(
     'bloomery_api_request_duration_seconds',

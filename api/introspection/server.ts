@@ -15,7 +15,7 @@ import { createCors } from '../http/cors';
 import { loadDocument, type Document } from '../schema/document';
 import { Unauthenticated, Unread } from '../http/errors';
 import { baseOf } from '../http/forwarded';
-import { originOf, tellRequest } from '../http/request-log';
+import { originOf, reportRequest } from '../http/request-log';
 import { createValidators, demand } from '../schema/schema';
 import { answerText } from './encode';
 import type { IntrospectionOptions } from './options';
@@ -80,7 +80,7 @@ function send(response: ServerResponse, head: boolean, { status, body, text, pag
 }
 
 /** What the log and the metrics say of a request, as far as it came. */
-interface Seen {
+interface RequestReport {
   route: string;
   origin: Origin;
 }
@@ -102,7 +102,7 @@ export function createIntrospectionApi(given: {
   const { schemas } = given.document ?? loadDocument();
   const problemOf = createValidators()('InspectionData', () => schemas['InspectionData']!);
 
-  async function perform(request: IncomingMessage, head: boolean, seen: Seen): Promise<Reply> {
+  async function perform(request: IncomingMessage, head: boolean, seen: RequestReport): Promise<Reply> {
     const [path = '/', search = ''] = (request.url ?? '/').split(/\?(.*)/s);
     const header = request.headers[HEADER];
     const minor = versionOf(Array.isArray(header) ? header.join(',') : header);
@@ -116,8 +116,8 @@ export function createIntrospectionApi(given: {
     const operation = route.methods[head ? 'GET' : request.method!];
     if (!operation) return { status: 405, page: PAGE_405, headers: allowed };
     // Which paths are public differs from the API's: its root document is, this word is not.
-    const who = await auth.identify(request.headers, route.isPublic ? '/' : '/v1/introspection', request.method!);
-    seen.origin = { ...seen.origin, user: who.user, project: who.project };
+    const caller = await auth.identify(request.headers, route.isPublic ? '/' : '/v1/introspection', request.method!);
+    seen.origin = { ...seen.origin, user: caller.user, project: caller.project };
     const raw = await readBody(request, limitFor('continue_inspection', options));
     const context: IntrospectionContext = {
       store: given.store,
@@ -136,7 +136,7 @@ export function createIntrospectionApi(given: {
   return (request, response) => {
     const took = metrics.timer();
     const head = request.method === 'HEAD';
-    const seen: Seen = { route: 'introspection:other', origin: originOf(request) };
+    const seen: RequestReport = { route: 'introspection:other', origin: originOf(request) };
     response.setHeader('OpenStack-Request-Id', seen.origin.requestId);
     for (const [name, value] of Object.entries(cors(request.method ?? 'GET', request.headers))) response.setHeader(name, value);
     perform(request, head, seen)
@@ -157,7 +157,7 @@ export function createIntrospectionApi(given: {
         request.resume();
         send(response, head, reply);
         const status = response.headersSent ? reply.status : undefined;
-        tellRequest(given, request, { route: seen.route, status, seconds: took(), fields: originFields(seen.origin) });
+        reportRequest(given, request, { route: seen.route, status, seconds: took(), fields: originFields(seen.origin) });
       })
       .catch((error: unknown) => log.error('an answer cannot be sent', { error: reasonOf(error) }));
   };

@@ -4,7 +4,7 @@ import { repr } from '../../model/python';
 import type { BiosSettingRecord } from '../../model/records';
 import { linksTo } from '../resource/links';
 import { nodeOf } from '../resource/node-find';
-import type { Answer, Handlers, Request, Rooms } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
 
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 /** Since when the BIOS's own words on a setting are shown. */
@@ -34,7 +34,7 @@ function present(setting: BiosSettingRecord, nodeUuid: string, ident: string, fi
   };
 }
 
-async function listBiosSettings(request: Request, rooms: Rooms): Promise<Answer> {
+async function listBiosSettings(request: Request, context: ApiContext): Promise<Answer> {
   const { query, base, params, minor } = request;
   const early = minor < REGISTRY_SINCE ? ['detail', 'fields'].filter((name) => Object.hasOwn(query, name)) : [];
   if (early.length > 0)
@@ -44,19 +44,19 @@ async function listBiosSettings(request: Request, rooms: Rooms): Promise<Answer>
   const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
   const unknown = fields?.find((field) => !SELECTABLE.includes(field));
   if (unknown !== undefined) throw invalid(`Schema error: ${repr(unknown)} is not one of ${repr(SELECTABLE)}`);
-  const node = await nodeOf(request, rooms, 'node:bios:get');
+  const node = await nodeOf(request, context, 'node:bios:get');
   if (query['detail'] === true && fields?.length) throw invalid('Can not specify ?detail=True and fields in the same request.');
   const shown = query['detail'] === true ? WHOLE : (fields ?? SHORT);
-  const settings = await rooms.store.biosSettings.ofNode(node.uuid);
+  const settings = await context.store.biosSettings.ofNode(node.uuid);
   return { status: 200, body: { bios: settings.map((setting) => present(setting, node.uuid, params['node_ident']!, shown, base)) } };
 }
 
-async function showBiosSetting(request: Request, rooms: Rooms): Promise<Answer> {
+async function showBiosSetting(request: Request, context: ApiContext): Promise<Answer> {
   const { minor, base, params } = request;
   const name = params['setting_name']!;
   if (!/^[A-Z0-9-._~]+$/i.test(name)) throw invalid(`Schema error: ${repr(name)} does not match '(?i)^[A-Z0-9-._~]+$'`);
-  const node = await nodeOf(request, rooms, 'node:bios:get');
-  const setting = (await rooms.store.biosSettings.ofNode(node.uuid)).find((one) => one.name === name);
+  const node = await nodeOf(request, context, 'node:bios:get');
+  const setting = (await context.store.biosSettings.ofNode(node.uuid)).find((one) => one.name === name);
   if (!setting) throw new Fault('BIOSSettingNotFound', { node: node.uuid, name });
   return { status: 200, body: { [name]: present(setting, node.uuid, node.uuid, minor < REGISTRY_SINCE ? SHORT : WHOLE, base) } };
 }

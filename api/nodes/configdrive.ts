@@ -1,6 +1,6 @@
 /** Config drives as clients give them: the form of it, and what no agent could make a drive of. */
 import { Fault } from '../../model/errors';
-import type { Rooms } from '../resource/routes';
+import type { ApiContext } from '../resource/routes';
 import { describeAtLength } from '../schema/schema';
 
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
@@ -9,7 +9,7 @@ const isEmpty = (drive: unknown): boolean => !drive || (typeof drive === 'object
 /** Blanks and line ends are common in base64. */
 const BASE64 = /^[A-Za-z0-9+/=\n\r\t ]*$/;
 /** Which verbs take one, and what it may be at this version, in Ironic's words. */
-export function checkConfigdrive(target: string, drive: unknown, minor: number, { validators, document }: Rooms): void {
+export function checkConfigdrive(target: string, drive: unknown, minor: number, { validators, document }: ApiContext): void {
   if (isEmpty(drive)) return;
   const targets = minor >= 35 ? ['active', 'rebuild'] : ['active'];
   if (!targets.includes(target))

@@ -3,7 +3,7 @@ import type { HistoryRecord } from '../../model/records';
 import { checkSortable, envelope, pageOf } from '../resource/lists';
 import { nodeOf } from '../resource/node-find';
 import { rowsToShow } from '../resource/present';
-import type { Handlers, Request, Rooms } from '../resource/routes';
+import type { Handlers, Request, ApiContext } from '../resource/routes';
 
 /** What lists show of an entry when no detail is asked for; long events are cut then. */
 const BRIEF = ['uuid', 'created_at', 'severity', 'event', 'links'];
@@ -13,7 +13,7 @@ const SHOWN_OF_LONG = 251;
 const ALSO_SORTABLE = ['id', 'updated_at'];
 
 /** @param nodeUuid of the node in the path, whatever node the entry is of: Ironic does not look */
-function presenter({ minor, base }: Request, { document }: Rooms, nodeUuid: string, detail: boolean) {
+function presenter({ minor, base }: Request, { document }: ApiContext, nodeUuid: string, detail: boolean) {
   const rows = rowsToShow(document.fields('HistoryEntry'), minor, detail ? undefined : BRIEF);
   const links = (uuid: string) => [{ href: `${base}/v1/nodes/${nodeUuid}/history/${uuid}`, rel: 'self' }];
   const cut = (event: string | null) => (event !== null && event.length > CUT_AT ? `${event.slice(0, SHOWN_OF_LONG)}...` : event);
@@ -28,29 +28,29 @@ function presenter({ minor, base }: Request, { document }: Rooms, nodeUuid: stri
 }
 
 export const nodeHistoryHandlers: Handlers = {
-  listHistory: async (request, rooms) => {
+  listHistory: async (request, context) => {
     const { query, base, params } = request;
-    const node = await nodeOf(request, rooms, 'node:history:get');
+    const node = await nodeOf(request, context, 'node:history:get');
     const detail = query['detail'] === true;
-    const page = pageOf(query, [], rooms.options);
-    const columns = rooms.document.fields('HistoryEntry').filter(({ links }) => !links);
+    const page = pageOf(query, [], context.options);
+    const columns = context.document.fields('HistoryEntry').filter(({ links }) => !links);
     checkSortable(page.sortKey, [...ALSO_SORTABLE, ...columns.map(({ name }) => name)]);
-    const entries = await rooms.store.history.list({ ...page, where: { node_uuid: node.uuid } });
+    const entries = await context.store.history.list({ ...page, where: { node_uuid: node.uuid } });
     const path = `nodes/${params['node_ident']!}/history`;
     const also = detail ? ([['detail', true]] as const) : [];
-    const items = entries.map(presenter(request, rooms, node.uuid, detail));
+    const items = entries.map(presenter(request, context, node.uuid, detail));
     return { status: 200, body: envelope('history', items, { base, path, page, limit: page.limit, last: entries.at(-1)?.uuid, also }) };
   },
-  showHistory: async (request, rooms) => {
-    const node = await nodeOf(request, rooms, 'node:history:get');
-    const entry = await rooms.store.history.find(request.params['event']!);
-    return { status: 200, body: presenter(request, rooms, node.uuid, true)(entry) };
+  showHistory: async (request, context) => {
+    const node = await nodeOf(request, context, 'node:history:get');
+    const entry = await context.store.history.find(request.params['event']!);
+    return { status: 200, body: presenter(request, context, node.uuid, true)(entry) };
   },
-  listChildren: async (request, rooms) => {
-    const { uuid } = await nodeOf(request, rooms, 'node:get');
-    const { who, base } = request;
-    const children = await rooms.store.nodes.list({ children: uuid });
-    const shown = children.filter((child) => rooms.auth.allowed(who, 'node:get', child)).map((child) => child.uuid);
+  listChildren: async (request, context) => {
+    const { uuid } = await nodeOf(request, context, 'node:get');
+    const { caller, base } = request;
+    const children = await context.store.nodes.list({ children: uuid });
+    const shown = children.filter((child) => context.auth.allowed(caller, 'node:get', child)).map((child) => child.uuid);
     return { status: 200, body: { children: shown, links: { href: `${base}/v1/nodes?parent_node=${uuid}`, rel: 'children' } } };
   },
 };

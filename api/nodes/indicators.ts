@@ -2,7 +2,7 @@
 import { Fault } from '../../model/errors';
 import { linksTo } from '../resource/links';
 import { nodeOf } from '../resource/node-find';
-import type { Answer, Handlers, Request, Rooms } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
 
 /** An indicator is named `NAME@COMPONENT`. */
 function indicatorOf({ params }: Request): readonly [component: string, name: string] {
@@ -12,10 +12,10 @@ function indicatorOf({ params }: Request): readonly [component: string, name: st
   return [text.slice(at + 1), text.slice(0, at)];
 }
 
-async function listIndicators(request: Request, rooms: Rooms): Promise<Answer> {
+async function listIndicators(request: Request, context: ApiContext): Promise<Answer> {
   const { base, params } = request;
-  const node = await nodeOf(request, rooms, 'node:get_indicator_state');
-  const table = await rooms.conductor.listIndicators(node.uuid);
+  const node = await nodeOf(request, context, 'node:get_indicator_state');
+  const table = await context.conductor.listIndicators(node.uuid);
   const indicators = Object.entries(table).flatMap(([component, named]) =>
     Object.entries(named).map(([one, { readonly, states }]) => {
       const name = `${one}@${component}`;
@@ -26,19 +26,19 @@ async function listIndicators(request: Request, rooms: Rooms): Promise<Answer> {
 }
 
 export const indicatorHandlers: Handlers = {
-  injectNmi: async (request, rooms) => {
-    const node = await nodeOf(request, rooms, 'node:inject_nmi');
-    await rooms.conductor.injectNmi(node.uuid);
+  injectNmi: async (request, context) => {
+    const node = await nodeOf(request, context, 'node:inject_nmi');
+    await context.conductor.injectNmi(node.uuid);
     return { status: 204 };
   },
   listIndicators,
-  showIndicator: async (request, rooms) => {
-    const node = await nodeOf(request, rooms, 'node:get_indicator_state');
-    return { status: 200, body: { state: await rooms.conductor.getIndicator(node.uuid, ...indicatorOf(request)) } };
+  showIndicator: async (request, context) => {
+    const node = await nodeOf(request, context, 'node:get_indicator_state');
+    return { status: 200, body: { state: await context.conductor.getIndicator(node.uuid, ...indicatorOf(request)) } };
   },
-  setIndicator: async (request, rooms) => {
-    const node = await nodeOf(request, rooms, 'node:set_indicator_state');
-    await rooms.conductor.setIndicator(node.uuid, ...indicatorOf(request), (request.query['state'] as string | null) ?? '');
+  setIndicator: async (request, context) => {
+    const node = await nodeOf(request, context, 'node:set_indicator_state');
+    await context.conductor.setIndicator(node.uuid, ...indicatorOf(request), (request.query['state'] as string | null) ?? '');
     return { status: 204 };
   },
 };

@@ -6,7 +6,7 @@ import type { Alive, NodeFilter } from '../../store/store';
 import type { Arguments } from '../schema/arguments';
 import { checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from '../resource/lists';
 import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from '../resource/present';
-import type { Answer, Handlers, Request, Rooms } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
 
 const BRIEF = ['instance_uuid', 'maintenance', 'power_state', 'provision_state', 'uuid', 'name'];
 const UNSORTABLE = [
@@ -87,9 +87,9 @@ function filterOf(query: Arguments): NodeFilter {
 }
 
 /** @param path of the list, for the link to its next page */
-async function list(request: Request, rooms: Rooms, path: string, fields: readonly string[] | undefined): Promise<Answer> {
-  const { query, base, minor, who } = request;
-  const { document, store, auth, options, fragments } = rooms;
+async function list(request: Request, context: ApiContext, path: string, fields: readonly string[] | undefined): Promise<Answer> {
+  const { query, base, minor, caller } = request;
+  const { document, store, auth, options, fragments } = context;
   const all = document.fields('Node');
   checkNewer(
     [...((query['fields'] as readonly string[] | null | undefined) ?? []), query['sort_key'] as string],
@@ -106,13 +106,13 @@ async function list(request: Request, rooms: Rooms, path: string, fields: readon
 
   const rows = nodeRowsToShow(all, minor, fields);
   const wanted = query['conductor'] as string | null | undefined;
-  const { word, conductors } = wanted || rows.some(({ name }) => name === 'conductor') ? await rooms.heads.conductors() : NOBODY;
+  const { word, conductors } = wanted || rows.some(({ name }) => name === 'conductor') ? await context.current.conductors() : NOBODY;
   const filter = filterOf(query);
   // Whose a node is, the database does not know.
   const found = wanted ? await store.nodes.list({ ...filter, ...page }) : undefined;
   const versions =
     found?.filter((node) => conductorOf(conductors, node)?.hostname === wanted) ?? (await store.nodes.versions({ ...filter, ...page }));
-  const view = { base, minor, who, auth, rows };
+  const view = { base, minor, caller, auth, rows };
   const items = await fragments.of({
     shape: viewShape('nodes', view, word),
     versions,
@@ -132,9 +132,9 @@ async function list(request: Request, rooms: Rooms, path: string, fields: readon
 }
 
 export const nodeListHandlers: Handlers = {
-  listNodes: (request, rooms) => list(request, rooms, 'nodes', fieldsToShow(request.query, BRIEF)),
-  listNodesDetail: (request, rooms) => list(request, rooms, 'nodes/detail', undefined),
+  listNodes: (request, context) => list(request, context, 'nodes', fieldsToShow(request.query, BRIEF)),
+  listNodesDetail: (request, context) => list(request, context, 'nodes/detail', undefined),
   // The UUID of the path is the filter of that name.
-  listChassisNodes: (request, rooms) => list(request, rooms, 'nodes', fieldsToShow(request.query, BRIEF)),
-  listChassisNodesDetail: (request, rooms) => list(request, rooms, 'nodes/detail', undefined),
+  listChassisNodes: (request, context) => list(request, context, 'nodes', fieldsToShow(request.query, BRIEF)),
+  listChassisNodesDetail: (request, context) => list(request, context, 'nodes/detail', undefined),
 };

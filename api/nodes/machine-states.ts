@@ -5,7 +5,7 @@ import type { NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import { location } from '../resource/links';
 import { nodeOf } from '../resource/node-find';
-import type { Answer, Handlers, Request, Rooms } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
 
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 const accepted = ({ base, params }: Request, rest: string): Answer => ({
@@ -26,37 +26,37 @@ function checkStill({ provision_state: state }: NodeRecord): void {
   });
 }
 
-async function setBootMode(request: Request, rooms: Rooms): Promise<Answer> {
-  const node = await nodeOf(request, rooms, 'node:set_boot_mode');
+async function setBootMode(request: Request, context: ApiContext): Promise<Answer> {
+  const node = await nodeOf(request, context, 'node:set_boot_mode');
   const target = request.query['target'] as string | null;
   checkVersion(request);
   if (target !== 'bios' && target !== 'uefi')
     throw invalid(`Invalid boot mode ${target ?? repr(null)} requested for node. Allowed boot modes are: bios, uefi`);
   checkStill(node);
-  await rooms.conductor.setBootMode(node.uuid, target);
+  await context.conductor.setBootMode(node.uuid, target);
   return accepted(request, 'states');
 }
 
-async function setSecureBoot(request: Request, rooms: Rooms): Promise<Answer> {
-  const node = await nodeOf(request, rooms, 'node:set_secure_boot');
+async function setSecureBoot(request: Request, context: ApiContext): Promise<Answer> {
+  const node = await nodeOf(request, context, 'node:set_secure_boot');
   const target = request.query['target'] as boolean | null;
   checkVersion(request);
   if (target === null)
     throw invalid(`Invalid secure_boot ${repr(target)} requested for node. Allowed secure_boot states are: True, False) `);
   checkStill(node);
-  await rooms.conductor.setSecureBoot(node.uuid, target);
+  await context.conductor.setSecureBoot(node.uuid, target);
   return accepted(request, 'states');
 }
 
-async function showConsole(request: Request, rooms: Rooms): Promise<Answer> {
-  const node = await nodeOf(request, rooms, 'node:get_console');
-  const info = await rooms.conductor.consoleInfo(node.uuid);
+async function showConsole(request: Request, context: ApiContext): Promise<Answer> {
+  const node = await nodeOf(request, context, 'node:get_console');
+  const info = await context.conductor.consoleInfo(node.uuid);
   return { status: 200, body: { console_enabled: info !== null, console_info: info } };
 }
 
-async function setConsole(request: Request, rooms: Rooms): Promise<Answer> {
-  const node = await nodeOf(request, rooms, 'node:set_console_state');
-  await rooms.conductor.setConsole(node.uuid, request.query['enabled'] === true);
+async function setConsole(request: Request, context: ApiContext): Promise<Answer> {
+  const node = await nodeOf(request, context, 'node:set_console_state');
+  await context.conductor.setConsole(node.uuid, request.query['enabled'] === true);
   return accepted(request, 'states/console');
 }
 

@@ -3,7 +3,7 @@ import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { NodeRecord, RunbookRecord, StepRecord } from '../../model/records';
 import type { Arguments } from '../schema/arguments';
-import type { Request, Rooms } from '../resource/routes';
+import type { Request, ApiContext } from '../resource/routes';
 import { checkStepPolicies } from '../resource/step-policies';
 
 /** A node is approved for a runbook by a trait: since this version one of the runbook's traits, before the runbook's name. */
@@ -33,16 +33,22 @@ const asked = ({ interface: owner, step, args, order }: StepRecord): StepRecord 
 });
 
 /** The arguments of a provision verb, with what its runbook says in place of the runbook. Throws RunbookNotFound, Invalid, NotAcceptable. */
-export async function withRunbook(target: string, node: NodeRecord, { query, minor, who }: Request, rooms: Rooms): Promise<Arguments> {
+export async function withRunbook(
+  target: string,
+  node: NodeRecord,
+  { query, minor, caller }: Request,
+  context: ApiContext,
+): Promise<Arguments> {
   const ident = query['runbook'];
   if (!ident) return query;
   if (minor < 92) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
-  const runbook = await rooms.store.runbooks.find(ident as string);
+  const runbook = await context.store.runbooks.find(ident as string);
   const owned = { owner: runbook.owner, lessee: null };
-  if (!runbook.public && !rooms.auth.allowed(who, 'runbook:use', owned)) throw new Fault('RunbookNotFound', { runbook: ident as string });
+  if (!runbook.public && !context.auth.allowed(caller, 'runbook:use', owned))
+    throw new Fault('RunbookNotFound', { runbook: ident as string });
   checkApproved(runbook, node, minor);
   // What an administrator made or published is approved.
-  if (runbook.owner !== null && !runbook.public) checkStepPolicies(runbook.steps, { who }, rooms, node);
+  if (runbook.owner !== null && !runbook.public) checkStepPolicies(runbook.steps, { caller }, context, node);
   const said: Arguments = { ...query, runbook: null, disable_ramdisk: runbook.disable_ramdisk };
   if (target !== 'clean' && target !== 'service') return said;
   const key = `${target}_steps`;

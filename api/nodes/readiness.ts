@@ -3,23 +3,23 @@ import { Fault, reasonOf } from '../../model/errors';
 import { readiness, type Facts, type Probes } from '../../model/readiness';
 import { conductorOf } from '../../model/ring';
 import { nodeOf } from '../resource/node-find';
-import type { Handlers, Rooms } from '../resource/routes';
+import type { Handlers, ApiContext } from '../resource/routes';
 
 /** Its conductor may be gone, or not answer: then that is the answer. (A database that is away is not.) */
-const probesOf = (uuid: string, { conductor }: Rooms): Promise<Probes | { readonly error: string }> =>
+const probesOf = (uuid: string, { conductor }: ApiContext): Promise<Probes | { readonly error: string }> =>
   conductor.probe(uuid).catch((error: unknown) => {
     if (!(error instanceof Fault)) throw error;
     return { error: reasonOf(error) };
   });
 
 export const readinessHandlers: Handlers = {
-  showReadiness: async (request, rooms) => {
-    const { store, heads } = rooms;
-    const node = await nodeOf(request, rooms, 'node:validate');
+  showReadiness: async (request, context) => {
+    const { store, current } = context;
+    const node = await nodeOf(request, context, 'node:validate');
     const [ports, { conductors }, probes] = await Promise.all([
       store.ports.ofNode(node.uuid),
-      heads.conductors(),
-      probesOf(node.uuid, rooms),
+      current.conductors(),
+      probesOf(node.uuid, context),
     ]);
     const allocation =
       node.allocation_uuid === null ? undefined : (await store.allocations.list({ where: { uuid: node.allocation_uuid } }))[0];

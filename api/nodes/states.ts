@@ -9,11 +9,11 @@ import type { ProvisionArgs } from '../../conductor/conductor';
 import type { Arguments } from '../schema/arguments';
 import { checkConfigdrive, checkDrive } from './configdrive';
 import { location } from '../resource/links';
-import { nodeNamed, nodeOf } from '../resource/node-find';
-import { noticedMaintenance } from '../resource/notices';
+import { nodeByIdent, nodeOf } from '../resource/node-find';
+import { withMaintenanceNotifications } from '../resource/notifications';
 import { rewrite, rewritesFor } from '../resource/present';
 import { withRunbook } from './provision-runbook';
-import type { Answer, Handlers, Request, Rooms } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
 import { describeAtLength } from '../schema/schema';
 import { checkStepPolicies } from '../resource/step-policies';
 
@@ -21,20 +21,20 @@ const unacceptable = (message = 'Request not acceptable.'): Fault => new Fault('
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
 const accepted = ({ base, params }: Request): Answer => ({ status: 202, headers: location(base, `nodes/${params['node_ident']!}/states`) });
 
-async function showStates(request: Request, rooms: Rooms): Promise<Answer> {
+async function showStates(request: Request, context: ApiContext): Promise<Answer> {
   const { minor } = request;
-  const node = (await nodeOf(request, rooms, 'node:get_states')) as unknown as Readonly<Record<string, unknown>>;
+  const node = (await nodeOf(request, context, 'node:get_states')) as unknown as Readonly<Record<string, unknown>>;
   const rules = rewritesFor(minor);
-  const rows = rooms.document.fields('States').filter(({ gate }) => open(gate, minor));
+  const rows = context.document.fields('States').filter(({ gate }) => open(gate, minor));
   return { status: 200, body: Object.fromEntries(rows.map(({ name }) => [name, rewrite(rules, name, node[name])])) };
 }
 
 /** What power can be asked for, and since when. */
 const POWER: Readonly<Record<string, number>> = { 'power on': 1, 'power off': 1, rebooting: 1, 'soft rebooting': 27, 'soft power off': 27 };
 
-async function setPower(request: Request, rooms: Rooms): Promise<Answer> {
+async function setPower(request: Request, context: ApiContext): Promise<Answer> {
   const { minor, query, params } = request;
-  const node = await nodeOf(request, rooms, 'node:set_power_state');
+  const node = await nodeOf(request, context, 'node:set_power_state');
   const target = query['target'] as string | null;
   const timeout = (query['timeout'] as number | null | undefined) ?? undefined;
   const known = target !== null && Object.hasOwn(POWER, target);
@@ -46,7 +46,7 @@ async function setPower(request: Request, rooms: Rooms): Promise<Answer> {
   if (node.provision_state === 'clean wait' || node.provision_state === 'cleaning') throw refused(node.provision_state);
   if (node.disable_power_off && (target === 'power off' || target === 'soft power off'))
     throw new Fault('PowerStateFailure', { pstate: target });
-  await rooms.conductor.setPower(node.uuid, target, timeout);
+  await context.conductor.setPower(node.uuid, target, timeout);
   return accepted(request);
 }
 
@@ -93,35 +93,35 @@ async function checkSteps(
   kind: 'clean' | 'deploy' | 'service',
   steps: readonly JsonObject[],
   request: Request,
-  rooms: Rooms,
+  context: ApiContext,
 ): Promise<void> {
   const schema = { clean: 'CleanSteps', deploy: 'DeploySteps', service: 'ServiceSteps' }[kind];
-  const problem = rooms.validators(schema, () => rooms.document.schemas[schema]!, describeAtLength)(steps);
+  const problem = context.validators(schema, () => context.document.schemas[schema]!, describeAtLength)(steps);
   if (problem !== undefined) throw invalid(`Invalid ${kind}_steps: ${problem}`);
   for (const { step, execute_on_child_nodes: onChildren, limit_child_node_execution: children } of steps) {
     if (!onChildren || !Array.isArray(children)) continue;
     for (const child of children as unknown[]) {
       if (!isUuid(child)) throw invalid(`Invalid entry detected for execute_on_child_node parameter in step ${String(step)}.`);
-      const node = await nodeNamed(child, request.minor, rooms);
-      if (!rooms.auth.allowed(request.who, 'node:set_provision_state', node)) throw new Fault('NotAuthorized');
+      const node = await nodeByIdent(child, request.minor, context);
+      if (!context.auth.allowed(request.caller, 'node:set_provision_state', node)) throw new Fault('NotAuthorized');
     }
   }
   const names = steps.map(({ interface: one, step }) => `${String(one)}.${String(step)}`);
-  const bad = names.find((name) => rooms.options[`api.disallow_${kind}_steps`].includes(name));
+  const bad = names.find((name) => context.options[`api.disallow_${kind}_steps`].includes(name));
   if (bad) throw new Fault('StepNotAllowed', { step: bad, step_type: kind });
 }
 
 /** What each verb needs of its arguments. */
-async function checkNeeds(target: string, args: ProvisionArgs, request: Request, rooms: Rooms): Promise<void> {
+async function checkNeeds(target: string, args: ProvisionArgs, request: Request, context: ApiContext): Promise<void> {
   const needed = (name: string): Fault => invalid(`"${name}" is required when setting target provision state to ${target}`);
-  if (args.deploy_steps?.length) await checkSteps('deploy', args.deploy_steps, request, rooms);
+  if (args.deploy_steps?.length) await checkSteps('deploy', args.deploy_steps, request, context);
   if (target === 'rescue' && !args.rescue_password?.trim())
     throw invalid('A non-empty "rescue_password" is required when setting target provision state to rescue');
   for (const kind of ['clean', 'service'] as const) {
     if (target !== kind) continue;
     const steps = args[`${kind}_steps`];
     if (!steps?.length) throw needed(`${kind}_steps`);
-    await checkSteps(kind, steps, request, rooms);
+    await checkSteps(kind, steps, request, context);
   }
 }
 
@@ -132,34 +132,34 @@ const isStep = (value: unknown): value is { readonly interface: string; readonly
 /** What the request names beside the verb's own arguments. */
 const NO_ARGUMENTS = ['node_ident', 'target', 'runbook'];
 
-async function setProvision(request: Request, rooms: Rooms): Promise<Answer> {
-  const { minor, who } = request;
-  const node = await nodeOf(request, rooms, 'node:set_provision_state');
+async function setProvision(request: Request, context: ApiContext): Promise<Answer> {
+  const { minor, caller } = request;
+  const node = await nodeOf(request, context, 'node:set_provision_state');
   const verb = request.query['target'] as string | null;
   for (const kind of ['clean_steps', 'service_steps'])
-    if (request.query[kind] && !request.query['runbook'] && !rooms.auth.allowed(who, `node:set_provision_state:${kind}`, node))
+    if (request.query[kind] && !request.query['runbook'] && !context.auth.allowed(caller, `node:set_provision_state:${kind}`, node))
       throw new Fault('NotAuthorized');
   const named = ['deploy_steps', 'clean_steps', 'service_steps'].flatMap((kind) => request.query[kind] ?? []) as JsonObject[];
-  checkStepPolicies(named.filter(isStep), request, rooms, node);
+  checkStepPolicies(named.filter(isStep), request, context, node);
   checkVerb(verb, node, minor);
   const target = verb!;
-  checkConfigdrive(target, request.query['configdrive'], minor, rooms);
-  const query = await withRunbook(target, node, request, rooms);
+  checkConfigdrive(target, request.query['configdrive'], minor, context);
+  const query = await withRunbook(target, node, request, context);
   checkKeys(target, query, node, minor);
   const args = Object.fromEntries(
     Object.entries(query).filter(([name, value]) => value !== null && !NO_ARGUMENTS.includes(name)),
   ) as ProvisionArgs;
-  await checkNeeds(target, args, request, rooms);
+  await checkNeeds(target, args, request, context);
   checkDrive(args.configdrive);
-  await rooms.conductor.provision(node.uuid, target, args);
+  await context.conductor.provision(node.uuid, target, args);
   return accepted(request);
 }
 
-async function maintain(request: Request, rooms: Rooms, on: boolean): Promise<Answer> {
-  const node = await nodeOf(request, rooms, on ? 'node:set_maintenance' : 'node:clear_maintenance');
+async function maintain(request: Request, context: ApiContext, on: boolean): Promise<Answer> {
+  const node = await nodeOf(request, context, on ? 'node:set_maintenance' : 'node:clear_maintenance');
   const reason = (request.query['reason'] as string | null | undefined) ?? null;
   const after = { ...node, maintenance: on, maintenance_reason: on ? reason : null };
-  await noticedMaintenance(rooms, request, after, () => rooms.conductor.setMaintenance(node.uuid, on, reason));
+  await withMaintenanceNotifications(context, request, after, () => context.conductor.setMaintenance(node.uuid, on, reason));
   return { status: 202 };
 }
 
@@ -167,6 +167,6 @@ export const nodeStateHandlers: Handlers = {
   showStates,
   setPower,
   setProvision,
-  setMaintenance: (request, rooms) => maintain(request, rooms, true),
-  clearMaintenance: (request, rooms) => maintain(request, rooms, false),
+  setMaintenance: (request, context) => maintain(request, context, true),
+  clearMaintenance: (request, context) => maintain(request, context, false),
 };

@@ -12,11 +12,11 @@ const invalid = (message: string): Fault => new Fault('Invalid', { message });
 const schemeOf = (url: string): string => /^([a-z][a-z\d+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? '';
 
 export const virtualMediaHandlers: Handlers = {
-  showVirtualMedia: async (request, rooms) => {
-    const node = await nodeOf(request, rooms, 'node:vmedia:get');
-    return { status: 200, body: await rooms.conductor.getVirtualMedia(node.uuid) };
+  showVirtualMedia: async (request, context) => {
+    const node = await nodeOf(request, context, 'node:vmedia:get');
+    return { status: 200, body: await context.conductor.getVirtualMedia(node.uuid) };
   },
-  attachVirtualMedia: async (request, rooms) => {
+  attachVirtualMedia: async (request, context) => {
     const {
       device_type: device,
       image_url: url,
@@ -28,16 +28,16 @@ export const virtualMediaHandlers: Handlers = {
     };
     const scheme = schemeOf(url);
     if (!SCHEMES.includes(scheme)) throw invalid(`Unsupported or missing URL scheme: ${scheme}`);
-    const node = await nodeOf(request, rooms, 'node:vmedia:attach');
-    await rooms.conductor.attachVirtualMedia(node.uuid, device, url, source === 'local' ? 'local' : 'http');
+    const node = await nodeOf(request, context, 'node:vmedia:attach');
+    await context.conductor.attachVirtualMedia(node.uuid, device, url, source === 'local' ? 'local' : 'http');
     return { status: 204 };
   },
-  detachVirtualMedia: async (request, rooms) => {
+  detachVirtualMedia: async (request, context) => {
     const devices = (request.query['device_types'] as readonly string[] | null | undefined) ?? null;
     const unknown = (devices ?? []).filter((device) => !DEVICES.includes(device));
     if (unknown.length > 0) throw invalid(`Invalid device type(s) ${unknown.join(', ')} (valid are ${DEVICES.join(', ')})`);
-    const node = await nodeOf(request, rooms, 'node:vmedia:detach');
-    await rooms.conductor.detachVirtualMedia(node.uuid, devices as readonly VirtualMediaType[] | null);
+    const node = await nodeOf(request, context, 'node:vmedia:detach');
+    await context.conductor.detachVirtualMedia(node.uuid, devices as readonly VirtualMediaType[] | null);
     return { status: 204 };
   },
 };

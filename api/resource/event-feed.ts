@@ -14,20 +14,20 @@ export interface FeedOptions {
   readonly 'events.keep_alive_interval': number;
   readonly 'events.max_listeners': number;
 }
-export interface Page {
+export interface EventPage {
   readonly events: readonly EventRecord[];
   /** Where the next page begins. */
   readonly reached: string;
   /** Events were removed before they could be read: what happened in between is not known. */
   readonly gap?: true;
 }
-export interface Feed {
+export interface EventFeed {
   /** Undefined: there are as many listeners as may be. */
   join(): Listener | undefined;
 }
 export interface Listener {
   /** What comes after a position; empty after [events]keep_alive_interval, or when the signal is aborted. */
-  next(after: string, signal: AbortSignal): Promise<Page>;
+  next(after: string, signal: AbortSignal): Promise<EventPage>;
   leave(): void;
 }
 
@@ -38,13 +38,13 @@ const KEPT = 2000;
 const PAUSE_MS = 2000;
 
 /** What comes after a position, by the table. */
-export async function pageAfter(store: Store, after: string, atMost: number): Promise<Page> {
+export async function pageAfter(store: Store, after: string, atMost: number): Promise<EventPage> {
   const page = await store.events.read(after, atMost);
   // Asked afterwards: what was there then, was there while the page was read.
   return (await store.events.isReachable(after)) ? page : { events: [], reached: await store.events.end(), gap: true };
 }
 
-export function createFeed(store: Store, clock: Clock, options: FeedOptions, log: Log, metrics: Metrics): Feed {
+export function createEventFeed(store: Store, clock: Clock, options: FeedOptions, log: Log, metrics: Metrics): EventFeed {
   let listeners = 0;
   metrics.read('bloomery_event_listeners', () => [[{}, listeners]]);
   /** The last events, and the position after which they are all of them; undefined: nobody follows. */
@@ -53,7 +53,7 @@ export function createFeed(store: Store, clock: Clock, options: FeedOptions, log
   const waiting = new Set<() => void>();
   const wakeAll = (): void => [...waiting].forEach((wake) => wake());
 
-  const keep = ({ events, reached }: Page): void => {
+  const keep = ({ events, reached }: EventPage): void => {
     const all = [...(kept?.events ?? []), ...events];
     const dropped = all.slice(0, -KEPT).at(-1);
     kept = { from: dropped?.position ?? kept?.from ?? reached, events: all.slice(-KEPT), reached };
@@ -91,7 +91,7 @@ export function createFeed(store: Store, clock: Clock, options: FeedOptions, log
       if (signal.aborted) wake();
     });
 
-  async function next(after: string, signal: AbortSignal): Promise<Page> {
+  async function next(after: string, signal: AbortSignal): Promise<EventPage> {
     if (!kept) await nextBatch(signal);
     if (!kept || signal.aborted) return { events: [], reached: after };
     if (isBehind(kept.from, after)) {

@@ -5,7 +5,7 @@ import type { PatchOperation } from '../../model/patch';
 import { open } from '../../model/versions';
 import { booleanOf, macOf, uuidOf } from '../schema/arguments';
 import type { Document, FieldRow, Schema } from '../schema/document';
-import type { Rooms } from './routes';
+import type { ApiContext } from './routes';
 import { demand, describe, describeFirst, type Validators } from '../schema/schema';
 
 export type Values = Record<string, unknown>;
@@ -30,7 +30,7 @@ function localLink(value: unknown, document: Document, validators: Validators): 
   return { ...link, switch_id: id.toLowerCase() };
 }
 
-function stored(row: FieldRow, value: unknown, { document, validators }: Rooms): unknown {
+function stored(row: FieldRow, value: unknown, { document, validators }: ApiContext): unknown {
   const { name, schema, spelled } = row;
   if (value === null) return null;
   if (spelled) return booleanOf(name, value);
@@ -46,14 +46,14 @@ function stored(row: FieldRow, value: unknown, { document, validators }: Rooms):
  * @returns the same members, as they are stored
  * @throws Fault InvalidParameterValue
  */
-export function checkedRecord(said: string, resource: string, rows: readonly FieldRow[], value: unknown, rooms: Rooms): Values {
-  const { document, validators } = rooms;
+export function checkedRecord(said: string, resource: string, rows: readonly FieldRow[], value: unknown, context: ApiContext): Values {
+  const { document, validators } = context;
   // A schema that speaks for itself tells the first mistake that it finds.
   const words = said === '' ? describeFirst : describe;
   demand(said, validators(`${resource}.${said}`, () => recordSchema(document, resource, rows), words)(value));
   const record = value as Values;
   const checked: Values = { ...record };
-  for (const row of rows) if (Object.hasOwn(record, row.name)) checked[row.name] = stored(row, record[row.name], rooms);
+  for (const row of rows) if (Object.hasOwn(record, row.name)) checked[row.name] = stored(row, record[row.name], context);
   return checked;
 }
 

@@ -10,13 +10,13 @@ export interface Fragment {
   readonly uuid: string;
   readonly bytes: Buffer;
 }
-interface Kept extends Fragment {
+interface CachedFragment extends Fragment {
   readonly revision: number;
 }
-interface Shown extends Version {
+interface CachedRow extends Version {
   readonly uuid: string;
 }
-export interface Wanted<Row extends Shown> {
+export interface FragmentRequest<Row extends CachedRow> {
   /** Everything beside the row that its JSON depends on (`shapeOf`). */
   readonly shape: string;
   /** What the database says that there is now. */
@@ -28,7 +28,7 @@ export interface Wanted<Row extends Shown> {
 }
 export interface Fragments {
   /** The JSON of each row, in the order of `versions`, none of it older than they are. */
-  of<Row extends Shown>(wanted: Wanted<Row>): Promise<readonly Fragment[]>;
+  of<Row extends CachedRow>(wanted: FragmentRequest<Row>): Promise<readonly Fragment[]>;
   /** What is kept, by its size. */
   readonly size: number;
 }
@@ -51,15 +51,15 @@ function ownBytes(text: string): Buffer {
 /** @param limit bytes; what was used longest ago goes first */
 export function createFragments(limit: number, metrics: Metrics): Fragments {
   // A Map keeps the order of insertion: whatever is used is put in again, so the first is the oldest.
-  const kept = new Map<string, Kept>();
+  const kept = new Map<string, CachedFragment>();
   let size = 0;
-  const weight = ({ bytes }: Kept): number => bytes.length + OVERHEAD;
+  const weight = ({ bytes }: CachedFragment): number => bytes.length + OVERHEAD;
 
-  function drop(key: string, fragment: Kept): void {
+  function drop(key: string, fragment: CachedFragment): void {
     kept.delete(key);
     size -= weight(fragment);
   }
-  function keep(key: string, fragment: Kept): void {
+  function keep(key: string, fragment: CachedFragment): void {
     const before = kept.get(key);
     // Somebody else may have read a later one meanwhile.
     if (before && before.revision > fragment.revision) return;
@@ -71,7 +71,7 @@ export function createFragments(limit: number, metrics: Metrics): Fragments {
       drop(oldest, one);
     }
   }
-  function current(key: string, revision: number): Kept | undefined {
+  function current(key: string, revision: number): CachedFragment | undefined {
     const found = kept.get(key);
     if (found?.revision !== revision) return undefined;
     kept.delete(key);

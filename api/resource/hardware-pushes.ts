@@ -17,9 +17,9 @@ const MINUTE_MS = 60_000;
 /** What is told to scrapes is not asked for again within so long. */
 const COUNTS_FRESH_MS = 5000;
 
-export interface Pushes {
+export interface HardwarePushes {
   /** The node's row, when the token is its own. */
-  door(nodeUuid: string, token: string): Promise<HardwareDoor | undefined>;
+  authenticate(nodeUuid: string, token: string): Promise<HardwareDoor | undefined>;
   /** Whether the node may push once more; counts it. */
   mayPush(nodeUuid: string): boolean;
   /** Written within a second. */
@@ -58,7 +58,7 @@ function measure({ store, clock, metrics }: Given): void {
   });
 }
 
-export function createPushes(given: Given): Pushes {
+export function createHardwarePushes(given: Given): HardwarePushes {
   const { store, clock, options, log, signal } = given;
   if (options['recorder.enabled']) measure(given);
 
@@ -83,7 +83,7 @@ export function createPushes(given: Given): Pushes {
 
   let minute = { until: -Infinity, counts: new Map<string, number>() };
   return {
-    async door(nodeUuid, token) {
+    async authenticate(nodeUuid, token) {
       const hash = hashToken(token);
       const door = await store.hardware.door(nodeUuid);
       return door?.token_hash != null && isSame(door.token_hash, hash) ? door : undefined;

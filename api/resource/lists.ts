@@ -53,7 +53,7 @@ export function checkSortable(key: string, sortable: readonly string[]): void {
  * @param also further parameters that the next page needs, in the order in which clients see them
  * @param last the marker of the last item
  */
-export interface Next {
+export interface NextPage {
   readonly base: string;
   readonly path: string;
   readonly page: Page;
@@ -64,13 +64,13 @@ export interface Next {
   readonly also: readonly (readonly [string, unknown])[];
 }
 /** The link to the next page; undefined: there is none. */
-function nextLink(count: number, { base, path, page, limit, last, first = [], also }: Next): string | undefined {
+function nextLink(count: number, { base, path, page, limit, last, first = [], also }: NextPage): string | undefined {
   if (count === 0 || count !== limit || last === undefined) return undefined;
   const query = [...first, ['sort_key', page.sortKey], ['sort_dir', page.sortDir], ...also, ['limit', limit], ['marker', last]] as const;
   const words = query.map(([key, value]) => `${key}=${typeof value === 'boolean' ? repr(value) : (value as string)}`);
   return `${base}/v1/${path}?${words.join('&')}`;
 }
-export function envelope(name: string, items: readonly unknown[], next: Next): object {
+export function envelope(name: string, items: readonly unknown[], next: NextPage): object {
   const link = nextLink(items.length, next);
   return { [name]: items, ...(link === undefined ? {} : { next: link }) };
 }
@@ -79,7 +79,7 @@ const COMMA = Buffer.from(',');
  * The same of items that are JSON already. The last one is the marker of the next page.
  * @param count how many rows the page had when it was looked up: rows may be gone since, and still there is a next page
  */
-export function envelopeOf(name: string, items: readonly Fragment[], count: number, next: Omit<Next, 'last'>): readonly Buffer[] {
+export function envelopeOf(name: string, items: readonly Fragment[], count: number, next: Omit<NextPage, 'last'>): readonly Buffer[] {
   const link = nextLink(count, { ...next, last: items.at(-1)?.uuid });
   const end = link === undefined ? ']}' : `],"next":${JSON.stringify(link)}}`;
   const pieces = items.flatMap(({ bytes }, index) => (index === 0 ? [bytes] : [COMMA, bytes]));

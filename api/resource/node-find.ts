@@ -5,7 +5,7 @@ import { str } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import { serving } from '../../model/ring';
 import type { NodeHead } from '../../store/store';
-import type { Request, Rooms } from './routes';
+import type { Request, ApiContext } from './routes';
 
 /** Names are host names before 1.10, RFC 3986 unreserved characters since. */
 const isName = (name: unknown, minor: number): boolean => (minor < 10 ? isHostName(name) : isLogicalName(name));
@@ -22,8 +22,8 @@ export function checkName(name: unknown, minor: number, error: string): void {
 }
 
 /** Reads the node of an identifier; throws NodeNotFound. */
-type Find<Node> = (ident: string) => Promise<Node>;
-export async function named<Node>(ident: string, minor: number, find: Find<Node>): Promise<Node> {
+type Finder<Node> = (ident: string) => Promise<Node>;
+export async function findByIdent<Node>(ident: string, minor: number, find: Finder<Node>): Promise<Node> {
   if (!isUuid(ident)) {
     if (minor < 5) throw new Fault('NodeNotFound', { node: ident });
     if (!isName(ident, minor)) throw new Fault('InvalidUuidOrName', { name: ident });
@@ -31,54 +31,54 @@ export async function named<Node>(ident: string, minor: number, find: Find<Node>
   return find(ident);
 }
 /** By UUID, or from 1.5 on by name. Throws NodeNotFound, InvalidUuidOrName. */
-export const nodeNamed = (ident: string, minor: number, { store }: Rooms): Promise<NodeRecord> =>
-  named(ident, minor, (one) => store.nodes.find(one));
+export const nodeByIdent = (ident: string, minor: number, { store }: ApiContext): Promise<NodeRecord> =>
+  findByIdent(ident, minor, (one) => store.nodes.find(one));
 
 /**
  * The node of the path. Who may not see it gets the same answer as if it were not there.
  * @param policy what the caller wants of it
  */
-export const nodeOf = (request: Request, rooms: Rooms, policy: string, suffix = false): Promise<NodeRecord> =>
-  allowedNode(request, rooms, policy, suffix, (ident) => rooms.store.nodes.find(ident));
+export const nodeOf = (request: Request, context: ApiContext, policy: string, suffix = false): Promise<NodeRecord> =>
+  allowedNode(request, context, policy, suffix, (ident) => context.store.nodes.find(ident));
 /** The same, when the record itself may not be needed. */
-export const nodeHeadOf = (request: Request, rooms: Rooms, policy: string): Promise<NodeHead> =>
-  allowedNode(request, rooms, policy, true, (ident) => rooms.heads.node(ident));
+export const nodeHeadOf = (request: Request, context: ApiContext, policy: string): Promise<NodeHead> =>
+  allowedNode(request, context, policy, true, (ident) => context.current.node(ident));
 
 async function allowedNode<Node extends Pick<NodeRecord, 'owner' | 'lessee'>>(
   request: Request,
-  rooms: Rooms,
+  context: ApiContext,
   policy: string,
   suffix: boolean,
-  find: Find<Node>,
+  find: Finder<Node>,
 ): Promise<Node> {
-  const { minor, params, jsonSuffix, who } = request;
+  const { minor, params, jsonSuffix, caller } = request;
   const ident = params['node_ident']!;
-  const node = await named(ident, minor, find).catch((error: unknown) => {
+  const node = await findByIdent(ident, minor, find).catch((error: unknown) => {
     // `.json` was cut off, but perhaps it is the end of a name.
-    if (suffix && jsonSuffix && error instanceof Fault && error.name === 'NodeNotFound') return named(`${ident}.json`, minor, find);
+    if (suffix && jsonSuffix && error instanceof Fault && error.name === 'NodeNotFound') return findByIdent(`${ident}.json`, minor, find);
     throw error;
   });
-  if (!rooms.auth.allowed(who, 'node:get', node)) throw new Fault('NodeNotFound', { node: ident });
-  if (!rooms.auth.allowed(who, policy, node)) throw new Fault('NotAuthorized');
+  if (!context.auth.allowed(caller, 'node:get', node)) throw new Fault('NodeNotFound', { node: ident });
+  if (!context.auth.allowed(caller, policy, node)) throw new Fault('NotAuthorized');
   return node;
 }
 
 /** Somebody must serve the driver in the group. */
-export async function checkServed(node: { readonly driver: string; readonly conductor_group: string }, rooms: Rooms): Promise<void> {
+export async function checkServed(node: { readonly driver: string; readonly conductor_group: string }, context: ApiContext): Promise<void> {
   const { driver, conductor_group: group } = node;
-  if (serving((await rooms.heads.conductors()).conductors, node).length > 0) return;
+  if (serving((await context.current.conductors()).conductors, node).length > 0) return;
   const reason = `No conductor service registered which supports driver ${driver} for conductor group "${group}". Ensure the driver is valid and enabled.`;
   throw new Fault('NoConductor', { reason });
 }
 
 /** What a body names and nobody knows is the caller's mistake, where in a path it is not found. */
-export const known = <T>(found: Promise<T>, unknown: Fault): Promise<T> =>
+export const asBadRequest = <T>(found: Promise<T>, unknown: Fault): Promise<T> =>
   found.catch((error: unknown) => {
     throw error instanceof Fault && error.status === 404 ? unknown : error;
   });
 /** The chassis that a node shall stand in, if any. Throws ChassisUnknown. */
-export async function checkChassis(uuid: unknown, { store }: Rooms): Promise<void> {
-  if (uuid) await known(store.chassis.find(uuid as string), new Fault('ChassisUnknown', { chassis: uuid as string }));
+export async function checkChassis(uuid: unknown, { store }: ApiContext): Promise<void> {
+  if (uuid) await asBadRequest(store.chassis.find(uuid as string), new Fault('ChassisUnknown', { chassis: uuid as string }));
 }
 
 /** What belongs to a node that is being inspected stays as it is (from 1.39 on). */
@@ -88,18 +88,24 @@ export function checkNotInspecting(what: string, node: NodeRecord, minor: number
 }
 
 /** A node that another record points to: it must be visible and of the same owner, and the answer does not tell which it is not. */
-export async function linkedNode(field: string, ident: unknown, owner: string | null, request: Request, rooms: Rooms): Promise<NodeRecord> {
-  const found = typeof ident === 'string' ? nodeNamed(ident, request.minor, rooms) : Promise.resolve(undefined);
+export async function linkedNode(
+  field: string,
+  ident: unknown,
+  owner: string | null,
+  request: Request,
+  context: ApiContext,
+): Promise<NodeRecord> {
+  const found = typeof ident === 'string' ? nodeByIdent(ident, request.minor, context) : Promise.resolve(undefined);
   const node = await found.catch((error: unknown) => {
     if (error instanceof Fault && error.status < 500) return undefined;
     throw error;
   });
-  if (node?.owner === owner && rooms.auth.allowed(request.who, 'node:get', node)) return node;
+  if (node?.owner === owner && context.auth.allowed(request.caller, 'node:get', node)) return node;
   throw new Fault('Invalid', { message: `Unable to apply the requested ${field} '${str(ident)}'. Requested value was invalid.` });
 }
 
 /** The node whose ports or portgroups are listed: found by its UUID only, and the refusal speaks of a portgroup, which clients know. */
-export async function nodeOfList({ params, who }: Request, { store, auth }: Rooms): Promise<NodeRecord> {
+export async function nodeOfList({ params, caller }: Request, { store, auth }: ApiContext): Promise<NodeRecord> {
   const ident = params['node_ident']!;
   const node = isUuid(ident)
     ? await store.nodes.find(ident).catch((error: unknown) => {
@@ -107,6 +113,6 @@ export async function nodeOfList({ params, who }: Request, { store, auth }: Room
         throw error;
       })
     : undefined;
-  if (!node || !auth.allowed(who, 'node:get', node)) throw new Fault('PortgroupNotFound', { portgroup: 'None' });
+  if (!node || !auth.allowed(caller, 'node:get', node)) throw new Fault('PortgroupNotFound', { portgroup: 'None' });
   return node;
 }

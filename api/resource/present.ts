@@ -7,7 +7,7 @@ import { open, REWRITES, type Rewrite } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
 import { shapeOf } from './fragments';
 import { linksTo } from './links';
-import type { Auth, Who } from './routes';
+import type { Auth, Caller } from './routes';
 
 /** The rows that an answer shows, in order. `fields`: those asked for; absent: all. */
 export const rowsToShow = (rows: readonly FieldRow[], minor: number, fields?: readonly string[]): readonly FieldRow[] =>
@@ -47,14 +47,14 @@ export function checkFields(fields: readonly string[] | undefined, rows: readonl
 export interface View {
   readonly base: string;
   readonly minor: number;
-  readonly who: Who;
+  readonly caller: Caller;
   readonly auth: Auth;
   readonly rows: readonly FieldRow[];
 }
 /** What an answer depends on beside the row: with it, answers can be kept (fragments.ts). `also`: of what else the fields are made. */
-export function viewShape(resource: string, { base, minor, who, rows }: View, also = ''): string {
+export function viewShape(resource: string, { base, minor, caller, rows }: View, also = ''): string {
   const names = rows.map(({ name }) => name);
-  return shapeOf(resource, base, minor, names, rows.some(({ readPolicy }) => readPolicy !== null) ? who : null, also);
+  return shapeOf(resource, base, minor, names, rows.some(({ readPolicy }) => readPolicy !== null) ? caller : null, also);
 }
 /** What callers see who may not see the field: its kind decides the shape. */
 const redacted = (row: FieldRow): unknown => {
@@ -67,7 +67,7 @@ export const sortedTraits = ({ traits }: NodeRecord): readonly string[] => [...t
 
 /** @param conductors the alive ones; needed when the field `conductor` is shown */
 export function nodePresenter(view: View, conductors: readonly ConductorRecord[]): (node: NodeRecord) => Record<string, unknown> {
-  const { base, minor, who, auth, rows } = view;
+  const { base, minor, caller, auth, rows } = view;
   const rules = rewritesFor(minor);
   return (node) => {
     const shown: Record<string, unknown> = {};
@@ -77,7 +77,7 @@ export function nodePresenter(view: View, conductors: readonly ConductorRecord[]
       if (row.links) shown[name] = linksTo(base, name === 'links' ? `nodes/${node.uuid}` : `nodes/${node.uuid}/${name}`);
       else if (name === 'traits') shown[name] = sortedTraits(node);
       else if (name === 'conductor') shown[name] = conductorOf(conductors, node)?.hostname ?? null;
-      else if (row.readPolicy && !auth.allowed(who, row.readPolicy, node)) shown[name] = redacted(row);
+      else if (row.readPolicy && !auth.allowed(caller, row.readPolicy, node)) shown[name] = redacted(row);
       else {
         const mask = NODE_MASKS[name];
         shown[name] = mask ? mask(record[name] as JsonObject) : rules.length > 0 ? rewrite(rules, name, record[name]) : record[name];

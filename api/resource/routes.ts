@@ -11,19 +11,19 @@ import type { Origin } from '../../model/origin';
 import { repr } from '../../model/python';
 import { open } from '../../model/versions';
 import type { Store } from '../../store/store';
-import type { Heads } from '../http/alive';
-import { refuse, type Arguments } from '../schema/arguments';
-import type { Document, Operation, Place } from '../schema/document';
+import type { CurrentState } from '../http/current-state';
+import { refuseByGate, type Arguments } from '../schema/arguments';
+import type { Document, Operation, PathItem } from '../schema/document';
 import { Refusal } from '../http/errors';
-import type { Feed } from './event-feed';
+import type { EventFeed } from './event-feed';
 import type { Fragments } from './fragments';
-import type { Pushes } from './hardware-pushes';
+import type { HardwarePushes } from './hardware-pushes';
 import type { ApiOptions } from '../http/options';
 import type { Validators } from '../schema/schema';
 import type { Stream } from '../http/streaming';
 
 /** Who asks. */
-export interface Who {
+export interface Caller {
   readonly user: string | null;
   readonly project: string | null;
   readonly roles: readonly string[];
@@ -35,13 +35,13 @@ export interface Auth {
    * @param path as the caller wrote it, without slashes at the end: some are public
    * @throws Unauthenticated
    */
-  identify(headers: IncomingHttpHeaders, path: string, method: string): Promise<Who>;
+  identify(headers: IncomingHttpHeaders, path: string, method: string): Promise<Caller>;
   /** A step (`step:execute:…`) is allowed unless the operator's rules name it. `owner`, `lessee`: projects that the thing asked for belongs to. Without a target: whether there is anything that they might do so to. */
-  allowed(who: Who, policy: string, target?: { readonly owner: string | null; readonly lessee: string | null }): boolean;
+  allowed(caller: Caller, policy: string, target?: { readonly owner: string | null; readonly lessee: string | null }): boolean;
 }
 export interface Request {
   readonly minor: number;
-  readonly who: Who;
+  readonly caller: Caller;
   readonly params: Readonly<Record<string, string>>;
   /** Arguments of the query, and of the body where its members are arguments: checked values by name. */
   readonly query: Arguments;
@@ -66,7 +66,7 @@ export interface Answer {
   readonly stream?: Stream;
   readonly headers?: Readonly<Record<string, string>>;
 }
-export interface Rooms {
+export interface ApiContext {
   readonly store: Store;
   readonly conductor: Conductor;
   readonly options: ApiOptions;
@@ -77,18 +77,18 @@ export interface Rooms {
   readonly document: Document;
   readonly random: (bytes: number) => Buffer;
   readonly validators: Validators;
-  readonly heads: Heads;
+  readonly current: CurrentState;
   readonly fragments: Fragments;
-  readonly feed: Feed;
-  readonly pushes: Pushes;
+  readonly feed: EventFeed;
+  readonly pushes: HardwarePushes;
   readonly notifier: Notifier;
 }
-export type Handler = (request: Request, rooms: Rooms) => Promise<Answer>;
+export type Handler = (request: Request, context: ApiContext) => Promise<Answer>;
 export type Handlers = Readonly<Record<string, Handler>>;
 
 /** A door without a handler, or a handler without a door, stops the start. */
 export function checkHandlers(document: Document, handlers: Handlers): void {
-  const doors = document.places.flatMap(({ operations }) => [...operations.values()]);
+  const doors = document.paths.flatMap(({ operations }) => [...operations.values()]);
   const missing = doors.filter(({ operationId }) => !Object.hasOwn(handlers, operationId)).map(({ operationId }) => operationId);
   const idle = Object.keys(handlers).filter((name) => !doors.some(({ operationId }) => operationId === name));
   if (missing.length > 0 || idle.length > 0)
@@ -106,24 +106,24 @@ export interface Match {
 export type Matcher = (method: string, segments: readonly string[], minor: number) => Match;
 
 /** Nothing is behind the path, which is told of the methods that it has. */
-const isMissing = (rest: Place['rest']): boolean => Array.isArray(rest) && rest[0] === 404;
+const isMissing = (rest: PathItem['rest']): boolean => Array.isArray(rest) && rest[0] === 404;
 const isParameter = (segment: string | undefined): boolean => segment?.startsWith('{') ?? false;
-const fits = (place: Place, segments: readonly string[]): boolean =>
+const fits = (place: PathItem, segments: readonly string[]): boolean =>
   place.segments.length === segments.length && place.segments.every((part, index) => isParameter(part) || part === segments[index]);
-const paramsOf = (place: Place, segments: readonly string[]): Record<string, string> =>
+const paramsOf = (place: PathItem, segments: readonly string[]): Record<string, string> =>
   Object.fromEntries(place.segments.flatMap((part, index) => (isParameter(part) ? [[part.slice(1, -1), segments[index]!]] : [])));
 
 /**
  * @returns finds the operation for a method and a path (`v1` first, decoded segments)
  * @throws Refusal, Fault: why there is none for this version
  */
-export function matcher({ places }: Document): Matcher {
+export function matcher({ paths: places }: Document): Matcher {
   /** Of two that fit, the one with the word and not the parameter. */
   const ordered = [...places].sort((a, b) => a.segments.filter(isParameter).length - b.segments.filter(isParameter).length);
   const byLength = new Map(
     ordered.map(({ segments: { length } }) => [length, ordered.filter((place) => place.segments.length === length)]),
   );
-  const at = (segments: readonly string[], method?: string): Place | undefined => {
+  const at = (segments: readonly string[], method?: string): PathItem | undefined => {
     const fitting = (byLength.get(segments.length) ?? []).filter((place) => fits(place, segments));
     return fitting.find(({ operations }) => method !== undefined && operations.has(method)) ?? fitting[0];
   };
@@ -135,14 +135,14 @@ export function matcher({ places }: Document): Matcher {
     const [reading, writing, sentence] = found.closed!;
     throw new Refusal(method === 'GET' ? reading : writing, sentence);
   }
-  const memberOf = ({ segments }: Place): Place | undefined =>
+  const memberOf = ({ segments }: PathItem): PathItem | undefined =>
     places.find(
       ({ segments: own }) =>
         own.length === segments.length + 1 && isParameter(own.at(-1)) && segments.every((part, index) => part === own[index]),
     );
 
   /** @param every also those that the router looks at only when it finds no method */
-  function checkRouted(place: Place, segments: readonly string[], every = false): void {
+  function checkRouted(place: PathItem, segments: readonly string[], every = false): void {
     const params = paramsOf(place, segments);
     for (const { name, routed } of place.arguments) {
       const ident = params[name];
@@ -152,20 +152,20 @@ export function matcher({ places }: Document): Matcher {
     }
   }
   /** The method is none of this path's. */
-  function wrongMethod(place: Place, method: string, segments: readonly string[], minor: number): never {
+  function wrongMethod(place: PathItem, method: string, segments: readonly string[], minor: number): never {
     // Below a node, the router looks at its identifier before it says which method is missing.
     if (place.segments[2] === '{node_ident}' && place.segments[1] === 'nodes' && (segments.length === 4 || method !== 'GET'))
       checkRouted(place, segments, true);
     const member = memberOf(place);
     const needed = member?.operations.get(method);
     if (needed) {
-      if (Array.isArray(needed.below) && !open(needed.gate, minor)) refuse(needed.below, needed.gate.since);
-      const { said } = needed.arguments.filter(({ from }) => from === 'path').at(-1)!;
+      if (Array.isArray(needed.below) && !open(needed.gate, minor)) refuseByGate(needed.below, needed.gate.since);
+      const { label: said } = needed.arguments.filter(({ from }) => from === 'path').at(-1)!;
       throw new Fault('MissingParameterValue', { message: `Missing mandatory parameter: ${said}` });
     }
     const collection = at(segments.slice(0, -1));
     const creation = method === 'POST' ? collection?.operations.get(method) : undefined;
-    if (creation && Array.isArray(creation.below) && !open(creation.gate, minor)) refuse(creation.below, creation.gate.since);
+    if (creation && Array.isArray(creation.below) && !open(creation.gate, minor)) refuseByGate(creation.below, creation.gate.since);
     if (creation?.bodyName)
       throw new Fault('InvalidParameterValue', {
         message: `Schema error for ${creation.bodyName}: ${repr(segments.at(-1))} is not of type 'object'`,
@@ -177,7 +177,7 @@ export function matcher({ places }: Document): Matcher {
       !isMissing(place.rest) &&
       ['POST', 'PATCH', 'DELETE'].includes(method)
     )
-      refuse(place.rest, 1);
+      refuseByGate(place.rest, 1);
     const allowed = [place, member, isParameter(place.segments.at(-1)) ? collection : undefined].flatMap((one) => [
       ...(one?.operations.keys() ?? []),
     ]);
@@ -191,7 +191,8 @@ export function matcher({ places }: Document): Matcher {
       checkRouted(place, segments);
       const operation = place.operations.get(method);
       const hides = typeof place.below === 'number' || (operation !== undefined && Array.isArray(place.below));
-      if (hides && !open(place.gate, minor)) refuse(Array.isArray(operation?.below) ? operation.below : place.below, place.gate.since);
+      if (hides && !open(place.gate, minor))
+        refuseByGate(Array.isArray(operation?.below) ? operation.below : place.below, place.gate.since);
       const rest = operation?.rest ?? place.rest;
       const field = segments[length]!;
       if (
@@ -203,12 +204,12 @@ export function matcher({ places }: Document): Matcher {
       )
         return open(operation.gate, minor)
           ? { operation, params: paramsOf(place, segments), field }
-          : refuse(operation.below, operation.gate.since);
+          : refuseByGate(operation.below, operation.gate.since);
       if (rest === 405) wrongMethod(place, '', segments.slice(0, length), minor);
       // `detail` belongs to lists.
-      if (method === 'GET' && field === 'detail' && place.reserved.includes(field)) refuse([404, 'Resource could not be found.'], 1);
+      if (method === 'GET' && field === 'detail' && place.reserved.includes(field)) refuseByGate([404, 'Resource could not be found.'], 1);
       if (isMissing(rest) && !operation) wrongMethod(place, method, segments.slice(0, length), minor);
-      if (rest !== null && rest !== 'fields') refuse(rest, 1);
+      if (rest !== null && rest !== 'fields') refuseByGate(rest, 1);
       if (rest === 'fields' && method !== 'GET') wrongMethod(place, method, segments.slice(0, length), minor);
       break;
     }
@@ -228,6 +229,6 @@ export function matcher({ places }: Document): Matcher {
     if (open(gate, minor) || below === 'handler') return found;
     if (below === 'member') return behind(method, segments, minor, true);
     if (below === 405) return wrongMethod(place, '', segments, minor);
-    return Array.isArray(below) && below[2] !== 'early' ? { ...found, closed: true } : refuse(below, gate.since);
+    return Array.isArray(below) && below[2] !== 'early' ? { ...found, closed: true } : refuseByGate(below, gate.since);
   };
 }

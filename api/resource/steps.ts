@@ -14,7 +14,7 @@ export const pruned = (steps: unknown): unknown =>
     : steps;
 
 /** @throws Fault InvalidDeployTemplate (runbooks too: the sentence is one) */
-export function checkDuplicates(steps: readonly SaidStep[]): void {
+export function checkDuplicates(steps: readonly StepInput[]): void {
   const names = steps.map(({ interface: kind, step }) => `interface: ${kind}, step: ${step}`);
   const twice = [...new Set(names.filter((name, index) => names.indexOf(name) !== index))];
   if (twice.length === 0) return;
@@ -23,12 +23,12 @@ export function checkDuplicates(steps: readonly SaidStep[]): void {
 }
 
 /** As callers say them: numbers may be text, and arguments may be left out. */
-export type SaidStep = Omit<StepRecord, 'args' | 'priority' | 'order'> & {
+export type StepInput = Omit<StepRecord, 'args' | 'priority' | 'order'> & {
   readonly args?: JsonObject;
   readonly priority?: number | string;
   readonly order?: number | string;
 };
-export const stored = (steps: readonly SaidStep[]): readonly StepRecord[] =>
+export const stored = (steps: readonly StepInput[]): readonly StepRecord[] =>
   steps.map(({ interface: kind, step, args, priority, order }) => ({
     interface: kind,
     step,

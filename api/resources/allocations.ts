@@ -5,26 +5,26 @@ import { same, valuesAt } from '../../model/patch';
 import { str } from '../../model/python';
 import type { AllocationRecord, NodeRecord } from '../../model/records';
 import type { Values } from '../resource/fields';
-import { nodeNamed, nodeOf } from '../resource/node-find';
+import { nodeByIdent, nodeOf } from '../resource/node-find';
 import { checkFields } from '../resource/present';
-import { noticed } from '../resource/notices';
+import { withNotifications } from '../resource/notifications';
 import { createOf, listOf, presenterOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
-import type { Answer, Handlers, Request, Rooms } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
 
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
 
 /** A node that a query or a body names: the caller's mistake if it is not there. */
-async function nodeSaid(ident: string, { minor, who }: Request, rooms: Rooms): Promise<NodeRecord> {
-  const node = await nodeNamed(ident, minor, rooms).catch((error: unknown) => {
+async function nodeInRequest(ident: string, { minor, caller }: Request, context: ApiContext): Promise<NodeRecord> {
+  const node = await nodeByIdent(ident, minor, context).catch((error: unknown) => {
     if (error instanceof Fault && error.name === 'NodeNotFound') return undefined;
     throw error;
   });
-  if (!node || !rooms.auth.allowed(who, 'node:get', node)) throw new Fault('NodeUnknown', { node: ident });
+  if (!node || !context.auth.allowed(caller, 'node:get', node)) throw new Fault('NodeUnknown', { node: ident });
   return node;
 }
 
 /** Names and UUIDs as UUIDs, in the caller's order. */
-async function candidatesOf(idents: readonly string[], { who }: Request, { store, auth }: Rooms): Promise<readonly string[]> {
+async function candidatesOf(idents: readonly string[], { caller }: Request, { store, auth }: ApiContext): Promise<readonly string[]> {
   const all = { children: 'all' } as const;
   const [byUuid, byName] = await Promise.all([
     store.nodes.list({ where: { uuid: idents.filter(isUuid) }, ...all }),
@@ -32,20 +32,20 @@ async function candidatesOf(idents: readonly string[], { who }: Request, { store
   ]);
   const known = new Map<string | null, string>();
   for (const node of [...byUuid, ...byName])
-    if (auth.allowed(who, 'node:get', node)) known.set(node.uuid, node.uuid).set(node.name, node.uuid);
+    if (auth.allowed(caller, 'node:get', node)) known.set(node.uuid, node.uuid).set(node.name, node.uuid);
   const missing = [...new Set(idents)].filter((ident) => !known.has(ident));
   if (missing.length > 0) throw invalid(`Nodes cannot be found: ${missing.join(', ')}`);
   return idents.map((ident) => known.get(ident)!);
 }
 
-async function checked(values: Values, request: Request, rooms: Rooms): Promise<Values> {
+async function checked(values: Values, request: Request, context: ApiContext): Promise<Values> {
   const {
     name,
     node: ident,
     candidate_nodes: named = [],
   } = values as { name?: string; node?: string; candidate_nodes?: readonly string[] };
   if (name && !isLogicalName(name)) throw invalid(`Cannot create allocation with invalid name '${str(name)}'`);
-  const node = ident ? await nodeSaid(ident, request, rooms) : undefined;
+  const node = ident ? await nodeInRequest(ident, request, context) : undefined;
   const { resource_class: resourceClass, uuid } = values;
   if (!resourceClass && !node) throw invalid('The resource_class field is mandatory when not backfilling');
   return {
@@ -53,10 +53,10 @@ async function checked(values: Values, request: Request, rooms: Rooms): Promise<
     // A node in use may have its instance's UUID already.
     ...(uuid || !node?.instance_uuid ? {} : { uuid: node.instance_uuid }),
     resource_class: resourceClass || (node?.resource_class ?? null),
-    candidate_nodes: named.length > 0 ? await candidatesOf(named, request, rooms) : [],
+    candidate_nodes: named.length > 0 ? await candidatesOf(named, request, context) : [],
     node: node?.uuid,
     // Whoever asks for a project gets it for that project.
-    owner: values['owner'] || request.who.project,
+    owner: values['owner'] || request.caller.project,
   };
 }
 
@@ -64,7 +64,7 @@ const ALLOCATIONS: Resource<AllocationRecord> = {
   schema: 'Allocation',
   path: 'allocations',
   list: 'allocations',
-  said: '',
+  bodyLabel: '',
   ident: 'allocation_ident',
   policy: 'allocation',
   unsortable: ['extra', 'candidate_nodes', 'traits'],
@@ -78,60 +78,65 @@ const ALLOCATIONS: Resource<AllocationRecord> = {
     },
   }),
   owner: async ({ owner }) => ({ owner, lessee: null }),
-  filter: async (request, rooms) => {
+  filter: async (request, context) => {
     const { node, resource_class: resourceClass, state, owner } = request.query as Readonly<Record<string, string | null | undefined>>;
     const said = Object.entries({ resource_class: resourceClass, state, owner }).filter(([, value]) => (value ?? null) !== null);
-    return { ...Object.fromEntries(said), ...(node ? { node_uuid: (await nodeSaid(node, request, rooms)).uuid } : {}) };
+    return { ...Object.fromEntries(said), ...(node ? { node_uuid: (await nodeInRequest(node, request, context)).uuid } : {}) };
   },
   patched: async (patched, patch) => {
     for (const name of valuesAt(patch, '/name'))
       if (name && !same(name, {}) && !isLogicalName(name)) throw invalid(`Cannot update allocation with invalid name '${str(name)}'`);
     return patched;
   },
-  check: (values, request, rooms, before) => (before ? values : checked(values, request, rooms)),
+  check: (values, request, context, before) => (before ? values : checked(values, request, context)),
   create: ({ node, ...allocation }, { conductor }) => conductor.createAllocation(allocation, node as string | undefined),
   update: ({ uuid }, changes, { store }) => store.allocations.update(uuid, changes),
   remove: ({ uuid }, { conductor }) => conductor.deleteAllocation(uuid),
 };
 
 /** What the body's schema says by version: `node` is no member of it at first, `owner` is one that is refused. */
-async function createAllocation(request: Request, rooms: Rooms): Promise<Answer> {
+async function createAllocation(request: Request, context: ApiContext): Promise<Answer> {
   const { body, minor } = request;
   const says = (name: string): boolean => body !== null && typeof body === 'object' && !Array.isArray(body) && Object.hasOwn(body, name);
   if (minor < 58 && says('node'))
     throw new Fault('InvalidParameterValue', { message: "Schema error: Additional properties are not allowed ('node' was unexpected)" });
   if (minor < 60 && says('owner')) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
-  return createOf(ALLOCATIONS, request, rooms);
+  return createOf(ALLOCATIONS, request, context);
 }
 
 /** The allocation of a node: it has one at most. */
-async function ofNode(node: NodeRecord, { params, who }: Request, { store, auth }: Rooms, policy: string): Promise<AllocationRecord> {
+async function ofNode(
+  node: NodeRecord,
+  { params, caller }: Request,
+  { store, auth }: ApiContext,
+  policy: string,
+): Promise<AllocationRecord> {
   const [allocation] = await store.allocations.list({ where: { node_uuid: node.uuid }, limit: 1 });
-  if (!allocation || !auth.allowed(who, 'allocation:get', { owner: allocation.owner, lessee: null }))
+  if (!allocation || !auth.allowed(caller, 'allocation:get', { owner: allocation.owner, lessee: null }))
     throw new Fault('NotFound', { message: `Allocation for node ${params['node_ident']!} was not found` });
-  if (!auth.allowed(who, policy, { owner: allocation.owner, lessee: null })) throw new Fault('NotAuthorized');
+  if (!auth.allowed(caller, policy, { owner: allocation.owner, lessee: null })) throw new Fault('NotAuthorized');
   return allocation;
 }
-async function showOfNode(request: Request, rooms: Rooms): Promise<Answer> {
+async function showOfNode(request: Request, context: ApiContext): Promise<Answer> {
   const fields = (request.query['fields'] as readonly string[] | null | undefined) ?? undefined;
-  const node = await nodeSaid(request.params['node_ident']!, request, rooms);
-  const allocation = await ofNode(node, request, rooms, 'allocation:get');
-  checkFields(fields, rooms.document.fields('Allocation'));
-  return { status: 200, body: presenterOf(ALLOCATIONS, request, rooms, fields)(allocation) };
+  const node = await nodeInRequest(request.params['node_ident']!, request, context);
+  const allocation = await ofNode(node, request, context, 'allocation:get');
+  checkFields(fields, context.document.fields('Allocation'));
+  return { status: 200, body: presenterOf(ALLOCATIONS, request, context, fields)(allocation) };
 }
-async function deleteOfNode(request: Request, rooms: Rooms): Promise<Answer> {
-  const node = await nodeOf(request, rooms, 'node:get', true);
-  const allocation = await ofNode(node, request, rooms, 'allocation:delete');
-  await noticed(rooms, request, 'allocation', 'delete', allocation, () => rooms.conductor.deleteAllocation(allocation.uuid));
+async function deleteOfNode(request: Request, context: ApiContext): Promise<Answer> {
+  const node = await nodeOf(request, context, 'node:get', true);
+  const allocation = await ofNode(node, request, context, 'allocation:delete');
+  await withNotifications(context, request, 'allocation', 'delete', allocation, () => context.conductor.deleteAllocation(allocation.uuid));
   return { status: 204 };
 }
 
 export const allocationHandlers: Handlers = {
-  listAllocations: (request, rooms) => listOf(ALLOCATIONS, request, rooms),
+  listAllocations: (request, context) => listOf(ALLOCATIONS, request, context),
   createAllocation,
-  showAllocation: (request, rooms) => showOf(ALLOCATIONS, request, rooms),
-  updateAllocation: (request, rooms) => updateOf(ALLOCATIONS, request, rooms),
-  deleteAllocation: (request, rooms) => removeOf(ALLOCATIONS, request, rooms),
+  showAllocation: (request, context) => showOf(ALLOCATIONS, request, context),
+  updateAllocation: (request, context) => updateOf(ALLOCATIONS, request, context),
+  deleteAllocation: (request, context) => removeOf(ALLOCATIONS, request, context),
   showNodeAllocation: showOfNode,
   deleteNodeAllocation: deleteOfNode,
 };

@@ -8,7 +8,7 @@ const CHASSIS: Resource<ChassisRecord> = {
   schema: 'Chassis',
   path: 'chassis',
   list: 'chassis',
-  said: 'chassis',
+  bodyLabel: 'chassis',
   ident: 'chassis_uuid',
   policy: 'chassis',
   brief: ['uuid', 'description'],
@@ -24,10 +24,10 @@ const CHASSIS: Resource<ChassisRecord> = {
 };
 
 export const chassisHandlers: Handlers = {
-  listChassis: (request, rooms) => listOf(CHASSIS, request, rooms),
-  listChassisDetail: (request, rooms) => listOf(CHASSIS, request, rooms, { detail: true }),
-  createChassis: (request, rooms) => createOf(CHASSIS, request, rooms),
-  showChassis: (request, rooms) => showOf(CHASSIS, request, rooms),
-  updateChassis: (request, rooms) => updateOf(CHASSIS, request, rooms),
-  deleteChassis: (request, rooms) => removeOf(CHASSIS, request, rooms),
+  listChassis: (request, context) => listOf(CHASSIS, request, context),
+  listChassisDetail: (request, context) => listOf(CHASSIS, request, context, { detail: true }),
+  createChassis: (request, context) => createOf(CHASSIS, request, context),
+  showChassis: (request, context) => showOf(CHASSIS, request, context),
+  updateChassis: (request, context) => updateOf(CHASSIS, request, context),
+  deleteChassis: (request, context) => removeOf(CHASSIS, request, context),
 };

@@ -6,7 +6,7 @@ import { linksTo } from '../resource/links';
 import { checkSortable, envelope, fieldsToShow, pageOf, type Page } from '../resource/lists';
 import { rowsToShow } from '../resource/present';
 import { checkStrict } from '../resource/resource';
-import type { Answer, Handlers, Request, Rooms } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
 
 const BRIEF = ['hostname', 'conductor_group', 'alive'];
 const UNSORTABLE = ['alive', 'drivers'];
@@ -34,14 +34,14 @@ function pageFrom(all: readonly ConductorRecord[], { sortKey, sortDir, marker, l
   return sorted.slice(start + 1, start + 1 + limit);
 }
 
-async function listConductors(request: Request, rooms: Rooms): Promise<Answer> {
+async function listConductors(request: Request, context: ApiContext): Promise<Answer> {
   const { query, base, minor } = request;
-  const all = rooms.document.fields('Conductor');
+  const all = context.document.fields('Conductor');
   checkStrict(request, all);
   const fields = fieldsToShow(query, BRIEF);
-  const page = pageOf(query, UNSORTABLE, rooms.options);
+  const page = pageOf(query, UNSORTABLE, context.options);
   checkSortable(page.sortKey, SORTABLE);
-  const conductors = pageFrom(await rooms.store.conductors.list(rooms.options['conductor.heartbeat_timeout']), page);
+  const conductors = pageFrom(await context.store.conductors.list(context.options['conductor.heartbeat_timeout']), page);
   const items = conductors.map(presenter(request, rowsToShow(all, minor, fields)));
   const also = [
     ...(typeof query['detail'] === 'boolean' ? [['detail', query['detail']] as const] : []),
@@ -51,13 +51,13 @@ async function listConductors(request: Request, rooms: Rooms): Promise<Answer> {
   return { status: 200, body: envelope('conductors', items, { base, path: 'conductors', page, limit: page.limit, last, also }) };
 }
 
-async function showConductor(request: Request, rooms: Rooms): Promise<Answer> {
+async function showConductor(request: Request, context: ApiContext): Promise<Answer> {
   const { query, params, minor } = request;
-  const all = rooms.document.fields('Conductor');
+  const all = context.document.fields('Conductor');
   const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
   checkStrict(request, all);
   const hostname = params['hostname']!;
-  const conductor = (await rooms.store.conductors.list(rooms.options['conductor.heartbeat_timeout'])).find(
+  const conductor = (await context.store.conductors.list(context.options['conductor.heartbeat_timeout'])).find(
     (one) => one.hostname === hostname,
   );
   if (!conductor) throw new Fault('ConductorNotFound', { conductor: hostname });

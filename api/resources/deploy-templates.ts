@@ -3,15 +3,15 @@ import type { DeployTemplateRecord, NewOf, StepRecord } from '../../model/record
 import type { Values } from '../resource/fields';
 import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
 import type { Handlers } from '../resource/routes';
-import { checkDuplicates, masked, merged, pruned, stored, type SaidStep } from '../resource/steps';
+import { checkDuplicates, masked, merged, pruned, stored, type StepInput } from '../resource/steps';
 
-const stepsOf = (values: Values): readonly SaidStep[] => values['steps'] as readonly SaidStep[];
+const stepsOf = (values: Values): readonly StepInput[] => values['steps'] as readonly StepInput[];
 
 const TEMPLATES: Resource<DeployTemplateRecord> = {
   schema: 'DeployTemplate',
   path: 'deploy_templates',
   list: 'deploy_templates',
-  said: 'template',
+  bodyLabel: 'template',
   ident: 'template_ident',
   policy: 'deploy_template',
   brief: ['uuid', 'name'],
@@ -37,9 +37,9 @@ const TEMPLATES: Resource<DeployTemplateRecord> = {
 };
 
 export const deployTemplateHandlers: Handlers = {
-  listDeployTemplates: (request, rooms) => listOf(TEMPLATES, request, rooms),
-  createDeployTemplate: (request, rooms) => createOf(TEMPLATES, request, rooms),
-  showDeployTemplate: (request, rooms) => showOf(TEMPLATES, request, rooms),
-  updateDeployTemplate: (request, rooms) => updateOf(TEMPLATES, request, rooms),
-  deleteDeployTemplate: (request, rooms) => removeOf(TEMPLATES, request, rooms),
+  listDeployTemplates: (request, context) => listOf(TEMPLATES, request, context),
+  createDeployTemplate: (request, context) => createOf(TEMPLATES, request, context),
+  showDeployTemplate: (request, context) => showOf(TEMPLATES, request, context),
+  updateDeployTemplate: (request, context) => updateOf(TEMPLATES, request, context),
+  deleteDeployTemplate: (request, context) => removeOf(TEMPLATES, request, context),
 };

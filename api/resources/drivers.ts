@@ -6,7 +6,7 @@ import { open } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
 import { linksTo } from '../resource/links';
 import { rowsToShow } from '../resource/present';
-import type { Answer, Handlers, Request, Rooms } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
 
 /** What conductors say of one hardware type, by the conductor's name. */
 type Offers = readonly (readonly [host: string, offer: EnabledHardware])[];
@@ -52,9 +52,9 @@ function checkKnown(fields: readonly string[] | undefined, rows: readonly FieldR
 const fieldsOf = ({ query }: Request): readonly string[] | undefined =>
   (query['fields'] as readonly string[] | null | undefined) ?? undefined;
 
-async function listDrivers(request: Request, rooms: Rooms): Promise<Answer> {
+async function listDrivers(request: Request, context: ApiContext): Promise<Answer> {
   const { query, minor, base } = request;
-  const all = rooms.document.fields('Driver');
+  const all = context.document.fields('Driver');
   const fields = fieldsOf(request);
   if (minor >= 77) checkKnown(fields, all, minor);
   if (fields?.length && query['detail'] === true)
@@ -62,7 +62,7 @@ async function listDrivers(request: Request, rooms: Rooms): Promise<Answer> {
   const type = (query['type'] as string | null | undefined) ?? 'dynamic';
   if (type !== 'classic' && type !== 'dynamic')
     throw new Fault('Invalid', { message: '"type" filter must be one of "classic" or "dynamic", if specified.' });
-  const conductors = (await rooms.heads.conductors()).conductors;
+  const conductors = (await context.current.conductors()).conductors;
   // Classic drivers went away with the Rocky release.
   const names = type === 'classic' ? [] : [...new Set(conductors.flatMap(({ drivers }) => Object.keys(drivers)))].sort();
   const rows = rowsToShow(all, minor, fields).filter((row) => query['detail'] === true || !isInterface(row));
@@ -72,29 +72,29 @@ async function listDrivers(request: Request, rooms: Rooms): Promise<Answer> {
   return { status: 200, body: { drivers: names.map((name) => present(name, offersOf(conductors, name), rows, base)) } };
 }
 
-async function showDriver(request: Request, rooms: Rooms): Promise<Answer> {
+async function showDriver(request: Request, context: ApiContext): Promise<Answer> {
   const { minor, base, params } = request;
-  const all = rooms.document.fields('Driver');
+  const all = context.document.fields('Driver');
   const fields = fieldsOf(request);
   checkKnown(fields, all, minor);
   const name = params['driver_name']!;
-  const offers = offersOf((await rooms.heads.conductors()).conductors, name);
+  const offers = offersOf((await context.current.conductors()).conductors, name);
   if (offers.length === 0) throw new Fault('DriverNotFound', { driver_name: name });
   return { status: 200, body: present(name, offers, rowsToShow(all, minor, fields), base) };
 }
 
 /** Throws NotFound when no alive conductor has the hardware type. */
-export async function checkDriverServed(name: string, rooms: Rooms): Promise<void> {
-  if (offersOf((await rooms.heads.conductors()).conductors, name).length === 0)
+export async function checkDriverServed(name: string, context: ApiContext): Promise<void> {
+  if (offersOf((await context.current.conductors()).conductors, name).length === 0)
     throw new Fault('NotFound', { message: `The driver '${name}' is unknown.` });
 }
 
 export const driverHandlers: Handlers = {
   listDrivers,
   showDriver,
-  showDriverProperties: async ({ params }, rooms) => {
+  showDriverProperties: async ({ params }, context) => {
     const name = params['driver_name']!;
-    await checkDriverServed(name, rooms);
-    return { status: 200, body: await rooms.conductor.driverProperties(name) };
+    await checkDriverServed(name, context);
+    return { status: 200, body: await context.conductor.driverProperties(name) };
   },
 };

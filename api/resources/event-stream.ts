@@ -4,14 +4,14 @@ import { EVENT_KINDS, isPosition, type EventKind, type EventRecord } from '../..
 import { isLogicalName, isUuid } from '../../model/idents';
 import { STATES } from '../../model/states';
 import { pageAfter } from '../resource/event-feed';
-import type { Handlers, Request, Rooms } from '../resource/routes';
+import type { Handlers, Request, ApiContext } from '../resource/routes';
 import type { Sink } from '../http/streaming';
 
 const invalid = (message: string): never => {
   throw new Fault('InvalidParameterValue', { message });
 };
 
-interface Said {
+interface EventQuery {
   readonly since?: string | null;
   readonly limit?: number | null;
   /** Lists with commas. */
@@ -20,15 +20,19 @@ interface Said {
   readonly state?: string | null;
 }
 /** The words of a list with commas; undefined: none was said. */
-function wordsOf(name: keyof Said, text: string | null | undefined, isRight: (word: string) => boolean): readonly string[] | undefined {
+function wordsOf(
+  name: keyof EventQuery,
+  text: string | null | undefined,
+  isRight: (word: string) => boolean,
+): readonly string[] | undefined {
   const words = text?.split(',').map((word) => word.trim());
   const wrong = words?.find((word) => !isRight(word));
   return wrong === undefined ? words : invalid(`Invalid ${name}: "${wrong}"`);
 }
 
 /** Which events a caller wants and may see. */
-function chooser({ query, who }: Request, { auth }: Rooms): (event: EventRecord) => boolean {
-  const said = query as Said;
+function chooser({ query, caller }: Request, { auth }: ApiContext): (event: EventRecord) => boolean {
+  const said = query as EventQuery;
   const nodes = wordsOf('node', said.node, (word) => isUuid(word) || isLogicalName(word));
   const states = wordsOf('state', said.state, (word) => Object.hasOwn(STATES, word));
   const kinds = wordsOf('kind', said.kind, (word) => Object.hasOwn(EVENT_KINDS, word)) ?? (states ? ['state'] : undefined);
@@ -36,12 +40,12 @@ function chooser({ query, who }: Request, { auth }: Rooms): (event: EventRecord)
     (!nodes || nodes.includes(uuid) || (name !== null && nodes.includes(name))) &&
     (!kinds || kinds.includes(kind)) &&
     (!states || kind !== ('state' satisfies EventKind) || states.includes(payload['provision_state'] as string)) &&
-    auth.allowed(who, 'node:get', { owner, lessee });
+    auth.allowed(caller, 'node:get', { owner, lessee });
 }
 
 /** Where the caller goes on: what a browser says when it comes back wins over the address, which stays the same. */
 function sinceOf({ query, headers }: Request): string | undefined {
-  const since = headers['last-event-id'] ?? (query as Said).since ?? undefined;
+  const since = headers['last-event-id'] ?? (query as EventQuery).since ?? undefined;
   if (since === undefined || since === '') return undefined;
   return typeof since === 'string' && isPosition(since) ? since : invalid('The position is not one of this stream');
 }
@@ -61,12 +65,12 @@ const framed = (id: string | undefined, event: string, data: object): string =>
 /** Milliseconds after which a client that was cut off comes back. */
 const RETRY_MS = 2000;
 
-async function listen(request: Request, rooms: Rooms) {
-  const wanted = chooser(request, rooms);
+async function listen(request: Request, context: ApiContext) {
+  const wanted = chooser(request, context);
   const since = sinceOf(request);
-  const listener = rooms.feed.join();
+  const listener = context.feed.join();
   if (!listener) throw new Fault('TemporaryFailure', { message: 'As many listen to events as [events]max_listeners allows.' });
-  const { store, clock, options, log } = rooms;
+  const { store, clock, options, log } = context;
   const stream = async (sink: Sink): Promise<void> => {
     const tellGap = (from: string, at: string): Promise<void> =>
       sink.write(framed(at, 'gap', { since: from, reason: 'Events after this position are not kept any more.' }));
@@ -105,13 +109,13 @@ async function listen(request: Request, rooms: Rooms) {
 
 export const eventStreamHandlers: Handlers = {
   streamEvents: listen,
-  listEvents: async (request, rooms) => {
-    const wanted = chooser(request, rooms);
-    const most = rooms.options['api.max_limit'];
-    const limit = Math.min((request.query as Said).limit || most, most);
+  listEvents: async (request, context) => {
+    const wanted = chooser(request, context);
+    const most = context.options['api.max_limit'];
+    const limit = Math.min((request.query as EventQuery).limit || most, most);
     if (limit < 0) invalid('Limit must be positive');
     const since = sinceOf(request);
-    const page = since === undefined ? await rooms.store.events.read('0-0', limit) : await pageAfter(rooms.store, since, limit);
+    const page = since === undefined ? await context.store.events.read('0-0', limit) : await pageAfter(context.store, since, limit);
     const { events, reached, gap = false } = { gap: undefined, ...page };
     const body = { events: events.filter(wanted).map(shown), resume: reached, more: events.length === limit, gap };
     return { status: 200, body };

@@ -19,7 +19,7 @@ import type { HardwareChangeFilter, Store } from '../../store/store';
 import { Refusal } from '../http/errors';
 import { hashToken } from '../resource/hardware-pushes';
 import { nodeOf } from '../resource/node-find';
-import type { Answer, Handlers, Request, Rooms } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
 
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 const TOKEN_BYTES = 32;
@@ -39,7 +39,7 @@ const recordOf = async (packed: Buffer): Promise<HardwareRecord> =>
   JSON.parse((await promisify(gunzip)(packed)).toString('utf8')) as HardwareRecord;
 
 /** Tells of the changes: rows of their own, an event, an entry in the node's history, all or none. */
-async function tellChanges(store: Store, uuid: string, changes: readonly HardwareChange[], { options, random }: Rooms): Promise<void> {
+async function tellChanges(store: Store, uuid: string, changes: readonly HardwareChange[], { options, random }: ApiContext): Promise<void> {
   const node = await store.nodes.find(uuid);
   const named = changes.slice(0, MOST_TOLD);
   await store.events.note(node, 'hardware', {
@@ -64,25 +64,25 @@ async function tellChanges(store: Store, uuid: string, changes: readonly Hardwar
 }
 
 /** Answers what became of the push. */
-async function takeRecord(uuid: string, hash: string, push: Push & { readonly hardware: HardwareRecord }, rooms: Rooms) {
+async function takeRecord(uuid: string, hash: string, push: Push & { readonly hardware: HardwareRecord }, context: ApiContext) {
   const digest = digestOf(push.hardware);
   const bootId = push.boot_id ?? null;
   const record = await promisify(gzip)(JSON.stringify(push.hardware));
-  return rooms.store.transaction(async (store) => {
+  return context.store.transaction(async (store) => {
     const before = await store.hardware.lock(uuid);
     // Revoked meanwhile.
     if (before?.token_hash !== hash) throw new Fault('NotAuthorized');
     const changes =
       before.record === null || before.digest === digest ? [] : changesBetween(await recordOf(before.record), push.hardware, MOST_CHANGES);
-    await store.hardware.put(uuid, { digest, record, bootId }, rooms.options['conductor.node_history']);
-    if (changes.length > 0) await tellChanges(store, uuid, changes, rooms);
+    await store.hardware.put(uuid, { digest, record, bootId }, context.options['conductor.node_history']);
+    if (changes.length > 0) await tellChanges(store, uuid, changes, context);
     const result = before.record === null ? 'first' : changes.length > 0 ? 'changed' : before.digest === digest ? 'unchanged' : 'updated';
     return { digest, changes, result };
   });
 }
 
-async function push(request: Request, rooms: Rooms): Promise<Answer> {
-  const { options, metrics, pushes } = rooms;
+async function push(request: Request, context: ApiContext): Promise<Answer> {
+  const { options, metrics, pushes } = context;
   const { params, headers, path } = request;
   const uuid = params['node_ident']!;
   const body = request.body as Push;
@@ -92,12 +92,12 @@ async function push(request: Request, rooms: Rooms): Promise<Answer> {
   };
   if (!options['recorder.enabled']) refuse('disabled', new Fault('HTTPForbidden', { resource: path }));
   const token = headers['x-recorder-token'];
-  const door = isUuid(uuid) && typeof token === 'string' ? await pushes.door(uuid, token) : undefined;
+  const door = isUuid(uuid) && typeof token === 'string' ? await pushes.authenticate(uuid, token) : undefined;
   // Who has no token is not told which nodes there are.
   if (!door) return refuse('refused', new Fault('NotAuthorized'));
   if (!pushes.mayPush(uuid)) refuse('limited', new Refusal(429, 'Too many pushes of this node.', { 'Retry-After': '60' }));
   if (body.hardware) {
-    const { digest, changes, result } = await takeRecord(uuid, door.token_hash!, { ...body, hardware: body.hardware }, rooms);
+    const { digest, changes, result } = await takeRecord(uuid, door.token_hash!, { ...body, hardware: body.hardware }, context);
     metrics.count('bloomery_recorder_pushes_total', { result });
     for (const { component, kind } of changes) metrics.count('bloomery_recorder_changes_total', { component, kind });
     return { status: 200, body: { digest } };
@@ -128,8 +128,8 @@ function momentOf(said: string | null | undefined): string | undefined {
   return timestamp(moment);
 }
 async function listChanges(
-  { query, base, who }: Request,
-  { store, options, auth }: Rooms,
+  { query, base, caller }: Request,
+  { store, options, auth }: ApiContext,
   path: string,
   nodeUuid?: string,
 ): Promise<Answer> {
@@ -149,7 +149,7 @@ async function listChanges(
     ...(after === undefined ? {} : { after }),
   };
   const rows = await store.hardware.changes(filter);
-  const shown = rows.filter((row) => auth.allowed(who, 'node:get', row));
+  const shown = rows.filter((row) => auth.allowed(caller, 'node:get', row));
   const changes = shown.map(({ id, at, node_uuid, node_name, kind, component, key, before, after: now }) => {
     return { id, at, node_uuid, node_name, kind, component, key, before, after: now };
   });
@@ -166,31 +166,31 @@ async function listChanges(
 
 export const hardwareHandlers: Handlers = {
   pushHardware: push,
-  showHardware: async (request, rooms) => {
-    const { uuid } = await nodeOf(request, rooms, 'node:hardware:get');
-    const row = await rooms.store.hardware.find(uuid);
+  showHardware: async (request, context) => {
+    const { uuid } = await nodeOf(request, context, 'node:hardware:get');
+    const row = await context.store.hardware.find(uuid);
     if (!row?.record) throw new Fault('NotFound', { message: `No recorder has pushed the hardware of node ${uuid}.` });
     const { digest, boot_id, recorded_at, received_at, stale, token_from: from, token_made_at: made_at } = row;
-    const age = Math.max(0, Math.floor((rooms.clock.now() - Date.parse(received_at!)) / 1000));
+    const age = Math.max(0, Math.floor((context.clock.now() - Date.parse(received_at!)) / 1000));
     const token = from === null ? null : { from, made_at };
     const hardware = await recordOf(row.record);
     return { status: 200, body: { node_uuid: uuid, digest, boot_id, recorded_at, received_at, age, stale, token, hardware } };
   },
-  listHardwareChanges: async (request, rooms) => {
-    const { uuid } = await nodeOf(request, rooms, 'node:hardware:get');
-    return listChanges(request, rooms, `nodes/${request.params['node_ident']!}/hardware/changes`, uuid);
+  listHardwareChanges: async (request, context) => {
+    const { uuid } = await nodeOf(request, context, 'node:hardware:get');
+    return listChanges(request, context, `nodes/${request.params['node_ident']!}/hardware/changes`, uuid);
   },
-  listAllHardwareChanges: (request, rooms) => listChanges(request, rooms, 'hardware/changes'),
-  createHardwareToken: async (request, rooms) => {
-    const { uuid } = await nodeOf(request, rooms, 'node:hardware:token');
-    if (!rooms.options['recorder.enabled']) throw invalid('This server takes nothing from recorders: [recorder]enabled is false.');
-    const token = rooms.random(TOKEN_BYTES).toString('base64url');
-    await rooms.store.hardware.putToken(uuid, hashToken(token), 'operator');
+  listAllHardwareChanges: (request, context) => listChanges(request, context, 'hardware/changes'),
+  createHardwareToken: async (request, context) => {
+    const { uuid } = await nodeOf(request, context, 'node:hardware:token');
+    if (!context.options['recorder.enabled']) throw invalid('This server takes nothing from recorders: [recorder]enabled is false.');
+    const token = context.random(TOKEN_BYTES).toString('base64url');
+    await context.store.hardware.putToken(uuid, hashToken(token), 'operator');
     return { status: 201, body: { token } };
   },
-  deleteHardwareToken: async (request, rooms) => {
-    const { uuid } = await nodeOf(request, rooms, 'node:hardware:token');
-    await rooms.store.hardware.revoke(uuid);
+  deleteHardwareToken: async (request, context) => {
+    const { uuid } = await nodeOf(request, context, 'node:hardware:token');
+    await context.store.hardware.revoke(uuid);
     return { status: 204 };
   },
 };

@@ -37,7 +37,7 @@ const RULES: Resource<InspectionRuleRecord> = {
   // No such path, but clients know the links so.
   linked: 'inspection',
   list: 'inspection_rules',
-  said: '',
+  bodyLabel: '',
   ident: 'inspection_rule_uuid',
   policy: 'inspection_rule',
   brief: ['uuid', 'priority', 'phase', 'description'],
@@ -73,9 +73,9 @@ const RULES: Resource<InspectionRuleRecord> = {
 };
 
 export const inspectionRuleHandlers: Handlers = {
-  listInspectionRules: (request, rooms) => listOf(RULES, request, rooms),
-  createInspectionRule: (request, rooms) => createOf(RULES, request, rooms),
-  showInspectionRule: (request, rooms) => showOf(RULES, request, rooms),
-  updateInspectionRule: (request, rooms) => updateOf(RULES, request, rooms),
-  deleteInspectionRule: (request, rooms) => removeOf(RULES, request, rooms),
+  listInspectionRules: (request, context) => listOf(RULES, request, context),
+  createInspectionRule: (request, context) => createOf(RULES, request, context),
+  showInspectionRule: (request, context) => showOf(RULES, request, context),
+  updateInspectionRule: (request, context) => updateOf(RULES, request, context),
+  deleteInspectionRule: (request, context) => removeOf(RULES, request, context),
 };

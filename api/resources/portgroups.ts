@@ -6,25 +6,28 @@ import { valuesAt } from '../../model/patch';
 import { str } from '../../model/python';
 import type { NewOf, NodeRecord, PortgroupRecord } from '../../model/records';
 import type { Values } from '../resource/fields';
-import { checkNotInspecting, known, linkedNode, nodeNamed, nodeOfList } from '../resource/node-find';
+import { checkNotInspecting, asBadRequest, linkedNode, nodeByIdent, nodeOfList } from '../resource/node-find';
 import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
-import type { Answer, Handlers, Request, Rooms } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
 
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
 
-interface Said {
+interface ListQuery {
   readonly node?: string | null;
   readonly address?: string | null;
   readonly shard?: readonly string[] | null;
   readonly conductor_groups?: readonly string[] | null;
 }
 /** At most one filter; the node of the path is one. */
-async function filterOf({ query, params, minor }: Request, rooms: Rooms): Promise<Partial<Pick<PortgroupRecord, 'node_uuid' | 'address'>>> {
-  const { node: asked, address, shard, conductor_groups: groups } = query as Said;
+async function filterOf(
+  { query, params, minor }: Request,
+  context: ApiContext,
+): Promise<Partial<Pick<PortgroupRecord, 'node_uuid' | 'address'>>> {
+  const { node: asked, address, shard, conductor_groups: groups } = query as ListQuery;
   const node = params['node_ident'] ?? asked;
   if ([node, address, shard?.length, groups?.length].filter(Boolean).length > 1)
     throw invalid('Filtering by node, address, or shard simultaneously is not supported.');
-  if (node) return { node_uuid: (await nodeNamed(node, minor, rooms)).uuid };
+  if (node) return { node_uuid: (await nodeByIdent(node, minor, context)).uuid };
   return address ? { address } : {};
 }
 
@@ -38,38 +41,38 @@ async function patched(
   patch: readonly PatchOperation[],
   before: PortgroupRecord,
   request: Request,
-  rooms: Rooms,
+  context: ApiContext,
 ): Promise<Values> {
   // Ironic looks at the first operation only, and there also below the field.
   const [, first] = patch[0]?.path.split('/') ?? [];
   if (request.minor < 26 && (first === 'mode' || first === 'properties'))
     throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   for (const name of valuesAt(patch, '/name')) checkName(name, `Portgroup ${request.params['portgroup_ident']!}: Cannot change name to`);
-  const node = await rooms.store.nodes.find(before.node_uuid);
+  const node = await context.store.nodes.find(before.node_uuid);
   const [wanted] = valuesAt(patch, '/node_uuid');
-  const owner: NodeRecord = wanted === undefined ? node : await linkedNode('node_uuid', wanted, node.owner, request, rooms);
+  const owner: NodeRecord = wanted === undefined ? node : await linkedNode('node_uuid', wanted, node.owner, request, context);
   if (!('mode' in values)) throw invalid("'mode' is a mandatory attribute and can not be removed");
   return { ...values, node_uuid: owner.uuid };
 }
 
 /** @param before absent: a new one */
-async function check(values: Values, request: Request, rooms: Rooms, before?: PortgroupRecord): Promise<Values> {
+async function check(values: Values, request: Request, context: ApiContext, before?: PortgroupRecord): Promise<Values> {
   const uuid = values['node_uuid'] as string;
-  const node = await known(rooms.store.nodes.find(uuid), new Fault('NodeUnknown', { node: uuid }));
+  const node = await asBadRequest(context.store.nodes.find(uuid), new Fault('NodeUnknown', { node: uuid }));
   if (before) {
     checkNotInspecting(`portgroup "${before.uuid}" on node`, node, request.minor);
     return values;
   }
-  if (!rooms.auth.allowed(request.who, 'portgroup:create', node)) throw new Fault('NotAuthorized');
+  if (!context.auth.allowed(request.caller, 'portgroup:create', node)) throw new Fault('NotAuthorized');
   checkName(values['name'], 'Cannot create portgroup with');
-  return { ...values, mode: values['mode'] || rooms.options['DEFAULT.default_portgroup_mode'] };
+  return { ...values, mode: values['mode'] || context.options['DEFAULT.default_portgroup_mode'] };
 }
 
 const PORTGROUPS: Resource<PortgroupRecord> = {
   schema: 'Portgroup',
   path: 'portgroups',
   list: 'portgroups',
-  said: 'portgroup',
+  bodyLabel: 'portgroup',
   ident: 'portgroup_ident',
   policy: 'portgroup',
   brief: ['uuid', 'address', 'name'],
@@ -81,7 +84,7 @@ const PORTGROUPS: Resource<PortgroupRecord> = {
   owner: ({ node_uuid: uuid }, { store }) => store.nodes.find(uuid),
   filter: filterOf,
   ofNodes: ({ query }) => {
-    const { shard: shards, conductor_groups: groups } = query as Said;
+    const { shard: shards, conductor_groups: groups } = query as ListQuery;
     return { ...(shards?.length ? { shards } : {}), ...(groups?.length ? { conductorGroups: groups } : {}) };
   },
   check,
@@ -91,18 +94,18 @@ const PORTGROUPS: Resource<PortgroupRecord> = {
   remove: ({ uuid }, { conductor }) => conductor.deletePortgroup(uuid),
 };
 
-async function listOfNode(request: Request, rooms: Rooms, detail?: true): Promise<Answer> {
-  await nodeOfList(request, rooms);
-  return listOf(PORTGROUPS, request, rooms, detail ? { detail } : {});
+async function listOfNode(request: Request, context: ApiContext, detail?: true): Promise<Answer> {
+  await nodeOfList(request, context);
+  return listOf(PORTGROUPS, request, context, detail ? { detail } : {});
 }
 
 export const portgroupHandlers: Handlers = {
-  listPortgroups: (request, rooms) => listOf(PORTGROUPS, request, rooms),
-  listPortgroupsDetail: (request, rooms) => listOf(PORTGROUPS, request, rooms, { detail: true }),
-  listNodePortgroups: (request, rooms) => listOfNode(request, rooms),
-  listNodePortgroupsDetail: (request, rooms) => listOfNode(request, rooms, true),
-  createPortgroup: (request, rooms) => createOf(PORTGROUPS, request, rooms),
-  showPortgroup: (request, rooms) => showOf(PORTGROUPS, request, rooms),
-  updatePortgroup: (request, rooms) => updateOf(PORTGROUPS, request, rooms),
-  deletePortgroup: (request, rooms) => removeOf(PORTGROUPS, request, rooms),
+  listPortgroups: (request, context) => listOf(PORTGROUPS, request, context),
+  listPortgroupsDetail: (request, context) => listOf(PORTGROUPS, request, context, { detail: true }),
+  listNodePortgroups: (request, context) => listOfNode(request, context),
+  listNodePortgroupsDetail: (request, context) => listOfNode(request, context, true),
+  createPortgroup: (request, context) => createOf(PORTGROUPS, request, context),
+  showPortgroup: (request, context) => showOf(PORTGROUPS, request, context),
+  updatePortgroup: (request, context) => updateOf(PORTGROUPS, request, context),
+  deletePortgroup: (request, context) => removeOf(PORTGROUPS, request, context),
 };

@@ -9,15 +9,15 @@ import type { Heartbeat, Inventory, JsonObject, NodeRecord } from '../../model/r
 import { FAST_TRACK_STATES, stateRow } from '../../model/states';
 import type { AgentNode } from '../../store/store';
 import type { Lookup } from '../../conductor/conductor';
-import { named } from '../resource/node-find';
+import { findByIdent } from '../resource/node-find';
 import type { ApiOptions } from '../http/options';
 import { nodePresenter, rowsToShow } from '../resource/present';
-import type { Answer, Handlers, Request, Rooms } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
 
 const notFound = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 
-function checkEnabled({ path }: Request, { options }: Rooms): void {
+function checkEnabled({ path }: Request, { options }: ApiContext): void {
   if (!options['api.enable_ramdisk_endpoints']) throw new Fault('HTTPForbidden', { resource: path });
 }
 
@@ -55,10 +55,10 @@ const agentMetrics = (options: ApiOptions): object => ({
 const KNOWS_BMC = ['redfish', 'idrac-redfish'];
 
 /** What a ramdisk learns about its node and how to behave. */
-function documentFor(node: NodeRecord, token: unknown, { base, minor, who }: Request, { document, auth, options }: Rooms): object {
+function documentFor(node: NodeRecord, token: unknown, { base, minor, caller }: Request, { document, auth, options }: ApiContext): object {
   const rows = rowsToShow(document.fields('Node'), minor, FIELDS);
   return {
-    node: nodePresenter({ base, minor, who, auth, rows }, [])(node),
+    node: nodePresenter({ base, minor, caller, auth, rows }, [])(node),
     config: {
       ...agentMetrics(options),
       ...AGENT_DEFAULTS,
@@ -77,31 +77,31 @@ const isExpected = ({ provision_state: state, driver_info: info }: NodeRecord, o
 const macsOf = (addresses: readonly unknown[]): string[] => addresses.filter(isMac).map((mac) => mac.toLowerCase());
 
 /** All ports with these addresses must be of one node. */
-async function nodeByMacs(macs: readonly string[], { store }: Rooms): Promise<NodeRecord> {
+async function nodeByMacs(macs: readonly string[], { store }: ApiContext): Promise<NodeRecord> {
   const nodes = new Set((await store.ports.byMacs(macs)).map(({ node_uuid: uuid }) => uuid));
   const [uuid] = nodes;
   if (uuid === undefined || nodes.size > 1) throw notFound();
   return store.nodes.find(uuid);
 }
 
-async function lookup(request: Request, rooms: Rooms): Promise<Answer> {
-  checkEnabled(request, rooms);
+async function lookup(request: Request, context: ApiContext): Promise<Answer> {
+  checkEnabled(request, context);
   const { query, minor } = request;
   const macs = macsOf((query['addresses'] as readonly string[] | null | undefined) ?? []);
   const uuid = query['node_uuid'] as string | null | undefined;
   if (macs.length === 0 && !uuid) throw new Fault('IncompleteLookup');
   // Unknown and not expected look the same from outside.
-  const node = await (uuid ? rooms.store.nodes.find(uuid) : nodeByMacs(macs, rooms)).catch((error: unknown) => {
+  const node = await (uuid ? context.store.nodes.find(uuid) : nodeByMacs(macs, context)).catch((error: unknown) => {
     throw error instanceof Fault && error.status === 404 ? notFound() : error;
   });
-  if (rooms.options['api.restrict_lookup'] && !isExpected(node, rooms.options)) {
-    rooms.log.warn('lookup refused', { ...originFields(request.origin), node: node.uuid, state: node.provision_state });
+  if (context.options['api.restrict_lookup'] && !isExpected(node, context.options)) {
+    context.log.warn('lookup refused', { ...originFields(request.origin), node: node.uuid, state: node.provision_state });
     throw notFound();
   }
   // Agents older than tokens get none; that there is one is no secret, the token is.
-  const token = minor >= 62 ? await rooms.conductor.agentToken(node.uuid) : node.driver_internal_info['agent_secret_token'] && MASK;
+  const token = minor >= 62 ? await context.conductor.agentToken(node.uuid) : node.driver_internal_info['agent_secret_token'] && MASK;
   const internal = token ? { ...node.driver_internal_info, agent_secret_token: token } : node.driver_internal_info;
-  return { status: 200, body: documentFor({ ...node, driver_internal_info: internal }, token, request, rooms) };
+  return { status: 200, body: documentFor({ ...node, driver_internal_info: internal }, token, request, context) };
 }
 
 /** In the time that does not depend on where they differ. */
@@ -119,23 +119,28 @@ function checkCallback(url: string): void {
   if (url !== '' && !/^https?:/i.test(url)) throw invalid('An issue with the supplied "callback_url" has been detected.');
 }
 
-async function heartbeat(request: Request, rooms: Rooms): Promise<Answer> {
-  checkEnabled(request, rooms);
+async function heartbeat(request: Request, context: ApiContext): Promise<Answer> {
+  checkEnabled(request, context);
   const { minor, params, jsonSuffix } = request;
   const ident = params['node_ident']!;
-  const find = (one: string): Promise<AgentNode> => named(one, minor, (known) => rooms.store.nodes.findAgent(known));
+  const find = (one: string): Promise<AgentNode> => findByIdent(one, minor, (known) => context.store.nodes.findAgent(known));
   const node = await find(ident).catch((error: unknown) => {
     if (jsonSuffix && error instanceof Fault && error.status === 404) return find(`${ident}.json`);
     throw error;
   });
   try {
-    await takeHeartbeat(node, request, rooms);
+    await takeHeartbeat(node, request, context);
   } catch (error) {
     // The machine's operator sees no answers to its agent, and the node only waits.
     if (error instanceof Fault && error.status === 400) {
       const { callback_url: url } = request.query;
       const from = typeof url === 'string' ? url.slice(0, MOST_SAID) : '';
-      rooms.log.warn('heartbeat refused', { ...originFields(request.origin), node: node.uuid, callback_url: from, reason: error.message });
+      context.log.warn('heartbeat refused', {
+        ...originFields(request.origin),
+        node: node.uuid,
+        callback_url: from,
+        reason: error.message,
+      });
     }
     throw error;
   }
@@ -143,7 +148,7 @@ async function heartbeat(request: Request, rooms: Rooms): Promise<Answer> {
 }
 
 /** Throws Invalid and InvalidParameterValue for a beat that is not of the node's agent, and what the conductor throws. */
-async function takeHeartbeat(node: AgentNode, { query }: Request, rooms: Rooms): Promise<void> {
+async function takeHeartbeat(node: AgentNode, { query }: Request, context: ApiContext): Promise<void> {
   const said = (name: string): string | undefined => (query[name] as string | null | undefined) ?? undefined;
   const { agent_url: known, agent_secret_token: secret } = node.driver_internal_info;
   const callbackUrl = said('callback_url') ?? '';
@@ -157,7 +162,7 @@ async function takeHeartbeat(node: AgentNode, { query }: Request, rooms: Rooms):
   if (version === undefined && status === undefined)
     throw invalid('Agent did not transmit a version, and a version is required. Please update the agent being used.');
   if (!sameSecret(token, secret)) throw invalid('Invalid or missing agent token received.');
-  if (rooms.options['agent.require_tls'] && callbackUrl !== '' && !callbackUrl.startsWith('https://'))
+  if (context.options['agent.require_tls'] && callbackUrl !== '' && !callbackUrl.startsWith('https://'))
     throw invalid('TLS is required by configuration');
   const [verifyCa, message] = [said('agent_verify_ca'), said('agent_status_message')];
   const beat: Heartbeat = {
@@ -168,7 +173,7 @@ async function takeHeartbeat(node: AgentNode, { query }: Request, rooms: Rooms):
     ...(status === undefined ? {} : { agentStatus: status }),
     ...(message === undefined ? {} : { agentStatusMessage: message }),
   };
-  await rooms.conductor.heartbeat(node.uuid, beat);
+  await context.conductor.heartbeat(node.uuid, beat);
 }
 
 /** How machines that nobody knows are enrolled. */
@@ -178,22 +183,22 @@ const discoveryOf = ({
   'DEFAULT.default_conductor_group': group,
 }: ApiOptions): Pick<Lookup, 'discovery'> => (enabled && driver !== null ? { discovery: { driver, conductor_group: group } } : {});
 
-async function continueInspection(request: Request, rooms: Rooms): Promise<Answer> {
-  checkEnabled(request, rooms);
+async function continueInspection(request: Request, context: ApiContext): Promise<Answer> {
+  checkEnabled(request, context);
   const { body, query, minor } = request;
   const { inventory, ...plugin } = body as { readonly inventory: Inventory } & JsonObject;
   const macs = macsOf(inventory.interfaces.map(({ mac_address: mac }) => mac));
   const addresses = [inventory.bmc_address, inventory.bmc_v6address].filter((one): one is string => !!one);
   const uuid = query['node_uuid'] as string | null | undefined;
   if (macs.length === 0 && addresses.length === 0 && !uuid) throw new Fault('Invalid', { message: 'No lookup information provided' });
-  const node = await rooms.conductor.continueInspection(
-    { macs, bmcAddresses: addresses, ...(uuid ? { nodeUuid: uuid } : {}), ...discoveryOf(rooms.options) },
+  const node = await context.conductor.continueInspection(
+    { macs, bmcAddresses: addresses, ...(uuid ? { nodeUuid: uuid } : {}), ...discoveryOf(context.options) },
     inventory,
     plugin,
   );
   // Agents that send no version speak ironic-inspector's protocol.
   if (minor < 84) return { status: 202, body: { uuid: node.uuid } };
-  return { status: 202, body: documentFor(node, node.driver_internal_info['agent_secret_token'], request, rooms) };
+  return { status: 202, body: documentFor(node, node.driver_internal_info['agent_secret_token'], request, context) };
 }
 
 export const ramdiskHandlers: Handlers = { lookup, heartbeat, continueInspection };

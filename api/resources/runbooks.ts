@@ -7,15 +7,15 @@ import type { NewOf, RunbookRecord } from '../../model/records';
 import type { Values } from '../resource/fields';
 import { location } from '../resource/links';
 import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
-import type { Answer, Handlers, Request, Rooms, Who } from '../resource/routes';
-import { checkDuplicates, masked, merged, pruned, stored, type SaidStep } from '../resource/steps';
+import type { Answer, Handlers, Request, ApiContext, Caller } from '../resource/routes';
+import { checkDuplicates, masked, merged, pruned, stored, type StepInput } from '../resource/steps';
 import { checkStepPolicies } from '../resource/step-policies';
 import { checkTrait } from '../nodes/traits';
 
-const stepsOf = (values: Values): readonly SaidStep[] => values['steps'] as readonly SaidStep[];
+const stepsOf = (values: Values): readonly StepInput[] => values['steps'] as readonly StepInput[];
 
 /** Whoever does not speak for the whole system makes private ones of the own project. */
-function ownerFor({ system, project }: Who, values: Values): Values {
+function ownerFor({ system, project }: Caller, values: Values): Values {
   if (system) return {};
   const refuse = (message: string): never => {
     throw new Fault('Invalid', { message });
@@ -38,7 +38,7 @@ const RUNBOOKS: Resource<RunbookRecord> = {
   older: { before: 112, schema: 'RunbookNamedByTrait' },
   path: 'runbooks',
   list: 'runbooks',
-  said: 'runbook',
+  bodyLabel: 'runbook',
   ident: 'runbook_ident',
   policy: 'runbook',
   brief: ['uuid', 'name'],
@@ -55,10 +55,10 @@ const RUNBOOKS: Resource<RunbookRecord> = {
       ...('owner' in patched ? { owner: ownerAfter(patched, patch, before) } : {}),
       ...('steps' in patched ? { steps: pruned(patched['steps']) } : {}),
     }),
-  check(values, { who }, rooms, before) {
+  check(values, { caller }, context, before) {
     checkDuplicates(stepsOf(values));
-    checkStepPolicies(stepsOf(values), { who }, rooms);
-    return before ? { ...values, steps: merged(before.steps, stored(stepsOf(values))) } : { ...values, ...ownerFor(who, values) };
+    checkStepPolicies(stepsOf(values), { caller }, context);
+    return before ? { ...values, steps: merged(before.steps, stored(stepsOf(values))) } : { ...values, ...ownerFor(caller, values) };
   },
   create: (record, { store }) => store.runbooks.create({ ...record, steps: stored(stepsOf(record)) } as NewOf<RunbookRecord, 'name'>),
   update: ({ uuid }, changes, { store }) => store.runbooks.update(uuid, changes),
@@ -68,46 +68,54 @@ const RUNBOOKS: Resource<RunbookRecord> = {
 const USAGE =
   'A single runbook trait may be added via PUT /v1/runbooks/<runbook identifier>/traits/<trait> with no body, or all runbook traits may be replaced via PUT /v1/runbooks/<runbook identifier>/traits with the list of traits specified in the request body.';
 
-async function runbookOf({ params }: Request, { store }: Rooms): Promise<RunbookRecord> {
+async function runbookOf({ params }: Request, { store }: ApiContext): Promise<RunbookRecord> {
   const ident = params['runbook_ident']!;
   if (!isLogicalName(ident) && !isUuid(ident)) throw new Fault('InvalidUuidOrName', { name: ident });
   return store.runbooks.find(ident);
 }
 /** @param after the traits that the runbook has then, of those that it has now */
-async function changeTraits(request: Request, rooms: Rooms, after: (before: readonly string[]) => readonly string[]): Promise<Answer> {
-  const { uuid, traits } = await runbookOf(request, rooms);
-  await rooms.store.runbooks.update(uuid, { traits: [...new Set(after(traits))] });
+async function changeTraits(
+  request: Request,
+  context: ApiContext,
+  after: (before: readonly string[]) => readonly string[],
+): Promise<Answer> {
+  const { uuid, traits } = await runbookOf(request, context);
+  await context.store.runbooks.update(uuid, { traits: [...new Set(after(traits))] });
   return { status: 204 };
 }
-const traitsSaid = ({ body }: Request): readonly string[] | undefined => (body as { traits?: readonly string[] } | null)?.traits;
+const traitsInBody = ({ body }: Request): readonly string[] | undefined => (body as { traits?: readonly string[] } | null)?.traits;
 
-async function replaceRunbookTraits(request: Request, rooms: Rooms): Promise<Answer> {
-  const said = traitsSaid(request);
-  return changeTraits(request, rooms, () => {
+async function replaceRunbookTraits(request: Request, context: ApiContext): Promise<Answer> {
+  const said = traitsInBody(request);
+  return changeTraits(request, context, () => {
     if (!said) throw new Fault('Invalid', { message: USAGE });
     return said;
   });
 }
-async function addRunbookTrait(request: Request, rooms: Rooms): Promise<Answer> {
+async function addRunbookTrait(request: Request, context: ApiContext): Promise<Answer> {
   const { params, base } = request;
   const trait = params['trait']!;
-  checkTrait(trait, rooms);
-  const answer = await changeTraits(request, rooms, (before) => {
-    if (traitsSaid(request) !== undefined) throw new Fault('Invalid', { message: USAGE });
+  checkTrait(trait, context);
+  const answer = await changeTraits(request, context, (before) => {
+    if (traitsInBody(request) !== undefined) throw new Fault('Invalid', { message: USAGE });
     return [...before, trait];
   });
   return { ...answer, headers: location(base, `runbooks/${params['runbook_ident']!}/traits/${trait}`) };
 }
 
 export const runbookHandlers: Handlers = {
-  listRunbooks: (request, rooms) => listOf(RUNBOOKS, request, rooms),
-  createRunbook: (request, rooms) => createOf(RUNBOOKS, request, rooms),
-  showRunbook: (request, rooms) => showOf(RUNBOOKS, request, rooms),
-  updateRunbook: (request, rooms) => updateOf(RUNBOOKS, request, rooms),
-  deleteRunbook: (request, rooms) => removeOf(RUNBOOKS, request, rooms),
-  listRunbookTraits: async (request, rooms) => ({ status: 200, body: { traits: [...(await runbookOf(request, rooms)).traits].sort() } }),
+  listRunbooks: (request, context) => listOf(RUNBOOKS, request, context),
+  createRunbook: (request, context) => createOf(RUNBOOKS, request, context),
+  showRunbook: (request, context) => showOf(RUNBOOKS, request, context),
+  updateRunbook: (request, context) => updateOf(RUNBOOKS, request, context),
+  deleteRunbook: (request, context) => removeOf(RUNBOOKS, request, context),
+  listRunbookTraits: async (request, context) => ({
+    status: 200,
+    body: { traits: [...(await runbookOf(request, context)).traits].sort() },
+  }),
   replaceRunbookTraits,
   addRunbookTrait,
-  removeRunbookTrait: (request, rooms) => changeTraits(request, rooms, (before) => before.filter((one) => one !== request.params['trait'])),
-  removeRunbookTraits: (request, rooms) => changeTraits(request, rooms, () => []),
+  removeRunbookTrait: (request, context) =>
+    changeTraits(request, context, (before) => before.filter((one) => one !== request.params['trait'])),
+  removeRunbookTraits: (request, context) => changeTraits(request, context, () => []),
 };

@@ -5,7 +5,7 @@ import { str } from '../../model/python';
 import type { JsonObject } from '../../model/records';
 import { checkDriverServed } from './drivers';
 import { nodeOf } from '../resource/node-find';
-import type { Answer, Handler, Handlers, Request, Rooms } from '../resource/routes';
+import type { Answer, Handler, Handlers, Request, ApiContext } from '../resource/routes';
 
 function methodOf({ query }: Request): string {
   const name = query['method'] as string | null;
@@ -20,15 +20,15 @@ function argsOf({ body }: Request): JsonObject {
 }
 const answered = ({ async, result }: VendorAnswer): Answer => (async ? { status: 202 } : { status: 200, body: result });
 
-type Call = (request: Request, rooms: Rooms, http: HttpMethod) => Promise<VendorAnswer>;
-const ofNode: Call = async (request, rooms, http) => {
-  const node = await nodeOf(request, rooms, 'node:vendor_passthru');
-  return rooms.conductor.callVendor(node.uuid, methodOf(request), http, argsOf(request));
+type Call = (request: Request, context: ApiContext, http: HttpMethod) => Promise<VendorAnswer>;
+const ofNode: Call = async (request, context, http) => {
+  const node = await nodeOf(request, context, 'node:vendor_passthru');
+  return context.conductor.callVendor(node.uuid, methodOf(request), http, argsOf(request));
 };
-const ofDriver: Call = async (request, rooms, http) => {
+const ofDriver: Call = async (request, context, http) => {
   const driver = request.params['driver_name']!;
-  await checkDriverServed(driver, rooms);
-  return rooms.conductor.callDriverVendor(driver, methodOf(request), http, argsOf(request));
+  await checkDriverServed(driver, context);
+  return context.conductor.callDriverVendor(driver, methodOf(request), http, argsOf(request));
 };
 
 const METHODS: readonly HttpMethod[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
@@ -36,7 +36,7 @@ const METHODS: readonly HttpMethod[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 const calls = (name: string, call: Call): Handlers =>
   Object.fromEntries(
     METHODS.flatMap((http) => {
-      const handler: Handler = async (request, rooms) => answered(await call(request, rooms, http));
+      const handler: Handler = async (request, context) => answered(await call(request, context, http));
       const id = `${http.toLowerCase()}${name}`;
       return [
         [id, handler],
@@ -48,13 +48,13 @@ const calls = (name: string, call: Call): Handlers =>
 export const vendorHandlers: Handlers = {
   ...calls('Vendor', ofNode),
   ...calls('DriverVendor', ofDriver),
-  listVendorMethods: async (request, rooms) => {
-    const node = await nodeOf(request, rooms, 'node:vendor_passthru');
-    return { status: 200, body: await rooms.conductor.vendorMethods(node.driver) };
+  listVendorMethods: async (request, context) => {
+    const node = await nodeOf(request, context, 'node:vendor_passthru');
+    return { status: 200, body: await context.conductor.vendorMethods(node.driver) };
   },
-  listDriverVendorMethods: async ({ params }, rooms) => {
+  listDriverVendorMethods: async ({ params }, context) => {
     const driver = params['driver_name']!;
-    await checkDriverServed(driver, rooms);
-    return { status: 200, body: await rooms.conductor.driverVendorMethods(driver) };
+    await checkDriverServed(driver, context);
+    return { status: 200, body: await context.conductor.driverVendorMethods(driver) };
   },
 };

@@ -7,18 +7,18 @@ import { str } from '../../model/python';
 import type { VolumeConnectorRecord, VolumeTargetRecord } from '../../model/records';
 import type { Values } from '../resource/fields';
 import { linksTo } from '../resource/links';
-import { linkedNode, nodeNamed } from '../resource/node-find';
+import { linkedNode, nodeByIdent } from '../resource/node-find';
 import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
-import type { Answer, Handlers, Request, Rooms } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
 
 type VolumeRecord = VolumeConnectorRecord | VolumeTargetRecord;
 
-async function filterByNode({ query, minor }: Request, rooms: Rooms): Promise<{ readonly node_uuid?: string }> {
+async function filterByNode({ query, minor }: Request, context: ApiContext): Promise<{ readonly node_uuid?: string }> {
   const node = query['node'] as string | null | undefined;
-  return node ? { node_uuid: (await nodeNamed(node, minor, rooms)).uuid } : {};
+  return node ? { node_uuid: (await nodeByIdent(node, minor, context)).uuid } : {};
 }
 /** A new one's node must be there; a body that names another is the caller's mistake. */
-async function checkNode(values: Values, { who }: Request, { store, auth }: Rooms, before?: VolumeRecord): Promise<Values> {
+async function checkNode(values: Values, { caller }: Request, { store, auth }: ApiContext, before?: VolumeRecord): Promise<Values> {
   if (before) return values;
   const value = values['node_uuid'] as string;
   const node = await store.nodes.find(value).catch((error: unknown) => {
@@ -26,7 +26,7 @@ async function checkNode(values: Values, { who }: Request, { store, auth }: Room
       throw new Fault('Invalid', { message: `Invalid input for field/attribute node_uuid. Value: '${value}'. ` });
     throw error;
   });
-  if (!auth.allowed(who, 'volume:create', node)) throw new Fault('NotAuthorized');
+  if (!auth.allowed(caller, 'volume:create', node)) throw new Fault('NotAuthorized');
   return { ...values, node_uuid: node.uuid };
 }
 /** Where a patch moves it to; taking its node away leaves it where it is. */
@@ -35,14 +35,14 @@ async function withNode(
   patch: readonly PatchOperation[],
   before: VolumeRecord,
   request: Request,
-  rooms: Rooms,
+  context: ApiContext,
 ): Promise<Values> {
   const wanted = valuesAt(patch, '/node_uuid');
   for (const value of wanted)
     if (!isUuid(value)) throw new Fault('Invalid', { message: `Expected a UUID for node_uuid, but received ${str(value)}.` });
   if (wanted.length === 0) return { ...patched, node_uuid: before.node_uuid };
-  const { owner } = await rooms.store.nodes.find(before.node_uuid);
-  return { ...patched, node_uuid: (await linkedNode('node_uuid', wanted[0], owner, request, rooms)).uuid };
+  const { owner } = await context.store.nodes.find(before.node_uuid);
+  return { ...patched, node_uuid: (await linkedNode('node_uuid', wanted[0], owner, request, context)).uuid };
 }
 const SHARED = {
   ident: 'connector_uuid',
@@ -50,7 +50,7 @@ const SHARED = {
   computed: ['node_uuid'],
   strict: true,
   asksAlways: true,
-  owner: ({ node_uuid: node }: VolumeRecord, { store }: Rooms) => store.nodes.find(node),
+  owner: ({ node_uuid: node }: VolumeRecord, { store }: ApiContext) => store.nodes.find(node),
   filter: filterByNode,
   patched: withNode,
   check: checkNode,
@@ -61,7 +61,7 @@ const CONNECTORS: Resource<VolumeConnectorRecord> = {
   schema: 'VolumeConnector',
   path: 'volume/connectors',
   list: 'connectors',
-  said: 'connector',
+  bodyLabel: 'connector',
   brief: ['uuid', 'node_uuid', 'type', 'connector_id'],
   unsortable: ['extra'],
   table: ({ store }) => store.volumeConnectors,
@@ -77,12 +77,12 @@ const TARGETS: Resource<VolumeTargetRecord> = {
   schema: 'VolumeTarget',
   path: 'volume/targets',
   list: 'targets',
-  said: 'target',
+  bodyLabel: 'target',
   brief: ['uuid', 'node_uuid', 'volume_type', 'boot_index', 'volume_id'],
   unsortable: ['extra', 'properties'],
   values: {
-    properties: ({ properties }, { who }, { auth }) =>
-      auth.allowed(who, 'volume:view_target_properties') ? maskSecrets(properties) : { redacted_contents: REDACTED },
+    properties: ({ properties }, { caller }, { auth }) =>
+      auth.allowed(caller, 'volume:view_target_properties') ? maskSecrets(properties) : { redacted_contents: REDACTED },
   },
   table: ({ store }) => store.volumeTargets,
   create: (record, { store }) => store.volumeTargets.create(record as never),
@@ -91,23 +91,23 @@ const TARGETS: Resource<VolumeTargetRecord> = {
 };
 
 /** The list's own words for what other lists refuse, too. */
-function list<RecordType extends VolumeRecord>(resource: Resource<RecordType>, request: Request, rooms: Rooms): Promise<Answer> {
+function list<RecordType extends VolumeRecord>(resource: Resource<RecordType>, request: Request, context: ApiContext): Promise<Answer> {
   const { fields, detail } = request.query as { readonly fields?: readonly string[] | null; readonly detail?: boolean | null };
   if (fields && fields.length > 0 && detail)
     throw new Fault('InvalidParameterValue', { message: "Can't fetch a subset of fields with 'detail' set" });
   // The next page is told of `detail` only when it is wanted.
-  return listOf(resource, { ...request, query: { ...request.query, detail: detail === true || null } }, rooms);
+  return listOf(resource, { ...request, query: { ...request.query, detail: detail === true || null } }, context);
 }
 /** Those of a node, which is found by its UUID only; the next page is one of all, as Ironic's. */
 async function listOfNode<RecordType extends VolumeRecord>(
   resource: Resource<RecordType>,
   request: Request,
-  rooms: Rooms,
+  context: ApiContext,
 ): Promise<Answer> {
   const ident = request.params['node_ident']!;
-  const node = isUuid(ident) ? await rooms.store.nodes.find(ident) : undefined;
-  if (!node || !rooms.auth.allowed(request.who, 'node:get', node)) throw new Fault('NodeNotFound', { node: ident });
-  return list(resource, { ...request, query: { ...request.query, node: node.uuid } }, rooms);
+  const node = isUuid(ident) ? await context.store.nodes.find(ident) : undefined;
+  if (!node || !context.auth.allowed(request.caller, 'node:get', node)) throw new Fault('NodeNotFound', { node: ident });
+  return list(resource, { ...request, query: { ...request.query, node: node.uuid } }, context);
 }
 
 function volumeLinks({ base }: Request, path: string): Answer {
@@ -122,16 +122,16 @@ function volumeLinks({ base }: Request, path: string): Answer {
 export const volumeHandlers: Handlers = {
   showVolume: async (request) => volumeLinks(request, 'volume'),
   showNodeVolume: async (request) => volumeLinks(request, `nodes/${request.params['node_ident']!}/volume`),
-  listVolumeConnectors: (request, rooms) => list(CONNECTORS, request, rooms),
-  listNodeVolumeConnectors: (request, rooms) => listOfNode(CONNECTORS, request, rooms),
-  createVolumeConnector: (request, rooms) => createOf(CONNECTORS, request, rooms),
-  showVolumeConnector: (request, rooms) => showOf(CONNECTORS, request, rooms),
-  updateVolumeConnector: (request, rooms) => updateOf(CONNECTORS, request, rooms),
-  deleteVolumeConnector: (request, rooms) => removeOf(CONNECTORS, request, rooms),
-  listVolumeTargets: (request, rooms) => list(TARGETS, request, rooms),
-  listNodeVolumeTargets: (request, rooms) => listOfNode(TARGETS, request, rooms),
-  createVolumeTarget: (request, rooms) => createOf(TARGETS, request, rooms),
-  showVolumeTarget: (request, rooms) => showOf(TARGETS, request, rooms),
-  updateVolumeTarget: (request, rooms) => updateOf(TARGETS, request, rooms),
-  deleteVolumeTarget: (request, rooms) => removeOf(TARGETS, request, rooms),
+  listVolumeConnectors: (request, context) => list(CONNECTORS, request, context),
+  listNodeVolumeConnectors: (request, context) => listOfNode(CONNECTORS, request, context),
+  createVolumeConnector: (request, context) => createOf(CONNECTORS, request, context),
+  showVolumeConnector: (request, context) => showOf(CONNECTORS, request, context),
+  updateVolumeConnector: (request, context) => updateOf(CONNECTORS, request, context),
+  deleteVolumeConnector: (request, context) => removeOf(CONNECTORS, request, context),
+  listVolumeTargets: (request, context) => list(TARGETS, request, context),
+  listNodeVolumeTargets: (request, context) => listOfNode(TARGETS, request, context),
+  createVolumeTarget: (request, context) => createOf(TARGETS, request, context),
+  showVolumeTarget: (request, context) => showOf(TARGETS, request, context),
+  updateVolumeTarget: (request, context) => updateOf(TARGETS, request, context),
+  deleteVolumeTarget: (request, context) => removeOf(TARGETS, request, context),
 };

@@ -3,7 +3,7 @@ import { Fault, type FaultName } from '../../model/errors';
 import { isLogicalName, isMac, isUuid } from '../../model/idents';
 import { BOOLEAN_WORDS, repr, str, toBoolean, toInteger, typeName } from '../../model/python';
 import { open } from '../../model/versions';
-import type { Argument, ArgumentKind, Below, Operation } from './document';
+import type { Argument, ArgumentKind, GateRefusal, Operation } from './document';
 import { Refusal } from '../http/errors';
 
 export type Arguments = Readonly<Record<string, unknown>>;
@@ -89,14 +89,14 @@ const CHECKS: Readonly<Record<ArgumentKind, (name: string, value: unknown, argum
   types: (name, value, { schema }) => typesOf(name, value, schema['x-types'] as string[]),
 };
 
-const SAYING: Readonly<Record<number, FaultName>> = { 404: 'NotFound', 405: 'MethodNotAllowed', 406: 'NotAcceptable' };
+const FAULT_NAMES: Readonly<Record<number, FaultName>> = { 404: 'NotFound', 405: 'MethodNotAllowed', 406: 'NotAcceptable' };
 /** Throws what a closed gate says. `value`: the caller's, for the sentence. */
-export function refuse(below: Below, since: number, value?: unknown): never {
+export function refuseByGate(below: GateRefusal, since: number, value?: unknown): never {
   if (typeof below === 'number') throw new Refusal(below);
   if (typeof below === 'string') throw new Refusal(404);
   const [status, sentence] = below;
   const message = sentence.replace('{since}', `1.${since}`).replace('{value}', str(value));
-  throw new Fault(SAYING[status] ?? 'Invalid', { message });
+  throw new Fault(FAULT_NAMES[status] ?? 'Invalid', { message });
 }
 
 /**
@@ -110,10 +110,10 @@ export function parseArguments({ arguments: known }: Operation, said: Readonly<R
   for (const argument of known) {
     const { name, required, kind, schema } = argument;
     if (!Object.hasOwn(said, name)) {
-      if (required) throw new Fault('MissingParameterValue', { message: `Missing mandatory parameter: ${argument.said}` });
+      if (required) throw new Fault('MissingParameterValue', { message: `Missing mandatory parameter: ${argument.label}` });
       if (schema['default'] !== undefined) values[name] = schema['default'];
     } else if (said[name] === null) values[name] = null;
-    else values[name] = CHECKS[kind](argument.said, said[name], argument);
+    else values[name] = CHECKS[kind](argument.label, said[name], argument);
   }
   return values;
 }
@@ -127,5 +127,5 @@ export function refuseNewer(
 ): void {
   for (const { name, gate, below } of known)
     if (below !== 'handler' && Object.hasOwn(said, name) && said[name] !== null && !open(gate, minor))
-      refuse(below, gate.since, values[name]);
+      refuseByGate(below, gate.since, values[name]);
 }

@@ -9,7 +9,7 @@ import type { Gate } from '../../model/versions';
  * What is behind a closed gate. A status: the router's refusal. With a sentence: a fault, told once the arguments were looked at
  * (`early`: before). `member`: no route of its own. `handler`: the handler sees to it.
  */
-export type Below = number | readonly [status: number, sentence: string, when?: 'early'] | 'member' | 'handler';
+export type GateRefusal = number | readonly [status: number, sentence: string, when?: 'early'] | 'member' | 'handler';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 export type Schema = Readonly<Record<string, unknown>>;
@@ -32,13 +32,13 @@ export type ArgumentKind =
 export interface Argument {
   readonly name: string;
   /** What messages call it. */
-  readonly said: string;
+  readonly label: string;
   readonly from: 'path' | 'query' | 'body';
   readonly kind: ArgumentKind;
   readonly required: boolean;
   readonly schema: Schema;
   readonly gate: Gate;
-  readonly below: Below;
+  readonly below: GateRefusal;
   readonly routed: boolean;
 }
 export interface Operation {
@@ -46,9 +46,9 @@ export interface Operation {
   readonly method: Method;
   readonly path: string;
   readonly gate: Gate;
-  readonly below: Below;
+  readonly below: GateRefusal;
   readonly policy: string | null;
-  readonly rest: Below | 'fields' | null;
+  readonly rest: GateRefusal | 'fields' | null;
   readonly arguments: readonly Argument[];
   /** The body's members are arguments. */
   readonly bodyArguments: boolean;
@@ -61,14 +61,14 @@ export interface Operation {
   readonly streams: boolean;
 }
 /** One path, with what may be done there. */
-export interface Place {
+export interface PathItem {
   readonly path: string;
   readonly segments: readonly string[];
   readonly operations: ReadonlyMap<string, Operation>;
   readonly arguments: readonly Argument[];
   readonly gate: Gate;
-  readonly below: Below;
-  readonly rest: Below | 'fields' | null;
+  readonly below: GateRefusal;
+  readonly rest: GateRefusal | 'fields' | null;
   readonly reserved: readonly string[];
   /** For other methods than its own it is not there. */
   readonly only: boolean;
@@ -98,7 +98,7 @@ export interface FieldRow {
 export interface Document {
   readonly min: number;
   readonly max: number;
-  readonly places: readonly Place[];
+  readonly paths: readonly PathItem[];
   readonly schemas: Readonly<Record<string, Schema>>;
   /** Of a schema that is a resource; other bodies have no rows. */
   fields(resource: string): readonly FieldRow[];
@@ -113,7 +113,7 @@ const gateOf = (node: Node, outer: Gate = { since: 1 }): Gate => ({
   ...(node['x-until'] === undefined ? {} : { until: node['x-until'] as number }),
   ...(node['x-also'] === undefined ? {} : { also: node['x-also'] as number[] }),
 });
-const belowOf = (node: Node, otherwise: Below): Below => (node['x-below'] as Below | undefined) ?? otherwise;
+const belowOf = (node: Node, otherwise: GateRefusal): GateRefusal => (node['x-below'] as GateRefusal | undefined) ?? otherwise;
 
 function kindOf(schema: Node): ArgumentKind {
   if (schema['x-types']) return 'types';
@@ -123,7 +123,7 @@ function kindOf(schema: Node): ArgumentKind {
 }
 const argument = (node: Node, from: Argument['from'], name: string, schema: Node, required: boolean): Argument => ({
   name,
-  said: (node['x-name'] as string | undefined) ?? name,
+  label: (node['x-name'] as string | undefined) ?? name,
   from,
   kind: kindOf(schema),
   required,
@@ -152,7 +152,7 @@ function operation(method: Method, path: string, place: Node, node: Node): Opera
     gate: gateOf(node, gateOf(place)),
     below: belowOf(node, belowOf(place, 404)),
     policy: (node['x-policy'] as string | undefined) ?? null,
-    rest: (node['x-rest'] as Below | undefined) ?? null,
+    rest: (node['x-rest'] as GateRefusal | undefined) ?? null,
     arguments: [...outer, ...own, ...members.map(([name, member]) => argument(member, 'body', name, member, required.includes(name)))],
     bodyArguments: inBody,
     bodyName: (node['x-name'] as string | undefined) ?? null,
@@ -163,7 +163,7 @@ function operation(method: Method, path: string, place: Node, node: Node): Opera
 }
 
 const isMethod = (name: string): boolean => METHODS.includes(name.toUpperCase() as Method);
-function placeOf(path: string, node: Node): Place {
+function placeOf(path: string, node: Node): PathItem {
   const operations = Object.entries(node)
     .filter(([name]) => isMethod(name))
     .map(([name, one]) => operation(name.toUpperCase() as Method, path, node, one as Node));
@@ -174,10 +174,10 @@ function placeOf(path: string, node: Node): Place {
     arguments: declared(node['parameters']),
     gate: gateOf(node),
     below: belowOf(node, 404),
-    rest: (node['x-rest'] as Place['rest'] | undefined) ?? null,
+    rest: (node['x-rest'] as PathItem['rest'] | undefined) ?? null,
     reserved: (node['x-reserved'] as string[] | undefined) ?? [],
     only: node['x-only'] === true,
-    closed: (node['x-closed'] as Place['closed'] | undefined) ?? null,
+    closed: (node['x-closed'] as PathItem['closed'] | undefined) ?? null,
   };
 }
 
@@ -215,7 +215,7 @@ function documentOf(source: Node): Document {
   );
   return {
     ...versions,
-    places: Object.entries(source['paths'] as Record<string, Node>).map(([path, node]) => placeOf(path, node)),
+    paths: Object.entries(source['paths'] as Record<string, Node>).map(([path, node]) => placeOf(path, node)),
     schemas,
     fields: (resource) => rows.get(resource)!,
     isResource: (schema) => rows.get(schema)?.some(({ create }) => create) ?? false,

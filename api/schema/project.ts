@@ -1,6 +1,6 @@
 /** openapi.yaml as one microversion sees it: plain OpenAPI 3.0, for clients, for the page at /docs and for whoever checks answers. */
 import { HEADER, open } from '../../model/versions';
-import type { Document, Operation, Place, Schema } from './document';
+import type { Document, Operation, PathItem, Schema } from './document';
 
 type Node = Readonly<Record<string, unknown>>;
 type Side = 'request' | 'response';
@@ -152,7 +152,7 @@ export function project(document: Document, minor: number): Schema {
       responses: Object.fromEntries<unknown>([...refused, ...responses]),
     };
   }
-  const pathOf = (place: Place): object => {
+  const pathOf = (place: PathItem): object => {
     const node = (document.source['paths'] as Record<string, Node>)[place.path]!;
     const operations = [...place.operations.values()].filter(({ gate }) => open(gate, minor));
     return Object.fromEntries<object>(
@@ -164,7 +164,7 @@ export function project(document: Document, minor: number): Schema {
   };
 
   const paths = Object.fromEntries<object>(
-    document.places.map((place): [string, object] => [place.path, pathOf(place)]).filter(([, one]) => Object.keys(one).length > 0),
+    document.paths.map((place): [string, object] => [place.path, pathOf(place)]).filter(([, one]) => Object.keys(one).length > 0),
   );
   const components: Record<string, unknown> = { Refusal: REFUSAL };
   // Schemas name further ones: the set grows while it is walked.

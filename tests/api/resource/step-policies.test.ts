@@ -1,7 +1,7 @@
 import { checkStepPolicies } from '../../../api/resource/step-policies';
-import type { Auth, Who } from '../../../api/resource/routes';
+import type { Auth, Caller } from '../../../api/resource/routes';
 
-const who: Who = { user: 'u', project: 'p1', roles: [], system: false };
+const who: Caller = { user: 'u', project: 'p1', roles: [], system: false };
 /** Flashing is for owners; every other step is for all. */
 const auth: Auth = {
   identify: async () => who,
@@ -16,7 +16,7 @@ it.each([
   [[log, update], { owner: 'p2', lessee: null }, false],
   [[update], undefined, false],
 ])('%j for %j: %p', (steps, node, may) => {
-  const checked = (): void => checkStepPolicies(steps, { who }, { auth }, node);
+  const checked = (): void => checkStepPolicies(steps, { caller: who }, { auth }, node);
   if (may) expect(checked).not.toThrow();
   else expect(checked).toThrow('insufficient privileges to execute step update on interface firmware');
 });

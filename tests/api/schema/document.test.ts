@@ -36,7 +36,7 @@ const operationsOf = (input: string): string[] =>
 it('is an OpenAPI 3.0 document to a reader that is not ours', () => {
   const read = operationsOf(readFileSync(join(__dirname, '../../../openapi.yaml'), 'utf8'));
   expect(read.sort()).toEqual(
-    document.places.flatMap(({ operations }) => [...operations.values()].map(({ operationId }) => operationId)).sort(),
+    document.paths.flatMap(({ operations }) => [...operations.values()].map(({ operationId }) => operationId)).sort(),
   );
 });
 
@@ -46,7 +46,7 @@ describe('as one version sees it', () => {
   it.each([1, 50, 115])('1.%p: an OpenAPI document, with nothing of ours', (minor) => {
     const text = JSON.stringify(at(minor));
     expect(text).not.toMatch(/"x-/);
-    const expected = document.places.flatMap(({ operations }) => [...operations.values()].filter(({ gate }) => open(gate, minor)));
+    const expected = document.paths.flatMap(({ operations }) => [...operations.values()].filter(({ gate }) => open(gate, minor)));
     expect(operationsOf(text).sort()).toEqual(expected.map(({ operationId }) => operationId).sort());
   });
   it('has the paths, arguments and fields of that version', () => {
@@ -86,7 +86,7 @@ describe('as one version sees it', () => {
 });
 
 it('names a policy for every operation but the documents, and for every field that can be changed', () => {
-  const operations = document.places.flatMap(({ operations: all }) => [...all.values()]);
+  const operations = document.paths.flatMap(({ operations: all }) => [...all.values()]);
   expect(operations.filter(({ policy }) => policy === null).map(({ operationId }) => operationId)).toEqual([
     'showRoot',
     'showVersion',

@@ -1,10 +1,10 @@
 /** What the API makes, changes and removes is told to those who get notifications: before, and how it ended. */
 import { announce, announceNode, type Announced, type Status } from '../../model/notifications';
 import type { NodeRecord } from '../../model/records';
-import type { Request, Rooms } from './routes';
+import type { Request, ApiContext } from './routes';
 
 /** @param after what the message at the end shows */
-async function told<T>(
+async function notifyAround<T>(
   tell: (status: Status, record: object) => void,
   record: object,
   work: () => Promise<T>,
@@ -26,15 +26,15 @@ async function told<T>(
  * @param record as it shall be; of what is removed, as it was
  * @param work what it comes of: the record as it is then, or nothing
  */
-export const noticed = <T>(
-  { notifier }: Rooms,
+export const withNotifications = <T>(
+  { notifier }: ApiContext,
   { origin }: Request,
   resource: Announced,
   action: 'create' | 'update' | 'delete',
   record: object,
   work: () => Promise<T>,
 ): Promise<T> =>
-  told(
+  notifyAround(
     (status, shown) => announce(notifier, resource, action, status, shown, origin),
     record,
     work,
@@ -42,9 +42,14 @@ export const noticed = <T>(
   );
 
 /** `node`: as it shall be. */
-export const noticedMaintenance = (rooms: Rooms, { origin }: Request, node: NodeRecord, work: () => Promise<void>): Promise<void> =>
-  told(
-    (status, shown) => announceNode(rooms.notifier, 'ironic-api', 'maintenance_set', status, shown, {}, origin),
+export const withMaintenanceNotifications = (
+  context: ApiContext,
+  { origin }: Request,
+  node: NodeRecord,
+  work: () => Promise<void>,
+): Promise<void> =>
+  notifyAround(
+    (status, shown) => announceNode(context.notifier, 'ironic-api', 'maintenance_set', status, shown, {}, origin),
     node,
     work,
     () => node,

@@ -3,17 +3,17 @@ import { Fault } from '../../model/errors';
 import { batched } from '../../store/sql/batch';
 import type { Alive, NodeHead, Store } from '../../store/store';
 
-export interface Heads {
+export interface CurrentState {
   /** The alive conductors. `word`: that of now, when it is known already. */
   conductors(word?: string): Promise<Alive>;
   /** By UUID or name. Throws NodeNotFound. */
   node(ident: string): Promise<NodeHead>;
 }
 
-export function createHeads(
+export function createCurrentState(
   store: Store,
   { 'conductor.heartbeat_timeout': timeout }: { readonly 'conductor.heartbeat_timeout': number },
-): Heads {
+): CurrentState {
   const head = batched((idents: readonly string[]) => store.nodes.heads(idents, timeout));
   return {
     conductors: (word) => store.conductors.alive(timeout, word),
