@@ -8,7 +8,7 @@ import { createHeartbeatBuffer } from './core/heartbeat-buffer';
 import { finishAllocations, unfinishedAllocations } from './requests/allocations';
 import type { ConductorApi } from './conductor';
 import type { ConductorParts, Context } from './core/context';
-import { createHardware } from './core/hardware';
+import { createHardware } from './core/create-hardware';
 import { goOn } from './engine/heartbeat';
 import { pciAliases, readAccelerators } from './inspection/devices';
 import { chosenHooks, hookOf } from './inspection/hooks';

@@ -5,7 +5,7 @@
 import { mayFastTrack } from '../../drivers/agent/fast-track';
 import type { Task } from '../../drivers/interfaces';
 import type { NodeRecord } from '../../model/records';
-import type { InternalChanges } from './task';
+import type { InternalChanges } from './node-task';
 
 const none = (...keys: readonly string[]): InternalChanges => Object.fromEntries(keys.map((key) => [key, undefined]));
 

@@ -12,12 +12,11 @@ import type { Store } from '../../store/store';
 import type { HeartbeatBuffer } from './heartbeat-buffer';
 import type { BmcTurns } from './bmc-turns';
 import type { Hardware } from './hardware';
-import type { Accelerator } from '../inspection/devices';
-import type { Rule } from '../inspection/rules/rule';
+import type { Accelerator } from './accelerator';
+import type { InspectionRule } from '../../model/rules/inspection-rules';
 import type { Lease, Probed } from './lease';
 import type { Locks } from './locks';
 import type { Ownership } from './ownership';
-import type { FlowStarts } from './measures';
 import type { Tokens } from './token';
 import type { Workers } from './workers';
 
@@ -168,7 +167,7 @@ export interface Context extends ConductorParts, Ownership {
   readonly notifier: Notifier;
   readonly hardware: Hardware;
   /** Those of [inspection_rules]built_in_rules. */
-  readonly builtInRules: readonly Rule[];
+  readonly builtInRules: readonly InspectionRule[];
   /** Those of [inspector]known_accelerators. */
   readonly accelerators: readonly Accelerator[];
   /** Which machines may be enrolled that nobody knows. */
@@ -176,7 +175,8 @@ export interface Context extends ConductorParts, Ownership {
   readonly workers: Workers;
   readonly locks: Locks;
   readonly heartbeats: HeartbeatBuffer;
-  readonly flowStarts: FlowStarts;
+  /** When the flow of each node began, as far as it began in this process. */
+  readonly flowStarts: Map<string, number>;
   readonly lease: Lease;
   /** Nodes that a periodic looks at without holding them. */
   readonly lookedAt: Set<string>;

@@ -1,6 +1,7 @@
 /** What the machine says of itself (settings of its BIOS, firmware): when it is asked for that. */
 import { Fault, reasonOf } from '../../model/errors';
-import { isInterrupted, type NodeTask } from './task';
+import type { NodeTask } from './node-task';
+import { isInterrupted } from './interruption';
 import { validateInterface } from './validate';
 
 /** Nothing fails because of it. */

@@ -3,7 +3,7 @@ import type { MachineStatus, Task } from '../../drivers/interfaces';
 import { reasonOf } from '../../model/errors';
 import type { NodeChanges, NodeRecord } from '../../model/records';
 import type { Context } from './context';
-import type { NodeTask } from './task';
+import type { NodeTask } from './node-task';
 
 export type Seen = Pick<MachineStatus, 'power'> & Partial<MachineStatus>;
 

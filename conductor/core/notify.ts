@@ -5,7 +5,7 @@ import { newUuid } from '../../model/idents';
 import { bareTimestamp } from '../../model/clock';
 import { stateRow, type Event, type ProvisionState } from '../../model/states';
 import type { Context } from './context';
-import type { NodeTask } from './task';
+import type { NodeTask } from './node-task';
 
 /** States that a node leaves by itself. One that is held waits for somebody. */
 const isUnstable = (state: ProvisionState): boolean => stateRow(state).flow !== undefined && !state.endsWith(' hold');

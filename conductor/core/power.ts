@@ -5,13 +5,14 @@ import { Fault, reasonOf } from '../../model/errors';
 import type { NodeChanges, NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import { FORGET_AGENT } from './agent-info';
-import type { Context } from './context';
 import { notifyPower } from './notify';
-import { isInterrupted, startTask, withTask, type NodeTask, type InternalChanges } from './task';
-import { validateInterface } from './validate';
+import type { NodeTask, InternalChanges } from './node-task';
+import { isInterrupted } from './interruption';
 
 /** Order → the state that it ends in, and whether the system in the machine (so its agent) ends with it. */
-const ORDERS: Readonly<Record<Power, { readonly ends: 'power on' | 'power off'; readonly endsSystem: boolean; readonly soft?: true }>> = {
+export const ORDERS: Readonly<
+  Record<Power, { readonly ends: 'power on' | 'power off'; readonly endsSystem: boolean; readonly soft?: true }>
+> = {
   'power on': { ends: 'power on', endsSystem: false },
   'power off': { ends: 'power off', endsSystem: true },
   rebooting: { ends: 'power on', endsSystem: true },
@@ -58,10 +59,10 @@ const hasOwnSupply = ({ driver_info: info }: NodeRecord): boolean => Boolean(inf
 /** Changes another node's power for this one's sake, unless it is as wanted already. Throws `locked` when somebody holds it. */
 async function changeOther(task: NodeTask, uuid: string, target: 'power on' | 'power off', locked: Fault, seconds?: number): Promise<void> {
   const purpose = 'power of a parent or child node';
-  const now = await withTask(task.context, uuid, { purpose, lock: 'shared' }, async (other) => other.driver.power.get(other));
+  const now = await task.withNode(uuid, { purpose, lock: 'shared' }, async (other) => other.driver.power.get(other));
   if (now === target) return;
   try {
-    await withTask(task.context, uuid, { purpose }, (other) => changePower(other, target, seconds));
+    await task.withNode(uuid, { purpose }, (other) => changePower(other, target, seconds));
   } catch (error) {
     throw error instanceof Fault && error.name === 'NodeLocked' ? locked : error;
   }
@@ -115,30 +116,4 @@ export async function changePower(task: NodeTask, target: Power, seconds?: numbe
   await change().catch((error: unknown) => fail(`Failed to change power state to '${ends}' by '${target}'`, error));
   await task.write({ power_state: ends, target_power_state: null }, throughAgent && endsSystem ? forgetAgent(task) : {});
   notifyPower(task, 'end', target);
-}
-
-/** PUT …/states/power: checks, then the change goes on after the answer. Throws InvalidParameterValue, PowerStateFailure, NodeLocked. */
-export async function setPower(context: Context, uuid: string, target: string, seconds?: number): Promise<void> {
-  if (!Object.hasOwn(ORDERS, target)) {
-    const { provision_state: state } = await context.store.nodes.find(uuid);
-    throw new Fault('InvalidStateRequested', { action: target, node: uuid, state });
-  }
-  const power = target as Power;
-  const { ends } = ORDERS[power];
-  await startTask(context, uuid, { purpose: 'changing node power state', retry: true }, async (task) => {
-    await validateInterface(task, 'power');
-    if (!task.driver.power.supported.includes(power))
-      throw new Fault('InvalidParameterValue', {
-        message: `The driver ${task.node.driver} does not support the power state, ${target}`,
-      });
-    if (ends === 'power off' && task.node.disable_power_off) throw new Fault('PowerStateFailure', { pstate: target });
-    await task.save({ target_power_state: ends, last_error: null });
-    return async () => {
-      // A failure is on the node already: `last_error` says what happened.
-      await changePower(task, power, seconds).catch((error: unknown) => {
-        if (isInterrupted(context, error)) throw error;
-        task.log.warn(`power: ${target} failed`, { reason: reasonOf(error) });
-      });
-    };
-  });
 }

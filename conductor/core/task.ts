@@ -1,15 +1,16 @@
 /** Holding a node: reserved once, every write carrying the fencing number of that reservation, let go whatever happens. */
-import type { Driver, Power, Task } from '../../drivers/interfaces';
+import type { Driver, Power } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
-import { applied, isNothing, NOTHING, together, type NewHistory, type NodeWrite } from '../../model/node-write';
+import { applied, isNothing, NOTHING, together, type NodeWrite } from '../../model/node-write';
 import { INTERFACE_KINDS, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
 import { next, stateRow, type Event, type ProvisionState } from '../../model/states';
 import type { Store } from '../../store/store';
 import { replaceBiosSettings } from './bios-settings';
 import type { Context } from './context';
 import { putFirmwareComponents } from './firmware-components';
-import { entryOf, failureOf, type Said } from './history';
+import { entryOf, failureOf } from './history';
+import type { NodeTask, TaskRequest } from './node-task';
 import { measureMove } from './measures';
 import { fencedPool } from './fenced';
 import { notifyProvision } from './notify';
@@ -17,53 +18,7 @@ import { retryingStore, isDatabaseDown, retryWhileDatabaseDown } from './databas
 import { changePower } from './power';
 import { recorderData } from './recorders';
 import type { Place } from './workers';
-
-/** Keys of driver_internal_info to set; `undefined` removes one. */
-export type InternalChanges = Readonly<Record<string, unknown>>;
-export interface NodeTask extends Task {
-  readonly context: Context;
-  /**
-   * Goes with the next write, at the latest with the one that lets the node go. For what may be lost with this conductor: nothing outside
-   * the database may depend on it before.
-   */
-  note(changes: NodeChanges, internal?: InternalChanges, history?: readonly NewHistory[]): void;
-  /** Columns, keys of driver_internal_info, what was noted, and what `also` does, in one transaction. */
-  write(changes: NodeChanges, internal: InternalChanges, also?: (store: Store) => Promise<void>): Promise<void>;
-  /**
-   * Fires an event of the state machine and saves the node in one write; `changes` go with it. The `last_error` of a `fail` goes into the
-   * history. Throws InvalidStateRequested.
-   */
-  fire(event: Event, changes?: NodeChanges, internal?: InternalChanges, also?: (store: Store) => Promise<void>): Promise<void>;
-  /** Writes an entry into the node's history; an error is its `last_error` too. */
-  record(said: Said, changes?: NodeChanges, internal?: InternalChanges): Promise<void>;
-  /** From here on nobody waits for an answer: while the database is away, the work waits. */
-  retryWhileDatabaseDown(): void;
-  /** Reads node and ports again, after others than this task wrote them. */
-  refresh(): Promise<void>;
-  /** Ends the reservation, with what was noted. */
-  release(): Promise<void>;
-}
-export interface TaskRequest {
-  readonly purpose: string;
-  /** `shared`: to look only; nothing is reserved and nothing may be written. */
-  readonly lock?: 'exclusive' | 'shared';
-  /** Try again while another holds the node, as [conductor]node_locked_retry_attempts says; else NodeLocked at once. */
-  readonly retry?: boolean;
-  /** The work is none that a client waits for: it leaves the reserved places free. */
-  readonly ordinary?: true;
-}
-/** The reservation went to another while this task worked: it must end without touching the node. */
-export class LockLost extends Fault {
-  constructor(node: string) {
-    super('NodeLocked', { node, host: 'another host' });
-  }
-}
-/**
- * Whether a flow must leave the node as it is: another holds it now, this conductor stops and a later one goes on, or the database is away
- * and the flow is resumed when it is back (recovery.ts). None of that is a failure of the node's.
- */
-export const isInterrupted = (context: Context, error: unknown): boolean =>
-  error instanceof LockLost || context.signal.aborted || (error instanceof Fault && error.name === 'TemporaryFailure');
+import { LockLost, isInterrupted } from './interruption';
 
 /**
  * Where an event leads and what the node is bound for there. A stable state is bound for nothing; a failure, and the states of one flow
@@ -197,6 +152,7 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
       node = await store.nodes.find(uuid);
       ports = await store.ports.ofNode(uuid);
     },
+    withNode: (other, request, work) => withTask(context, other, request, work),
     power: (target: Power, timeoutSeconds?: number) => changePower(task, target, timeoutSeconds),
   };
   return task;

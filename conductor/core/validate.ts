@@ -1,10 +1,8 @@
 /** Whether a node's driver_info is what its interfaces need. */
 import type { Interface } from '../../drivers/interfaces';
-import { Fault, reasonOf } from '../../model/errors';
-import { INTERFACE_KINDS, type InterfaceKind } from '../../model/records';
-import type { Validation } from '../conductor';
-import type { Context } from './context';
-import { withTask, type NodeTask } from './task';
+import { Fault } from '../../model/errors';
+import type { InterfaceKind } from '../../model/records';
+import type { NodeTask } from './node-task';
 
 /** Throws InvalidParameterValue, MissingParameterValue or UnsupportedDriverExtension. */
 export async function validateInterface(task: NodeTask, kind: InterfaceKind): Promise<void> {
@@ -18,21 +16,4 @@ export async function validateInterface(task: NodeTask, kind: InterfaceKind): Pr
     throw new Fault('MissingParameterValue', {
       message: `The following required parameters are missing in node's driver_info: ${missing.join(', ')}`,
     });
-}
-
-/** GET …/validate: per interface kind, all but vendor. Nothing is reserved, nothing changed. */
-export async function validateNode(context: Context, uuid: string): Promise<Readonly<Record<string, Validation>>> {
-  return withTask(context, uuid, { purpose: 'driver interface validation', lock: 'shared' }, async (task) => {
-    const answers: Record<string, Validation> = {};
-    for (const kind of INTERFACE_KINDS.filter((one) => one !== 'vendor')) {
-      try {
-        await validateInterface(task, kind);
-        answers[kind] = { result: true };
-      } catch (error) {
-        if (!(error instanceof Fault)) task.log.error(`validation of the ${kind} interface ended unexpectedly`, { error });
-        answers[kind] = { result: false, reason: reasonOf(error) };
-      }
-    }
-    return answers;
-  });
 }

@@ -9,7 +9,7 @@ import { aborted, type SteppedFlow } from '../flows/flow';
 import { withoutPasswords } from '../flows/rescue';
 import { service } from '../flows/service';
 import { positionOf } from '../steps/running';
-import type { NodeTask, InternalChanges } from '../core/task';
+import type { NodeTask, InternalChanges } from '../core/node-task';
 import { wake } from './waiting';
 
 /** Fires the event; what is returned goes on after the answer. */

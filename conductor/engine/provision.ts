@@ -6,7 +6,7 @@ import { VERBS, next, type Event } from '../../model/states';
 import { abort, unhold } from './abort';
 import { FORGET_TOKEN_AND_URL, unlessNeeded } from '../core/agent-info';
 import { automatedRunbook } from '../steps/automated-runbook';
-import type { ProvisionArgs } from '../conductor';
+import type { ProvisionArgs } from '../core/call-types';
 import type { Context } from '../core/context';
 import { adopt, beginAdopt } from '../flows/adopt';
 import { beginClean, clean, startingClean } from '../flows/clean';
@@ -18,19 +18,28 @@ import { beginRescue, beginUnrescue, rescue, unrescue, withoutPasswords } from '
 import { beginService, service, startingService } from '../flows/service';
 import { beginUndeploy, undeploy } from '../flows/undeploy';
 import { beginVerify, verify } from '../flows/verify';
-import { underWay } from './limits';
+import { CLEANINGS, countTowards, DEPLOYMENTS, type ConcurrencyLimit } from '../core/concurrency';
 import { hashPassword, type HashAlgorithm } from '../flows/password-hash';
 import { askedSteps, checkArguments, checkAsked, offeredSteps } from '../steps/steps';
-import { startTask, type NodeTask, type InternalChanges } from '../core/task';
+import { startTask } from '../core/task';
+import type { NodeTask, InternalChanges } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 
 /** Fires the verb's event; what is returned goes on after the answer. */
 type Handler = (task: NodeTask, args: ProvisionArgs) => Promise<(() => Promise<void>) | undefined>;
 
+const LIMITS: Partial<Record<Event, ConcurrencyLimit>> = {
+  deploy: DEPLOYMENTS,
+  rebuild: DEPLOYMENTS,
+  clean: CLEANINGS,
+  delete: { ...CLEANINGS, action: 'unprovisioning' },
+};
 /** A catastrophe shall not take down (or erase) all machines at once: refused with 503, whoever asks. */
 async function checkLimit(context: Context, event: Event | undefined): Promise<void> {
-  const busy = event && (await underWay(context, event));
-  if (busy && busy.count >= busy.limit) throw new Fault('ConcurrentActionLimit', { task_type: busy.action });
+  const found = event && LIMITS[event];
+  if (!found) return;
+  const { count, limit } = await countTowards(context, found);
+  if (count >= limit) throw new Fault('ConcurrentActionLimit', { task_type: found.action });
 }
 
 const maintained = (task: NodeTask, op: string): void => {

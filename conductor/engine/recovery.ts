@@ -23,7 +23,9 @@ import { OWNED } from '../core/ownership';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
 import { positionOf } from '../steps/running';
 import { findStep } from '../steps/steps';
-import { isInterrupted, startTask, withTask, type NodeTask } from '../core/task';
+import { startTask, withTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
+import { isInterrupted } from '../core/interruption';
 
 const WORKING = (Object.keys(STATES) as ProvisionState[]).filter((state) => stateRow(state).working);
 

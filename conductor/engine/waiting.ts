@@ -14,7 +14,8 @@ import { service, startServiceSteps } from '../flows/service';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
 import { positionOf, savedList } from '../steps/running';
 import { findStep, stepId } from '../steps/steps';
-import { isInterrupted, type NodeTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
+import { isInterrupted } from '../core/interruption';
 
 /** `silence`: the agent is asked, since it was not heard of for too long. */
 export type WakeReason = 'heartbeat' | 'poll' | 'unhold' | 'silence';

@@ -1,9 +1,10 @@
 /** manageable, adopt failed → active: an instance that is on the machine already. Neither its disk nor its power is touched. */
 import { done, type Outcome } from '../../drivers/interfaces';
 import { restoreConsole } from '../requests/console';
-import type { NodeTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
-import { withoutFullStop, failingWith, type Flow } from './flow';
+import type { Flow } from './flow';
+import { withoutFullStop, failingWith } from '../core/attempt';
 
 export const beginAdopt = (task: NodeTask): Promise<Outcome> =>
   failingWith(

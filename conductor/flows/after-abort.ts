@@ -1,6 +1,6 @@
 /** What follows an abort, which the node's state shows already: done to its end, by this conductor or by the one that has the node next. */
 import type { ProvisionState } from '../../model/states';
-import type { NodeTask, InternalChanges } from '../core/task';
+import type { NodeTask, InternalChanges } from '../core/node-task';
 import { clean } from './clean';
 import { deploy } from './deploy';
 import { afterRescueAbort } from './rescue';

@@ -4,7 +4,7 @@ import { FORGET_CLEANING, forgetPosition, unlessNeeded } from '../core/agent-inf
 import { runningAgentSteps } from '../steps/agent-steps';
 import type { RunbookSteps } from '../steps/automated-runbook';
 import { cacheFacts } from '../core/hardware-facts';
-import { recordSteps } from '../core/history';
+import { recordSteps } from '../steps/step-history';
 import type { StepOutcome } from '../steps/reserved-steps';
 import { positionOf, runSteps, savedList } from '../steps/running';
 import {
@@ -17,9 +17,10 @@ import {
   offeredSteps,
   type AskedStep,
 } from '../steps/steps';
-import type { NodeTask, InternalChanges } from '../core/task';
+import type { NodeTask, InternalChanges } from '../core/node-task';
 import { validateInterface } from '../core/validate';
-import { aborted, withoutFullStop, manualStepFailure, powerOffAfter, failingWith, attempt, type SteppedFlow } from './flow';
+import { aborted, manualStepFailure, powerOffAfter, type SteppedFlow } from './flow';
+import { withoutFullStop, failingWith, attempt } from '../core/attempt';
 
 const isManual = (task: NodeTask): boolean => task.node.target_provision_state === 'manageable';
 /** The steps are those of a list, and not what driver and agent give a priority. */

@@ -5,15 +5,16 @@ import { missingTraits } from '../../model/traits';
 import type { DeployTemplateRecord, JsonObject, NodeChanges, NodeRecord } from '../../model/records';
 import { FORGET_DEPLOYING, FORGET_POLL, FORGET_TOKEN_AND_URL, unlessNeeded } from '../core/agent-info';
 import { runningAgentSteps } from '../steps/agent-steps';
-import type { ProvisionArgs } from '../conductor';
+import type { ProvisionArgs } from '../core/call-types';
 import { restoreConsole } from '../requests/console';
-import { recordSteps } from '../core/history';
+import { recordSteps } from '../steps/step-history';
 import type { StepOutcome } from '../steps/reserved-steps';
 import { positionOf, runSteps, savedList } from '../steps/running';
 import { allowedSteps, askedSteps, checkArguments, checkAsked, deploySteps, offeredSteps, stepId, type AskedStep } from '../steps/steps';
-import type { NodeTask, InternalChanges } from '../core/task';
+import type { NodeTask, InternalChanges } from '../core/node-task';
 import { validateInterface } from '../core/validate';
-import { aborted, withoutFullStop, powerOffAfter, failingWith, attempt, type SteppedFlow } from './flow';
+import { aborted, powerOffAfter, type SteppedFlow } from './flow';
+import { withoutFullStop, failingWith, attempt } from '../core/attempt';
 
 function checkTraits({ node }: NodeTask): void {
   const missing = missingTraits(node);

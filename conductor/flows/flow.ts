@@ -3,7 +3,9 @@ import { Fault, reasonOf } from '../../model/errors';
 import { positionOf } from '../steps/running';
 import type { StepOutcome } from '../steps/reserved-steps';
 import { showStep, stepId, type SavedKind } from '../steps/steps';
-import { isInterrupted, type NodeTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
+import { isInterrupted } from '../core/interruption';
+import { Explained, attempt } from '../core/attempt';
 
 export interface Flow {
   /** All work was done: puts the node to rest and fires the event that ends the flow. What it throws fails the flow. */
@@ -36,32 +38,6 @@ export function aborted(task: NodeTask, kind: SavedKind): string {
 export function manualStepFailure(task: NodeTask, kind: SavedKind, reason: string): string {
   const { running } = positionOf(task, kind);
   return running && !reason.includes(stepId(running)) ? `Node ${task.node.uuid} failed step ${showStep(running)}: ${reason}` : reason;
-}
-
-/** Why a flow failed, in the sentence that `last_error` shall have. */
-class Explained extends Error {}
-
-/** A piece of a flow: what it throws becomes the flow's reason, in the sentence that `say` makes of it. */
-export async function failingWith<T>(task: NodeTask, say: (reason: string) => string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (isInterrupted(task.context, error)) throw error;
-    if (!(error instanceof Fault)) task.log.warn('a piece of a flow threw', { error });
-    throw new Explained(say(reasonOf(error)), { cause: error });
-  }
-}
-
-/** Tries a piece of cleaning up. Answers the reason why it failed; undefined: it did not. */
-export async function attempt(task: NodeTask, what: string, work: () => Promise<unknown>): Promise<string | undefined> {
-  try {
-    await work();
-    return undefined;
-  } catch (error) {
-    if (isInterrupted(task.context, error)) throw error;
-    task.log.warn(`${what} failed`, { reason: reasonOf(error), ...(error instanceof Fault ? {} : { error }) });
-    return reasonOf(error);
-  }
 }
 
 /** What the operator wants of machines whose flow failed; what cannot be off stays as it is. */
@@ -99,6 +75,3 @@ async function startWaiting(task: NodeTask, pollEvery: number | undefined): Prom
   await task.fire('wait', {}, { step_poll_every: pollEvery });
   if (pollEvery !== undefined) task.context.askLater(task.node.uuid, pollEvery);
 }
-
-/** A sentence without its full stop, so that it can stand inside another. */
-export const withoutFullStop = (text: string): string => text.replace(/\.\s*$/, '');

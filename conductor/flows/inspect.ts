@@ -5,8 +5,9 @@ import { FORGET_TOKEN_AND_URL } from '../core/agent-info';
 import { cacheFirmware } from '../core/hardware-facts';
 import { preCreatePorts } from '../inspection/pre-created-ports';
 import { runHooks } from '../inspection/runner';
-import type { NodeTask } from '../core/task';
-import { withoutFullStop, attempt, type Flow } from './flow';
+import type { NodeTask } from '../core/node-task';
+import type { Flow } from './flow';
+import { withoutFullStop, attempt } from '../core/attempt';
 
 const FORGET = { lookup_bmc_addresses: undefined, inspector_manage_boot: undefined, discoverd_asked: undefined };
 

@@ -2,8 +2,9 @@
 import { done, type Outcome } from '../../drivers/interfaces';
 import type { NodeRecord, JsonObject } from '../../model/records';
 import { FORGET_POLL, FORGET_TOKEN_AND_URL } from '../core/agent-info';
-import type { NodeTask } from '../core/task';
-import { failingWith, attempt, type Flow } from './flow';
+import type { NodeTask } from '../core/node-task';
+import type { Flow } from './flow';
+import { failingWith, attempt } from '../core/attempt';
 
 const PASSWORDS = ['rescue_password', 'hashed_rescue_password'];
 /** instance_info without the passwords of the rescue system. */

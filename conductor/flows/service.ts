@@ -3,13 +3,14 @@ import { failed, type PlannedStep } from '../../drivers/interfaces';
 import type { JsonObject } from '../../model/records';
 import { FORGET_SERVICING, forgetPosition } from '../core/agent-info';
 import { cacheFacts } from '../core/hardware-facts';
-import { recordSteps } from '../core/history';
+import { recordSteps } from '../steps/step-history';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
 import { positionOf, runSteps, savedList } from '../steps/running';
 import { allowedSteps, askedSteps, manualSteps, needsRamdisk, offeredSteps, type AskedStep } from '../steps/steps';
-import type { NodeTask, InternalChanges } from '../core/task';
+import type { NodeTask, InternalChanges } from '../core/node-task';
 import { validateInterface } from '../core/validate';
-import { aborted, manualStepFailure, powerOffAfter, failingWith, attempt, type SteppedFlow } from './flow';
+import { aborted, manualStepFailure, powerOffAfter, type SteppedFlow } from './flow';
+import { failingWith, attempt } from '../core/attempt';
 
 const withoutRamdisk = (task: NodeTask): boolean => task.node.driver_internal_info.service_disable_ramdisk === true;
 /** Until the list is made, what the client asked for stands in its place. */

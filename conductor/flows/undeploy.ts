@@ -6,9 +6,11 @@ import { endAllocation } from '../requests/allocations';
 import { reasonOf } from '../../model/errors';
 import { FORGET_INSTANCE } from '../core/agent-info';
 import { automatedRunbook } from '../steps/automated-runbook';
-import { isInterrupted, type NodeTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
+import { isInterrupted } from '../core/interruption';
 import { beginClean, clean, startingClean } from './clean';
-import { failingWith, applyOutcome, type Flow } from './flow';
+import { applyOutcome, type Flow } from './flow';
+import { failingWith } from '../core/attempt';
 import { isRescued } from './rescue';
 
 /** The columns that belong to the instance. */

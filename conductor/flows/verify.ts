@@ -4,9 +4,10 @@ import { cacheFacts } from '../core/hardware-facts';
 import { detectVendor } from '../core/machine-look';
 import { notifyCorrected } from '../core/notify';
 import { automatedSteps, findStep, offeredSteps, overrides } from '../steps/steps';
-import type { NodeTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
-import { failingWith, attempt, type Flow } from './flow';
+import type { Flow } from './flow';
+import { failingWith, attempt } from '../core/attempt';
 
 export async function beginVerify(task: NodeTask): Promise<Outcome> {
   const { uuid } = task.node;

@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 import { reasonOf } from '../../model/errors';
 import { isObject } from '../../model/json';
 import type { Change, Seen } from './hook';
+import type { Accelerator } from '../core/accelerator';
 
 type Loose = Readonly<Record<string, unknown>>;
 const objectsOf = (value: unknown): readonly Loose[] => (Array.isArray(value) ? value.filter(isObject) : []);
@@ -12,9 +13,6 @@ const pciDevices = ({ pluginData, inventory }: Seen): readonly Loose[] => {
   const told = objectsOf(pluginData['pci_devices']);
   return told.length > 0 ? told : objectsOf((inventory as Loose)['pci_devices']);
 };
-
-/** A device that is of use to instances: its numbers, and what is told of it. */
-export type Accelerator = Loose & { readonly vendor_id: string; readonly device_id: string };
 const NVIDIA: Readonly<Record<string, string>> = {
   '1eb8': 'Tesla T4',
   '1df6': 'GV100GL',

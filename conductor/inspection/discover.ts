@@ -6,7 +6,7 @@ import { Fault, reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import { announce } from '../../model/notifications';
 import type { NodeRecord } from '../../model/records';
-import type { Discovery, Lookup } from '../conductor';
+import type { Discovery, Lookup } from '../core/call-types';
 import type { Context } from '../core/context';
 import { createNode } from '../requests/update';
 import { nothing } from './lookup';

@@ -2,7 +2,7 @@
 import { Fault } from '../../model/errors';
 import type { Inventory, JsonObject, NodeRecord, PortChanges, PortRecord } from '../../model/records';
 import type { ConductorOptions } from '../core/context';
-import type { Accelerator } from './devices';
+import type { Accelerator } from '../core/accelerator';
 
 export type Change =
   | { readonly on: 'property'; readonly name: string; readonly value: unknown }
@@ -53,6 +53,3 @@ export interface Hook {
 }
 
 export const invalidInventory = (node: NodeRecord, reason: string): Fault => new Fault('InvalidNodeInventory', { node: node.uuid, reason });
-/** In just these words. */
-export const plainFailure = (message: string): Fault => new Fault('HardwareInspectionFailure', { message });
-export const inspectionFailure = (reason: string): Fault => plainFailure(`Failed to inspect hardware. Reason: ${reason}`);

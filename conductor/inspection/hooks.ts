@@ -3,7 +3,8 @@ import { matchDisks, parseHints } from '../../model/hints';
 import { repr } from '../../model/python';
 import type { InventoryDisk } from '../../model/records';
 import { accelerators, extraHardware, pciCounts, raidDevice } from './devices';
-import { inspectionFailure, invalidInventory, plainFailure, type Hook, type Seen } from './hook';
+import { invalidInventory, type Hook, type Seen } from './hook';
+import { inspectionFailure, plainFailure } from '../core/inspection-faults';
 import { portChanges, validInterfaces } from './interfaces';
 import { localLinks, parseLldp, physicalNetworks } from './switches';
 

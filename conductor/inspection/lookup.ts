@@ -4,7 +4,7 @@ import type { Log } from '../../model/log';
 import type { NodeRecord } from '../../model/records';
 import type { ProvisionState } from '../../model/states';
 import type { Store } from '../../store/store';
-import type { Lookup } from '../conductor';
+import type { Lookup } from '../core/call-types';
 import { normalMac } from './interfaces';
 
 /**

@@ -4,7 +4,7 @@
  */
 import { isObject } from '../../model/json';
 import type { NodeRecord, PortChanges, PortRecord } from '../../model/records';
-import { readCapabilities } from './capabilities';
+import { readCapabilities } from '../core/capabilities';
 import type { Change, HookOptions } from './hook';
 
 /** Whether this hook's changes replace what is there. */

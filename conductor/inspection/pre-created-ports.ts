@@ -1,7 +1,7 @@
 /** Ports of the MAC addresses that a BMC knows, made before the machine boots for its inspection: by them it is known and let boot. */
 import { Fault } from '../../model/errors';
 import { isMac, newUuid } from '../../model/idents';
-import type { NodeTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
 
 /** Throws what the BMC's answer throws. A machine whose BMC cannot be asked, or knows of none, keeps the ports that it has. */
 export async function preCreatePorts(task: NodeTask): Promise<void> {

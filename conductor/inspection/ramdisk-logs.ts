@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
-import type { NodeTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
 
 /** 2026-06-01-12-00-00 */
 const stampOf = (now: number): string => new Date(now).toISOString().slice(0, 19).replace('T', '-').replaceAll(':', '-');

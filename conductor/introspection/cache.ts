@@ -5,8 +5,8 @@ import { INTROSPECTION_EVENTS, INTROSPECTION_STATES, type IntrospectionRecord, t
 import type { NodeRecord } from '../../model/records';
 import type { ProvisionState } from '../../model/states';
 import type { Context } from '../core/context';
-import { attempt } from '../flows/flow';
-import type { NodeTask } from '../core/task';
+import { attempt } from '../core/attempt';
+import type { NodeTask } from '../core/node-task';
 
 export const refused = (message: string): Fault => new Fault('Invalid', { message });
 

@@ -5,7 +5,9 @@ import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { INTROSPECTION_EVENTS, type IntrospectionRecord } from '../../model/introspection';
 import type { Context } from '../core/context';
-import { isInterrupted, withTask, type NodeTask } from '../core/task';
+import { withTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
+import { isInterrupted } from '../core/interruption';
 import { validateInterface } from '../core/validate';
 import { cached, checkProvisionState, end, move, refused } from './cache';
 

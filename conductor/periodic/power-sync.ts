@@ -6,7 +6,9 @@ import type { Context } from '../core/context';
 import { isNews, keepSeen, lookAtMachine, type Seen } from '../core/machine-look';
 import { notifyCorrected } from '../core/notify';
 import { inParallel } from '../core/parallel';
-import { sharedTaskOf, isInterrupted, withTask, type NodeTask } from '../core/task';
+import { sharedTaskOf, withTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
+import { isInterrupted } from '../core/interruption';
 import { validateInterface } from '../core/validate';
 
 /** Nodes whose power nobody is changing and whose state allows a look. */

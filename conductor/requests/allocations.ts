@@ -7,10 +7,12 @@ import { repr } from '../../model/python';
 import type { AllocationRecord, NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import type { Store } from '../../store/store';
-import type { NewAllocation } from '../conductor';
+import type { NewAllocation } from '../core/call-types';
 import type { Context } from '../core/context';
 import { inParallel } from '../core/parallel';
-import { LockLost, withTask, type NodeTask } from '../core/task';
+import { withTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
+import { LockLost } from '../core/interruption';
 
 const isFault = (error: unknown, ...names: readonly string[]): boolean => error instanceof Fault && names.includes(error.name);
 const unfit = (uuid: string, error: string): Fault => new Fault('AllocationFailed', { uuid, error });

@@ -1,10 +1,11 @@
 /** GET and PUT …/states/console. */
 import type { JsonObject } from '../../model/records';
 import type { Context } from '../core/context';
-import { withoutFullStop, attempt } from '../flows/flow';
+import { withoutFullStop, attempt } from '../core/attempt';
 import { inBackground } from './in-background';
 import { notifyConsole } from '../core/notify';
-import { withTask, type NodeTask } from '../core/task';
+import { withTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 
 /** Where the console is; null: it is off. */

@@ -1,7 +1,9 @@
 /** Work on a machine that the client does not wait for: accepted at once, and what fails then stands in `last_error`. */
 import { reasonOf } from '../../model/errors';
 import type { Context } from '../core/context';
-import { isInterrupted, startTask, type NodeTask } from '../core/task';
+import { startTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
+import { isInterrupted } from '../core/interruption';
 
 export interface Background {
   readonly purpose: string;

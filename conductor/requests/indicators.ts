@@ -2,7 +2,8 @@
 import type { IndicatorTable } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import type { Context } from '../core/context';
-import { withTask, type NodeTask } from '../core/task';
+import { withTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 
 /** What the driver has not is refused under the name that clients know. */

@@ -5,8 +5,9 @@ import type { InterfaceKind } from '../../model/records';
 import type { Probes } from '../../model/readiness';
 import { withoutCredentials } from '../../model/urls';
 import type { Context } from '../core/context';
-import { underWay } from '../engine/limits';
-import { withTask, type NodeTask } from '../core/task';
+import { countTowards, DEPLOYMENTS } from '../core/concurrency';
+import { withTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 
 /** All is asked at once; what has not answered then counts as silent. */
@@ -78,13 +79,13 @@ export async function probeReadiness(given: Context, uuid: string): Promise<Prob
           return { name, href: withoutCredentials(href), ...(isError(found) ? { error: found.error } : {}) };
         }),
       );
-      const [powered, booted, reached, deploying] = await Promise.all([power(), bootMode(), images, underWay(context, 'deploy')]);
+      const [powered, booted, reached, deploying] = await Promise.all([power(), bootMode(), images, countTowards(context, DEPLOYMENTS)]);
       return {
         validation: isError(validation) ? { power: { result: false, reason: validation.error } } : validation,
         ...(powered ? { power: powered } : {}),
         bootMode: booted,
         images: reached,
-        deploying: deploying!,
+        deploying,
         cleans: task.node.automated_clean ?? options['conductor.automated_clean'],
       };
     });

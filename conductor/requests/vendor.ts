@@ -2,10 +2,11 @@
 import type { HttpMethod, VendorMethod } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
-import type { VendorAnswer, VendorMethodInfo } from '../conductor';
+import type { VendorAnswer, VendorMethodInfo } from '../core/call-types';
 import type { Context } from '../core/context';
 import { defaultInterface } from '../core/hardware';
-import { startTask, taskOf, withTask, type NodeTask } from '../core/task';
+import { startTask, taskOf, withTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
 
 type Methods<Subject> = Readonly<Record<string, VendorMethod<Subject>>>;
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });

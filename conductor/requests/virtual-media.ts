@@ -5,7 +5,8 @@ import { repr } from '../../model/python';
 import type { JsonObject } from '../../model/records';
 import type { Context } from '../core/context';
 import { inBackground } from './in-background';
-import { withTask, type NodeTask } from '../core/task';
+import { withTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 
 const check =

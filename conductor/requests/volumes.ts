@@ -3,9 +3,10 @@ import { Fault } from '../../model/errors';
 import type { ChangesOf, Row } from '../../model/records';
 import type { ProvisionState } from '../../model/states';
 import type { Store, Table } from '../../store/store';
-import type { VolumeKind, VolumeRecords } from '../conductor';
+import type { VolumeKind, VolumeRecords } from '../core/call-types';
 import type { Context } from '../core/context';
-import { withTask, type NodeTask } from '../core/task';
+import { withTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
 
 /** States in which a node is not in use, whatever its power state. */
 const UNUSED: readonly ProvisionState[] = ['manageable', 'enroll', 'adopt failed'];

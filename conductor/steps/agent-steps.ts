@@ -1,7 +1,7 @@
 /** The steps that the agent in a machine offers, as the flows ask for them. */
 import { AgentError } from '../../drivers/agent/client';
 import type { PlannedStep, SavedKind } from '../../drivers/interfaces';
-import type { NodeTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
 
 /** Undefined: the agent is busy, its next heartbeat asks again. */
 export async function agentStepsOf(task: NodeTask, kind: SavedKind): Promise<readonly PlannedStep[] | undefined> {

@@ -2,11 +2,13 @@
 import { done, failed, type PlannedStep } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
 import type { NodeChanges } from '../../model/records';
-import { recordSteps } from '../core/history';
-import { measuredStep } from '../core/measures';
+import { recordSteps } from './step-history';
+import { measuredStep } from './measured-step';
 import { reservedStep, type StepOutcome } from './reserved-steps';
 import { findStep, shaped, stepId, type SavedKind } from './steps';
-import { isInterrupted, withTask, type NodeTask, type InternalChanges } from '../core/task';
+import { withTask } from '../core/task';
+import type { NodeTask, InternalChanges } from '../core/node-task';
+import { isInterrupted } from '../core/interruption';
 
 /** Column of the running step, and the keys of the saved list and position. */
 const PLACES = {

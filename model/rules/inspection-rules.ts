@@ -125,3 +125,13 @@ export function namedArguments({ args }: RuleStep, { required, optional, onPlugi
     : args;
   return onPluginData ? Object.fromEntries(Object.entries(named).filter(([name]) => name !== 'plugin_data')) : named;
 }
+
+/** A rule of the database or of the file with built-in ones. */
+export interface InspectionRule {
+  readonly uuid: string;
+  readonly priority: number;
+  readonly phase: string | null;
+  readonly sensitive: boolean;
+  readonly conditions: readonly RuleStep[];
+  readonly actions: readonly RuleStep[];
+}

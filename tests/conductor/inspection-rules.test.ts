@@ -6,9 +6,9 @@ import type { Call } from '../../conductor/inspection/rules/actions';
 import { readBuiltInRules } from '../../conductor/inspection/rules/built-in';
 import { applyRules } from '../../conductor/inspection/rules/engine';
 import { format, Unfillable } from '../../conductor/inspection/rules/format';
-import { changesOf, draftOf, type Rule } from '../../conductor/inspection/rules/rule';
+import { changesOf, draftOf } from '../../conductor/inspection/rules/rule';
 import { silentLog } from '../../model/log';
-import type { RuleStep } from '../../model/rules/inspection-rules';
+import type { RuleStep, InspectionRule } from '../../model/rules/inspection-rules';
 import { nodeRecord, portRecord } from '../support/task';
 
 const names = { node: { name: 'n1', driver_info: { a: 'b' } }, inventory: { cpu: { count: 4, flags: ['x', 'y'] } }, item: "it's" };
@@ -52,11 +52,11 @@ const node = nodeRecord({
 });
 const port = portRecord({ uuid: PORT, extra: { list: [1] } });
 const inventory = { cpu: { count: 8, flags: ['vmx'] }, bmc_address: '192.0.2.7', boot: null, bmc_password: 'hush' };
-const rule = (conditions: readonly RuleStep[], actions: readonly RuleStep[], more: Partial<Rule> = {}): Rule => ({
+const rule = (conditions: readonly RuleStep[], actions: readonly RuleStep[], more: Partial<InspectionRule> = {}): InspectionRule => ({
   ...{ uuid: 'the-rule', priority: 0, phase: 'main', sensitive: false, conditions, actions },
   ...more,
 });
-async function apply(rules: readonly Rule[], mask = 'always', calls: Call[] = [], said: string[] = []) {
+async function apply(rules: readonly InspectionRule[], mask = 'always', calls: Call[] = [], said: string[] = []) {
   const draft = draftOf(node, [port], inventory as never, { seen: { a: [1] }, password: 'hush' });
   const log = { ...silentLog, info: (text: string) => said.push(text) };
   const call = (what: Call): Promise<void> => {

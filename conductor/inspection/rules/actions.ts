@@ -5,8 +5,8 @@ import type { Log } from '../../../model/log';
 import { repr, str, toBoolean } from '../../../model/python';
 import { INTERFACE_KINDS } from '../../../model/records';
 import { isTrait, MAX_TRAITS } from '../../../model/traits';
-import { inspectionFailure } from '../hook';
-import { joinCapabilities, readCapabilities } from '../capabilities';
+import { inspectionFailure } from '../../core/inspection-faults';
+import { joinCapabilities, readCapabilities } from '../../core/capabilities';
 import { equal } from './operators';
 import { actionFailure, executionFailure, type Draft, type Values } from './rule';
 

@@ -2,9 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { reasonOf } from '../../../model/errors';
-import { ACTIONS, checkedRule, operatorOf, OPERATORS, type RuleStep } from '../../../model/rules/inspection-rules';
+import { ACTIONS, checkedRule, operatorOf, OPERATORS, type RuleStep, type InspectionRule } from '../../../model/rules/inspection-rules';
 import { isObject } from '../../../model/json';
-import type { Rule } from './rule';
 
 type Loose = Readonly<Record<string, unknown>>;
 
@@ -18,7 +17,7 @@ function stepsOf(rule: Loose, part: 'conditions' | 'actions', known: object): re
   }
   return given as readonly RuleStep[];
 }
-function ruleOf(given: unknown, at: number): Rule {
+function ruleOf(given: unknown, at: number): InspectionRule {
   if (!isObject(given)) throw new Error('it is no object');
   const { uuid = `00000000-0000-0000-0000-${at.toString(16).padStart(12, '0')}`, priority = 0, phase = 'main', sensitive = false } = given;
   const rule = { conditions: stepsOf(given, 'conditions', OPERATORS), actions: stepsOf(given, 'actions', ACTIONS) };
@@ -32,7 +31,7 @@ function ruleOf(given: unknown, at: number): Rule {
 }
 
 /** @throws Error for the operator, which names the file and the rule */
-export async function readBuiltInRules(path: string | null): Promise<readonly Rule[]> {
+export async function readBuiltInRules(path: string | null): Promise<readonly InspectionRule[]> {
   if (path === null) return [];
   const fail = (what: string, error: unknown): never => {
     throw new Error(`[inspection_rules]built_in_rules: ${path}: ${what}${reasonOf(error)}`, { cause: error });

@@ -1,10 +1,10 @@
 /** Runs inspection rules over what was found in a machine: the highest priority first, conditions, then actions, on a draft. */
 import { Fault, reasonOf } from '../../../model/errors';
-import { ACTIONS, namedArguments, operatorOf, OPERATORS, type RuleStep } from '../../../model/rules/inspection-rules';
+import { ACTIONS, namedArguments, operatorOf, OPERATORS, type RuleStep, type InspectionRule } from '../../../model/rules/inspection-rules';
 import { ACTS, type Outward } from './actions';
 import { format, Unfillable, type Names } from './format';
 import { CHECKS } from './operators';
-import { executionFailure, type Draft, type Rule, type Values } from './rule';
+import { executionFailure, type Draft, type Values } from './rule';
 
 export interface RuleOptions {
   /** From which rules passwords in what was found are hidden. */
@@ -98,7 +98,7 @@ async function act(run: Run, action: RuleStep): Promise<void> {
  * Changes the draft only. A rule that fails ends it.
  * @throws Fault that names the rule and says why
  */
-export async function applyRules(rules: readonly Rule[], draft: Draft, options: RuleOptions, outward: Outward): Promise<void> {
+export async function applyRules(rules: readonly InspectionRule[], draft: Draft, options: RuleOptions, outward: Outward): Promise<void> {
   const hide = options['inspection_rules.mask_secrets'];
   for (const rule of [...rules].sort((one, other) => other.priority - one.priority)) {
     const hides = hide === 'always' || (hide === 'sensitive' && !rule.sensitive);

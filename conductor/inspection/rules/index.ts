@@ -1,19 +1,34 @@
 /** Inspection rules in an inspection: which there are, and what they change, to be written with all the rest. */
-import type { RuleStep } from '../../../model/rules/inspection-rules';
-import { INTERFACE_KINDS, type InspectionRuleRecord, type JsonObject, type NodeChanges, type PortChanges } from '../../../model/records';
-import type { NodeTask } from '../../core/task';
-import type { Seen } from '../hook';
+import type { RuleStep, InspectionRule } from '../../../model/rules/inspection-rules';
+import {
+  INTERFACE_KINDS,
+  type InspectionRuleRecord,
+  type JsonObject,
+  type Inventory,
+  type NodeChanges,
+  type NodeRecord,
+  type PortChanges,
+  type PortRecord,
+} from '../../../model/records';
+import type { NodeTask } from '../../core/node-task';
 import type { Outward } from './actions';
 import { callApi } from './call';
 import { applyRules } from './engine';
-import { changesOf, draftOf, type Draft, type Rule } from './rule';
+import { changesOf, draftOf, type Draft } from './rule';
 
-const stored = (rule: InspectionRuleRecord): Rule => ({
+const stored = (rule: InspectionRuleRecord): InspectionRule => ({
   ...rule,
   conditions: rule.conditions as unknown as readonly RuleStep[],
   actions: rule.actions as unknown as readonly RuleStep[],
 });
 
+/** A node as the hooks leave it. */
+export interface RuleInput {
+  readonly node: NodeRecord;
+  readonly ports: readonly PortRecord[];
+  readonly inventory: Inventory;
+  readonly pluginData: JsonObject;
+}
 export interface Ruled {
   readonly node: NodeChanges;
   readonly ports: readonly (readonly [uuid: string, changes: PortChanges])[];
@@ -39,7 +54,7 @@ async function inspectionRules({ context: { store, builtInRules, options } }: No
  * @param seen as the hooks leave it
  * @param own other rules than those of inspections. Throws the Fault of a rule that fails.
  */
-export async function runRules(task: NodeTask, { node, ports, inventory, pluginData }: Seen, own?: ApplyRules): Promise<Ruled> {
+export async function runRules(task: NodeTask, { node, ports, inventory, pluginData }: RuleInput, own?: ApplyRules): Promise<Ruled> {
   const { clock, signal } = task.context;
   const apply = own ?? (await inspectionRules(task));
   if (!apply) return { node: {}, ports: [], pluginData };

@@ -1,17 +1,7 @@
 /** What the parts of the rule engine share: a rule, its arguments, what it works on, and how it fails. */
 import { Fault } from '../../../model/errors';
-import type { RuleStep } from '../../../model/rules/inspection-rules';
 import type { Inventory, JsonObject, NodeChanges, NodeRecord, PortChanges, PortRecord } from '../../../model/records';
 
-/** A rule of the database or of the file with built-in ones. */
-export interface Rule {
-  readonly uuid: string;
-  readonly priority: number;
-  readonly phase: string | null;
-  readonly sensitive: boolean;
-  readonly conditions: readonly RuleStep[];
-  readonly actions: readonly RuleStep[];
-}
 /** Arguments by their names, filled in. */
 export type Values = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
 /** Which interfaces are enabled, and what a hardware type takes by default. */
-import { createHardware } from '../../../conductor/core/hardware';
+import { createHardware } from '../../../conductor/core/create-hardware';
 import { silentLog } from '../../../model/log';
 import { INTERFACE_KINDS } from '../../../model/records';
 import { HARDWARE, conductorOptions, interfacesOf, newMachine } from '../../support/conductor';

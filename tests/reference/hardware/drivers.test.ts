@@ -4,7 +4,7 @@ import { freePort } from '../../support/free-port';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ConductorOptions } from '../../../conductor/core/context';
-import { createHardware } from '../../../conductor/core/hardware';
+import { createHardware } from '../../../conductor/core/create-hardware';
 import { loadOptions } from '../../../config/load';
 import { HARDWARE_TYPES, INTERFACES } from '../../../drivers/index';
 import type { Interface } from '../../../drivers/interfaces';
