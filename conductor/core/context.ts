@@ -12,7 +12,7 @@ import type { Store } from '../../store/store';
 import type { HeartbeatBuffer } from './heartbeat-buffer';
 import type { BmcTurns } from './bmc-turns';
 import type { Hardware } from './hardware';
-import type { Accelerator } from '../inspection/devices';
+import type { Accelerator } from '../inspection/hooks/accelerators';
 import type { Rule } from '../inspection/rules/rule';
 import type { Lease, Probed } from './lease';
 import type { Locks } from './locks';

@@ -8,8 +8,8 @@ import { announce } from '../../model/notifications';
 import type { NodeRecord } from '../../model/records';
 import type { Discovery, Lookup } from '../conductor';
 import type { Context } from '../core/context';
-import { createNode } from '../requests/update';
-import { nothing } from './lookup';
+import { createNode } from '../requests/nodes';
+import { nodeNotFound } from './lookup';
 
 /** Without a MAC address only the BMC tells machines apart; several may stand behind one. */
 const addressesOf = ({ macs, bmcAddresses = [] }: Lookup): readonly string[] =>
@@ -42,25 +42,25 @@ async function enrol(context: Context, addresses: readonly string[], as: Discove
 }
 
 /** The node of a machine that no lookup found; its report is to be taken in. Throws NotFound: it was taken in before, or is not wanted. */
-export async function discovered(context: Context, lookup: Lookup, as: Discovery): Promise<string> {
+export async function discoverNode(context: Context, lookup: Lookup, as: Discovery): Promise<string> {
   const { store, unknownMacs: strangers, log } = context;
   const addresses = addressesOf(lookup);
-  if (lookup.nodeUuid !== undefined || addresses.length === 0) throw nothing();
+  if (lookup.nodeUuid !== undefined || addresses.length === 0) throw nodeNotFound();
   if (addresses.some((one) => strangers.isDenied(one)) || !addresses.some((one) => strangers.isAllowed(one))) {
     log.warn('a machine that nobody knows may not be enrolled by [pxe_filter]', { addresses });
-    throw nothing();
+    throw nodeNotFound();
   }
   const owners = await store.discoveries.owners(addresses);
   if (owners.length === 0) {
     const made = await enrol(context, addresses, as);
     if (made) return made.uuid;
     // Another report of the same machine was sooner.
-    return discovered(context, lookup, as);
+    return discoverNode(context, lookup, as);
   }
   const [owner] = owners;
   if (owners.length > 1 || !owner || owner.finished) {
     log.warn('a machine that was discovered before reports itself again: refused', { addresses });
-    throw nothing();
+    throw nodeNotFound();
   }
   return owner.node_uuid;
 }

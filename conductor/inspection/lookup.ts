@@ -5,7 +5,7 @@ import type { NodeRecord } from '../../model/records';
 import type { ProvisionState } from '../../model/states';
 import type { Store } from '../../store/store';
 import type { Lookup } from '../conductor';
-import { normalMac } from './interfaces';
+import { normalMac } from './hooks/interfaces';
 
 /**
  * A quick machine may report before its conductor has written down that it waits for it: `inspecting` is believed here, and looked at
@@ -14,13 +14,13 @@ import { normalMac } from './interfaces';
 const AWAITED: readonly ProvisionState[] = ['inspecting', 'inspect wait'];
 
 /** One text for every failure: a stranger shall not learn which nodes there are. */
-export const nothing = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });
+export const nodeNotFound = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });
 
 async function findOrNothing(store: Store, uuid: string): Promise<NodeRecord> {
   try {
     return await store.nodes.find(uuid);
   } catch (error) {
-    throw error instanceof Fault && error.name === 'NodeNotFound' ? nothing() : error;
+    throw error instanceof Fault && error.name === 'NodeNotFound' ? nodeNotFound() : error;
   }
 }
 
@@ -28,7 +28,7 @@ async function byMacs(store: Store, macs: readonly string[], node: NodeRecord | 
   const owners = [...new Set((await store.ports.byMacs(macs)).map((port) => port.node_uuid))];
   if (owners.length > 1 || (node && owners.some((owner) => owner !== node.uuid))) {
     log.warn('inspection lookup: the MAC addresses are not those of one node', { macs, nodes: owners });
-    throw nothing();
+    throw nodeNotFound();
   }
   return node ?? (owners[0] === undefined ? undefined : findOrNothing(store, owners[0]));
 }
@@ -42,7 +42,7 @@ async function byBmc(store: Store, addresses: readonly string[], node: NodeRecor
   if (node && (matching.length === 0 || matching.some(({ uuid }) => uuid === node.uuid))) return node;
   if (matching.length > 1 || (node && matching.length > 0)) {
     log.warn('inspection lookup: the BMC addresses do not name the same node', { addresses, nodes: matching.map(({ uuid }) => uuid) });
-    throw nothing();
+    throw nodeNotFound();
   }
   return matching[0];
 }
@@ -57,7 +57,7 @@ export async function lookupInspected(store: Store, lookup: Lookup, log: Log): P
   if (macs.length > 0) node = await byMacs(store, macs, node, log);
   if (node && !AWAITED.includes(node.provision_state)) {
     log.warn(`inspection data of node ${node.uuid} in state ${node.provision_state} refused`);
-    throw nothing();
+    throw nodeNotFound();
   }
   if (addresses.length > 0) node = await byBmc(store, addresses, node, log);
   if (!node) log.warn('inspection lookup: no node has these addresses', { macs, addresses });

@@ -5,22 +5,22 @@ import type { Found } from '../../drivers/interfaces';
 import type { JsonObject, NodeRecord, PortChanges } from '../../model/records';
 import type { Store } from '../../store/store';
 import type { NodeTask } from '../core/task';
-import { joinCapabilities, readCapabilities } from './capabilities';
-import { inspectionFailure, type HookOptions, type Change, type Look, type Seen } from './hook';
+import { joinCapabilities, readCapabilities } from './hooks/capabilities';
+import { inspectionFailure, type HookOptions, type Change, type HookFunction, type InspectionData } from './hooks/hook';
 import { chosenHooks } from './hooks';
-import { configured, everything, onlyMissing, type Overwrites } from './overwrite';
+import { overwritesAsConfigured, overwritesAll, onlyMissing, type Overwrites } from './hooks/overwrite';
 import { runRules, type ApplyRules } from './rules';
 
 /** Pure: what the hooks say, and the plugin_data with their additions. Throws the Fault of a hook that refuses. */
-export function lookAtAll(
+export function applyHooks(
   hookNames: readonly string[],
-  start: Seen,
-  overwrites: Overwrites = configured(start.options),
-): { readonly changes: readonly Change[]; readonly seen: Seen } {
+  start: InspectionData,
+  overwrites: Overwrites = overwritesAsConfigured(start.options),
+): { readonly changes: readonly Change[]; readonly seen: InspectionData } {
   const hooks = chosenHooks(hookNames);
   let seen = start;
   const changes: Change[] = [];
-  const run = (name: string, look: Look | undefined): void => {
+  const run = (name: string, look: HookFunction | undefined): void => {
     for (const given of look?.(seen) ?? []) {
       const change = overwrites(name) ? given : onlyMissing(given, start);
       if (!change) continue;
@@ -40,7 +40,7 @@ export function lookAtAll(
   });
   if (wrong.length > 0)
     throw inspectionFailure(`The following failures happened while running preprocess hooks for node ${uuid}:\n${wrong.join('\n')}`);
-  for (const { name, look } of hooks) {
+  for (const { name, apply: look } of hooks) {
     const fault = faultOf(() => run(name, look));
     if (!fault) continue;
     if (isFailure(fault)) throw fault;
@@ -107,7 +107,7 @@ const updatesOf = (changes: readonly Change[], mac: string): PortChanges =>
   Object.assign({}, ...changes.map((change) => (change.on === 'port update' && change.mac === mac ? change.changes : {}))) as PortChanges;
 
 /** What the BMC itself says, as changes before those of the hooks; capabilities that the node names stay as they are. */
-function toldByBmc(node: NodeRecord, { properties = {}, capabilities: told = {} }: Findings): readonly Change[] {
+function changesFromBmc(node: NodeRecord, { properties = {}, capabilities: told = {} }: InspectionFindings): readonly Change[] {
   const own = readCapabilities(node.properties.capabilities);
   return [
     ...Object.entries(properties).map(([name, value]) => ({ on: 'property' as const, name, value })),
@@ -116,9 +116,9 @@ function toldByBmc(node: NodeRecord, { properties = {}, capabilities: told = {} 
 }
 
 /** What an inspection found; an agent tells an inventory and its plugin_data only. */
-export type Findings = Pick<Found, 'inventory' | 'pluginData' | 'hooks'> & Partial<Found>;
+export type InspectionFindings = Pick<Found, 'inventory' | 'pluginData' | 'hooks'> & Partial<Found>;
 /** What differs between those who inspect. */
-export interface Ways {
+export interface HookRunOptions {
   /** What stands before a hook's refusal. */
   readonly refusal?: string;
   readonly rules?: ApplyRules;
@@ -127,13 +127,13 @@ export interface Ways {
   readonly also?: (store: Store, pluginData: JsonObject) => Promise<void>;
 }
 /** Throws the Fault of a hook that refuses, or for lack of an essential property: then nothing is written. The logs of a ramdisk are dropped. */
-export async function runHooks(task: NodeTask, findings: Findings, ways: Ways = {}): Promise<void> {
+export async function runHooks(task: NodeTask, findings: InspectionFindings, ways: HookRunOptions = {}): Promise<void> {
   const { inventory, pluginData, hooks, essential = [] } = findings;
   const { store: rows, accelerators } = task.context;
   const options = { ...task.context.options, ...ways.options };
-  const compares = chosenHooks(hooks).some(({ wantsPrevious }) => wantsPrevious);
+  const compares = chosenHooks(hooks).some(({ usesPrevious: wantsPrevious }) => wantsPrevious);
   const previous = compares ? (await rows.inventories.find(task.node.uuid))?.inventory : undefined;
-  const start: Seen = {
+  const start: InspectionData = {
     node: task.node,
     ports: task.ports,
     inventory,
@@ -143,9 +143,9 @@ export async function runHooks(task: NodeTask, findings: Findings, ways: Ways = 
     ...(previous ? { previous } : {}),
   };
   // A BMC proves who it is; whoever posts an inventory does not.
-  const overwrites = 'kind' in findings ? everything : configured(options);
-  const { changes, seen } = explained(ways.refusal, () => lookAtAll(hooks, start, overwrites));
-  const properties = newProperties(task.node.properties, [...toldByBmc(task.node, findings), ...changes]);
+  const overwrites = 'kind' in findings ? overwritesAll : overwritesAsConfigured(options);
+  const { changes, seen } = explained(ways.refusal, () => applyHooks(hooks, start, overwrites));
+  const properties = newProperties(task.node.properties, [...changesFromBmc(task.node, findings), ...changes]);
   const missing = essential.filter((name) => !Object.hasOwn(properties, name));
   if (missing.length > 0)
     throw inspectionFailure(`Failed to discover the following properties: ${missing.join(', ')} on node ${task.node.uuid}`);

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../model/records';
 import type { Context } from '../core/context';
 import { runHooks } from '../inspection/runner';
 import { isInterrupted, startTask, type NodeTask } from '../core/task';
-import { cached, checkProvisionState, end, move, powerOff, refused, unprepare } from './cache';
+import { findIntrospection, checkProvisionState, endIntrospection, transition, powerOff, invalidRequest, cleanUpBoot } from './record';
 import { hooksFor } from './hooks';
 import { pluginDataOf, processedData, readReport, type Report } from './report';
 import { applyIntrospectionRules } from './rules';
@@ -78,9 +78,9 @@ async function orEnd(task: NodeTask, record: IntrospectionRecord, work: () => Pr
   } catch (error) {
     if (isInterrupted(task.context, error)) throw error;
     if (!(error instanceof Fault)) task.log.error('introspection data cannot be processed', { error });
-    await unprepare(task, record);
-    await end(task.context, task.node.uuid, reasonOf(error));
-    throw refused(reasonOf(error));
+    await cleanUpBoot(task, record);
+    await endIntrospection(task.context, task.node.uuid, reasonOf(error));
+    throw invalidRequest(reasonOf(error));
   }
 }
 
@@ -89,14 +89,14 @@ export async function continueIntrospection(context: Context, data: JsonObject):
   const report = readReport(data, context.options['inspector.add_ports']);
   const uuid = await recognize(context, report);
   await startTask(context, uuid, { purpose, retry: true }, async (task) => {
-    const record = await move(context, uuid, 'process', { state: 'processing' });
+    const record = await transition(context, uuid, 'process', { state: 'processing' });
     if (!record) throw unknown(report);
     await orEnd(task, record, async () => {
-      if (report.failures.length > 0) throw refused(report.failures.join('\n'));
+      if (report.failures.length > 0) throw invalidRequest(report.failures.join('\n'));
       await keepRaw(context, uuid, report);
       await lookWherePossible(task, report);
     }).catch((error: unknown) => {
-      throw error instanceof Fault && report.failures.length > 0 ? refused(withFailures(report.failures)) : error;
+      throw error instanceof Fault && report.failures.length > 0 ? invalidRequest(withFailures(report.failures)) : error;
     });
     return () => rest(task, record);
   });
@@ -107,14 +107,14 @@ export async function continueIntrospection(context: Context, data: JsonObject):
 async function rest(task: NodeTask, record: IntrospectionRecord): Promise<void> {
   const { context } = task;
   const { uuid, provision_state: state } = task.node;
-  await unprepare(task, record);
+  await cleanUpBoot(task, record);
   let problem: string | null = null;
   if (record.manage_boot && task.options['inspector.power_off'])
     await powerOff(task).catch((error: unknown) => {
       if (isInterrupted(context, error)) throw error;
       if (state !== 'enroll') problem = `Failed to power off node ${uuid}, check its power management configuration: ${reasonOf(error)}`;
     });
-  await end(context, uuid, problem);
+  await endIntrospection(context, uuid, problem);
 }
 
 /** The report that is kept, read again; undefined: none is. */
@@ -133,7 +133,7 @@ async function doneOrEnded(task: NodeTask, record: IntrospectionRecord, work: ()
   }
 }
 /** Goes on with a report that its conductor left: looked at again if nothing of it was written; one that was not kept is waited for again. */
-export async function processAgain(task: NodeTask, record: IntrospectionRecord): Promise<void> {
+export async function resumeProcessing(task: NodeTask, record: IntrospectionRecord): Promise<void> {
   const { context, node } = task;
   if (!isWritten(record)) {
     const report = await keptReport(context, node.uuid);
@@ -149,17 +149,17 @@ export async function processAgain(task: NodeTask, record: IntrospectionRecord):
 async function finishReapplying(task: NodeTask, record: IntrospectionRecord, report: Report): Promise<void> {
   const done = await doneOrEnded(task, record, async () => {
     if (report.failures.length > 0)
-      throw refused(`Pre-processing failures detected reapplying introspection on stored data:\n${report.failures.join('\n')}`);
+      throw invalidRequest(`Pre-processing failures detected reapplying introspection on stored data:\n${report.failures.join('\n')}`);
     await look(task, report);
   });
-  if (done) await end(task.context, task.node.uuid, null);
+  if (done) await endIntrospection(task.context, task.node.uuid, null);
 }
 /** Goes on with a reapplication that its conductor left; what it was given is kept, or nobody has it. */
-export async function reapplyAgain(task: NodeTask, record: IntrospectionRecord): Promise<void> {
+export async function resumeReapply(task: NodeTask, record: IntrospectionRecord): Promise<void> {
   const { context, node } = task;
   const report = await keptReport(context, node.uuid);
   if (report) await finishReapplying(task, record, report);
-  else await end(context, node.uuid, 'The conductor that reapplied the introspection data is gone, and the data are not kept');
+  else await endIntrospection(context, node.uuid, 'The conductor that reapplied the introspection data is gone, and the data are not kept');
 }
 
 /**
@@ -171,16 +171,16 @@ export async function reapplyIntrospection(context: Context, uuid: string, data:
   const { store, clock, options } = context;
   const given = data !== null && Object.keys(data).length > 0 ? data : undefined;
   if (!given && options['processing.store_data'] === 'none')
-    throw refused(
+    throw invalidRequest(
       'Inspector is not configured to store introspection data. Set the [processing]store_data configuration option to change this.',
     );
   const kept = given ?? (await store.introspections.data(uuid, 'unprocessed'));
   if (!kept) throw new Fault('NotFound', { message: `Introspection data not found for node ${uuid}, processed=False` });
-  await cached(context, uuid);
+  await findIntrospection(context, uuid);
   const report = readReport(kept, options['inspector.add_ports']);
   try {
     await startTask(context, uuid, { purpose: 'reapplying introspection' }, async (task) => {
-      const record = await move(context, uuid, 'reapply', { state: 'reapplying', started_at: timestamp(clock.now()) });
+      const record = await transition(context, uuid, 'reapply', { state: 'reapplying', started_at: timestamp(clock.now()) });
       if (!record) return undefined;
       if (given) await keepRaw(context, uuid, report);
       return () => finishReapplying(task, record, report);

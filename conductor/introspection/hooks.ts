@@ -20,8 +20,8 @@ const WANTS: Readonly<Record<string, (inventory: Inventory) => boolean>> = {
   architecture: ({ cpu }) => typeof cpu?.architecture === 'string',
   memory: ({ memory }) => typeof memory?.physical_mb === 'number',
 };
-export const namedHere = (names: readonly string[]): readonly string[] => [
+export const hookNames = (names: readonly string[]): readonly string[] => [
   ...new Set(names.flatMap((name) => (Object.hasOwn(HERE, name) ? HERE[name]! : [name]))),
 ];
 export const hooksFor = (names: readonly string[], inventory: Inventory): readonly string[] =>
-  namedHere(names).filter((name) => WANTS[name]?.(inventory) ?? true);
+  hookNames(names).filter((name) => WANTS[name]?.(inventory) ?? true);

@@ -5,7 +5,7 @@ import { repr, str } from '../../model/python';
 import type { Inventory, InventoryInterface, JsonObject } from '../../model/records';
 
 /** An interface as the service's data shows it. */
-interface Seen {
+interface ReportedInterface {
   readonly ip: string | null;
   readonly mac: string;
   readonly client_id: unknown;
@@ -44,13 +44,13 @@ function bootMac(raw: JsonObject): string | undefined {
     : given;
 }
 
-function allInterfaces(raw: JsonObject): Readonly<Record<string, Seen>> {
+function allInterfaces(raw: JsonObject): Readonly<Record<string, ReportedInterface>> {
   const { inventory } = raw;
   if (!isObject(inventory) || Object.keys(inventory).length === 0) throw new Error('Hardware inventory is empty or missing');
   const given: unknown = inventory['interfaces'];
   if (!Array.isArray(given) || given.length === 0) throw new Error('No network interfaces provided in the inventory');
   const booted = bootMac(raw);
-  const found = new Map<string, Seen>();
+  const found = new Map<string, ReportedInterface>();
   for (const one of given as readonly Partial<Record<keyof InventoryInterface, unknown>>[]) {
     if (!isObject(one)) throw new Error(`Malformed interface record: ${repr(one)}`);
     const [name, mac] = [textOf(one['name']), textOf(one['mac_address'])?.toLowerCase()];
@@ -63,7 +63,11 @@ function allInterfaces(raw: JsonObject): Readonly<Record<string, Seen>> {
 const isLoopback = (ip: string): boolean => isIP(ip) > 0 && (ip.startsWith('127.') || ip === '::1');
 
 /** Those that ports are made for. Throws an Error when there are none. */
-function suitable(all: Readonly<Record<string, Seen>>, which: string, saysBoot: boolean): Readonly<Record<string, Seen>> {
+function suitable(
+  all: Readonly<Record<string, ReportedInterface>>,
+  which: string,
+  saysBoot: boolean,
+): Readonly<Record<string, ReportedInterface>> {
   if (Object.keys(all).length === 0) throw new Error('No interfaces supplied by the ramdisk');
   const chosen = Object.entries(all).filter(([name, { ip, pxe }]) => {
     if (name === 'lo' || (ip !== null && isLoopback(ip))) return false;

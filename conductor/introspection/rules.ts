@@ -4,10 +4,10 @@ import { fieldOf } from '../../model/rules/introspection-rules';
 import { parseJsonPath } from '../../model/rules/json-path';
 import { repr } from '../../model/python';
 import type { IntrospectionRuleRecord, JsonObject } from '../../model/records';
-import { ACTS, type Outward } from '../inspection/rules/actions';
+import { ACTION_HANDLERS, type RuleEffects } from '../inspection/rules/actions';
 import { format } from '../inspection/rules/format';
-import { CHECKS } from '../inspection/rules/operators';
-import type { Draft, Values } from '../inspection/rules/rule';
+import { OPERATOR_CHECKS } from '../inspection/rules/operators';
+import type { Draft, RuleArguments } from '../inspection/rules/rule';
 
 /** A found value as the expected one is: numbers are compared with numbers. */
 function coerced(found: unknown, expected: unknown): unknown {
@@ -20,7 +20,7 @@ type Check = (found: unknown, expected: unknown) => boolean;
 const compared =
   (name: 'eq' | 'lt' | 'gt', isSo: boolean): Check =>
   (found, expected) =>
-    CHECKS[name]!({ values: [coerced(found, expected), expected] }) === isSo;
+    OPERATOR_CHECKS[name]!({ values: [coerced(found, expected), expected] }) === isSo;
 const CONDITIONS: Readonly<Record<string, Check>> = {
   eq: compared('eq', true),
   ne: compared('eq', false),
@@ -28,10 +28,10 @@ const CONDITIONS: Readonly<Record<string, Check>> = {
   ge: compared('lt', false),
   gt: compared('gt', true),
   le: compared('gt', false),
-  'is-empty': (value) => CHECKS['is-empty']!({ value }),
-  'in-net': (address, subnet) => CHECKS['in-net']!({ address, subnet }),
-  matches: (value, regex) => CHECKS['matches']!({ value, regex }),
-  contains: (value, regex) => CHECKS['contains']!({ value, regex }),
+  'is-empty': (value) => OPERATOR_CHECKS['is-empty']!({ value }),
+  'in-net': (address, subnet) => OPERATOR_CHECKS['in-net']!({ address, subnet }),
+  matches: (value, regex) => OPERATOR_CHECKS['matches']!({ value, regex }),
+  contains: (value, regex) => OPERATOR_CHECKS['contains']!({ value, regex }),
 };
 const first = (results: readonly (() => boolean)[]): boolean => results[0]!();
 const MULTIPLE: Readonly<Record<string, (results: readonly (() => boolean)[]) => boolean>> = {
@@ -56,7 +56,7 @@ const filled = (value: unknown, data: JsonObject): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [String(filled(key, data)), filled(one, data)]));
 };
 /** Rule's action → ours. */
-const ACTION: Readonly<Record<string, (params: Values) => readonly [name: string, args: Values]>> = {
+const ACTION: Readonly<Record<string, (params: RuleArguments) => readonly [name: string, args: RuleArguments]>> = {
   'set-attribute': ({ path, value }) => ['set-attribute', { path, value }],
   'extend-attribute': ({ path, value, unique }) => ['extend-attribute', { path, value, unique }],
   // A capability without a value is none.
@@ -77,7 +77,7 @@ export async function applyIntrospectionRules(
   rules: readonly IntrospectionRuleRecord[],
   draft: Draft,
   data: JsonObject,
-  outward: Outward,
+  outward: RuleEffects,
 ): Promise<void> {
   const sources = { data, node: structuredClone(draft.node) };
   const failing = (rule: IntrospectionRuleRecord, reason: string, cause: unknown): Fault =>
@@ -97,7 +97,7 @@ export async function applyIntrospectionRules(
       try {
         const value = filled(params['value'], data);
         const [name, args] = ACTION[action as string]!(Object.hasOwn(params, 'value') ? { ...params, value } : params);
-        await ACTS[name]!(draft, args, outward);
+        await ACTION_HANDLERS[name]!(draft, args, outward);
       } catch (error) {
         throw failing(rule, reasonOf(error), error);
       }

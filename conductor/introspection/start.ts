@@ -7,7 +7,7 @@ import { INTROSPECTION_EVENTS, type IntrospectionRecord } from '../../model/intr
 import type { Context } from '../core/context';
 import { isInterrupted, withTask, type NodeTask } from '../core/task';
 import { validateInterface } from '../core/validate';
-import { cached, checkProvisionState, end, move, refused } from './cache';
+import { findIntrospection, checkProvisionState, endIntrospection, transition, invalidRequest } from './record';
 
 const purpose = 'introspection';
 
@@ -17,7 +17,7 @@ async function validatePower(task: NodeTask): Promise<void> {
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     const why = `Validation failed for required interfaces of node ${task.node.uuid}: power (${error.message})`;
-    throw refused(`Failed validation of power interface: ${why}`);
+    throw invalidRequest(`Failed validation of power interface: ${why}`);
   }
 }
 
@@ -41,7 +41,7 @@ async function boot(task: NodeTask, { node_uuid: uuid }: IntrospectionRecord): P
       await work();
     } catch (error) {
       if (isInterrupted(context, error)) throw error;
-      throw refused(`${what}: ${reasonOf(error)}`);
+      throw invalidRequest(`${what}: ${reasonOf(error)}`);
     }
   };
   await failing('Failed to set boot device to PXE', async () => {
@@ -61,18 +61,18 @@ async function boot(task: NodeTask, { node_uuid: uuid }: IntrospectionRecord): P
  * @param task holds the node, if its machine is to be booted
  */
 async function begin(context: Context, uuid: string, task?: NodeTask): Promise<void> {
-  const record = await cached(context, uuid);
+  const record = await findIntrospection(context, uuid);
   if (record.state !== 'starting') return;
   const { macs, bmc_addresses: addresses, manage_boot: manages } = record;
   if (macs.length + addresses.length === 0)
-    throw refused(
+    throw invalidRequest(
       "No lookup attributes were found, inspector won't be able to find it after introspection, consider creating ironic ports or providing an IPMI address",
     );
   if (task && manages) {
     checkProvisionState(task.node);
     await boot(task, record);
   }
-  await move(context, uuid, 'wait', { state: 'waiting' });
+  await transition(context, uuid, 'wait', { state: 'waiting' });
 }
 /** Does what it takes to begin; a failure is the introspection's error, and thrown. */
 async function beginning(context: Context, uuid: string, work: () => Promise<void>): Promise<void> {
@@ -81,12 +81,12 @@ async function beginning(context: Context, uuid: string, work: () => Promise<voi
   } catch (error) {
     // Gone on with by whoever has the node then.
     if (isInterrupted(context, error)) throw error;
-    await end(context, uuid, reasonOf(error), ['starting']);
+    await endIntrospection(context, uuid, reasonOf(error), ['starting']);
     throw error;
   }
 }
 /** Goes on with one that its conductor left `starting`. */
-export const beginAgain = (task: NodeTask): Promise<void> =>
+export const resumeStart = (task: NodeTask): Promise<void> =>
   beginning(task.context, task.node.uuid, () => begin(task.context, task.node.uuid, task));
 
 /** Returns when accepted, and without managed boot when it waits for its report. Throws Invalid. */
@@ -105,8 +105,8 @@ export async function startIntrospection(context: Context, uuid: string, manageB
         bmc_addresses: await bmcAddresses(task.node, task),
       };
       if (await store.introspections.start(begun, INTROSPECTION_EVENTS.start)) return;
-      const { state } = await cached(context, uuid);
-      throw refused(`Can not transition from state '${state}' on event 'start' (no defined transition)`);
+      const { state } = await findIntrospection(context, uuid);
+      throw invalidRequest(`Can not transition from state '${state}' on event 'start' (no defined transition)`);
     });
     if (!manageBoot) await beginning(context, uuid, () => begin(context, uuid));
     else

@@ -5,33 +5,33 @@ import type { IntrospectionRecord, IntrospectionState } from '../../model/intros
 import type { Context } from '../core/context';
 import { OWNED } from '../core/ownership';
 import { isInterrupted, withTask, type NodeTask } from '../core/task';
-import { cached, end, isPossible, move, powerOff, unprepare } from './cache';
-import { processAgain, reapplyAgain } from './continue';
-import { beginAgain } from './start';
+import { findIntrospection, endIntrospection, canBeIntrospected, transition, powerOff, cleanUpBoot } from './record';
+import { resumeProcessing, resumeReapply } from './continue';
+import { resumeStart } from './start';
 
 /** The machine is only told to go off while its node is still where it could be introspected. */
 async function finishAbort(task: NodeTask, record: IntrospectionRecord): Promise<void> {
   const { context, node } = task;
-  if (record.manage_boot && isPossible(node))
+  if (record.manage_boot && canBeIntrospected(node))
     await powerOff(task).catch((error: unknown) => {
       if (isInterrupted(context, error)) throw error;
       task.log.warn('the machine cannot be powered off', { reason: reasonOf(error) });
     });
-  await unprepare(task, record);
-  await end(context, node.uuid, 'Canceled by operator', ['aborting']);
+  await cleanUpBoot(task, record);
+  await endIntrospection(context, node.uuid, 'Canceled by operator', ['aborting']);
 }
 /** State → how it goes on at a conductor that holds the node, so that nobody else is at it. */
 const GO_ON: Readonly<Partial<Record<IntrospectionState, (task: NodeTask, record: IntrospectionRecord) => Promise<void>>>> = {
-  starting: beginAgain,
-  processing: processAgain,
-  reapplying: reapplyAgain,
+  starting: resumeStart,
+  processing: resumeProcessing,
+  reapplying: resumeReapply,
   aborting: finishAbort,
 };
 /** States in which somebody is at it, or has left it. */
-export const BUSY = Object.keys(GO_ON) as IntrospectionState[];
+export const RESUMABLE_STATES = Object.keys(GO_ON) as IntrospectionState[];
 
-export async function goOn(task: NodeTask): Promise<void> {
-  const record = await cached(task.context, task.node.uuid);
+export async function resumeIntrospection(task: NodeTask): Promise<void> {
+  const record = await findIntrospection(task.context, task.node.uuid);
   await GO_ON[record.state]?.(task, record);
 }
 
@@ -40,16 +40,16 @@ export async function goOn(task: NodeTask): Promise<void> {
  * aborts may hold: as soon as it can be had here, else when what was left is looked for (recovery.ts). Throws NotFound, Conflict.
  */
 export async function abortIntrospection(context: Context, uuid: string): Promise<void> {
-  await cached(context, uuid);
+  await findIntrospection(context, uuid);
   const place = context.workers.take();
   try {
-    if (!(await move(context, uuid, 'abort', { state: 'aborting', finished_at: null }))) {
-      const { state } = await cached(context, uuid);
+    if (!(await transition(context, uuid, 'abort', { state: 'aborting', finished_at: null }))) {
+      const { state } = await findIntrospection(context, uuid);
       if (state === 'processing' || state === 'reapplying') throw new Fault('Conflict', { message: 'Node is locked, please, retry later' });
       return;
     }
     place.run(() =>
-      withTask(context, uuid, { purpose: 'abort of an introspection', retry: true }, goOn).catch((error: unknown) =>
+      withTask(context, uuid, { purpose: 'abort of an introspection', retry: true }, resumeIntrospection).catch((error: unknown) =>
         context.log.info('the introspection of a node is aborted, and its machine later put to rest', {
           node: uuid,
           reason: reasonOf(error),
@@ -75,8 +75,8 @@ export async function endLateIntrospections(context: Context): Promise<number> {
       await withTask(context, uuid, { purpose: 'timeout of an introspection' }, async (task) => {
         const now = await store.introspections.find(uuid);
         if (!now || now.finished_at !== null || now.started_at !== began.get(uuid)) return;
-        await unprepare(task, now);
-        await end(context, uuid, 'Introspection timeout');
+        await cleanUpBoot(task, now);
+        await endIntrospection(context, uuid, 'Introspection timeout');
       });
     } catch (error) {
       if (context.signal.aborted) throw error;

@@ -10,7 +10,7 @@ import { interfacePeriodics, runInterfacePeriodic } from '../engine/interface-pe
 import { recoverPowerFailures, synchronisePower, type SyncFailures } from './power-sync';
 import { markStale, recorderWatch, trimChanges, type RecorderWatch } from '../core/recorders';
 import { askWaiting, endStrayReservations, removeSilent, takeShare } from '../engine/recovery';
-import { collectSensors, sensorMemory, sensorRounds, type SensorMemory } from './sensors';
+import { collectSensors, sensorMemory, sensorRoundInterval, type SensorMemory } from './sensors';
 import { askSilentAgents } from '../engine/silent-agents';
 import { failLate, LIMITED, lookEvery } from '../engine/timeouts';
 
@@ -91,7 +91,7 @@ export const PERIODICS: readonly Periodic[] = [
   { name: 'silent agents', every: (options) => options['conductor.check_provision_state_interval'], run: askSilentAgents },
   {
     name: 'sensors',
-    every: sensorRounds,
+    every: sensorRoundInterval,
     run: (context, { sensors }) => collectSensors(context, sensors),
   },
 ];

@@ -12,7 +12,7 @@ export interface Reading {
   readonly value: number;
 }
 /** Whether something is well: 0, else 1. */
-export interface Standing {
+export interface SensorHealth {
   readonly kind: 'fan' | 'power' | 'drive';
   readonly sensor: string;
   readonly entity: string;
@@ -20,7 +20,7 @@ export interface Standing {
 }
 export interface Readings {
   readonly readings: readonly Reading[];
-  readonly standings: readonly Standing[];
+  readonly health: readonly SensorHealth[];
 }
 
 /** Of one machine; what a BMC says beyond is in the notification only. */
@@ -59,7 +59,7 @@ const REDFISH: Readonly<Record<string, (sensor: string, fields: Fields) => reado
       ['volts', fields['line_input_voltage']],
     ]),
 };
-const STANDINGS: Readonly<Record<string, (sensor: string, fields: Fields) => Omit<Standing, 'bad'>>> = {
+const HEALTH: Readonly<Record<string, (sensor: string, fields: Fields) => Omit<SensorHealth, 'bad'>>> = {
   fan: (sensor, fields) => ({ kind: 'fan', sensor: words(fields['identity']) || sensor, entity: words(fields['physical_context']) }),
   power: (sensor) => ({ kind: 'power', sensor, entity: 'PSU' }),
   drive: (sensor) => ({ kind: 'drive', sensor, entity: 'HDD' }),
@@ -76,7 +76,7 @@ function ipmi(kind: string, fields: Fields): readonly Reading[] {
 /** @param payload kind → sensor → fields */
 export function readingsOf(payload: JsonObject): Readings {
   const readings: Reading[] = [];
-  const standings: Standing[] = [];
+  const standings: SensorHealth[] = [];
   for (const [name, sensors] of Object.entries(payload)) {
     const kind = words(name).toLowerCase();
     if (typeof sensors !== 'object' || sensors === null) continue;
@@ -86,28 +86,31 @@ export function readingsOf(payload: JsonObject): Readings {
       const key = words(sensor);
       if ('Sensor Reading' in fields) readings.push(...ipmi(kind, fields));
       else if (Object.hasOwn(REDFISH, kind)) readings.push(...REDFISH[kind]!(key, fields));
-      if ('health' in fields && Object.hasOwn(STANDINGS, kind))
-        standings.push({ ...STANDINGS[kind]!(key, fields), bad: fields['health'] !== 'OK' });
+      if ('health' in fields && Object.hasOwn(HEALTH, kind))
+        standings.push({ ...HEALTH[kind]!(key, fields), bad: fields['health'] !== 'OK' });
     }
   }
-  return { readings: readings.slice(0, MOST), standings: standings.slice(0, MOST) };
+  return { readings: readings.slice(0, MOST), health: standings.slice(0, MOST) };
 }
 
-type Whose = Pick<NodeRecord, 'uuid' | 'name' | 'instance_uuid'>;
-const nodeLabels = ({ uuid, name, instance_uuid: instance }: Whose) =>
+type NodeIdentity = Pick<NodeRecord, 'uuid' | 'name' | 'instance_uuid'>;
+const nodeLabels = ({ uuid, name, instance_uuid: instance }: NodeIdentity) =>
   ({ node_uuid: uuid, node_name: name ?? '', instance_uuid: instance ?? '' }) as const;
 
-export const readingSamples = (node: Whose, { readings }: Readings): readonly Sample<'baremetal_sensor_reading'>[] =>
+export const readingSamples = (node: NodeIdentity, { readings }: Readings): readonly Sample<'baremetal_sensor_reading'>[] =>
   readings.map(({ kind, sensor, entity, unit, value }) => [
     { ...nodeLabels(node), kind, entity_id: entity, sensor_id: sensor, unit },
     value,
   ]);
-export const standingSamples = (
-  kind: Standing['kind'],
-  node: Whose,
-  { standings }: Readings,
-): readonly Sample<`baremetal_${Standing['kind']}_status`>[] =>
+export const healthSamples = (
+  kind: SensorHealth['kind'],
+  node: NodeIdentity,
+  { health: standings }: Readings,
+): readonly Sample<`baremetal_${SensorHealth['kind']}_status`>[] =>
   standings
     .filter((one) => one.kind === kind)
     .map(({ sensor, entity, bad }) => [{ ...nodeLabels(node), entity_id: entity, sensor_id: sensor }, bad ? 1 : 0]);
-export const timeSample = (node: Whose, at: number): Sample<'baremetal_last_payload_timestamp_seconds'> => [nodeLabels(node), at / 1000];
+export const timeSample = (node: NodeIdentity, at: number): Sample<'baremetal_last_payload_timestamp_seconds'> => [
+  nodeLabels(node),
+  at / 1000,
+];

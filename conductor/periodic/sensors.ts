@@ -11,7 +11,7 @@ import { bmcOf } from '../core/bmc-turns';
 import type { ConductorOptions, Context } from '../core/context';
 import { notifyMeasures, notifySensors } from '../core/notify';
 import { inParallel } from '../core/parallel';
-import { readingSamples, readingsOf, standingSamples, timeSample, type Readings, type Standing } from './sensor-readings';
+import { readingSamples, readingsOf, healthSamples, timeSample, type Readings, type SensorHealth } from './sensor-readings';
 import { sharedTaskOf } from '../core/task';
 import { validateInterface } from '../core/validate';
 
@@ -24,10 +24,10 @@ const intervalOf = (options: ConductorOptions, timed: Timed): number =>
   timed === 'other' ? options['sensor_data.interval'] : options[`sensor_data.interval_${timed}`];
 
 /** Seconds between rounds; 0: none. */
-export const sensorRounds = (options: ConductorOptions): number =>
+export const sensorRoundInterval = (options: ConductorOptions): number =>
   options['sensor_data.send_sensor_data'] ? Math.min(...TIMED.map((timed) => intervalOf(options, timed))) : 0;
 
-interface Known {
+interface SensorData {
   readonly node: Pick<NodeRecord, 'uuid' | 'name' | 'instance_uuid'>;
   /** Sensor kind → sensor → fields. */
   readonly payload: JsonObject;
@@ -39,7 +39,7 @@ interface Known {
 type Times = Readonly<Partial<Record<Timed, number>>>;
 /** What one conductor remembers of sensors. */
 export interface SensorMemory {
-  readonly nodes: Map<string, Known>;
+  readonly nodes: Map<string, SensorData>;
   /** By node: in which round it was asked last, and each kind was read last. */
   readonly asked: Map<string, { readonly at: number; readonly read: Times }>;
   /** When the conductor's own counts were told last. */
@@ -50,16 +50,16 @@ const MOST_NODES = 20_000;
 
 /** Its metrics are read from there at each scrape. */
 export function sensorMemory({ metrics }: Pick<Context, 'metrics'>): SensorMemory {
-  const nodes = new Map<string, Known>();
+  const nodes = new Map<string, SensorData>();
   const all =
-    <T>(each: (known: Known) => readonly T[]) =>
+    <T>(each: (known: SensorData) => readonly T[]) =>
     () =>
       [...nodes.values()].flatMap(each);
   metrics.read(
     'baremetal_sensor_reading',
     all(({ node, readings }) => readingSamples(node, readings)),
   );
-  const standings = (kind: Standing['kind']) => all(({ node, readings }) => standingSamples(kind, node, readings));
+  const standings = (kind: SensorHealth['kind']) => all(({ node, readings }) => healthSamples(kind, node, readings));
   metrics.read('baremetal_fan_status', standings('fan'));
   metrics.read('baremetal_power_status', standings('power'));
   metrics.read('baremetal_drive_status', standings('drive'));
@@ -72,7 +72,7 @@ export function sensorMemory({ metrics }: Pick<Context, 'metrics'>): SensorMemor
 
 /** The kinds that it is time for. Rounds come a little early and late: half of one is no difference. */
 function dueOf(options: ConductorOptions, read: Times, now: number): ReadonlySet<Timed> {
-  const slack = sensorRounds(options) / 2;
+  const slack = sensorRoundInterval(options) / 2;
   return new Set(TIMED.filter((timed) => (now - (read[timed] ?? -Infinity)) / 1000 >= intervalOf(options, timed) - slack));
 }
 
@@ -108,7 +108,7 @@ export async function collectSensors(context: Context, memory: SensorMemory): Pr
     setMaxListeners(0, until);
     await inParallel(inOrder, options['sensor_data.workers'], until, (node) =>
       context.bmcTurns
-        .alone(bmcOf(node), until, () => context.bmcTurns.alone(node.uuid, until, () => askOne(context, memory, node, now, until)))
+        .alone(bmcOf(node), until, () => context.bmcTurns.alone(node.uuid, until, () => readNodeSensors(context, memory, node, now, until)))
         .catch(() => {}),
     );
   } finally {
@@ -117,7 +117,13 @@ export async function collectSensors(context: Context, memory: SensorMemory): Pr
   return nodes.length;
 }
 
-async function askOne(context: Context, { nodes, asked }: SensorMemory, node: NodeRecord, now: number, signal: AbortSignal): Promise<void> {
+async function readNodeSensors(
+  context: Context,
+  { nodes, asked }: SensorMemory,
+  node: NodeRecord,
+  now: number,
+  signal: AbortSignal,
+): Promise<void> {
   const { options, clock } = context;
   const types = options['sensor_data.data_types'].map((name) => name.toLowerCase());
   const isWanted = (kind: string): boolean => types.includes('all') || types.includes(kind.toLowerCase());

@@ -13,7 +13,7 @@ import { inParallel } from '../core/parallel';
 import { LockLost, withTask, type NodeTask } from '../core/task';
 
 const isFault = (error: unknown, ...names: readonly string[]): boolean => error instanceof Fault && names.includes(error.name);
-const unfit = (uuid: string, error: string): Fault => new Fault('AllocationFailed', { uuid, error });
+const allocationFailed = (uuid: string, error: string): Fault => new Fault('AllocationFailed', { uuid, error });
 const hasTraits = (node: NodeRecord, { traits }: Pick<AllocationRecord, 'traits'>): boolean =>
   traits.every((trait) => node.traits.includes(trait));
 
@@ -43,15 +43,18 @@ async function candidates({ store, random }: Context, allocation: AllocationReco
   const available = free.filter(({ power_state: power }) => power !== null);
   const match = `match the resource class ${resourceClass}`;
   if (available.length === 0)
-    throw unfit(uuid, named.length > 0 ? `none of the requested nodes are available and ${match}` : `no available nodes ${match}`);
+    throw allocationFailed(
+      uuid,
+      named.length > 0 ? `none of the requested nodes are available and ${match}` : `no available nodes ${match}`,
+    );
   const suitable = available.filter((node) => hasTraits(node, allocation));
-  if (suitable.length === 0) throw unfit(uuid, `no suitable nodes have the requested traits ${[...new Set(traits)].join(', ')}`);
+  if (suitable.length === 0) throw allocationFailed(uuid, `no suitable nodes have the requested traits ${[...new Set(traits)].join(', ')}`);
   const mixed = shuffled(suitable, random);
   return name ? [...mixed.filter((node) => node.name === name), ...mixed.filter((node) => node.name !== name)] : mixed;
 }
 
 /** What the node gets with its allocation. */
-const given = (node: NodeRecord, { uuid, traits }: Pick<AllocationRecord, 'uuid' | 'traits'>) => ({
+const nodeChangesOf = (node: NodeRecord, { uuid, traits }: Pick<AllocationRecord, 'uuid' | 'traits'>) => ({
   instance_uuid: uuid,
   allocation_uuid: uuid,
   instance_info: { ...node.instance_info, traits },
@@ -69,7 +72,7 @@ async function tryNode(context: Context, allocation: AllocationRecord, uuid: str
         node.resource_class === allocation.resource_class &&
         hasTraits(node, allocation);
       if (!fits) return 'changed';
-      await task.write(given(node, allocation), {}, async ({ allocations }) => {
+      await task.write(nodeChangesOf(node, allocation), {}, async ({ allocations }) => {
         await allocations.update(allocation.uuid, { node_uuid: uuid, state: 'active' }, { state: 'allocating' });
       });
       return 'taken';
@@ -93,8 +96,8 @@ async function takeOne(context: Context, allocation: AllocationRecord): Promise<
       if (result === 'taken') return;
       if (result === 'held') held.push(uuid);
     }
-    if (held.length === 0) throw unfit(allocation.uuid, 'all nodes were filtered out during reservation');
-    if (tried >= attempts) throw unfit(allocation.uuid, `could not reserve any of ${held.length} suitable nodes`);
+    if (held.length === 0) throw allocationFailed(allocation.uuid, 'all nodes were filtered out during reservation');
+    if (tried >= attempts) throw allocationFailed(allocation.uuid, `could not reserve any of ${held.length} suitable nodes`);
     nodes = held;
     await clock.sleep(options['conductor.node_locked_retry_interval'] * 1000, signal);
   }
@@ -144,11 +147,12 @@ async function backfill(context: Context, allocation: NewAllocation, uuid: strin
       !hasTraits(node, { traits }) && `List of traits ${repr(node.traits)} does not match the requested traits ${repr(traits)}`,
       named.length > 0 && !named.includes(node.uuid) && `Candidate nodes must be empty or contain the target node, but got ${repr(named)}`,
     ].filter((error) => typeof error === 'string');
-    if (errors.length > 0) throw unfit(allocation.uuid, `Cannot backfill an allocation for node ${node.uuid}: ${errors.join('; ')}`);
+    if (errors.length > 0)
+      throw allocationFailed(allocation.uuid, `Cannot backfill an allocation for node ${node.uuid}: ${errors.join('; ')}`);
     if (node.instance_uuid !== null && node.instance_uuid !== allocation.uuid)
       throw new Fault('NodeAssociated', { node: node.uuid, instance: node.instance_uuid });
     let made: AllocationRecord | undefined;
-    await task.write(given(node, { traits, uuid: allocation.uuid }), {}, async ({ allocations }) => {
+    await task.write(nodeChangesOf(node, { traits, uuid: allocation.uuid }), {}, async ({ allocations }) => {
       await allocations.create({ ...allocation, state: 'allocating' });
       made = await allocations.update(allocation.uuid, { node_uuid: node.uuid, state: 'active' });
     });

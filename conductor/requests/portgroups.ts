@@ -2,7 +2,7 @@
 import { Fault } from '../../model/errors';
 import type { ChangesOf, PortgroupRecord } from '../../model/records';
 import type { Context } from '../core/context';
-import { OPEN } from './ports';
+import { CONNECTIVITY_STATES } from './ports';
 import { withTask } from '../core/task';
 import { validateInterface } from '../core/validate';
 
@@ -15,10 +15,10 @@ export async function updatePortgroup(context: Context, uuid: string, changes: C
     const { node } = task;
     const members = await store.ports.list({ where: { portgroup_uuid: before.uuid } });
     if (nodeUuid !== before.node_uuid) {
-      if (!OPEN.includes(node.provision_state) && !node.maintenance)
+      if (!CONNECTIVITY_STATES.includes(node.provision_state) && !node.maintenance)
         throw new Fault('InvalidState', {
           message:
-            `Portgroup ${before.uuid} can not be associated to node ${nodeUuid} unless the node is in a ${OPEN.join(', ')} state ` +
+            `Portgroup ${before.uuid} can not be associated to node ${nodeUuid} unless the node is in a ${CONNECTIVITY_STATES.join(', ')} state ` +
             `or in maintenance mode. Current state is '${node.provision_state}'.`,
         });
       if (members.length > 0)

@@ -10,7 +10,7 @@ import { validateInterface } from '../core/validate';
 
 /** Where a port is plugged in: fixed once the node is in use. */
 const CONNECTIVITY = ['portgroup_uuid', 'pxe_enabled', 'local_link_connection', 'physical_network'] as const;
-export const OPEN: readonly ProvisionState[] = ['enroll', 'inspecting', 'inspect wait', 'manageable'];
+export const CONNECTIVITY_STATES: readonly ProvisionState[] = ['enroll', 'inspecting', 'inspect wait', 'manageable'];
 
 /** All members of a portgroup are on one physical network; the first with one gives it to the portgroup. Throws Conflict. */
 async function joinNetwork(store: Store, { uuid, portgroup_uuid: group, physical_network: own = null }: NewPort): Promise<void> {
@@ -49,11 +49,11 @@ export async function updatePort(context: Context, uuid: string, changes: PortCh
       throw new Fault('InvalidState', {
         message: `Cannot update hardware address for port ${before.uuid} as node ${node.uuid} is active or has instance UUID assigned`,
       });
-    if (CONNECTIVITY.some(differs) && !OPEN.includes(node.provision_state) && !node.maintenance)
+    if (CONNECTIVITY.some(differs) && !CONNECTIVITY_STATES.includes(node.provision_state) && !node.maintenance)
       throw new Fault('InvalidState', {
         message:
           `Port ${before.uuid} can not have any connectivity attributes (${CONNECTIVITY.join(', ').replace('_uuid', '_id')}) updated ` +
-          `unless node ${node.uuid} is in a ${OPEN.join(', ')} state or in maintenance mode. ` +
+          `unless node ${node.uuid} is in a ${CONNECTIVITY_STATES.join(', ')} state or in maintenance mode. ` +
           `The current state is ${node.provision_state}.`,
       });
     await validateInterface(task, 'network');

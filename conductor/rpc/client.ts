@@ -6,23 +6,23 @@ import { reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import { silentMetrics, type Metrics } from '../../model/metrics';
 import type { Probed } from '../core/lease';
-import { authorize, BadCall, CODES, decodeAnswer, digestOf, encodeCall, isAnswerOf, PING, type Call } from './codec';
+import { authorize, RpcError, CODES, decodeAnswer, digestOf, encodeCall, isAnswerOf, PING, type RpcCall } from './codec';
 
 export interface RpcClientOptions {
   readonly 'json_rpc.cafile': string | null;
   readonly 'json_rpc.insecure': boolean;
 }
 /** Who is called: by its name, which the call is signed for, and where it is. */
-export interface Callee {
+export interface RemoteConductor {
   readonly hostname: string;
   readonly address: string;
 }
 /** No answer of the conductor's came. */
-export class NotAnswered extends Error {
+export class NoResponse extends Error {
   constructor(
     message: string,
     /** Whether it can have done what was asked. */
-    readonly maybeDone: boolean,
+    readonly mayHaveRun: boolean,
     options?: ErrorOptions,
   ) {
     super(message, options);
@@ -30,8 +30,8 @@ export class NotAnswered extends Error {
 }
 export interface RpcClient {
   /** Throws what the call throws there, as it was thrown; NotAnswered. */
-  call(callee: Callee, call: Call, signal: AbortSignal): Promise<unknown>;
-  probe(callee: Callee): Promise<Probed>;
+  call(callee: RemoteConductor, call: RpcCall, signal: AbortSignal): Promise<unknown>;
+  probe(callee: RemoteConductor): Promise<Probed>;
   close(): Promise<void>;
 }
 
@@ -73,7 +73,7 @@ export function createRpcClient(setup: {
     },
   });
 
-  async function call({ hostname, address }: Callee, asked: Call, signal: AbortSignal): Promise<unknown> {
+  async function call({ hostname, address }: RemoteConductor, asked: RpcCall, signal: AbortSignal): Promise<unknown> {
     const nonce = newUuid(random);
     const body = encodeCall(nonce, asked);
     const authorization = authorize(secret, hostname, { time: Math.round(clock.now()), nonce, digest: digestOf(body) });
@@ -94,15 +94,15 @@ export function createRpcClient(setup: {
     } catch (error) {
       const reason = signal.aborted ? reasonOf(signal.reason) : reasonOf(error);
       const maybeDone = !isUnsent(codeOf(error)) && !(error instanceof errors.ConnectTimeoutError);
-      throw new NotAnswered(`conductor ${hostname} at ${address}: ${reason}`, maybeDone, { cause: error });
+      throw new NoResponse(`conductor ${hostname} at ${address}: ${reason}`, maybeDone, { cause: error });
     }
     if (!isAnswerOf(secret, nonce, text, typeof signature === 'string' ? signature : undefined))
-      throw new NotAnswered(`what answers at ${address} (${status}) is not conductor ${hostname} of this database`, false);
+      throw new NoResponse(`what answers at ${address} (${status}) is not conductor ${hostname} of this database`, false);
     try {
       return decodeAnswer(text);
     } catch (error) {
-      if (error instanceof BadCall && [CODES.leaving, CODES.clock, CODES.method].some((code) => code === error.code))
-        throw new NotAnswered(`conductor ${hostname}: ${error.message}`, false, { cause: error });
+      if (error instanceof RpcError && [CODES.leaving, CODES.clock, CODES.method].some((code) => code === error.code))
+        throw new NoResponse(`conductor ${hostname}: ${error.message}`, false, { cause: error });
       throw error;
     }
   }
@@ -114,7 +114,7 @@ export function createRpcClient(setup: {
       try {
         return await call(callee, asked, signal);
       } catch (error) {
-        outcome = error instanceof NotAnswered ? 'unanswered' : 'failed';
+        outcome = error instanceof NoResponse ? 'unanswered' : 'failed';
         throw error;
       } finally {
         metrics.observe('bloomery_rpc_call_duration_seconds', { side: 'client', method: asked.method, outcome }, took());
@@ -125,10 +125,10 @@ export function createRpcClient(setup: {
         await call(callee, { method: PING, args: [] }, AbortSignal.timeout(PROBE_TIMEOUT_MS));
         return 'answers';
       } catch (error) {
-        if (!(error instanceof NotAnswered)) return 'answers';
+        if (!(error instanceof NoResponse)) return 'answers';
         const { cause } = error;
         // Something refused in its own words: it is there.
-        if (cause instanceof BadCall) return 'answers';
+        if (cause instanceof RpcError) return 'answers';
         // Another program has the port by now, or none.
         return cause === undefined || codeOf(cause) === 'ECONNREFUSED' ? 'gone' : 'silent';
       }

@@ -10,7 +10,7 @@ import { isOperation, type OperationName } from '../operations';
 
 /** Asked in the place of an operation: who answers here. */
 export const PING = 'ping';
-export interface Call {
+export interface RpcCall {
   readonly method: OperationName | typeof PING;
   readonly args: readonly unknown[];
   readonly origin?: Origin;
@@ -25,15 +25,15 @@ export const digestOf = (body: string | Buffer): string => createHash('sha256').
 const equal = (a: string, b: string): boolean => a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
 /** What a call carries in `Authorization`. The conductor's name is signed too: the call is worth nothing elsewhere. */
-export interface Signed {
+export interface CallSignature {
   readonly time: number;
   readonly nonce: string;
   readonly digest: string;
 }
-export const authorize = (secret: string, to: string, { time, nonce, digest }: Signed): string =>
+export const authorize = (secret: string, to: string, { time, nonce, digest }: CallSignature): string =>
   [SCHEME, time, nonce, digest, mac(secret, 'call', to, time, nonce, digest)].join(' ');
 /** Undefined: it was not made with this secret, or not for this conductor. */
-export function authorized(secret: string, to: string, header: string | undefined): Signed | undefined {
+export function authorized(secret: string, to: string, header: string | undefined): CallSignature | undefined {
   const parts = (header ?? '').split(' ');
   const [scheme, time, nonce, digest, signature] = parts;
   if (parts.length !== 5 || scheme !== SCHEME || !/^\d{1,16}$/.test(time!) || nonce!.length > 64) return undefined;
@@ -62,7 +62,7 @@ export function createNonces(): { isNew(nonce: string, now: number): boolean } {
   };
 }
 
-export const encodeCall = (id: string, { method, args, origin }: Call): string => {
+export const encodeCall = (id: string, { method, args, origin }: RpcCall): string => {
   // JSON has no undefined: arguments that are left out at the end stay out.
   const said = args.slice(0, args.findLastIndex((arg) => arg !== undefined) + 1);
   return JSON.stringify({ jsonrpc: '2.0', id, method, params: { args: said, ...(origin ? { origin } : {}) } });
@@ -79,7 +79,7 @@ export const CODES = {
   clock: -32002,
 } as const;
 /** A call that is none. */
-export class BadCall extends Error {
+export class RpcError extends Error {
   constructor(
     readonly code: number,
     message: string,
@@ -87,18 +87,19 @@ export class BadCall extends Error {
     super(message);
   }
 }
-export function decodeCall(text: string): { readonly id: string; readonly call: Call } {
+export function decodeCall(text: string): { readonly id: string; readonly call: RpcCall } {
   let said: Partial<Record<'jsonrpc' | 'id' | 'method' | 'params', unknown>>;
   try {
     said = JSON.parse(text) as typeof said;
   } catch {
-    throw new BadCall(CODES.parse, 'no JSON');
+    throw new RpcError(CODES.parse, 'no JSON');
   }
   const { id, method } = said;
   const { args = [], origin } = (said.params ?? {}) as { readonly args?: unknown; readonly origin?: Origin };
-  if (said.jsonrpc !== '2.0' || typeof id !== 'string' || !Array.isArray(args)) throw new BadCall(CODES.request, 'no call of JSON-RPC 2.0');
+  if (said.jsonrpc !== '2.0' || typeof id !== 'string' || !Array.isArray(args))
+    throw new RpcError(CODES.request, 'no call of JSON-RPC 2.0');
   if (method !== PING && !isOperation(method))
-    throw new BadCall(CODES.method, `no operation ${String(method)}: another version of this program?`);
+    throw new RpcError(CODES.method, `no operation ${String(method)}: another version of this program?`);
   return { id, call: { method, args, ...(origin ? { origin } : {}) } };
 }
 
@@ -108,12 +109,12 @@ export function encodeError(id: string | null, error: unknown, log: Log): string
   const said = (code: number, data?: object): string =>
     JSON.stringify({ jsonrpc: '2.0', id, error: { code, message: reasonOf(error), ...(data ? { data } : {}) } });
   if (error instanceof Fault) return said(CODES.fault, { fault: error.name, details: error.details });
-  if (error instanceof BadCall) return said(error.code);
+  if (error instanceof RpcError) return said(error.code);
   log.error('a call from another process failed', { error });
   return said(CODES.internal);
 }
 
-interface Answered {
+interface RpcResponse {
   readonly result?: unknown;
   readonly error?: {
     readonly code: number;
@@ -123,10 +124,10 @@ interface Answered {
 }
 /** The result. Throws the fault as it was thrown there, BadCall, or an Error for a defect there. */
 export function decodeAnswer(text: string): unknown {
-  const { result, error } = JSON.parse(text) as Answered;
+  const { result, error } = JSON.parse(text) as RpcResponse;
   if (error === undefined) return result;
   const { code, message, data } = error;
   if (code === CODES.fault && data && Object.hasOwn(FAULTS, data.fault)) throw new Fault(data.fault as FaultName, data.details);
   if (code === CODES.internal || code === CODES.fault) throw new Error(message);
-  throw new BadCall(code, message);
+  throw new RpcError(code, message);
 }

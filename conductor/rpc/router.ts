@@ -7,10 +7,10 @@ import { chosen } from '../../model/ring';
 import type { Store } from '../../store/store';
 import type { ConductorApi } from '../conductor';
 import { conductorApi, OPERATIONS, type Addressee, type OperationName, type Perform } from '../operations';
-import { NotAnswered, type RpcClient } from './client';
+import { NoResponse, type RpcClient } from './client';
 
 /** The conductor in this process. */
-export interface Here {
+export interface LocalConductor {
   readonly host: string;
   readonly perform: Perform;
 }
@@ -19,7 +19,7 @@ export interface RouterSetup {
   readonly clock: Clock;
   readonly log: Log;
   readonly options: { readonly 'conductor.heartbeat_timeout': number };
-  readonly here?: Here;
+  readonly here?: LocalConductor;
   /** Absent: no other process can be reached. */
   readonly client?: RpcClient;
 }
@@ -31,7 +31,7 @@ const WATCH_MS = 5000;
 /** The longest that any call may take. */
 const LONGEST_MS = 600_000;
 
-function nobody(name: OperationName, { key, driver, conductor_group: group = '' }: Addressee): Fault {
+function noConductor(name: OperationName, { key, driver, conductor_group: group = '' }: Addressee): Fault {
   if (driver !== undefined && driver === key) return new Fault('DriverNotFound', { driver_name: driver });
   const reason =
     driver === undefined
@@ -55,7 +55,7 @@ export function createRouter({ store, clock, log, options, here, client }: Route
         (to.conductor_group === undefined || group === to.conductor_group),
     );
     const found = chosen(candidates, to.key);
-    if (!found) throw nobody(name, to);
+    if (!found) throw noConductor(name, to);
     // Of one that cannot be reached, the node can be held here as well.
     return found.hostname === here?.host || (here && found.address === null) ? undefined : found;
   }
@@ -63,7 +63,7 @@ export function createRouter({ store, clock, log, options, here, client }: Route
   /** Calls, as long as the conductor gives signs of life. */
   async function callAt(callee: ConductorRecord, call: Parameters<RpcClient['call']>[1]): Promise<unknown> {
     const { hostname, address, instance } = callee;
-    if (!client || address === null) throw new NotAnswered(`conductor ${hostname} cannot be reached by other processes`, false);
+    if (!client || address === null) throw new NoResponse(`conductor ${hostname} cannot be reached by other processes`, false);
     const ended = new AbortController();
     const gone = new AbortController();
     const watch = async (): Promise<void> => {
@@ -90,9 +90,9 @@ export function createRouter({ store, clock, log, options, here, client }: Route
       try {
         return await callAt(callee, { method: name, args, ...(origin ? { origin } : {}) });
       } catch (error) {
-        if (!(error instanceof NotAnswered)) throw error;
+        if (!(error instanceof NoResponse)) throw error;
         log.warn('a conductor does not answer', { operation: name, reason: reasonOf(error) });
-        if (error.maybeDone && !OPERATIONS[name].repeatable)
+        if (error.mayHaveRun && !OPERATIONS[name].repeatable)
           throw new Fault(
             'TemporaryFailure',
             { message: `Conductor ${callee.hostname} went away while it worked on the request, which may have been done.` },

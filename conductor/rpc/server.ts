@@ -9,7 +9,7 @@ import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { silentMetrics, type Metrics } from '../../model/metrics';
 import type { Perform } from '../operations';
-import { authorized, BadCall, CODES, createNonces, decodeCall, encodeError, encodeResult, MAX_SKEW_MS, PING, signAnswer } from './codec';
+import { authorized, RpcError, CODES, createNonces, decodeCall, encodeError, encodeResult, MAX_SKEW_MS, PING, signAnswer } from './codec';
 
 export interface RpcServerOptions {
   /** The conductor's name. */
@@ -25,7 +25,7 @@ export interface RpcServerOptions {
   readonly 'api.max_json_body_size_inspection': number;
 }
 /** Who does what is asked. */
-export interface Doer {
+export interface RpcHandler {
   readonly perform: Perform;
   readonly isLeaving: () => boolean;
 }
@@ -33,7 +33,7 @@ export interface RpcServer {
   /** Where others reach it. */
   readonly address: string;
   /** From now on; before, callers are told to come again. */
-  serve(doer: Doer): void;
+  serve(doer: RpcHandler): void;
   stop(): Promise<void>;
 }
 
@@ -84,11 +84,11 @@ async function bodyOf(request: IncomingMessage, most: number, digest: string): P
   let length = 0;
   for await (const piece of request as AsyncIterable<Buffer>) {
     length += piece.length;
-    if (length > most) throw new BadCall(CODES.request, `the call is longer than ${most} bytes`);
+    if (length > most) throw new RpcError(CODES.request, `the call is longer than ${most} bytes`);
     hash.update(piece);
     pieces.push(piece);
   }
-  if (hash.digest('base64url') !== digest) throw new BadCall(CODES.request, 'the call is not what was signed');
+  if (hash.digest('base64url') !== digest) throw new RpcError(CODES.request, 'the call is not what was signed');
   return Buffer.concat(pieces).toString();
 }
 
@@ -128,7 +128,7 @@ export async function startRpcServer(setup: {
   const name = options['DEFAULT.host'];
   const nonces = createNonces();
   const most = Math.max(options['api.max_json_body_size_provision'], options['api.max_json_body_size_inspection']) * 1024 + EXTRA_BYTES;
-  let doer: Doer | undefined;
+  let doer: RpcHandler | undefined;
 
   async function measured<T>(method: string, work: Promise<T>): Promise<T> {
     const took = metrics.timer();
@@ -163,7 +163,7 @@ export async function startRpcServer(setup: {
     try {
       const skew = signed.time - clock.now();
       if (Math.abs(skew) > MAX_SKEW_MS)
-        throw new BadCall(CODES.clock, `the clocks of the hosts differ by ${Math.round(Math.abs(skew) / 1000)} seconds`);
+        throw new RpcError(CODES.clock, `the clocks of the hosts differ by ${Math.round(Math.abs(skew) / 1000)} seconds`);
       if (!nonces.isNew(signed.nonce, clock.now())) {
         refuse(401);
         return;
@@ -172,8 +172,8 @@ export async function startRpcServer(setup: {
       ({ id } = read);
       const { method, args, origin } = read.call;
       if (method === PING) said = encodeResult(id, name);
-      else if (!doer || doer.isLeaving()) throw new BadCall(CODES.leaving, `conductor ${name} takes nothing new`);
-      else if (await hasGivenUp(request)) throw new BadCall(CODES.leaving, 'the caller has given the call up');
+      else if (!doer || doer.isLeaving()) throw new RpcError(CODES.leaving, `conductor ${name} takes nothing new`);
+      else if (await hasGivenUp(request)) throw new RpcError(CODES.leaving, 'the caller has given the call up');
       else said = encodeResult(id, await measured(method, doer.perform(method, args, origin, goneWith(response))));
     } catch (error) {
       said = encodeError(id, error, log);

@@ -13,7 +13,7 @@ import {
   MAX_SKEW_MS,
   PING,
 } from '../../conductor/rpc/codec';
-import { createRpcClient, NotAnswered } from '../../conductor/rpc/client';
+import { createRpcClient, NoResponse } from '../../conductor/rpc/client';
 import { startRpcServer, type RpcServerOptions } from '../../conductor/rpc/server';
 import { OPERATIONS, type Perform } from '../../conductor/operations';
 import { randomBytes } from 'node:crypto';
@@ -192,8 +192,8 @@ describe('between processes', () => {
     const callee = await there();
     const caller = here();
     const error: unknown = await caller.call(callee, validate('n'), never).catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(NotAnswered);
-    expect((error as NotAnswered).maybeDone).toBe(maybeDone);
+    expect(error).toBeInstanceOf(NoResponse);
+    expect((error as NoResponse).mayHaveRun).toBe(maybeDone);
     expect((error as Error).message).not.toContain(SECRET);
     expect(await caller.probe(callee)).toBe(probed);
   });
@@ -278,7 +278,7 @@ it('is measured on both sides, by operation and outcome', async () => {
   });
   await client().call(callee, validate('one'), never);
   await expect(client().call(callee, validate('bad'), never)).rejects.toThrow(Fault);
-  await expect(client('another secret').call(callee, validate('one'), never)).rejects.toThrow(NotAnswered);
+  await expect(client('another secret').call(callee, validate('one'), never)).rejects.toThrow(NoResponse);
   expect(measured.sort()).toEqual([
     'bloomery_rpc_refused_total',
     ...['client validate failed', 'client validate ok', 'client validate unanswered'],

@@ -5,12 +5,12 @@ import type { Log } from '../../../model/log';
 import { repr, str, toBoolean } from '../../../model/python';
 import { INTERFACE_KINDS } from '../../../model/records';
 import { isTrait, MAX_TRAITS } from '../../../model/traits';
-import { inspectionFailure } from '../hook';
-import { joinCapabilities, readCapabilities } from '../capabilities';
+import { inspectionFailure } from '../hooks/hook';
+import { joinCapabilities, readCapabilities } from '../hooks/capabilities';
 import { equal } from './operators';
-import { actionFailure, executionFailure, type Draft, type Values } from './rule';
+import { actionFailure, executionFailure, type Draft, type RuleArguments } from './rule';
 
-export interface Call {
+export interface ApiCall {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly proxies: Readonly<Record<string, string>>;
@@ -18,12 +18,12 @@ export interface Call {
   readonly retries: number;
   readonly backoffFactor: number;
 }
-export interface Outward {
+export interface RuleEffects {
   readonly log: Log;
   /** Throws when it is not answered well. */
-  call(what: Call): Promise<void>;
+  call(what: ApiCall): Promise<void>;
 }
-type Action = (draft: Draft, args: Values, outward: Outward) => void | Promise<void>;
+type Action = (draft: Draft, args: RuleArguments, outward: RuleEffects) => void | Promise<void>;
 
 type Kind = 'text' | 'text or null' | 'boolean' | 'object';
 /** Fields of a node that a rule may set; the state machine's, the locks' and the store's own are not among them. */
@@ -88,7 +88,7 @@ function set(record: Record<string, unknown>, fields: Readonly<Record<string, Ki
   if (parts.length > 1 && kind !== 'object') throw new Error(`${repr(parts[0])} has no members`);
   put(holder(record, parts, true), parts.at(-1)!, parts.length === 1 ? fitting(kind, value) : value);
 }
-function extend(record: Record<string, unknown>, fields: Readonly<Record<string, Kind>>, { path, value, unique }: Values): void {
+function extend(record: Record<string, unknown>, fields: Readonly<Record<string, Kind>>, { path, value, unique }: RuleArguments): void {
   const parts = partsOf(path);
   const at = parts.length > 1 ? holder(record, parts, true) : record;
   const before = Object.hasOwn(at, parts.at(-1)!) ? at[parts.at(-1)!] : [];
@@ -107,7 +107,7 @@ function remove(record: Record<string, unknown>, fields: Readonly<Record<string,
 
 /** What goes wrong in it is the rule's failure, which says what was tried. */
 const trying =
-  (what: (args: Values) => string, act: Action): Action =>
+  (what: (args: RuleArguments) => string, act: Action): Action =>
   async (draft, args, outward) => {
     try {
       await act(draft, args, outward);
@@ -116,7 +116,7 @@ const trying =
     }
   };
 const onPort =
-  (what: string, act: (port: Record<string, unknown>, args: Values) => void): Action =>
+  (what: string, act: (port: Record<string, unknown>, args: RuleArguments) => void): Action =>
   (draft, args, outward) => {
     const port = draft.ports.find(({ uuid }) => uuid === args['port_id']);
     if (!port) throw new Fault('PortNotFound', { port: str(args['port_id']) });
@@ -147,7 +147,7 @@ const positive = (value: unknown, name: string): number => {
 };
 
 /** Each throws the Fault of a failed inspection. */
-export const ACTS: Readonly<Record<string, Action>> = {
+export const ACTION_HANDLERS: Readonly<Record<string, Action>> = {
   fail: (_, { msg }) => {
     throw inspectionFailure(str(msg));
   },
@@ -218,7 +218,7 @@ export const ACTS: Readonly<Record<string, Action>> = {
   'extend-port-attribute': onPort('extend', (port, args) => extend(port, PORT_FIELDS, args)),
   'del-port-attribute': onPort('delete', (port, { path }) => remove(port, PORT_FIELDS, path)),
   'api-call': async (_, { url, headers, proxies, timeout = 5, retries = 3, backoff_factor: backoff = 0.3 }, outward) => {
-    const call: Call = {
+    const call: ApiCall = {
       url: str(url),
       headers: texts(headers),
       proxies: texts(proxies),

@@ -1,7 +1,7 @@
 /** The request of the action `api-call`: a GET, tried again while the service says that it may be answered later. */
 import { Agent, ProxyAgent, request, type Dispatcher } from 'undici';
 import type { Clock } from '../../../model/clock';
-import type { Call } from './actions';
+import type { ApiCall } from './actions';
 
 const LATER: readonly number[] = [429, 500, 502, 503, 504];
 /** The longest pause between two tries, as others that wait so. Seconds. */
@@ -9,7 +9,7 @@ const LONGEST_PAUSE = 120;
 
 /** Throws when the last answer is no good one, or there is none. */
 export async function callApi(
-  { url, headers, proxies, timeoutSeconds, retries, backoffFactor }: Call,
+  { url, headers, proxies, timeoutSeconds, retries, backoffFactor }: ApiCall,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
@@ -27,9 +27,9 @@ export async function callApi(
         // What it says is not looked at.
         await body.dump({ limit: 1 << 20, signal });
         if (statusCode < 400) return;
-        if (!again || !LATER.includes(statusCode)) throw new Answered(`it answered ${statusCode}`);
+        if (!again || !LATER.includes(statusCode)) throw new ErrorResponse(`it answered ${statusCode}`);
       } catch (error) {
-        if (!again || error instanceof Answered || signal.aborted) throw error;
+        if (!again || error instanceof ErrorResponse || signal.aborted) throw error;
       }
       await clock.sleep(Math.min(backoffFactor * 2 ** tried, LONGEST_PAUSE) * 1000, signal);
     }
@@ -37,4 +37,4 @@ export async function callApi(
     await dispatcher.destroy();
   }
 }
-class Answered extends Error {}
+class ErrorResponse extends Error {}

@@ -1,10 +1,10 @@
 /** Runs inspection rules over what was found in a machine: the highest priority first, conditions, then actions, on a draft. */
 import { Fault, reasonOf } from '../../../model/errors';
 import { ACTIONS, namedArguments, operatorOf, OPERATORS, type RuleStep } from '../../../model/rules/inspection-rules';
-import { ACTS, type Outward } from './actions';
-import { format, Unfillable, type Names } from './format';
-import { CHECKS } from './operators';
-import { executionFailure, type Draft, type Rule, type Values } from './rule';
+import { ACTION_HANDLERS, type RuleEffects } from './actions';
+import { format, FormatError, type Names } from './format';
+import { OPERATOR_CHECKS } from './operators';
+import { executionFailure, type Draft, type Rule, type RuleArguments } from './rule';
 
 export interface RuleOptions {
   /** From which rules passwords in what was found are hidden. */
@@ -22,19 +22,19 @@ function masked(value: unknown, name?: string): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, masked(one, key)]));
 }
 
-interface Run extends Outward {
+interface RuleRun extends RuleEffects {
   readonly draft: Draft;
   readonly hides: boolean;
 }
 /** What replacement fields may name. */
-const namesIn = ({ draft }: Run, item: readonly unknown[]): Names => ({
+const namesIn = ({ draft }: RuleRun, item: readonly unknown[]): Names => ({
   node: draft.node,
   inventory: draft.inventory,
   plugin_data: draft.pluginData,
   ...(item.length > 0 ? { item: item[0] } : {}),
 });
 /** A value with its replacement fields filled in; what cannot be filled in stays as it is, and to `is-empty` is nothing. */
-function filled(run: Run, op: string, value: unknown, names: Names): unknown {
+function filled(run: RuleRun, op: string, value: unknown, names: Names): unknown {
   if (Array.isArray(value)) return value.map((one) => filled(run, op, one, names));
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(
@@ -46,14 +46,14 @@ function filled(run: Run, op: string, value: unknown, names: Names): unknown {
       run.hides && FROM_MACHINE.includes(path[0]!) ? masked(found, path.at(-1)) : found,
     );
   } catch (error) {
-    if (!(error instanceof Unfillable)) throw error;
+    if (!(error instanceof FormatError)) throw error;
     if (error.kind === 'missing' && op === 'is-empty') return null;
     run.log.warn(`an inspection rule's ${op}: ${value} is left as it is`, { reason: error.message });
     return value;
   }
 }
 /** @param item of the loop; empty: there is none */
-function argumentsOf(run: Run, step: RuleStep, signature: (typeof OPERATORS)[string], item: readonly unknown[]): Values {
+function argumentsOf(run: RuleRun, step: RuleStep, signature: (typeof OPERATORS)[string], item: readonly unknown[]): RuleArguments {
   const names = namesIn(run, item);
   const op = operatorOf(step.op);
   return Object.fromEntries(
@@ -69,12 +69,12 @@ function turns({ loop }: RuleStep): readonly (readonly unknown[])[] {
   return Array.isArray(loop) ? loop.map((item: unknown) => [item]) : [[loop]];
 }
 
-function holds(run: Run, condition: RuleStep): boolean {
+function holds(run: RuleRun, condition: RuleStep): boolean {
   const op = operatorOf(condition.op);
   const signature = OPERATORS[op];
-  const check = CHECKS[op];
+  const check = OPERATOR_CHECKS[op];
   if (!signature || !check)
-    throw executionFailure(`Unsupported operator: '${op}'. Supported operators are: ${Object.keys(CHECKS).join(', ')}.`);
+    throw executionFailure(`Unsupported operator: '${op}'. Supported operators are: ${Object.keys(OPERATOR_CHECKS).join(', ')}.`);
   const results = turns(condition).map((item) => () => {
     const args = argumentsOf(run, condition, signature, item);
     // Filled-in numbers are strings: in a loop all are compared as such.
@@ -86,11 +86,11 @@ function holds(run: Run, condition: RuleStep): boolean {
   if (how === 'last') return results.at(-1)!();
   return results.some((result) => result());
 }
-async function act(run: Run, action: RuleStep): Promise<void> {
+async function act(run: RuleRun, action: RuleStep): Promise<void> {
   const signature = ACTIONS[action.op];
-  const work = ACTS[action.op];
+  const work = ACTION_HANDLERS[action.op];
   if (!signature || !work)
-    throw executionFailure(`Unsupported action: '${action.op}'. Supported actions are: ${Object.keys(ACTS).join(', ')}.`);
+    throw executionFailure(`Unsupported action: '${action.op}'. Supported actions are: ${Object.keys(ACTION_HANDLERS).join(', ')}.`);
   for (const item of turns(action)) await work(run.draft, argumentsOf(run, action, signature, item), run);
 }
 
@@ -98,11 +98,11 @@ async function act(run: Run, action: RuleStep): Promise<void> {
  * Changes the draft only. A rule that fails ends it.
  * @throws Fault that names the rule and says why
  */
-export async function applyRules(rules: readonly Rule[], draft: Draft, options: RuleOptions, outward: Outward): Promise<void> {
+export async function applyRules(rules: readonly Rule[], draft: Draft, options: RuleOptions, outward: RuleEffects): Promise<void> {
   const hide = options['inspection_rules.mask_secrets'];
   for (const rule of [...rules].sort((one, other) => other.priority - one.priority)) {
     const hides = hide === 'always' || (hide === 'sensitive' && !rule.sensitive);
-    const run: Run = { ...outward, draft, hides };
+    const run: RuleRun = { ...outward, draft, hides };
     try {
       if (!rule.conditions.every((condition) => holds(run, condition))) continue;
       outward.log.info(`inspection rule ${rule.uuid} applies`);

@@ -2,7 +2,7 @@
 import { repr, str } from '../../../model/python';
 
 /** `missing`: a name that is not there, which is an empty value to some operators; `wrong`: anything else that cannot be filled in. */
-export class Unfillable extends Error {
+export class FormatError extends Error {
   override readonly name = 'Unfillable';
   constructor(
     readonly kind: 'missing' | 'wrong',
@@ -11,8 +11,8 @@ export class Unfillable extends Error {
     super(message);
   }
 }
-const missing = (name: string): Unfillable => new Unfillable('missing', `${repr(name)} is not there`);
-const wrong = (message: string): Unfillable => new Unfillable('wrong', message);
+const missing = (name: string): FormatError => new FormatError('missing', `${repr(name)} is not there`);
+const wrong = (message: string): FormatError => new FormatError('wrong', message);
 
 /** A value by a part of the path: `.name` of a record, `[key]` of an object or a list. */
 function step(value: unknown, part: string, isRecord: boolean): unknown {

@@ -2,8 +2,8 @@
 import type { RuleStep } from '../../../model/rules/inspection-rules';
 import { INTERFACE_KINDS, type InspectionRuleRecord, type JsonObject, type NodeChanges, type PortChanges } from '../../../model/records';
 import type { NodeTask } from '../../core/task';
-import type { Seen } from '../hook';
-import type { Outward } from './actions';
+import type { InspectionData } from '../hooks/hook';
+import type { RuleEffects } from './actions';
 import { callApi } from './call';
 import { applyRules } from './engine';
 import { changesOf, draftOf, type Draft, type Rule } from './rule';
@@ -14,7 +14,7 @@ const stored = (rule: InspectionRuleRecord): Rule => ({
   actions: rule.actions as unknown as readonly RuleStep[],
 });
 
-export interface Ruled {
+export interface RuleChanges {
   readonly node: NodeChanges;
   readonly ports: readonly (readonly [uuid: string, changes: PortChanges])[];
   readonly pluginData: JsonObject;
@@ -28,7 +28,7 @@ function withInterfaces({ node, context }: NodeTask, changes: NodeChanges): Node
 }
 
 /** Changes the draft. Throws the Fault of a rule that fails. */
-export type ApplyRules = (draft: Draft, outward: Outward) => Promise<void>;
+export type ApplyRules = (draft: Draft, outward: RuleEffects) => Promise<void>;
 /** The rules of clients and of the file; undefined: there are none. */
 async function inspectionRules({ context: { store, builtInRules, options } }: NodeTask): Promise<ApplyRules | undefined> {
   const rules = [...(await store.inspectionRules.list({})).map(stored), ...builtInRules].filter(({ phase }) => phase === 'main');
@@ -39,7 +39,11 @@ async function inspectionRules({ context: { store, builtInRules, options } }: No
  * @param seen as the hooks leave it
  * @param own other rules than those of inspections. Throws the Fault of a rule that fails.
  */
-export async function runRules(task: NodeTask, { node, ports, inventory, pluginData }: Seen, own?: ApplyRules): Promise<Ruled> {
+export async function runRules(
+  task: NodeTask,
+  { node, ports, inventory, pluginData }: InspectionData,
+  own?: ApplyRules,
+): Promise<RuleChanges> {
   const { clock, signal } = task.context;
   const apply = own ?? (await inspectionRules(task));
   if (!apply) return { node: {}, ports: [], pluginData };

@@ -2,7 +2,7 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import { createContext, Script } from 'node:vm';
 import { repr, str, typeName } from '../../../model/python';
-import { conditionFailure, executionFailure, type Values } from './rule';
+import { conditionFailure, executionFailure, type RuleArguments } from './rule';
 
 const isNumber = (value: unknown): value is number | boolean => typeof value === 'number' || typeof value === 'boolean';
 /** As `==`: what is true equals 1. */
@@ -33,7 +33,7 @@ function less(one: unknown, other: unknown, sign: '<' | '>'): boolean {
 /** Each value against the next. */
 const chain =
   (name: string, holds: (one: unknown, next: unknown) => boolean) =>
-  ({ values, force_strings: strings }: Values): boolean => {
+  ({ values, force_strings: strings }: RuleArguments): boolean => {
     if (!Array.isArray(values))
       throw conditionFailure(
         `Failed to check condition: '${name}' on values: ${str(values)}: Expected list for 'values', got: ${typeName(values)}`,
@@ -71,7 +71,7 @@ function test(source: string, flags: string, text: string): boolean {
   }
 }
 
-function inNet({ address, subnet }: Values): boolean {
+function inNet({ address, subnet }: RuleArguments): boolean {
   const [net = '', size] = str(subnet).split('/');
   const family = isIP(net) === 4 ? 'ipv4' : 'ipv6';
   const bits = family === 'ipv4' ? 32 : 128;
@@ -92,7 +92,7 @@ function maskLength(mask: string): number {
   return /^1*0*$/.test(bits) ? bits.lastIndexOf('1') + 1 : NaN;
 }
 
-const oneOf = ({ value, values = [] }: Values): boolean => {
+const oneOf = ({ value, values = [] }: RuleArguments): boolean => {
   if (Array.isArray(values)) return values.some((one) => equal(one, value));
   if (typeof values === 'string' && typeof value === 'string') return values.includes(value);
   if (typeof values === 'object' && values !== null) return typeof value === 'string' && Object.hasOwn(values, value);
@@ -100,13 +100,13 @@ const oneOf = ({ value, values = [] }: Values): boolean => {
 };
 const says =
   (words: readonly string[], whenNumber: (value: number) => boolean, otherwise: (value: unknown) => boolean) =>
-  ({ value }: Values): boolean => {
+  ({ value }: RuleArguments): boolean => {
     if (isNumber(value)) return whenNumber(Number(value));
     return typeof value === 'string' ? words.includes(value.toLowerCase()) : otherwise(value);
   };
 
 /** Throws the Fault of a failed inspection; TypeError for values that cannot be compared. */
-export const CHECKS: Readonly<Record<string, (args: Values) => boolean>> = {
+export const OPERATOR_CHECKS: Readonly<Record<string, (args: RuleArguments) => boolean>> = {
   eq: chain('eq', equal),
   lt: chain('lt', (one, next) => less(one, next, '<')),
   gt: chain('gt', (one, next) => less(next, one, '>')),

@@ -13,7 +13,7 @@ export interface Rule {
   readonly actions: readonly RuleStep[];
 }
 /** Arguments by their names, filled in. */
-export type Values = Readonly<Record<string, unknown>>;
+export type RuleArguments = Readonly<Record<string, unknown>>;
 
 /** What rules see and change: copies, of which the changes are written together when all rules have run. */
 export interface Draft {

@@ -11,7 +11,7 @@ const logsFileName = ({ uuid, name, instance_uuid: instance }: NodeRecord, label
   `${[uuid, name, instance, label, stampOf(now)].filter((part) => part !== null && part !== '').join('_')}.tar.gz`;
 
 /** Keeps them (base64 of an archive), if they are wanted after such an end. What cannot be kept fails nothing. */
-export async function keepLogs(task: NodeTask, logs: unknown, failed: boolean): Promise<void> {
+export async function storeRamdiskLogs(task: NodeTask, logs: unknown, failed: boolean): Promise<void> {
   const { options } = task.context;
   const when = options['agent.deploy_logs_collect'];
   if (when === 'never' || (when === 'on_failure' && !failed)) return;

@@ -1,15 +1,15 @@
 /** What an inventory means: the hooks, and the option that chooses among them. */
-import { matchDisks, parseHints } from '../../model/hints';
-import { repr } from '../../model/python';
-import type { InventoryDisk } from '../../model/records';
+import { matchDisks, parseHints } from '../../../model/hints';
+import { repr } from '../../../model/python';
+import type { InventoryDisk } from '../../../model/records';
 import { accelerators, extraHardware, pciCounts, raidDevice } from './devices';
-import { inspectionFailure, invalidInventory, plainFailure, type Hook, type Seen } from './hook';
+import { inspectionFailure, invalidInventory, plainFailure, type Hook, type InspectionData } from './hook';
 import { portChanges, validInterfaces } from './interfaces';
 import { localLinks, parseLldp, physicalNetworks } from './switches';
 
 const GIB = 1024 ** 3;
 
-function rootDisk({ node, inventory, pluginData }: Seen): InventoryDisk | undefined {
+function rootDisk({ node, inventory, pluginData }: InspectionData): InventoryDisk | undefined {
   const hints = node.properties.root_device;
   if (hints === undefined || hints === null || Object.keys(hints).length === 0) return pluginData.root_disk as InventoryDisk | undefined;
   const skipped = node.properties.skip_block_devices;
@@ -41,10 +41,10 @@ export const HOOKS: readonly Hook[] = [
     },
   },
   { name: 'validate-interfaces', preprocess: validInterfaces },
-  { name: 'ports', after: ['validate-interfaces'], look: portChanges },
+  { name: 'ports', after: ['validate-interfaces'], apply: portChanges },
   {
     name: 'architecture',
-    look: ({ node, inventory }) => {
+    apply: ({ node, inventory }) => {
       const value = inventory.cpu?.architecture;
       // Empty: a BMC that does not know it.
       if (value === '') return [];
@@ -57,7 +57,7 @@ export const HOOKS: readonly Hook[] = [
   },
   {
     name: 'memory',
-    look: ({ node, inventory }) => {
+    apply: ({ node, inventory }) => {
       const value = inventory.memory?.physical_mb;
       if (typeof value === 'number') return [{ on: 'property', name: 'memory_mb', value }];
       throw invalidInventory(node, `Inventory has missing memory information: ${repr(inventory.memory ?? null)} for node ${node.uuid}.`);
@@ -65,14 +65,14 @@ export const HOOKS: readonly Hook[] = [
   },
   {
     name: 'cpus',
-    look: ({ inventory }) => {
+    apply: ({ inventory }) => {
       const value = inventory.cpu?.count ?? 0;
       return Number.isInteger(value) && value > 0 ? [{ on: 'property', name: 'cpus', value }] : [];
     },
   },
   {
     name: 'cpu-capabilities',
-    look: ({ inventory, options }) => {
+    apply: ({ inventory, options }) => {
       const given: unknown = inventory.cpu?.flags;
       const flags = new Set<unknown>(Array.isArray(given) ? given : []);
       const names = Object.entries(options['inspector.cpu_capabilities']).flatMap(([flag, name]) => (flags.has(flag) ? [name] : []));
@@ -81,14 +81,14 @@ export const HOOKS: readonly Hook[] = [
   },
   {
     name: 'boot-mode',
-    look: ({ inventory }) => {
+    apply: ({ inventory }) => {
       const value = inventory.boot?.current_boot_mode;
       return value === 'bios' || value === 'uefi' ? [{ on: 'capability', name: 'boot_mode', value }] : [];
     },
   },
   {
     name: 'root-device',
-    look: (seen) => {
+    apply: (seen) => {
       const disk = rootDisk(seen);
       const whole = Math.floor((typeof disk?.size === 'number' ? disk.size : 0) / GIB);
       // One GiB less: partition tables and a config drive take their share.
@@ -100,13 +100,13 @@ export const HOOKS: readonly Hook[] = [
       ];
     },
   },
-  { name: 'accelerators', look: accelerators },
-  { name: 'extra-hardware', look: extraHardware },
-  { name: 'local-link-connection', after: ['validate-interfaces'], look: localLinks },
-  { name: 'parse-lldp', look: parseLldp },
-  { name: 'pci-devices', look: pciCounts },
-  { name: 'physical-network', after: ['validate-interfaces'], look: physicalNetworks },
-  { name: 'raid-device', wantsPrevious: true, look: raidDevice },
+  { name: 'accelerators', apply: accelerators },
+  { name: 'extra-hardware', apply: extraHardware },
+  { name: 'local-link-connection', after: ['validate-interfaces'], apply: localLinks },
+  { name: 'parse-lldp', apply: parseLldp },
+  { name: 'pci-devices', apply: pciCounts },
+  { name: 'physical-network', after: ['validate-interfaces'], apply: physicalNetworks },
+  { name: 'raid-device', usesPrevious: true, apply: raidDevice },
 ];
 
 const shown = (option: string): string => option.replace(/^(.*)\.(.*)$/, '[$1]$2');

@@ -1,8 +1,8 @@
 /** What a hook is: it looks and says what it would change; it writes nothing. The runner applies all of it at once. */
-import { Fault } from '../../model/errors';
-import type { Inventory, JsonObject, NodeRecord, PortChanges, PortRecord } from '../../model/records';
-import type { ConductorOptions } from '../core/context';
-import type { Accelerator } from './devices';
+import { Fault } from '../../../model/errors';
+import type { Inventory, JsonObject, NodeRecord, PortChanges, PortRecord } from '../../../model/records';
+import type { ConductorOptions } from '../../core/context';
+import type { Accelerator } from './accelerators';
 
 export type Change =
   | { readonly on: 'property'; readonly name: string; readonly value: unknown }
@@ -28,7 +28,7 @@ export type HookOptions = Pick<
   | 'inspector.overwrite_existing'
   | 'inspector.overwrite_existing_hooks'
 >;
-export interface Seen {
+export interface InspectionData {
   readonly node: NodeRecord;
   readonly ports: readonly PortRecord[];
   readonly inventory: Inventory;
@@ -40,16 +40,16 @@ export interface Seen {
   /** What the inspection before this one found; undefined: nothing, or no hook wants it. */
   readonly previous?: Inventory;
 }
-export type Look = (seen: Seen) => readonly Change[];
+export type HookFunction = (seen: InspectionData) => readonly Change[];
 export interface Hook {
   readonly name: string;
   /** It compares with the inspection before. */
-  readonly wantsPrevious?: true;
+  readonly usesPrevious?: true;
   /** Hooks that must stand before it in the list. */
   readonly after?: readonly string[];
   /** Runs for all hooks before any `look`. Throws a Fault: the inspection fails with it. */
-  readonly preprocess?: Look;
-  readonly look?: Look;
+  readonly preprocess?: HookFunction;
+  readonly apply?: HookFunction;
 }
 
 export const invalidInventory = (node: NodeRecord, reason: string): Fault => new Fault('InvalidNodeInventory', { node: node.uuid, reason });

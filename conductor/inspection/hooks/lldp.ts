@@ -65,7 +65,7 @@ const CAPABILITIES = [
 const capabilities = (bits: number): readonly string[] => CAPABILITIES.filter((_, at) => bits & (2 << at));
 
 /** Sets what is not there yet; `undefined` sets nothing. */
-function keep(facts: Facts, found: Readonly<Record<string, unknown>>): void {
+function setMissing(facts: Facts, found: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(found)) if (value !== undefined && !(name in facts)) facts[name] = value;
 }
 const add = (facts: Facts, name: string, value: unknown): void => {
@@ -75,13 +75,13 @@ type Parse = (value: Buffer, facts: Facts) => void;
 const single =
   (name: string, read: (value: Buffer) => unknown): Parse =>
   (value, facts) =>
-    keep(facts, { [name]: read(value) });
+    setMissing(facts, { [name]: read(value) });
 const number16 = (value: Buffer): number | undefined => (value.length < 2 ? undefined : value.readUInt16BE(0));
 
 /** 802.1AX §6.3.2: one for both organizations. */
 const linkAggregation: Parse = (value, facts) => {
   if (value.length !== 5) return;
-  keep(facts, {
+  setMissing(facts, {
     switch_port_link_aggregation_enabled: (value[0]! & 2) !== 0,
     switch_port_link_aggregation_support: (value[0]! & 1) !== 0,
     switch_port_link_aggregation_id: value.readUInt32BE(1),
@@ -92,7 +92,7 @@ const DOT1: Readonly<Record<number, Parse>> = {
   1: single('switch_port_untagged_vlan_id', number16),
   2: (value, facts) => {
     if (value.length !== 3) return;
-    keep(facts, {
+    setMissing(facts, {
       switch_port_protocol_vlan_enabled: (value[0]! & 4) !== 0,
       switch_port_protocol_vlan_support: (value[0]! & 2) !== 0,
     });
@@ -146,7 +146,7 @@ const DOT3: Readonly<Record<number, Parse>> = {
     const type = MAU_TYPES[value.readUInt16BE(3)];
     if (type === undefined) return;
     const bits = value.readUInt16BE(1);
-    keep(facts, {
+    setMissing(facts, {
       switch_port_autonegotiation_enabled: (value[0]! & 2) !== 0,
       switch_port_autonegotiation_support: (value[0]! & 1) !== 0,
       switch_port_physical_capabilities: PHYSICAL.filter((_, at) => bits & (0x4000 >> at)).sort(),
@@ -168,7 +168,7 @@ const TYPES: Readonly<Record<number, Parse>> = {
   6: single('switch_system_description', text),
   7: (value, facts) => {
     if (value.length !== 4) return;
-    keep(facts, {
+    setMissing(facts, {
       switch_capabilities_support: capabilities(value.readUInt16BE(0)),
       switch_capabilities_enabled: capabilities(value.readUInt16BE(2)),
     });

@@ -1,11 +1,11 @@
 /** Network interfaces of an inventory: which of them count, and what becomes of the node's ports. */
-import type { Inventory, InventoryInterface } from '../../model/records';
-import { invalidInventory, type Change, type Seen } from './hook';
+import type { Inventory, InventoryInterface } from '../../../model/records';
+import { invalidInventory, type Change, type InspectionData } from './hook';
 
 /** Pieces of an inventory come from the network: each is looked at before it is believed. */
 type Loose = Readonly<Partial<Record<keyof InventoryInterface, unknown>>>;
 /** As kept in plugin_data: the interface, and whether the machine booted from it. */
-type Kept = Loose & { readonly mac_address: string; readonly pxe_enabled: boolean };
+type KnownInterface = Loose & { readonly mac_address: string; readonly pxe_enabled: boolean };
 
 /** aa:bb:cc:dd:ee:ff; undefined when it is no such address. */
 export function normalMac(value: unknown): string | undefined {
@@ -27,10 +27,10 @@ const addressOf = (one: Loose): string | undefined => {
 const isLoopback = (address: string): boolean => address.startsWith('127.') || address === '::1';
 
 /** Preprocess: plugin_data.all_interfaces, valid_interfaces and macs. Throws when none is left. */
-export function validInterfaces({ node, inventory, options }: Seen): readonly Change[] {
+export function validInterfaces({ node, inventory, options }: InspectionData): readonly Change[] {
   if (!Array.isArray(inventory.interfaces)) throw invalidInventory(node, 'no interfaces present in inventory');
   const booted = pxeMac(inventory);
-  const all = new Map<string, Kept>();
+  const all = new Map<string, KnownInterface>();
   for (const one of inventory.interfaces as readonly (Loose | null)[]) {
     const mac = normalMac(one?.mac_address);
     if (!one || typeof one.name !== 'string' || one.name === '' || mac === undefined) continue;
@@ -53,13 +53,13 @@ export function validInterfaces({ node, inventory, options }: Seen): readonly Ch
   ];
 }
 
-const clientIdOf = (one: Kept): { readonly clientId?: string } =>
+const clientIdOf = (one: KnownInterface): { readonly clientId?: string } =>
   typeof one.client_id === 'string' && one.client_id !== '' ? { clientId: one.client_id } : {};
 
 /** A port for each valid interface; the others are kept, updated or removed as the options say. */
-export function portChanges({ ports, pluginData, options }: Seen): readonly Change[] {
-  const all = Object.values(pluginData.all_interfaces as Readonly<Record<string, Kept>>);
-  const valid = Object.values(pluginData.valid_interfaces as Readonly<Record<string, Kept>>);
+export function portChanges({ ports, pluginData, options }: InspectionData): readonly Change[] {
+  const all = Object.values(pluginData.all_interfaces as Readonly<Record<string, KnownInterface>>);
+  const valid = Object.values(pluginData.valid_interfaces as Readonly<Record<string, KnownInterface>>);
   const keep = options['inspector.keep_ports'];
   const expected = keep === 'all' ? undefined : new Set((keep === 'present' ? all : valid).map((one) => one.mac_address));
   const known = new Set(ports.map((port) => port.address));

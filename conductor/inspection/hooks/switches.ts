@@ -1,7 +1,7 @@
 /** Hooks on what switches say (LLDP) and on where interfaces are: the link of each port, its physical network. */
 import { BlockList, isIP } from 'node:net';
 import { lldpFacts, lldpLink, tlvOf, type Tlv } from './lldp';
-import type { Change, Seen } from './hook';
+import type { Change, InspectionData } from './hook';
 import { normalMac } from './interfaces';
 
 type Loose = Readonly<Record<string, unknown>>;
@@ -10,7 +10,7 @@ const MOST_INTERFACES = 64;
 
 /** Interfaces by name, with their MAC address; `known`: only those that are ports of a kind, as `validate-interfaces` leaves them. */
 function interfacesOf(
-  { inventory, pluginData }: Seen,
+  { inventory, pluginData }: InspectionData,
   known: boolean,
 ): readonly { readonly name: string; readonly mac: string; readonly one: Loose }[] {
   const all = (Array.isArray(inventory.interfaces) ? inventory.interfaces : []) as readonly (Loose | null)[];
@@ -23,7 +23,11 @@ function interfacesOf(
   });
 }
 /** The TLVs of an interface; undefined: none, or one that makes no sense. */
-function tlvsOf({ pluginData }: Seen, name: string, one: Loose): { readonly tlvs: readonly Tlv[]; readonly whole: boolean } | undefined {
+function tlvsOf(
+  { pluginData }: InspectionData,
+  name: string,
+  one: Loose,
+): { readonly tlvs: readonly Tlv[]; readonly whole: boolean } | undefined {
   const raw = pluginData['lldp_raw'];
   const given = (typeof raw === 'object' && raw !== null && Object.hasOwn(raw, name) ? (raw as Loose)[name] : undefined) ?? one['lldp'];
   if (!Array.isArray(given)) return undefined;
@@ -31,7 +35,7 @@ function tlvsOf({ pluginData }: Seen, name: string, one: Loose): { readonly tlvs
   return { tlvs: tlvs.filter((tlv) => tlv !== undefined), whole: !tlvs.includes(undefined) };
 }
 
-export function parseLldp(seen: Seen): readonly Change[] {
+export function parseLldp(seen: InspectionData): readonly Change[] {
   const parsed = interfacesOf(seen, false)
     .slice(0, MOST_INTERFACES)
     .flatMap(({ name, one }) => {
@@ -44,7 +48,7 @@ export function parseLldp(seen: Seen): readonly Change[] {
 }
 
 /** What an operator set, or an earlier inspection, stays. */
-export function localLinks(seen: Seen): readonly Change[] {
+export function localLinks(seen: InspectionData): readonly Change[] {
   return interfacesOf(seen, true).flatMap(({ name, mac, one }): readonly Change[] => {
     const heard = tlvsOf(seen, name, one);
     if (!heard?.whole) return [];
@@ -72,7 +76,7 @@ export function cidrMap(entries: readonly string[]): readonly { readonly covers:
     };
   });
 }
-export function physicalNetworks(seen: Seen): readonly Change[] {
+export function physicalNetworks(seen: InspectionData): readonly Change[] {
   const map = cidrMap(seen.options['inspector.physical_network_cidr_map']);
   return interfacesOf(seen, true).flatMap(({ mac, one }): readonly Change[] => {
     const addresses = [one['ipv4_address'], one['ipv6_address']].filter((value) => typeof value === 'string');

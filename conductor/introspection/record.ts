@@ -8,20 +8,20 @@ import type { Context } from '../core/context';
 import { attempt } from '../flows/flow';
 import type { NodeTask } from '../core/task';
 
-export const refused = (message: string): Fault => new Fault('Invalid', { message });
+export const invalidRequest = (message: string): Fault => new Fault('Invalid', { message });
 
 /** In the order in which the refusal names them. */
 const STATES: readonly ProvisionState[] = ['enroll', 'manageable', 'inspecting', 'inspect wait', 'inspect failed'];
-export const isPossible = ({ provision_state: state }: NodeRecord): boolean => STATES.includes(state);
+export const canBeIntrospected = ({ provision_state: state }: NodeRecord): boolean => STATES.includes(state);
 /** Throws Invalid. */
 export function checkProvisionState(node: NodeRecord): void {
-  if (isPossible(node)) return;
+  if (canBeIntrospected(node)) return;
   const valid = `[${STATES.map((one) => `'${one}'`).join(', ')}]`;
-  throw refused(`Invalid provision state for introspection: "${node.provision_state}", valid states are "${valid}"`);
+  throw invalidRequest(`Invalid provision state for introspection: "${node.provision_state}", valid states are "${valid}"`);
 }
 
 /** Throws NotFound. */
-export async function cached({ store }: Context, uuid: string): Promise<IntrospectionRecord> {
+export async function findIntrospection({ store }: Context, uuid: string): Promise<IntrospectionRecord> {
   const record = await store.introspections.find(uuid);
   if (!record) throw new Fault('NotFound', { message: `Could not find node ${uuid} in cache` });
   return record;
@@ -29,7 +29,7 @@ export async function cached({ store }: Context, uuid: string): Promise<Introspe
 
 type Event = keyof typeof INTROSPECTION_EVENTS;
 /** Moves on while the event is possible; undefined: it is not. One of two that ask at once gets it. */
-export const move = (
+export const transition = (
   { store }: Context,
   uuid: string,
   event: Event,
@@ -37,7 +37,7 @@ export const move = (
 ): Promise<IntrospectionRecord | undefined> => store.introspections.change(uuid, INTROSPECTION_EVENTS[event], changes);
 
 /** No report is taken any more. `from`: only in these states. */
-export async function end(
+export async function endIntrospection(
   context: Context,
   uuid: string,
   error: string | null,
@@ -57,7 +57,7 @@ export async function end(
 }
 
 /** The machine boots the ramdisk no more. */
-export async function unprepare(task: NodeTask, { boots_ramdisk: boots }: IntrospectionRecord): Promise<void> {
+export async function cleanUpBoot(task: NodeTask, { boots_ramdisk: boots }: IntrospectionRecord): Promise<void> {
   if (!boots) return;
   await attempt(task, 'cleaning up after introspection', () => task.driver.boot.cleanUpRamdisk(task));
   await attempt(task, 'removing the inspection network', () => task.driver.network.removeInspectionNetwork(task));

@@ -2,15 +2,15 @@
  * What an inspection may overwrite. Anybody who reaches the API can post an inventory for a node that waits for one, so a callback fills in
  * what is missing, as ironic-discoverd did, unless the operator says otherwise. What a BMC tells is not held to it.
  */
-import { isObject } from '../../model/json';
-import type { NodeRecord, PortChanges, PortRecord } from '../../model/records';
+import { isObject } from '../../../model/json';
+import type { NodeRecord, PortChanges, PortRecord } from '../../../model/records';
 import { readCapabilities } from './capabilities';
 import type { Change, HookOptions } from './hook';
 
 /** Whether this hook's changes replace what is there. */
 export type Overwrites = (hook: string) => boolean;
-export const everything: Overwrites = () => true;
-export const configured =
+export const overwritesAll: Overwrites = () => true;
+export const overwritesAsConfigured =
   (options: Pick<HookOptions, 'inspector.overwrite_existing' | 'inspector.overwrite_existing_hooks'>): Overwrites =>
   (hook) =>
     options['inspector.overwrite_existing'] || options['inspector.overwrite_existing_hooks'].includes(hook);
