@@ -50,7 +50,7 @@ async function look(task: NodeTask, inventory: Inventory, pluginData: JsonObject
   const { context } = task;
   try {
     const findings = { inventory, pluginData, hooks: context.options['inspector.hooks'] };
-    await runHooks(task, findings, { refusal: 'failed to run inspection hooks' });
+    await runHooks(task, findings, { failurePrefix: 'failed to run inspection hooks' });
   } catch (error) {
     if (!isInterrupted(context, error)) await storeRamdiskLogs(task, pluginData['logs'], true);
     throw error;

@@ -1,4 +1,4 @@
-/** How an introspection moves on in the service's table, and the words in which it is refused. */
+/** The record of an introspection: its transitions in the service's table, and its error messages. */
 import { timestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { INTROSPECTION_EVENTS, INTROSPECTION_STATES, type IntrospectionRecord, type IntrospectionState } from '../../model/introspection';
@@ -10,7 +10,7 @@ import type { NodeTask } from '../core/task';
 
 export const invalidRequest = (message: string): Fault => new Fault('Invalid', { message });
 
-/** In the order in which the refusal names them. */
+/** The error message lists them in this order. */
 const STATES: readonly ProvisionState[] = ['enroll', 'manageable', 'inspecting', 'inspect wait', 'inspect failed'];
 export const canBeIntrospected = ({ provision_state: state }: NodeRecord): boolean => STATES.includes(state);
 /** Throws Invalid. */
@@ -28,7 +28,7 @@ export async function findIntrospection({ store }: Context, uuid: string): Promi
 }
 
 type Event = keyof typeof INTROSPECTION_EVENTS;
-/** Moves on while the event is possible; undefined: it is not. One of two that ask at once gets it. */
+/** Changes the state if the event is possible in the current one, else returns undefined. Of two concurrent callers one succeeds. */
 export const transition = (
   { store }: Context,
   uuid: string,
@@ -36,7 +36,7 @@ export const transition = (
   changes: Parameters<typeof store.introspections.change>[2],
 ): Promise<IntrospectionRecord | undefined> => store.introspections.change(uuid, INTROSPECTION_EVENTS[event], changes);
 
-/** No report is taken any more. `from`: only in these states. */
+/** Ends the introspection, so that no report is accepted any more. `from`: only in these states. */
 export async function endIntrospection(
   context: Context,
   uuid: string,
@@ -56,7 +56,7 @@ export async function endIntrospection(
   else log.warn('introspection failed', { reason: error });
 }
 
-/** The machine boots the ramdisk no more. */
+/** The machine does not boot the ramdisk any more. */
 export async function cleanUpBoot(task: NodeTask, { boots_ramdisk: boots }: IntrospectionRecord): Promise<void> {
   if (!boots) return;
   await attempt(task, 'cleaning up after introspection', () => task.driver.boot.cleanUpRamdisk(task));

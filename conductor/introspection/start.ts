@@ -1,4 +1,4 @@
-/** POST /v1/introspection/<node>: the machine is booted, and its report waited for. */
+/** POST /v1/introspection/<node>: boots the machine and waits for its report. */
 import { bmcAddresses, kernelParameters } from '../../drivers/agent/inspect';
 import { setBootDevice } from '../../drivers/common/boot-settings';
 import { timestamp } from '../../model/clock';
@@ -21,7 +21,7 @@ async function validatePower(task: NodeTask): Promise<void> {
   }
 }
 
-/** Whether the boot interface can boot the ramdisk; else whatever the network boots is expected to be one. */
+/** Whether the boot interface can boot the ramdisk. If not, the network is expected to boot a ramdisk. */
 async function bootsRamdisk(task: NodeTask): Promise<boolean> {
   const { boot } = task.driver;
   if (!boot.validateInspection) return false;
@@ -30,7 +30,7 @@ async function bootsRamdisk(task: NodeTask): Promise<boolean> {
     return true;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    task.log.debug('The boot interface cannot boot the ramdisk for introspection', { reason: error.message });
+    task.log.debug('the boot interface cannot boot the ramdisk for introspection', { reason: error.message });
     return false;
   }
 }
@@ -57,8 +57,8 @@ async function boot(task: NodeTask, { node_uuid: uuid }: IntrospectionRecord): P
 }
 
 /**
- * From `starting` to `waiting`, unless another has seen to it, or it is aborted meanwhile. Throws what made an error of it.
- * @param task holds the node, if its machine is to be booted
+ * From `starting` to `waiting`, unless the introspection was started elsewhere or aborted meanwhile. Throws the introspection's error.
+ * @param task holds the node's lock; absent if the machine is not to be booted
  */
 async function begin(context: Context, uuid: string, task?: NodeTask): Promise<void> {
   const record = await findIntrospection(context, uuid);
@@ -74,25 +74,25 @@ async function begin(context: Context, uuid: string, task?: NodeTask): Promise<v
   }
   await transition(context, uuid, 'wait', { state: 'waiting' });
 }
-/** Does what it takes to begin; a failure is the introspection's error, and thrown. */
-async function beginning(context: Context, uuid: string, work: () => Promise<void>): Promise<void> {
+/** Runs `work`. A failure ends the introspection with an error and is thrown. */
+async function endOnFailure(context: Context, uuid: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    // Gone on with by whoever has the node then.
+    // The conductor that takes the node over resumes it.
     if (isInterrupted(context, error)) throw error;
     await endIntrospection(context, uuid, reasonOf(error), ['starting']);
     throw error;
   }
 }
-/** Goes on with one that its conductor left `starting`. */
+/** Resumes an introspection that its conductor left in `starting`. */
 export const resumeStart = (task: NodeTask): Promise<void> =>
-  beginning(task.context, task.node.uuid, () => begin(task.context, task.node.uuid, task));
+  endOnFailure(task.context, task.node.uuid, () => begin(task.context, task.node.uuid, task));
 
-/** Returns when accepted, and without managed boot when it waits for its report. Throws Invalid. */
+/** Returns when accepted; without managed boot, when the introspection waits for its report. Throws Invalid. */
 export async function startIntrospection(context: Context, uuid: string, manageBoot: boolean): Promise<void> {
   const { store, clock, log } = context;
-  const place = context.workers.take();
+  const worker = context.workers.take();
   try {
     await withTask(context, uuid, { purpose, lock: 'shared' }, async (task) => {
       checkProvisionState(task.node);
@@ -108,14 +108,14 @@ export async function startIntrospection(context: Context, uuid: string, manageB
       const { state } = await findIntrospection(context, uuid);
       throw invalidRequest(`Can not transition from state '${state}' on event 'start' (no defined transition)`);
     });
-    if (!manageBoot) await beginning(context, uuid, () => begin(context, uuid));
+    if (!manageBoot) await endOnFailure(context, uuid, () => begin(context, uuid));
     else
-      place.run(() =>
-        beginning(context, uuid, () => withTask(context, uuid, { purpose, retry: true }, (task) => begin(context, uuid, task))).catch(
+      worker.run(() =>
+        endOnFailure(context, uuid, () => withTask(context, uuid, { purpose, retry: true }, (task) => begin(context, uuid, task))).catch(
           (error: unknown) => log.warn('introspection not started', { node: uuid, reason: reasonOf(error) }),
         ),
       );
   } finally {
-    place.giveBack();
+    worker.giveBack();
   }
 }

@@ -1,11 +1,11 @@
-/** …/management/inject_nmi and indicators: asked of the BMC while the client waits. */
+/** …/management/inject_nmi and indicators. The client waits for the BMC. */
 import type { IndicatorTable } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import type { Context } from '../core/context';
 import { withTask, type NodeTask } from '../core/task';
 import { validateInterface } from '../core/validate';
 
-/** What the driver has not is refused under the name that clients know. */
+/** Clients know the missing feature by this name. */
 const unsupported = ({ node }: NodeTask, extension: string): Fault =>
   new Fault('UnsupportedDriverExtension', { driver: node.driver, extension });
 

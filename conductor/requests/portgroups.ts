@@ -1,4 +1,4 @@
-/** Portgroups changed and removed by clients. */
+/** Changes and removes portgroups for clients. */
 import { Fault } from '../../model/errors';
 import type { ChangesOf, PortgroupRecord } from '../../model/records';
 import type { Context } from '../core/context';
@@ -6,7 +6,10 @@ import { CONNECTIVITY_STATES } from './ports';
 import { withTask } from '../core/task';
 import { validateInterface } from '../core/validate';
 
-/** Its members follow it to another physical network. Throws PortgroupNotFound, NodeLocked, InvalidState, Invalid, Conflict. */
+/**
+ * Changing the physical network changes it on the member ports too. Throws PortgroupNotFound, NodeLocked, InvalidState, Invalid,
+ * Conflict.
+ */
 export async function updatePortgroup(context: Context, uuid: string, changes: ChangesOf<PortgroupRecord>): Promise<PortgroupRecord> {
   const { store } = context;
   const before = await store.portgroups.find(uuid);
@@ -42,7 +45,7 @@ export async function deletePortgroup(context: Context, uuid: string): Promise<v
   const { portgroups } = context.store;
   const { id, uuid: own, node_uuid: node } = await portgroups.find(uuid);
   await withTask(context, node, { purpose: 'portgroup deletion', retry: true }, () => portgroups.remove(own)).catch((error: unknown) => {
-    // Clients know it by its number in this sentence.
+    // In this message clients expect its numeric ID.
     throw error instanceof Fault && error.name === 'PortgroupNotEmpty' ? new Fault(error.name, { portgroup: `${id}` }) : error;
   });
 }

@@ -1,4 +1,4 @@
-/** Which conductor a call of the API is for, and what happens when that one has just gone. */
+/** Routes calls of the API to the responsible conductor, and retries if that one has just stopped. */
 import type { Clock } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
@@ -20,15 +20,15 @@ export interface RouterSetup {
   readonly log: Log;
   readonly options: { readonly 'conductor.heartbeat_timeout': number };
   readonly here?: LocalConductor;
-  /** Absent: no other process can be reached. */
+  /** Absent: other processes cannot be reached. */
   readonly client?: RpcClient;
 }
 
-/** Between tries to reach a conductor that does not answer. */
+/** Between attempts to reach a conductor that does not answer. */
 const PAUSE_MS = 500;
-/** How often a call that takes long is held against the list of conductors. */
+/** Interval at which a long call checks that its conductor is still alive. */
 const WATCH_MS = 5000;
-/** The longest that any call may take. */
+/** Limit of every call. */
 const LONGEST_MS = 600_000;
 
 function noConductor(name: OperationName, { key, driver, conductor_group: group = '' }: Addressee): Fault {
@@ -40,11 +40,11 @@ function noConductor(name: OperationName, { key, driver, conductor_group: group 
   return new Fault(name === 'createNode' ? 'NoConductor' : 'NoValidHost', { reason });
 }
 
-/** All calls of the API in this process go through here. */
+/** All calls of the API in this process use it. */
 export function createRouter({ store, clock, log, options, here, client }: RouterSetup): ConductorApi {
   const timeout = options['conductor.heartbeat_timeout'];
 
-  /** Undefined: it is for the conductor here. Throws what clients are told when there is none, or no such node. */
+  /** Undefined: the local conductor. Throws the client's error if no conductor is responsible, or the node does not exist. */
   async function find(name: OperationName, args: readonly unknown[]): Promise<ConductorRecord | undefined> {
     const { conductors } = await store.conductors.alive(timeout);
     if (here && conductors.every(({ hostname }) => hostname === here.host)) return undefined;
@@ -54,13 +54,13 @@ export function createRouter({ store, clock, log, options, here, client }: Route
         (to.driver === undefined || Object.hasOwn(drivers, to.driver)) &&
         (to.conductor_group === undefined || group === to.conductor_group),
     );
-    const found = chosen(candidates, to.key);
-    if (!found) throw noConductor(name, to);
-    // Of one that cannot be reached, the node can be held here as well.
-    return found.hostname === here?.host || (here && found.address === null) ? undefined : found;
+    const responsible = chosen(candidates, to.key);
+    if (!responsible) throw noConductor(name, to);
+    // If the responsible conductor has no address, the local one can lock the node as well.
+    return responsible.hostname === here?.host || (here && responsible.address === null) ? undefined : responsible;
   }
 
-  /** Calls, as long as the conductor gives signs of life. */
+  /** Calls the conductor as long as its heartbeats arrive. */
   async function callAt(callee: ConductorRecord, call: Parameters<RpcClient['call']>[1]): Promise<unknown> {
     const { hostname, address, instance } = callee;
     if (!client || address === null) throw new NoResponse(`conductor ${hostname} cannot be reached by other processes`, false);
@@ -72,7 +72,7 @@ export function createRouter({ store, clock, log, options, here, client }: Route
         const rows = await store.conductors.list(timeout).catch(() => undefined);
         if (rows && !rows.some((row) => row.hostname === hostname && row.holds && row.instance === instance)) break;
       }
-      gone.abort(new Error('it gives no sign of life any more'));
+      gone.abort(new Error('its heartbeats stopped'));
     };
     watch().catch(() => {});
     try {
@@ -91,7 +91,7 @@ export function createRouter({ store, clock, log, options, here, client }: Route
         return await callAt(callee, { method: name, args, ...(origin ? { origin } : {}) });
       } catch (error) {
         if (!(error instanceof NoResponse)) throw error;
-        log.warn('a conductor does not answer', { operation: name, reason: reasonOf(error) });
+        log.warn('a conductor did not answer', { operation: name, reason: reasonOf(error) });
         if (error.mayHaveRun && !OPERATIONS[name].repeatable)
           throw new Fault(
             'TemporaryFailure',

@@ -247,7 +247,7 @@ it('says which hooks refuse, and how', () => {
 });
 
 it('keeps what it made of the interfaces in plugin_data', () => {
-  const { seen: after } = applyHooks(['validate-interfaces'], seen({ inventory: interfaces(A) }));
+  const { data: after } = applyHooks(['validate-interfaces'], seen({ inventory: interfaces(A) }));
   expect(after.pluginData).toMatchObject({
     macs: [A],
     valid_interfaces: { eth0: { mac_address: A, pxe_enabled: true, ipv6_address: 'fe80::1' } },

@@ -237,9 +237,9 @@ describe('built-in rules', () => {
   afterAll(() => rm(folder, { recursive: true }));
   it.each<[string, string | RegExp]>([
     ['- actions: [{op: log, args: {msg: x}}]\n  priority: 20000\n', '00000000-0000-0000-0000-000000000000'],
-    ['a: 1', /should contain a list of rules/],
+    ['a: 1', /must contain a list of rules/],
     ['- actions: []', /rule 1: it has no actions/],
-    ['- 5', /rule 1: it is no object/],
+    ['- 5', /rule 1: it is not an object/],
     ['- actions: [{op: log, args: {}}]', /missing required argument\(s\): msg/],
     ['- actions: [{op: nope, args: {}}]', /unknown op nope in actions/],
     ['- {actions: [{op: log, args: [x]}], phase: late}', /Invalid phase: late/],

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { reasonOf } from '../../../model/errors';
 import { isObject } from '../../../model/json';
 
-/** A device that is of use to instances: its numbers, and what is told of it. */
+/** A PCI device that instances can use: its IDs and its description. */
 export type Accelerator = Readonly<Record<string, unknown>> & { readonly vendor_id: string; readonly device_id: string };
 const NVIDIA: Readonly<Record<string, string>> = {
   '1eb8': 'Tesla T4',
@@ -14,14 +14,17 @@ const NVIDIA: Readonly<Record<string, string>> = {
   '26b9': 'L40S',
   '26ba': 'L20',
 };
-/** Those that are known without a file. */
+/** Used if the option names no file. */
 const KNOWN: readonly Accelerator[] = Object.entries(NVIDIA).map(([device_id, name]) => ({
   vendor_id: '10de',
   device_id,
   type: 'GPU',
   device_info: `NVIDIA Corporation ${name}`,
 }));
-/** [inspector]known_accelerators. @throws Error for the operator */
+/**
+ * Reads [inspector]known_accelerators.
+ * @throws Error for the operator
+ */
 export async function readAccelerators(path: string | null): Promise<readonly Accelerator[]> {
   if (path === null) return KNOWN;
   try {

@@ -1,27 +1,27 @@
-/** Hooks on the devices in a machine: PCI devices and accelerators among them, the disk of a new RAID, what hardware-detect told. */
+/** Hooks for devices: PCI devices, accelerators, a new RAID volume, and the output of hardware-detect. */
 import { reasonOf } from '../../../model/errors';
 import { isObject } from '../../../model/json';
 import type { Change, InspectionData } from './hook';
 
 type Loose = Readonly<Record<string, unknown>>;
 const objectsOf = (value: unknown): readonly Loose[] => (Array.isArray(value) ? value.filter(isObject) : []);
-/** A ramdisk tells them beside the inventory, a Redfish service in it. */
+/** A ramdisk sends them beside the inventory, a Redfish service within it. */
 const pciDevices = ({ pluginData, inventory }: InspectionData): readonly Loose[] => {
-  const told = objectsOf(pluginData['pci_devices']);
-  return told.length > 0 ? told : objectsOf((inventory as Loose)['pci_devices']);
+  const fromRamdisk = objectsOf(pluginData['pci_devices']);
+  return fromRamdisk.length > 0 ? fromRamdisk : objectsOf((inventory as Loose)['pci_devices']);
 };
 
-export function accelerators(seen: InspectionData): readonly Change[] {
-  const devices = pciDevices(seen);
+export function accelerators(data: InspectionData): readonly Change[] {
+  const devices = pciDevices(data);
   if (devices.length === 0) return [];
   const value = devices.flatMap((device) => {
-    const known = seen.accelerators.find((one) => one.vendor_id === device['vendor_id'] && one.device_id === device['product_id']);
+    const known = data.accelerators.find((one) => one.vendor_id === device['vendor_id'] && one.device_id === device['product_id']);
     return known ? [{ ...known, pci_address: device['bus'] ?? null }] : [];
   });
   return [{ on: 'property', name: 'accelerators', value }];
 }
 
-/** Objects of vendor_id, product_id and name, with commas between them. Throws an Error for the operator. */
+/** Parses comma-separated objects of vendor_id, product_id and name. Throws an Error for the operator. */
 export function pciAliases(text: string): readonly Readonly<Record<'vendor_id' | 'product_id' | 'name', string>>[] {
   const names = ['name', 'product_id', 'vendor_id'];
   try {
@@ -45,7 +45,7 @@ export function pciCounts({ pluginData, options }: InspectionData): readonly Cha
   );
 }
 
-/** The one disk that was not there at the inspection before is the RAID made since. */
+/** If exactly one disk was not in the previous inventory, it is the new RAID volume. */
 export function raidDevice({ node, inventory, previous }: InspectionData): readonly Change[] {
   const serials = (of: unknown): readonly unknown[] => objectsOf(of).flatMap(({ serial }) => (serial ? [serial] : []));
   if (Object.hasOwn(node.properties, 'root_device') || !previous) return [];
@@ -54,7 +54,7 @@ export function raidDevice({ node, inventory, previous }: InspectionData): reado
   return serial === undefined || more.length > 0 ? [] : [{ on: 'property', name: 'root_device', value: { serial } }];
 }
 
-/** Rows of hardware-detect (class, device, name, value) become objects in each other, in the place of the rows. */
+/** Turns the rows of hardware-detect (class, device, name, value) into nested objects, and removes the rows. */
 export function extraHardware({ pluginData, options }: InspectionData): readonly Change[] {
   if (!Object.hasOwn(pluginData, 'data')) return [];
   const rows = pluginData['data'];

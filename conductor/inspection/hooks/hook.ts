@@ -1,4 +1,7 @@
-/** What a hook is: it looks and says what it would change; it writes nothing. The runner applies all of it at once. */
+/**
+ * The interface of hooks. A hook reads the inspection data and returns changes; it writes nothing. The runner applies all changes at
+ * once.
+ */
 import { Fault } from '../../../model/errors';
 import type { Inventory, JsonObject, NodeRecord, PortChanges, PortRecord } from '../../../model/records';
 import type { ConductorOptions } from '../../core/context';
@@ -6,13 +9,13 @@ import type { Accelerator } from './accelerators';
 
 export type Change =
   | { readonly on: 'property'; readonly name: string; readonly value: unknown }
-  /** One of `properties.capabilities`. */
+  /** A capability in `properties.capabilities`. */
   | { readonly on: 'capability'; readonly name: string; readonly value: string }
   | { readonly on: 'port'; readonly mac: string; readonly pxeEnabled: boolean; readonly clientId?: string }
-  /** Of the port with this address, be it made by the same inspection. */
+  /** Changes the port with this address, which the same inspection may create. */
   | { readonly on: 'port update'; readonly mac: string; readonly changes: PortChanges }
   | { readonly on: 'port removal'; readonly uuid: string }
-  /** Undefined: it goes. */
+  /** Undefined removes it. */
   | { readonly on: 'plugin_data'; readonly name: string; readonly value: unknown };
 
 export type HookOptions = Pick<
@@ -32,27 +35,27 @@ export interface InspectionData {
   readonly node: NodeRecord;
   readonly ports: readonly PortRecord[];
   readonly inventory: Inventory;
-  /** As the agent sent it, with what earlier hooks added. */
+  /** What the agent sent, with the additions of earlier hooks. */
   readonly pluginData: JsonObject;
   readonly options: HookOptions;
-  /** Devices that the hook `accelerators` looks for. */
+  /** The devices that the hook `accelerators` recognizes. */
   readonly accelerators: readonly Accelerator[];
-  /** What the inspection before this one found; undefined: nothing, or no hook wants it. */
+  /** The inventory of the previous inspection; undefined if there is none, or if no hook uses it. */
   readonly previous?: Inventory;
 }
-export type HookFunction = (seen: InspectionData) => readonly Change[];
+export type HookFunction = (data: InspectionData) => readonly Change[];
 export interface Hook {
   readonly name: string;
-  /** It compares with the inspection before. */
+  /** Needs the inventory of the previous inspection. */
   readonly usesPrevious?: true;
-  /** Hooks that must stand before it in the list. */
+  /** Hooks that must precede it in the list. */
   readonly after?: readonly string[];
-  /** Runs for all hooks before any `look`. Throws a Fault: the inspection fails with it. */
+  /** All hooks preprocess before any `apply` runs. If it throws a Fault, the inspection fails with it. */
   readonly preprocess?: HookFunction;
   readonly apply?: HookFunction;
 }
 
 export const invalidInventory = (node: NodeRecord, reason: string): Fault => new Fault('InvalidNodeInventory', { node: node.uuid, reason });
-/** In just these words. */
+/** A failure without a prefix. */
 export const plainFailure = (message: string): Fault => new Fault('HardwareInspectionFailure', { message });
 export const inspectionFailure = (reason: string): Fault => plainFailure(`Failed to inspect hardware. Reason: ${reason}`);

@@ -1,4 +1,4 @@
-/** What an inventory means: the hooks, and the option that chooses among them. */
+/** The table of inspection hooks, and the selection by option. */
 import { matchDisks, parseHints } from '../../../model/hints';
 import { repr } from '../../../model/python';
 import type { InventoryDisk } from '../../../model/records';
@@ -30,7 +30,7 @@ function rootDisk({ node, inventory, pluginData }: InspectionData): InventoryDis
   throw plainFailure(`No disks satisfied root device hints for node ${node.uuid}`);
 }
 
-/** Every hook there is; [inspector]hooks and [redfish]inspection_hooks say which run, and in which order. */
+/** [inspector]hooks and [redfish]inspection_hooks select hooks and their order. */
 export const HOOKS: readonly Hook[] = [
   {
     name: 'ramdisk-error',
@@ -46,7 +46,7 @@ export const HOOKS: readonly Hook[] = [
     name: 'architecture',
     apply: ({ node, inventory }) => {
       const value = inventory.cpu?.architecture;
-      // Empty: a BMC that does not know it.
+      // The BMC does not know it.
       if (value === '') return [];
       if (typeof value === 'string') return [{ on: 'property', name: 'cpu_arch', value }];
       throw invalidInventory(
@@ -88,11 +88,11 @@ export const HOOKS: readonly Hook[] = [
   },
   {
     name: 'root-device',
-    apply: (seen) => {
-      const disk = rootDisk(seen);
+    apply: (data) => {
+      const disk = rootDisk(data);
       const whole = Math.floor((typeof disk?.size === 'number' ? disk.size : 0) / GIB);
-      // One GiB less: partition tables and a config drive take their share.
-      const value = whole > 0 && seen.options['inspector.disk_partitioning_spacing'] ? whole - 1 : whole;
+      // Partition tables and a config drive need one GiB.
+      const value = whole > 0 && data.options['inspector.disk_partitioning_spacing'] ? whole - 1 : whole;
       return [
         ...(disk ? [{ on: 'plugin_data' as const, name: 'root_disk', value: disk }] : []),
         { on: 'plugin_data', name: 'local_gb', value },
@@ -110,16 +110,20 @@ export const HOOKS: readonly Hook[] = [
 ];
 
 const shown = (option: string): string => option.replace(/^(.*)\.(.*)$/, '[$1]$2');
-/** Throws an Error for the operator. @param option `section.name` of where it is named */
+/**
+ * Throws an Error for the operator.
+ * @param option `section.name` of the option that names the hook
+ */
 export function hookOf(name: string, option: string): Hook {
   const hook = HOOKS.find((one) => one.name === name);
-  if (!hook) throw new Error(`${shown(option)}: unknown hook ${name}; there are ${HOOKS.map((one) => one.name).join(', ')}`);
+  if (!hook) throw new Error(`${shown(option)}: unknown hook ${name}; the known hooks are ${HOOKS.map((one) => one.name).join(', ')}`);
   return hook;
 }
 
 /**
- * The hooks of an option (`section.name`), in its order. Throws an Error for the operator: an unknown hook, or one that lacks another before
- * it.
+ * Returns the hooks of an option in its order.
+ * @param option `section.name`
+ * @throws Error for the operator: an unknown hook, or a hook without one that must precede it
  */
 export function chosenHooks(names: readonly string[], option = 'inspector.hooks'): readonly Hook[] {
   return names.map((name, at) => {

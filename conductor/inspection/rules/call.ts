@@ -1,13 +1,13 @@
-/** The request of the action `api-call`: a GET, tried again while the service says that it may be answered later. */
+/** The HTTP request of the action `api-call`: a GET with retries for temporary errors. */
 import { Agent, ProxyAgent, request, type Dispatcher } from 'undici';
 import type { Clock } from '../../../model/clock';
 import type { ApiCall } from './actions';
 
 const LATER: readonly number[] = [429, 500, 502, 503, 504];
-/** The longest pause between two tries, as others that wait so. Seconds. */
+/** Seconds; urllib3 has the same limit. */
 const LONGEST_PAUSE = 120;
 
-/** Throws when the last answer is no good one, or there is none. */
+/** Throws if the last response is an error, or if there is none. */
 export async function callApi(
   { url, headers, proxies, timeoutSeconds, retries, backoffFactor }: ApiCall,
   clock: Clock,
@@ -24,7 +24,7 @@ export async function callApi(
       const again = tried < retries;
       try {
         const { statusCode, body } = await request(url, { dispatcher, headers, signal });
-        // What it says is not looked at.
+        // The response body is discarded.
         await body.dump({ limit: 1 << 20, signal });
         if (statusCode < 400) return;
         if (!again || !LATER.includes(statusCode)) throw new ErrorResponse(`it answered ${statusCode}`);
