@@ -22,7 +22,7 @@ import { measureConnections } from './drivers/measured-connections';
 import { createRegistryCache } from './drivers/redfish/steps/bios-registry';
 import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
 import { listenHttp, type HttpListener } from './listeners';
-import { createMetrics, type Measured, withoutMachines } from './metrics';
+import { createMetrics, type MetricsAndScrape, withoutMachines } from './metrics';
 import { systemClock, type Clock } from './model/clock';
 import { reasonOf } from './model/errors';
 import type { Log } from './model/log';
@@ -57,7 +57,7 @@ export interface Setup {
   readonly log: Log;
   readonly clock?: Clock;
   /** Absent: made here, without those of the process. */
-  readonly measured?: Measured;
+  readonly measured?: MetricsAndScrape;
   /** postgresql:// URL that wins over [database]connection (DATABASE_URL). */
   readonly databaseUrl?: string | undefined;
 }

@@ -62,7 +62,7 @@ export interface DhcpPlan {
  * @param addresses of the interface; undefined: there is no such interface
  * @throws DhcpSetupError
  */
-export function setUp(options: DhcpOptions, addresses: readonly LinkAddress[] | undefined): DhcpPlan {
+export function planDhcp(options: DhcpOptions, addresses: readonly LinkAddress[] | undefined): DhcpPlan {
   const name = options['boot.interface'];
   if (!name) throw new DhcpSetupError('[boot]interface is not set: DHCP answers on one interface only');
   if (!addresses) throw new DhcpSetupError(`[boot]interface = ${name}: there is no such interface`);

@@ -2,7 +2,7 @@
 import type { Clock } from '../model/clock';
 import type { DescribedNode } from '../simulator/fleet/describe-node';
 import { HEADER } from '../model/versions';
-import { authorization, parsed, sentenceOf } from './endpoint';
+import { authorization, parseJson, errorMessageOf } from './endpoint';
 import { timeoutSignal } from '../wire/timeout-signal';
 
 const AT_ONCE = 8;
@@ -54,7 +54,7 @@ export async function registerFleet(base: string, nodes: readonly DescribedNode[
     return { status: response.status, text: await response.text() };
   };
   const refused = (what: string, { status, text }: { readonly status: number; readonly text: string }): Error =>
-    new Error(`${what}: ${base} answers ${status}: ${sentenceOf(text) ?? text.slice(0, 300)}`);
+    new Error(`${what}: ${base} answers ${status}: ${errorMessageOf(text) ?? text.slice(0, 300)}`);
 
   const register = async ({ node, ports }: DescribedNode): Promise<void> => {
     const name = String(node['name']);
@@ -66,7 +66,7 @@ export async function registerFleet(base: string, nodes: readonly DescribedNode[
       return;
     }
     if (made.status !== 201) throw refused(`node ${name}`, made);
-    const { uuid } = parsed(made.text) as { readonly uuid: string };
+    const { uuid } = parseJson(made.text) as { readonly uuid: string };
     for (const port of ports) {
       const answer = await call('POST', '/ports', { ...port, node_uuid: uuid });
       if (answer.status !== 201) throw refused(`port ${String(port['address'])} of node ${name}`, answer);

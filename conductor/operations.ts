@@ -27,7 +27,7 @@ import { setPower } from './requests/power';
 import { provision } from './engine/provision';
 import { setRaidConfig } from './requests/raid';
 import { probeReadiness } from './requests/readiness';
-import { createNode, deleteNode, setMaintenance, setTraits, updateNode } from './requests/update';
+import { createNode, deleteNode, setMaintenance, setTraits, updateNode } from './requests/nodes';
 import { validateNode } from './requests/validate';
 import { callDriverVendor, callVendor, driverVendorMethods, vendorMethods } from './requests/vendor';
 import { attachVif, detachVif, listVifs } from './requests/vifs';

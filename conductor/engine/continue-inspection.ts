@@ -12,9 +12,9 @@ import { failingWith, attempt } from '../core/attempt';
 import { startTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
 import { isInterrupted } from '../core/interruption';
-import { discovered } from '../inspection/discover';
-import { lookupInspected, nothing } from '../inspection/lookup';
-import { keepLogs } from '../inspection/ramdisk-logs';
+import { discoverNode } from '../inspection/discover';
+import { lookupInspected, nodeNotFound } from '../inspection/lookup';
+import { storeRamdiskLogs } from '../inspection/store-ramdisk-logs';
 import { runHooks } from '../inspection/runner';
 
 /** Answers the node with the token for its agent in driver_internal_info. Throws Invalid, NotFound, NodeLocked, NoFreeConductorWorker. */
@@ -25,14 +25,14 @@ export async function continueInspection(
   pluginData: JsonObject,
 ): Promise<NodeRecord> {
   const found = await lookupInspected(context.store, lookup, context.log);
-  if (!found && !lookup.discovery) throw nothing();
-  const uuid = found?.uuid ?? (await discovered(context, lookup, lookup.discovery!));
+  if (!found && !lookup.discovery) throw nodeNotFound();
+  const uuid = found?.uuid ?? (await discoverNode(context, lookup, lookup.discovery!));
   let answer: NodeRecord | undefined;
   // Of many reports of one new machine the first is taken in; the others need not wait for it.
   await startTask(context, uuid, { purpose: 'continue inspection', retry: found !== undefined }, async (task) => {
     const isNew = !found && task.node.provision_state === 'enroll' && !(await wasTakenIn(task));
     const isAwaited = task.node.provision_state === 'inspect wait' && !task.driver.inspect.byService;
-    if (!isAwaited && !isNew) throw nothing();
+    if (!isAwaited && !isNew) throw nodeNotFound();
     const token = await context.tokens.give(uuid);
     const { node: waiting } = task;
     const heard = { agent_last_heartbeat: bareTimestamp(task.clock.now()) };
@@ -53,12 +53,12 @@ async function look(task: NodeTask, inventory: Inventory, pluginData: JsonObject
   const { context } = task;
   try {
     const findings = { inventory, pluginData, hooks: context.options['inspector.hooks'] };
-    await runHooks(task, findings, { refusal: 'failed to run inspection hooks' });
+    await runHooks(task, findings, { failurePrefix: 'failed to run inspection hooks' });
   } catch (error) {
-    if (!isInterrupted(context, error)) await keepLogs(task, pluginData['logs'], true);
+    if (!isInterrupted(context, error)) await storeRamdiskLogs(task, pluginData['logs'], true);
     throw error;
   }
-  await keepLogs(task, pluginData['logs'], false);
+  await storeRamdiskLogs(task, pluginData['logs'], false);
 }
 
 const takeIn = (task: NodeTask, inventory: Inventory, pluginData: JsonObject): Promise<typeof done> =>

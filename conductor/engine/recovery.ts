@@ -18,7 +18,7 @@ import { beginRescue, beginUnrescue, rescue, unrescue } from '../flows/rescue';
 import { beginService, service } from '../flows/service';
 import { beginUndeploy, undeploy } from '../flows/undeploy';
 import { beginVerify, verify } from '../flows/verify';
-import { BUSY, goOn } from '../introspection/unfinished';
+import { RESUMABLE_STATES, resumeIntrospection } from '../introspection/unfinished';
 import { OWNED } from '../core/ownership';
 import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
 import { positionOf } from '../steps/running';
@@ -118,8 +118,8 @@ const resumeAborts = (context: Context): Promise<void> =>
   resume(context, { internal: UNFINISHED_ABORT }, (task) => () => finishAbort(task));
 /** Introspections of the service that their conductor left, or whose node was held. */
 async function resumeIntrospections(context: Context): Promise<void> {
-  const left = await context.store.introspections.nodesIn(BUSY);
-  if (left.length > 0) await resume(context, { where: { uuid: left } }, (task) => () => goOn(task));
+  const left = await context.store.introspections.nodesIn(RESUMABLE_STATES);
+  if (left.length > 0) await resume(context, { where: { uuid: left } }, (task) => () => resumeIntrospection(task));
 }
 /** What a conductor left that went, or that could not write: nobody holds it, and it is not at rest. */
 export async function resumeAbandoned(context: Context): Promise<void> {

@@ -1,8 +1,8 @@
-/** Events are kept for listeners who come back, and not for ever. */
+/** Removes old events. Clients that reconnect need recent events only. */
 import { timestamp } from '../../model/clock';
 import type { Context } from '../core/context';
 
-/** Removed in one statement. */
+/** Rows per statement. */
 const BATCH = 10_000;
 
 export async function trimEvents({ options, clock, store, signal }: Context): Promise<void> {

@@ -1,4 +1,4 @@
-/** Work that comes again: a table, and the loop that runs each row on its own, with jitter, until the conductor stops. */
+/** Periodic tasks: a table, and the loop that runs each row on its own, with jitter, until the conductor stops. */
 import { setMaxListeners } from 'node:events';
 import { reasonOf } from '../../model/errors';
 import { finishAllocations, unfinishedAllocations } from '../requests/allocations';
@@ -10,11 +10,11 @@ import { interfacePeriodics, runInterfacePeriodic } from '../engine/interface-pe
 import { recoverPowerFailures, synchronisePower, type SyncFailures } from './power-sync';
 import { markStale, recorderWatch, trimChanges, type RecorderWatch } from '../core/recorders';
 import { askWaiting, endStrayReservations, removeSilent, takeShare } from '../engine/recovery';
-import { collectSensors, sensorMemory, sensorRounds, type SensorMemory } from './sensors';
+import { collectSensors, sensorMemory, sensorRoundInterval, type SensorMemory } from './sensors';
 import { askSilentAgents } from '../engine/silent-agents';
 import { failLate, LIMITED, lookEvery } from '../engine/timeouts';
 
-/** What this conductor's rows remember from run to run. */
+/** State that the tasks keep between runs. */
 interface Memory {
   readonly failures: SyncFailures;
   readonly sensors: SensorMemory;
@@ -24,7 +24,7 @@ interface Periodic {
   readonly name: string;
   /** Seconds between runs; 0: never. */
   readonly every: (options: ConductorOptions) => number;
-  /** Answers how much it worked on, if that is a number that says something. */
+  /** Returns how many items it processed, if that is meaningful. */
   readonly run: (context: Context, memory: Memory) => Promise<number | void>;
 }
 export const PERIODICS: readonly Periodic[] = [
@@ -91,19 +91,19 @@ export const PERIODICS: readonly Periodic[] = [
   { name: 'silent agents', every: (options) => options['conductor.check_provision_state_interval'], run: askSilentAgents },
   {
     name: 'sensors',
-    every: sensorRounds,
+    every: sensorRoundInterval,
     run: (context, { sensors }) => collectSensors(context, sensors),
   },
 ];
 
-/** ±10 %, so that conductors and rows do not march in step. */
+/** ±10 %, so that conductors and tasks do not run in step. */
 const jittered = (seconds: number, random: (bytes: number) => Buffer): number => seconds * 1000 * (0.9 + (random(1)[0]! / 255) * 0.2);
 
-/** Resolves when every row has ended, which is after `context.signal`. */
+/** Resolves when every task has ended, after `context.signal` was aborted. */
 export async function runPeriodics(context: Context): Promise<void> {
   const { clock, signal, options, random, log, metrics } = context;
   const memory: Memory = { failures: new Map(), sensors: sensorMemory(context), recorders: recorderWatch() };
-  // One a row, and one for each node that is worked on: no leak.
+  // Each task and each node in work adds a listener; this is not a leak.
   setMaxListeners(0, signal);
   const repeat = async ({ name, every, run }: Periodic): Promise<void> => {
     const seconds = every(options);

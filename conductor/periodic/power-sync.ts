@@ -1,4 +1,4 @@
-/** The power states on record and those of the machines: compared from time to time, and brought together. */
+/** Synchronises the power states in the database with those of the machines. */
 import { Fault, reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
@@ -11,7 +11,7 @@ import type { NodeTask } from '../core/node-task';
 import { isInterrupted } from '../core/interruption';
 import { validateInterface } from '../core/validate';
 
-/** Nodes whose power nobody is changing and whose state allows a look. */
+/** Whether no other work changes the node's power, and its state allows synchronisation. */
 const isSynchronised = (node: NodeRecord): boolean =>
   !node.maintenance &&
   node.reservation === null &&
@@ -19,14 +19,14 @@ const isSynchronised = (node: NodeRecord): boolean =>
   !stateRow(node.provision_state).skipPowerSync &&
   node.driver_internal_info.redfish_fw_updates === undefined;
 
-/** How often in a row each node could not be synchronised. */
+/** Consecutive failures of each node. */
 export type SyncFailures = Map<string, number>;
 
-/** Read at once: enough for some seconds of looks, and little enough that nobody waits for their reading. */
+/** Rows per query: enough for some seconds of work, and few enough to start quickly. */
 const PAGE = 100;
 
-/** This conductor's nodes, read as they are asked for. Those that failed before come first, so that they are given up soon. */
-async function* nodesToLookAt(context: Context, failures: SyncFailures): AsyncGenerator<NodeRecord> {
+/** This conductor's nodes, read on demand. Nodes that failed before come first, so that their retries end soon. */
+async function* nodesToCheck(context: Context, failures: SyncFailures): AsyncGenerator<NodeRecord> {
   const { nodes } = context.store;
   const all = { where: { maintenance: false }, children: 'all' } as const;
   const before = new Map(failures);
@@ -41,50 +41,50 @@ async function* nodesToLookAt(context: Context, failures: SyncFailures): AsyncGe
   }
 }
 
-/** Answers how many nodes it looked at. */
+/** Returns how many nodes it checked. */
 export async function synchronisePower(context: Context, failures: SyncFailures): Promise<number> {
   const { options, signal } = context;
   let count = 0;
-  const nodes = nodesToLookAt(context, failures);
+  const nodes = nodesToCheck(context, failures);
   await inParallel(nodes, options['conductor.sync_power_state_workers'], signal, async (node) => {
     count++;
     try {
       await synchronise(context, node, failures);
     } catch (error) {
-      // Locked or removed meanwhile: whoever did that knows better.
+      // The node was locked or removed meanwhile.
       if (!isInterrupted(context, error) && !(error instanceof Fault && ['NodeLocked', 'NodeNotFound'].includes(error.name)))
-        context.log.warn(`power synchronisation of node ${node.uuid}`, { reason: reasonOf(error) });
+        context.log.warn(`power synchronisation of node ${node.uuid} failed`, { reason: reasonOf(error) });
     }
   });
   return count;
 }
 
 async function synchronise(context: Context, node: NodeRecord, failures: SyncFailures): Promise<void> {
-  const looking = sharedTaskOf(context, node);
-  if (looking.driver.power.throughAgent) return;
-  if (node.power_state === null && !(await isValid(looking))) return;
+  const sharedTask = sharedTaskOf(context, node);
+  if (sharedTask.driver.power.throughAgent) return;
+  if (node.power_state === null && !(await isValid(sharedTask))) return;
   const count = (failures.get(node.uuid) ?? 0) + 1;
-  const given = count > context.options['conductor.power_state_sync_max_retries'];
+  const givesUp = count > context.options['conductor.power_state_sync_max_retries'];
   const purpose = 'power state sync';
-  let seen: Seen;
+  let observed: Seen;
   try {
-    seen = await context.bmcTurns.alone(node.uuid, context.signal, () => lookAtMachine(looking));
+    observed = await context.bmcTurns.alone(node.uuid, context.signal, () => lookAtMachine(sharedTask));
   } catch (error) {
     if (context.signal.aborted) return;
     failures.set(node.uuid, count);
-    if (given) return withTask(context, node.uuid, { purpose }, (task) => giveUp(task, null, reasonOf(error)));
-    looking.log.warn(`the power state cannot be read, attempt ${count}`, { reason: reasonOf(error) });
+    if (givesUp) return withTask(context, node.uuid, { purpose }, (task) => giveUp(task, null, reasonOf(error)));
+    sharedTask.log.warn(`could not read the power state, attempt ${count}`, { reason: reasonOf(error) });
     return;
   }
-  const { power: actual } = seen;
+  const { power: actual } = observed;
   const isRight = actual === node.power_state;
   if (isRight) failures.delete(node.uuid);
-  // An old error is not the state of things any more once the machine was heard; it lives on in the history.
+  // Once the BMC has answered, an old error is out of date; the node history keeps it.
   const clears = context.options['conductor.node_history'];
-  if (isRight && (node.last_error === null || !clears) && !isNews(context, node, seen)) return;
+  if (isRight && (node.last_error === null || !clears) && !isNews(context, node, observed)) return;
   await withTask(context, node.uuid, { purpose }, async (task) => {
     if (!isSynchronised({ ...task.node, reservation: null })) return;
-    await keepSeen(task, seen);
+    await keepSeen(task, observed);
     const { power_state: known, disable_power_off: stays } = task.node;
     if (actual === known) {
       failures.delete(node.uuid);
@@ -98,14 +98,14 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
       return;
     }
     failures.set(node.uuid, count);
-    if (given) return giveUp(task, actual);
+    if (givesUp) return giveUp(task, actual);
     if (!context.options['conductor.force_power_state_during_sync'] || stays || known === 'error' || actual === null) {
-      task.log.warn(`the machine is in ${actual}, not ${known}: recorded`);
+      task.log.warn(`the machine's power state is ${actual}, not ${known}: updated the node`);
       await task.save({ power_state: actual });
       notifyCorrected(task, known);
       return;
     }
-    task.log.warn(`the machine is in ${actual}, not ${known}: changed back, attempt ${count}`);
+    task.log.warn(`the machine's power state is ${actual}, not ${known}: changing it back, attempt ${count}`);
     await task.power(known).catch((error: unknown) => task.log.error('changing the power state back failed', { reason: reasonOf(error) }));
   });
 }
@@ -116,7 +116,7 @@ const isValid = (task: NodeTask): Promise<boolean> =>
     () => false,
   );
 
-/** The node goes out of service until its BMC answers again. */
+/** Puts the node in maintenance until its BMC answers again. */
 async function giveUp(task: NodeTask, actual: NodeRecord['power_state'], why?: string): Promise<void> {
   const { uuid, power_state: known, maintenance } = task.node;
   const shown = actual ?? 'None';
@@ -128,16 +128,16 @@ async function giveUp(task: NodeTask, actual: NodeRecord['power_state'], why?: s
   notifyCorrected(task, known);
 }
 
-/** Nodes that were given up: asked again; an answer ends their maintenance. */
+/** Checks the nodes that are in maintenance because of a power failure. An answer of the BMC ends the maintenance. */
 export async function recoverPowerFailures(context: Context, failures: SyncFailures): Promise<number> {
   const { store, options, signal } = context;
   const faulty = await store.nodes.list({ where: { fault: 'power failure', maintenance: true }, children: 'all', reserved: false });
   const nodes = await context.mine(faulty.filter((node) => node.target_power_state === null && node.provision_state !== 'enroll'));
   await inParallel(nodes, options['conductor.sync_power_state_workers'], signal, async (node) => {
     try {
-      const looking = sharedTaskOf(context, node);
-      await validateInterface(looking, 'power');
-      const actual = await looking.driver.power.get(looking);
+      const sharedTask = sharedTaskOf(context, node);
+      await validateInterface(sharedTask, 'power');
+      const actual = await sharedTask.driver.power.get(sharedTask);
       if (actual === null) return;
       await withTask(context, node.uuid, { purpose: 'power failure recovery' }, async (task) => {
         if (task.node.fault !== 'power failure') return;
@@ -145,7 +145,7 @@ export async function recoverPowerFailures(context: Context, failures: SyncFailu
         await task.save({ power_state: actual, maintenance: false, maintenance_reason: null, fault: null });
         notifyCorrected(task, known);
         failures.delete(node.uuid);
-        task.log.info('the BMC answers again: the node is back from maintenance');
+        task.log.info('the BMC answers again: maintenance ended');
       });
     } catch (error) {
       context.log.debug(`node ${node.uuid} is still not reachable`, { reason: reasonOf(error) });

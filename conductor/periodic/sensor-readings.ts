@@ -1,9 +1,9 @@
-/** What sensors say, as numbers: from the fields that drivers give in Ironic's shape. Names of metrics and labels as ironic-prometheus-exporter has them. */
+/** Converts sensor data in Ironic's format to numbers. Metrics and labels have the names of ironic-prometheus-exporter. */
 import type { NodeRecord } from '../../model/records';
 import type { Sample } from '../../model/metrics';
 import type { JsonObject } from '../../model/records';
 
-/** One number of one sensor. */
+/** One value of a sensor. */
 export interface Reading {
   readonly kind: string;
   readonly sensor: string;
@@ -11,8 +11,8 @@ export interface Reading {
   readonly unit: string;
   readonly value: number;
 }
-/** Whether something is well: 0, else 1. */
-export interface Standing {
+/** Exported as 0 if the health is OK, else as 1. */
+export interface SensorHealth {
   readonly kind: 'fan' | 'power' | 'drive';
   readonly sensor: string;
   readonly entity: string;
@@ -20,16 +20,16 @@ export interface Standing {
 }
 export interface Readings {
   readonly readings: readonly Reading[];
-  readonly standings: readonly Standing[];
+  readonly health: readonly SensorHealth[];
 }
 
-/** Of one machine; what a BMC says beyond is in the notification only. */
+/** Readings of one machine; further ones are in the notification only. */
 const MOST = 512;
 const MOST_WORDS = 100;
 const words = (value: unknown): string =>
   typeof value === 'string' || typeof value === 'number' ? String(value).slice(0, MOST_WORDS) : '';
 
-/** Units of IPMI (as ipmitool writes them) and Redfish → ours; others are `other`, so that a BMC makes no units. */
+/** Units of IPMI (in ipmitool's words) and Redfish → ours. Others become `other`, which bounds the label's values. */
 const UNITS: Readonly<Record<string, string>> = {
   'degrees C': 'celsius',
   'degrees F': 'fahrenheit',
@@ -47,7 +47,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const numbered = (kind: string, sensor: string, entity: string, values: readonly (readonly [string, unknown])[]): readonly Reading[] =>
   values.flatMap(([unit, value]) => (typeof value === 'number' ? [{ kind, sensor, entity: entity, unit, value }] : []));
 
-/** Kind → the numbers of a Redfish sensor. */
+/** Kind → readings of a Redfish sensor. */
 const REDFISH: Readonly<Record<string, (sensor: string, fields: Fields) => readonly Reading[]>> = {
   temperature: (sensor, fields) =>
     numbered('temperature', sensor, words(fields['physical_context']), [['celsius', fields['reading_celsius']]]),
@@ -59,13 +59,13 @@ const REDFISH: Readonly<Record<string, (sensor: string, fields: Fields) => reado
       ['volts', fields['line_input_voltage']],
     ]),
 };
-const STANDINGS: Readonly<Record<string, (sensor: string, fields: Fields) => Omit<Standing, 'bad'>>> = {
+const HEALTH: Readonly<Record<string, (sensor: string, fields: Fields) => Omit<SensorHealth, 'bad'>>> = {
   fan: (sensor, fields) => ({ kind: 'fan', sensor: words(fields['identity']) || sensor, entity: words(fields['physical_context']) }),
   power: (sensor) => ({ kind: 'power', sensor, entity: 'PSU' }),
   drive: (sensor) => ({ kind: 'drive', sensor, entity: 'HDD' }),
 };
 
-/** `45 (+/- 0.500) degrees C`, `12.1 Volts`; what has no number (`No Reading`, `0h`) says none. */
+/** `45 (+/- 0.500) degrees C`, `12.1 Volts`. Values without a number (`No Reading`, `0h`) are skipped. */
 const ANALOG = /^(-?\d+(?:\.\d+)?)(?: \(\+\/- \d+(?:\.\d+)?\))? (\S.*)$/;
 function ipmi(kind: string, fields: Fields): readonly Reading[] {
   const [, value, unit] = ANALOG.exec(words(fields['Sensor Reading'])) ?? [];
@@ -76,7 +76,7 @@ function ipmi(kind: string, fields: Fields): readonly Reading[] {
 /** @param payload kind → sensor → fields */
 export function readingsOf(payload: JsonObject): Readings {
   const readings: Reading[] = [];
-  const standings: Standing[] = [];
+  const health: SensorHealth[] = [];
   for (const [name, sensors] of Object.entries(payload)) {
     const kind = words(name).toLowerCase();
     if (typeof sensors !== 'object' || sensors === null) continue;
@@ -86,28 +86,30 @@ export function readingsOf(payload: JsonObject): Readings {
       const key = words(sensor);
       if ('Sensor Reading' in fields) readings.push(...ipmi(kind, fields));
       else if (Object.hasOwn(REDFISH, kind)) readings.push(...REDFISH[kind]!(key, fields));
-      if ('health' in fields && Object.hasOwn(STANDINGS, kind))
-        standings.push({ ...STANDINGS[kind]!(key, fields), bad: fields['health'] !== 'OK' });
+      if ('health' in fields && Object.hasOwn(HEALTH, kind)) health.push({ ...HEALTH[kind]!(key, fields), bad: fields['health'] !== 'OK' });
     }
   }
-  return { readings: readings.slice(0, MOST), standings: standings.slice(0, MOST) };
+  return { readings: readings.slice(0, MOST), health: health.slice(0, MOST) };
 }
 
-type Whose = Pick<NodeRecord, 'uuid' | 'name' | 'instance_uuid'>;
-const nodeLabels = ({ uuid, name, instance_uuid: instance }: Whose) =>
+type NodeIdentity = Pick<NodeRecord, 'uuid' | 'name' | 'instance_uuid'>;
+const nodeLabels = ({ uuid, name, instance_uuid: instance }: NodeIdentity) =>
   ({ node_uuid: uuid, node_name: name ?? '', instance_uuid: instance ?? '' }) as const;
 
-export const readingSamples = (node: Whose, { readings }: Readings): readonly Sample<'baremetal_sensor_reading'>[] =>
+export const readingSamples = (node: NodeIdentity, { readings }: Readings): readonly Sample<'baremetal_sensor_reading'>[] =>
   readings.map(({ kind, sensor, entity, unit, value }) => [
     { ...nodeLabels(node), kind, entity_id: entity, sensor_id: sensor, unit },
     value,
   ]);
-export const standingSamples = (
-  kind: Standing['kind'],
-  node: Whose,
-  { standings }: Readings,
-): readonly Sample<`baremetal_${Standing['kind']}_status`>[] =>
-  standings
+export const healthSamples = (
+  kind: SensorHealth['kind'],
+  node: NodeIdentity,
+  { health }: Readings,
+): readonly Sample<`baremetal_${SensorHealth['kind']}_status`>[] =>
+  health
     .filter((one) => one.kind === kind)
     .map(({ sensor, entity, bad }) => [{ ...nodeLabels(node), entity_id: entity, sensor_id: sensor }, bad ? 1 : 0]);
-export const timeSample = (node: Whose, at: number): Sample<'baremetal_last_payload_timestamp_seconds'> => [nodeLabels(node), at / 1000];
+export const timeSample = (node: NodeIdentity, at: number): Sample<'baremetal_last_payload_timestamp_seconds'> => [
+  nodeLabels(node),
+  at / 1000,
+];

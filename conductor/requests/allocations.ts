@@ -1,6 +1,6 @@
 /**
- * Allocations: a node is found for each, or it fails and says why. The work may be done twice (after a restart, by two conductors):
- * what it comes to is written only while the allocation is still waiting for it.
+ * Allocations: assigns a node to each, or records why none was found. The work may run twice (after a restart, on two conductors). So the
+ * result is only written while the allocation is in `allocating`.
  */
 import { Fault, reasonOf } from '../../model/errors';
 import { repr } from '../../model/python';
@@ -15,11 +15,11 @@ import type { NodeTask } from '../core/node-task';
 import { LockLost } from '../core/interruption';
 
 const isFault = (error: unknown, ...names: readonly string[]): boolean => error instanceof Fault && names.includes(error.name);
-const unfit = (uuid: string, error: string): Fault => new Fault('AllocationFailed', { uuid, error });
+const allocationFailed = (uuid: string, error: string): Fault => new Fault('AllocationFailed', { uuid, error });
 const hasTraits = (node: NodeRecord, { traits }: Pick<AllocationRecord, 'traits'>): boolean =>
   traits.every((trait) => node.traits.includes(trait));
 
-/** In an order of chance, so that allocations made at once do not try the nodes in the same one. */
+/** In random order, so that concurrent allocations do not compete for the same nodes. */
 function shuffled<T>(items: readonly T[], random: (bytes: number) => Buffer): T[] {
   const mixed = [...items];
   for (let index = mixed.length - 1; index > 0; index--) {
@@ -29,7 +29,7 @@ function shuffled<T>(items: readonly T[], random: (bytes: number) => Buffer): T[
   return mixed;
 }
 
-/** Throws AllocationFailed. A node of the same name comes first. */
+/** Throws AllocationFailed. A node with the allocation's name comes first. */
 async function candidates({ store, random }: Context, allocation: AllocationRecord): Promise<readonly NodeRecord[]> {
   const { uuid, name, resource_class: resourceClass, candidate_nodes: named, traits, owner } = allocation;
   const free = await store.nodes.list({
@@ -45,22 +45,25 @@ async function candidates({ store, random }: Context, allocation: AllocationReco
   const available = free.filter(({ power_state: power }) => power !== null);
   const match = `match the resource class ${resourceClass}`;
   if (available.length === 0)
-    throw unfit(uuid, named.length > 0 ? `none of the requested nodes are available and ${match}` : `no available nodes ${match}`);
+    throw allocationFailed(
+      uuid,
+      named.length > 0 ? `none of the requested nodes are available and ${match}` : `no available nodes ${match}`,
+    );
   const suitable = available.filter((node) => hasTraits(node, allocation));
-  if (suitable.length === 0) throw unfit(uuid, `no suitable nodes have the requested traits ${[...new Set(traits)].join(', ')}`);
+  if (suitable.length === 0) throw allocationFailed(uuid, `no suitable nodes have the requested traits ${[...new Set(traits)].join(', ')}`);
   const mixed = shuffled(suitable, random);
   return name ? [...mixed.filter((node) => node.name === name), ...mixed.filter((node) => node.name !== name)] : mixed;
 }
 
-/** What the node gets with its allocation. */
-const given = (node: NodeRecord, { uuid, traits }: Pick<AllocationRecord, 'uuid' | 'traits'>) => ({
+/** Changes to the node that gets the allocation. */
+const nodeChangesOf = (node: NodeRecord, { uuid, traits }: Pick<AllocationRecord, 'uuid' | 'traits'>) => ({
   instance_uuid: uuid,
   allocation_uuid: uuid,
   instance_info: { ...node.instance_info, traits },
 });
 
-/** Takes the node, unless it is held or has changed meanwhile. */
-async function tryNode(context: Context, allocation: AllocationRecord, uuid: string): Promise<'taken' | 'held' | 'changed'> {
+/** Assigns the node, unless it is locked or does not match any more. */
+async function tryNode(context: Context, allocation: AllocationRecord, uuid: string): Promise<'taken' | 'locked' | 'changed'> {
   try {
     return await withTask(context, uuid, { purpose: 'allocating' }, async (task) => {
       const { node } = task;
@@ -71,46 +74,46 @@ async function tryNode(context: Context, allocation: AllocationRecord, uuid: str
         node.resource_class === allocation.resource_class &&
         hasTraits(node, allocation);
       if (!fits) return 'changed';
-      await task.write(given(node, allocation), {}, async ({ allocations }) => {
+      await task.write(nodeChangesOf(node, allocation), {}, async ({ allocations }) => {
         await allocations.update(allocation.uuid, { node_uuid: uuid, state: 'active' }, { state: 'allocating' });
       });
       return 'taken';
     });
   } catch (error) {
-    if (isFault(error, 'NodeLocked') || error instanceof LockLost) return 'held';
+    if (isFault(error, 'NodeLocked') || error instanceof LockLost) return 'locked';
     if (isFault(error, 'NodeNotFound')) return 'changed';
     throw error;
   }
 }
 
-/** Tries the nodes one after the other; those that are held, again after a moment. Throws AllocationFailed. */
-async function takeOne(context: Context, allocation: AllocationRecord): Promise<void> {
+/** Tries the nodes in order, and the locked ones again after a pause. Throws AllocationFailed. */
+async function assignNode(context: Context, allocation: AllocationRecord): Promise<void> {
   const { options, clock, signal } = context;
   const attempts = Math.max(1, options['conductor.node_locked_retry_attempts']);
   let nodes = (await candidates(context, allocation)).map(({ uuid }) => uuid);
   for (let tried = 1; ; tried++) {
-    const held: string[] = [];
+    const locked: string[] = [];
     for (const uuid of nodes) {
       const result = await tryNode(context, allocation, uuid);
       if (result === 'taken') return;
-      if (result === 'held') held.push(uuid);
+      if (result === 'locked') locked.push(uuid);
     }
-    if (held.length === 0) throw unfit(allocation.uuid, 'all nodes were filtered out during reservation');
-    if (tried >= attempts) throw unfit(allocation.uuid, `could not reserve any of ${held.length} suitable nodes`);
-    nodes = held;
+    if (locked.length === 0) throw allocationFailed(allocation.uuid, 'all nodes were filtered out during reservation');
+    if (tried >= attempts) throw allocationFailed(allocation.uuid, `could not reserve any of ${locked.length} suitable nodes`);
+    nodes = locked;
     await clock.sleep(options['conductor.node_locked_retry_interval'] * 1000, signal);
   }
 }
 
-/** Until the allocation is active or has failed. */
+/** Runs until the allocation is active or has failed. */
 async function allocate(context: Context, allocation: AllocationRecord): Promise<void> {
   const { store, log, signal } = context;
   const { uuid } = allocation;
   try {
-    await takeOne(context, allocation);
-    log.info(`allocation ${uuid} has its node`);
+    await assignNode(context, allocation);
+    log.info(`allocation ${uuid} is active`);
   } catch (error) {
-    // Left as it is: a later start, or a later look, goes on. Or it is gone, or another finished it.
+    // The allocation was removed or finished elsewhere, or a later run continues with it.
     if (signal.aborted || isFault(error, 'TemporaryFailure', 'AllocationNotFound')) return;
     const reason = isFault(error, 'AllocationFailed') ? reasonOf(error) : `Unexpected exception during allocation: ${reasonOf(error)}`;
     log.warn(`allocation ${uuid} failed`, { reason });
@@ -122,7 +125,7 @@ async function allocate(context: Context, allocation: AllocationRecord): Promise
   }
 }
 
-/** Those that wait for their node. @param older than so many seconds: younger ones are somebody's work */
+/** Allocations that wait for a node. @param older minimum age in seconds; younger ones are still being processed */
 export async function unfinishedAllocations(context: Context, older: number): Promise<readonly AllocationRecord[]> {
   const waiting = await context.store.allocations.list({ where: { state: 'allocating' } });
   const old = waiting.filter(({ created_at: created }) => context.clock.now() - Date.parse(created) >= older * 1000);
@@ -133,7 +136,7 @@ const PARALLEL = 4;
 export const finishAllocations = (context: Context, unfinished: readonly AllocationRecord[]): Promise<void> =>
   inParallel(unfinished, PARALLEL, context.signal, (allocation) => allocate(context, allocation));
 
-/** For a node that is in use already: it is held against what is asked for, and both are written at once, or neither. */
+/** Assigns a node that is in use already, after checking that it matches. Both rows are written in one transaction. */
 async function backfill(context: Context, allocation: NewAllocation, uuid: string): Promise<AllocationRecord> {
   return withTask(context, uuid, { purpose: 'allocation backfilling', retry: true }, async (task) => {
     const { node } = task;
@@ -146,11 +149,12 @@ async function backfill(context: Context, allocation: NewAllocation, uuid: strin
       !hasTraits(node, { traits }) && `List of traits ${repr(node.traits)} does not match the requested traits ${repr(traits)}`,
       named.length > 0 && !named.includes(node.uuid) && `Candidate nodes must be empty or contain the target node, but got ${repr(named)}`,
     ].filter((error) => typeof error === 'string');
-    if (errors.length > 0) throw unfit(allocation.uuid, `Cannot backfill an allocation for node ${node.uuid}: ${errors.join('; ')}`);
+    if (errors.length > 0)
+      throw allocationFailed(allocation.uuid, `Cannot backfill an allocation for node ${node.uuid}: ${errors.join('; ')}`);
     if (node.instance_uuid !== null && node.instance_uuid !== allocation.uuid)
       throw new Fault('NodeAssociated', { node: node.uuid, instance: node.instance_uuid });
     let made: AllocationRecord | undefined;
-    await task.write(given(node, { traits, uuid: allocation.uuid }), {}, async ({ allocations }) => {
+    await task.write(nodeChangesOf(node, { traits, uuid: allocation.uuid }), {}, async ({ allocations }) => {
       await allocations.create({ ...allocation, state: 'allocating' });
       made = await allocations.update(allocation.uuid, { node_uuid: node.uuid, state: 'active' });
     });
@@ -161,17 +165,17 @@ async function backfill(context: Context, allocation: NewAllocation, uuid: strin
 /** Throws AllocationAlreadyExists, AllocationDuplicateName, NoFreeConductorWorker; with a node also AllocationFailed, NodeAssociated, NodeLocked. */
 export async function createAllocation(context: Context, allocation: NewAllocation, node?: string): Promise<AllocationRecord> {
   if (node !== undefined) return backfill(context, allocation, node);
-  const place = context.workers.take();
+  const worker = context.workers.take();
   try {
     const made = await context.store.allocations.create({ ...allocation, state: 'allocating' });
-    place.run(() => allocate(context, made));
+    worker.run(() => allocate(context, made));
     return made;
   } finally {
-    place.giveBack();
+    worker.giveBack();
   }
 }
 
-/** What a write that takes the instance off a node does beside. */
+/** Returns what must be written besides when a node loses its instance. */
 export const endAllocation = ({ allocation_uuid: uuid }: NodeRecord) =>
   uuid === null
     ? undefined
@@ -204,7 +208,7 @@ export async function deleteAllocation(context: Context, uuid: string): Promise<
         throw error;
       },
     );
-    // Else it got its node just now, or went: once more.
+    // It just got a node, or was removed: try again.
     return gone ? undefined : deleteAllocation(context, uuid);
   }
   return withTask(context, node, { purpose: 'allocation deletion', retry: true }, async (task) => {

@@ -1,4 +1,4 @@
-/** GET and PUT …/management/boot_device: asked of the BMC while the client waits. */
+/** GET and PUT …/management/boot_device. The client waits for the BMC. */
 import { Fault } from '../../model/errors';
 import type { Context } from '../core/context';
 import { withTask } from '../core/task';

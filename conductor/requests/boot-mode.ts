@@ -1,4 +1,4 @@
-/** PUT …/states/boot_mode and secure_boot: how the firmware starts the machine. */
+/** PUT …/states/boot_mode and secure_boot. */
 import type { ManagementInterface, Task } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
 import { str } from '../../model/python';
@@ -14,10 +14,10 @@ interface Control<T> {
 interface Kind<T> {
   readonly purpose: string;
   readonly control: (management: ManagementInterface) => Control<T> | undefined;
-  /** What a driver without it is said not to support. */
+  /** Named in the error of a driver that does not support it. */
   readonly extension: string;
   readonly changes: (value: T) => NodeChanges;
-  /** Clients match on the sentence, quotes and all. */
+  /** Clients match this message, including its quotes. */
   readonly failed: (value: T, reason: string) => string;
 }
 
@@ -29,7 +29,7 @@ async function change<T>(context: Context, uuid: string, value: T, kind: Kind<T>
       const control = kind.control(task.driver.management);
       if (!control) throw new Fault('UnsupportedDriverExtension', { driver: task.node.driver, extension: kind.extension });
       const found = await control.get(task).catch((error: unknown) => {
-        task.log.warn(`${kind.purpose}: what it is now cannot be read`, { reason: reasonOf(error) });
+        task.log.warn(`${kind.purpose}: could not read the current value`, { reason: reasonOf(error) });
         return null;
       });
       if (found === value) return;

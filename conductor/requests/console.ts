@@ -8,7 +8,7 @@ import { withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 
-/** Where the console is; null: it is off. */
+/** The console's address; null if it is off. */
 export async function consoleInfo(context: Context, uuid: string): Promise<JsonObject | null> {
   return withTask(context, uuid, { purpose: 'getting console information', lock: 'shared' }, async (task) => {
     if (!task.node.console_enabled) return null;
@@ -18,9 +18,9 @@ export async function consoleInfo(context: Context, uuid: string): Promise<JsonO
 }
 
 /**
- * A console that is on although nobody serves it starts again; one that cannot is off.
- * @param doing what the node is at, for the sentence that says why it is off
- * @param recordedAs the type of its entry in the history; absent: there is none
+ * Starts a console again that is enabled but not running. If that fails, it is disabled.
+ * @param doing the node's operation, for the error message
+ * @param recordedAs the type of the entry in the node history; absent: no entry
  */
 export async function restoreConsole(task: NodeTask, doing: string, recordedAs?: string): Promise<void> {
   if (!task.node.console_enabled) return;
@@ -36,7 +36,7 @@ export async function restoreConsole(task: NodeTask, doing: string, recordedAs?:
   notifyConsole(task, 'console_restore', 'error');
 }
 
-/** It stays wanted: a later deployment starts it again. */
+/** The console stays enabled: a later deployment starts it again. */
 export async function stopConsole(task: NodeTask): Promise<void> {
   notifyConsole(task, 'console_stop', 'start');
   try {
@@ -48,7 +48,7 @@ export async function stopConsole(task: NodeTask): Promise<void> {
   notifyConsole(task, 'console_stop', 'end');
 }
 
-/** A console that is so already is left alone. */
+/** Does nothing if the console is in this state already. */
 export async function setConsole(context: Context, uuid: string, on: boolean): Promise<void> {
   const isSo = await withTask(context, uuid, { purpose: 'setting console mode', lock: 'shared' }, async (task) => {
     await validateInterface(task, 'console');

@@ -1,4 +1,4 @@
-/** Work on a machine that the client does not wait for: accepted at once, and what fails then stands in `last_error`. */
+/** Work on a machine that runs after the response. Its failure is stored in `last_error`. */
 import { reasonOf } from '../../model/errors';
 import type { Context } from '../core/context';
 import { startTask } from '../core/task';
@@ -7,14 +7,14 @@ import { isInterrupted } from '../core/interruption';
 
 export interface Background {
   readonly purpose: string;
-  /** Throws what the client is refused with; nothing has changed then. */
+  /** Throws the client's error before anything has changed. */
   readonly check: (task: NodeTask) => Promise<void>;
   readonly work: (task: NodeTask) => Promise<void>;
-  /** The sentence for `last_error`. */
+  /** The message in `last_error`. */
   readonly failed: (reason: string) => string;
-  /** What a failure is called in the node's history; absent: it is not kept there. */
+  /** The type of a failure in the node history; absent: no entry. */
   readonly recordedAs?: string;
-  /** Once a failure is on the node. */
+  /** Called after a failure was stored. */
   readonly after?: (task: NodeTask) => void;
 }
 

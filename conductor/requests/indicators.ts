@@ -1,4 +1,4 @@
-/** …/management/inject_nmi and indicators: asked of the BMC while the client waits. */
+/** …/management/inject_nmi and indicators. The client waits for the BMC. */
 import type { IndicatorTable } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import type { Context } from '../core/context';
@@ -6,7 +6,7 @@ import { withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 
-/** What the driver has not is refused under the name that clients know. */
+/** Clients know the missing feature by this name. */
 const unsupported = ({ node }: NodeTask, extension: string): Fault =>
   new Fault('UnsupportedDriverExtension', { driver: node.driver, extension });
 

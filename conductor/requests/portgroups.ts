@@ -1,12 +1,15 @@
-/** Portgroups changed and removed by clients. */
+/** Changes and removes portgroups for clients. */
 import { Fault } from '../../model/errors';
 import type { ChangesOf, PortgroupRecord } from '../../model/records';
 import type { Context } from '../core/context';
-import { OPEN } from './ports';
+import { CONNECTIVITY_STATES } from './ports';
 import { withTask } from '../core/task';
 import { validateInterface } from '../core/validate';
 
-/** Its members follow it to another physical network. Throws PortgroupNotFound, NodeLocked, InvalidState, Invalid, Conflict. */
+/**
+ * Changing the physical network changes it on the member ports too. Throws PortgroupNotFound, NodeLocked, InvalidState, Invalid,
+ * Conflict.
+ */
 export async function updatePortgroup(context: Context, uuid: string, changes: ChangesOf<PortgroupRecord>): Promise<PortgroupRecord> {
   const { store } = context;
   const before = await store.portgroups.find(uuid);
@@ -15,10 +18,10 @@ export async function updatePortgroup(context: Context, uuid: string, changes: C
     const { node } = task;
     const members = await store.ports.list({ where: { portgroup_uuid: before.uuid } });
     if (nodeUuid !== before.node_uuid) {
-      if (!OPEN.includes(node.provision_state) && !node.maintenance)
+      if (!CONNECTIVITY_STATES.includes(node.provision_state) && !node.maintenance)
         throw new Fault('InvalidState', {
           message:
-            `Portgroup ${before.uuid} can not be associated to node ${nodeUuid} unless the node is in a ${OPEN.join(', ')} state ` +
+            `Portgroup ${before.uuid} can not be associated to node ${nodeUuid} unless the node is in a ${CONNECTIVITY_STATES.join(', ')} state ` +
             `or in maintenance mode. Current state is '${node.provision_state}'.`,
         });
       if (members.length > 0)
@@ -42,7 +45,7 @@ export async function deletePortgroup(context: Context, uuid: string): Promise<v
   const { portgroups } = context.store;
   const { id, uuid: own, node_uuid: node } = await portgroups.find(uuid);
   await withTask(context, node, { purpose: 'portgroup deletion', retry: true }, () => portgroups.remove(own)).catch((error: unknown) => {
-    // Clients know it by its number in this sentence.
+    // In this message clients expect its numeric ID.
     throw error instanceof Fault && error.name === 'PortgroupNotEmpty' ? new Fault(error.name, { portgroup: `${id}` }) : error;
   });
 }

@@ -1,4 +1,4 @@
-/** Ports made, changed and removed by clients: what the state of their node allows. */
+/** Creates, changes and removes ports for clients: what the state of their node allows. */
 import { Fault } from '../../model/errors';
 import { str } from '../../model/python';
 import type { NewPort, PortChanges, PortRecord } from '../../model/records';
@@ -8,11 +8,11 @@ import type { Context } from '../core/context';
 import { withTask } from '../core/task';
 import { validateInterface } from '../core/validate';
 
-/** Where a port is plugged in: fixed once the node is in use. */
+/** The connectivity of a port, which is fixed once the node is in use. */
 const CONNECTIVITY = ['portgroup_uuid', 'pxe_enabled', 'local_link_connection', 'physical_network'] as const;
-export const OPEN: readonly ProvisionState[] = ['enroll', 'inspecting', 'inspect wait', 'manageable'];
+export const CONNECTIVITY_STATES: readonly ProvisionState[] = ['enroll', 'inspecting', 'inspect wait', 'manageable'];
 
-/** All members of a portgroup are on one physical network; the first with one gives it to the portgroup. Throws Conflict. */
+/** All members of a portgroup share one physical network; the first member that has one sets it. Throws Conflict. */
 async function joinNetwork(store: Store, { uuid, portgroup_uuid: group, physical_network: own = null }: NewPort): Promise<void> {
   if (!group) return;
   const { physical_network: named } = await store.portgroups.find(group);
@@ -28,7 +28,7 @@ async function joinNetwork(store: Store, { uuid, portgroup_uuid: group, physical
     });
 }
 
-/** Throws NodeNotFound, MACAlreadyExists, PortAlreadyExists, Conflict. Needs no lock of the node, as in Ironic. */
+/** Throws NodeNotFound, MACAlreadyExists, PortAlreadyExists, Conflict. Does not lock the node, as in Ironic. */
 export async function createPort({ store }: Context, port: NewPort): Promise<PortRecord> {
   await store.nodes.find(port.node_uuid);
   if (!port.portgroup_uuid) return store.ports.create(port);
@@ -49,11 +49,11 @@ export async function updatePort(context: Context, uuid: string, changes: PortCh
       throw new Fault('InvalidState', {
         message: `Cannot update hardware address for port ${before.uuid} as node ${node.uuid} is active or has instance UUID assigned`,
       });
-    if (CONNECTIVITY.some(differs) && !OPEN.includes(node.provision_state) && !node.maintenance)
+    if (CONNECTIVITY.some(differs) && !CONNECTIVITY_STATES.includes(node.provision_state) && !node.maintenance)
       throw new Fault('InvalidState', {
         message:
           `Port ${before.uuid} can not have any connectivity attributes (${CONNECTIVITY.join(', ').replace('_uuid', '_id')}) updated ` +
-          `unless node ${node.uuid} is in a ${OPEN.join(', ')} state or in maintenance mode. ` +
+          `unless node ${node.uuid} is in a ${CONNECTIVITY_STATES.join(', ')} state or in maintenance mode. ` +
           `The current state is ${node.provision_state}.`,
       });
     await validateInterface(task, 'network');

@@ -1,10 +1,13 @@
-/** PUT …/states/raid: the configuration that cleaning is to make. */
+/** PUT …/states/raid: sets the configuration that cleaning applies. */
 import { Fault } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import type { Context } from '../core/context';
 import { withTask } from '../core/task';
 
-/** Throws RaidNotSupported, InvalidParameterValue. `objection`: what the schema says against it; whether there is RAID at all is asked first. */
+/**
+ * Throws RaidNotSupported, InvalidParameterValue.
+ * @param objection the schema's error, thrown only if the driver supports RAID at all
+ */
 export async function setRaidConfig(context: Context, uuid: string, config: JsonObject, objection?: string): Promise<void> {
   await withTask(context, uuid, { purpose: 'setting target RAID config', retry: true }, async (task) => {
     if (Object.keys(config).length > 0) {

@@ -1,4 +1,4 @@
-/** What only the conductor of a node can say of its readiness: its interfaces, its machine, its images. Nothing is reserved or changed. */
+/** The readiness checks that need the node's conductor: interfaces, machine, images. They lock and change nothing. */
 import { checkLocation, locate } from '../../drivers/common/images';
 import { reasonOf } from '../../model/errors';
 import type { InterfaceKind } from '../../model/records';
@@ -10,24 +10,24 @@ import { withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 
-/** All is asked at once; what has not answered then counts as silent. */
+/** Limit of all checks, which run in parallel. */
 const PROBE_MS = 8_000;
 const KINDS: readonly InterfaceKind[] = ['power', 'deploy', 'boot', 'management', 'network', 'storage'];
 const INSTANCE_IMAGES = ['image_source', 'boot_iso', 'kernel', 'ramdisk'] as const;
 const RAMDISK_IMAGES = ['deploy_kernel', 'deploy_ramdisk'] as const;
 
 async function validated(task: NodeTask): Promise<Probes['validation']> {
-  const said: Partial<Record<InterfaceKind, { result: boolean; reason?: string }>> = {};
+  const results: Partial<Record<InterfaceKind, { result: boolean; reason?: string }>> = {};
   for (const kind of KINDS) {
-    said[kind] = await validateInterface(task, kind).then(
+    results[kind] = await validateInterface(task, kind).then(
       () => ({ result: true }),
       (error: unknown) => ({ result: false, reason: reasonOf(error) }),
     );
   }
-  return said;
+  return results;
 }
 
-/** What a deployment fetches by URL, each with the reason why that does not work. */
+/** The images that a deployment fetches by URL. */
 function imagesOf(task: NodeTask): readonly { readonly name: string; readonly href: string }[] {
   const { node, options } = task;
   const named: readonly (readonly [string, unknown])[] = [
@@ -45,14 +45,14 @@ export async function probeReadiness(given: Context, uuid: string): Promise<Prob
   const context: Context = {
     ...given,
     signal: AbortSignal.any([given.signal, ended.signal]),
-    // The reason of the first try is what is wanted, not more tries.
+    // The reason of the first attempt is enough.
     options: { ...given.options, 'redfish.connection_attempts': 1 },
   };
   const late = given.clock.sleep(PROBE_MS, context.signal).then(
     () => undefined,
     () => undefined,
   );
-  /** A driver may not look at its signal. */
+  /** Needed because a driver may ignore its signal. */
   const inTime = async <T>(work: () => Promise<T>): Promise<T | { readonly error: string }> => {
     const silent = late.then(() => ({ error: `no answer within ${PROBE_MS / 1000} s` }));
     return Promise.race([work().catch((error: unknown) => ({ error: reasonOf(error) })), silent]);

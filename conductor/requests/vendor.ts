@@ -1,4 +1,4 @@
-/** …/vendor_passthru: a vendor's own functions, called by their names. */
+/** …/vendor_passthru: calls vendor methods by name. */
 import type { HttpMethod, VendorMethod } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
@@ -21,7 +21,7 @@ const described = <Subject>(methods: Methods<Subject> | undefined): Readonly<Rec
       ]),
   );
 
-/** Throws InvalidParameterValue when there is none, or not for this HTTP method, or not with these arguments. */
+/** Throws InvalidParameterValue if there is no such method, or if it does not take this HTTP method or these arguments. */
 function methodFor<Subject>(
   methods: Methods<Subject> | undefined,
   name: string,
@@ -36,11 +36,11 @@ function methodFor<Subject>(
   return method;
 }
 
-/** Those of the hardware type's default interface, whatever the node's own is: Ironic tells them by hardware type too. */
+/** The methods of the hardware type's default interface, whatever interface the node has. Ironic lists them by hardware type too. */
 export const vendorMethods = (context: Context, driver: string): Readonly<Record<string, VendorMethodInfo>> =>
   described(defaultInterface(context, driver, 'vendor').methods);
 
-/** Accepted; goes on after the answer, without a reservation. */
+/** Runs after the response, without a reservation. */
 function detached({ workers, log }: Context, name: string, work: () => Promise<unknown>): VendorAnswer {
   workers.take().run(async () => {
     await work().catch((error: unknown) => log.warn(`vendor method ${name} failed`, { reason: reasonOf(error) }));
@@ -55,10 +55,10 @@ export async function callVendor(context: Context, uuid: string, name: string, h
     await method.validate?.(task, args);
     return () => method.run(task, args, http);
   };
-  const looking = await taskOf(context, await context.store.nodes.find(uuid), false);
-  const { async = true, exclusive = true } = methodFor(looking.driver.vendor.methods, name, http, args);
+  const sharedTask = await taskOf(context, await context.store.nodes.find(uuid), false);
+  const { async = true, exclusive = true } = methodFor(sharedTask.driver.vendor.methods, name, http, args);
   if (!exclusive) {
-    const work = await prepare(looking);
+    const work = await prepare(sharedTask);
     return async ? detached(context, name, work) : { async, result: await work() };
   }
   if (!async) return withTask(context, uuid, { purpose, retry: true }, async (task) => ({ async, result: await (await prepare(task))() }));

@@ -1,4 +1,4 @@
-/** VIFs of a node: its network interface knows them. */
+/** VIFs of a node, which its network interface manages. */
 import type { Vif } from '../../model/records';
 import type { Context } from '../core/context';
 import { withTask } from '../core/task';

@@ -1,4 +1,4 @@
-/** …/vmedia: images that the BMC shows to the machine as its drives. */
+/** …/vmedia: images that the BMC presents to the machine as drives. */
 import type { VirtualMediaType } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
@@ -27,7 +27,7 @@ export async function getVirtualMedia(context: Context, uuid: string): Promise<r
   });
 }
 
-/** @param source where the BMC gets it: from where it is (`http`), or from us (`local`) */
+/** @param source whether the BMC fetches the image itself (`http`) or this server publishes it (`local`) */
 export async function attachVirtualMedia(
   context: Context,
   uuid: string,

@@ -1,4 +1,7 @@
-/** Makes calls of conductors in other processes: kept connections, bounded waits, and a clear word on whether a call can have been done. */
+/**
+ * Calls conductors in other processes over kept-alive connections with bounded waits. An error says whether the call may have been
+ * executed.
+ */
 import { readFileSync } from 'node:fs';
 import { Agent, errors, request } from 'undici';
 import type { Clock } from '../../model/clock';
@@ -6,43 +9,43 @@ import { reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import { silentMetrics, type Metrics } from '../../model/metrics';
 import type { Probed } from '../core/lease';
-import { authorize, BadCall, CODES, decodeAnswer, digestOf, encodeCall, isAnswerOf, PING, type Call } from './codec';
+import { authorize, RpcError, CODES, decodeAnswer, digestOf, encodeCall, isAnswerOf, PING, type RpcCall } from './codec';
 
 export interface RpcClientOptions {
   readonly 'json_rpc.cafile': string | null;
   readonly 'json_rpc.insecure': boolean;
 }
-/** Who is called: by its name, which the call is signed for, and where it is. */
-export interface Callee {
+/** The conductor that is called: its name, which the signature covers, and its address. */
+export interface RemoteConductor {
   readonly hostname: string;
   readonly address: string;
 }
-/** No answer of the conductor's came. */
-export class NotAnswered extends Error {
+/** The conductor did not answer. */
+export class NoResponse extends Error {
   constructor(
     message: string,
-    /** Whether it can have done what was asked. */
-    readonly maybeDone: boolean,
+    /** Whether the conductor may have executed the call. */
+    readonly mayHaveRun: boolean,
     options?: ErrorOptions,
   ) {
     super(message, options);
   }
 }
 export interface RpcClient {
-  /** Throws what the call throws there, as it was thrown; NotAnswered. */
-  call(callee: Callee, call: Call, signal: AbortSignal): Promise<unknown>;
-  probe(callee: Callee): Promise<Probed>;
+  /** Throws the error that the remote call threw, or NoResponse. */
+  call(callee: RemoteConductor, call: RpcCall, signal: AbortSignal): Promise<unknown>;
+  probe(callee: RemoteConductor): Promise<Probed>;
   close(): Promise<void>;
 }
 
 const CONNECT_TIMEOUT_MS = 3000;
 const PROBE_TIMEOUT_MS = 5000;
 const KEEP_ALIVE_MS = 30_000;
-/** Answers are records and lists of them. */
+/** A response may hold a list of records. */
 const MAX_ANSWER_BYTES = 256 * 2 ** 20;
-/** Nothing was sent: nobody is there, or nobody who could be trusted. */
+/** Errors before anything was sent: no listener, or an untrusted one. */
 const UNSENT = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
-/** Node's names of what is wrong with a certificate. */
+/** Node's error codes for certificates. */
 const isUnsent = (code: unknown): boolean => typeof code === 'string' && (UNSENT.has(code) || /CERT|^ERR_TLS|^ERR_SSL|^EPROTO/.test(code));
 const codeOf = (error: unknown): unknown => {
   const { code, cause, errors: several } = (error ?? {}) as { code?: unknown; cause?: unknown; errors?: readonly unknown[] };
@@ -62,7 +65,7 @@ export function createRpcClient(setup: {
   const dispatcher = new Agent({
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
-    // The caller's signal bounds the wait: some operations ask a BMC for minutes.
+    // The caller's signal bounds the wait; some operations take minutes on a BMC.
     headersTimeout: 0,
     bodyTimeout: 0,
     maxResponseSize: MAX_ANSWER_BYTES,
@@ -73,9 +76,9 @@ export function createRpcClient(setup: {
     },
   });
 
-  async function call({ hostname, address }: Callee, asked: Call, signal: AbortSignal): Promise<unknown> {
+  async function call({ hostname, address }: RemoteConductor, rpcCall: RpcCall, signal: AbortSignal): Promise<unknown> {
     const nonce = newUuid(random);
-    const body = encodeCall(nonce, asked);
+    const body = encodeCall(nonce, rpcCall);
     const authorization = authorize(secret, hostname, { time: Math.round(clock.now()), nonce, digest: digestOf(body) });
     let status: number;
     let text: string;
@@ -93,31 +96,31 @@ export function createRpcClient(setup: {
       text = await answer.body.text();
     } catch (error) {
       const reason = signal.aborted ? reasonOf(signal.reason) : reasonOf(error);
-      const maybeDone = !isUnsent(codeOf(error)) && !(error instanceof errors.ConnectTimeoutError);
-      throw new NotAnswered(`conductor ${hostname} at ${address}: ${reason}`, maybeDone, { cause: error });
+      const mayHaveRun = !isUnsent(codeOf(error)) && !(error instanceof errors.ConnectTimeoutError);
+      throw new NoResponse(`conductor ${hostname} at ${address}: ${reason}`, mayHaveRun, { cause: error });
     }
     if (!isAnswerOf(secret, nonce, text, typeof signature === 'string' ? signature : undefined))
-      throw new NotAnswered(`what answers at ${address} (${status}) is not conductor ${hostname} of this database`, false);
+      throw new NoResponse(`the service at ${address} (${status}) is not conductor ${hostname} of this database`, false);
     try {
       return decodeAnswer(text);
     } catch (error) {
-      if (error instanceof BadCall && [CODES.leaving, CODES.clock, CODES.method].some((code) => code === error.code))
-        throw new NotAnswered(`conductor ${hostname}: ${error.message}`, false, { cause: error });
+      if (error instanceof RpcError && [CODES.leaving, CODES.clock, CODES.method].some((code) => code === error.code))
+        throw new NoResponse(`conductor ${hostname}: ${error.message}`, false, { cause: error });
       throw error;
     }
   }
 
   return {
-    async call(callee, asked, signal) {
+    async call(callee, rpcCall, signal) {
       const took = metrics.timer();
       let outcome = 'ok';
       try {
-        return await call(callee, asked, signal);
+        return await call(callee, rpcCall, signal);
       } catch (error) {
-        outcome = error instanceof NotAnswered ? 'unanswered' : 'failed';
+        outcome = error instanceof NoResponse ? 'unanswered' : 'failed';
         throw error;
       } finally {
-        metrics.observe('bloomery_rpc_call_duration_seconds', { side: 'client', method: asked.method, outcome }, took());
+        metrics.observe('bloomery_rpc_call_duration_seconds', { side: 'client', method: rpcCall.method, outcome }, took());
       }
     },
     async probe(callee) {
@@ -125,11 +128,11 @@ export function createRpcClient(setup: {
         await call(callee, { method: PING, args: [] }, AbortSignal.timeout(PROBE_TIMEOUT_MS));
         return 'answers';
       } catch (error) {
-        if (!(error instanceof NotAnswered)) return 'answers';
+        if (!(error instanceof NoResponse)) return 'answers';
         const { cause } = error;
-        // Something refused in its own words: it is there.
-        if (cause instanceof BadCall) return 'answers';
-        // Another program has the port by now, or none.
+        // The conductor answered with an error of its own, so it is alive.
+        if (cause instanceof RpcError) return 'answers';
+        // The port is closed, or another program uses it.
         return cause === undefined || codeOf(cause) === 'ECONNREFUSED' ? 'gone' : 'silent';
       }
     },

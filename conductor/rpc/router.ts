@@ -1,4 +1,4 @@
-/** Which conductor a call of the API is for, and what happens when that one has just gone. */
+/** Routes calls of the API to the responsible conductor, and retries if that one has just stopped. */
 import type { Clock } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
@@ -7,10 +7,10 @@ import { chosen } from '../../model/ring';
 import type { Store } from '../../store/store';
 import type { ConductorApi } from '../conductor';
 import { conductorApi, OPERATIONS, type Addressee, type OperationName, type Perform } from '../operations';
-import { NotAnswered, type RpcClient } from './client';
+import { NoResponse, type RpcClient } from './client';
 
 /** The conductor in this process. */
-export interface Here {
+export interface LocalConductor {
   readonly host: string;
   readonly perform: Perform;
 }
@@ -19,19 +19,19 @@ export interface RouterSetup {
   readonly clock: Clock;
   readonly log: Log;
   readonly options: { readonly 'conductor.heartbeat_timeout': number };
-  readonly here?: Here;
-  /** Absent: no other process can be reached. */
+  readonly here?: LocalConductor;
+  /** Absent: other processes cannot be reached. */
   readonly client?: RpcClient;
 }
 
-/** Between tries to reach a conductor that does not answer. */
+/** Between attempts to reach a conductor that does not answer. */
 const PAUSE_MS = 500;
-/** How often a call that takes long is held against the list of conductors. */
+/** Interval at which a long call checks that its conductor is still alive. */
 const WATCH_MS = 5000;
-/** The longest that any call may take. */
+/** Limit of every call. */
 const LONGEST_MS = 600_000;
 
-function nobody(name: OperationName, { key, driver, conductor_group: group = '' }: Addressee): Fault {
+function noConductor(name: OperationName, { key, driver, conductor_group: group = '' }: Addressee): Fault {
   if (driver !== undefined && driver === key) return new Fault('DriverNotFound', { driver_name: driver });
   const reason =
     driver === undefined
@@ -40,11 +40,11 @@ function nobody(name: OperationName, { key, driver, conductor_group: group = '' 
   return new Fault(name === 'createNode' ? 'NoConductor' : 'NoValidHost', { reason });
 }
 
-/** All calls of the API in this process go through here. */
+/** All calls of the API in this process use it. */
 export function createRouter({ store, clock, log, options, here, client }: RouterSetup): ConductorApi {
   const timeout = options['conductor.heartbeat_timeout'];
 
-  /** Undefined: it is for the conductor here. Throws what clients are told when there is none, or no such node. */
+  /** Undefined: the local conductor. Throws the client's error if no conductor is responsible, or the node does not exist. */
   async function find(name: OperationName, args: readonly unknown[]): Promise<ConductorRecord | undefined> {
     const { conductors } = await store.conductors.alive(timeout);
     if (here && conductors.every(({ hostname }) => hostname === here.host)) return undefined;
@@ -54,16 +54,16 @@ export function createRouter({ store, clock, log, options, here, client }: Route
         (to.driver === undefined || Object.hasOwn(drivers, to.driver)) &&
         (to.conductor_group === undefined || group === to.conductor_group),
     );
-    const found = chosen(candidates, to.key);
-    if (!found) throw nobody(name, to);
-    // Of one that cannot be reached, the node can be held here as well.
-    return found.hostname === here?.host || (here && found.address === null) ? undefined : found;
+    const responsible = chosen(candidates, to.key);
+    if (!responsible) throw noConductor(name, to);
+    // If the responsible conductor has no address, the local one can lock the node as well.
+    return responsible.hostname === here?.host || (here && responsible.address === null) ? undefined : responsible;
   }
 
-  /** Calls, as long as the conductor gives signs of life. */
+  /** Calls the conductor as long as its heartbeats arrive. */
   async function callAt(callee: ConductorRecord, call: Parameters<RpcClient['call']>[1]): Promise<unknown> {
     const { hostname, address, instance } = callee;
-    if (!client || address === null) throw new NotAnswered(`conductor ${hostname} cannot be reached by other processes`, false);
+    if (!client || address === null) throw new NoResponse(`conductor ${hostname} cannot be reached by other processes`, false);
     const ended = new AbortController();
     const gone = new AbortController();
     const watch = async (): Promise<void> => {
@@ -72,7 +72,7 @@ export function createRouter({ store, clock, log, options, here, client }: Route
         const rows = await store.conductors.list(timeout).catch(() => undefined);
         if (rows && !rows.some((row) => row.hostname === hostname && row.holds && row.instance === instance)) break;
       }
-      gone.abort(new Error('it gives no sign of life any more'));
+      gone.abort(new Error('its heartbeats stopped'));
     };
     watch().catch(() => {});
     try {
@@ -90,9 +90,9 @@ export function createRouter({ store, clock, log, options, here, client }: Route
       try {
         return await callAt(callee, { method: name, args, ...(origin ? { origin } : {}) });
       } catch (error) {
-        if (!(error instanceof NotAnswered)) throw error;
-        log.warn('a conductor does not answer', { operation: name, reason: reasonOf(error) });
-        if (error.maybeDone && !OPERATIONS[name].repeatable)
+        if (!(error instanceof NoResponse)) throw error;
+        log.warn('a conductor did not answer', { operation: name, reason: reasonOf(error) });
+        if (error.mayHaveRun && !OPERATIONS[name].repeatable)
           throw new Fault(
             'TemporaryFailure',
             { message: `Conductor ${callee.hostname} went away while it worked on the request, which may have been done.` },

@@ -1,4 +1,4 @@
-/** Answers calls from the other processes on the database: the listener of a conductor. */
+/** The RPC listener of a conductor: executes calls from other processes that share the database. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
@@ -9,7 +9,7 @@ import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { silentMetrics, type Metrics } from '../../model/metrics';
 import type { Perform } from '../operations';
-import { authorized, BadCall, CODES, createNonces, decodeCall, encodeError, encodeResult, MAX_SKEW_MS, PING, signAnswer } from './codec';
+import { authorized, RpcError, CODES, createNonces, decodeCall, encodeError, encodeResult, MAX_SKEW_MS, PING, signAnswer } from './codec';
 
 export interface RpcServerOptions {
   /** The conductor's name. */
@@ -24,24 +24,24 @@ export interface RpcServerOptions {
   readonly 'api.max_json_body_size_provision': number;
   readonly 'api.max_json_body_size_inspection': number;
 }
-/** Who does what is asked. */
-export interface Doer {
+/** Executes the calls. */
+export interface RpcHandler {
   readonly perform: Perform;
   readonly isLeaving: () => boolean;
 }
 export interface RpcServer {
-  /** Where others reach it. */
+  /** Where other processes reach it. */
   readonly address: string;
-  /** From now on; before, callers are told to come again. */
-  serve(doer: Doer): void;
+  /** Accepts calls from now on; earlier ones are rejected, and their callers retry. */
+  serve(handler: RpcHandler): void;
   stop(): Promise<void>;
 }
 
-/** What a call has beside the body that a client sent: names, origin, quotes. */
+/** A call's size beyond the client's request body: names, origin, quotes. */
 const EXTRA_BYTES = 2 ** 20;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 120_000;
-/** Longer than callers keep connections (rpc-client.ts), so that none is ended while they use it. */
+/** Longer than callers keep connections (client.ts), so that none closes while a call is sent. */
 const KEEP_ALIVE_MS = 60_000;
 const LEAVE_MS = 1000;
 
@@ -71,38 +71,39 @@ function listen(server: Server, host: string, port: number): Promise<number> {
       reject(new Error(`cannot listen on ${host} port ${port} (other processes, [json_rpc]port): ${reason}`));
     });
     const listening = (): void => resolve((server.address() as AddressInfo).port);
-    // Without an address Node takes both families where both are.
+    // Without an address, Node listens on both IP versions if possible.
     if (isEverywhere(host)) server.listen(port, listening);
     else server.listen(port, host, listening);
   });
 }
 
-/** The body, whose length and digest the signature vouches for. Throws BadCall. */
-async function bodyOf(request: IncomingMessage, most: number, digest: string): Promise<string> {
+/** Reads the body and checks its length and its signed digest. Throws RpcError. */
+async function bodyOf(request: IncomingMessage, maxBytes: number, digest: string): Promise<string> {
   const pieces: Buffer[] = [];
   const hash = createHash('sha256');
   let length = 0;
   for await (const piece of request as AsyncIterable<Buffer>) {
     length += piece.length;
-    if (length > most) throw new BadCall(CODES.request, `the call is longer than ${most} bytes`);
+    if (length > maxBytes) throw new RpcError(CODES.request, `the call is longer than ${maxBytes} bytes`);
     hash.update(piece);
     pieces.push(piece);
   }
-  if (hash.digest('base64url') !== digest) throw new BadCall(CODES.request, 'the call is not what was signed');
+  if (hash.digest('base64url') !== digest) throw new RpcError(CODES.request, 'the call does not match its signature');
   return Buffer.concat(pieces).toString();
 }
 
 /**
- * Whether the caller went away. A process that was suspended finds old calls beside the ends of their connections: what they asked for may
- * have been asked of another meanwhile, and changed again. The end is read one turn after what came before it.
+ * Whether the caller closed the connection. A process that was suspended receives old calls together with the ends of their connections.
+ * Such calls must not run: another conductor may have executed them meanwhile. The end of a connection is read one turn after the data
+ * before it.
  */
-async function hasGivenUp({ socket }: IncomingMessage): Promise<boolean> {
+async function isCallerGone({ socket }: IncomingMessage): Promise<boolean> {
   for (let turn = 0; turn < 2; turn++) await setImmediate();
   return socket.destroyed || socket.readableEnded;
 }
 
-/** Aborted when the connection ends before the answer is given. */
-function goneWith(response: ServerResponse): AbortSignal {
+/** Aborts when the connection closes before the response was sent. */
+function abortOnClose(response: ServerResponse): AbortSignal {
   const gone = new AbortController();
   response.once('close', () => {
     if (!response.writableEnded) gone.abort();
@@ -111,9 +112,9 @@ function goneWith(response: ServerResponse): AbortSignal {
 }
 
 /**
- * @param announced the address that others reach this host at
- * @param secret shared by the processes on the database
- * @throws Error for the operator: the port, the certificate
+ * @param announced the address at which other processes reach this host
+ * @param secret shared by the processes of the database
+ * @throws Error for the operator: port, certificate
  */
 export async function startRpcServer(setup: {
   readonly options: RpcServerOptions;
@@ -127,8 +128,8 @@ export async function startRpcServer(setup: {
   const { options, announced, secret, clock, log, metrics = silentMetrics } = setup;
   const name = options['DEFAULT.host'];
   const nonces = createNonces();
-  const most = Math.max(options['api.max_json_body_size_provision'], options['api.max_json_body_size_inspection']) * 1024 + EXTRA_BYTES;
-  let doer: Doer | undefined;
+  const maxBytes = Math.max(options['api.max_json_body_size_provision'], options['api.max_json_body_size_inspection']) * 1024 + EXTRA_BYTES;
+  let handler: RpcHandler | undefined;
 
   async function measured<T>(method: string, work: Promise<T>): Promise<T> {
     const took = metrics.timer();
@@ -153,42 +154,42 @@ export async function startRpcServer(setup: {
       return;
     }
     const signed = authorized(secret, name, request.headers.authorization);
-    // Nothing of those is read.
+    // The body of an unauthenticated request is not read.
     if (!signed) {
       refuse(401);
       return;
     }
     let id: string | null = null;
-    let said: string;
+    let body: string;
     try {
       const skew = signed.time - clock.now();
       if (Math.abs(skew) > MAX_SKEW_MS)
-        throw new BadCall(CODES.clock, `the clocks of the hosts differ by ${Math.round(Math.abs(skew) / 1000)} seconds`);
+        throw new RpcError(CODES.clock, `the clocks of the hosts differ by ${Math.round(Math.abs(skew) / 1000)} seconds`);
       if (!nonces.isNew(signed.nonce, clock.now())) {
         refuse(401);
         return;
       }
-      const read = decodeCall(await bodyOf(request, most, signed.digest));
+      const read = decodeCall(await bodyOf(request, maxBytes, signed.digest));
       ({ id } = read);
       const { method, args, origin } = read.call;
-      if (method === PING) said = encodeResult(id, name);
-      else if (!doer || doer.isLeaving()) throw new BadCall(CODES.leaving, `conductor ${name} takes nothing new`);
-      else if (await hasGivenUp(request)) throw new BadCall(CODES.leaving, 'the caller has given the call up');
-      else said = encodeResult(id, await measured(method, doer.perform(method, args, origin, goneWith(response))));
+      if (method === PING) body = encodeResult(id, name);
+      else if (!handler || handler.isLeaving()) throw new RpcError(CODES.leaving, `conductor ${name} is stopping`);
+      else if (await isCallerGone(request)) throw new RpcError(CODES.leaving, 'the caller closed the connection');
+      else body = encodeResult(id, await measured(method, handler.perform(method, args, origin, abortOnClose(response))));
     } catch (error) {
-      said = encodeError(id, error, log);
+      body = encodeError(id, error, log);
     }
     response.writeHead(200, {
       'Content-Type': 'application/json',
-      'Content-Length': String(Buffer.byteLength(said)),
-      'X-Bloomery-Signature': signAnswer(secret, signed.nonce, said),
+      'Content-Length': String(Buffer.byteLength(body)),
+      'X-Bloomery-Signature': signAnswer(secret, signed.nonce, body),
     });
-    response.end(said);
+    response.end(body);
   }
 
   const server = createListener(options, (request, response) => {
     answer(request, response).catch((error: unknown) => {
-      log.debug('a caller went away', { error });
+      log.debug('a caller closed the connection', { error });
       response.destroy();
     });
   });
@@ -198,7 +199,7 @@ export async function startRpcServer(setup: {
   return {
     address: `${scheme}://${inUrl(host)}:${port}`,
     serve: (given) => {
-      doer = given;
+      handler = given;
     },
     stop: async () => {
       const closed = new Promise<void>((done) => server.close(() => done()));

@@ -33,7 +33,7 @@ it('Redfish: readings with their units, and who is well', () => {
     { kind: 'power', sensor: '0:Power@1', entity: 'PSU', unit: 'watts', value: 90 },
     { kind: 'power', sensor: '0:Power@1', entity: 'PSU', unit: 'volts', value: 230 },
   ]);
-  expect(found.standings).toEqual([
+  expect(found.health).toEqual([
     { kind: 'fan', sensor: 'F1', entity: 'CPU', bad: false },
     { kind: 'power', sensor: '0:Power@1', entity: 'PSU', bad: true },
     { kind: 'drive', sensor: 'd:s@1', entity: 'HDD', bad: true },
@@ -44,7 +44,7 @@ it('is bounded, whatever a BMC says', () => {
   const many = Object.fromEntries(
     Array.from({ length: 5000 }, (_, n) => [`${n}`.padEnd(500, 'x'), { reading: n, reading_units: 'x'.repeat(500), health: 'x' }]),
   );
-  const { readings, standings } = readingsOf({
+  const { readings, health: standings } = readingsOf({
     Fan: many,
     Temperature: 5,
     Power: { a: null, b: [5] },

@@ -1,57 +1,27 @@
-/** Hooks on the devices in a machine: PCI devices and accelerators among them, the disk of a new RAID, what hardware-detect told. */
-import { readFile } from 'node:fs/promises';
-import { parse } from 'yaml';
-import { reasonOf } from '../../model/errors';
-import { isObject } from '../../model/json';
-import type { Change, Seen } from './hook';
-import type { Accelerator } from '../core/accelerator';
+/** Hooks for devices: PCI devices, accelerators, a new RAID volume, and the output of hardware-detect. */
+import { reasonOf } from '../../../model/errors';
+import { isObject } from '../../../model/json';
+import type { Change, InspectionData } from './hook';
 
 type Loose = Readonly<Record<string, unknown>>;
 const objectsOf = (value: unknown): readonly Loose[] => (Array.isArray(value) ? value.filter(isObject) : []);
-/** A ramdisk tells them beside the inventory, a Redfish service in it. */
-const pciDevices = ({ pluginData, inventory }: Seen): readonly Loose[] => {
-  const told = objectsOf(pluginData['pci_devices']);
-  return told.length > 0 ? told : objectsOf((inventory as Loose)['pci_devices']);
+/** A ramdisk sends them beside the inventory, a Redfish service within it. */
+const pciDevices = ({ pluginData, inventory }: InspectionData): readonly Loose[] => {
+  const fromRamdisk = objectsOf(pluginData['pci_devices']);
+  return fromRamdisk.length > 0 ? fromRamdisk : objectsOf((inventory as Loose)['pci_devices']);
 };
-const NVIDIA: Readonly<Record<string, string>> = {
-  '1eb8': 'Tesla T4',
-  '1df6': 'GV100GL',
-  '2236': 'A10',
-  '2235': 'A40',
-  '26b9': 'L40S',
-  '26ba': 'L20',
-};
-/** Those that are known without a file. */
-const KNOWN: readonly Accelerator[] = Object.entries(NVIDIA).map(([device_id, name]) => ({
-  vendor_id: '10de',
-  device_id,
-  type: 'GPU',
-  device_info: `NVIDIA Corporation ${name}`,
-}));
-/** [inspector]known_accelerators. @throws Error for the operator */
-export async function readAccelerators(path: string | null): Promise<readonly Accelerator[]> {
-  if (path === null) return KNOWN;
-  try {
-    const list = (parse(await readFile(path, 'utf8')) as { readonly pci_devices?: unknown } | null)?.pci_devices;
-    if (!Array.isArray(list)) throw new Error('pci_devices should contain a list of devices');
-    if (!list.every((one) => isObject(one) && one['vendor_id'] && one['device_id']))
-      throw new Error('one of the PCI devices is missing vendor_id or device_id');
-    return list as readonly Accelerator[];
-  } catch (error) {
-    throw new Error(`[inspector]known_accelerators: ${path}: ${reasonOf(error)}`, { cause: error });
-  }
-}
-export function accelerators(seen: Seen): readonly Change[] {
-  const devices = pciDevices(seen);
+
+export function accelerators(data: InspectionData): readonly Change[] {
+  const devices = pciDevices(data);
   if (devices.length === 0) return [];
   const value = devices.flatMap((device) => {
-    const known = seen.accelerators.find((one) => one.vendor_id === device['vendor_id'] && one.device_id === device['product_id']);
+    const known = data.accelerators.find((one) => one.vendor_id === device['vendor_id'] && one.device_id === device['product_id']);
     return known ? [{ ...known, pci_address: device['bus'] ?? null }] : [];
   });
   return [{ on: 'property', name: 'accelerators', value }];
 }
 
-/** Objects of vendor_id, product_id and name, with commas between them. Throws an Error for the operator. */
+/** Parses comma-separated objects of vendor_id, product_id and name. Throws an Error for the operator. */
 export function pciAliases(text: string): readonly Readonly<Record<'vendor_id' | 'product_id' | 'name', string>>[] {
   const names = ['name', 'product_id', 'vendor_id'];
   try {
@@ -65,7 +35,7 @@ export function pciAliases(text: string): readonly Readonly<Record<'vendor_id' |
     throw new Error(`[inspector]pci_device_alias: ${reasonOf(error)}`, { cause: error });
   }
 }
-export function pciCounts({ pluginData, options }: Seen): readonly Change[] {
+export function pciCounts({ pluginData, options }: InspectionData): readonly Change[] {
   const devices = objectsOf(pluginData['pci_devices']);
   return pciAliases(options['inspector.pci_device_alias']).flatMap(
     ({ vendor_id: vendor, product_id: product, name }): readonly Change[] => {
@@ -75,8 +45,8 @@ export function pciCounts({ pluginData, options }: Seen): readonly Change[] {
   );
 }
 
-/** The one disk that was not there at the inspection before is the RAID made since. */
-export function raidDevice({ node, inventory, previous }: Seen): readonly Change[] {
+/** If exactly one disk was not in the previous inventory, it is the new RAID volume. */
+export function raidDevice({ node, inventory, previous }: InspectionData): readonly Change[] {
   const serials = (of: unknown): readonly unknown[] => objectsOf(of).flatMap(({ serial }) => (serial ? [serial] : []));
   if (Object.hasOwn(node.properties, 'root_device') || !previous) return [];
   const before = serials(previous.disks);
@@ -84,8 +54,8 @@ export function raidDevice({ node, inventory, previous }: Seen): readonly Change
   return serial === undefined || more.length > 0 ? [] : [{ on: 'property', name: 'root_device', value: { serial } }];
 }
 
-/** Rows of hardware-detect (class, device, name, value) become objects in each other, in the place of the rows. */
-export function extraHardware({ pluginData, options }: Seen): readonly Change[] {
+/** Turns the rows of hardware-detect (class, device, name, value) into nested objects, and removes the rows. */
+export function extraHardware({ pluginData, options }: InspectionData): readonly Change[] {
   if (!Object.hasOwn(pluginData, 'data')) return [];
   const rows = pluginData['data'];
   const strict = options['inspector.extra_hardware_strict'];

@@ -1,6 +1,6 @@
-/** `key:value,key:value`, as `properties.capabilities` holds them. */
+/** The format of `properties.capabilities`: `key:value,key:value`. */
 
-/** An object is read too. */
+/** Accepts an object too. */
 export function readCapabilities(value: unknown): Map<string, string> {
   if (typeof value === 'object' && value !== null) return new Map(Object.entries(value).map(([key, one]) => [key, String(one)]));
   const pairs = typeof value === 'string' ? value.split(',').filter((pair) => pair.includes(':')) : [];

@@ -1,4 +1,4 @@
-/** Nodes made, changed and removed by clients: what the state, the flags and the hardware type allow. */
+/** Creates, changes and removes nodes for clients: what the state, the flags and the hardware type allow. */
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import { INTERFACE_KINDS, type InterfaceFields, type NewNode, type NodeChanges, type NodeRecord } from '../../model/records';
@@ -10,11 +10,11 @@ import type { Context } from '../core/context';
 import { changeUnlocked, withTask } from '../core/task';
 
 const INTERFACE_FIELDS = INTERFACE_KINDS.map((kind) => `${kind}_interface` as const);
-/** States in which interfaces and a set resource_class may change. */
-const OPEN: readonly ProvisionState[] = ['enroll', 'inspecting', 'inspect wait', 'manageable', 'available'];
+/** States in which interfaces and an existing resource_class may change. */
+const UPDATABLE_STATES: readonly ProvisionState[] = ['enroll', 'inspecting', 'inspect wait', 'manageable', 'available'];
 const DELETABLE: readonly ProvisionState[] = ['manageable', 'enroll', 'adopt failed'];
 
-/** Throws as Ironic when no living conductor serves such a node. */
+/** Throws Ironic's error if no living conductor serves such a node. */
 async function checkServed({ store, options }: Context, driver: string, group: string): Promise<void> {
   const { conductors } = await store.conductors.alive(options['conductor.heartbeat_timeout']);
   if (serving(conductors, { driver, conductor_group: group }).length === 0)
@@ -45,14 +45,14 @@ const invalid = (message: string): never => {
   throw new Fault('InvalidParameterValue', { message });
 };
 
-/** What the state allows at all. */
+/** Whether the state allows changes at all. */
 function checkTransit(node: NodeRecord, changes: NodeChanges): void {
   const frees = node.maintenance && Object.keys(changes).length === 1 && changes.instance_uuid === null;
   if (node.target_provision_state !== null && !stateRow(node.provision_state).changeable && !frees)
     refuse(`Node ${node.uuid} can not be updated while a state transition is in progress.`);
 }
 
-/** The rules of single fields. Answers what follows from the changes: reasons that go with their flag. */
+/** Checks single fields. Returns further changes that follow, such as reasons that are cleared with their flag. */
 function checkFields(node: NodeRecord, changes: NodeChanges): NodeChanges {
   const { uuid, provision_state: state } = node;
   const follows: { -readonly [Key in keyof NodeChanges]: NodeChanges[Key] } = {};
@@ -76,34 +76,35 @@ function checkFields(node: NodeRecord, changes: NodeChanges): NodeChanges {
     invalid('The retired_reason field can only be set when retired is True');
   if (changed('instance_uuid') && after.instance_uuid && node.instance_uuid)
     throw new Fault('NodeAssociated', { node: uuid, instance: node.instance_uuid });
-  const allowed = `unless it is in one of allowed (${OPEN.join(', ')}) states`;
-  if (changed('resource_class') && node.resource_class && !OPEN.includes(state))
+  const allowed = `unless it is in one of allowed (${UPDATABLE_STATES.join(', ')}) states`;
+  if (changed('resource_class') && node.resource_class && !UPDATABLE_STATES.includes(state))
     refuse(`Node ${uuid} can not have resource_class updated ${allowed}. Current state is '${state}'.`);
   if (changed('instance_uuid') && !after.instance_uuid && node.allocation_uuid) {
-    if (!OPEN.includes(state) && !node.maintenance)
+    if (!UPDATABLE_STATES.includes(state) && !node.maintenance)
       refuse(
         `Node ${uuid} with an allocation can not have instance_uuid removed ${allowed} or in maintenance mode. Current state is '${state}'.`,
       );
     follows.allocation_uuid = null;
   }
   const field = INTERFACE_FIELDS.find(changed);
-  if (field && !OPEN.includes(state) && !node.maintenance)
+  if (field && !UPDATABLE_STATES.includes(state) && !node.maintenance)
     refuse(`Node ${uuid} can not have ${field} updated ${allowed} or in maintenance mode. Current state is '${state}'.`);
   return follows;
 }
 
-/** The interfaces after the change: checked against the type, emptied ones with its defaults. */
+/** The interfaces after the change: validated against the hardware type; removed ones get its defaults. */
 function newInterfaces(context: Context, node: NodeRecord, changes: NodeChanges, reset: boolean): Partial<InterfaceFields> {
   const changesDriver = changes.driver !== undefined && changes.driver !== node.driver;
   if (!changesDriver && !INTERFACE_FIELDS.some((field) => field in changes && changes[field] !== node[field])) return {};
-  const kept = Object.fromEntries(INTERFACE_FIELDS.map((field) => [field, changesDriver && reset ? null : node[field]]));
+  const current = Object.fromEntries(INTERFACE_FIELDS.map((field) => [field, changesDriver && reset ? null : node[field]]));
   const given = Object.fromEntries(INTERFACE_FIELDS.flatMap((field) => (field in changes ? [[field, changes[field]]] : [])));
-  return context.hardware.fill(changes.driver ?? node.driver, { ...kept, ...given });
+  return context.hardware.fill(changes.driver ?? node.driver, { ...current, ...given });
 }
 
 /** Throws NodeLocked, NodeNotFound; InvalidState, NodeAssociated (409); InvalidParameterValue, Invalid (400); DuplicateName. */
-export async function updateNode(context: Context, uuid: string, asked: NodeChanges, resetInterfaces: boolean): Promise<NodeRecord> {
-  const changes = asked.conductor_group === undefined ? asked : { ...asked, conductor_group: asked.conductor_group.toLowerCase() };
+export async function updateNode(context: Context, uuid: string, requested: NodeChanges, resetInterfaces: boolean): Promise<NodeRecord> {
+  const changes =
+    requested.conductor_group === undefined ? requested : { ...requested, conductor_group: requested.conductor_group.toLowerCase() };
   const decide = async (node: NodeRecord): Promise<NodeChanges> => {
     checkTransit(node, changes);
     const follows = checkFields(node, changes);
@@ -112,7 +113,9 @@ export async function updateNode(context: Context, uuid: string, asked: NodeChan
     if (driver !== node.driver || group !== node.conductor_group) await checkServed(context, driver, group);
     return { ...changes, ...follows, ...newInterfaces(context, node, changes, resetInterfaces) };
   };
-  return changeUnlocked(context, uuid, decide, (node, { allocation_uuid: kept }) => (kept === null ? endAllocation(node) : undefined));
+  return changeUnlocked(context, uuid, decide, (node, { allocation_uuid: allocation }) =>
+    allocation === null ? endAllocation(node) : undefined,
+  );
 }
 
 /** Throws NodeLocked, NodeNotFound, NodeAssociated, NodeProtected, InvalidState. */
@@ -133,7 +136,7 @@ export async function deleteNode(context: Context, uuid: string): Promise<void> 
   });
 }
 
-/** Off: reason and fault go with it. Throws NodeLocked, NodeNotFound. */
+/** Turning it off clears reason and fault. Throws NodeLocked, NodeNotFound. */
 export async function setMaintenance(context: Context, uuid: string, on: boolean, reason?: string | null): Promise<void> {
   await changeUnlocked(context, uuid, async () =>
     on ? { maintenance: true, maintenance_reason: reason ?? null } : { maintenance: false, maintenance_reason: null, fault: null },

@@ -1,7 +1,7 @@
-/** LLDP (IEEE 802.1AB-2016 §8): what a switch says of itself and its port, from the TLVs as ramdisks report them. */
+/** LLDP (IEEE 802.1AB-2016 §8): decodes the TLVs that ramdisks report into the facts of a switch and its port. */
 import { isIPv6 } from 'node:net';
 
-/** Type and value of a TLV, without the header. */
+/** The header is removed. */
 export interface Tlv {
   readonly type: number;
   readonly value: Buffer;
@@ -10,7 +10,7 @@ type Facts = Record<string, unknown>;
 
 /** §8: the length field has 9 bits. */
 const LONGEST = 511;
-/** Pieces that make no sense are as if they had not been said. Pairs of type and hexadecimal text; undefined: it is no such pair. */
+/** Parses a pair of type and hexadecimal text; undefined if it is malformed. Malformed TLVs are ignored. */
 export function tlvOf(pair: unknown): Tlv | undefined {
   if (!Array.isArray(pair)) return undefined;
   const [type, text] = pair as readonly unknown[];
@@ -38,18 +38,18 @@ function ipv6(value: Buffer): string | undefined {
   return isIPv6(short) ? short : groups;
 }
 type Read = (value: Buffer) => string | undefined;
-/** IANA address family numbers: family, then the address. */
+/** IANA address family number → reader of the address after it. */
 const ADDRESSES: Readonly<Record<number, Read>> = { 1: ipv4, 2: ipv6, 6: mac };
 const address: Read = (value) => ADDRESSES[value[0] ?? 0]?.(value.subarray(1));
 
-/** §8.5.2.2, §8.5.3.2: subtype → how the rest is read. */
+/** §8.5.2.2, §8.5.3.2: subtype → reader of the ID after it. */
 const CHASSIS_ID: Readonly<Record<number, Read>> = { 1: text, 2: text, 3: text, 4: mac, 5: address, 6: text, 7: text };
 const PORT_ID: Readonly<Record<number, Read>> = { 1: text, 2: text, 3: mac, 4: address, 5: text, 7: text };
 const identifier =
   (subtypes: Readonly<Record<number, Read>>): Read =>
   (value) =>
     subtypes[value[0] ?? 0]?.(value.subarray(1));
-/** §8.5.8.1, from the lowest bit but one. */
+/** §8.5.8.1, from bit 1. */
 const CAPABILITIES = [
   'Repeater',
   'Bridge',
@@ -64,8 +64,8 @@ const CAPABILITIES = [
 ];
 const capabilities = (bits: number): readonly string[] => CAPABILITIES.filter((_, at) => bits & (2 << at));
 
-/** Sets what is not there yet; `undefined` sets nothing. */
-function keep(facts: Facts, found: Readonly<Record<string, unknown>>): void {
+/** Sets the facts that are not set yet and not undefined. */
+function setMissing(facts: Facts, found: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(found)) if (value !== undefined && !(name in facts)) facts[name] = value;
 }
 const add = (facts: Facts, name: string, value: unknown): void => {
@@ -75,13 +75,13 @@ type Parse = (value: Buffer, facts: Facts) => void;
 const single =
   (name: string, read: (value: Buffer) => unknown): Parse =>
   (value, facts) =>
-    keep(facts, { [name]: read(value) });
+    setMissing(facts, { [name]: read(value) });
 const number16 = (value: Buffer): number | undefined => (value.length < 2 ? undefined : value.readUInt16BE(0));
 
-/** 802.1AX §6.3.2: one for both organizations. */
+/** 802.1AX §6.3.2: the same for both organizations. */
 const linkAggregation: Parse = (value, facts) => {
   if (value.length !== 5) return;
-  keep(facts, {
+  setMissing(facts, {
     switch_port_link_aggregation_enabled: (value[0]! & 2) !== 0,
     switch_port_link_aggregation_support: (value[0]! & 1) !== 0,
     switch_port_link_aggregation_id: value.readUInt32BE(1),
@@ -92,7 +92,7 @@ const DOT1: Readonly<Record<number, Parse>> = {
   1: single('switch_port_untagged_vlan_id', number16),
   2: (value, facts) => {
     if (value.length !== 3) return;
-    keep(facts, {
+    setMissing(facts, {
       switch_port_protocol_vlan_enabled: (value[0]! & 4) !== 0,
       switch_port_protocol_vlan_support: (value[0]! & 2) !== 0,
     });
@@ -146,7 +146,7 @@ const DOT3: Readonly<Record<number, Parse>> = {
     const type = MAU_TYPES[value.readUInt16BE(3)];
     if (type === undefined) return;
     const bits = value.readUInt16BE(1);
-    keep(facts, {
+    setMissing(facts, {
       switch_port_autonegotiation_enabled: (value[0]! & 2) !== 0,
       switch_port_autonegotiation_support: (value[0]! & 1) !== 0,
       switch_port_physical_capabilities: PHYSICAL.filter((_, at) => bits & (0x4000 >> at)).sort(),
@@ -159,7 +159,7 @@ const DOT3: Readonly<Record<number, Parse>> = {
 /** Organizationally unique identifier → its subtypes. */
 const ORGANIZATIONS: Readonly<Record<string, Readonly<Record<number, Parse>>>> = { '0080c2': DOT1, '00120f': DOT3 };
 
-/** §8.4: type → what it says. */
+/** §8.4: type → parser. */
 const TYPES: Readonly<Record<number, Parse>> = {
   1: single('switch_chassis_id', identifier(CHASSIS_ID)),
   2: single('switch_port_id', identifier(PORT_ID)),
@@ -168,7 +168,7 @@ const TYPES: Readonly<Record<number, Parse>> = {
   6: single('switch_system_description', text),
   7: (value, facts) => {
     if (value.length !== 4) return;
-    keep(facts, {
+    setMissing(facts, {
       switch_capabilities_support: capabilities(value.readUInt16BE(0)),
       switch_capabilities_enabled: capabilities(value.readUInt16BE(2)),
     });
@@ -178,14 +178,14 @@ const TYPES: Readonly<Record<number, Parse>> = {
   127: (value, facts) => ORGANIZATIONS[value.subarray(0, 3).toString('hex')]?.[value[3] ?? 0]?.(value.subarray(4), facts),
 };
 
-/** Name → value; what is said twice is said by the first. Names and values as Ironic's. */
+/** The first TLV of a fact wins. Names and values are Ironic's. */
 export function lldpFacts(tlvs: readonly Tlv[]): Readonly<Record<string, unknown>> {
   const facts: Facts = {};
   for (const { type, value } of tlvs) TYPES[type]?.(value, facts);
   return facts;
 }
 
-/** What a port needs to know of its switch: the chassis only by its MAC address. */
+/** The link of a port. A chassis is identified by its MAC address only. */
 export function lldpLink(tlvs: readonly Tlv[]): Readonly<Record<'port_id' | 'switch_id' | 'switch_info', string | undefined>> {
   const valueOf = (type: number): Buffer | undefined => tlvs.find((one) => one.type === type)?.value;
   const chassis = valueOf(1);

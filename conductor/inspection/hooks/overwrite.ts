@@ -1,34 +1,34 @@
 /**
- * What an inspection may overwrite. Anybody who reaches the API can post an inventory for a node that waits for one, so a callback fills in
- * what is missing, as ironic-discoverd did, unless the operator says otherwise. What a BMC tells is not held to it.
+ * What an inspection may overwrite. Any client that reaches the API can post an inventory for a waiting node. So a callback only fills in
+ * missing values, as in ironic-discoverd, unless options allow more. Inventories of BMCs may overwrite everything.
  */
-import { isObject } from '../../model/json';
-import type { NodeRecord, PortChanges, PortRecord } from '../../model/records';
-import { readCapabilities } from '../core/capabilities';
+import { isObject } from '../../../model/json';
+import type { NodeRecord, PortChanges, PortRecord } from '../../../model/records';
+import { readCapabilities } from './capabilities';
 import type { Change, HookOptions } from './hook';
 
-/** Whether this hook's changes replace what is there. */
+/** Whether the changes of this hook replace existing values. */
 export type Overwrites = (hook: string) => boolean;
-export const everything: Overwrites = () => true;
-export const configured =
+export const overwritesAll: Overwrites = () => true;
+export const overwritesAsConfigured =
   (options: Pick<HookOptions, 'inspector.overwrite_existing' | 'inspector.overwrite_existing_hooks'>): Overwrites =>
   (hook) =>
     options['inspector.overwrite_existing'] || options['inspector.overwrite_existing_hooks'].includes(hook);
 
 const isMissing = (value: unknown): boolean => value === undefined || value === null;
 
-/** Members that are there stay. A boolean is never missing: [inspector]update_pxe_enabled speaks for it. */
+/** Existing members stay. Booleans are always set: [inspector]update_pxe_enabled decides about them. */
 function missingOfPort(port: PortRecord, changes: PortChanges): PortChanges {
-  const kept = Object.entries(changes).flatMap(([name, value]) => {
+  const remaining = Object.entries(changes).flatMap(([name, value]) => {
     const before = port[name as keyof PortRecord] as unknown;
     if (typeof value === 'boolean' || isMissing(before)) return [[name, value] as const];
     if (!isObject(before) || !isObject(value) || Object.keys(value).every((key) => Object.hasOwn(before, key))) return [];
     return [[name, { ...value, ...before }] as const];
   });
-  return Object.fromEntries(kept);
+  return Object.fromEntries(remaining);
 }
 
-/** The change as far as it adds to what was there before the inspection; undefined: it adds nothing. */
+/** Reduces a change to what was missing before the inspection; undefined if nothing is left. */
 export function onlyMissing(
   change: Change,
   { node, ports }: { readonly node: NodeRecord; readonly ports: readonly PortRecord[] },

@@ -2,14 +2,14 @@
  * How long to wait before a packet is sent again: as TCP does it (RFC 6298), since the seconds that TFTP servers usually wait make
  * a boot take minutes on a bad wire. Times are milliseconds.
  */
-export interface Pace {
+export interface RetransmissionTimer {
   /** The answer to what was sent once took so long. What was sent twice says nothing (Karn's rule, §3). */
   measured(trip: number): void;
   /** The client went on: waits are short again. */
-  progressed(): void;
+  acknowledged(): void;
   /** The wait ended in vain. */
-  inVain(): void;
-  wait(): number;
+  expired(): void;
+  timeout(): number;
 }
 
 /** Before anything is measured; at least; after resends in vain. */
@@ -24,7 +24,7 @@ const QUICK_RESENDS = 4;
 const SILENCE = 6000;
 
 /** @param agreed the client's timeout option (RFC 2349): it waits so long itself */
-export function createPace(agreed?: number): Pace {
+export function createRetransmissionTimer(agreed?: number): RetransmissionTimer {
   const silence = Math.max(agreed ?? 0, SILENCE);
   let smoothed: number | undefined;
   let variation = 0;
@@ -34,13 +34,13 @@ export function createPace(agreed?: number): Pace {
       variation = smoothed === undefined ? trip / 2 : 0.75 * variation + 0.25 * Math.abs(smoothed - trip);
       smoothed = smoothed === undefined ? trip : 0.875 * smoothed + 0.125 * trip;
     },
-    progressed: () => {
+    acknowledged: () => {
       inVain = 0;
     },
-    inVain: () => {
+    expired: () => {
       inVain += 1;
     },
-    wait: () => {
+    timeout: () => {
       const once = smoothed === undefined ? FIRST : Math.max(smoothed + 4 * variation, LEAST);
       return inVain < QUICK_RESENDS ? Math.min(once * GROWTH ** inVain, silence) : silence;
     },

@@ -1,4 +1,4 @@
-/** The logs that a ramdisk sends with its inventory: a file each, under Ironic's name, as [agent]deploy_logs_collect says. */
+/** Stores the logs that a ramdisk sends with its inventory, one file per report with Ironic's file name ([agent]deploy_logs_collect). */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reasonOf } from '../../model/errors';
@@ -10,8 +10,11 @@ const stampOf = (now: number): string => new Date(now).toISOString().slice(0, 19
 const logsFileName = ({ uuid, name, instance_uuid: instance }: NodeRecord, label: string, now: number): string =>
   `${[uuid, name, instance, label, stampOf(now)].filter((part) => part !== null && part !== '').join('_')}.tar.gz`;
 
-/** Keeps them (base64 of an archive), if they are wanted after such an end. What cannot be kept fails nothing. */
-export async function keepLogs(task: NodeTask, logs: unknown, failed: boolean): Promise<void> {
+/**
+ * Stores the logs (a base64 archive) if the option asks for them after this result. A write error is logged and does not fail the
+ * inspection.
+ */
+export async function storeRamdiskLogs(task: NodeTask, logs: unknown, failed: boolean): Promise<void> {
   const { options } = task.context;
   const when = options['agent.deploy_logs_collect'];
   if (when === 'never' || (when === 'on_failure' && !failed)) return;
@@ -24,8 +27,8 @@ export async function keepLogs(task: NodeTask, logs: unknown, failed: boolean): 
   try {
     await mkdir(folder, { recursive: true, mode: 0o750 });
     await writeFile(path, Buffer.from(logs, 'base64'), { mode: 0o640 });
-    task.log.info('logs of the ramdisk kept', { path });
+    task.log.info('stored the logs of the ramdisk', { path });
   } catch (error) {
-    task.log.warn('the logs of the ramdisk cannot be kept', { path, reason: reasonOf(error) });
+    task.log.warn('could not store the logs of the ramdisk', { path, reason: reasonOf(error) });
   }
 }

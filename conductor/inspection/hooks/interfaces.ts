@@ -1,19 +1,19 @@
-/** Network interfaces of an inventory: which of them count, and what becomes of the node's ports. */
-import type { Inventory, InventoryInterface } from '../../model/records';
-import { invalidInventory, type Change, type Seen } from './hook';
+/** Hooks for network interfaces: which of them are valid, and how the node's ports change. */
+import type { Inventory, InventoryInterface } from '../../../model/records';
+import { invalidInventory, type Change, type InspectionData } from './hook';
 
-/** Pieces of an inventory come from the network: each is looked at before it is believed. */
+/** Inventories come from the network, so the type of every field is checked. */
 type Loose = Readonly<Partial<Record<keyof InventoryInterface, unknown>>>;
-/** As kept in plugin_data: the interface, and whether the machine booted from it. */
-type Kept = Loose & { readonly mac_address: string; readonly pxe_enabled: boolean };
+/** An interface as stored in plugin_data, and whether the machine booted from it. */
+type KnownInterface = Loose & { readonly mac_address: string; readonly pxe_enabled: boolean };
 
-/** aa:bb:cc:dd:ee:ff; undefined when it is no such address. */
+/** Returns aa:bb:cc:dd:ee:ff, or undefined if the value is no MAC address. */
 export function normalMac(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
   const mac = value.toLowerCase().replaceAll('-', ':');
   return /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/.test(mac) ? mac : undefined;
 }
-/** The address that the machine booted from: a MAC address, or pxelinux's form with the hardware type before it (01-aa-bb-…). */
+/** The MAC address that the machine booted from, as an address or in pxelinux's form with the hardware type first (01-aa-bb-…). */
 export function pxeMac(inventory: Inventory): string | undefined {
   const given: unknown = inventory.boot?.pxe_interface;
   if (typeof given !== 'string') return undefined;
@@ -26,11 +26,11 @@ const addressOf = (one: Loose): string | undefined => {
 };
 const isLoopback = (address: string): boolean => address.startsWith('127.') || address === '::1';
 
-/** Preprocess: plugin_data.all_interfaces, valid_interfaces and macs. Throws when none is left. */
-export function validInterfaces({ node, inventory, options }: Seen): readonly Change[] {
+/** Preprocess: plugin_data.all_interfaces, valid_interfaces and macs. Throws if no interface is valid. */
+export function validInterfaces({ node, inventory, options }: InspectionData): readonly Change[] {
   if (!Array.isArray(inventory.interfaces)) throw invalidInventory(node, 'no interfaces present in inventory');
   const booted = pxeMac(inventory);
-  const all = new Map<string, Kept>();
+  const all = new Map<string, KnownInterface>();
   for (const one of inventory.interfaces as readonly (Loose | null)[]) {
     const mac = normalMac(one?.mac_address);
     if (!one || typeof one.name !== 'string' || one.name === '' || mac === undefined) continue;
@@ -53,20 +53,20 @@ export function validInterfaces({ node, inventory, options }: Seen): readonly Ch
   ];
 }
 
-const clientIdOf = (one: Kept): { readonly clientId?: string } =>
+const clientIdOf = (one: KnownInterface): { readonly clientId?: string } =>
   typeof one.client_id === 'string' && one.client_id !== '' ? { clientId: one.client_id } : {};
 
-/** A port for each valid interface; the others are kept, updated or removed as the options say. */
-export function portChanges({ ports, pluginData, options }: Seen): readonly Change[] {
-  const all = Object.values(pluginData.all_interfaces as Readonly<Record<string, Kept>>);
-  const valid = Object.values(pluginData.valid_interfaces as Readonly<Record<string, Kept>>);
+/** Creates a port for each valid interface. The options decide whether other ports stay, change or go. */
+export function portChanges({ ports, pluginData, options }: InspectionData): readonly Change[] {
+  const all = Object.values(pluginData.all_interfaces as Readonly<Record<string, KnownInterface>>);
+  const valid = Object.values(pluginData.valid_interfaces as Readonly<Record<string, KnownInterface>>);
   const keep = options['inspector.keep_ports'];
   const expected = keep === 'all' ? undefined : new Set((keep === 'present' ? all : valid).map((one) => one.mac_address));
   const known = new Set(ports.map((port) => port.address));
   const added = options['inspector.add_ports'] === 'disabled' ? [] : valid.filter((one) => !known.has(one.mac_address));
-  const seen = new Set<string>();
+  const macs = new Set<string>();
   const created = added
-    .filter((one) => !seen.has(one.mac_address) && seen.add(one.mac_address))
+    .filter((one) => !macs.has(one.mac_address) && macs.add(one.mac_address))
     .map((one): Change => ({ on: 'port', mac: one.mac_address, pxeEnabled: one.pxe_enabled, ...clientIdOf(one) }));
   const updated = ports.flatMap((port): readonly Change[] => {
     if (expected && !expected.has(port.address)) return [{ on: 'port removal', uuid: port.uuid }];

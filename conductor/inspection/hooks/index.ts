@@ -1,16 +1,15 @@
-/** What an inventory means: the hooks, and the option that chooses among them. */
-import { matchDisks, parseHints } from '../../model/hints';
-import { repr } from '../../model/python';
-import type { InventoryDisk } from '../../model/records';
+/** The table of inspection hooks, and the selection by option. */
+import { matchDisks, parseHints } from '../../../model/hints';
+import { repr } from '../../../model/python';
+import type { InventoryDisk } from '../../../model/records';
 import { accelerators, extraHardware, pciCounts, raidDevice } from './devices';
-import { invalidInventory, type Hook, type Seen } from './hook';
-import { inspectionFailure, plainFailure } from '../core/inspection-faults';
+import { inspectionFailure, invalidInventory, plainFailure, type Hook, type InspectionData } from './hook';
 import { portChanges, validInterfaces } from './interfaces';
 import { localLinks, parseLldp, physicalNetworks } from './switches';
 
 const GIB = 1024 ** 3;
 
-function rootDisk({ node, inventory, pluginData }: Seen): InventoryDisk | undefined {
+function rootDisk({ node, inventory, pluginData }: InspectionData): InventoryDisk | undefined {
   const hints = node.properties.root_device;
   if (hints === undefined || hints === null || Object.keys(hints).length === 0) return pluginData.root_disk as InventoryDisk | undefined;
   const skipped = node.properties.skip_block_devices;
@@ -31,7 +30,7 @@ function rootDisk({ node, inventory, pluginData }: Seen): InventoryDisk | undefi
   throw plainFailure(`No disks satisfied root device hints for node ${node.uuid}`);
 }
 
-/** Every hook there is; [inspector]hooks and [redfish]inspection_hooks say which run, and in which order. */
+/** [inspector]hooks and [redfish]inspection_hooks select hooks and their order. */
 export const HOOKS: readonly Hook[] = [
   {
     name: 'ramdisk-error',
@@ -42,12 +41,12 @@ export const HOOKS: readonly Hook[] = [
     },
   },
   { name: 'validate-interfaces', preprocess: validInterfaces },
-  { name: 'ports', after: ['validate-interfaces'], look: portChanges },
+  { name: 'ports', after: ['validate-interfaces'], apply: portChanges },
   {
     name: 'architecture',
-    look: ({ node, inventory }) => {
+    apply: ({ node, inventory }) => {
       const value = inventory.cpu?.architecture;
-      // Empty: a BMC that does not know it.
+      // The BMC does not know it.
       if (value === '') return [];
       if (typeof value === 'string') return [{ on: 'property', name: 'cpu_arch', value }];
       throw invalidInventory(
@@ -58,7 +57,7 @@ export const HOOKS: readonly Hook[] = [
   },
   {
     name: 'memory',
-    look: ({ node, inventory }) => {
+    apply: ({ node, inventory }) => {
       const value = inventory.memory?.physical_mb;
       if (typeof value === 'number') return [{ on: 'property', name: 'memory_mb', value }];
       throw invalidInventory(node, `Inventory has missing memory information: ${repr(inventory.memory ?? null)} for node ${node.uuid}.`);
@@ -66,14 +65,14 @@ export const HOOKS: readonly Hook[] = [
   },
   {
     name: 'cpus',
-    look: ({ inventory }) => {
+    apply: ({ inventory }) => {
       const value = inventory.cpu?.count ?? 0;
       return Number.isInteger(value) && value > 0 ? [{ on: 'property', name: 'cpus', value }] : [];
     },
   },
   {
     name: 'cpu-capabilities',
-    look: ({ inventory, options }) => {
+    apply: ({ inventory, options }) => {
       const given: unknown = inventory.cpu?.flags;
       const flags = new Set<unknown>(Array.isArray(given) ? given : []);
       const names = Object.entries(options['inspector.cpu_capabilities']).flatMap(([flag, name]) => (flags.has(flag) ? [name] : []));
@@ -82,18 +81,18 @@ export const HOOKS: readonly Hook[] = [
   },
   {
     name: 'boot-mode',
-    look: ({ inventory }) => {
+    apply: ({ inventory }) => {
       const value = inventory.boot?.current_boot_mode;
       return value === 'bios' || value === 'uefi' ? [{ on: 'capability', name: 'boot_mode', value }] : [];
     },
   },
   {
     name: 'root-device',
-    look: (seen) => {
-      const disk = rootDisk(seen);
+    apply: (data) => {
+      const disk = rootDisk(data);
       const whole = Math.floor((typeof disk?.size === 'number' ? disk.size : 0) / GIB);
-      // One GiB less: partition tables and a config drive take their share.
-      const value = whole > 0 && seen.options['inspector.disk_partitioning_spacing'] ? whole - 1 : whole;
+      // Partition tables and a config drive need one GiB.
+      const value = whole > 0 && data.options['inspector.disk_partitioning_spacing'] ? whole - 1 : whole;
       return [
         ...(disk ? [{ on: 'plugin_data' as const, name: 'root_disk', value: disk }] : []),
         { on: 'plugin_data', name: 'local_gb', value },
@@ -101,26 +100,30 @@ export const HOOKS: readonly Hook[] = [
       ];
     },
   },
-  { name: 'accelerators', look: accelerators },
-  { name: 'extra-hardware', look: extraHardware },
-  { name: 'local-link-connection', after: ['validate-interfaces'], look: localLinks },
-  { name: 'parse-lldp', look: parseLldp },
-  { name: 'pci-devices', look: pciCounts },
-  { name: 'physical-network', after: ['validate-interfaces'], look: physicalNetworks },
-  { name: 'raid-device', wantsPrevious: true, look: raidDevice },
+  { name: 'accelerators', apply: accelerators },
+  { name: 'extra-hardware', apply: extraHardware },
+  { name: 'local-link-connection', after: ['validate-interfaces'], apply: localLinks },
+  { name: 'parse-lldp', apply: parseLldp },
+  { name: 'pci-devices', apply: pciCounts },
+  { name: 'physical-network', after: ['validate-interfaces'], apply: physicalNetworks },
+  { name: 'raid-device', usesPrevious: true, apply: raidDevice },
 ];
 
 const shown = (option: string): string => option.replace(/^(.*)\.(.*)$/, '[$1]$2');
-/** Throws an Error for the operator. @param option `section.name` of where it is named */
+/**
+ * Throws an Error for the operator.
+ * @param option `section.name` of the option that names the hook
+ */
 export function hookOf(name: string, option: string): Hook {
   const hook = HOOKS.find((one) => one.name === name);
-  if (!hook) throw new Error(`${shown(option)}: unknown hook ${name}; there are ${HOOKS.map((one) => one.name).join(', ')}`);
+  if (!hook) throw new Error(`${shown(option)}: unknown hook ${name}; the known hooks are ${HOOKS.map((one) => one.name).join(', ')}`);
   return hook;
 }
 
 /**
- * The hooks of an option (`section.name`), in its order. Throws an Error for the operator: an unknown hook, or one that lacks another before
- * it.
+ * Returns the hooks of an option in its order.
+ * @param option `section.name`
+ * @throws Error for the operator: an unknown hook, or a hook without one that must precede it
  */
 export function chosenHooks(names: readonly string[], option = 'inspector.hooks'): readonly Hook[] {
   return names.map((name, at) => {

@@ -1,4 +1,4 @@
-/** How an introspection moves on in the service's table, and the words in which it is refused. */
+/** The record of an introspection: its transitions in the service's table, and its error messages. */
 import { timestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { INTROSPECTION_EVENTS, INTROSPECTION_STATES, type IntrospectionRecord, type IntrospectionState } from '../../model/introspection';
@@ -8,36 +8,36 @@ import type { Context } from '../core/context';
 import { attempt } from '../core/attempt';
 import type { NodeTask } from '../core/node-task';
 
-export const refused = (message: string): Fault => new Fault('Invalid', { message });
+export const invalidRequest = (message: string): Fault => new Fault('Invalid', { message });
 
-/** In the order in which the refusal names them. */
+/** The error message lists them in this order. */
 const STATES: readonly ProvisionState[] = ['enroll', 'manageable', 'inspecting', 'inspect wait', 'inspect failed'];
-export const isPossible = ({ provision_state: state }: NodeRecord): boolean => STATES.includes(state);
+export const canBeIntrospected = ({ provision_state: state }: NodeRecord): boolean => STATES.includes(state);
 /** Throws Invalid. */
 export function checkProvisionState(node: NodeRecord): void {
-  if (isPossible(node)) return;
+  if (canBeIntrospected(node)) return;
   const valid = `[${STATES.map((one) => `'${one}'`).join(', ')}]`;
-  throw refused(`Invalid provision state for introspection: "${node.provision_state}", valid states are "${valid}"`);
+  throw invalidRequest(`Invalid provision state for introspection: "${node.provision_state}", valid states are "${valid}"`);
 }
 
 /** Throws NotFound. */
-export async function cached({ store }: Context, uuid: string): Promise<IntrospectionRecord> {
+export async function findIntrospection({ store }: Context, uuid: string): Promise<IntrospectionRecord> {
   const record = await store.introspections.find(uuid);
   if (!record) throw new Fault('NotFound', { message: `Could not find node ${uuid} in cache` });
   return record;
 }
 
 type Event = keyof typeof INTROSPECTION_EVENTS;
-/** Moves on while the event is possible; undefined: it is not. One of two that ask at once gets it. */
-export const move = (
+/** Changes the state if the event is possible in the current one, else returns undefined. Of two concurrent callers one succeeds. */
+export const transition = (
   { store }: Context,
   uuid: string,
   event: Event,
   changes: Parameters<typeof store.introspections.change>[2],
 ): Promise<IntrospectionRecord | undefined> => store.introspections.change(uuid, INTROSPECTION_EVENTS[event], changes);
 
-/** No report is taken any more. `from`: only in these states. */
-export async function end(
+/** Ends the introspection, so that no report is accepted any more. `from`: only in these states. */
+export async function endIntrospection(
   context: Context,
   uuid: string,
   error: string | null,
@@ -56,8 +56,8 @@ export async function end(
   else log.warn('introspection failed', { reason: error });
 }
 
-/** The machine boots the ramdisk no more. */
-export async function unprepare(task: NodeTask, { boots_ramdisk: boots }: IntrospectionRecord): Promise<void> {
+/** The machine does not boot the ramdisk any more. */
+export async function cleanUpBoot(task: NodeTask, { boots_ramdisk: boots }: IntrospectionRecord): Promise<void> {
   if (!boots) return;
   await attempt(task, 'cleaning up after introspection', () => task.driver.boot.cleanUpRamdisk(task));
   await attempt(task, 'removing the inspection network', () => task.driver.network.removeInspectionNetwork(task));

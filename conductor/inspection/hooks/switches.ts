@@ -1,29 +1,33 @@
-/** Hooks on what switches say (LLDP) and on where interfaces are: the link of each port, its physical network. */
+/** Hooks for the links of ports (LLDP) and for their physical networks. */
 import { BlockList, isIP } from 'node:net';
 import { lldpFacts, lldpLink, tlvOf, type Tlv } from './lldp';
-import type { Change, Seen } from './hook';
+import type { Change, InspectionData } from './hook';
 import { normalMac } from './interfaces';
 
 type Loose = Readonly<Record<string, unknown>>;
-/** Each LLDPDU belongs to an interface of its own. */
+/** LLDP data of more interfaces is ignored. */
 const MOST_INTERFACES = 64;
 
-/** Interfaces by name, with their MAC address; `known`: only those that are ports of a kind, as `validate-interfaces` leaves them. */
+/** Interfaces by name. `known`: only those that `validate-interfaces` accepted as well-formed. */
 function interfacesOf(
-  { inventory, pluginData }: Seen,
+  { inventory, pluginData }: InspectionData,
   known: boolean,
 ): readonly { readonly name: string; readonly mac: string; readonly one: Loose }[] {
   const all = (Array.isArray(inventory.interfaces) ? inventory.interfaces : []) as readonly (Loose | null)[];
-  const kept = pluginData['all_interfaces'] as object | undefined;
+  const accepted = pluginData['all_interfaces'] as object | undefined;
   return all.flatMap((one) => {
     const mac = normalMac(one?.['mac_address']);
     const name = one?.['name'];
-    if (!one || mac === undefined || typeof name !== 'string' || (known && !Object.hasOwn(kept ?? {}, name))) return [];
+    if (!one || mac === undefined || typeof name !== 'string' || (known && !Object.hasOwn(accepted ?? {}, name))) return [];
     return [{ name, mac, one }];
   });
 }
-/** The TLVs of an interface; undefined: none, or one that makes no sense. */
-function tlvsOf({ pluginData }: Seen, name: string, one: Loose): { readonly tlvs: readonly Tlv[]; readonly whole: boolean } | undefined {
+/** Undefined if the interface has none. `whole` is false if one is malformed. */
+function tlvsOf(
+  { pluginData }: InspectionData,
+  name: string,
+  one: Loose,
+): { readonly tlvs: readonly Tlv[]; readonly whole: boolean } | undefined {
   const raw = pluginData['lldp_raw'];
   const given = (typeof raw === 'object' && raw !== null && Object.hasOwn(raw, name) ? (raw as Loose)[name] : undefined) ?? one['lldp'];
   if (!Array.isArray(given)) return undefined;
@@ -31,31 +35,31 @@ function tlvsOf({ pluginData }: Seen, name: string, one: Loose): { readonly tlvs
   return { tlvs: tlvs.filter((tlv) => tlv !== undefined), whole: !tlvs.includes(undefined) };
 }
 
-export function parseLldp(seen: Seen): readonly Change[] {
-  const parsed = interfacesOf(seen, false)
+export function parseLldp(data: InspectionData): readonly Change[] {
+  const parsed = interfacesOf(data, false)
     .slice(0, MOST_INTERFACES)
     .flatMap(({ name, one }) => {
-      const facts = lldpFacts(tlvsOf(seen, name, one)?.tlvs ?? []);
+      const facts = lldpFacts(tlvsOf(data, name, one)?.tlvs ?? []);
       return Object.keys(facts).length > 0 ? [[name, facts] as const] : [];
     });
   if (parsed.length === 0) return [];
-  const before = seen.pluginData['parsed_lldp'] as object | undefined;
+  const before = data.pluginData['parsed_lldp'] as object | undefined;
   return [{ on: 'plugin_data', name: 'parsed_lldp', value: { ...before, ...Object.fromEntries(parsed) } }];
 }
 
-/** What an operator set, or an earlier inspection, stays. */
-export function localLinks(seen: Seen): readonly Change[] {
-  return interfacesOf(seen, true).flatMap(({ name, mac, one }): readonly Change[] => {
-    const heard = tlvsOf(seen, name, one);
-    if (!heard?.whole) return [];
-    const before = seen.ports.find(({ address }) => address === mac)?.local_link_connection ?? {};
-    const found = Object.entries(lldpLink(heard.tlvs)).filter(([key, value]) => value !== undefined && !Object.hasOwn(before, key));
+/** Values that an operator or an earlier inspection set stay. */
+export function localLinks(data: InspectionData): readonly Change[] {
+  return interfacesOf(data, true).flatMap(({ name, mac, one }): readonly Change[] => {
+    const received = tlvsOf(data, name, one);
+    if (!received?.whole) return [];
+    const before = data.ports.find(({ address }) => address === mac)?.local_link_connection ?? {};
+    const found = Object.entries(lldpLink(received.tlvs)).filter(([key, value]) => value !== undefined && !Object.hasOwn(before, key));
     if (found.length === 0) return [];
     return [{ on: 'port update', mac, changes: { local_link_connection: { ...before, ...Object.fromEntries(found) } } }];
   });
 }
 
-/** `10.0.0.0/24:name`: the network and its name. Throws an Error for the operator. */
+/** Parses entries such as `10.0.0.0/24:name`. Throws an Error for the operator. */
 export function cidrMap(entries: readonly string[]): readonly { readonly covers: (address: string) => boolean; readonly name: string }[] {
   return entries.map((entry) => {
     const at = entry.lastIndexOf(':');
@@ -72,12 +76,12 @@ export function cidrMap(entries: readonly string[]): readonly { readonly covers:
     };
   });
 }
-export function physicalNetworks(seen: Seen): readonly Change[] {
-  const map = cidrMap(seen.options['inspector.physical_network_cidr_map']);
-  return interfacesOf(seen, true).flatMap(({ mac, one }): readonly Change[] => {
+export function physicalNetworks(data: InspectionData): readonly Change[] {
+  const map = cidrMap(data.options['inspector.physical_network_cidr_map']);
+  return interfacesOf(data, true).flatMap(({ mac, one }): readonly Change[] => {
     const addresses = [one['ipv4_address'], one['ipv6_address']].filter((value) => typeof value === 'string');
     const name = addresses.flatMap((address) => map.find(({ covers }) => covers(address))?.name ?? [])[0];
-    const before = seen.ports.find(({ address }) => address === mac);
+    const before = data.ports.find(({ address }) => address === mac);
     if (name === undefined || before?.physical_network === name) return [];
     return [{ on: 'port update', mac, changes: { physical_network: name } }];
   });
