@@ -5,7 +5,7 @@ import type { Log } from '../../model/log';
 import type { PowerAction } from '../hardware/control';
 import { FAULTS, readFaults } from '../bmc/faults';
 import type { Fleet, FleetMachine } from './fleet';
-import { listenOn, readJson, sendJson, type Listening } from '../http';
+import { listenOn, readJson, sendJson, type HttpListener } from '../http';
 import { readBehaviour } from '../machine/behaviour';
 
 const MAX_BODY = 64 * 1024;
@@ -46,7 +46,7 @@ const CHANGES: readonly (readonly [method: string, path: string, change: Change]
 ];
 
 /** Rejects when the port is taken. @param host a loopback address */
-export async function serveRemote(fleet: Fleet, { host, port, log }: { host: string; port: number; log: Log }): Promise<Listening> {
+export async function serveRemote(fleet: Fleet, { host, port, log }: { host: string; port: number; log: Log }): Promise<HttpListener> {
   const byName = new Map(fleet.machines.map((machine) => [machine.name, machine]));
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const [, kind, name, part] = (request.url ?? '').split('?')[0]!.split('/');

@@ -1,12 +1,12 @@
 import type { SerialPort } from '../../wire/ipmi/bmc';
 
-/** What a BMC can do to the machine behind it: the simulated machine and a QEMU machine offer the same. */
 export type PowerAction = 'on' | 'off' | 'cycle' | 'reset' | 'soft' | 'diagnostic';
 export interface BootSetting {
   readonly device: 'none' | 'pxe' | 'disk' | 'cdrom' | 'bios' | 'safe' | 'uefi-http';
   readonly persistent: boolean;
   readonly mode: 'uefi' | 'bios' | null;
 }
+/** The controls that a machine offers to its BMC, whether it is simulated or in QEMU. */
 export interface MachineControl {
   readonly name: string;
   readonly macs: readonly string[];
@@ -14,6 +14,6 @@ export interface MachineControl {
   act(action: PowerAction): Promise<void>;
   boot(): BootSetting;
   setBoot(setting: BootSetting): void;
-  /** Its serial port; absent: one that says back what it is told. */
+  /** Absent: the BMC has a port that echoes its input. */
   readonly serial?: SerialPort;
 }

@@ -1,4 +1,4 @@
-/** What a simulated machine is made of, and how an agent in it reports that. */
+/** The parts of a simulated machine, and the inventory that its agent reports. */
 import { createHash } from 'node:crypto';
 import type { Inventory, JsonObject } from '../../model/records';
 
@@ -17,13 +17,13 @@ export interface MachineDescription {
   readonly uuid: string;
   readonly serial: string;
   readonly architecture: 'x86_64' | 'aarch64';
-  /** Boot mode when the BMC asks for none. */
+  /** Boot mode when the BMC sets none. */
   readonly mode: 'uefi' | 'bios';
   readonly cpus: number;
   readonly memoryMiB: number;
   /** The first one boots. Lower case. */
   readonly macs: readonly string[];
-  /** Address of the first interface, as its agent reports it; nothing is ever sent there. */
+  /** Address of the first interface in the agent's inventory; no packet goes there. */
   readonly address: string;
   readonly disks: readonly DiskDescription[];
   readonly bmcAddress: string;
@@ -33,7 +33,7 @@ const GIB = 2 ** 30;
 export const MANUFACTURER = 'Bloomery';
 export const PRODUCT = 'Simulated machine';
 
-/** What is in a machine, apart from its names. */
+/** The parts of a machine, without names. */
 export interface Build {
   readonly cpus: number;
   readonly memoryGiB: number;
@@ -46,9 +46,9 @@ const DISKS = {
   nvme: { rotational: false, model: 'Simulated NVMe', device: (index: number) => `/dev/nvme${index}n1` },
   virtio: { rotational: true, model: 'QEMU', device: (index: number) => `/dev/vd${String.fromCharCode(97 + index)}` },
 } as const;
-/** Kinds whose devices are counted together. */
-const NAMED = { ssd: 'sd', disk: 'sd', nvme: 'nvme', virtio: 'vd' } as const;
-const USUAL: Build = {
+/** Kinds with the same value share one count of device names. */
+const DEVICE_NAMES = { ssd: 'sd', disk: 'sd', nvme: 'nvme', virtio: 'vd' } as const;
+const DEFAULT_BUILD: Build = {
   cpus: 8,
   memoryGiB: 16,
   nics: 2,
@@ -57,7 +57,7 @@ const USUAL: Build = {
     ['disk', 1, 500],
   ],
 };
-/** What a seed chooses from. */
+/** The values from which a seed chooses. */
 const CPUS = [4, 8, 16, 24, 32, 48, 64, 96, 128, 192];
 const MEMORY_GIB_PER_CPU = [2, 4, 8];
 const NICS = [1, 2, 2, 4];
@@ -75,7 +75,7 @@ const DATA_DISKS: readonly Build['disks'][number][] = [
   ['disk', 12, 8000],
 ];
 
-/** The same seed and number, the same build. */
+/** Deterministic in seed and number. */
 function buildOf(seed: number, index: number): Build {
   const bytes = createHash('sha256').update(`${seed}/${index}`).digest();
   const pick = <T>(at: number, from: readonly T[]): T => from[bytes.readUInt16LE(at * 2) % from.length]!;
@@ -89,12 +89,12 @@ function buildOf(seed: number, index: number): Build {
 }
 
 /**
- * The machine with this number: the same number (and seed), the same machine, in every run. At most 65,536 of them.
- * @param seed absent: all are built the same; or how it is built
+ * The machine with this number, deterministic in number and seed. There are at most 65,536 machines.
+ * @param seed absent: all machines have the same parts; a `Build`: its parts
  */
 export function describeMachine(index: number, bmcAddress: string, seed?: number | Build): MachineDescription {
   const hex = index.toString(16).padStart(4, '0');
-  const { cpus, memoryGiB, nics, disks } = seed === undefined ? USUAL : typeof seed === 'object' ? seed : buildOf(seed, index);
+  const { cpus, memoryGiB, nics, disks } = seed === undefined ? DEFAULT_BUILD : typeof seed === 'object' ? seed : buildOf(seed, index);
   const names = { sd: 0, nvme: 0, vd: 0 };
   return {
     name: `sim-${index}`,
@@ -105,12 +105,12 @@ export function describeMachine(index: number, bmcAddress: string, seed?: number
     cpus,
     memoryMiB: memoryGiB * 1024,
     macs: Array.from({ length: nics }, (_, nic) => `52:54:0${nic}:b1:${hex.slice(0, 2)}:${hex.slice(2)}`),
-    // 198.18.0.0/15 is for tests of network devices (RFC 2544).
+    // 198.18.0.0/15 is reserved for benchmark tests (RFC 2544).
     address: `198.18.${index >> 8}.${index & 255}`,
     disks: disks.flatMap(([kind, count, sizeGiB]) =>
       Array.from({ length: count }, () => {
         const { device, rotational, model } = DISKS[kind];
-        const at = names[NAMED[kind]]++;
+        const at = names[DEVICE_NAMES[kind]]++;
         return { name: device(at), size: sizeGiB * GIB, serial: `${kind.toUpperCase()}${at}${hex}`, rotational, model };
       }),
     ),
@@ -118,7 +118,7 @@ export function describeMachine(index: number, bmcAddress: string, seed?: number
   };
 }
 
-/** `bootInterface`: the address that the kernel was told (BOOTIF). */
+/** @param bootInterface the address in the kernel's command line (BOOTIF) */
 export const inventoryOf = (machine: MachineDescription, mode: 'uefi' | 'bios', bootInterface: string | undefined): Inventory => ({
   interfaces: machine.macs.map((mac, index) => ({
     name: `eth${index}`,

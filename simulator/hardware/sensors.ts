@@ -34,7 +34,7 @@ export interface AnalogSensor extends AnalogDescription {
   /** How Redfish shows the sensor; absent: not at all. `most`: its largest value; absent: that of the largest raw byte. */
   readonly redfish?: { readonly context: string; readonly most?: number };
 }
-export interface DiscreteSensor extends SensorDescription {
+interface DiscreteSensor extends SensorDescription {
   /** The states that are asserted while the machine is on, and while it is off. */
   readonly on: number;
   readonly off: number;

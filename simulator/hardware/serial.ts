@@ -1,9 +1,9 @@
-/** A simulated machine's serial port: it writes what happens to the machine, and says back what it is told, as a terminal does. */
+/** A simulated machine's serial port: it reports the machine's phases and echoes its input. */
 import type { SerialPort } from '../../wire/ipmi/bmc';
 
-export interface Serial {
+interface Serial {
   readonly port: SerialPort;
-  /** A line that the machine writes. */
+  /** Writes a line. */
   log(line: string): void;
 }
 export function createSerial(name: string): Serial {

@@ -1,33 +1,33 @@
-/** The commands of a simulated agent, as rows; what they do to the machine is a record changed, and time. */
+/** The commands of a simulated agent. On the machine they change a record of its disks, and nothing else. */
 import { gzipSync } from 'node:zlib';
 import type { Clock } from '../../model/clock';
 import type { Inventory, JsonObject } from '../../model/records';
 import { AgentError, chooseDisk, fetchImage, unpackConfigDrive, type DiskContent } from './image';
 import type { HttpClient } from '../http';
 
-/** What an agent sees of its machine. */
+/** What a command uses of its agent and machine. */
 export interface AgentHost {
   readonly inventory: Inventory;
   readonly http: HttpClient;
   readonly clock: Clock;
-  /** Ends with the agent. */
+  /** Aborted when the agent ends. */
   readonly signal: AbortSignal;
-  /** Milliseconds that each command in the background takes at least. */
+  /** The least milliseconds that a command in the background takes. */
   readonly stepMs: number;
-  /** Why write_image fails, if it shall. */
+  /** The reason with which write_image fails; undefined: it does not. */
   readonly failWriteImage: string | undefined;
   /** `undefined`: the disk is empty. */
   setContent(disk: string, content: DiskContent | undefined): void;
-  /** The agent's last act. */
+  /** Ends the machine's power, and with it the agent. */
   leave(how: 'off' | 'reset'): void;
 }
-export interface CommandRow {
-  /** Runs on while the caller has its answer; one at a time. */
+export interface AgentCommand {
+  /** Continues after the answer to its request; only one runs at a time. */
   readonly background?: true;
   run(host: AgentHost, params: JsonObject): Promise<unknown>;
 }
 type StepKind = 'clean' | 'deploy' | 'service';
-interface StepRow {
+interface AgentStep {
   readonly step: string;
   readonly interface: string;
   readonly priority: Readonly<Partial<Record<StepKind, number>>>;
@@ -38,8 +38,8 @@ interface StepRow {
 
 const MANAGER = 'SimulatedHardwareManager';
 const VERSION = { [MANAGER]: '1.0' };
-/** Milliseconds in which the answer to the command gets out. */
-const FAREWELL = 50;
+/** Milliseconds before power off in which the command's answer reaches the server. */
+const LEAVE_DELAY_MS = 50;
 
 const object = (value: unknown): JsonObject => (typeof value === 'object' && value !== null ? (value as JsonObject) : {});
 const erase = async (host: AgentHost): Promise<null> => {
@@ -47,7 +47,7 @@ const erase = async (host: AgentHost): Promise<null> => {
   return null;
 };
 
-const STEPS: readonly StepRow[] = [
+const STEPS: readonly AgentStep[] = [
   { step: 'erase_devices_metadata', interface: 'deploy', priority: { clean: 99, deploy: 0, service: 0 }, abortable: true, run: erase },
   { step: 'erase_devices', interface: 'deploy', priority: { clean: 10 }, abortable: true, run: erase },
   {
@@ -74,8 +74,8 @@ const STEPS: readonly StepRow[] = [
   },
 ];
 
-/** What clients are shown of the steps of a kind. */
-const offered = (kind: StepKind): readonly JsonObject[] =>
+/** The list of a kind's steps in a command's result. */
+const listedSteps = (kind: StepKind): readonly JsonObject[] =>
   STEPS.filter(({ priority }) => priority[kind] !== undefined).map(({ step, interface: on, priority, abortable, argsinfo }) => ({
     step,
     interface: on,
@@ -86,48 +86,48 @@ const offered = (kind: StepKind): readonly JsonObject[] =>
     ...(kind === 'clean' ? { requires_ramdisk: true } : {}),
   }));
 
-const stepCommands = (kind: StepKind): Readonly<Record<string, CommandRow>> => ({
+const stepCommands = (kind: StepKind): Readonly<Record<string, AgentCommand>> => ({
   [`${kind}.get_${kind}_steps`]: {
-    run: async () => ({ [`${kind}_steps`]: { [MANAGER]: offered(kind) }, hardware_manager_version: VERSION }),
+    run: async () => ({ [`${kind}_steps`]: { [MANAGER]: listedSteps(kind) }, hardware_manager_version: VERSION }),
   },
   [`${kind}.execute_${kind}_step`]: {
     background: true,
     run: async (host, params) => {
       const { args, ...step } = object(params['step']);
-      const row = STEPS.find((one) => one.step === step['step'] && one.priority[kind] !== undefined);
-      if (!row)
+      const known = STEPS.find((one) => one.step === step['step'] && one.priority[kind] !== undefined);
+      if (!known)
         throw new AgentError(
           'InvalidCommandParamsError',
           400,
           'Invalid command parameters',
           `Unknown ${kind} step: ${String(step['step'])}`,
         );
-      return { [`${kind}_result`]: await row.run(host, params, object(args)), [`${kind}_step`]: step };
+      return { [`${kind}_result`]: await known.run(host, params, object(args)), [`${kind}_step`]: step };
     },
   },
 });
-const nothing = async (): Promise<null> => null;
-const leave = (how: 'off' | 'reset'): CommandRow => ({
+const doNothing = async (): Promise<null> => null;
+const leave = (how: 'off' | 'reset'): AgentCommand => ({
   background: true,
   run: async (host) => {
-    await host.clock.sleep(FAREWELL, host.signal);
+    await host.clock.sleep(LEAVE_DELAY_MS, host.signal);
     host.leave(how);
     return null;
   },
 });
 
-/** extension.name → what it does. */
-export const COMMANDS: Readonly<Record<string, CommandRow>> = {
+/** By extension.name. */
+export const COMMANDS: Readonly<Record<string, AgentCommand>> = {
   ...stepCommands('clean'),
   ...stepCommands('deploy'),
   ...stepCommands('service'),
-  'standby.sync': { run: nothing },
+  'standby.sync': { run: doNothing },
   'standby.get_partition_uuids': { run: async () => ({}) },
   'standby.power_off': leave('off'),
   'standby.run_image': leave('reset'),
-  'image.install_bootloader': { background: true, run: nothing },
+  'image.install_bootloader': { background: true, run: doNothing },
   'log.collect_system_logs': { run: async () => ({ system_logs: gzipSync('a simulated machine has no logs\n').toString('base64') }) },
   'poll.get_hardware_info': { run: async (host) => host.inventory },
-  'poll.set_node_info': { run: nothing },
-  'rescue.finalize_rescue': { run: nothing },
+  'poll.set_node_info': { run: doNothing },
+  'rescue.finalize_rescue': { run: doNothing },
 };

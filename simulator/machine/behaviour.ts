@@ -1,20 +1,20 @@
-/** How a machine behaves; times in milliseconds. */
+/** How a simulated machine behaves. Times are in milliseconds. */
 export interface Behaviour {
   /** From power on to the first request of the firmware. */
   readonly firmwareMs: number;
   /** From kernel and ramdisk to the agent's first request. */
   readonly bootMs: number;
-  /** That each of the agent's commands in the background takes at least. */
+  /** The least time that one of the agent's commands in the background takes. */
   readonly stepMs: number;
-  /** From a soft power off to off; null: it is ignored. */
+  /** From a soft power off to off; null: the machine ignores it. */
   readonly softOffMs: number | null;
-  /** Between tries of what failed. */
+  /** Between tries of a request that failed. */
   readonly retryMs: number;
-  /** The ramdisk hangs before its agent speaks. */
+  /** The ramdisk hangs before its agent sends a request. */
   readonly neverCalls: boolean;
-  /** Its agent sends a token that it was not given. */
+  /** The agent sends a token that the server did not give it. */
   readonly wrongToken: boolean;
-  /** Why write_image fails; null: it does not. */
+  /** The reason with which write_image fails; null: it does not. */
   readonly failWriteImage: string | null;
 }
 export const WELL_BEHAVED: Behaviour = {
@@ -28,10 +28,10 @@ export const WELL_BEHAVED: Behaviour = {
   failWriteImage: null,
 };
 
-const MOST_MS = 3_600_000;
-const isMs = (value: unknown): boolean => typeof value === 'number' && value >= 0 && value <= MOST_MS;
+const MAX_MS = 3_600_000;
+const isMs = (value: unknown): boolean => typeof value === 'number' && value >= 0 && value <= MAX_MS;
 const isFlag = (value: unknown): boolean => typeof value === 'boolean';
-const KINDS: Readonly<Record<keyof Behaviour, (value: unknown) => boolean>> = {
+const VALIDATORS: Readonly<Record<keyof Behaviour, (value: unknown) => boolean>> = {
   firmwareMs: isMs,
   bootMs: isMs,
   stepMs: isMs,
@@ -41,13 +41,14 @@ const KINDS: Readonly<Record<keyof Behaviour, (value: unknown) => boolean>> = {
   wrongToken: isFlag,
   failWriteImage: (value) => value === null || typeof value === 'string',
 };
-/** Changes of behaviour as JSON has them. Throws an Error that names what is wrong. */
-export function readBehaviour(given: unknown): Partial<Behaviour> {
-  if (typeof given !== 'object' || given === null) throw new Error('behaviour is an object');
-  for (const [name, value] of Object.entries(given)) {
-    if (!Object.hasOwn(KINDS, name))
-      throw new Error(`there is no behaviour "${name.slice(0, 40)}": they are ${Object.keys(KINDS).join(', ')}`);
-    if (!KINDS[name as keyof Behaviour](value)) throw new Error(`the behaviour ${name} cannot be ${JSON.stringify(value).slice(0, 80)}`);
+/** Checks changes of behaviour from JSON. @throws an Error that names the first wrong member */
+export function readBehaviour(changes: unknown): Partial<Behaviour> {
+  if (typeof changes !== 'object' || changes === null) throw new Error('behaviour is an object');
+  for (const [name, value] of Object.entries(changes)) {
+    if (!Object.hasOwn(VALIDATORS, name))
+      throw new Error(`there is no behaviour "${name.slice(0, 40)}": they are ${Object.keys(VALIDATORS).join(', ')}`);
+    if (!VALIDATORS[name as keyof Behaviour](value))
+      throw new Error(`the behaviour ${name} cannot be ${JSON.stringify(value).slice(0, 80)}`);
   }
-  return given;
+  return changes;
 }

@@ -1,4 +1,4 @@
-/** What a simulated machine boots from an image that its BMC or its firmware reads over HTTP. */
+/** Boots an image that a BMC or the firmware reads over HTTP: finds the agent's parameters in it. */
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import { basicAuthorization } from '../../model/urls';
@@ -6,13 +6,13 @@ import type { BootScript } from './boot-script';
 import type { HttpClient } from '../http';
 import type { Medium } from '../hardware/boot-media';
 
-/** Of an image, that are looked at; and of one line of a boot loader's configuration. */
+/** Bounds of an image, and of one line of a boot loader's configuration in it. */
 const MAX_BYTES = 4 * 2 ** 30;
 const MAX_LINE = 8192;
-/** A line that boots an agent's kernel, in GRUB's and isolinux's words. */
+/** The line that boots an agent's kernel, in the syntax of GRUB and isolinux. */
 const KERNEL_LINE = /(?:^|[\n\0])[ \t]*(?:linux|linuxefi|append)[ \t]+([^\n\0]*\bipa-api-url=[^\n\0]*)[\n\0]/;
 
-/** The agent's parameters in an image; `system`: it holds something else that boots; undefined: it cannot be read. */
+/** The agent's parameters; `system`: the image boots something else; undefined: the image cannot be read. */
 export async function readBootImage(
   http: HttpClient,
   medium: Pick<Medium, 'url' | 'username' | 'password'>,
@@ -22,7 +22,7 @@ export async function readBootImage(
   const { url, username, password = '' } = medium;
   const login = basicAuthorization(username === undefined ? undefined : { username, password });
   try {
-    const answer = await http.ask(url, { headers: login, signal });
+    const answer = await http.request(url, { headers: login, signal });
     if (answer.status !== 200) {
       await answer.drain();
       return undefined;
@@ -40,7 +40,7 @@ export async function readBootImage(
     return size === 0 ? undefined : 'system';
   } catch (error) {
     signal.throwIfAborted();
-    log.debug('an image cannot be read', { url, error: reasonOf(error) });
+    log.debug('an image to boot cannot be read', { url, error: reasonOf(error) });
     return undefined;
   }
 }
@@ -53,5 +53,5 @@ const parametersOf = (line: string): ReadonlyMap<string, string> =>
       .filter((word) => word.includes('='))
       .map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)]),
   );
-/** GRUB's words stand in single quotes, and such a quote in one as '\\''. */
+/** GRUB puts words in single quotes, and writes such a quote in a word as '\\''. */
 const unquoted = (word: string): string => (/^'.*'$/.test(word) ? word.slice(1, -1).replaceAll("'\\''", "'") : word);

@@ -1,10 +1,13 @@
-/** The iPXE scripts of a boot service, as far as simulated machines follow them. */
+/** Reads the parts of a boot service's iPXE script that a simulated machine follows. */
 
-/** What an iPXE script boots: kernel, ramdisk and parameters; undefined: it hands over to the disk. */
+/** What an iPXE script boots. */
 export interface BootScript {
+  /** The URLs of kernel and ramdisk. */
   readonly files: readonly string[];
+  /** Of the kernel's command line. */
   readonly parameters: ReadonlyMap<string, string>;
 }
+/** Undefined: the script boots the disk. */
 export function readScript(text: string, mac: string): BootScript | undefined {
   const lines = text.split('\n').map((line) =>
     line

@@ -1,11 +1,11 @@
-/** Writing an image as the agent does it: all of it is fetched, its checksum verified; only the disk is a mere record. */
+/** Writes an image as the agent does. The whole image is downloaded and its checksum verified; only the disk is a mere record. */
 import { createHash, type Hash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { matchDisks, parseHints } from '../../model/hints';
 import type { InventoryDisk, JsonObject } from '../../model/records';
 import type { HttpClient } from '../http';
 
-/** What an agent's failed command says (`command_error`). */
+/** The error of an agent's failed command (`command_error`). */
 export class AgentError extends Error {
   constructor(
     readonly type: string,
@@ -16,12 +16,12 @@ export class AgentError extends Error {
     super(message);
   }
 }
-/** What is on a disk. */
+/** The content of a disk. */
 export interface DiskContent {
   readonly url: string;
   /** Bytes of the image. */
   readonly size: number;
-  /** Of the image as it was fetched; hexadecimal. */
+  /** Of the downloaded image, in hexadecimal. */
   readonly sha256: string;
   /** Unpacked. */
   readonly configDrive: Buffer | undefined;
@@ -32,7 +32,7 @@ const string = (value: unknown): string | undefined => (typeof value === 'string
 const MIN_ROOT_DISK = 4 * 2 ** 30;
 const MAX_CONFIG_DRIVE = 64 * 2 ** 20;
 
-/** The name of the disk that an image goes to: by the node's hints, else the smallest of at least 4 GiB. */
+/** The name of the disk for the image: the smallest one of at least 4 GiB that the node's hints allow. */
 export function chooseDisk(disks: readonly InventoryDisk[], node: JsonObject): string {
   const hints = object(node['instance_info'])['root_device'] ?? object(node['properties'])['root_device'];
   const suitable = matchDisks(disks, parseHints(hints))
@@ -48,7 +48,7 @@ export function chooseDisk(disks: readonly InventoryDisk[], node: JsonObject): s
   return suitable[0].name;
 }
 
-/** Fetches and verifies the image of `image_info`; throws AgentError as the agent would. */
+/** Downloads and verifies the image of `image_info`. @throws AgentError with the real agent's words */
 export async function fetchImage(
   info: JsonObject,
   diskSize: number,
@@ -56,10 +56,10 @@ export async function fetchImage(
   signal: AbortSignal,
 ): Promise<Omit<DiskContent, 'configDrive'>> {
   const id = String(info['id']);
-  const wanted = await wantedChecksum(info, http, signal);
+  const expected = await expectedChecksum(info, http, signal);
   const reasons: string[] = [];
   for (const url of Array.isArray(info['urls']) ? info['urls'].map(String) : []) {
-    const answer = await http.ask(url, { signal }).catch((error: unknown) => {
+    const answer = await http.request(url, { signal }).catch((error: unknown) => {
       reasons.push(`${url}: ${error instanceof Error ? error.message : String(error)}`);
     });
     if (!answer) continue;
@@ -68,15 +68,15 @@ export async function fetchImage(
       reasons.push(`${url}: status code ${answer.status}`);
       continue;
     }
-    const hashes = [createHash('sha256'), ...(wanted ? [createHash(wanted.algorithm)] : [])];
+    const hashes = [createHash('sha256'), ...(expected ? [createHash(expected.algorithm)] : [])];
     const size = await hashAll(answer.body, hashes, diskSize, id);
     const [sha256, sum] = hashes.map((hash) => hash.digest('hex'));
-    if (wanted && sum !== wanted.value)
+    if (expected && sum !== expected.value)
       throw new AgentError(
         'ImageChecksumError',
         500,
         'Error verifying image checksum',
-        `Image failed to verify against checksum. location: ${url}; image ID: ${id}; image checksum: ${wanted.value}; verification checksum: ${sum!}`,
+        `Image failed to verify against checksum. location: ${url}; image ID: ${id}; image checksum: ${expected.value}; verification checksum: ${sum!}`,
       );
     return { url, size, sha256: sha256! };
   }
@@ -101,8 +101,8 @@ async function hashAll(body: AsyncIterable<Buffer>, hashes: readonly Hash[], dis
   return size;
 }
 
-/** By `os_hash_*`, else by `checksum`: a value, whose length names the algorithm, or the URL of a file with the value in it. */
-async function wantedChecksum(
+/** From `os_hash_*`, else from `checksum`: a value, whose length gives the algorithm, or the URL of a file with the value. */
+async function expectedChecksum(
   info: JsonObject,
   http: HttpClient,
   signal: AbortSignal,
@@ -111,17 +111,17 @@ async function wantedChecksum(
   if (algorithm && hash) return { algorithm, value: hash };
   let value = string(info['checksum']);
   if (value === undefined) return undefined;
-  if (/^https?:/.test(value)) value = (await (await http.ask(value, { signal })).text()).trim().split(/\s+/)[0]!;
+  if (/^https?:/.test(value)) value = (await (await http.request(value, { signal })).text()).trim().split(/\s+/)[0]!;
   const known = { 32: 'md5', 40: 'sha1', 64: 'sha256', 128: 'sha512' }[value.length];
   if (!known) throw new AgentError('ImageChecksumError', 500, 'Error verifying image checksum', `Unable to tell the algorithm of ${value}`);
   return { algorithm: known, value };
 }
 
-/** Base64 of gzip, or the URL of that. */
-export async function unpackConfigDrive(given: unknown, http: HttpClient, signal: AbortSignal): Promise<Buffer | undefined> {
-  let text = string(given);
+/** @param source base64 of gzip, or a URL of such a text */
+export async function unpackConfigDrive(source: unknown, http: HttpClient, signal: AbortSignal): Promise<Buffer | undefined> {
+  let text = string(source);
   if (text === undefined) return undefined;
-  if (/^https?:/.test(text)) text = await (await http.ask(text, { signal })).text();
+  if (/^https?:/.test(text)) text = await (await http.request(text, { signal })).text();
   try {
     return gunzipSync(Buffer.from(text, 'base64'), { maxOutputLength: MAX_CONFIG_DRIVE });
   } catch (error) {

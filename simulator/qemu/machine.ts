@@ -130,7 +130,10 @@ export async function startQemuMachine(setup: QemuMachineSetup): Promise<Simulat
 }
 
 async function fetchMedium(http: HttpClient, { url, username, password = '' }: Medium, path: string, signal: AbortSignal): Promise<void> {
-  const answer = await http.ask(url, { headers: basicAuthorization(username === undefined ? undefined : { username, password }), signal });
+  const answer = await http.request(url, {
+    headers: basicAuthorization(username === undefined ? undefined : { username, password }),
+    signal,
+  });
   if (answer.status !== 200) {
     await answer.drain();
     throw new Error(`the server answers ${answer.status}`);

@@ -1,24 +1,24 @@
-/** What a client may send: a table of checks for each body, and one function that holds a body against it. */
+/** Validates requests: a table of checks for each body, and functions that refuse a body by its table. */
 import { isObject } from '../../../model/json';
 import { refuse } from './messages';
 import type { Answer, ResourceBody } from './routes';
 
-/** The Base message and its arguments; undefined: the value is good. */
-export type Problem = readonly [message: string, ...args: string[]] | undefined;
+/** The Base message and its arguments; undefined: the value is valid. */
+type Problem = readonly [message: string, ...args: string[]] | undefined;
 export type Check = (value: unknown, name: string) => Problem;
 export type Checks = Readonly<Record<string, Check>>;
 
 const shown = (value: unknown): string => JSON.stringify(value)?.slice(0, 200) ?? '';
 const typed =
-  (good: (value: unknown) => boolean): Check =>
+  (isValid: (value: unknown) => boolean): Check =>
   (value, name) =>
-    good(value) ? undefined : ['PropertyValueTypeError', shown(value), name];
+    isValid(value) ? undefined : ['PropertyValueTypeError', shown(value), name];
 
 const MAX_TEXT = 4096;
 export const text: Check = typed((value) => typeof value === 'string' && value.length <= MAX_TEXT);
 export const flag: Check = typed((value) => typeof value === 'boolean');
 export const textOrNull: Check = (value, name) => (value === null ? undefined : text(value, name));
-export const whole =
+export const integer =
   (least: number, most: number): Check =>
   (value, name) =>
     !Number.isInteger(value)
@@ -44,13 +44,13 @@ export const members =
   (checks: Checks): Check =>
   (value, name) =>
     isObject(value) ? problemIn(value, checks) : ['PropertyValueTypeError', shown(value), name];
-/** Values are checked where they are used. */
+/** The user of the value checks it. */
 export const anything: Check = () => undefined;
 /** A reference to another resource: {"@odata.id": …}. */
 export const reference: Check = (value, name) =>
   isObject(value) && typeof value['@odata.id'] === 'string' ? undefined : ['PropertyValueTypeError', shown(value), name];
 
-/** Annotations that a client sends back are not for us (DSP0266 §7.7). */
+/** Annotations that a client sends back have no effect (DSP0266 §7.7). */
 const isAnnotation = (name: string): boolean => name.startsWith('@odata.');
 
 function problemIn(body: ResourceBody, checks: Checks): Problem {
@@ -64,8 +64,8 @@ function problemIn(body: ResourceBody, checks: Checks): Problem {
 }
 
 /**
- * Refuses a PATCH that may not be: all of it, or nothing.
- * @param readable what the resource shows: such a property without a check is there, and cannot be written
+ * Refuses a whole PATCH for one invalid property.
+ * @param readable the resource's body: a property in it without a check is read-only
  */
 export function refusePatch(body: ResourceBody, checks: Checks, readable: ResourceBody = {}): Answer | undefined {
   const names = Object.keys(body).filter((name) => !isAnnotation(name));
@@ -76,15 +76,15 @@ export function refusePatch(body: ResourceBody, checks: Checks, readable: Resour
   return problem && refuse(...problem);
 }
 
-/** Refuses a POST to a collection. */
-export function refuseNew(body: ResourceBody, checks: Checks, needed: readonly string[]): Answer | undefined {
-  const missing = needed.find((name) => body[name] === undefined);
+/** Refuses the body of a POST to a collection. */
+export function refuseNew(body: ResourceBody, checks: Checks, required: readonly string[]): Answer | undefined {
+  const missing = required.find((name) => body[name] === undefined);
   if (missing !== undefined) return refuse('CreateFailedMissingReqProperties', missing);
   const problem = problemIn(body, checks);
   return problem && refuse(...problem);
 }
 
-/** The message about a parameter, for that about a property; its arguments are then followed by the action. */
+/** Message about a property → message about an action's parameter, whose last argument is the action. */
 const OF_PARAMETERS: Readonly<Record<string, string>> = {
   PropertyUnknown: 'ActionParameterNotSupported',
   PropertyValueTypeError: 'ActionParameterValueTypeError',
@@ -92,9 +92,9 @@ const OF_PARAMETERS: Readonly<Record<string, string>> = {
   PropertyValueOutOfRange: 'ActionParameterValueNotInList',
   PropertyValueFormatError: 'ActionParameterValueTypeError',
 };
-/** Refuses the parameters of an action. */
-export function refuseAction(action: string, body: ResourceBody, checks: Checks, needed: readonly string[] = []): Answer | undefined {
-  const missing = needed.find((name) => body[name] === undefined);
+/** Refuses the body of an action. */
+export function refuseAction(action: string, body: ResourceBody, checks: Checks, required: readonly string[] = []): Answer | undefined {
+  const missing = required.find((name) => body[name] === undefined);
   if (missing !== undefined) return refuse('ActionParameterMissing', action, missing);
   const problem = problemIn(body, checks);
   if (!problem) return undefined;

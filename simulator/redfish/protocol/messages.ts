@@ -1,11 +1,11 @@
-/** The messages of the Base registry (DSP2065) that this service sends, and the form of errors (DSP0266 §8.6). */
+/** The messages that this service sends (Base and Update registries, DSP2065), and its errors' form (DSP0266 §8.6). */
 import type { Answer } from './routes';
 
-/** Those with a point in their name are of another registry: Update.TransferFailed. */
+/** The messages of another registry have its prefix: Update.TransferFailed. */
 export const BASE_REGISTRY = 'Base.1.8';
 export const UPDATE_REGISTRY = 'Update.1.0';
 export interface Message {
-  /** %1, %2: the arguments. */
+  /** With %1, %2, … for the arguments. */
   readonly text: string;
   readonly severity: 'OK' | 'Warning' | 'Critical';
   readonly status: number;
@@ -88,7 +88,7 @@ export const UPDATE_MESSAGES: Readonly<Record<string, Message>> = {
 };
 const REGISTRIES = { Base: [BASE_REGISTRY, MESSAGES], Update: [UPDATE_REGISTRY, UPDATE_MESSAGES] } as const;
 
-/** A message as it stands in answers and tasks. */
+/** A message in its form for answers and tasks. */
 export function extended(id: string, args: readonly string[] = []): Readonly<Record<string, unknown>> {
   const [prefix, key] = (id.includes('.') ? id.split('.') : ['Base', id]) as [keyof typeof REGISTRIES, string];
   const [registry, messages] = REGISTRIES[prefix];
@@ -103,7 +103,7 @@ export function extended(id: string, args: readonly string[] = []): Readonly<Rec
     Resolution: severity === 'OK' ? 'None' : 'Correct the request and send it again.',
   };
 }
-/** An answer that refuses, by this message. */
+/** An error answer with a Base message. */
 export function refuse(id: string, ...args: readonly string[]): Answer {
   const shown = extended(id, args);
   return {

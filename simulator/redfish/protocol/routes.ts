@@ -1,4 +1,4 @@
-/** What a resource of the service is: a row with a path and what each method does there. */
+/** What the routes of the Redfish service share: the service's state, a route's form, and the parts of a resource's body. */
 import type { Clock } from '../../../model/clock';
 import type { Log } from '../../../model/log';
 import type { MachineControl } from '../../hardware/control';
@@ -9,35 +9,35 @@ import type { Restart } from '../../bmc/restart';
 import type { Privilege } from './privileges';
 import { typeName, type ResourceType } from './versions';
 
-/** A machine that a BMC stands before; its name is its identifier in paths. */
+/** A machine behind the BMC; its name is its identifier in paths. */
 export type System = MachineControl & { readonly description: MachineDescription; readonly hardware: Hardware };
 export type ResourceBody = Readonly<Record<string, unknown>>;
 export interface Answer {
   readonly status: number;
   readonly body?: ResourceBody;
-  /** In place of `body`; what it is, a header says. */
+  /** Sent instead of `body`; `headers` has its content type. */
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
-/** Milliseconds since the epoch in `used`. */
 export interface Session {
   readonly id: string;
   readonly token: string;
-  /** Name of an account. */
+  /** The account's name. */
   readonly user: string;
+  /** Milliseconds since the epoch: its last request. */
   used: number;
 }
-/** What the service knows beside its machines. */
+/** A running service. */
 export interface Service {
   readonly systems: ReadonlyMap<string, System>;
   readonly username: string;
   readonly password: string;
   /** By token. */
   readonly sessions: Map<string, Session>;
-  /** `taskMs`: what a task takes once it runs. */
+  /** `taskMs`: how long a task runs. */
   readonly settings: { sessionSeconds: number; readonly taskMs: number };
   readonly restart: Restart;
-  /** Work that outlives its request; the service waits for it when it closes. */
+  /** Adds work that goes on after its request; the service waits for it when it closes. */
   background(work: Promise<void>): void;
   readonly http: HttpClient;
   readonly clock: Clock;
@@ -46,35 +46,35 @@ export interface Service {
   /** Aborted when the service closes. */
   readonly signal: AbortSignal;
 }
-/** Where a request is. */
+/** The service and the path of one request. */
 export interface RouteContext {
   readonly service: Service;
   /** Below the service root: /Systems/sim-0/Bios. */
   readonly path: string;
-  /** What stands at {…} in the row's path. */
+  /** The values of {…} in the route's path. */
   readonly values: readonly string[];
 }
 export type SystemContext = RouteContext & { readonly system: System };
-/** Undefined: done, and there is nothing to say (204). */
-export type Reply = Answer | undefined | Promise<Answer | undefined>;
-export interface Route<Where extends RouteContext = RouteContext> {
+/** Undefined: 204, No Content. */
+type Reply = Answer | undefined | Promise<Answer | undefined>;
+export interface Route<Context extends RouteContext = RouteContext> {
   readonly path: string;
-  /** Undefined: there is none with these values. */
-  readonly get?: (at: Where) => ResourceBody | undefined;
-  /** In place of `get`, where the status tells something. */
-  readonly answer?: (at: Where) => Answer;
-  readonly patch?: (at: Where, body: ResourceBody) => Reply;
-  readonly post?: (at: Where, body: ResourceBody) => Reply;
-  readonly delete?: (at: Where, body: ResourceBody) => Reply;
-  /** Answers POST without a login. */
+  /** Undefined: no resource has these values. */
+  readonly get?: (at: Context) => ResourceBody | undefined;
+  /** Instead of `get`, where GET needs another status or another content type. */
+  readonly answer?: (at: Context) => Answer;
+  readonly patch?: (at: Context, body: ResourceBody) => Reply;
+  readonly post?: (at: Context, body: ResourceBody) => Reply;
+  readonly delete?: (at: Context, body: ResourceBody) => Reply;
+  /** POST needs no login. */
   readonly open?: true;
-  /** Is read without a login. */
+  /** GET needs no login. */
   readonly public?: true;
-  /** What a change needs (ConfigureComponents). */
+  /** The privilege that a change needs; absent: ConfigureComponents. */
   readonly needs?: Privilege;
 }
 
-/** Whose hardware state keeps what belongs to the service as a whole: accounts, subscriptions. */
+/** The machine whose state holds what belongs to the whole service: accounts, subscriptions. */
 export const bmcOf = ({ systems }: Service): System | undefined => systems.values().next().value;
 
 export const ROOT = '/redfish/v1';
@@ -94,15 +94,15 @@ export const collection = (path: string, type: string, members: readonly string[
   'Members@odata.count': members.length,
   Members: members.map((member) => link(`${path}/${member}`)),
 });
-/** A row of a collection whose members are made elsewhere. */
-export const collectionRoute = <Where extends RouteContext>(
+/** The route of a read-only collection. */
+export const collectionRoute = <Context extends RouteContext>(
   path: string,
   type: string,
-  members: (at: Where) => readonly string[],
-): Route<Where> => ({
+  members: (at: Context) => readonly string[],
+): Route<Context> => ({
   path,
   get: (at) => collection(at.path, type, members(at)),
 });
 export const HEALTHY = { State: 'Enabled', Health: 'OK', HealthRollup: 'OK' } as const;
-/** How Redfish writes a time (DSP0266 §9.6). */
+/** A time in Redfish's format (DSP0266 §9.6). */
 export const dateTime = (milliseconds: number): string => new Date(milliseconds).toISOString().replace(/\.\d+Z$/, 'Z');

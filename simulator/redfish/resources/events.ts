@@ -2,7 +2,7 @@
 import { reasonOf } from '../../../model/errors';
 import { isObject } from '../../../model/json';
 import { hardwarePart } from '../../hardware/hardware';
-import { list, oneOf, refuseAction, refuseNew, refusePatch, text, textOrNull, whole, type Check } from '../protocol/checks';
+import { list, oneOf, refuseAction, refuseNew, refusePatch, text, textOrNull, integer, type Check } from '../protocol/checks';
 import { isFetchable } from '../protocol/download';
 import { refuse } from '../protocol/messages';
 import {
@@ -98,7 +98,7 @@ async function send(service: Service, { destination, context, headers }: Subscri
   const json = { '@odata.type': '#Event.v1_7_0.Event', Id: event['EventId'], Name: 'Event', Context: context, Events: [event] };
   try {
     const signal = timeoutSignal(SEND_TIMEOUT_MS, service.signal);
-    await (await service.http.ask(destination, { method: 'POST', headers, json, signal })).drain();
+    await (await service.http.request(destination, { method: 'POST', headers, json, signal })).drain();
   } catch (error) {
     service.log.debug('an event cannot be sent', { error: reasonOf(error) });
   }
@@ -106,7 +106,7 @@ async function send(service: Service, { destination, context, headers }: Subscri
 const TEST_PARAMETERS = {
   ...{ EventType: oneOf(EVENT_TYPES), EventId: text, EventTimestamp: text, Severity: text, Message: text },
   ...{ MessageId: text, MessageArgs: list(text), MessageSeverity: oneOf(['OK', 'Warning', 'Critical']), OriginOfCondition: text },
-  EventGroupId: whole(0, Number.MAX_SAFE_INTEGER),
+  EventGroupId: integer(0, Number.MAX_SAFE_INTEGER),
 };
 function submitTest({ service }: RouteContext, body: ResourceBody): Answer | undefined {
   const refused = refuseAction(TEST, body, TEST_PARAMETERS, ['MessageId']);

@@ -1,9 +1,9 @@
-/** What OData clients ask for (DSP0266 §8.4): the service document and the metadata document; and JsonSchemas. */
+/** OData's service document and metadata document (DSP0266 §8.4), and JsonSchemas. */
 import { ROOT, collectionRoute, resource, type Answer, type Route } from '../protocol/routes';
 import { SCHEMAS, VERSIONS, typeName, type ResourceType } from '../protocol/versions';
 
 const TYPES = Object.keys(VERSIONS) as readonly ResourceType[];
-/** Types without a collection of their name. */
+/** Types without a collection type. */
 const SINGLE: readonly string[] = [
   ...['AccountService', 'Bios', 'EventService', 'ManagerNetworkProtocol', 'Power', 'PowerSubsystem', 'PowerSupplyMetrics', 'SecureBoot'],
   ...['ServiceRoot', 'SessionService', 'TaskService', 'Thermal', 'ThermalMetrics', 'ThermalSubsystem', 'UpdateService'],

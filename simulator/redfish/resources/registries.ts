@@ -1,4 +1,4 @@
-/** Registries: of messages (Base) and of the BIOS's attributes, each a MessageRegistryFile that says where its file is. */
+/** Registries of messages and of BIOS attributes: each is a MessageRegistryFile, which names the URI of the registry itself. */
 import { BIOS_REGISTRY, biosRegistry } from './bios';
 import { BASE_REGISTRY, MESSAGES, UPDATE_MESSAGES, UPDATE_REGISTRY, type Message } from '../protocol/messages';
 import { ROOT, collectionRoute, resource, type Route, type ResourceBody } from '../protocol/routes';
@@ -27,7 +27,7 @@ const messageRegistry = (registry: string, messages: Readonly<Record<string, Mes
 
 interface Registry {
   readonly id: string;
-  /** As resources name it. */
+  /** Its name in other resources. */
   readonly registry: string;
   readonly name: string;
   readonly file: () => ResourceBody;

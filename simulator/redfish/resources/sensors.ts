@@ -1,4 +1,4 @@
-/** The sensors of a chassis, in Redfish's three ways to tell them: Thermal and Power, the subsystems, and Sensors (DSP2046). */
+/** The sensors of a chassis (DSP2046), in Redfish's three forms: Thermal and Power, the subsystems, and Sensors. */
 import { decodeSdr, type SensorRecord } from '../../../wire/ipmi/records/sdr';
 import { valueOf } from '../../../wire/ipmi/records/sensors';
 import { MANUFACTURER } from '../../hardware/description';
@@ -7,32 +7,32 @@ import { ANALOG, type AnalogSensor } from '../../hardware/sensors';
 import { HEALTHY, ROOT, collectionRoute, link, resource, type Route, type ResourceBody, type SystemContext } from '../protocol/routes';
 
 const CHASSIS = '/Chassis/{system}';
-interface SensorRow {
+interface ChassisSensor {
   readonly id: string;
   readonly name: string;
   readonly type: (typeof TYPES)[number][1];
   readonly units: string;
   readonly context: string;
-  /** What it reads while the machine is on, and off (absent: nothing). */
+  /** The reading while the machine is on, and while it is off (absent: there is none). */
   readonly on: number;
   readonly off?: number;
   readonly caution?: number;
   readonly critical?: number;
-  /** Of what it can measure. */
+  /** The largest value that it can measure. */
   readonly most: number;
 }
-/** [IPMI's type of sensor, ReadingType, ReadingUnits] */
+/** [IPMI sensor type, ReadingType, ReadingUnits] */
 const TYPES = [
   [1, 'Temperature', 'Cel'],
   [2, 'Voltage', 'V'],
   [4, 'Rotational', '{rev}/min'],
   [8, 'Power', 'W'],
 ] as const;
-/** What IPMI tells of the same sensor, by its record: a row as values. */
-function rowOf(analog: AnalogSensor, { context, most }: NonNullable<AnalogSensor['redfish']>): SensorRow {
+/** Converts a sensor's raw values by its IPMI record, so that both protocols report the same. */
+function chassisSensor(analog: AnalogSensor, { context, most }: NonNullable<AnalogSensor['redfish']>): ChassisSensor {
   const { name, sensorType, on, off, thresholds = {} } = analog;
   const record = decodeSdr(fullRecord(1, { ...analog, number: 1 })) as SensorRecord;
-  // Factors such as 10^-3 leave a trace in the last digits.
+  // Rounded: factors such as 10^-3 leave rounding errors in the last digits.
   const value = (raw: number): number => Number(valueOf(record, raw).toFixed(6));
   const [, type, units] = TYPES.find(([number]) => number === sensorType)!;
   return {
@@ -42,31 +42,31 @@ function rowOf(analog: AnalogSensor, { context, most }: NonNullable<AnalogSensor
     ...(thresholds.ucr !== undefined && { critical: value(thresholds.ucr) }),
   };
 }
-export const SENSORS: readonly SensorRow[] = ANALOG.flatMap((row) => (row.redfish ? [rowOf(row, row.redfish)] : []));
+export const SENSORS: readonly ChassisSensor[] = ANALOG.flatMap((row) => (row.redfish ? [chassisSensor(row, row.redfish)] : []));
 const CAPACITY_WATTS = 750;
 const MAINS_VOLTS = 230;
-const ofType = (type: SensorRow['type']): readonly SensorRow[] => SENSORS.filter((one) => one.type === type);
-const [SUPPLY] = ofType('Power') as [SensorRow];
+const ofType = (type: ChassisSensor['type']): readonly ChassisSensor[] => SENSORS.filter((one) => one.type === type);
+const [SUPPLY] = ofType('Power') as [ChassisSensor];
 
-const reading = ({ system }: SystemContext, { on, off }: SensorRow): number | null => (system.isOn() ? on : (off ?? null));
-const statusOf = (at: SystemContext, row: SensorRow): ResourceBody =>
+const reading = ({ system }: SystemContext, { on, off }: ChassisSensor): number | null => (system.isOn() ? on : (off ?? null));
+const statusOf = (at: SystemContext, row: ChassisSensor): ResourceBody =>
   reading(at, row) === null ? { State: 'StandbyOffline', Health: 'OK' } : { State: 'Enabled', Health: 'OK' };
-const percent = (read: number | null, { most }: SensorRow): number | null => (read === null ? null : Math.round((read * 100) / most));
-const sensorPath = ({ system }: SystemContext, { id }: SensorRow): string => `/Chassis/${system.name}/Sensors/${id}`;
-/** How the subsystems quote a sensor. */
-const quoted = (at: SystemContext, row: SensorRow): ResourceBody => ({
+const percent = (read: number | null, { most }: ChassisSensor): number | null => (read === null ? null : Math.round((read * 100) / most));
+const sensorPath = ({ system }: SystemContext, { id }: ChassisSensor): string => `/Chassis/${system.name}/Sensors/${id}`;
+/** A sensor's excerpt in the resources of the subsystems. */
+const excerpt = (at: SystemContext, row: ChassisSensor): ResourceBody => ({
   DataSourceUri: `${ROOT}${sensorPath(at, row)}`,
   Reading: reading(at, row),
 });
-/** An array member of Thermal and Power. */
-const member = (at: SystemContext, list: string, index: number, row: SensorRow, more: ResourceBody): ResourceBody => ({
+/** A member of an array in Thermal or Power. */
+const member = (at: SystemContext, list: string, index: number, row: ChassisSensor, more: ResourceBody): ResourceBody => ({
   '@odata.id': `${ROOT}${at.path}#/${list}/${index}`,
   MemberId: String(index),
   Name: row.name,
   Status: statusOf(at, row),
   ...more,
 });
-const thresholds = ({ caution, critical }: SensorRow): ResourceBody => ({
+const thresholds = ({ caution, critical }: ChassisSensor): ResourceBody => ({
   ...(caution !== undefined && { UpperThresholdNonCritical: caution }),
   ...(critical !== undefined && { UpperThresholdCritical: critical }),
 });
@@ -174,7 +174,7 @@ export const SENSOR_ROUTES: readonly Route<SystemContext>[] = [
     path: `${CHASSIS}/ThermalSubsystem/ThermalMetrics`,
     get: (at) =>
       resource(at.path, 'ThermalMetrics', 'ThermalMetrics', 'Temperatures', {
-        TemperatureReadingsCelsius: ofType('Temperature').map((row) => ({ ...quoted(at, row), DeviceName: row.name })),
+        TemperatureReadingsCelsius: ofType('Temperature').map((row) => ({ ...excerpt(at, row), DeviceName: row.name })),
         'TemperatureReadingsCelsius@odata.count': ofType('Temperature').length,
       }),
   },
@@ -203,6 +203,6 @@ export const SENSOR_ROUTES: readonly Route<SystemContext>[] = [
   {
     path: `${CHASSIS}/PowerSubsystem/PowerSupplies/PSU1/Metrics`,
     get: (at) =>
-      resource(at.path, 'PowerSupplyMetrics', 'Metrics', 'Metrics of PSU1', { InputPowerWatts: quoted(at, SUPPLY), Status: HEALTHY }),
+      resource(at.path, 'PowerSupplyMetrics', 'Metrics', 'Metrics of PSU1', { InputPowerWatts: excerpt(at, SUPPLY), Status: HEALTHY }),
   },
 ];

@@ -1,6 +1,6 @@
-/** SessionService (DSP0266 §13.3.4): logins, and who a request comes from. */
+/** SessionService (DSP0266 §13.3.4): sessions, and the authentication of a request. */
 import type { IncomingMessage } from 'node:http';
-import { refuseNew, text, whole, refusePatch } from '../protocol/checks';
+import { refuseNew, text, integer, refusePatch } from '../protocol/checks';
 import { accountFor, accountsOf, type Account } from './accounts';
 import { refuse } from '../protocol/messages';
 import { ROOT, collectionRoute, link, resource, type Route, type Service, type Session, type ResourceBody } from '../protocol/routes';
@@ -8,8 +8,8 @@ import { ROOT, collectionRoute, link, resource, type Route, type Service, type S
 const PATH = '/SessionService/Sessions';
 const MAX_SESSIONS = 64;
 
-/** Who asks: by a session's token or by name and password. */
-export function whoAsks(service: Service, request: IncomingMessage): Account | undefined {
+/** The account of a request, by a session's token or by name and password. Undefined: neither is valid. */
+export function authenticate(service: Service, request: IncomingMessage): Account | undefined {
   const token = request.headers['x-auth-token'];
   const found = typeof token === 'string' ? service.sessions.get(token) : undefined;
   if (found && service.clock.now() - found.used > service.settings.sessionSeconds * 1000) service.sessions.delete(found.token);
@@ -39,7 +39,7 @@ export const SESSION_ROUTES: readonly Route[] = [
     path: '/SessionService',
     get: ({ service }) => serviceOf(service),
     patch: ({ service }, body) => {
-      const refused = refusePatch(body, { SessionTimeout: whole(30, 86_400) }, serviceOf(service));
+      const refused = refusePatch(body, { SessionTimeout: integer(30, 86_400) }, serviceOf(service));
       if (refused) return refused;
       service.settings.sessionSeconds = body['SessionTimeout'] as number;
       return undefined;
@@ -54,12 +54,12 @@ export const SESSION_ROUTES: readonly Route[] = [
       const { sessions, random, clock } = service;
       const account = accountFor(service, body['UserName'], body['Password']);
       if (!account) return refuse('NoValidSession');
-      // The oldest goes, so that a client that forgets its sessions does not lock everyone out.
+      // A new session displaces the oldest, so that a client that never logs out does not lock out all others.
       if (sessions.size >= MAX_SESSIONS) sessions.delete(sessions.keys().next().value!);
       const [id, token] = [random(8).toString('hex'), random(16).toString('hex')];
-      const made: Session = { id, token, user: account.name, used: clock.now() };
-      sessions.set(token, made);
-      return { status: 201, body: show(made), headers: { 'x-auth-token': token, location: `${ROOT}${PATH}/${id}` } };
+      const session: Session = { id, token, user: account.name, used: clock.now() };
+      sessions.set(token, session);
+      return { status: 201, body: show(session), headers: { 'x-auth-token': token, location: `${ROOT}${PATH}/${id}` } };
     },
   },
   {

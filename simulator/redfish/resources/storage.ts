@@ -11,7 +11,7 @@ import {
   refuseNew,
   refusePatch,
   text,
-  whole,
+  integer,
   type Checks,
 } from '../protocol/checks';
 import { INDICATOR_CHECKS, indicator, setIndicator } from './indicators';
@@ -150,7 +150,7 @@ const NEW_VOLUME: Checks = {
   RAIDType: oneOf(RAID_TYPES),
   Name: text,
   DisplayName: text,
-  CapacityBytes: whole(1, Number.MAX_SAFE_INTEGER),
+  CapacityBytes: integer(1, Number.MAX_SAFE_INTEGER),
   Links: members({ Drives: list(reference), 'Drives@odata.count': anything }),
   Encrypted: (value, name) => (value === false ? undefined : ['PropertyValueNotInList', JSON.stringify(value), name]),
 };
