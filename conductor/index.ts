@@ -9,7 +9,8 @@ import { finishAllocations, unfinishedAllocations } from './requests/allocations
 import type { ConductorApi } from './conductor';
 import type { ConductorParts, Context } from './core/context';
 import { createHardware } from './core/create-hardware';
-import { goOn } from './engine/heartbeat';
+import { FLOWS } from './flows';
+import { wakeNode } from './engine/heartbeat';
 import { readAccelerators } from './inspection/hooks/accelerators';
 import { pciAliases } from './inspection/hooks/devices';
 import { chosenHooks, hookOf } from './inspection/hooks';
@@ -54,15 +55,15 @@ const LONGEST_MS = 2 ** 31 - 1;
 const NAME_PAUSE_MS = 1000;
 
 /** Asks waiting nodes again, once each: a later call for a node takes the place of an earlier. */
-function createAskLater(context: () => Context): Pick<Context, 'askLater' | 'isAsked' | 'askNoMore'> {
+function createPolls(context: () => Context): Pick<Context, 'pollLater' | 'isPolling' | 'stopPolling'> {
   const waiting = new Map<string, AbortController>();
   return {
-    isAsked: (uuid) => waiting.has(uuid),
-    askNoMore: (uuid) => {
+    isPolling: (uuid) => waiting.has(uuid),
+    stopPolling: (uuid) => {
       waiting.get(uuid)?.abort();
       waiting.delete(uuid);
     },
-    askLater: (uuid, seconds) => {
+    pollLater: (uuid, seconds) => {
       const { clock, signal, log } = context();
       waiting.get(uuid)?.abort();
       const mine = new AbortController();
@@ -71,12 +72,12 @@ function createAskLater(context: () => Context): Pick<Context, 'askLater' | 'isA
         .sleep(seconds * 1000, AbortSignal.any([signal, mine.signal]))
         .then(() => {
           waiting.delete(uuid);
-          return context().round(goOn(context(), uuid, 'poll'));
+          return context().track(wakeNode(context(), uuid, 'poll'));
         })
         .catch((error: unknown) => {
           if (signal.aborted || mine.signal.aborted) return;
           // The database is away, or all places for work are taken: it still waits.
-          if (error instanceof Fault && error.status === 503) context().askLater(uuid, seconds);
+          if (error instanceof Fault && error.status === 503) context().pollLater(uuid, seconds);
           else log.warn(`node ${uuid} was not asked again`, { reason: reasonOf(error) });
         });
     },
@@ -91,7 +92,7 @@ function createAskLater(context: () => Context): Pick<Context, 'askLater' | 'isA
 async function join(lease: Lease, { clock, log, options, probe }: ConductorParts, signal: AbortSignal) {
   const host = options['DEFAULT.host'];
   for (let tried = 0; ; tried++) {
-    const isIn = await lease.join(async ({ address }) => {
+    const isIn = await lease.register(async ({ address }) => {
       const stands = address === null || !probe ? 'gone' : await probe({ hostname: host, address });
       if (stands === 'answers')
         throw new Error(`a conductor named ${host} runs already and answers at ${address!}: give this one another [DEFAULT]host`);
@@ -142,8 +143,8 @@ export async function startConductor(rooms: ConductorParts): Promise<RunningCond
       () => store.conductors.alive(timeout),
       () => isLeaving,
     ),
-    ...createAskLater(() => context),
-    round: (work) => {
+    ...createPolls(() => context),
+    track: (work) => {
       const one = work.finally(() => underWay.delete(one));
       underWay.add(one);
       return one;
@@ -151,12 +152,13 @@ export async function startConductor(rooms: ConductorParts): Promise<RunningCond
     notifier: rooms.notifier ?? silentNotifier,
     host,
     hardware,
+    flows: FLOWS,
     builtInRules,
     accelerators,
     unknownMacs: macLists(options),
     lease,
     bmcTurns: createBmcTurns(),
-    lookedAt: new Set(),
+    nodesBeingRead: new Set(),
     tokens: createTokens(store, random),
     workers: createWorkers(
       options['conductor.workers_pool_size'],

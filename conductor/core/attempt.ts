@@ -4,16 +4,16 @@ import type { NodeTask } from './node-task';
 import { isInterrupted } from './interruption';
 
 /** Why a flow failed, in the sentence that `last_error` shall have. */
-export class Explained extends Error {}
+export class FlowFailure extends Error {}
 
 /** A piece of a flow: what it throws becomes the flow's reason, in the sentence that `say` makes of it. */
-export async function failingWith<T>(task: NodeTask, say: (reason: string) => string, work: () => Promise<T>): Promise<T> {
+export async function withFailureText<T>(task: NodeTask, say: (reason: string) => string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     if (isInterrupted(task.context, error)) throw error;
     if (!(error instanceof Fault)) task.log.warn('a piece of a flow threw', { error });
-    throw new Explained(say(reasonOf(error)), { cause: error });
+    throw new FlowFailure(say(reasonOf(error)), { cause: error });
   }
 }
 

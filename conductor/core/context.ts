@@ -8,6 +8,7 @@ import type { Metrics } from '../../model/metrics';
 import type { Notifier } from '../../model/notifications';
 import type { Origin } from '../../model/origin';
 import type { InterfaceKind } from '../../model/records';
+import type { FlowName } from '../../model/states';
 import type { Store } from '../../store/store';
 import type { HeartbeatBuffer } from './heartbeat-buffer';
 import type { BmcTurns } from './bmc-turns';
@@ -166,6 +167,8 @@ export interface Context extends ConductorParts, Ownership {
   readonly host: string;
   readonly notifier: Notifier;
   readonly hardware: Hardware;
+  /** The flows, as far as the core needs them: the type of their errors in the node's history. */
+  readonly flows: Readonly<Record<FlowName, { readonly errorType: string }>>;
   /** Those of [inspection_rules]built_in_rules. */
   readonly builtInRules: readonly InspectionRule[];
   /** Those of [inspector]known_accelerators. */
@@ -179,7 +182,7 @@ export interface Context extends ConductorParts, Ownership {
   readonly flowStarts: Map<string, number>;
   readonly lease: Lease;
   /** Nodes that a periodic looks at without holding them. */
-  readonly lookedAt: Set<string>;
+  readonly nodesBeingRead: Set<string>;
   readonly bmcTurns: BmcTurns;
   readonly tokens: Tokens;
   /** Whose request this work follows from; absent: nobody's. */
@@ -189,11 +192,11 @@ export interface Context extends ConductorParts, Ownership {
   /** Aborted when the conductor stops. */
   readonly signal: AbortSignal;
   /** Asks, after so many seconds, how the running step of a waiting node stands. */
-  readonly askLater: (nodeUuid: string, seconds: number) => void;
+  readonly pollLater: (nodeUuid: string, seconds: number) => void;
   /** Whether it will be. */
-  readonly isAsked: (nodeUuid: string) => boolean;
+  readonly isPolling: (nodeUuid: string) => boolean;
   /** Another conductor asks. */
-  readonly askNoMore: (nodeUuid: string) => void;
+  readonly stopPolling: (nodeUuid: string) => void;
   /** Counts a round of periodic work while it is under way. */
-  readonly round: <T>(work: Promise<T>) => Promise<T>;
+  readonly track: <T>(work: Promise<T>) => Promise<T>;
 }

@@ -12,9 +12,9 @@ export interface HeartbeatBuffer {
   /** The agent spoke and said nothing new: its time stands on the node within a second. */
   stamp(nodeUuid: string, agentUrl: string): void;
   /** A look found the running step as it was. */
-  seen(nodeUuid: string): void;
+  stepChecked(nodeUuid: string): void;
   /** Whether the node was seen a moment ago; then `look` is called when that moment is over, however often it was asked for. */
-  later(nodeUuid: string, look: () => void): boolean;
+  postpone(nodeUuid: string, look: () => void): boolean;
   /** Writes what is left. */
   close(): Promise<void>;
 }
@@ -56,7 +56,7 @@ export function createHeartbeatBuffer({ store, clock, log, signal }: Rooms): Hea
       stamps.set(nodeUuid, { nodeUuid, agentUrl, at: bareTimestamp(clock.now()) });
       writing ??= writeSoon();
     },
-    seen: (nodeUuid) => {
+    stepChecked: (nodeUuid) => {
       const now = clock.now();
       for (const [old, at] of times) {
         if (now - at < LOOK_EVERY_MS) break;
@@ -65,7 +65,7 @@ export function createHeartbeatBuffer({ store, clock, log, signal }: Rooms): Hea
       times.delete(nodeUuid);
       times.set(nodeUuid, now);
     },
-    later: (nodeUuid, look) => {
+    postpone: (nodeUuid, look) => {
       if (waiting.has(nodeUuid)) return true;
       const wait = (times.get(nodeUuid) ?? -Infinity) + LOOK_EVERY_MS - clock.now();
       if (wait <= 0) return false;

@@ -2,25 +2,13 @@
 import { timestamp } from '../../model/clock';
 import { newUuid } from '../../model/idents';
 import type { HistoryRecord, NewOf, NodeRecord } from '../../model/records';
-import { stateRow, type FlowName } from '../../model/states';
+import { stateRow } from '../../model/states';
 import type { Context } from './context';
 import type { HistoryEntry } from './node-task';
 
-/** Flow → the type of its errors. */
-const ERRORS: Readonly<Record<FlowName, string>> = {
-  verify: 'verify',
-  inspect: 'introspection',
-  deploy: 'deploying',
-  undeploy: 'unprovision',
-  clean: 'cleaning',
-  service: 'servicing',
-  rescue: 'rescue',
-  unrescue: 'rescue',
-  adopt: 'adoption',
-};
-/** What failed is told in the words of the flow that owns the node's state. */
-export const failureOf = ({ provision_state: state }: NodeRecord, event: string): HistoryEntry => ({
-  type: ERRORS[stateRow(state).flow ?? 'deploy'],
+/** The entry of a failure has the error type of the flow that the node's state belongs to. */
+export const failureOf = ({ flows }: Context, { provision_state: state }: NodeRecord, event: string): HistoryEntry => ({
+  type: flows[stateRow(state).flow ?? 'deploy'].errorType,
   event,
   error: true,
 });

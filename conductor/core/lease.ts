@@ -20,7 +20,7 @@ export interface Lease {
    * Registers. Answers the nodes that an earlier life of this conductor held and holds no more; undefined: another process has the name.
    * @param probe asked about a holder of the name that is alive by its row; absent: such a one is left alone
    */
-  join(probe?: (holder: ConductorRecord) => Promise<boolean>): Promise<readonly NodeRecord[] | undefined>;
+  register(probe?: (holder: ConductorRecord) => Promise<boolean>): Promise<readonly NodeRecord[] | undefined>;
   /** A sign of life. A conductor that was given up registers anew; `returned` is then told of its nodes. */
   renew(): Promise<void>;
   /** Whether what was reserved in this term is surely still held: at once while the last sign of life is young, else it is tried to give one. */
@@ -29,7 +29,7 @@ export interface Lease {
    * For how many seconds signs of life were given without a gap, a new conductor's since ever: after a gap that may have been the
    * database's, the others must have had their turn before they count as gone.
    */
-  unbroken(): number;
+  secondsUnbroken(): number;
   /** Shown as offline, gets nothing new, holds what it holds. */
   leave(): Promise<void>;
   /** Holds nothing any more, and orders nothing. */
@@ -68,7 +68,7 @@ export function createLease({ store, clock, log, random, timeout, conductor, ret
     return since !== undefined && since.every((then, index) => now[index]! - then < timeout * 1000 * SURE);
   };
 
-  const join: Lease['join'] = async (probe) => {
+  const join: Lease['register'] = async (probe) => {
     const begun = moment();
     const row = (await store.conductors.list(timeout)).find((one) => one.hostname === hostname);
     if (row?.holds && !(await probe?.(row))) return undefined;
@@ -120,9 +120,9 @@ export function createLease({ store, clock, log, random, timeout, conductor, ret
     get term() {
       return term;
     },
-    join,
+    register: join,
     renew,
-    unbroken: () => (clock.now() - backSince) / 1000,
+    secondsUnbroken: () => (clock.now() - backSince) / 1000,
     holds: (wanted) => {
       if (wanted !== term) return Promise.resolve(false);
       if (isSure()) return true;

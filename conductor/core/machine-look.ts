@@ -5,28 +5,28 @@ import type { NodeChanges, NodeRecord } from '../../model/records';
 import type { Context } from './context';
 import type { NodeTask } from './node-task';
 
-export type Seen = Pick<MachineStatus, 'power'> & Partial<MachineStatus>;
+export type MachineReading = Pick<MachineStatus, 'power'> & Partial<MachineStatus>;
 
 /** One request, whatever comes with it. Power and management must be of one kind: else nobody asked for the rest. */
-export async function lookAtMachine(task: Task): Promise<Seen> {
+export async function readMachine(task: Task): Promise<MachineReading> {
   const { power } = task.driver;
   const { power_interface: ofPower, management_interface: ofManagement } = task.node;
   return power.getStatus && ofPower === ofManagement ? power.getStatus(task) : { power: await power.get(task) };
 }
 
 /** What of it is not on the row yet. */
-function news({ options }: Context, node: NodeRecord, { health, bootMode }: Seen): NodeChanges {
+function news({ options }: Context, node: NodeRecord, { health, bootMode }: MachineReading): NodeChanges {
   return {
     ...(health === undefined || health === node.health || !options['conductor.enable_health_monitoring'] ? {} : { health }),
     ...(bootMode === undefined || bootMode === node.boot_mode ? {} : { boot_mode: bootMode }),
   };
 }
-const lacksVendor = (node: NodeRecord, { namesVendor }: Seen): boolean => namesVendor === true && !node.properties['vendor'];
-export const isNews = (context: Context, node: NodeRecord, seen: Seen): boolean =>
+const lacksVendor = (node: NodeRecord, { namesVendor }: MachineReading): boolean => namesVendor === true && !node.properties['vendor'];
+export const isNews = (context: Context, node: NodeRecord, seen: MachineReading): boolean =>
   lacksVendor(node, seen) || Object.keys(news(context, node, seen)).length > 0;
 
 /** Writes down what is new; a change of health goes into the history too. */
-export async function keepSeen(task: NodeTask, seen: Seen): Promise<void> {
+export async function saveReading(task: NodeTask, seen: MachineReading): Promise<void> {
   const changes = news(task.context, task.node, seen);
   const { health: before } = task.node;
   const { health } = changes;

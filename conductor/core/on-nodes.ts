@@ -18,7 +18,7 @@ export interface OnNodes {
 export async function onNodes(context: Context, { purpose, filter, only, width, signal, work }: OnNodes): Promise<void> {
   const { store, options, log } = context;
   const found = await store.nodes.list({ ...filter, children: 'all' });
-  const nodes = await context.mine(only ? found.filter(only) : found);
+  const nodes = await context.ownNodes(only ? found.filter(only) : found);
   await inParallel(nodes, width ?? options['conductor.periodic_max_workers'], signal ?? context.signal, async (node) => {
     try {
       await work(node);

@@ -4,15 +4,15 @@ import { chosen, keeperOf } from '../../model/ring';
 import type { Alive } from '../../store/store';
 
 /** The columns that say whose a node is. */
-export const OWNED = ['uuid', 'driver', 'conductor_group'] as const;
-export type Owned = Pick<NodeRecord, (typeof OWNED)[number]>;
+export const OWNERSHIP_COLUMNS = ['uuid', 'driver', 'conductor_group'] as const;
+export type Owned = Pick<NodeRecord, (typeof OWNERSHIP_COLUMNS)[number]>;
 export interface Ownership {
   /** Those of the nodes that this conductor looks after. Periodic work asks; what clients asked for is done for any node. */
-  mine<Node extends Owned>(nodes: readonly Node[]): Promise<readonly Node[]>;
+  ownNodes<Node extends Owned>(nodes: readonly Node[]): Promise<readonly Node[]>;
   /** Whether work of which there is one in all (`node history`, an allocation's UUID) is for this conductor. */
-  isMine(key: string): Promise<boolean>;
+  isOwnWork(key: string): Promise<boolean>;
   /** Does this when there are other conductors than when it was done before; what fails is done again. */
-  whenShareIsNew(work: () => Promise<void>): Promise<void>;
+  whenConductorsChange(work: () => Promise<void>): Promise<void>;
 }
 
 /**
@@ -24,16 +24,16 @@ export function createOwnership(host: string, alive: () => Promise<Alive>, isLea
   const isHere = ({ conductors }: Alive, keeper: ConductorRecord | undefined): boolean =>
     !isLeaving() && (conductors.length === 0 || keeper?.hostname === host);
   return {
-    async mine(nodes) {
+    async ownNodes(nodes) {
       if (nodes.length === 0) return nodes;
       const now = await alive();
       return nodes.filter((node) => isHere(now, keeperOf(now.conductors, node)));
     },
-    async isMine(key) {
+    async isOwnWork(key) {
       const now = await alive();
       return isHere(now, chosen(now.conductors, key));
     },
-    async whenShareIsNew(work) {
+    async whenConductorsChange(work) {
       const { word } = await alive();
       if (word === shared) return;
       await work();

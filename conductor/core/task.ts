@@ -132,7 +132,8 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
       const before = node;
       const from = node.provision_state;
       const { to, target } = transition(node, event);
-      const entry = event === 'fail' && changes.last_error ? entryOf(context, node, failureOf(node, changes.last_error)) : undefined;
+      const entry =
+        event === 'fail' && changes.last_error ? entryOf(context, node, failureOf(context, node, changes.last_error)) : undefined;
       const moved = { provision_state: to, target_provision_state: target, provision_updated_at: timestamp(clock.now()) };
       await put({ changes: { ...moved, ...changes }, internal, history: entry ? [entry] : [] }, also);
       measureMove(context, uuid, from, event, to);

@@ -7,8 +7,8 @@ import type { Lookup } from '../core/call-types';
 import type { Context } from '../core/context';
 import { inspect } from '../flows/inspect';
 import { FORGET_TOKEN_AND_URL } from '../core/agent-info';
-import { applyOutcome } from '../flows/flow';
-import { failingWith, attempt } from '../core/attempt';
+import { applyOutcome } from '../flows/outcome';
+import { withFailureText, attempt } from '../core/attempt';
 import { startTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
 import { isInterrupted } from '../core/interruption';
@@ -62,7 +62,7 @@ async function look(task: NodeTask, inventory: Inventory, pluginData: JsonObject
 }
 
 const takeIn = (task: NodeTask, inventory: Inventory, pluginData: JsonObject): Promise<typeof done> =>
-  failingWith(
+  withFailureText(
     task,
     (reason) => `Failed to finish inspection: ${reason}`,
     async () => {
@@ -85,7 +85,7 @@ async function takeInNew(task: NodeTask, inventory: Inventory, pluginData: JsonO
       await task.driver.inspect.finish?.(task);
     });
   try {
-    await failingWith(
+    await withFailureText(
       task,
       (reason) => `Failed to finish inspection: ${reason}`,
       () => look(task, inventory, { ...pluginData, auto_discovered: true }),

@@ -12,7 +12,8 @@ import type { Context } from '../core/context';
 import { isDatabaseDown, retryWhileDatabaseDown } from '../core/database-retry';
 import { startTask } from '../core/task';
 import { tokenIsRight } from '../core/token';
-import { wake, type WakeReason } from './waiting';
+import type { WakeReason } from '../flows/flow';
+import { wake } from './waiting';
 
 const AGENT_STATUSES = ['start', 'end', 'error'];
 
@@ -77,7 +78,7 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
   }
   count(meaning === 'resume' ? 'resumed' : 'recorded');
   // Whether the node is held is for `goOn` to find out: a working state that was read above may be a waiting one by now.
-  const looked = (meaning === 'resume' || working) && (await goOn(context, uuid, 'heartbeat'));
+  const looked = (meaning === 'resume' || working) && (await wakeNode(context, uuid, 'heartbeat'));
   // A look writes the time itself.
   if (!isNews && !looked) context.heartbeats.stamp(uuid, beat.callbackUrl);
 }
@@ -89,15 +90,15 @@ const mayPass = (error: unknown): boolean => isDatabaseDown(error) || (error ins
  * Goes on with a waiting node, now or when this process lets it go, and a heartbeat not sooner than a moment after the last look. Throws
  * NoFreeConductorWorker. Answers whether it was now.
  */
-export async function goOn(context: Context, uuid: string, why: WakeReason): Promise<boolean> {
+export async function wakeNode(context: Context, uuid: string, why: WakeReason): Promise<boolean> {
   // The agent was told that its sign of life was taken, and may not speak again for minutes: what passes is waited for.
   const again = (): void => {
-    retryWhileDatabaseDown(context, () => goOn(context, uuid, why), mayPass).catch((error: unknown) => {
+    retryWhileDatabaseDown(context, () => wakeNode(context, uuid, why), mayPass).catch((error: unknown) => {
       if (!context.signal.aborted) context.log.warn(`node ${uuid} does not go on`, { reason: reasonOf(error) });
     });
   };
   const later = (): void => context.locks.remember(uuid, again);
-  if (why === 'heartbeat' && context.heartbeats.later(uuid, again)) return false;
+  if (why === 'heartbeat' && context.heartbeats.postpone(uuid, again)) return false;
   if (context.locks.has(uuid)) {
     later();
     return false;
@@ -118,8 +119,8 @@ export async function goOn(context: Context, uuid: string, why: WakeReason): Pro
     else if (why === 'heartbeat') {
       // Another host is at it, or nobody: a reservation that could not be ended when the database went away stands until the next look at
       // those (recovery.ts). In a moment again.
-      context.heartbeats.seen(uuid);
-      context.heartbeats.later(uuid, again);
+      context.heartbeats.stepChecked(uuid);
+      context.heartbeats.postpone(uuid, again);
     } else context.log.info(`node ${uuid} is held by another host, which goes on with it`);
     return false;
   }

@@ -59,7 +59,7 @@ const held = (context: Context, periodic: InterfacePeriodic, { uuid }: NodeRecor
 /** Holds the node only for what is news, and only if it waits for the same still. */
 async function look(context: Context, periodic: InterfacePeriodic, listed: NodeRecord): Promise<void> {
   const { uuid } = listed;
-  const { lookedAt } = context;
+  const { nodesBeingRead: lookedAt } = context;
   if (lookedAt.has(uuid)) return;
   lookedAt.add(uuid);
   try {
@@ -94,7 +94,7 @@ export function lookSoon(context: Context, uuid: string): void {
     for (const { kind, name, periodic } of interfacePeriodics(context))
       if (periodic.check && node[`${kind}_interface`] === name && isMeant(periodic, node)) await look(context, periodic, node);
   };
-  context.round(work()).catch((error: unknown) => {
+  context.track(work()).catch((error: unknown) => {
     if (!(error instanceof ServiceUnavailable) && !context.signal.aborted)
       context.log.warn(`node ${uuid} was not looked at, and will be later`, { reason: reasonOf(error) });
   });

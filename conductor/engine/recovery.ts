@@ -2,67 +2,22 @@
  * Nodes that a conductor left in the middle of its work: gone on with where that is safe, failed where it is not. What a flow was
  * about to do is on the node (state, list of steps, index), so that any conductor can tell.
  */
-import type { Outcome } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
-import { STATES, stateRow, type FlowName, type ProvisionState } from '../../model/states';
+import { STATES, stateRow, type ProvisionState } from '../../model/states';
 import type { NodeFilter } from '../../store/store';
 import type { Context } from '../core/context';
-import { adopt, beginAdopt } from '../flows/adopt';
-import { finishAbort, UNFINISHED_ABORT } from '../flows/after-abort';
-import { beginClean, clean } from '../flows/clean';
-import { beginDeploy, deploy } from '../flows/deploy';
-import { applyOutcome, type Flow, type SteppedFlow } from '../flows/flow';
-import { beginInspect, inspect } from '../flows/inspect';
-import { beginRescue, beginUnrescue, rescue, unrescue } from '../flows/rescue';
-import { beginService, service } from '../flows/service';
-import { beginUndeploy, undeploy } from '../flows/undeploy';
-import { beginVerify, verify } from '../flows/verify';
+import { FLOWS } from '../flows';
+import { UNFINISHED_ABORT } from '../flows/flow';
+import { applyOutcome } from '../flows/outcome';
+import { finishAbort } from './abort';
 import { RESUMABLE_STATES, resumeIntrospection } from '../introspection/unfinished';
-import { OWNED } from '../core/ownership';
-import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
-import { positionOf } from '../steps/running';
-import { findStep } from '../steps/steps';
+import { OWNERSHIP_COLUMNS } from '../core/ownership';
 import { startTask, withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
 import { isInterrupted } from '../core/interruption';
 
 const WORKING = (Object.keys(STATES) as ProvisionState[]).filter((state) => stateRow(state).working);
-
-const cutOff = (task: NodeTask): Outcome => ({
-  kind: 'failed',
-  reason: `The ${task.node.provision_state} state can't be resumed by conductor ${task.context.host}. Moving to fail state.`,
-});
-
-interface Resume {
-  readonly flow: Flow;
-  readonly work: (task: NodeTask) => Promise<StepOutcome>;
-}
-/** Goes on with the steps: a running one only if running it again is right, or if the agent runs it and can be asked. */
-const steps = (flow: SteppedFlow, begin: (task: NodeTask) => Promise<StepOutcome>): Resume => ({
-  flow,
-  work: async (task) => {
-    const { index, running } = positionOf(task, flow.kind);
-    if (index === undefined) return begin(task);
-    if (!running || running.execute_on_child_nodes) return running ? cutOff(task) : flow.proceed(task, index);
-    const own = findStep(task.driver, flow.kind, running) ?? reservedStep(running);
-    if (!own) return { kind: 'wait' };
-    return own.resumable ? flow.proceed(task, index) : cutOff(task);
-  },
-});
-
-/** Flow → how it goes on. What is not made of steps may be done again from its beginning. */
-const RESUME: Readonly<Record<FlowName, Resume>> = {
-  verify: { flow: verify, work: beginVerify },
-  inspect: { flow: inspect, work: beginInspect },
-  undeploy: { flow: undeploy, work: beginUndeploy },
-  adopt: { flow: adopt, work: beginAdopt },
-  rescue: { flow: rescue, work: beginRescue },
-  unrescue: { flow: unrescue, work: beginUnrescue },
-  clean: steps(clean, beginClean),
-  deploy: steps(deploy, beginDeploy),
-  service: steps(service, beginService),
-};
 
 /**
  * Power changes that nobody goes on with: their conductor went, or it could not write while the database was away. What a flow was about
@@ -71,7 +26,7 @@ const RESUME: Readonly<Record<FlowName, Resume>> = {
 async function endPowerChanges(context: Context): Promise<void> {
   const { store, locks, log } = context;
   const pending = await store.nodes.list({ where: { target_power_state: ['power on', 'power off'] }, reserved: false, children: 'all' });
-  for (const { uuid } of await context.mine(pending.filter((node) => !locks.has(node.uuid)))) {
+  for (const { uuid } of await context.ownNodes(pending.filter((node) => !locks.has(node.uuid)))) {
     const event = 'Pending power operation was aborted due to conductor restart';
     await withTask(context, uuid, { purpose: 'power state clean up' }, async (task) => {
       const { provision_state: state, target_power_state: target } = task.node;
@@ -95,8 +50,8 @@ async function takeFrom(context: Context, host: string): Promise<void> {
 /** Goes on with nodes that nobody holds: their conductor is gone. `rest`: what is left to do, looked at under the lock. */
 async function resume(context: Context, filter: NodeFilter, rest: (task: NodeTask) => (() => Promise<void>) | undefined): Promise<void> {
   const { store, locks, log } = context;
-  const nodes = await store.nodes.pick(OWNED, { ...filter, reserved: false, children: 'all' });
-  for (const node of await context.mine(nodes.filter(({ uuid }) => !locks.has(uuid)))) {
+  const nodes = await store.nodes.pick(OWNERSHIP_COLUMNS, { ...filter, reserved: false, children: 'all' });
+  for (const node of await context.ownNodes(nodes.filter(({ uuid }) => !locks.has(uuid)))) {
     try {
       await startTask(context, node.uuid, { purpose: 'recovery' }, async (task) => rest(task));
     } catch (error) {
@@ -109,9 +64,9 @@ const resumeFlows = (context: Context): Promise<void> =>
   resume(context, { where: { provision_state: WORKING } }, (task) => {
     const row = stateRow(task.node.provision_state);
     if (!row.working) return undefined;
-    const found = RESUME[row.flow!];
+    const flow = FLOWS[row.flow!];
     task.log.warn(`${task.node.provision_state} was left by its conductor`, { step: positionsOf(task.node) });
-    return () => applyOutcome(task, found.flow, () => found.work(task));
+    return () => applyOutcome(task, flow, () => (flow.resume ?? flow.begin)(task));
   });
 /** Aborted, and not cleaned up to the end. */
 const resumeAborts = (context: Context): Promise<void> =>
@@ -137,26 +92,26 @@ const positionsOf = ({ clean_step: clean, deploy_step: deploy, service_step: ser
  */
 export async function askWaiting(context: Context): Promise<void> {
   const waiting = (Object.keys(STATES) as ProvisionState[]).filter((state) => stateRow(state).heartbeat === 'resume');
-  const nodes = await context.store.nodes.pick([...OWNED, 'driver_internal_info'], {
+  const nodes = await context.store.nodes.pick([...OWNERSHIP_COLUMNS, 'driver_internal_info'], {
     where: { provision_state: waiting },
     children: 'all',
   });
-  const mine = new Set(await context.mine(nodes));
+  const mine = new Set(await context.ownNodes(nodes));
   for (const node of nodes) {
     const { uuid, driver_internal_info: internal } = node;
-    if (!mine.has(node)) context.askNoMore(uuid);
-    else if (typeof internal.step_poll_every === 'number' && !context.isAsked(uuid)) context.askLater(uuid, internal.step_poll_every);
+    if (!mine.has(node)) context.stopPolling(uuid);
+    else if (typeof internal.step_poll_every === 'number' && !context.isPolling(uuid)) context.pollLater(uuid, internal.step_poll_every);
   }
 }
 
 /** Consoles run beside the conductor that opened them: they are opened again by the one that the node belongs to now. */
 async function openConsoles(context: Context): Promise<void> {
-  const open = await context.store.nodes.pick(OWNED, {
+  const open = await context.store.nodes.pick(OWNERSHIP_COLUMNS, {
     where: { console_enabled: true, maintenance: false },
     reserved: false,
     children: 'all',
   });
-  for (const { uuid } of await context.mine(open)) {
+  for (const { uuid } of await context.ownNodes(open)) {
     await withTask(context, uuid, { purpose: 'start console' }, async (task) => {
       try {
         await task.driver.console.start(task);
@@ -171,7 +126,7 @@ async function openConsoles(context: Context): Promise<void> {
 
 /** What must be done for nodes that were another conductor's share before: at the start, and whenever there are other conductors. */
 export const takeShare = (context: Context): Promise<void> =>
-  context.whenShareIsNew(async () => {
+  context.whenConductorsChange(async () => {
     await askWaiting(context);
     await openConsoles(context);
   });
@@ -195,7 +150,7 @@ export async function endStrayReservations(context: Context): Promise<void> {
   for (const { uuid, reservation, lock_fence: fence } of reserved)
     if (reservation === host && !locks.has(uuid)) await store.nodes.release(uuid, fence);
   const others = new Set(reserved.map(({ reservation }) => reservation!).filter((name) => name !== host));
-  if (others.size > 0 && lease.unbroken() >= 2 * options['conductor.heartbeat_interval']) {
+  if (others.size > 0 && lease.secondsUnbroken() >= 2 * options['conductor.heartbeat_interval']) {
     const holding = new Set(
       (await store.conductors.list(options['conductor.heartbeat_timeout'])).filter(({ holds }) => holds).map(({ hostname }) => hostname),
     );

@@ -1,95 +1,47 @@
-/** Nodes that wait too long for their machine: failed as their flow fails. */
+/** Nodes that wait too long for their machine: they fail as their flow fails. */
 import type { NodeRecord } from '../../model/records';
-import { STATES, type ProvisionState } from '../../model/states';
+import { STATES, isWaiting, stateRow, type ProvisionState } from '../../model/states';
 import type { Context } from '../core/context';
-import { clean } from '../flows/clean';
-import { deploy } from '../flows/deploy';
-import type { Flow } from '../flows/flow';
-import { inspect } from '../flows/inspect';
-import { rescue } from '../flows/rescue';
-import { service } from '../flows/service';
 import { onNodes } from '../core/on-nodes';
-import { showStep } from '../steps/steps';
 import { startTask } from '../core/task';
+import { FLOWS } from '../flows';
+import type { Flow } from '../flows/flow';
 
-interface Limit {
-  readonly flow: Flow;
-  readonly option: `conductor.${'deploy_callback' | 'clean_callback' | 'service_callback' | 'rescue_callback' | 'inspect_wait'}_timeout`;
-  /** Since when it waits: heartbeats that are acted on start a wait anew, but for an inspection there are none. */
-  readonly since: 'provision_updated_at' | 'inspection_started_at';
-  readonly text: (node: NodeRecord) => string;
-  /** How often it is looked for; default: [conductor]check_provision_state_interval. */
-  readonly every?: 'conductor.check_rescue_state_interval';
-}
-const LIMITS: Readonly<Partial<Record<ProvisionState, Limit>>> = {
-  'wait call-back': {
-    flow: deploy,
-    option: 'conductor.deploy_callback_timeout',
-    since: 'provision_updated_at',
-    text: ({ uuid }) => `Timeout reached while waiting for callback for node ${uuid}`,
-  },
-  'clean wait': {
-    flow: clean,
-    option: 'conductor.clean_callback_timeout',
-    since: 'provision_updated_at',
-    text: ({ clean_step: step }) =>
-      'Timeout reached while cleaning the node. Please check if the ramdisk responsible for the cleaning is running on the node. ' +
-      `Failed on step ${showStep(step)}.`,
-  },
-  'service wait': {
-    flow: service,
-    option: 'conductor.service_callback_timeout',
-    since: 'provision_updated_at',
-    text: ({ service_step: step }) =>
-      'Timeout reached while servicing the node. Please check if the ramdisk responsible for the servicing is running on the node. ' +
-      `Failed on step ${showStep(step)}.`,
-  },
-  'rescue wait': {
-    flow: rescue,
-    option: 'conductor.rescue_callback_timeout',
-    since: 'provision_updated_at',
-    text: () => 'Timeout reached while waiting for rescue ramdisk callback for node',
-    every: 'conductor.check_rescue_state_interval',
-  },
-  'inspect wait': {
-    flow: inspect,
-    option: 'conductor.inspect_wait_timeout',
-    since: 'inspection_started_at',
-    text: () =>
-      'Timeout reached while inspecting the node. Please check if the ramdisk responsible for the inspection is running on the node.',
-  },
-};
-/** The states that have a limit. */
-export const LIMITED = (Object.keys(STATES) as ProvisionState[]).filter((state) => LIMITS[state] !== undefined);
+/** The states with a limit. */
+export const LIMITED_STATES = (Object.keys(STATES) as ProvisionState[]).filter(isWaiting);
 
-/** Whether the wait is over its limit; a node in maintenance waits for its operator. */
-function isLate(context: Context, node: NodeRecord): boolean {
-  const limit = LIMITS[node.provision_state];
-  if (!limit || node.maintenance) return false;
-  const seconds = context.options[limit.option];
-  const since = node[limit.since] ?? node.provision_updated_at;
-  return seconds > 0 && since !== null && context.clock.now() - Date.parse(since) > seconds * 1000;
+/** Whether the wait is over its limit. A node in maintenance waits for its operator. */
+function overdueFlow(context: Context, node: NodeRecord): Flow | undefined {
+  const { timeout: option, flow: name } = stateRow(node.provision_state);
+  if (option === undefined || name === undefined || node.maintenance) return undefined;
+  const flow = FLOWS[name];
+  const seconds = context.options[option];
+  const since = node[flow.waiting?.timeout.since ?? 'provision_updated_at'] ?? node.provision_updated_at;
+  const isOverdue = seconds > 0 && since !== null && context.clock.now() - Date.parse(since) > seconds * 1000;
+  return isOverdue ? flow : undefined;
 }
 
 /** Fails the nodes that have been in this state for too long. */
-export const failLate =
+export const failOverdue =
   (state: ProvisionState) =>
   (context: Context): Promise<void> =>
     onNodes(context, {
       purpose: 'callback timeout',
       filter: { where: { provision_state: state, maintenance: false }, reserved: false },
-      only: (node) => isLate(context, node),
+      only: (node) => overdueFlow(context, node) !== undefined,
       work: ({ uuid }) =>
         startTask(context, uuid, { purpose: 'callback timeout', ordinary: true }, async (task) => {
-          const limit = LIMITS[task.node.provision_state];
-          if (!limit || !isLate(context, task.node)) return undefined;
-          return () => limit.flow.fail(task, limit.text(task.node), { late: true });
+          const flow = overdueFlow(context, task.node);
+          if (!flow?.waiting) return undefined;
+          const { text } = flow.waiting.timeout;
+          return () => flow.fail(task, text(task.node), { late: true });
         }),
     });
 
-/** How often to look, in seconds: as the options say, and often enough for the limit; 0: never. */
-export function lookEvery(state: ProvisionState, options: Context['options']): number {
-  const { option, every = 'conductor.check_provision_state_interval' } = LIMITS[state]!;
-  const limit = options[option];
-  return options[every] === 0 || limit === 0 ? 0 : Math.min(options[every], Math.max(0.25, limit / 10));
+/** How often to check, in seconds: as the options say, and often enough for the limit; 0: never. */
+export function timeoutInterval(state: ProvisionState, options: Context['options']): number {
+  const { timeout: option, flow } = stateRow(state);
+  const limit = options[option!];
+  const interval = options[FLOWS[flow!].waiting?.timeout.interval ?? 'conductor.check_provision_state_interval'];
+  return interval === 0 || limit === 0 ? 0 : Math.min(interval, Math.max(0.25, limit / 10));
 }

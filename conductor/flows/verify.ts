@@ -7,16 +7,16 @@ import { automatedSteps, findStep, offeredSteps, overrides } from '../steps/step
 import type { NodeTask } from '../core/node-task';
 import { validateInterface } from '../core/validate';
 import type { Flow } from './flow';
-import { failingWith, attempt } from '../core/attempt';
+import { withFailureText, attempt } from '../core/attempt';
 
-export async function beginVerify(task: NodeTask): Promise<Outcome> {
+async function begin(task: NodeTask): Promise<Outcome> {
   const { uuid } = task.node;
-  await failingWith(
+  await withFailureText(
     task,
     (reason) => `Failed to validate power driver interface for node ${uuid}. Error: ${reason}`,
     () => validateInterface(task, 'power'),
   );
-  const state = await failingWith(
+  const state = await withFailureText(
     task,
     (reason) => `Failed to get power state for node ${uuid}. Error: ${reason}`,
     () => task.driver.power.get(task),
@@ -28,7 +28,7 @@ export async function beginVerify(task: NodeTask): Promise<Outcome> {
   const steps = automatedSteps('verify', offeredSteps(task.driver, 'verify'), priorities);
   for (const step of steps) {
     const explain = (reason: string): string => `Node ${uuid} failed verify step ${step.step} with unexpected error: ${reason}`;
-    const outcome = await failingWith(task, explain, () => findStep(task.driver, 'verify', step)!.run(task, {}));
+    const outcome = await withFailureText(task, explain, () => findStep(task.driver, 'verify', step)!.run(task, {}));
     if (outcome.kind !== 'done') return failed(explain(outcome.kind === 'failed' ? outcome.reason : 'a verify step cannot wait'));
   }
   await detectVendor(task);
@@ -40,6 +40,9 @@ export async function beginVerify(task: NodeTask): Promise<Outcome> {
 }
 
 export const verify: Flow = {
+  errorType: 'verify',
+  admit: { manage: { check: async () => ({ changes: { last_error: null } }) } },
+  begin,
   finish: (task) => task.fire('done'),
   fail: (task, reason) => task.fire('fail', { last_error: reason }),
 };

@@ -3,7 +3,7 @@ import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import type { IntrospectionRecord, IntrospectionState } from '../../model/introspection';
 import type { Context } from '../core/context';
-import { OWNED } from '../core/ownership';
+import { OWNERSHIP_COLUMNS } from '../core/ownership';
 import { withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
 import { isInterrupted } from '../core/interruption';
@@ -71,7 +71,7 @@ export async function endLateIntrospections(context: Context): Promise<number> {
   const moment = timestamp(clock.now() - limit * 1000);
   const began = new Map((await store.introspections.startedBefore(moment)).map((record) => [record.node_uuid, record.started_at]));
   if (began.size === 0) return 0;
-  const late = await context.mine(await store.nodes.pick(OWNED, { where: { uuid: [...began.keys()] }, children: 'all' }));
+  const late = await context.ownNodes(await store.nodes.pick(OWNERSHIP_COLUMNS, { where: { uuid: [...began.keys()] }, children: 'all' }));
   for (const { uuid } of late) {
     try {
       await withTask(context, uuid, { purpose: 'timeout of an introspection' }, async (task) => {

@@ -12,7 +12,7 @@ import { markStale, recorderWatch, trimChanges, type RecorderWatch } from '../co
 import { askWaiting, endStrayReservations, removeSilent, takeShare } from '../engine/recovery';
 import { collectSensors, sensorMemory, sensorRoundInterval, type SensorMemory } from './sensors';
 import { askSilentAgents } from '../engine/silent-agents';
-import { failLate, LIMITED, lookEvery } from '../engine/timeouts';
+import { failOverdue, LIMITED_STATES, timeoutInterval } from '../engine/timeouts';
 
 /** State that the tasks keep between runs. */
 interface Memory {
@@ -39,7 +39,7 @@ export const PERIODICS: readonly Periodic[] = [
   {
     name: 'conductors that are gone',
     every: (options) => options['conductor.conductor_cleanup_interval'],
-    run: async (context) => ((await context.isMine('conductors')) ? removeSilent(context) : undefined),
+    run: async (context) => ((await context.isOwnWork('conductors')) ? removeSilent(context) : undefined),
   },
   {
     name: 'power synchronisation',
@@ -54,7 +54,7 @@ export const PERIODICS: readonly Periodic[] = [
   {
     name: 'node history',
     every: (options) => options['conductor.node_history_cleanup_interval'],
-    run: async (context) => ((await context.isMine('node history')) ? trimHistory(context) : undefined),
+    run: async (context) => ((await context.isOwnWork('node history')) ? trimHistory(context) : undefined),
   },
   {
     name: 'unfinished allocations',
@@ -65,23 +65,23 @@ export const PERIODICS: readonly Periodic[] = [
   {
     name: 'old events',
     every: (options) => options['events.cleanup_interval'],
-    run: async (context) => ((await context.isMine('old events')) ? trimEvents(context) : undefined),
+    run: async (context) => ((await context.isOwnWork('old events')) ? trimEvents(context) : undefined),
   },
   {
     name: 'silent recorders',
     every: (options) => (options['recorder.enabled'] ? options['recorder.check_interval'] : 0),
-    run: async (context, { recorders }) => ((await context.isMine('silent recorders')) ? markStale(context, recorders) : undefined),
+    run: async (context, { recorders }) => ((await context.isOwnWork('silent recorders')) ? markStale(context, recorders) : undefined),
   },
   {
     name: 'old changes of hardware',
     every: () => 3600,
-    run: async (context) => ((await context.isMine('old changes of hardware')) ? trimChanges(context) : undefined),
+    run: async (context) => ((await context.isOwnWork('old changes of hardware')) ? trimChanges(context) : undefined),
   },
 
-  ...LIMITED.map((state) => ({
+  ...LIMITED_STATES.map((state) => ({
     name: `timeout of ${state}`,
-    every: (options: ConductorOptions) => lookEvery(state, options),
-    run: failLate(state),
+    every: (options: ConductorOptions) => timeoutInterval(state, options),
+    run: failOverdue(state),
   })),
   {
     name: 'timeout of introspection',
@@ -112,7 +112,7 @@ export async function runPeriodics(context: Context): Promise<void> {
       await clock.sleep(jittered(seconds, random), signal).catch(() => {});
       if (signal.aborted) return;
       const took = metrics.timer();
-      const items = await context.round(run(context, memory)).catch((error: unknown) => {
+      const items = await context.track(run(context, memory)).catch((error: unknown) => {
         if (signal.aborted) return;
         metrics.count('bloomery_periodic_failures_total', { task: name });
         log.error(`${name} failed`, { reason: reasonOf(error), error });

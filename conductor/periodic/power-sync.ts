@@ -3,7 +3,7 @@ import { Fault, reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import type { Context } from '../core/context';
-import { isNews, keepSeen, lookAtMachine, type Seen } from '../core/machine-look';
+import { isNews, saveReading, readMachine, type MachineReading } from '../core/machine-look';
 import { notifyCorrected } from '../core/notify';
 import { inParallel } from '../core/parallel';
 import { sharedTaskOf, withTask } from '../core/task';
@@ -30,12 +30,12 @@ async function* nodesToCheck(context: Context, failures: SyncFailures): AsyncGen
   const { nodes } = context.store;
   const all = { where: { maintenance: false }, children: 'all' } as const;
   const before = new Map(failures);
-  const failed = await context.mine(await nodes.list({ ...all, where: { ...all.where, uuid: [...before.keys()] } }));
+  const failed = await context.ownNodes(await nodes.list({ ...all, where: { ...all.where, uuid: [...before.keys()] } }));
   for (const uuid of before.keys()) if (!failed.some((node) => node.uuid === uuid)) failures.delete(uuid);
   yield* [...failed].filter(isSynchronised).sort((a, b) => before.get(b.uuid)! - before.get(a.uuid)!);
   for (let after = 0; ;) {
     const page = await nodes.list({ ...all, after, limit: PAGE });
-    yield* (await context.mine(page)).filter((node) => !before.has(node.uuid) && isSynchronised(node));
+    yield* (await context.ownNodes(page)).filter((node) => !before.has(node.uuid) && isSynchronised(node));
     if (page.length < PAGE) return;
     after = page.at(-1)!.id;
   }
@@ -66,9 +66,9 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
   const count = (failures.get(node.uuid) ?? 0) + 1;
   const givesUp = count > context.options['conductor.power_state_sync_max_retries'];
   const purpose = 'power state sync';
-  let observed: Seen;
+  let observed: MachineReading;
   try {
-    observed = await context.bmcTurns.alone(node.uuid, context.signal, () => lookAtMachine(sharedTask));
+    observed = await context.bmcTurns.alone(node.uuid, context.signal, () => readMachine(sharedTask));
   } catch (error) {
     if (context.signal.aborted) return;
     failures.set(node.uuid, count);
@@ -84,7 +84,7 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
   if (isRight && (node.last_error === null || !clears) && !isNews(context, node, observed)) return;
   await withTask(context, node.uuid, { purpose }, async (task) => {
     if (!isSynchronised({ ...task.node, reservation: null })) return;
-    await keepSeen(task, observed);
+    await saveReading(task, observed);
     const { power_state: known, disable_power_off: stays } = task.node;
     if (actual === known) {
       failures.delete(node.uuid);
@@ -132,7 +132,7 @@ async function giveUp(task: NodeTask, actual: NodeRecord['power_state'], why?: s
 export async function recoverPowerFailures(context: Context, failures: SyncFailures): Promise<number> {
   const { store, options, signal } = context;
   const faulty = await store.nodes.list({ where: { fault: 'power failure', maintenance: true }, children: 'all', reserved: false });
-  const nodes = await context.mine(faulty.filter((node) => node.target_power_state === null && node.provision_state !== 'enroll'));
+  const nodes = await context.ownNodes(faulty.filter((node) => node.target_power_state === null && node.provision_state !== 'enroll'));
   await inParallel(nodes, options['conductor.sync_power_state_workers'], signal, async (node) => {
     try {
       const sharedTask = sharedTaskOf(context, node);

@@ -90,7 +90,7 @@ export async function collectSensors(context: Context, memory: SensorMemory): Pr
   }
   if (!options['sensor_data.enable_for_nodes']) return 0;
   const states = options['sensor_data.enable_for_undeployed_nodes'] ? {} : { provision_state: 'active' };
-  const nodes = await context.mine(await store.nodes.list({ where: { maintenance: false, ...states }, children: 'all' }));
+  const nodes = await context.ownNodes(await store.nodes.list({ where: { maintenance: false, ...states }, children: 'all' }));
   const there = new Set(nodes.map(({ uuid }) => uuid));
   for (const known of [memory.nodes, rounds]) for (const uuid of known.keys()) if (!there.has(uuid)) known.delete(uuid);
   const lastRound = ({ uuid }: NodeRecord): number => rounds.get(uuid)?.at ?? -Infinity;

@@ -129,7 +129,7 @@ async function allocate(context: Context, allocation: AllocationRecord): Promise
 export async function unfinishedAllocations(context: Context, older: number): Promise<readonly AllocationRecord[]> {
   const waiting = await context.store.allocations.list({ where: { state: 'allocating' } });
   const old = waiting.filter(({ created_at: created }) => context.clock.now() - Date.parse(created) >= older * 1000);
-  const mine = await Promise.all(old.map(({ uuid }) => context.isMine(uuid)));
+  const mine = await Promise.all(old.map(({ uuid }) => context.isOwnWork(uuid)));
   return old.filter((_, index) => mine[index]);
 }
 const PARALLEL = 4;

@@ -2,7 +2,7 @@
 import { createLocks } from '../../conductor/core/locks';
 import { inParallel } from '../../conductor/core/parallel';
 import { createWorkers } from '../../conductor/core/workers';
-import { lookEvery } from '../../conductor/engine/timeouts';
+import { timeoutInterval } from '../../conductor/engine/timeouts';
 import { silentLog } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
 import { conductorOptions, gate } from '../support/conductor';
@@ -73,5 +73,5 @@ it.each([
   ['clean wait', { 'conductor.clean_callback_timeout': 0 }, 0],
   ['rescue wait', { 'conductor.check_provision_state_interval': 0, 'conductor.check_rescue_state_interval': 30 }, 30],
 ] as const)('looks for late nodes as often as the limits need it: %s, %j, every %s s', (state, options, seconds) => {
-  expect(lookEvery(state, conductorOptions(options))).toBe(seconds);
+  expect(timeoutInterval(state, conductorOptions(options))).toBe(seconds);
 });

@@ -63,20 +63,20 @@ describe('a look', () => {
   it('comes at once, but not a moment after the last that found nothing; then once, however often it was asked for', async () => {
     const { beats, clock } = remembered();
     const look = jest.fn();
-    expect(beats.later('a', look)).toBe(false);
-    beats.seen('a');
-    expect([beats.later('a', look), beats.later('b', look), beats.later('a', look)]).toEqual([true, false, true]);
+    expect(beats.postpone('a', look)).toBe(false);
+    beats.stepChecked('a');
+    expect([beats.postpone('a', look), beats.postpone('b', look), beats.postpone('a', look)]).toEqual([true, false, true]);
     await clock.advance(0.5);
     expect(look).not.toHaveBeenCalled();
     await clock.advance(0.6);
     expect(look).toHaveBeenCalledTimes(1);
-    expect(beats.later('a', look)).toBe(false);
+    expect(beats.postpone('a', look)).toBe(false);
   });
   it('does not come any more when the conductor stops', async () => {
     const { beats, clock, stop } = remembered();
     const look = jest.fn();
-    beats.seen('a');
-    beats.later('a', look);
+    beats.stepChecked('a');
+    beats.postpone('a', look);
     stop();
     await clock.advance(5);
     expect(look).not.toHaveBeenCalled();

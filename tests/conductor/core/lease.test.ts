@@ -17,7 +17,7 @@ const declareDead = () => database.store().transaction(({ conductors }) => condu
 
 it('is sure while the last sign of life is young, and asks once it is not', async () => {
   const lease = leaseOf();
-  expect(await lease.join()).toEqual([]);
+  expect(await lease.register()).toEqual([]);
   expect(lease.holds(1)).toBe(true);
   await clock.advance(44);
   expect(lease.holds(1)).toBe(true);
@@ -31,7 +31,7 @@ it('is sure while the last sign of life is young, and asks once it is not', asyn
 it('counts from when a sign of life was begun, by a clock that nobody puts', async () => {
   let monotonic = 0;
   const lease = leaseOf({ ...clock, now: () => clock.now(), monotonic: () => monotonic });
-  await lease.join();
+  await lease.register();
   monotonic = 46_000;
   expect(lease.holds(1)).not.toBe(true);
 });
@@ -41,7 +41,7 @@ it('is never sure again of what it held when it was given up', async () => {
   const lease = leaseOf(clock, async () => {
     returns++;
   });
-  await lease.join();
+  await lease.register();
   expect(await declareDead()).toBe(false);
   await clock.advance(61);
   expect(await declareDead()).toBe(true);
@@ -53,9 +53,9 @@ it('is never sure again of what it held when it was given up', async () => {
 
 it('leaves a name alone that another has', async () => {
   const [one, other] = [leaseOf(), leaseOf()];
-  await one.join();
-  expect(await other.join()).toBeUndefined();
-  expect(await other.join(async () => true)).toEqual([]);
+  await one.register();
+  expect(await other.register()).toBeUndefined();
+  expect(await other.register(async () => true)).toEqual([]);
   expect(one.holds(1)).toBe(true);
   // The first finds out, and does not take it back.
   await one.renew();
@@ -68,7 +68,7 @@ it('leaves a name alone that another has', async () => {
 
 it('holds what it holds while it leaves, and nothing after', async () => {
   const lease = leaseOf();
-  await lease.join();
+  await lease.register();
   await lease.leave();
   await clock.advance(50);
   expect(await lease.holds(1)).toBe(true);

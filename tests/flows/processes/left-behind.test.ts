@@ -73,8 +73,10 @@ it('a share that could not be taken is taken again', async () => {
   const take = async (): Promise<void> => {
     done++;
   };
-  await expect(share.whenShareIsNew(() => Promise.reject(new Fault('TemporaryFailure', { message: 'away' })))).rejects.toThrow('away');
-  await share.whenShareIsNew(take);
-  await share.whenShareIsNew(take);
+  await expect(share.whenConductorsChange(() => Promise.reject(new Fault('TemporaryFailure', { message: 'away' })))).rejects.toThrow(
+    'away',
+  );
+  await share.whenConductorsChange(take);
+  await share.whenConductorsChange(take);
   expect(done).toBe(1);
 });
