@@ -1,4 +1,5 @@
 /** Which conductors are alive and how a node stands: asked of the database every time, in few and small words. */
+import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
 import { batched } from '../../store/sql/batch';
 import type { Alive, NodeHead, Store } from '../../store/store';
@@ -10,10 +11,7 @@ export interface Heads {
   node(ident: string): Promise<NodeHead>;
 }
 
-export function createHeads(
-  store: Store,
-  { 'conductor.heartbeat_timeout': timeout }: { readonly 'conductor.heartbeat_timeout': number },
-): Heads {
+export function createHeads(store: Store, { 'conductor.heartbeat_timeout': timeout }: Pick<Options, 'conductor.heartbeat_timeout'>): Heads {
   const head = batched((idents: readonly string[]) => store.nodes.heads(idents, timeout));
   return {
     conductors: (word) => store.conductors.alive(timeout, word),

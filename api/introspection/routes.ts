@@ -1,9 +1,9 @@
 /** The introspection service's doors: path → methods → handler. Its documents name them, and refusals tell what is allowed. */
+import type { Options } from '../../config/options';
 import type { Conductor } from '../../conductor/conductor';
 import { Fault } from '../../model/errors';
 import type { Store } from '../../store/store';
 import { describeRoutes, type SchemaName } from './document';
-import type { IntrospectionOptions } from './options';
 import { createRule, listRules, removeRule, removeRules, showRule } from './rules';
 import {
   abortIntrospection,
@@ -36,7 +36,7 @@ export interface Answer {
 export interface Rooms {
   readonly store: Store;
   readonly conductor: Conductor;
-  readonly options: IntrospectionOptions;
+  readonly options: Options;
   readonly random: (bytes: number) => Buffer;
   /** Throws InvalidParameterValue when a part of an agent's report is not of the shape that agents send. */
   readonly checkReport: (report: unknown) => void;

@@ -1,7 +1,7 @@
 /** What a hook is: it looks and says what it would change; it writes nothing. The runner applies all of it at once. */
+import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
 import type { Inventory, JsonObject, NodeRecord, PortChanges, PortRecord } from '../../model/records';
-import type { ConductorOptions } from '../core/context';
 import type { Accelerator } from './devices';
 
 export type Change =
@@ -16,7 +16,7 @@ export type Change =
   | { readonly on: 'plugin_data'; readonly name: string; readonly value: unknown };
 
 export type HookOptions = Pick<
-  ConductorOptions,
+  Options,
   | 'inspector.add_ports'
   | 'inspector.keep_ports'
   | 'inspector.update_pxe_enabled'

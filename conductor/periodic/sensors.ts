@@ -3,12 +3,13 @@
  * notification tells all of it once an `interval`.
  */
 import { setMaxListeners } from 'node:events';
+import type { Options } from '../../config/options';
 import { bareTimestamp } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { bmcOf } from '../core/bmc-turns';
-import type { ConductorOptions, Context } from '../core/context';
+import type { Context } from '../core/context';
 import { notifyMeasures, notifySensors } from '../core/notify';
 import { inParallel } from '../core/parallel';
 import { readingSamples, readingsOf, standingSamples, timeSample, type Readings, type Standing } from './sensor-readings';
@@ -20,11 +21,11 @@ const OWN_INTERVALS = ['power', 'temperature', 'fan', 'drive'] as const;
 type Timed = (typeof OWN_INTERVALS)[number] | 'other';
 const TIMED: readonly Timed[] = [...OWN_INTERVALS, 'other'];
 const timedAs = (kind: string): Timed => OWN_INTERVALS.find((one) => one === kind.toLowerCase()) ?? 'other';
-const intervalOf = (options: ConductorOptions, timed: Timed): number =>
+const intervalOf = (options: Options, timed: Timed): number =>
   timed === 'other' ? options['sensor_data.interval'] : options[`sensor_data.interval_${timed}`];
 
 /** Seconds between rounds; 0: none. */
-export const sensorRounds = (options: ConductorOptions): number =>
+export const sensorRounds = (options: Options): number =>
   options['sensor_data.send_sensor_data'] ? Math.min(...TIMED.map((timed) => intervalOf(options, timed))) : 0;
 
 interface Known {
@@ -71,7 +72,7 @@ export function sensorMemory({ metrics }: Pick<Context, 'metrics'>): SensorMemor
 }
 
 /** The kinds that it is time for. Rounds come a little early and late: half of one is no difference. */
-function dueOf(options: ConductorOptions, read: Times, now: number): ReadonlySet<Timed> {
+function dueOf(options: Options, read: Times, now: number): ReadonlySet<Timed> {
   const slack = sensorRounds(options) / 2;
   return new Set(TIMED.filter((timed) => (now - (read[timed] ?? -Infinity)) / 1000 >= intervalOf(options, timed) - slack));
 }

@@ -1,6 +1,7 @@
 /** Makes calls of conductors in other processes: kept connections, bounded waits, and a clear word on whether a call can have been done. */
 import { readFileSync } from 'node:fs';
 import { Agent, errors, request } from 'undici';
+import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
@@ -8,10 +9,7 @@ import { silentMetrics, type Metrics } from '../../model/metrics';
 import type { Probed } from '../core/lease';
 import { authorize, BadCall, CODES, decodeAnswer, digestOf, encodeCall, isAnswerOf, PING, type Call } from './codec';
 
-export interface RpcClientOptions {
-  readonly 'json_rpc.cafile': string | null;
-  readonly 'json_rpc.insecure': boolean;
-}
+export type RpcClientOptions = Pick<Options, 'json_rpc.cafile' | 'json_rpc.insecure'>;
 /** Who is called: by its name, which the call is signed for, and where it is. */
 export interface Callee {
   readonly hostname: string;

@@ -1,4 +1,5 @@
 /** Which conductor a call of the API is for, and what happens when that one has just gone. */
+import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
@@ -18,7 +19,7 @@ export interface RouterSetup {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
-  readonly options: { readonly 'conductor.heartbeat_timeout': number };
+  readonly options: Pick<Options, 'conductor.heartbeat_timeout'>;
   readonly here?: Here;
   /** Absent: no other process can be reached. */
   readonly client?: RpcClient;

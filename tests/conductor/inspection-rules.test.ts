@@ -2,6 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Options } from '../../config/options';
 import type { Call } from '../../conductor/inspection/rules/actions';
 import { readBuiltInRules } from '../../conductor/inspection/rules/built-in';
 import { applyRules } from '../../conductor/inspection/rules/engine';
@@ -56,7 +57,12 @@ const rule = (conditions: readonly RuleStep[], actions: readonly RuleStep[], mor
   ...{ uuid: 'the-rule', priority: 0, phase: 'main', sensitive: false, conditions, actions },
   ...more,
 });
-async function apply(rules: readonly Rule[], mask = 'always', calls: Call[] = [], said: string[] = []) {
+async function apply(
+  rules: readonly Rule[],
+  mask: Options['inspection_rules.mask_secrets'] = 'always',
+  calls: Call[] = [],
+  said: string[] = [],
+) {
   const draft = draftOf(node, [port], inventory as never, { seen: { a: [1] }, password: 'hush' });
   const log = { ...silentLog, info: (text: string) => said.push(text) };
   const call = (what: Call): Promise<void> => {
@@ -212,7 +218,7 @@ it.each([
   ['sensitive', false, '***'],
   ['sensitive', true, 'hush'],
   ['never', false, 'hush'],
-])('hides passwords of what was found: %s, rule sensitive %s', async (mask, sensitive, expected) => {
+] as const)('hides passwords of what was found: %s, rule sensitive %s', async (mask, sensitive, expected) => {
   const one = rule([], [{ op: 'set-attribute', args: { path: 'extra/x', value: '{inventory[bmc_password]}' } }], { sensitive });
   expect((await apply([one], mask)).node.extra).toEqual({ x: expected });
 });

@@ -1,4 +1,5 @@
 /** Runs inspection rules over what was found in a machine: the highest priority first, conditions, then actions, on a draft. */
+import type { Options } from '../../../config/options';
 import { Fault, reasonOf } from '../../../model/errors';
 import { ACTIONS, namedArguments, operatorOf, OPERATORS, type RuleStep } from '../../../model/rules/inspection-rules';
 import { ACTS, type Outward } from './actions';
@@ -6,10 +7,7 @@ import { format, Unfillable, type Names } from './format';
 import { CHECKS } from './operators';
 import { executionFailure, type Draft, type Rule, type Values } from './rule';
 
-export interface RuleOptions {
-  /** From which rules passwords in what was found are hidden. */
-  readonly 'inspection_rules.mask_secrets': string;
-}
+export type RuleOptions = Pick<Options, 'inspection_rules.mask_secrets'>;
 const SECRETS = ['password', 'auth_token', 'bmc_password'];
 const MASK = '***';
 /** Names of what the machine told. */
