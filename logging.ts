@@ -1,6 +1,7 @@
 /** The program's log by pino: lines of JSON, or of text as oslo.log writes them; every value that looks like a secret masked, however deep. */
 import { join } from 'node:path';
 import pino from 'pino';
+import type { Options } from './config/options';
 import type { Log } from './model/log';
 
 const SECRET = /pass(word|wd)?$|secret|token|credential|snmp_(auth|priv)_key|configdrive|^authorization$/i;
@@ -18,13 +19,10 @@ export function maskSecrets(value: unknown, depth = 0): unknown {
   );
 }
 
-export interface LogOptions {
-  readonly 'DEFAULT.debug': boolean;
-  readonly 'DEFAULT.log_file': string | null;
-  readonly 'DEFAULT.log_dir': string | null;
-  readonly 'DEFAULT.use_json': boolean;
-  readonly 'DEFAULT.default_log_levels': readonly string[];
-}
+export type LogOptions = Pick<
+  Options,
+  'DEFAULT.debug' | 'DEFAULT.log_file' | 'DEFAULT.log_dir' | 'DEFAULT.use_json' | 'DEFAULT.default_log_levels'
+>;
 export interface OpenLog {
   readonly log: Log;
   /** Writes what waits to be written. */

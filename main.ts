@@ -13,7 +13,7 @@ import { startConductor, type RunningConductor } from './conductor/index';
 import { createRouter } from './conductor/rpc/router';
 import { createRpcClient, type RpcClient } from './conductor/rpc/client';
 import { startRpcServer, type RpcServer } from './conductor/rpc/server';
-import type { Options } from './config/options';
+import type { LoadedOptions, Options } from './config/options';
 import { withStepLog } from './drivers/fake/log';
 import { discoverdService } from './drivers/agent/discoverd';
 import { createConsoles } from './drivers/consoles';
@@ -27,16 +27,7 @@ import { systemClock, type Clock } from './model/clock';
 import { reasonOf } from './model/errors';
 import type { Log } from './model/log';
 import type { Metrics } from './model/metrics';
-import {
-  addressOf,
-  checkOptions,
-  inventoriesOf,
-  prepareFolder,
-  reportBoots,
-  resolveOptions,
-  StartError,
-  type ResolvedOptions,
-} from './settings';
+import { addressOf, checkOptions, inventoriesOf, prepareFolder, reportBoots, resolveOptions, StartError } from './settings';
 import { startEmbedded } from './store/embedded/embedded';
 import { createNotifier } from './notifications';
 import { openStore, type OpenStore } from './store/postgres';
@@ -50,7 +41,7 @@ export const ROLES = ['api', 'conductor', 'boot', 'inspector'] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface Setup {
-  readonly options: Options;
+  readonly options: LoadedOptions;
   readonly roles: readonly Role[];
   /** Where the embedded database, the image cache and the boot files are; made when it does not exist. */
   readonly stateDir: string;
@@ -67,7 +58,7 @@ export interface Server {
   readonly bootUrl?: string;
   /** Where the introspection service answers; undefined without that role. */
   readonly inspectorUrl?: string;
-  readonly options: ResolvedOptions;
+  readonly options: Options;
   readonly conductor?: RunningConductor;
   /** `embedded` or `external`. */
   readonly database: string;
@@ -79,7 +70,7 @@ export interface Server {
  * @param services name → URL
  */
 async function announceByMdns(
-  options: ResolvedOptions,
+  options: Options,
   services: readonly (readonly [name: string, url: string])[],
   log: Log,
   clock: Clock,
@@ -121,7 +112,7 @@ async function startRpc(
     given,
     options,
     ...common
-  }: { store: OpenStore; given: Options; options: ResolvedOptions; clock: Clock; log: Log; metrics: Metrics },
+  }: { store: OpenStore; given: LoadedOptions; options: Options; clock: Clock; log: Log; metrics: Metrics },
 ): Promise<Rpc> {
   const secret = await store.secrets.shared('json-rpc', () => randomBytes(32).toString('base64'));
   const client = createRpcClient({ ...common, options, secret, random: randomBytes });

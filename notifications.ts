@@ -1,5 +1,5 @@
 /** Sends notifications where the options say: to the log, as oslo.messaging's driver of that name, and to a URL. */
-import type { Options } from './config/options';
+import type { LoadedOptions } from './config/options';
 import type { Clock } from './model/clock';
 import { newUuid } from './model/idents';
 import type { Log } from './model/log';
@@ -32,7 +32,7 @@ const context = ({ cause }: Notification): JsonObject => ({
 });
 
 export interface NotifierSetup {
-  readonly options: Options;
+  readonly options: LoadedOptions;
   /** In publisher_id: this host. */
   readonly host: string;
   readonly log: Log;

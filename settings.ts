@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ReportBoots } from './boot/discovery';
-import type { Options } from './config/options';
+import type { LoadedOptions, Options } from './config/options';
 import type { BootRecord } from './model/records';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
 import type { StoreOptions } from './store/postgres';
@@ -11,31 +11,16 @@ import type { StoreOptions } from './store/postgres';
 /** The program cannot start as it was asked to; the message is for the operator. */
 export class StartError extends Error {}
 
-/** The options, with those filled in whose default depends on this host or on other options. */
-export type ResolvedOptions = Options & {
-  readonly [
-    Key in
-      | 'DEFAULT.host'
-      | 'DEFAULT.my_ip'
-      | 'service_catalog.endpoint_override'
-      | 'deploy.http_url'
-      | 'deploy.http_root'
-      | 'pxe.tftp_server'
-      | 'pxe.tftp_root'
-      | 'inspector_service.callback_url'
-  ]: string;
-} & { readonly 'boot.cache_root': string };
-
 /** The first IPv4 address of an interface. */
 export const addressOf = (name: string | null): string | undefined =>
   name === null ? undefined : networkInterfaces()[name]?.find(({ family }) => family === 'IPv4')?.address;
 
 /** Fills in what depends on this host, the ports that were taken and the state directory. */
 export function resolveOptions(
-  options: Options,
+  options: LoadedOptions,
   stateDir: string,
   ports: { readonly api: number; readonly http: number; readonly inspector?: number },
-): ResolvedOptions {
+): Options {
   const ip = options['DEFAULT.my_ip'] ?? addressOf(options['boot.interface']) ?? '127.0.0.1';
   const bare = (url: string): string => url.replace(/\/+$/, '');
   return {
@@ -54,7 +39,7 @@ export function resolveOptions(
 }
 
 /** What machines boot that the PXE filter lets in without a boot of their own: the agent, which reports their inventory. */
-export function reportBoots(options: ResolvedOptions): ReportBoots | undefined {
+export function reportBoots(options: Options): ReportBoots | undefined {
   const { 'conductor.deploy_kernel': kernel, 'conductor.deploy_ramdisk': ramdisk, 'service_catalog.endpoint_override': api } = options;
   if (kernel === null || ramdisk === null) return undefined;
   const append = [options['pxe.kernel_append_params'], options['inspector.extra_kernel_params']].filter((part) => part !== '').join(' ');
@@ -78,7 +63,7 @@ const NO_SWIFT = {
   'agent.deploy_logs_storage_backend': 'local is',
 } as const;
 /** What no single option shows to be wrong. Throws StartError. */
-export function checkOptions(options: Options): void {
+export function checkOptions(options: LoadedOptions): void {
   if (options['auto_discovery.enabled'] && !options['auto_discovery.driver'])
     throw new StartError('[auto_discovery]enabled needs [auto_discovery]driver: the hardware type of machines that are discovered');
 
@@ -90,7 +75,7 @@ export function checkOptions(options: Options): void {
 }
 
 /** Where inventories are kept; undefined: in the database. Throws StartError. */
-export function inventoriesOf(options: Options, stateDir: string): StoreOptions['inventories'] {
+export function inventoriesOf(options: LoadedOptions, stateDir: string): StoreOptions['inventories'] {
   const backend = options['inventory.data_backend'];
   if (backend === 'none') return () => noInventories;
   if (backend === 'database') return undefined;

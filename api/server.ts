@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import express from 'express';
+import type { Options } from '../config/options';
 import type { ConductorApi } from '../conductor/conductor';
 import type { Clock } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
@@ -29,7 +30,6 @@ import { createFragments } from './resource/fragments';
 import { createHardwarePushes } from './resource/hardware-pushes';
 import { handlers } from './handlers';
 import { measureNodes } from './http/node-counts';
-import type { ApiOptions } from './http/options';
 import { createProbes, sendProbe, type Probes } from './http/probes';
 import { originOf, reportRequest } from './http/request-log';
 import { createValidators, demand } from './schema/schema';
@@ -37,7 +37,6 @@ import { checkHandlers, matcher, type Answer, type Matcher, type ApiContext, typ
 import { sendStream } from './http/streaming';
 
 export { loadDocument } from './schema/document';
-export type { ApiOptions } from './http/options';
 export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
 type Headers = Readonly<Record<string, string>>;
@@ -164,7 +163,7 @@ async function perform(
 }
 
 /** For node:http's createServer: whoever sends slowly is cut off. */
-export const serverOptions = (options: ApiOptions): ServerOptions => {
+export const serverOptions = (options: Pick<Options, 'api.request_timeout'>): ServerOptions => {
   const limit = options['api.request_timeout'] * 1000;
   return { requestTimeout: limit, headersTimeout: limit, connectionsCheckingInterval: Math.min(limit, 10_000) };
 };
@@ -177,7 +176,7 @@ export const serverOptions = (options: ApiOptions): ServerOptions => {
 export function createApi(given: {
   readonly store: Store;
   readonly conductor: ConductorApi;
-  readonly options: ApiOptions;
+  readonly options: Options;
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;

@@ -1,29 +1,31 @@
 /** From the options and the interface's addresses to what the DHCP service works with; whatever cannot work stops the start. */
 import { isIPv4 } from 'node:net';
+import type { Options } from '../config/options';
 import { addressToNumber, numberToAddress } from '../wire/dhcp/dhcp';
 import type { LinkAddress } from '../wire/sockets/link';
 import type { DhcpPolicy } from './dhcp';
 import { LARGEST_POOL, type PoolRange } from './dhcp-pool';
 
 /** The options (section.name) that the DHCP service reads. */
-export interface DhcpOptions {
-  readonly 'DEFAULT.my_ip': string;
-  readonly 'deploy.http_url': string;
-  readonly 'pxe.tftp_server': string;
-  readonly 'pxe.pxe_bootfile_name': string;
-  readonly 'pxe.uefi_pxe_bootfile_name': string;
-  readonly 'pxe.pxe_bootfile_name_by_arch': Readonly<Record<string, string>>;
-  readonly 'pxe.ipxe_bootfile_name': string;
-  readonly 'pxe.uefi_ipxe_bootfile_name': string;
-  readonly 'pxe.ipxe_bootfile_name_by_arch': Readonly<Record<string, string>>;
-  readonly 'boot.interface': string | null;
-  readonly 'boot.dhcp_range': string | null;
-  readonly 'boot.dhcp_netmask': string | null;
-  readonly 'boot.dhcp_gateway': string | null;
-  readonly 'boot.dhcp_dns': readonly string[];
-  readonly 'boot.dhcp_lease_time': number;
-  readonly 'boot.router_advertisements': boolean;
-}
+export type DhcpOptions = Pick<
+  Options,
+  | 'DEFAULT.my_ip'
+  | 'deploy.http_url'
+  | 'pxe.tftp_server'
+  | 'pxe.pxe_bootfile_name'
+  | 'pxe.uefi_pxe_bootfile_name'
+  | 'pxe.pxe_bootfile_name_by_arch'
+  | 'pxe.ipxe_bootfile_name'
+  | 'pxe.uefi_ipxe_bootfile_name'
+  | 'pxe.ipxe_bootfile_name_by_arch'
+  | 'boot.interface'
+  | 'boot.dhcp_range'
+  | 'boot.dhcp_netmask'
+  | 'boot.dhcp_gateway'
+  | 'boot.dhcp_dns'
+  | 'boot.dhcp_lease_time'
+  | 'boot.router_advertisements'
+>;
 
 /** DHCP cannot start as it was asked to; the message is for the operator and names the option. */
 export class DhcpSetupError extends Error {}

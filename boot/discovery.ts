@@ -2,15 +2,13 @@
  * What a machine boots when it asks the network, by its MAC address: what its node is meant to boot, the ramdisk that reports its
  * inventory, or nothing. This is the PXE filter; DHCP, TFTP and HTTP all go by it, at the moment of each request.
  */
+import type { Options } from '../config/options';
 import { macLists, type MacListOptions, type MacLists } from '../model/mac-lists';
 import type { BootRecord } from '../model/records';
 import type { Store } from '../store/store';
 
-export interface FilterOptions extends MacListOptions {
-  readonly 'boot.dhcp_unknown_macs': string | null;
-  readonly 'auto_discovery.enabled': boolean;
-  readonly 'pxe_filter.supported_inspect_interfaces': readonly string[];
-}
+export type FilterOptions = Pick<Options, 'boot.dhcp_unknown_macs' | 'auto_discovery.enabled' | 'pxe_filter.supported_inspect_interfaces'> &
+  MacListOptions;
 export interface PxeFilter {
   /** Whether machines that nobody knows are to be discovered. */
   readonly discovers: boolean;

@@ -1,6 +1,7 @@
 /** The HTTP boot service: iPXE scripts, the files of a machine's boot, boot loaders, and the files of [deploy]http_root. GET and HEAD. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Options } from '../config/options';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
@@ -14,19 +15,16 @@ import { openServedFile, type OpenFile } from './files';
 import { ipxeScript } from './ipxe';
 import { openMedium } from './media';
 
-export interface HttpBootOptions {
-  readonly 'boot.http_host': string;
-  /** 0: any free port. */
-  readonly 'boot.http_port': number;
-  /** Without a trailing slash. */
-  readonly 'deploy.http_url': string;
-  readonly 'deploy.http_root': string;
-  readonly 'pxe.loader_file_paths': Readonly<Record<string, string>>;
-  /** MiB. */
-  readonly 'pxe.image_cache_size': number;
-  /** The folder of files that come from other servers. */
-  readonly 'boot.cache_root': string;
-}
+export type HttpBootOptions = Pick<
+  Options,
+  | 'boot.http_host'
+  | 'boot.http_port'
+  | 'deploy.http_url'
+  | 'deploy.http_root'
+  | 'pxe.loader_file_paths'
+  | 'pxe.image_cache_size'
+  | 'boot.cache_root'
+>;
 export interface HttpBootSetup {
   readonly options: HttpBootOptions;
   readonly store: BootChoiceStore & Pick<Store, 'boots' | 'media'>;

@@ -1,5 +1,6 @@
 /** The TFTP service (RFC 1350; options RFC 2347, 2348, 2349, 7440): reads only, one socket a transfer. */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import type { Options } from '../config/options';
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
@@ -11,13 +12,7 @@ import { GRUB_START, grubConfig, pxelinuxConfig, pxeName } from './pxe';
 import { sendFile, type NegotiatedOptions } from './tftp-transfer';
 import { cachedSource, fileSource, openBlocks, textSource, type BlockSource } from './tftp-blocks';
 
-export interface TftpServiceOptions {
-  readonly 'boot.tftp_host': string;
-  /** 0: any free port. */
-  readonly 'boot.tftp_port': number;
-  readonly 'pxe.tftp_root': string;
-  readonly 'pxe.loader_file_paths': Readonly<Record<string, string>>;
-}
+export type TftpServiceOptions = Pick<Options, 'boot.tftp_host' | 'boot.tftp_port' | 'pxe.tftp_root' | 'pxe.loader_file_paths'>;
 export interface TftpService {
   readonly port: number;
   /** Ends the transfers too. */

@@ -6,7 +6,7 @@ import { pipeline as piped, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import type { Command } from 'commander';
-import type { Options } from '../config/options';
+import type { LoadedOptions } from '../config/options';
 import { systemClock, timestamp } from '../model/clock';
 import type { Log } from '../model/log';
 import { backup, type Progress, type Summary } from '../store/backup/backup';
@@ -34,7 +34,7 @@ interface DatabaseJob {
   readonly what: string;
   /** It was started for this and nobody else can be using it. */
   readonly own: boolean;
-  readonly options: Options;
+  readonly options: LoadedOptions;
   readonly signal: AbortSignal;
 }
 interface DatabaseNeeds {

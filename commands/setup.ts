@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { Option, type Command } from 'commander';
-import { loadOptions } from '../config/load';
-import type { Options } from '../config/options';
+import { loadOptions, type Loaded } from '../config/load';
+import type { LoadedOptions } from '../config/options';
 
 const defaultStateDir = (): string =>
   process.getuid?.() === 0 ? '/var/lib/bloomery' : join(process.env['XDG_STATE_HOME'] ?? join(homedir(), '.local/state'), 'bloomery');
@@ -26,11 +26,11 @@ export const withSetup = (command: Command): Command =>
     .option('--state-dir <folder>', 'where the embedded database and caches are kept', defaultStateDir());
 
 /** Throws ConfigurationError. */
-export function readOptions({ configFile }: SetupArguments): { readonly options: Options; readonly warnings: readonly string[] } {
+export function readOptions({ configFile }: SetupArguments): Loaded {
   const files = configFile.length > 0 ? configFile : ['/etc/ironic/ironic.conf'].filter((file) => existsSync(file));
   return loadOptions(files, process.env);
 }
 
 /** DATABASE_URL wins over [database]connection; undefined: the embedded database. */
-export const databaseUrl = (options: Options): string | undefined =>
+export const databaseUrl = (options: LoadedOptions): string | undefined =>
   process.env['DATABASE_URL'] || options['database.connection'] || undefined;

@@ -26,7 +26,7 @@ import { resumeAbandoned, takeShare } from './engine/recovery';
 import { createTokens } from './core/token';
 import { createWorkers } from './core/workers';
 
-export type { ConductorOptions, ConductorParts } from './core/context';
+export type { ConductorParts } from './core/context';
 
 export interface RunningConductor extends ConductorApi {
   /** Its name in `reservation` and in the conductor list. */

@@ -1,11 +1,11 @@
 /** From files and the environment to options: later files win, `OS_<SECTION>__<OPTION>` variables win over files. */
 import { readFileSync } from 'node:fs';
 import { parseIni } from './ini';
-import { OPTIONS, type OptionRow, type Options } from './options';
+import { OPTIONS, type OptionRow, type LoadedOptions } from './options';
 import { writtenDefault } from './documents';
 
 export interface Loaded {
-  readonly options: Options;
+  readonly options: LoadedOptions;
   /** One line for each option or section of the files that this program does not know. */
   readonly warnings: readonly string[];
 }
@@ -18,7 +18,7 @@ const TRUE = ['true', '1', 'on', 'yes'];
 const FALSE = ['false', '0', 'off', 'no'];
 
 /** Text → the row's kind. Throws an Error that says what was expected. */
-function convert(row: OptionRow, text: string): Options[keyof Options] {
+function convert(row: OptionRow, text: string): LoadedOptions[keyof LoadedOptions] {
   const items = (): string[] =>
     text
       .split(',')
@@ -125,5 +125,5 @@ export function loadOptions(files: readonly string[], environment: Readonly<Reco
       throw new ConfigurationError(`${from.get(keyOf(row))!}: option [${row.section}]${row.name}${shown} ${(error as Error).message}`);
     }
   });
-  return { options: Object.fromEntries(values) as unknown as Options, warnings };
+  return { options: Object.fromEntries(values) as unknown as LoadedOptions, warnings };
 }

@@ -433,17 +433,35 @@ export const OPTIONS = [
 
 ] as const satisfies readonly OptionRow[];
 
-type Row = (typeof OPTIONS)[number];
-type Plain<Kind> = Kind extends 'integer' | 'number'
-  ? number
-  : Kind extends 'boolean'
-    ? boolean
-    : Kind extends 'list'
-      ? readonly string[]
-      : Kind extends 'dict'
-        ? Readonly<Record<string, string>>
-        : string;
-/** `section.name` → value. Null only where the default is null. */
-export type Options = {
-  readonly [R in Row as `${R['section']}.${R['name']}`]: R['default'] extends null ? Plain<R['kind']> | null : Plain<R['kind']>;
+type TableRow = (typeof OPTIONS)[number];
+type ValueOf<R extends TableRow> = R extends { readonly choices: readonly (infer Choice)[] }
+  ? Choice
+  : R['kind'] extends 'integer' | 'number'
+    ? number
+    : R['kind'] extends 'boolean'
+      ? boolean
+      : R['kind'] extends 'list'
+        ? readonly string[]
+        : R['kind'] extends 'dict'
+          ? Readonly<Record<string, string>>
+          : string;
+/** `section.name` → value, as the files and the environment give it. Null only where the default is null. */
+export type LoadedOptions = {
+  readonly [R in TableRow as `${R['section']}.${R['name']}`]: R['default'] extends null ? ValueOf<R> | null : ValueOf<R>;
+};
+
+/** Options whose default depends on the host, on other options or on the state directory: `settings.ts` fills them in. */
+type Resolved =
+  | 'DEFAULT.host'
+  | 'DEFAULT.my_ip'
+  | 'service_catalog.endpoint_override'
+  | 'deploy.http_url'
+  | 'deploy.http_root'
+  | 'pxe.tftp_server'
+  | 'pxe.tftp_root'
+  | 'inspector_service.callback_url';
+/** The options that every part of the program gets. Where few are read, the reader takes a `Pick` of them. */
+export type Options = { readonly [Key in keyof LoadedOptions]: Key extends Resolved ? string : LoadedOptions[Key] } & {
+  /** The folder of files that come from other servers. */
+  readonly 'boot.cache_root': string;
 };

@@ -1,4 +1,5 @@
 /** What a driver is: objects of tables and functions. A driver gets a Task, says how its work stands, and never moves the node. */
+import type { Options } from '../config/options';
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
 import type { Metrics } from '../model/metrics';
@@ -23,7 +24,6 @@ import type { IntrospectionClient } from '../wire/http/introspection';
 import type { SdrCache } from '../wire/ipmi/records/sdr-repository';
 import type { RedfishPool } from '../wire/redfish';
 import type { Consoles } from './consoles';
-import type { DriverOptions } from './options';
 
 /** Bounded: the entry that was used longest ago goes first. */
 export interface KeyedCache<Value> {
@@ -56,7 +56,7 @@ export interface Task {
   readonly boots: Boots;
   readonly media: Media;
   readonly random: (bytes: number) => Buffer;
-  readonly options: DriverOptions;
+  readonly options: Options;
   readonly connections: Connections;
   /** The request id that a client gave for a chain of requests over services (`X-Openstack-Request-Id`), if one did. */
   readonly globalRequestId?: string;
@@ -169,13 +169,13 @@ export interface Interface {
   readonly steps?: readonly Step[];
   readonly periodics?: readonly InterfacePeriodic[];
   /** Why it cannot be used as the operator set it up: the conductor does not start then. */
-  cannotLoad?(options: DriverOptions): string | undefined;
+  cannotLoad?(options: Options): string | undefined;
 }
 /** Work that comes again on the nodes of an interface. Safe to run twice: it asks, and needs no memory but the node's. */
 export interface InterfacePeriodic {
   readonly name: string;
   /** Seconds between runs; 0: never. */
-  every(options: DriverOptions): number;
+  every(options: Options): number;
   readonly states: readonly ProvisionState[];
   /** Of nodes in maintenance too. */
   readonly inMaintenance?: true;

@@ -7,10 +7,10 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   wire: [],
   config: [],
   store: ['model', 'migrations'],
-  drivers: ['model', 'wire'],
-  boot: ['store', 'wire', 'model'],
-  conductor: ['drivers', 'store', 'model'],
-  api: ['conductor/conductor', 'store', 'model'],
+  drivers: ['model', 'wire', 'config/options'],
+  boot: ['store', 'wire', 'model', 'config/options'],
+  conductor: ['drivers', 'store', 'model', 'config/options'],
+  api: ['conductor/conductor', 'store', 'model', 'config/options'],
   'ramdisk-agent': ['model', 'wire'],
   simulator: ['model', 'wire'],
   migrations: [],
@@ -40,6 +40,14 @@ describe.each(Object.entries(MAY))('room %s', (room, allowed) => {
     );
     expect(breaches).toEqual([]);
   });
+});
+
+it('imports no values of the option table outside of its room, only types', () => {
+  const values = ['drivers', 'boot', 'conductor', 'api'].flatMap(files).filter((file) => {
+    const text = readFileSync(join(root, file), 'utf8');
+    return [...text.matchAll(/^import (.*?) from '[./]*config\/options';$/gms)].some(([, what]) => !what!.startsWith('type '));
+  });
+  expect(values).toEqual([]);
 });
 
 it('knows every room', () => {

@@ -2,12 +2,12 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
+import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
-import type { ApiOptions } from './options';
 import { Unread } from './errors';
 
 /** The option that bounds the body of this path: config drives, inventories and records of recorders are large. */
-export const limitFor = (path: string, options: ApiOptions): number =>
+export const limitFor = (path: string, options: Options): number =>
   1024 *
   (path.endsWith('states/provision')
     ? options['api.max_json_body_size_provision']

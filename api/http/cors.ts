@@ -1,7 +1,7 @@
 /** Headers that let pages of other origins ask here: the options of [cors], as oslo.middleware reads them. */
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Options } from '../../config/options';
 import { HEADER, MAXIMUM, MINIMUM } from '../../model/versions';
-import type { ApiOptions } from './options';
 
 /** Headers that a page may always send. */
 const SIMPLE = [
@@ -21,7 +21,7 @@ const SIMPLE = [
 export type Cors = (method: string | undefined, headers: IncomingHttpHeaders) => Readonly<Record<string, string>>;
 
 /** @returns the headers to add to the answer; none when the origin is not allowed, or the page may not ask so */
-export function createCors(options: ApiOptions): Cors {
+export function createCors(options: Options): Cors {
   const allowed = options['cors.allowed_origin'];
   const methods = options['cors.allow_methods'];
   const names = new Set([...options['cors.allow_headers'], ...SIMPLE].map((name) => name.toLowerCase()));

@@ -1,4 +1,5 @@
 /** Which conductors are alive and how a node stands: asked of the database every time, in few and small words. */
+import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
 import { batched } from '../../store/sql/batch';
 import type { Alive, NodeHead, Store } from '../../store/store';
@@ -12,7 +13,7 @@ export interface CurrentState {
 
 export function createCurrentState(
   store: Store,
-  { 'conductor.heartbeat_timeout': timeout }: { readonly 'conductor.heartbeat_timeout': number },
+  { 'conductor.heartbeat_timeout': timeout }: Pick<Options, 'conductor.heartbeat_timeout'>,
 ): CurrentState {
   const head = batched((idents: readonly string[]) => store.nodes.heads(idents, timeout));
   return {

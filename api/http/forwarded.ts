@@ -1,7 +1,7 @@
+import type { Options } from '../../config/options';
 /** What links begin with: the host that the caller used, or what a proxy before us says that it was. */
 import type { IncomingMessage } from 'node:http';
 import type { TLSSocket } from 'node:tls';
-import type { ApiOptions } from './options';
 
 const one = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
 const PORTS: Readonly<Record<string, string>> = { http: ':80', https: ':443' };
@@ -18,7 +18,7 @@ function forwarded(header: string): Readonly<Record<string, string | undefined>>
 }
 
 /** Scheme, host and prefix, without a slash. What is no scheme, host or path is not believed: it would be in every link. */
-export function baseOf({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>, options: ApiOptions): string {
+export function baseOf({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>, options: Options): string {
   const behindProxy = options['oslo_middleware.enable_proxy_headers_parsing'];
   const fixed = options['api.public_endpoint'];
   if (!behindProxy && fixed) return fixed;

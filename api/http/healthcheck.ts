@@ -6,17 +6,19 @@ import { existsSync } from 'node:fs';
 import { hostname, release, type } from 'node:os';
 import { BlockList, isIP } from 'node:net';
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Options } from '../../config/options';
 import { preferred } from './accept';
 
-export interface HealthcheckOptions {
-  readonly 'healthcheck.detailed': boolean;
-  readonly 'healthcheck.backends': readonly string[];
-  readonly 'healthcheck.disable_by_file_path': string | null;
-  readonly 'healthcheck.disable_by_file_paths': readonly string[];
-  readonly 'healthcheck.enable_by_file_paths': readonly string[];
-  readonly 'healthcheck.allowed_source_ranges': readonly string[];
-  readonly 'healthcheck.ignore_proxied_requests': boolean;
-}
+export type HealthcheckOptions = Pick<
+  Options,
+  | 'healthcheck.detailed'
+  | 'healthcheck.backends'
+  | 'healthcheck.disable_by_file_path'
+  | 'healthcheck.disable_by_file_paths'
+  | 'healthcheck.enable_by_file_paths'
+  | 'healthcheck.allowed_source_ranges'
+  | 'healthcheck.ignore_proxied_requests'
+>;
 export interface HealthAnswer {
   readonly status: number;
   readonly type?: string;

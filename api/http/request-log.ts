@@ -1,10 +1,10 @@
 /** What is told of a request once it is answered: its time to the metrics, and its line to the log if [api]log_requests says so. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import type { Options } from '../../config/options';
 import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
 import { isRequestId, type Origin } from '../../model/origin';
-import type { ApiOptions } from './options';
 
 /** HTTP's own (RFC 9110, RFC 5789): callers may write any word. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
@@ -37,7 +37,7 @@ export interface RequestSummary {
   readonly fields: object;
 }
 export function reportRequest(
-  { log, metrics, options }: { readonly log: Log; readonly metrics: Metrics; readonly options: ApiOptions },
+  { log, metrics, options }: { readonly log: Log; readonly metrics: Metrics; readonly options: Options },
   { method = 'GET', url = '/' }: IncomingMessage,
   { route, status, seconds, fields }: RequestSummary,
 ): void {

@@ -1,7 +1,7 @@
 /** The types of the introspection service's routes and handlers. */
+import type { Options } from '../../config/options';
 import type { Conductor } from '../../conductor/conductor';
 import type { Store } from '../../store/store';
-import type { IntrospectionOptions } from './options';
 import type { SchemaName } from './schemas';
 
 export interface Request {
@@ -25,7 +25,7 @@ export interface Answer {
 export interface IntrospectionContext {
   readonly store: Store;
   readonly conductor: Conductor;
-  readonly options: IntrospectionOptions;
+  readonly options: Options;
   readonly random: (bytes: number) => Buffer;
   /** Throws InvalidParameterValue for a report that does not fit the schema of agents' reports. */
   readonly checkReport: (report: unknown) => void;

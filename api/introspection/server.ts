@@ -1,6 +1,7 @@
 /** The introspection service's front door: ironic-inspector's API on a port of its own, with versions, refusals and headers as there. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Options } from '../../config/options';
 import type { ConductorApi } from '../../conductor/conductor';
 import type { Clock } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
@@ -18,7 +19,6 @@ import { baseOf } from '../http/forwarded';
 import { originOf, reportRequest } from '../http/request-log';
 import { createValidators, demand } from '../schema/schema';
 import { answerText } from './encode';
-import type { IntrospectionOptions } from './options';
 import type { Answer, IntrospectionContext } from './operation';
 import { findRoute, MAXIMUM, MINIMUM } from './routes';
 
@@ -88,7 +88,7 @@ interface RequestReport {
 export function createIntrospectionApi(given: {
   readonly store: Store;
   readonly conductor: ConductorApi;
-  readonly options: IntrospectionOptions;
+  readonly options: Options;
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;

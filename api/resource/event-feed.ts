@@ -2,6 +2,7 @@
  * Events for all who listen at this process: while somebody does, one query at a time asks for what is new and keeps the last of it.
  * Listeners take from that at their own pace; one who is further behind reads the table, page by page.
  */
+import type { Options } from '../../config/options';
 import { reasonOf } from '../../model/errors';
 import { isBehind, type EventRecord } from '../../model/events';
 import type { Clock } from '../../model/clock';
@@ -9,11 +10,7 @@ import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
 import type { Store } from '../../store/store';
 
-export interface FeedOptions {
-  readonly 'events.poll_interval': number;
-  readonly 'events.keep_alive_interval': number;
-  readonly 'events.max_listeners': number;
-}
+export type FeedOptions = Pick<Options, 'events.poll_interval' | 'events.keep_alive_interval' | 'events.max_listeners'>;
 export interface EventPage {
   readonly events: readonly EventRecord[];
   /** Where the next page begins. */

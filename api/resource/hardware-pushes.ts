@@ -3,12 +3,12 @@
  * in between loses only that the records are a second younger. And how often each came in the last minute.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Options } from '../../config/options';
 import { timestamp, type Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { Metrics, Sample } from '../../model/metrics';
 import type { HardwareDoor, HardwareSign, Store } from '../../store/store';
-import type { ApiOptions } from '../http/options';
 
 const WRITE_EVERY_MS = 1000;
 /** In one statement. */
@@ -28,7 +28,7 @@ export interface HardwarePushes {
 interface Given {
   readonly store: Pick<Store, 'hardware'>;
   readonly clock: Clock;
-  readonly options: ApiOptions;
+  readonly options: Options;
   readonly log: Log;
   readonly metrics: Metrics;
   readonly signal: AbortSignal;

@@ -1,11 +1,11 @@
 /** What all lists share: the fields to show, limits, sorting, and the link to the next page. */
+import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import { open } from '../../model/versions';
 import type { Arguments } from '../schema/arguments';
 import type { FieldRow } from '../schema/document';
 import type { Fragment } from './fragments';
-import type { ApiOptions } from '../http/options';
 
 const unacceptable = (): Fault => new Fault('NotAcceptable', { message: 'Request not acceptable.' });
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
@@ -32,7 +32,7 @@ export interface Page {
   readonly marker?: string;
 }
 /** @param unsortable fields that have no order */
-export function pageOf(query: Arguments, unsortable: readonly string[], options: ApiOptions): Page {
+export function pageOf(query: Arguments, unsortable: readonly string[], options: Options): Page {
   const limit = (query['limit'] as number | null | undefined) ?? options['api.max_limit'];
   if (limit <= 0) throw new Fault('Invalid', { message: 'Limit must be positive' });
   const sortDir = query['sort_dir'] as string;

@@ -1,5 +1,6 @@
 /** What a handler gets and gives, and how a path finds its operation. */
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Options } from '../../config/options';
 import type { Conductor } from '../../conductor/conductor';
 import type { Clock } from '../../model/clock';
 import { Fault } from '../../model/errors';
@@ -18,7 +19,6 @@ import { Refusal } from '../http/errors';
 import type { EventFeed } from './event-feed';
 import type { Fragments } from './fragments';
 import type { HardwarePushes } from './hardware-pushes';
-import type { ApiOptions } from '../http/options';
 import type { Validators } from '../schema/schema';
 import type { Stream } from '../http/streaming';
 
@@ -69,7 +69,7 @@ export interface Answer {
 export interface ApiContext {
   readonly store: Store;
   readonly conductor: Conductor;
-  readonly options: ApiOptions;
+  readonly options: Options;
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;

@@ -1,5 +1,6 @@
 /** What ramdisks call, without authentication: lookup, heartbeat, continue_inspection (reference: ironic-python-agent's protocol). */
 import { timingSafeEqual } from 'node:crypto';
+import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
 import { isMac } from '../../model/idents';
 import { MASK } from '../../model/masks';
@@ -10,7 +11,6 @@ import { FAST_TRACK_STATES, stateRow } from '../../model/states';
 import type { AgentNode } from '../../store/store';
 import type { Lookup } from '../../conductor/conductor';
 import { findByIdent } from '../resource/node-find';
-import type { ApiOptions } from '../http/options';
 import { nodePresenter, rowsToShow } from '../resource/present';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
 
@@ -41,7 +41,7 @@ const AGENT_DEFAULTS = {
   tls_cipher_suites: null,
 };
 /** Where the agent sends its own metrics. */
-const agentMetrics = (options: ApiOptions): object => ({
+const agentMetrics = (options: Options): object => ({
   metrics: {
     backend: options['metrics.agent_backend'],
     prepend_host: options['metrics.agent_prepend_host'],
@@ -70,7 +70,7 @@ function documentFor(node: NodeRecord, token: unknown, { base, minor, caller }: 
 }
 
 /** A ramdisk is expected in these states only; with fast track it may wait in more. */
-const isExpected = ({ provision_state: state, driver_info: info }: NodeRecord, options: ApiOptions): boolean =>
+const isExpected = ({ provision_state: state, driver_info: info }: NodeRecord, options: Options): boolean =>
   stateRow(state).lookup === true || ((toBoolean(info['fast_track']) ?? options['deploy.fast_track']) && FAST_TRACK_STATES.includes(state));
 
 /** Valid addresses; others are passed over. */
@@ -181,7 +181,7 @@ const discoveryOf = ({
   'auto_discovery.enabled': enabled,
   'auto_discovery.driver': driver,
   'DEFAULT.default_conductor_group': group,
-}: ApiOptions): Pick<Lookup, 'discovery'> => (enabled && driver !== null ? { discovery: { driver, conductor_group: group } } : {});
+}: Options): Pick<Lookup, 'discovery'> => (enabled && driver !== null ? { discovery: { driver, conductor_group: group } } : {});
 
 async function continueInspection(request: Request, context: ApiContext): Promise<Answer> {
   checkEnabled(request, context);

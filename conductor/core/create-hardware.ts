@@ -1,10 +1,10 @@
 /** Reads which hardware types and interfaces the options enable. */
+import type { Options } from '../../config/options';
 import { ANY, type Driver, type HardwareType, type Interface, type Interfaces } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import type { Log } from '../../model/log';
 import { INTERFACE_KINDS, type EnabledHardware, type InterfaceFields, type InterfaceKind } from '../../model/records';
 import { repr } from '../../model/python';
-import type { ConductorOptions } from './context';
 import { fenced } from './fenced';
 import type { Hardware, InterfaceNames } from './hardware';
 
@@ -32,7 +32,7 @@ const takesAny = (type: HardwareType, kind: InterfaceKind): boolean => type[kind
  * cannot be used as it is set up.
  */
 export function createHardware(
-  options: ConductorOptions,
+  options: Options,
   hardwareTypes: Readonly<Record<string, HardwareType>>,
   interfaces: Interfaces,
   log: Log,

@@ -1,8 +1,9 @@
 /** Periodic tasks: a table, and the loop that runs each row on its own, with jitter, until the conductor stops. */
 import { setMaxListeners } from 'node:events';
+import type { Options } from '../../config/options';
 import { reasonOf } from '../../model/errors';
 import { finishAllocations, unfinishedAllocations } from '../requests/allocations';
-import type { ConductorOptions, Context } from '../core/context';
+import type { Context } from '../core/context';
 import { trimEvents } from './events';
 import { trimHistory } from '../core/history';
 import { endLateIntrospections } from '../introspection/unfinished';
@@ -23,7 +24,7 @@ interface Memory {
 interface Periodic {
   readonly name: string;
   /** Seconds between runs; 0: never. */
-  readonly every: (options: ConductorOptions) => number;
+  readonly every: (options: Options) => number;
   /** Returns how many items it processed, if that is meaningful. */
   readonly run: (context: Context, memory: Memory) => Promise<number | void>;
 }
@@ -80,7 +81,7 @@ export const PERIODICS: readonly Periodic[] = [
 
   ...LIMITED_STATES.map((state) => ({
     name: `timeout of ${state}`,
-    every: (options: ConductorOptions) => timeoutInterval(state, options),
+    every: (options: Options) => timeoutInterval(state, options),
     run: failOverdue(state),
   })),
   {

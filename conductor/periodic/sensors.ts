@@ -3,12 +3,13 @@
  * all of them and is sent once per `interval`.
  */
 import { setMaxListeners } from 'node:events';
+import type { Options } from '../../config/options';
 import { bareTimestamp } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { bmcOf } from '../core/bmc-turns';
-import type { ConductorOptions, Context } from '../core/context';
+import type { Context } from '../core/context';
 import { notifyMeasures, notifySensors } from '../core/notify';
 import { inParallel } from '../core/parallel';
 import { readingSamples, readingsOf, healthSamples, timeSample, type Readings, type SensorHealth } from './sensor-readings';
@@ -20,11 +21,11 @@ const OWN_INTERVALS = ['power', 'temperature', 'fan', 'drive'] as const;
 type Timed = (typeof OWN_INTERVALS)[number] | 'other';
 const TIMED: readonly Timed[] = [...OWN_INTERVALS, 'other'];
 const timedAs = (kind: string): Timed => OWN_INTERVALS.find((one) => one === kind.toLowerCase()) ?? 'other';
-const intervalOf = (options: ConductorOptions, timed: Timed): number =>
+const intervalOf = (options: Options, timed: Timed): number =>
   timed === 'other' ? options['sensor_data.interval'] : options[`sensor_data.interval_${timed}`];
 
 /** Seconds between rounds; 0: none. */
-export const sensorRoundInterval = (options: ConductorOptions): number =>
+export const sensorRoundInterval = (options: Options): number =>
   options['sensor_data.send_sensor_data'] ? Math.min(...TIMED.map((timed) => intervalOf(options, timed))) : 0;
 
 interface SensorData {
@@ -71,7 +72,7 @@ export function sensorMemory({ metrics }: Pick<Context, 'metrics'>): SensorMemor
 }
 
 /** The kinds that are due. Half a round of tolerance, because rounds have jitter. */
-function dueOf(options: ConductorOptions, read: Times, now: number): ReadonlySet<Timed> {
+function dueOf(options: Options, read: Times, now: number): ReadonlySet<Timed> {
   const slack = sensorRoundInterval(options) / 2;
   return new Set(TIMED.filter((timed) => (now - (read[timed] ?? -Infinity)) / 1000 >= intervalOf(options, timed) - slack));
 }

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { Agent, errors, request } from 'undici';
+import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
@@ -11,10 +12,7 @@ import { silentMetrics, type Metrics } from '../../model/metrics';
 import type { Probed } from '../core/lease';
 import { authorize, RpcError, CODES, decodeAnswer, digestOf, encodeCall, isAnswerOf, PING, type RpcCall } from './codec';
 
-export interface RpcClientOptions {
-  readonly 'json_rpc.cafile': string | null;
-  readonly 'json_rpc.insecure': boolean;
-}
+export type RpcClientOptions = Pick<Options, 'json_rpc.cafile' | 'json_rpc.insecure'>;
 /** The conductor that is called: its name, which the signature covers, and its address. */
 export interface RemoteConductor {
   readonly hostname: string;

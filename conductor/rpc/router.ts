@@ -1,4 +1,5 @@
 /** Routes calls of the API to the responsible conductor, and retries if that one has just stopped. */
+import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
@@ -18,7 +19,7 @@ export interface RouterSetup {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
-  readonly options: { readonly 'conductor.heartbeat_timeout': number };
+  readonly options: Pick<Options, 'conductor.heartbeat_timeout'>;
   readonly here?: LocalConductor;
   /** Absent: other processes cannot be reached. */
   readonly client?: RpcClient;

@@ -5,25 +5,26 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
+import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { silentMetrics, type Metrics } from '../../model/metrics';
 import type { Perform } from '../operations';
 import { authorized, RpcError, CODES, createNonces, decodeCall, encodeError, encodeResult, MAX_SKEW_MS, PING, signAnswer } from './codec';
 
-export interface RpcServerOptions {
-  /** The conductor's name. */
-  readonly 'DEFAULT.host': string;
-  readonly 'json_rpc.host_ip': string;
-  readonly 'json_rpc.port': number;
-  readonly 'json_rpc.use_ssl': boolean;
-  readonly 'json_rpc.client_use_ssl': boolean;
-  readonly 'json_rpc.cert_file': string | null;
-  readonly 'json_rpc.key_file': string | null;
-  readonly 'json_rpc.server_tls_minimum_version': string;
-  readonly 'api.max_json_body_size_provision': number;
-  readonly 'api.max_json_body_size_inspection': number;
-}
+export type RpcServerOptions = Pick<
+  Options,
+  | 'DEFAULT.host'
+  | 'json_rpc.host_ip'
+  | 'json_rpc.port'
+  | 'json_rpc.use_ssl'
+  | 'json_rpc.client_use_ssl'
+  | 'json_rpc.cert_file'
+  | 'json_rpc.key_file'
+  | 'json_rpc.server_tls_minimum_version'
+  | 'api.max_json_body_size_provision'
+  | 'api.max_json_body_size_inspection'
+>;
 /** Executes the calls. */
 export interface RpcHandler {
   readonly perform: Perform;

@@ -1,9 +1,9 @@
 /** The steps of a node: collected from its interfaces and its agent, held against what is asked for, put in order. */
+import type { Options } from '../../config/options';
 import type { Driver, Interface, PlannedStep, SavedKind, Step, StepArgument, StepKind } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { InterfaceKind, JsonObject } from '../../model/records';
-import type { ConductorOptions } from '../core/context';
 import { isPassedOver, plannedReserved, reservedStep } from './reserved-steps';
 
 export type { SavedKind } from '../../drivers/interfaces';
@@ -78,7 +78,7 @@ const WITH_OPTIONS = {
 } as const;
 
 /** The priorities that the operator set over the driver's and the agent's: `interface.step` → priority. */
-export function cleanPriorities(options: ConductorOptions): Readonly<Record<string, number>> {
+export function cleanPriorities(options: Options): Readonly<Record<string, number>> {
   const set: Record<string, number> = {};
   for (const [name, owner] of Object.entries(WITH_OPTIONS) as [keyof typeof WITH_OPTIONS, string][]) {
     const priority = options[`deploy.${name}_priority`];
@@ -95,7 +95,7 @@ export const overrides = (option: Readonly<Record<string, string>>): Readonly<Re
   );
 
 /** Without those that the operator lets no flow run, whoever asks for them. */
-export const allowedSteps = (options: ConductorOptions, kind: SavedKind, steps: readonly PlannedStep[]): readonly PlannedStep[] =>
+export const allowedSteps = (options: Options, kind: SavedKind, steps: readonly PlannedStep[]): readonly PlannedStep[] =>
   steps.filter((step) => !options[`api.disallow_${kind}_steps`].includes(stepId(step)));
 
 /** What runs without being asked for: in automated cleaning, and to verify. */

@@ -3,29 +3,30 @@
  * of its ramdisk and writes the node by way of the API. Nobody holds the node meanwhile; a periodic look follows how it stands.
  */
 import { readFileSync } from 'node:fs';
+import type { Options } from '../../config/options';
 import { Fault, reasonOf } from '../../model/errors';
 import { createIntrospectionClient, IntrospectionError, urlProblem, type IntrospectionClient } from '../../wire/http/introspection';
 import { type InspectInterface, type CheckResult, type Outcome, ServiceUnavailable, type Task, done, failed, wait } from '../interfaces';
-import type { DriverOptions } from '../options';
 import type { NodeRecord } from '../../model/records';
 
-export interface DiscoverdOptions {
-  readonly 'discoverd.enabled': boolean;
-  readonly 'discoverd.service_url': string | null;
-  readonly 'discoverd.timeout': number;
-  readonly 'discoverd.auth_type': string;
-  readonly 'discoverd.username': string | null;
-  readonly 'discoverd.password': string | null;
-  readonly 'discoverd.cafile': string | null;
-  readonly 'discoverd.certfile': string | null;
-  readonly 'discoverd.keyfile': string | null;
-  readonly 'discoverd.insecure': boolean;
-}
+export type DiscoverdOptions = Pick<
+  Options,
+  | 'discoverd.enabled'
+  | 'discoverd.service_url'
+  | 'discoverd.timeout'
+  | 'discoverd.auth_type'
+  | 'discoverd.username'
+  | 'discoverd.password'
+  | 'discoverd.cafile'
+  | 'discoverd.certfile'
+  | 'discoverd.keyfile'
+  | 'discoverd.insecure'
+>;
 
 const DISABLED =
   'Inspection by discoverd is disabled: it needs [discoverd]enabled = true and the URL of the service in [discoverd]service_url.';
 
-function cannotLoad(options: DriverOptions): string | undefined {
+function cannotLoad(options: Options): string | undefined {
   if (!options['discoverd.enabled']) return undefined;
   const url = options['discoverd.service_url'];
   if (url === null || url === '') return '[discoverd]enabled is true, and [discoverd]service_url names no service';

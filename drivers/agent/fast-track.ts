@@ -1,17 +1,14 @@
 /** Agents that run although no flow has booted them: whether a node takes them for its own, and whether one speaks now. */
+import type { Options } from '../../config/options';
 import { instantOf } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { BOOLEAN_WORDS, str, toBoolean } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import type { ProvisionState } from '../../model/states';
 import type { Task } from '../interfaces';
-import type { DriverOptions } from '../options';
 
 /** driver_info.fast_track, else [deploy]fast_track. Throws InvalidParameterValue for what is neither true nor false. */
-export function fastTracked(
-  { driver_info: info }: Pick<NodeRecord, 'driver_info'>,
-  options: Pick<DriverOptions, 'deploy.fast_track'>,
-): boolean {
+export function fastTracked({ driver_info: info }: Pick<NodeRecord, 'driver_info'>, options: Pick<Options, 'deploy.fast_track'>): boolean {
   const own = info['fast_track'];
   if (own === undefined || own === null) return options['deploy.fast_track'];
   const value = toBoolean(own);
@@ -22,7 +19,7 @@ export function fastTracked(
 }
 
 /** Whether its last sign of life, or the inspection that it made, is no older than [deploy]fast_track_timeout. */
-export function agentIsAlive(node: NodeRecord, options: Pick<DriverOptions, 'deploy.fast_track_timeout'>, now: number): boolean {
+export function agentIsAlive(node: NodeRecord, options: Pick<Options, 'deploy.fast_track_timeout'>, now: number): boolean {
   const recent = (time: unknown): boolean =>
     typeof time === 'string' && now - instantOf(time) <= options['deploy.fast_track_timeout'] * 1000;
   if (node.power_state === 'power on' && recent(node.inspection_finished_at)) return true;
@@ -39,7 +36,7 @@ const UPDATES = ['redfish_fw_updates', 'firmware_updates'];
 /** Whether an agent that is in the machine already may be gone on with: not after something went wrong there. */
 export const mayFastTrack = (
   node: Pick<NodeRecord, 'driver_info' | 'driver_internal_info' | 'last_error' | 'provision_state'>,
-  options: Pick<DriverOptions, 'deploy.fast_track'>,
+  options: Pick<Options, 'deploy.fast_track'>,
 ): boolean =>
   fastTracked(node, options) &&
   node.last_error === null &&

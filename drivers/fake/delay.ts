@@ -1,9 +1,9 @@
 /** How long the fake interfaces take: `[fake]…_delay`. */
+import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
 import type { Task } from '../interfaces';
-import type { DriverOptions } from '../options';
 
-type DelayOption = Extract<keyof DriverOptions, `fake.${string}`>;
+type DelayOption = Extract<keyof Options, `fake.${string}_delay`>;
 
 /** Milliseconds of `N` or `N,M` seconds, parts of one too. `spread` (any integer ≥ 0) picks a value of the range. Throws InvalidParameterValue. */
 export function delayOf(text: string, spread: number): number {

@@ -1,10 +1,10 @@
 /** Who speaks IPMI to the BMCs of this conductor, as [ipmi]client says. */
+import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { createIpmiPool, type IpmiPool, type SolPool } from '../../wire/ipmi/client';
 import { createIpmitoolPool } from '../../wire/ipmi/ipmitool';
 import { createSdrCache, type SdrCache } from '../../wire/ipmi/records/sdr-repository';
-import type { DriverOptions } from '../options';
 
 export interface IpmiClients extends SolPool {
   readonly ipmi: IpmiPool;
@@ -13,7 +13,7 @@ export interface IpmiClients extends SolPool {
 }
 /** Consoles are native with either client: ipmitool's want a terminal. */
 export function createIpmiClients(
-  options: DriverOptions,
+  options: Options,
   { log, clock, random }: { readonly log: Log; readonly clock: Clock; readonly random: (bytes: number) => Buffer },
 ): IpmiClients {
   const native = createIpmiPool({

@@ -212,7 +212,7 @@ it.each([
   ['sensitive', false, '***'],
   ['sensitive', true, 'hush'],
   ['never', false, 'hush'],
-])('hides passwords of what was found: %s, rule sensitive %s', async (mask, sensitive, expected) => {
+] as const)('hides passwords of what was found: %s, rule sensitive %s', async (mask, sensitive, expected) => {
   const one = rule([], [{ op: 'set-attribute', args: { path: 'extra/x', value: '{inventory[bmc_password]}' } }], { sensitive });
   expect((await apply([one], mask)).node.extra).toEqual({ x: expected });
 });

@@ -1,6 +1,5 @@
 import { createServer } from 'node:http';
 import { request } from 'undici';
-import { OPTIONS } from '../../config/options';
 import {
   authorize,
   authorized,
@@ -23,13 +22,10 @@ import { systemClock } from '../../model/clock';
 import { Fault, FAULTS, type FaultName } from '../../model/errors';
 import { silentLog } from '../../model/log';
 import { silentMetrics, type Metrics } from '../../model/metrics';
+import { optionsOf } from '../support/options';
 
 const SECRET = 'shared';
-const options = {
-  ...Object.fromEntries(OPTIONS.map((row) => [`${row.section}.${row.name}`, row.default])),
-  'DEFAULT.host': 'c1',
-  'json_rpc.host_ip': '127.0.0.1',
-} as unknown as RpcServerOptions & Parameters<typeof createRpcClient>[0]['options'];
+const options = optionsOf({ 'DEFAULT.host': 'c1', 'json_rpc.host_ip': '127.0.0.1' });
 const origin = { requestId: 'req-1', user: 'u', project: null };
 
 const ends: (() => Promise<void>)[] = [];

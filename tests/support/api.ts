@@ -1,13 +1,15 @@
 /** The API on a database of its own with a fake conductor, asked over HTTP as clients do. */
 import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Options } from '../../config/options';
 import { createProbes, type Probes } from '../../api/http/probes';
-import { createApi, serverOptions, type ApiOptions } from '../../api/server';
+import { createApi, serverOptions } from '../../api/server';
 import { systemClock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
 import { answerCheck } from './answers';
 import { createFakeConductor, FAKE_HARDWARE, type FakeConductor } from './fake-conductor';
+import { optionsOf } from './options';
 import { useDatabase, type TestDatabase } from './database';
 
 /** What tests look into of an answer. */
@@ -46,66 +48,21 @@ export interface ApiUnderTest {
   /** @param minor of the version header; null: none */
   ask(method: string, path: string, minor?: number | string | null, send?: Send): Promise<Reply>;
 }
-export const OPTIONS: ApiOptions = {
-  'DEFAULT.default_resource_class': null,
-  'DEFAULT.default_conductor_group': '',
-  'deploy.fast_track': false,
-  'auto_discovery.enabled': false,
-  'auto_discovery.driver': null,
-  'DEFAULT.default_portgroup_mode': 'active-backup',
-  'api.max_limit': 1000,
-  'api.disallow_clean_steps': ['vendor.send_raw'],
-  'api.disallow_deploy_steps': ['vendor.send_raw'],
-  'api.disallow_service_steps': ['vendor.send_raw'],
-  'api.public_endpoint': null,
-  'api.restrict_lookup': true,
-  'api.ramdisk_heartbeat_timeout': 300,
-  'api.enable_ramdisk_endpoints': true,
-  'api.fragment_cache_size': 64,
-  'api.max_json_body_size': 1024,
-  'api.max_json_body_size_provision': 65536,
-  'api.max_json_body_size_inspection': 16384,
-  'api.max_json_body_depth': 25,
-  'agent.require_tls': true,
-
-  'DEFAULT.auth_strategy': 'noauth',
+export const OPTIONS: Options = optionsOf({
   'DEFAULT.http_basic_auth_user_file': '/nonexistent',
-  'api.request_timeout': 120,
   'api.log_requests': 'none',
-  'metrics.agent_backend': 'noop',
-  'metrics.agent_prepend_host': false,
-  'metrics.agent_prepend_uuid': false,
-  'metrics.agent_prepend_host_reverse': true,
-  'metrics.agent_global_prefix': null,
-  'metrics_statsd.agent_statsd_host': 'localhost',
-  'metrics_statsd.agent_statsd_port': 8125,
-  'cors.allowed_origin': [],
-  'cors.allow_credentials': true,
-  'cors.expose_headers': [],
-  'cors.max_age': 3600,
-  'cors.allow_methods': ['OPTIONS', 'GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'TRACE', 'PATCH'],
-  'cors.allow_headers': [],
-  'oslo_middleware.enable_proxy_headers_parsing': false,
-
-  'conductor.heartbeat_timeout': 60,
-
-  'conductor.node_history': true,
   'recorder.enabled': true,
-  'recorder.max_record_size': 2048,
-  'recorder.max_pushes_per_minute': 12,
-  'recorder.history_max_entries': 300,
-
   'events.poll_interval': 0.05,
   'events.keep_alive_interval': 1,
   'events.max_listeners': 2,
-};
+});
 
 /** Of a request whose answer does not say which version it was. */
 const askedMinor = (minor: number | string | null): number | undefined =>
   minor === null ? 1 : typeof minor === 'number' ? minor : undefined;
 
 /** To be called once at the top of a test file. A conductor `here` is registered that offers fake-hardware. */
-export function useApi(changed: Partial<ApiOptions> = {}, probes: Probes = createProbes({})): ApiUnderTest {
+export function useApi(changed: Partial<Options> = {}, probes: Probes = createProbes({})): ApiUnderTest {
   const database = useDatabase();
   const conductor = createFakeConductor(() => database.store());
   const logged: string[] = [];

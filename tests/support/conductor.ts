@@ -1,7 +1,7 @@
 /** A conductor on a test's database, with a machine that is a few variables: what it was told is written down, what it answers is set. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { OPTIONS } from '../../config/options';
-import { startConductor, type ConductorOptions, type ConductorParts, type RunningConductor } from '../../conductor/index';
+import type { Options } from '../../config/options';
+import { startConductor, type ConductorParts, type RunningConductor } from '../../conductor/index';
 import type {
   InspectionFindings,
   HardwareType,
@@ -23,6 +23,7 @@ import { silentLog, type Log } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
 import { INTERFACE_KINDS, type InterfaceKind, type JsonObject, type NewNode, type NodeRecord } from '../../model/records';
 import type { Store } from '../../store/store';
+import { optionsOf } from './options';
 
 /** What the drivers of this file do; a test sets members and reads `told`. */
 export interface Machine {
@@ -293,21 +294,15 @@ export const HARDWARE: Readonly<Record<string, HardwareType>> = {
   'rigid-hardware': everyKind(['test']),
 };
 
-const defaults = Object.fromEntries(OPTIONS.map((row) => [`${row.section}.${row.name}`, row.default]));
 /** The defaults, on which tests set what they are about. */
-export const conductorOptions = (changes: Partial<ConductorOptions> = {}): ConductorOptions =>
-  ({
-    ...defaults,
+export const conductorOptions = (changes: Partial<Options> = {}): Options =>
+  optionsOf({
     ...Object.fromEntries(INTERFACE_KINDS.map((kind) => [`DEFAULT.enabled_${kind}_interfaces`, ['test', 'other']])),
-    'DEFAULT.host': 'here',
     'conductor.graceful_shutdown_timeout': 2,
-    'DEFAULT.my_ip': '192.0.2.1',
     'DEFAULT.enabled_hardware_types': Object.keys(HARDWARE),
-    'service_catalog.endpoint_override': 'http://192.0.2.1:6385',
-    'deploy.http_url': 'http://192.0.2.1:8080',
     'agent.require_tls': false,
     ...changes,
-  }) as unknown as ConductorOptions;
+  });
 
 export interface Started {
   readonly conductor: RunningConductor;
@@ -333,7 +328,7 @@ export async function started(
   store: Store,
   clock: Clock,
   given: {
-    readonly options?: Partial<ConductorOptions>;
+    readonly options?: Partial<Options>;
     readonly machine?: Machine;
     /** Periodic work of the interfaces `test`. */
     readonly periodics?: Readonly<Partial<Record<InterfaceKind, Interface['periodics']>>>;

@@ -1,16 +1,16 @@
 /** A conductor over the drivers that there are, where every interface of fake-hardware is enabled, or as the options say. */
 import { randomBytes } from 'node:crypto';
-import { OPTIONS } from '../../config/options';
-import { startConductor, type ConductorOptions, type RunningConductor } from '../../conductor/index';
+import type { Options } from '../../config/options';
+import { startConductor, type RunningConductor } from '../../conductor/index';
 import { HARDWARE_TYPES, INTERFACES } from '../../drivers/index';
 import type { Clock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
 import type { Store } from '../../store/store';
+import { optionsOf } from './options';
 
-const defaults = Object.fromEntries(OPTIONS.map((row) => [`${row.section}.${row.name}`, row.default]));
 /** For `startFake`. */
-export const FAKE: Partial<ConductorOptions> = {
+export const FAKE: Partial<Options> = {
   'DEFAULT.enabled_hardware_types': ['fake-hardware'],
   ...Object.fromEntries(
     ['bios', 'boot', 'console', 'deploy', 'firmware', 'inspect', 'management', 'power', 'raid', 'rescue', 'storage', 'vendor'].map(
@@ -19,20 +19,13 @@ export const FAKE: Partial<ConductorOptions> = {
   ),
 };
 
-export async function startFake(store: Store, clock: Clock, changes: Partial<ConductorOptions> = {}): Promise<RunningConductor> {
+export async function startFake(store: Store, clock: Clock, changes: Partial<Options> = {}): Promise<RunningConductor> {
   const nowhere = { request: async () => Promise.reject(new Error('no BMC here')), close: async () => {} };
   return startConductor({
     metrics: silentMetrics,
     store,
     clock,
-    options: {
-      ...defaults,
-      'DEFAULT.host': 'here',
-      'DEFAULT.my_ip': '192.0.2.1',
-      'service_catalog.endpoint_override': 'http://192.0.2.1:6385',
-      'deploy.http_url': 'http://192.0.2.1:8080',
-      ...changes,
-    } as unknown as ConductorOptions,
+    options: optionsOf(changes),
     log: silentLog,
     random: randomBytes,
     connections: { ipmi: nowhere, redfish: nowhere },

@@ -1,9 +1,8 @@
 /** A task without a conductor, for tests of drivers: the node in memory, a clock that jumps, every order to the machine written down. */
-import { OPTIONS } from '../../config/options';
+import type { Options } from '../../config/options';
 import { noopManagement, noopNetwork, noopStorage } from '../../drivers/network/noop';
 import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakePower, fakeRescue } from '../../drivers/fake/fake';
 import type { Connections, Driver, Task } from '../../drivers/interfaces';
-import type { DriverOptions } from '../../drivers/options';
 import type { Log } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
 import {
@@ -16,6 +15,7 @@ import {
   type PortgroupRecord,
   type PortRecord,
 } from '../../model/records';
+import { optionsOf } from './options';
 
 export const NODE_UUID = '5b7b9a3e-1d0f-4b0c-9b0e-3f6f0c2f8a11';
 const NOW = Date.parse('2026-02-03T04:05:06Z');
@@ -121,13 +121,8 @@ export const portgroupRecord = (changes: Partial<PortgroupRecord> = {}): Portgro
   ...changes,
 });
 
-const defaults = Object.fromEntries(OPTIONS.map((row) => [`${row.section}.${row.name}`, row.default])) as unknown as DriverOptions;
-export const driverOptions = (changes: Partial<DriverOptions> = {}): DriverOptions => ({
-  ...defaults,
-  'service_catalog.endpoint_override': 'http://10.0.0.1:6385',
-  'deploy.http_url': 'http://10.0.0.1:8080',
-  ...changes,
-});
+export const driverOptions = (changes: Partial<Options> = {}): Options =>
+  optionsOf({ 'service_catalog.endpoint_override': 'http://10.0.0.1:6385', 'deploy.http_url': 'http://10.0.0.1:8080', ...changes });
 
 export interface TestTask {
   readonly task: Task;
@@ -148,7 +143,7 @@ export function testTask(
   given: {
     readonly node?: Partial<NodeRecord>;
     readonly ports?: readonly PortRecord[];
-    readonly options?: Partial<DriverOptions>;
+    readonly options?: Partial<Options>;
     readonly driver?: Partial<Driver>;
     readonly connections?: Partial<Connections>;
     readonly globalRequestId?: string;

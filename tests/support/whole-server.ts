@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { loadOptions } from '../../config/load';
-import type { Options } from '../../config/options';
+import type { LoadedOptions } from '../../config/options';
 import { systemClock } from '../../model/clock';
 import { silentLog, type Log } from '../../model/log';
 import { startServer, type Server } from '../../main';
@@ -40,7 +40,7 @@ const RESTING = /failed$|^(error|enroll|manageable|available|active)$/;
 /** @param connection of an empty, migrated database */
 export async function startWholeServer(
   connection: string,
-  setup: { readonly machines: number; readonly options?: Partial<Options>; readonly firstMachine?: number; readonly log?: Log },
+  setup: { readonly machines: number; readonly options?: Partial<LoadedOptions>; readonly firstMachine?: number; readonly log?: Log },
 ): Promise<WholeServer> {
   const stateDir = mkdtempSync(join(tmpdir(), 'bloomery-flow-'));
   const http = join(stateDir, 'httpboot');
@@ -48,7 +48,7 @@ export async function startWholeServer(
   const bytes = randomBytes(300_000);
   writeFileSync(join(http, 'image.raw'), bytes);
   for (const name of ['kernel', 'ramdisk']) writeFileSync(join(http, name), randomBytes(1000));
-  let options: Options = {
+  let options: LoadedOptions = {
     ...loadOptions([], {}).options,
     'DEFAULT.my_ip': '127.0.0.1',
     'DEFAULT.host': 'conductor-1',

@@ -2,9 +2,9 @@
  * The interface of hooks. A hook reads the inspection data and returns changes; it writes nothing. The runner applies all changes at
  * once.
  */
+import type { Options } from '../../../config/options';
 import { Fault } from '../../../model/errors';
 import type { Inventory, JsonObject, NodeRecord, PortChanges, PortRecord } from '../../../model/records';
-import type { ConductorOptions } from '../../core/context';
 import type { Accelerator } from '../../core/accelerator';
 
 export type Change =
@@ -19,7 +19,7 @@ export type Change =
   | { readonly on: 'plugin_data'; readonly name: string; readonly value: unknown };
 
 export type HookOptions = Pick<
-  ConductorOptions,
+  Options,
   | 'inspector.add_ports'
   | 'inspector.keep_ports'
   | 'inspector.update_pxe_enabled'

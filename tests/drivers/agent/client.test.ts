@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Options } from '../../../config/options';
 import { commandError, withAgent } from '../../../drivers/agent/client';
-import type { DriverOptions } from '../../../drivers/options';
 import { ownCertificate } from '../../../wire/http/certificate';
 import { type Answer, type Asked, type FakeAgent, result, startFakeAgent } from '../../support/fake-agent';
 import { NODE_UUID, type TestTask, testTask } from '../../support/task';
@@ -15,7 +15,7 @@ afterEach(async () => {
 
 async function against(
   answer: (asked: Asked, times: number) => Answer,
-  given: { internal?: object; info?: object; options?: Partial<DriverOptions>; tls?: { certificate: string; privateKey: string } } = {},
+  given: { internal?: object; info?: object; options?: Partial<Options>; tls?: { certificate: string; privateKey: string } } = {},
 ): Promise<TestTask & { readonly agent: FakeAgent }> {
   const agent = await startFakeAgent(answer, given.tls);
   agents.push(agent);

@@ -25,7 +25,7 @@ afterEach(async () => {
 afterAll(() => service.shut());
 
 const options = (changes: Partial<DiscoverdOptions> = {}) =>
-  ({ ...driverOptions(), 'discoverd.enabled': true, 'discoverd.service_url': service.url, ...changes }) as unknown as DiscoverdOptions;
+  driverOptions({ 'discoverd.enabled': true, 'discoverd.service_url': service.url, ...changes });
 function waiting(isAsked: boolean, changes: Partial<DiscoverdOptions> = {}, given: Parameters<typeof testTask>[0] = {}) {
   const introspection = discoverdService(options(changes));
   if (introspection) opened.push(introspection);

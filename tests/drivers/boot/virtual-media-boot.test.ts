@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import type { Options } from '../../../config/options';
 import { ramdiskDeploy } from '../../../drivers/agent/ramdisk-deploy';
 import { redfishManagement } from '../../../drivers/redfish/steps/management';
 import { redfishHttpsBoot, redfishVirtualMediaBoot } from '../../../drivers/boot/virtual-media-boot';
 import type { Driver } from '../../../drivers/interfaces';
-import type { DriverOptions } from '../../../drivers/options';
 import type { JsonObject, MediumRecord, NodeRecord } from '../../../model/records';
 import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
 import { NODE_UUID, type TestTask } from '../../support/task';
@@ -38,7 +38,7 @@ const KERNEL = { deploy_kernel: file('kernel'), deploy_ramdisk: file('ramdisk'),
 interface Given {
   readonly info?: JsonObject;
   readonly node?: Partial<NodeRecord>;
-  readonly options?: Partial<DriverOptions>;
+  readonly options?: Partial<Options>;
   readonly driver?: Partial<Driver>;
 }
 const bench = ({ info = KERNEL, node = {}, options = {}, driver = {} }: Given = {}): TestTask =>

@@ -1,7 +1,7 @@
+import type { Options } from '../../../config/options';
 import type { Task } from '../../../drivers/interfaces';
 import { redfishManagement } from '../../../drivers/redfish/steps/management';
 import { ejectMedia, insertMedium, listMedia, typeOfDrive } from '../../../drivers/redfish/virtual-media';
-import type { DriverOptions } from '../../../drivers/options';
 import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
 import { NODE_UUID, type TestTask } from '../../support/task';
 import { redfishError, redfishService, SYSTEM, type RedfishService } from '../../wire/redfish-service';
@@ -28,7 +28,7 @@ const works: VirtualDrives['work'] = (first, allow) => virtualDrives(service).wo
 const drive: VirtualDrives['at'] = (path) => virtualDrives(service).at(path);
 const sent = (): readonly (readonly [string, string, unknown])[] =>
   service.asked.filter(({ method }) => method !== 'GET').map(({ method, path, body }) => [method, path, body] as const);
-const bench = (options: Partial<DriverOptions> = {}): TestTask & { readonly slept: readonly number[] } =>
+const bench = (options: Partial<Options> = {}): TestTask & { readonly slept: readonly number[] } =>
   bmcTask({
     node: { driver: 'redfish', driver_info: { redfish_address: service.url, redfish_system_id: SYSTEM } },
     driver: { management: redfishManagement },

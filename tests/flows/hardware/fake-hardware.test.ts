@@ -1,6 +1,7 @@
 /** The conductor over the drivers that there are: it starts on the default options, and fake hardware goes all the way. */
 import { randomUUID } from 'node:crypto';
-import type { ConductorOptions, RunningConductor } from '../../../conductor/index';
+import type { Options } from '../../../config/options';
+import type { RunningConductor } from '../../../conductor/index';
 import { testClock } from '../../support/clock';
 import { useDatabase } from '../../support/database';
 import { FAKE, startFake } from '../../support/fake-hardware';
@@ -12,7 +13,7 @@ afterEach(async () => {
   await conductor?.stop();
   await database.clear();
 });
-const start = async (changes: Partial<ConductorOptions> = {}): Promise<RunningConductor> =>
+const start = async (changes: Partial<Options> = {}): Promise<RunningConductor> =>
   (conductor = await startFake(database.store(), clock, changes));
 
 it('starts on the default options', async () => {

@@ -2,9 +2,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createIntrospectionApi } from '../../../api/introspection/server';
-import type { IntrospectionOptions } from '../../../api/introspection/options';
 import { createRouter } from '../../../conductor/rpc/router';
-import { discoverdInspect, discoverdService, type DiscoverdOptions } from '../../../drivers/agent/discoverd';
+import { discoverdInspect, discoverdService } from '../../../drivers/agent/discoverd';
 import { silentLog } from '../../../model/log';
 import { silentMetrics } from '../../../model/metrics';
 import type { JsonObject, NodeRecord } from '../../../model/records';
@@ -40,7 +39,7 @@ beforeEach(async () => {
     'conductor.inspect_wait_timeout': 300,
     'conductor.sync_power_state_interval': 0,
   };
-  client = discoverdService(options as unknown as DiscoverdOptions);
+  client = discoverdService(options);
   const machine = newMachine();
   const interfaces = interfacesOf(machine);
   const nowhere = { request: async () => Promise.reject(new Error('no BMC here')), close: async () => {} };
@@ -54,7 +53,7 @@ beforeEach(async () => {
     },
   });
   const { conductor, store } = one;
-  const rooms = { store, options: options as unknown as IntrospectionOptions, log: silentLog, clock, metrics: silentMetrics };
+  const rooms = { store, options, log: silentLog, clock, metrics: silentMetrics };
   const answer = createIntrospectionApi({ ...rooms, conductor: createRouter({ ...rooms, options, here: conductor }) });
   server.on('request', (request, response) => {
     answer(request, response);

@@ -1,6 +1,6 @@
 /** A service of its own inspects: how its node waits, goes on, fails, is aborted, times out, and changes conductors meanwhile. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { discoverdInspect, discoverdService, type DiscoverdOptions } from '../../../drivers/agent/discoverd';
+import { discoverdInspect, discoverdService } from '../../../drivers/agent/discoverd';
 import type { NodeRecord } from '../../../model/records';
 import { testClock } from '../../support/clock';
 import { conductorOptions, HARDWARE, interfacesOf, newMachine, started, type Machine, type Started } from '../../support/conductor';
@@ -35,7 +35,7 @@ async function start(given: Readonly<Record<string, unknown>> = {}, machine: Mac
     'conductor.sync_power_state_interval': 0,
     ...given,
   };
-  const introspection = discoverdService(options as unknown as DiscoverdOptions);
+  const introspection = discoverdService(options);
   ends.push(async () => introspection?.close());
   const interfaces = interfacesOf(machine);
   const nowhere = { request: async () => Promise.reject(new Error('no BMC here')), close: async () => {} };

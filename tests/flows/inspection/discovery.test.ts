@@ -1,5 +1,5 @@
 /** Machines that nobody knows report themselves to the whole server: each is enrolled once, and boots discovery no more. */
-import type { Options } from '../../../config/options';
+import type { LoadedOptions } from '../../../config/options';
 import { useDatabase } from '../../support/database';
 import { startWholeServer, type Answer, type WholeServer } from '../../support/whole-server';
 
@@ -10,7 +10,7 @@ afterEach(async () => {
   all = undefined;
   await database.clear();
 });
-const start = async (options: Partial<Options> = {}): Promise<WholeServer> =>
+const start = async (options: Partial<LoadedOptions> = {}): Promise<WholeServer> =>
   (all = await startWholeServer(database.connection(), {
     machines: 0,
     options: {
@@ -118,7 +118,7 @@ it('makes one node each of 200 at once that say it twice, and none of a machine 
   );
 }, 120_000);
 
-it.each<[string, Partial<Options>, object, number]>([
+it.each<[string, Partial<LoadedOptions>, object, number]>([
   ['discovery is off', { 'auto_discovery.enabled': false }, report(1), 404],
   ['it is denied', { 'pxe_filter.deny_macs': [macOf(1, 1)] }, report(1), 404],
   ['it is not among the allowed', { 'pxe_filter.allow_macs': ['00:11:22'] }, report(1), 404],

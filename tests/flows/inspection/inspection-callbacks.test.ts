@@ -2,6 +2,7 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Options } from '../../../config/options';
 import type { Inventory, JsonObject, NodeChanges } from '../../../model/records';
 import { newMachine } from '../../support/conductor';
 import { useConductor } from '../../support/use-conductor';
@@ -22,7 +23,7 @@ const inventory = (hostname: string): Inventory => ({
   hostname,
 });
 /** A node that waits for its agent. */
-async function waiting(changes: NodeChanges = {}, collect = 'on_failure') {
+async function waiting(changes: NodeChanges = {}, collect: Options['agent.deploy_logs_collect'] = 'on_failure') {
   const options = { 'agent.deploy_logs_local_path': folder, 'agent.deploy_logs_collect': collect };
   const now = await start({ machine: newMachine(), options });
   const { uuid } = await now.enrol({ provision_state: 'manageable', ...changes });
@@ -82,7 +83,7 @@ it.each([
   ['on_failure', { error: 'no disk' }, 1],
   ['always', {}, 1],
   ['never', { error: 'no disk' }, 0],
-])('logs of the ramdisk: %s, with %j: %i', async (collect, data, files) => {
+] as const)('logs of the ramdisk: %s, with %j: %i', async (collect, data, files) => {
   const { conductor, store, uuid } = await waiting({ name: 'forge' }, collect);
   await conductor.continueInspection({ macs: [], nodeUuid: uuid }, inventory('x'), { ...data, logs: 'bG9ncw==' });
   await conductor.idle();

@@ -4,7 +4,6 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import Ajv from 'ajv';
-import type { IntrospectionOptions } from '../../../api/introspection/options';
 import { findRoute, ROUTES } from '../../../api/introspection/routes';
 import { createIntrospectionApi } from '../../../api/introspection/server';
 import { toJsonSchema } from '../../../api/schema/schema';
@@ -57,7 +56,7 @@ const metrics: Metrics = {
     measured.push(labels);
   },
 };
-const options = { ...conductorOptions(), 'api.log_requests': 'changes' } as unknown as IntrospectionOptions;
+const options = conductorOptions({ 'api.log_requests': 'changes' });
 
 beforeAll(async () => {
   one = await started(database.store(), clock);

@@ -1,13 +1,13 @@
 /** What the operator's options make of the flows: limits, runbooks of automated cleaning, lessees, machines left on or off; and consoles. */
 import { randomUUID } from 'node:crypto';
-import type { ConductorOptions } from '../../../conductor/core/context';
+import type { Options } from '../../../config/options';
 import { agentThere, done, failed, type Step } from '../../../drivers/interfaces';
 import type { JsonObject, NodeChanges, NodeRecord, StepRecord } from '../../../model/records';
 import { newMachine, type Machine, type Started } from '../../support/conductor';
 import { useConductor } from '../../support/use-conductor';
 
 const { database, start: startWith } = useConductor();
-const start = (options: Partial<ConductorOptions> = {}, machine: Partial<Machine> = {}): Promise<Started> =>
+const start = (options: Partial<Options> = {}, machine: Partial<Machine> = {}): Promise<Started> =>
   startWith({ options, machine: newMachine({ ramdisk: false, ...machine }) });
 const manageable: NodeChanges = { provision_state: 'manageable', power_state: 'power off' };
 const available: NodeChanges = { provision_state: 'available', power_state: 'power off' };

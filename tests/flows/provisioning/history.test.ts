@@ -1,11 +1,11 @@
 /** What a node's history says of its flows: errors with their type and state, beginnings and ends of steps, and what the options say. */
-import type { ConductorOptions } from '../../../conductor/index';
+import type { Options } from '../../../config/options';
 import type { NodeChanges } from '../../../model/records';
 import { newMachine, type Machine, type Started } from '../../support/conductor';
 import { useConductor } from '../../support/use-conductor';
 
 const { start: startWith } = useConductor();
-const start = (machine: Machine, options: Partial<ConductorOptions> = {}): Promise<Started> => startWith({ machine, options });
+const start = (machine: Machine, options: Partial<Options> = {}): Promise<Started> => startWith({ machine, options });
 
 const down = new Error('the BMC does not answer');
 type Verb = readonly [from: NodeChanges, verb: string, args?: Parameters<Started['conductor']['provision']>[2]];

@@ -1,9 +1,9 @@
 /** What the drivers say of a node's settings, beside what the real Ironic says of the same node. */
 import { mkdtempSync, rmSync } from 'node:fs';
+import type { Options } from '../../../config/options';
 import { freePort } from '../../support/free-port';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ConductorOptions } from '../../../conductor/core/context';
 import { createHardware } from '../../../conductor/core/create-hardware';
 import { loadOptions } from '../../../config/load';
 import { HARDWARE_TYPES, INTERFACES } from '../../../drivers/index';
@@ -277,7 +277,7 @@ it.each(['fake-hardware', 'ipmi', 'manual-management'])(
   '%s: its interfaces, their defaults, and what driver_info it knows',
   async (name) => {
     const lists = Object.entries(ENABLED).map(([kind, names]) => [`DEFAULT.enabled_${kind}`, names.split(',')] as const);
-    const options = { ...loadOptions([], {}).options, ...Object.fromEntries(lists) } as unknown as ConductorOptions;
+    const options = { ...loadOptions([], {}).options, ...Object.fromEntries(lists) } as unknown as Options;
     const { enabled, defaults: chosen } = createHardware(options, HARDWARE_TYPES, INTERFACES, silentLog).enabled[name]!;
     const { drivers } = (await call('GET', '/v1/drivers?detail=true')) as { drivers: readonly JsonObject[] };
     const theirs = drivers.find((one) => one['name'] === name)!;

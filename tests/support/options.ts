@@ -1,0 +1,13 @@
+/** The options of parts of the server that tests start without `main`. */
+import { loadOptions } from '../../config/load';
+import type { Options } from '../../config/options';
+import { resolveOptions } from '../../settings';
+
+/** The defaults, resolved for a host `here` at an address of the documentation's, with what a test sets. */
+export const optionsOf = (changes: Partial<Options> = {}): Options => ({
+  ...resolveOptions({ ...loadOptions([], {}).options, 'DEFAULT.host': 'here', 'DEFAULT.my_ip': '192.0.2.1' }, '/nonexistent', {
+    api: 6385,
+    http: 8080,
+  }),
+  ...changes,
+});
