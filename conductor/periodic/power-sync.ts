@@ -3,7 +3,7 @@ import { Fault, reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import type { Context } from '../core/context';
-import { isNews, saveReading, readMachine, type MachineReading } from '../core/machine-look';
+import { differsFromRow, saveReading, readMachine, type MachineReading } from '../core/machine-look';
 import { notifyCorrected } from '../core/notify';
 import { inParallel } from '../core/parallel';
 import { sharedTaskOf, withTask } from '../core/task';
@@ -81,7 +81,7 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
   if (isRight) failures.delete(node.uuid);
   // An old error is not the state of things any more once the machine was heard; it lives on in the history.
   const clears = context.options['conductor.node_history'];
-  if (isRight && (node.last_error === null || !clears) && !isNews(context, node, seen)) return;
+  if (isRight && (node.last_error === null || !clears) && !differsFromRow(context, node, seen)) return;
   await withTask(context, node.uuid, { purpose }, async (task) => {
     if (!isSynchronised({ ...task.node, reservation: null })) return;
     await saveReading(task, seen);

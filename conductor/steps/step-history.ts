@@ -12,7 +12,7 @@ const title = (name: string): string => name.replace(/(^|_)(\w)/g, (_, gap: stri
 const listed = (steps: readonly object[]): string =>
   `[${steps.map((step) => showStep('args' in step ? { ...step, args: maskSecrets(step.args as Record<string, unknown>) } : step)).join(', ')}]`;
 
-/** A flow of steps begins, ends, or breaks off at a step. What went well is told with the next write. */
+/** Records that a flow of steps starts, ends, or stops at a step. Entries without an error are written with the next write. */
 export async function recordSteps(
   task: NodeTask,
   kind: SavedKind,
