@@ -23,9 +23,9 @@ export async function recordSteps(
   if (!task.context.options['conductor.record_step_flows_in_history']) return;
   const name = flowName(task, kind);
   const how = brokeAt === undefined ? 'completed successfully' : `aborted at step '${brokeAt}'`;
-  const event = what === 'start' ? `Starting ${name.replace('_', ' ')}` : `${title(name)} ${how}`;
-  const said: HistoryEntry = { type: `${name}_${what}`, event: `${event} with steps=${listed(steps)}`, error: brokeAt !== undefined };
-  if (said.error) return task.record(said);
-  const entry = entryOf(task.context, task.node, said);
-  if (entry) task.note({}, {}, [entry]);
+  const happened = what === 'start' ? `Starting ${name.replace('_', ' ')}` : `${title(name)} ${how}`;
+  const entry: HistoryEntry = { type: `${name}_${what}`, event: `${happened} with steps=${listed(steps)}`, error: brokeAt !== undefined };
+  if (entry.error) return task.record(entry);
+  const row = entryOf(task.context, task.node, entry);
+  if (row) task.note({}, {}, [row]);
 }

@@ -352,7 +352,7 @@ it.each<[string, NodeChanges, string, Parameters<Started['conductor']['provision
 });
 
 describe('what the deployment of an instance requires is checked by deploy, rebuild and validate', () => {
-  const step = { interface: 'deploy', step: 'erase', args: { speed: 1 }, priority: 5 };
+  const step = { interface: 'vendor', step: 'erase', args: { speed: 1 }, priority: 5 };
   it.each<[string, NodeChanges, RegExp]>([
     ['traits', { instance_info: { traits: ['CUSTOM_A'] } }, /is missing traits CUSTOM_A$/],
     [
