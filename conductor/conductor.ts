@@ -1,4 +1,4 @@
-/** All that the API may ask. Arguments and answers are plain JSON, so that a wire can stand between. */
+/** All calls of the API to a conductor. Arguments and answers are plain JSON, so they can go over RPC. */
 import type { HttpMethod, IndicatorTable, VirtualMediaType } from '../drivers/interfaces';
 import type { Probes } from '../model/readiness';
 import type {
@@ -40,9 +40,9 @@ export interface Calls {
   setMaintenance(uuid: string, on: boolean, reason?: string | null): Promise<void>;
   /** Per interface kind (all but vendor). */
   validate(uuid: string): Promise<Readonly<Record<string, Validation>>>;
-  /** What only its conductor can say of its readiness: asks the machine and image servers, each no longer than some seconds. */
+  /** The part of the readiness that only the node's conductor knows: it asks the machine and image servers, each at most some seconds. */
   probe(uuid: string): Promise<Probes>;
-  /** Returns when accepted (202): state and body checked, the lock taken, the event fired. The work goes on under that lock. */
+  /** Returns when accepted (202): state and body are checked, the node is locked, the event is fired. The work continues under the lock. */
   provision(uuid: string, verb: string, args: ProvisionArgs): Promise<void>;
   /** Returns when accepted (202). */
   setPower(uuid: string, target: string, timeoutSeconds?: number): Promise<void>;
@@ -50,9 +50,9 @@ export interface Calls {
   setBootDevice(uuid: string, device: string, persistent: boolean): Promise<void>;
   supportedBootDevices(uuid: string): Promise<readonly string[]>;
 
-  /** `{}` clears it. `objection`: what its schema says against it, told after the question whether the node has RAID. Throws RaidNotSupported. */
+  /** `{}` clears it. `objection`: the error of its schema, reported only if the node has RAID. Throws RaidNotSupported. */
   setRaidConfig(uuid: string, config: JsonObject, objection?: string): Promise<void>;
-  /** Returns when accepted (202), as the four after it; what fails then stands in last_error. */
+  /** Returns when accepted (202), as the next four. A later failure is in last_error. */
   setBootMode(uuid: string, mode: 'bios' | 'uefi'): Promise<void>;
   setSecureBoot(uuid: string, on: boolean): Promise<void>;
   setConsole(uuid: string, on: boolean): Promise<void>;
@@ -72,12 +72,12 @@ export interface Calls {
   driverVendorMethods(driver: string): Promise<Readonly<Record<string, VendorMethodInfo>>>;
   callDriverVendor(driver: string, method: string, http: HttpMethod, args: JsonObject): Promise<VendorAnswer>;
 
-  /** The whole list of traits as it shall be; checked by the API. */
+  /** One of the three changes. The API checked the traits. */
   setTraits(uuid: string, change: { readonly replace?: readonly string[]; readonly add?: string; readonly remove?: string }): Promise<void>;
   createPort(port: NewPort): Promise<PortRecord>;
   updatePort(uuid: string, changes: PortChanges): Promise<PortRecord>;
   deletePort(uuid: string): Promise<void>;
-  /** Volume connectors and targets of a node: changed only while it is powered off, which an empty change is held against too. */
+  /** Volume connectors and targets of a node: changed only while it is powered off. An empty change needs that too. */
   updateVolume<Kind extends VolumeKind>(kind: Kind, uuid: string, changes: ChangesOf<VolumeRecords[Kind]>): Promise<VolumeRecords[Kind]>;
   deleteVolume(kind: VolumeKind, uuid: string): Promise<void>;
 
@@ -87,30 +87,29 @@ export interface Calls {
   attachVif(uuid: string, vif: Vif): Promise<void>;
   detachVif(uuid: string, id: string): Promise<void>;
 
-  /** A node is found for it in the background; with `node` (its UUID) it is for that one, which is in use already. */
+  /** Finds a node in the background; with `node` (its UUID) the allocation is for that node, which has an instance already. */
   createAllocation(allocation: NewAllocation, node?: string): Promise<AllocationRecord>;
   deleteAllocation(uuid: string): Promise<void>;
 
   /** driver_info key → description. Throws DriverNotFound. */
   driverProperties(driver: string): Promise<Readonly<Record<string, string>>>;
-  /** A lookup by a ramdisk that may know its token: made at the first call, `******` at each later one. */
+  /** The token for a ramdisk that looks its node up: made at the first call, `******` at each later one. */
   agentToken(uuid: string): Promise<string>;
   heartbeat(uuid: string, beat: Heartbeat): Promise<void>;
-  /** The node that the inventory belongs to (in inspect wait, or just enrolled), with the token for its agent; the processing goes on. */
+  /** Answers the node of the inventory (in inspect wait, or just enrolled) with the token for its agent. The processing continues. */
   continueInspection(lookup: Lookup, inventory: Inventory, pluginData: JsonObject): Promise<NodeRecord>;
 
-  /** The introspection service. All return when accepted; `manageBoot`: the machine is booted for it. */
+  /** The introspection service. All return when accepted. `manageBoot`: the conductor boots the machine. */
   startIntrospection(uuid: string, manageBoot: boolean): Promise<void>;
   abortIntrospection(uuid: string): Promise<void>;
-  /** With the data that is kept, or (given) in its place. */
+  /** With the stored data, or with the given data. */
   reapplyIntrospection(uuid: string, data: JsonObject | null): Promise<void>;
-  /** What a ramdisk posted: whose it is, once it is processed. */
+  /** The report of a ramdisk. Answers its node when it is processed. */
   continueIntrospection(data: JsonObject): Promise<{ readonly uuid: string }>;
 }
 
-/** What the API has of the conductors. */
 export type Conductor = Calls;
 export interface ConductorApi extends Conductor {
-  /** The same on behalf of somebody. */
+  /** The same calls with the origin of a request. */
   from(origin: Origin): Conductor;
 }

@@ -1,6 +1,6 @@
 /**
- * All that may be asked of a conductor, as a table: whom a call goes to, and what it does there. The conductor in this process, the
- * server for calls from others and the client that makes them are all made of it.
+ * All calls to a conductor, as a table: which conductor a call goes to, and what it runs there. The conductor of this process, the RPC
+ * server and the RPC client are made of it.
  */
 import { originFields, type Origin } from '../model/origin';
 import type { JsonObject, NodeRecord } from '../model/records';
@@ -35,7 +35,7 @@ import { attachVirtualMedia, detachVirtualMedia, getVirtualMedia } from './reque
 import { deleteVolume, updateVolume } from './requests/volumes';
 
 export type OperationName = keyof Calls;
-/** Whom a call is for: the conductor of this driver, in this group (absent: any), with the highest hash for the key. */
+/** The conductor of a call: with this driver, in this group (absent: any), with the highest hash for the key. */
 export interface Addressee {
   readonly key: string;
   readonly driver?: string;
@@ -44,7 +44,7 @@ export interface Addressee {
 type Route = (store: Store, args: readonly unknown[]) => Promise<Addressee>;
 interface Operation<Name extends OperationName> {
   readonly to: Route;
-  /** Doing it twice comes to the same: a call of which nobody knows whether it was done is made again. */
+  /** Running it twice is harmless: a call is retried when its caller cannot know whether it ran. */
   readonly repeatable?: true;
   readonly run: (context: Context, ...args: Parameters<Calls[Name]>) => ReturnType<Calls[Name]>;
 }
@@ -66,7 +66,7 @@ const volume = nodeOf(({ volumeConnectors, volumeTargets }, [kind, uuid]) =>
 );
 const newPort = nodeOf(async (_store, [made]) => made as { readonly node_uuid: string });
 const driver: Route = async (_store, [name]) => ({ key: name as string, driver: name as string });
-/** Its group may be the default of whoever makes it, and is checked there. */
+/** Without a group the conductor that makes the node sets its default. */
 const newNode: Route = async (_store, [made]) => {
   const { uuid, driver: name, conductor_group: group } = made as Pick<NodeRecord, 'uuid' | 'driver'> & { conductor_group?: string };
   return { key: uuid, driver: name, ...(group === undefined ? {} : { conductor_group: group.toLowerCase() }) };
@@ -77,21 +77,21 @@ const allocation: Route = async (store, [uuid]) => {
   const { node_uuid: ident } = await store.allocations.find(uuid as string);
   return ident === null ? { key: uuid as string } : node(store, [ident]);
 };
-/** As good as can be told: whoever gets it looks closer, and may hold any node. */
+/** A guess by the addresses: the conductor that gets it checks it, and may hold any node. */
 const inspected: Route = async (store, [lookup]) => {
   const { macs, nodeUuid, discovery } = lookup as Lookup;
   const [known] = await store.ports.byMacs(macs);
   const found = (await store.nodes.list({ where: { uuid: nodeUuid ?? known?.node_uuid ?? '' }, children: 'all' }))[0];
   return found ? ofNode(found) : { key: macs.join(), ...discovery };
 };
-/** The node of a report that is awaited; of another there is none. */
+/** The node that waits for this report, if any. */
 const introspected: Route = async (store, [data]) => {
   const { macs, bmcAddresses } = readReport(data as JsonObject, 'all');
   const [best] = await store.introspections.matching(macs, bmcAddresses);
   return best ? node(store, [best.node_uuid]) : { key: macs.join() };
 };
 
-/** driver_info key → description, over all interfaces that the type takes by default. */
+/** driver_info key → description, of the default interfaces of the hardware type. */
 const propertiesOf = (context: Context, name: string): Readonly<Record<string, string>> =>
   Object.fromEntries(
     INTERFACE_KINDS.flatMap((kind) => Object.entries(defaultInterface(context, name, kind).properties ?? {})).map(([key, property]) => [
@@ -142,7 +142,7 @@ export const OPERATIONS: { readonly [Name in OperationName]: Operation<Name> } =
   createAllocation: { to: newAllocation, run: createAllocation },
   deleteAllocation: { to: allocation, run: deleteAllocation },
   driverProperties: { to: driver, repeatable: true, run: async (context, name) => propertiesOf(context, name) },
-  // A token that was given and did not arrive would be shown as stars: the agent could not heartbeat.
+  // Not repeatable: a second call would answer stars for a token that did not arrive, and the agent could not heartbeat.
   agentToken: { to: node, run: (context, uuid) => context.tokens.give(uuid) },
   heartbeat: { to: node, repeatable: true, run: heartbeat },
   continueInspection: { to: inspected, run: continueInspection },
@@ -155,10 +155,10 @@ export const OPERATIONS: { readonly [Name in OperationName]: Operation<Name> } =
 
 export const isOperation = (name: unknown): name is OperationName => typeof name === 'string' && Object.hasOwn(OPERATIONS, name);
 
-/** Makes a call of the table, wherever it is done. */
+/** Runs an operation, here or on another conductor. */
 export type Perform = (name: OperationName, args: readonly unknown[], origin: Origin | undefined, caller?: AbortSignal) => Promise<unknown>;
 
-/** In this process. Each piece of work that follows from the call knows where it came from. */
+/** In this process. All work that follows from the call has its origin. */
 export const performHere =
   (context: Context): Perform =>
   (name, args, origin, caller) => {

@@ -3,7 +3,7 @@
  * asks machines and servers; nothing here does.
  */
 import type { AllocationRecord, InterfaceKind, NodeRecord, PortRecord, PowerState } from './records';
-import { next, stateRow, type ProvisionState } from './states';
+import { isWaiting, next, stateRow, type ProvisionState } from './states';
 import { missingTraits } from './traits';
 
 /** What only the conductor of the node can find out. */
@@ -20,6 +20,8 @@ export interface Probes {
   readonly deploying: { readonly count: number; readonly limit: number };
   /** Whether it would be cleaned on its way to `available`. */
   readonly cleans: boolean;
+  /** Requested deploy steps (`interface.step`) that neither the driver nor, as far as its steps are known, the agent has. */
+  readonly missingSteps: { readonly steps: readonly string[]; readonly agentKnown: boolean };
 }
 export interface Facts {
   readonly node: NodeRecord;
@@ -87,9 +89,34 @@ const WAYS: Partial<Record<ProvisionState, readonly string[]>> = {
   'service failed': ['undeploy NODE'],
   'service hold': ['unhold NODE'],
 };
+/** Since when a waiting node waits, and what the conductor heard of the agent in its machine since the flow began. */
+function waitedFor({
+  provision_state: state,
+  provision_updated_at: since,
+  driver_internal_info: internal,
+}: NodeRecord): Finding | undefined {
+  if (!isWaiting(state) || since === null) return undefined;
+  const waits = `it is in the state ${state} since ${since}`;
+  const { agent_url: url, agent_last_heartbeat: heartbeat, agent_secret_token: token, agent_secret_token_pregenerated: early } = internal;
+  if (typeof internal.step_poll_every === 'number')
+    return { message: `${waits}: its running step is polled every ${internal.step_poll_every} s`, todo: WAIT };
+  if (typeof url === 'string')
+    return { message: `${waits}: the last heartbeat of its agent was at ${String(heartbeat ?? 'an unknown time')}`, todo: WAIT };
+  if (token !== undefined && early !== true)
+    return {
+      message: `${waits}: its agent looked the node up, and has sent no heartbeat yet`,
+      todo: `${WAIT}; else see the console of the machine`,
+    };
+  return {
+    message: `${waits}: no agent in its machine has called yet, neither to look the node up nor with a heartbeat`,
+    todo: `${WAIT}; if it lasts, see on the console of the machine whether it boots, and in the log whether it asks to boot`,
+  };
+}
 function provisionState({ node, probes }: Facts): Finding | undefined {
   const { provision_state: state } = node;
   if (next(state, 'deploy')) return undefined;
+  const waiting = waitedFor(node);
+  if (waiting) return waiting;
   const ways = WAYS[state];
   const todo = ways ? ways.map((way) => command(node, way)).join(', then ') : WAIT;
   const cleans = ways?.at(-1) !== undefined && 'cleans' in probes && probes.cleans ? '; its disks are cleaned on the way' : '';
@@ -236,6 +263,20 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
             todo: command(node, `add trait NODE ${missing.join(' ')}`),
           };
     },
+  },
+  {
+    code: 'deploy-steps',
+    severity: 'blocks',
+    probe: ({ missingSteps: { steps, agentKnown } }, { node }) =>
+      steps.length === 0
+        ? undefined
+        : {
+            message: agentKnown
+              ? `neither its driver nor its agent has the deploy steps ${steps.join(', ')}, which its instance asks for`
+              : `its driver does not have the deploy steps ${steps.join(', ')}: the deployment fails if its agent does not have them either`,
+            todo: `check that the ramdisk has them, or change the deploy template, or ${command(node, 'unset NODE --instance-info traits')}`,
+            severity: agentKnown ? 'blocks' : 'warns',
+          },
   },
   {
     code: 'images',

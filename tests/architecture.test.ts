@@ -57,3 +57,33 @@ it('knows every room', () => {
     .filter((name) => !['node_modules', 'dist', 'tests', 'docs', 'scripts', 'bin'].includes(name));
   expect(rooms.filter((room) => !(room in MAY))).toEqual([]);
 });
+
+/** The folders of the conductor, lowest first: each imports only itself and lower ones. `.` has index.ts, operations.ts and conductor.ts. */
+const CONDUCTOR = [
+  'core',
+  'steps',
+  'requests',
+  'inspection/rules',
+  'inspection',
+  'introspection',
+  'flows',
+  'engine',
+  'periodic',
+  '.',
+  'rpc',
+];
+it('imports downwards within the conductor', () => {
+  const rank = (path: string): number => {
+    const name = relative('conductor', path);
+    // A folder stands for its index.
+    return CONDUCTOR.indexOf(CONDUCTOR.includes(name) ? name : dirname(name));
+  };
+  const all = files('conductor');
+  expect(all.map(rank)).not.toContain(-1);
+  const upwards = all.flatMap((file) =>
+    imports(file)
+      .filter((path) => path.startsWith('conductor/') && rank(path) > rank(file))
+      .map((path) => `${file} imports ${path}`),
+  );
+  expect(upwards).toEqual([]);
+});

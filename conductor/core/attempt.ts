@@ -3,21 +3,21 @@ import { Fault, reasonOf } from '../../model/errors';
 import type { NodeTask } from './node-task';
 import { isInterrupted } from './interruption';
 
-/** Why a flow failed, in the sentence that `last_error` shall have. */
+/** The reason of a flow's failure, as the sentence for `last_error`. */
 export class FlowFailure extends Error {}
 
-/** A piece of a flow: what it throws becomes the flow's reason, in the sentence that `say` makes of it. */
-export async function withFailureText<T>(task: NodeTask, say: (reason: string) => string, work: () => Promise<T>): Promise<T> {
+/** Runs a part of a flow. Its error becomes the reason of the flow's failure, in this sentence. */
+export async function withFailureText<T>(task: NodeTask, sentence: (reason: string) => string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     if (isInterrupted(task.context, error)) throw error;
-    if (!(error instanceof Fault)) task.log.warn('a piece of a flow threw', { error });
-    throw new FlowFailure(say(reasonOf(error)), { cause: error });
+    if (!(error instanceof Fault)) task.log.warn('a part of a flow threw', { error });
+    throw new FlowFailure(sentence(reasonOf(error)), { cause: error });
   }
 }
 
-/** Tries a piece of cleaning up. Answers the reason why it failed; undefined: it did not. */
+/** Runs a part of a clean-up. Answers the reason of its failure; undefined: it succeeded. */
 export async function attempt(task: NodeTask, what: string, work: () => Promise<unknown>): Promise<string | undefined> {
   try {
     await work();

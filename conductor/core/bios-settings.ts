@@ -1,8 +1,8 @@
-/** The BIOS settings of a node as a driver found or made them. */
+/** Saves the BIOS settings of a node as a driver read or set them. */
 import type { BiosSetting } from '../../drivers/interfaces';
 import type { Store } from '../../store/store';
 
-/** Others than these are forgotten; one whose value stays is not touched. */
+/** Removes all other settings. A setting with the same value is not written. */
 export async function replaceBiosSettings({ biosSettings }: Store, nodeUuid: string, settings: readonly BiosSetting[]): Promise<void> {
   const known = await biosSettings.ofNode(nodeUuid);
   const values = new Map(known.map(({ name, value }) => [name, value]));

@@ -1,12 +1,12 @@
-/** BMCs are slow, and some lose their way when two ask at once: what asks many of them in the background takes turns at each. */
+/** BMCs are slow, and some fail under two requests at once: background work sends one request at a time to each BMC. */
 import type { NodeRecord } from '../../model/records';
 
 export interface BmcTurns {
-  /** Runs it when nothing else runs under that name; throws the signal's reason when it is not to begin any more. */
+  /** Waits for earlier work under the same name. Throws the signal's reason if it is aborted before the work begins. */
   alone<T>(name: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
 }
 
-/** By what a node's BMC is told from others: nodes may share one. Power states are asked for under the node's UUID: of thousands behind one address too. */
+/** The name of a node's BMC: nodes may share one. Power states are read under the node's UUID instead: thousands may share an address. */
 export function bmcOf({ uuid, driver_info: info }: Pick<NodeRecord, 'uuid' | 'driver_info'>): string {
   const { redfish_address: redfish, ipmi_address: ipmi, ipmi_port: port } = info;
   if (typeof redfish === 'string') return redfish.toLowerCase();
@@ -15,21 +15,21 @@ export function bmcOf({ uuid, driver_info: info }: Pick<NodeRecord, 'uuid' | 'dr
 }
 
 export function createBmcTurns(): BmcTurns {
-  /** The last of those who wait. */
+  /** By name: the work that was queued last. */
   const last = new Map<string, Promise<unknown>>();
   return {
     alone: async (name, signal, work) => {
       const before = last.get(name);
-      const mine = (async () => {
+      const queued = (async () => {
         await before?.catch(() => {});
         signal.throwIfAborted();
         return work();
       })();
-      last.set(name, mine);
+      last.set(name, queued);
       try {
-        return await mine;
+        return await queued;
       } finally {
-        if (last.get(name) === mine) last.delete(name);
+        if (last.get(name) === queued) last.delete(name);
       }
     },
   };

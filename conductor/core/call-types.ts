@@ -15,7 +15,7 @@ export interface ProvisionArgs {
   readonly rescue_password?: string;
   readonly disable_ramdisk?: boolean;
 }
-/** A vendor's method, as clients are told of it. */
+/** A vendor's method, as the API shows it. */
 export interface VendorMethodInfo {
   readonly http_methods: readonly HttpMethod[];
   readonly async: boolean;
@@ -32,7 +32,7 @@ export interface Lookup {
   readonly macs: readonly string[];
   readonly bmcAddresses?: readonly string[];
   readonly nodeUuid?: string;
-  /** How a machine is enrolled that none has these addresses of; absent: it is not. */
+  /** How a machine with unknown addresses is enrolled; absent: it is not. */
   readonly discovery?: Discovery;
 }
 export interface Discovery {
@@ -40,7 +40,7 @@ export interface Discovery {
   readonly conductor_group: string;
 }
 
-/** What a node can boot from over a network. */
+/** Volumes of a node: what it could boot from over a storage network. */
 export interface VolumeRecords {
   readonly connector: VolumeConnectorRecord;
   readonly target: VolumeTargetRecord;

@@ -1,4 +1,4 @@
-/** What every file of this room gets: the rooms below, the options, and what one running conductor keeps in memory. */
+/** The context of a running conductor: store, drivers, options, and its state in memory. Types only. */
 import type { Options } from '../../config/options';
 import type { Connections, HardwareType, Interfaces } from '../../drivers/interfaces';
 import type { Clock } from '../../model/clock';
@@ -27,15 +27,15 @@ export interface ConductorParts {
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  /** Absent: nobody gets notifications. */
+  /** Absent: no notifications are sent. */
   readonly notifier?: Notifier;
   readonly random: (bytes: number) => Buffer;
   readonly connections: Connections;
   readonly interfaces: Interfaces;
   readonly hardwareTypes: Readonly<Record<string, HardwareType>>;
-  /** Where this conductor answers to other processes; absent: they do not reach it, and none shares its database. */
+  /** The address for other processes; absent: no other process uses this database. */
   readonly address?: string;
-  /** How it stands with the process at this address. */
+  /** Checks whether the process at this address is alive. */
   readonly probe?: (holder: { readonly hostname: string; readonly address: string }) => Promise<Probed>;
 }
 
@@ -45,11 +45,11 @@ export interface Context extends ConductorParts, Ownership {
   readonly hardware: Hardware;
   /** The flows, as far as the core needs them: the type of their errors in the node's history. */
   readonly flows: Readonly<Record<FlowName, { readonly errorType: string }>>;
-  /** Those of [inspection_rules]built_in_rules. */
+  /** Read from [inspection_rules]built_in_rules. */
   readonly builtInRules: readonly InspectionRule[];
-  /** Those of [inspector]known_accelerators. */
+  /** Read from [inspector]known_accelerators. */
   readonly accelerators: readonly Accelerator[];
-  /** Which machines may be enrolled that nobody knows. */
+  /** Which unknown machines may be enrolled. */
   readonly unknownMacs: MacLists;
   readonly workers: Workers;
   readonly locks: Locks;
@@ -57,22 +57,22 @@ export interface Context extends ConductorParts, Ownership {
   /** When the flow of each node began, as far as it began in this process. */
   readonly flowStarts: Map<string, number>;
   readonly lease: Lease;
-  /** Nodes that a periodic looks at without holding them. */
+  /** Nodes that a periodic of an interface is reading without a lock. */
   readonly nodesBeingRead: Set<string>;
   readonly bmcTurns: BmcTurns;
   readonly tokens: Tokens;
-  /** Whose request this work follows from; absent: nobody's. */
+  /** The request that caused this work; absent: none. */
   readonly origin?: Origin;
-  /** Aborted when whoever made the call went away without its answer; absent: that is not known, or nobody waits for one. */
+  /** Aborted when the caller disconnects before the answer; absent: unknown, or no caller waits. */
   readonly caller?: AbortSignal | undefined;
   /** Aborted when the conductor stops. */
   readonly signal: AbortSignal;
-  /** Asks, after so many seconds, how the running step of a waiting node stands. */
+  /** Polls the running step of a waiting node after so many seconds. */
   readonly pollLater: (nodeUuid: string, seconds: number) => void;
-  /** Whether it will be. */
+  /** Whether a poll is due. */
   readonly isPolling: (nodeUuid: string) => boolean;
-  /** Another conductor asks. */
+  /** Another conductor polls, or the step is over. */
   readonly stopPolling: (nodeUuid: string) => void;
-  /** Counts a round of periodic work while it is under way. */
+  /** Counts running rounds of periodic work, and polls. */
   readonly track: <T>(work: Promise<T>) => Promise<T>;
 }

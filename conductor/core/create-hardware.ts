@@ -8,7 +8,7 @@ import { repr } from '../../model/python';
 import { fenced } from './fenced';
 import type { Hardware, InterfaceNames } from './hardware';
 
-/** What messages that clients know call the hardware types. */
+/** Ironic's class names, which its messages use. */
 const CLASSES: Readonly<Record<string, string>> = {
   'fake-hardware': 'FakeHardware',
   ipmi: 'IPMIHardware',
@@ -20,14 +20,14 @@ const field = (kind: InterfaceKind): `${InterfaceKind}_interface` => `${kind}_in
 const everyKind = <T>(make: (kind: InterfaceKind) => T): Record<InterfaceKind, T> =>
   Object.fromEntries(INTERFACE_KINDS.map((kind) => [kind, make(kind)])) as Record<InterfaceKind, T>;
 
-/** The interfaces that a type offers: those of its list that are enabled, the best first. */
+/** The enabled interfaces of a type, best first. */
 const offered = (type: HardwareType, kind: InterfaceKind, enabled: readonly string[]): readonly string[] =>
   type[kind].filter((name) => enabled.includes(name));
-/** Whether its nodes may have others too. */
+/** Whether its nodes may use other enabled interfaces too. */
 const takesAny = (type: HardwareType, kind: InterfaceKind): boolean => type[kind].includes(ANY);
 
 /**
- * Reads the options enabled_*_interfaces and default_*_interface against what the drivers offer.
+ * Checks the options enabled_*_interfaces and default_*_interface against the drivers.
  * Throws an Error for the operator when a hardware type is unknown or would have no interface of some kind, or an interface
  * cannot be used as it is set up.
  */
@@ -47,7 +47,7 @@ export function createHardware(
     const named = options[`DEFAULT.enabled_${kind}_interfaces`] ?? typeNames.map((name) => hardwareTypes[name]![kind][0]!);
     const known = [...new Set(named)].filter((name) => Object.hasOwn(interfaces[kind], name));
     const missing = named.filter((name) => !known.includes(name));
-    // Ironic's defaults name interfaces that this version does not have yet: they are no reason to refuse its configuration.
+    // A configuration of Ironic may name interfaces that this version does not have: they are only logged.
     if (missing.length > 0) log.warn(`[DEFAULT]enabled_${kind}_interfaces: not available: ${missing.join(', ')}`);
     return known;
   });

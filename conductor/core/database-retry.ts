@@ -1,6 +1,6 @@
 /**
- * Work that nobody waits for does not fail because the database is away: what it asks waits until the database answers again. It has
- * happened or not, as the database says then; asked twice, it is the same (writes carry their fencing number, history entries their UUID).
+ * Background work does not fail when the database is unreachable: its statements are retried until the database answers. A statement
+ * may have run before the connection broke. Running it twice is safe: writes carry their fencing number, history entries their UUID.
  */
 import type { Clock } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
@@ -12,15 +12,15 @@ const LONGEST_PAUSE_MS = 5_000;
 
 export const isDatabaseDown = (error: unknown): boolean => error instanceof Fault && error.name === 'TemporaryFailure';
 
-/** Runs `ask` until it ends otherwise than by what passes (a database that is away), or until `signal`. */
+/** Runs `work` again while it fails with an error that `passes` accepts (default: the database is unreachable), until `signal`. */
 export async function retryWhileDatabaseDown<T>(
   { clock, signal, log }: { readonly clock: Clock; readonly signal: AbortSignal; readonly log: Log },
-  ask: () => Promise<T>,
+  work: () => Promise<T>,
   passes: (error: unknown) => boolean = isDatabaseDown,
 ): Promise<T> {
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
     try {
-      const answer = await ask();
+      const answer = await work();
       if (pause > FIRST_PAUSE_MS) log.info('the work goes on');
       return answer;
     } catch (error) {
@@ -31,16 +31,16 @@ export async function retryWhileDatabaseDown<T>(
   }
 }
 
-/** The store, of which everything is asked by `ask`. A whole transaction is asked again, not what is done within. */
-export function retryingStore(store: Store, ask: <T>(work: () => Promise<T>) => Promise<T>): Store {
-  const asking = <T extends object>(room: T): T =>
-    new Proxy(room, {
+/** The store with each of its calls run by `retry`. A transaction is retried as a whole. */
+export function retryingStore(store: Store, retry: <T>(work: () => Promise<T>) => Promise<T>): Store {
+  const wrapped = <T extends object>(part: T): T =>
+    new Proxy(part, {
       get: (target, name) => {
         const member: unknown = Reflect.get(target, name);
         if (typeof member === 'function')
-          return (...given: unknown[]) => ask(() => (member as (...all: unknown[]) => Promise<unknown>).apply(target, given));
-        return typeof member === 'object' && member !== null ? asking(member) : member;
+          return (...given: unknown[]) => retry(() => (member as (...all: unknown[]) => Promise<unknown>).apply(target, given));
+        return typeof member === 'object' && member !== null ? wrapped(member) : member;
       },
     });
-  return asking(store);
+  return wrapped(store);
 }

@@ -1,17 +1,17 @@
 /**
- * Interfaces that ask, right before each call for a node that is held, whether it is held still: a conductor that was stopped and goes
- * on after its nodes were taken over must not send anything any more.
+ * Interfaces that check, right before each call for a held node, that the node is still held. A process that was suspended may wake up
+ * after its nodes were taken over: it must not send anything any more.
  */
 import type { Task } from '../../drivers/interfaces';
 
-/** What an exclusive task says of itself. */
+/** The check of an exclusive task. */
 export type Holding = Required<Pick<Task, 'stillHeld'>>;
 const isHolding = (value: unknown): value is Holding => typeof value === 'object' && value !== null && 'stillHeld' in value;
 
 interface Pool<Args extends readonly unknown[], Answer> {
   request(...args: Args): Promise<Answer>;
 }
-/** The same for what a driver sends in the course of one call. */
+/** The same check for each request that a driver sends during one call. */
 export const fencedPool = <Args extends readonly unknown[], Answer, Made extends Pool<Args, Answer>>(
   pool: Made & Pool<Args, Answer>,
   { stillHeld }: Holding,
@@ -34,7 +34,7 @@ const fencedFunction = (owner: object, work: Work): Work => {
 };
 const isPlain = (value: object): boolean => Object.getPrototypeOf(value) === Object.prototype;
 
-/** A copy whose functions, however deep, do so when a task is their first argument. */
+/** A copy whose functions, also those of nested objects, check it when their first argument is a task. */
 export function fenced<T>(made: T, owner: object = {}): T {
   if (typeof made === 'function') return fencedFunction(owner, made as unknown as Work) as T;
   if (Array.isArray(made)) return made.map((item: unknown) => fenced(item)) as T;

@@ -1,18 +1,18 @@
-/** The firmware of a node as its driver found it, kept for `GET /v1/nodes/X/firmware`. */
+/** Saves the firmware of a node as its driver read it, for `GET /v1/nodes/X/firmware`. */
 import type { FirmwareComponent } from '../../drivers/interfaces';
 import type { Store } from '../../store/store';
 
-/** The first version of a component stays on record; one that is another than before was flashed. */
+/** The first version of a component stays. Another current version than before means that it was flashed. */
 export async function putFirmwareComponents(
   { firmwareComponents }: Store,
   nodeUuid: string,
   components: readonly FirmwareComponent[],
 ): Promise<void> {
   const known = new Map((await firmwareComponents.ofNode(nodeUuid)).map((one) => [one.component, one]));
-  const told = ['current_version', 'vendor', 'model', 'serial_number'] as const;
+  const fields = ['current_version', 'vendor', 'model', 'serial_number'] as const;
   const changed = components.filter((one) => {
     const before = known.get(one.component);
-    return before === undefined || told.some((field) => before[field] !== one[field]);
+    return before === undefined || fields.some((field) => before[field] !== one[field]);
   });
   await firmwareComponents.put(
     nodeUuid,

@@ -1,6 +1,6 @@
 /**
- * What this process remembers of agents' signs of life, so that a storm of them costs little: the times of those that said nothing new are
- * written many together, and a step that was just seen running is looked at again a moment later, once.
+ * Makes many heartbeats at once cheap: the times of heartbeats without news are written in batches, and a step that was just checked is
+ * checked again a second later, once.
  */
 import type { Clock } from '../../model/clock';
 import { bareTimestamp } from '../../model/clock';
@@ -9,46 +9,46 @@ import type { Log } from '../../model/log';
 import type { Store } from '../../store/store';
 
 export interface HeartbeatBuffer {
-  /** The agent spoke and said nothing new: its time stands on the node within a second. */
+  /** Records a heartbeat without news: its time is on the node within a second. */
   stamp(nodeUuid: string, agentUrl: string): void;
-  /** A look found the running step as it was. */
+  /** The running step was checked, and still runs. */
   stepChecked(nodeUuid: string): void;
-  /** Whether the node was seen a moment ago; then `look` is called when that moment is over, however often it was asked for. */
-  postpone(nodeUuid: string, look: () => void): boolean;
-  /** Writes what is left. */
+  /** Whether the step was checked less than a second ago: then `check` runs once after that second, for all calls until then. */
+  postpone(nodeUuid: string, check: () => void): boolean;
+  /** Writes the rest. */
   close(): Promise<void>;
 }
-interface Rooms {
+interface BufferParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
   readonly signal: AbortSignal;
 }
 
-const STAMPS_EVERY_MS = 500;
+const WRITE_INTERVAL_MS = 500;
 /** In one statement. */
-const MOST_STAMPS = 500;
-/** An agent speaks every minute or less often, and when a step is over, which follows a look so closely only by chance. */
-const LOOK_EVERY_MS = 1000;
+const BATCH = 500;
+/** An agent sends a heartbeat every minute or less often, and when a step is over, which rarely happens right after a check. */
+const CHECK_INTERVAL_MS = 1000;
 
-export function createHeartbeatBuffer({ store, clock, log, signal }: Rooms): HeartbeatBuffer {
+export function createHeartbeatBuffer({ store, clock, log, signal }: BufferParts): HeartbeatBuffer {
   const stamps = new Map<string, { readonly nodeUuid: string; readonly agentUrl: string; readonly at: string }>();
   let writing: Promise<void> | undefined;
   const write = async (): Promise<void> => {
     while (stamps.size > 0) {
-      const batch = [...stamps.values()].slice(0, MOST_STAMPS);
+      const batch = [...stamps.values()].slice(0, BATCH);
       for (const { nodeUuid } of batch) stamps.delete(nodeUuid);
       await store.nodes.stampBeats(batch);
     }
   };
   const writeSoon = async (): Promise<void> => {
-    await clock.sleep(STAMPS_EVERY_MS, signal).catch(() => {});
+    await clock.sleep(WRITE_INTERVAL_MS, signal).catch(() => {});
     writing = undefined;
-    // The agents speak again.
+    // The next heartbeats are written again.
     await write().catch((error: unknown) => log.warn('the times of some heartbeats were not written', { reason: reasonOf(error) }));
   };
 
-  /** When each node was seen last, the earliest first. */
+  /** When each node was checked last, the earliest first. */
   const times = new Map<string, number>();
   const waiting = new Set<string>();
   return {
@@ -59,15 +59,15 @@ export function createHeartbeatBuffer({ store, clock, log, signal }: Rooms): Hea
     stepChecked: (nodeUuid) => {
       const now = clock.now();
       for (const [old, at] of times) {
-        if (now - at < LOOK_EVERY_MS) break;
+        if (now - at < CHECK_INTERVAL_MS) break;
         times.delete(old);
       }
       times.delete(nodeUuid);
       times.set(nodeUuid, now);
     },
-    postpone: (nodeUuid, look) => {
+    postpone: (nodeUuid, check) => {
       if (waiting.has(nodeUuid)) return true;
-      const wait = (times.get(nodeUuid) ?? -Infinity) + LOOK_EVERY_MS - clock.now();
+      const wait = (times.get(nodeUuid) ?? -Infinity) + CHECK_INTERVAL_MS - clock.now();
       if (wait <= 0) return false;
       waiting.add(nodeUuid);
       void clock
@@ -75,7 +75,7 @@ export function createHeartbeatBuffer({ store, clock, log, signal }: Rooms): Hea
         .catch(() => {})
         .finally(() => {
           waiting.delete(nodeUuid);
-          if (!signal.aborted) look();
+          if (!signal.aborted) check();
         });
       return true;
     },

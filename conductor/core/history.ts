@@ -1,4 +1,4 @@
-/** What happened to a node, and why: entries that outlive `last_error`. */
+/** The history of a node: entries that outlive `last_error`. */
 import { timestamp } from '../../model/clock';
 import { newUuid } from '../../model/idents';
 import type { HistoryRecord, NewOf, NodeRecord } from '../../model/records';
@@ -36,7 +36,7 @@ export function entryOf(
   };
 }
 
-/** Keeps so many entries a node (those younger than the option's days are not counted), as many deletions as one batch has. */
+/** Deletes old entries over the limit of each node, one batch. Entries younger than the option's days do not count. */
 export async function trimHistory({ options, clock, store, log }: Context): Promise<void> {
   const days = options['conductor.node_history_minimum_days'];
   const gone = await store.history.trim({

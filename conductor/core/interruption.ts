@@ -2,15 +2,15 @@
 import { Fault } from '../../model/errors';
 import type { Context } from './context';
 
-/** The reservation went to another while this task worked: it must end without touching the node. */
+/** Another conductor got the reservation while this task worked: the task must end without a write to the node. */
 export class LockLost extends Fault {
   constructor(node: string) {
     super('NodeLocked', { node, host: 'another host' });
   }
 }
 /**
- * Whether a flow must leave the node as it is: another holds it now, this conductor stops and a later one goes on, or the database is away
- * and the flow is resumed when it is back (recovery.ts). None of that is a failure of the node's.
+ * Whether work must leave the node as it is: another conductor holds it, this one stops, or the database is unreachable. Recovery
+ * (engine/recovery.ts) continues the flow. None of these is a failure of the node.
  */
 export const isInterrupted = (context: Context, error: unknown): boolean =>
   error instanceof LockLost || context.signal.aborted || (error instanceof Fault && error.name === 'TemporaryFailure');

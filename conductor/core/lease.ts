@@ -1,6 +1,6 @@
 /**
- * The conductor's row as a lease: reservations of this host count while its row gives signs of life. A machine is only ordered about
- * while the last of them is so young that no other conductor can have taken the node over; see docs/decisions/0006.
+ * The conductor's row as a lease: the reservations of this host count while the row is renewed. The conductor sends requests to machines
+ * only while its last renewal is so young that no other conductor can have taken the node over; see docs/decisions/0006.
  */
 import type { Clock } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
@@ -9,35 +9,35 @@ import type { Log } from '../../model/log';
 import type { ConductorRecord, NodeRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 
-/** Another process that runs under this name, as far as can be told from here. */
+/** The state of another process with this name, as far as this one can tell. */
 export type Probed = 'answers' | 'gone' | 'silent';
 export interface Lease {
   /**
-   * The number of this registration. What was reserved under an earlier one may be another conductor's now.
+   * The number of this registration. Another conductor may hold what was reserved under an earlier one.
    */
   readonly term: number;
   /**
-   * Registers. Answers the nodes that an earlier life of this conductor held and holds no more; undefined: another process has the name.
-   * @param probe asked about a holder of the name that is alive by its row; absent: such a one is left alone
+   * Registers. Answers the nodes that were released: an earlier process with the name held them. Undefined: another process has the name.
+   * @param probe whether a holder whose row is alive is gone; absent: such a holder keeps the name
    */
   register(probe?: (holder: ConductorRecord) => Promise<boolean>): Promise<readonly NodeRecord[] | undefined>;
-  /** A sign of life. A conductor that was given up registers anew; `returned` is then told of its nodes. */
+  /** Renews the row. A conductor that was declared dead registers again, and `returned` is called. */
   renew(): Promise<void>;
-  /** Whether what was reserved in this term is surely still held: at once while the last sign of life is young, else it is tried to give one. */
+  /** Whether reservations of this term surely still count: at once while the last renewal is young, else after a renewal. */
   holds(term: number): true | Promise<boolean>;
   /**
-   * For how many seconds signs of life were given without a gap, a new conductor's since ever: after a gap that may have been the
-   * database's, the others must have had their turn before they count as gone.
+   * For how many seconds the row was renewed without a gap; infinite for a new conductor. After a gap the database may have been
+   * unreachable for all: the other conductors need time to renew before they count as dead.
    */
   secondsUnbroken(): number;
-  /** Shown as offline, gets nothing new, holds what it holds. */
+  /** Marks the conductor as offline: it gets no new work, and keeps its reservations. */
   leave(): Promise<void>;
-  /** Holds nothing any more, and orders nothing. */
+  /** Ends the lease: no reservation counts any more. */
   end(): Promise<void>;
 }
 
-/** Of the time after which others give this conductor up, the share in which it is sure that they have not: the rest is for orders under way. */
-const SURE = 0.75;
+/** The share of the timeout in which the lease surely counts. The rest is for requests that are under way. */
+const SAFE_SHARE = 0.75;
 
 export interface LeaseSetup {
   readonly store: Store;
@@ -47,7 +47,7 @@ export interface LeaseSetup {
   /** Seconds: [conductor]heartbeat_timeout. */
   readonly timeout: number;
   readonly conductor: Pick<ConductorRecord, 'hostname' | 'conductor_group' | 'drivers' | 'address'>;
-  /** Registered anew after it was given up: what it held was taken from it. */
+  /** Called after a new registration: other conductors took the reservations. */
   readonly returned: () => Promise<void>;
 }
 
@@ -56,32 +56,32 @@ export function createLease({ store, clock, log, random, timeout, conductor, ret
   let term = 0;
   let instance: string | undefined;
   let isLeaving = false;
-  /** When the last successful sign of life began. */
+  /** When the last successful renewal began. */
   let since: readonly number[] | undefined;
   let renewing: Promise<void> | undefined;
   let backSince = Number.NEGATIVE_INFINITY;
 
-  // Both clocks: the one does not run while the host sleeps, the other may be put.
+  // Both clocks: the monotonic one may stop while the host sleeps, the other may be changed.
   const moment = (): readonly number[] => [clock.now(), clock.monotonic?.() ?? 0];
   const isSure = (): boolean => {
     const now = moment();
-    return since !== undefined && since.every((then, index) => now[index]! - then < timeout * 1000 * SURE);
+    return since !== undefined && since.every((then, index) => now[index]! - then < timeout * 1000 * SAFE_SHARE);
   };
 
   const join: Lease['register'] = async (probe) => {
     const begun = moment();
     const row = (await store.conductors.list(timeout)).find((one) => one.hostname === hostname);
     if (row?.holds && !(await probe?.(row))) return undefined;
-    const mine = newUuid(random);
+    const registered = newUuid(random);
     const released = await store.transaction(async (inner) =>
-      (await inner.conductors.register({ ...conductor, instance: mine }, row?.instance ?? null))
+      (await inner.conductors.register({ ...conductor, instance: registered }, row?.instance ?? null))
         ? inner.nodes.releaseAll(hostname)
         : undefined,
     );
     if (!released) return undefined;
-    // From here on, what tasks of an earlier term hold counts as lost.
+    // From here on the reservations of earlier terms count as lost.
     term++;
-    instance = mine;
+    instance = registered;
     since = begun;
     return released;
   };
@@ -123,13 +123,13 @@ export function createLease({ store, clock, log, random, timeout, conductor, ret
     register: join,
     renew,
     secondsUnbroken: () => (clock.now() - backSince) / 1000,
-    holds: (wanted) => {
-      if (wanted !== term) return Promise.resolve(false);
+    holds: (asked) => {
+      if (asked !== term) return Promise.resolve(false);
       if (isSure()) return true;
       return renew().then(
-        () => wanted === term && isSure(),
+        () => asked === term && isSure(),
         (error: unknown) => {
-          log.warn('no sign of life could be given', { reason: reasonOf(error) });
+          log.warn('the lease could not be renewed', { reason: reasonOf(error) });
           return false;
         },
       );

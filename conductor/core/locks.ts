@@ -1,6 +1,6 @@
 /**
- * Which nodes this process holds, in memory beside the reservations in the database: who waits for a node is woken when it is let
- * go, and a heartbeat that met a held node is remembered until then.
+ * The nodes that this process holds, in memory beside the reservations in the database. Waiting work is woken when a node is released,
+ * and a heartbeat of a held node is remembered until then.
  */
 import type { Clock } from '../../model/clock';
 import type { Metrics } from '../../model/metrics';
@@ -9,11 +9,11 @@ export interface Locks {
   /** Whether this process holds the node, or is about to. */
   has(nodeUuid: string): boolean;
   add(nodeUuid: string): void;
-  /** Wakes the waiting, then the remembered. */
+  /** Wakes waiting work, then calls the remembered function. */
   remove(nodeUuid: string): void;
-  /** Until this process lets the node go, at most so long. */
+  /** Until this process releases the node, at most so long. */
   wait(nodeUuid: string, milliseconds: number, signal: AbortSignal): Promise<void>;
-  /** Calls `wake` once when the node is let go; a second call before that changes nothing. */
+  /** Calls `wake` once when the node is released. A second call before that changes nothing. */
   remember(nodeUuid: string, wake: () => void): void;
   readonly held: ReadonlySet<string>;
 }
@@ -35,11 +35,11 @@ export function createLocks(clock: Clock, metrics: Metrics): Locks {
       wake?.();
     },
     wait: async (nodeUuid, milliseconds, signal) => {
-      const letGo = new AbortController();
+      const released = new AbortController();
       const waiters = waiting.get(nodeUuid) ?? new Set();
-      waiting.set(nodeUuid, waiters.add(letGo));
-      await clock.sleep(milliseconds, AbortSignal.any([letGo.signal, signal])).catch(() => {});
-      waiters.delete(letGo);
+      waiting.set(nodeUuid, waiters.add(released));
+      await clock.sleep(milliseconds, AbortSignal.any([released.signal, signal])).catch(() => {});
+      waiters.delete(released);
       if (waiters.size === 0) waiting.delete(nodeUuid);
     },
     remember: (nodeUuid, wake) => {

@@ -1,4 +1,4 @@
-/** What a BMC says beside the power state, and the node's row keeps: health, boot mode, vendor. */
+/** What a BMC reports together with the power state, and the node's row stores: health, boot mode, vendor. */
 import type { MachineStatus, Task } from '../../drivers/interfaces';
 import { reasonOf } from '../../model/errors';
 import type { NodeChanges, NodeRecord } from '../../model/records';
@@ -7,30 +7,30 @@ import type { NodeTask } from './node-task';
 
 export type MachineReading = Pick<MachineStatus, 'power'> & Partial<MachineStatus>;
 
-/** One request, whatever comes with it. Power and management must be of one kind: else nobody asked for the rest. */
+/** One request to the BMC. The other values count only when power and management are the same interface. */
 export async function readMachine(task: Task): Promise<MachineReading> {
   const { power } = task.driver;
   const { power_interface: ofPower, management_interface: ofManagement } = task.node;
   return power.getStatus && ofPower === ofManagement ? power.getStatus(task) : { power: await power.get(task) };
 }
 
-/** What of it is not on the row yet. */
-function news({ options }: Context, node: NodeRecord, { health, bootMode }: MachineReading): NodeChanges {
+/** The values that differ from the row. */
+function changed({ options }: Context, node: NodeRecord, { health, bootMode }: MachineReading): NodeChanges {
   return {
     ...(health === undefined || health === node.health || !options['conductor.enable_health_monitoring'] ? {} : { health }),
     ...(bootMode === undefined || bootMode === node.boot_mode ? {} : { boot_mode: bootMode }),
   };
 }
 const lacksVendor = (node: NodeRecord, { namesVendor }: MachineReading): boolean => namesVendor === true && !node.properties['vendor'];
-export const isNews = (context: Context, node: NodeRecord, seen: MachineReading): boolean =>
-  lacksVendor(node, seen) || Object.keys(news(context, node, seen)).length > 0;
+export const differsFromRow = (context: Context, node: NodeRecord, reading: MachineReading): boolean =>
+  lacksVendor(node, reading) || Object.keys(changed(context, node, reading)).length > 0;
 
-/** Writes down what is new; a change of health goes into the history too. */
-export async function saveReading(task: NodeTask, seen: MachineReading): Promise<void> {
-  const changes = news(task.context, task.node, seen);
+/** Saves what changed. A change of health goes into the history too. */
+export async function saveReading(task: NodeTask, reading: MachineReading): Promise<void> {
+  const changes = changed(task.context, task.node, reading);
   const { health: before } = task.node;
   const { health } = changes;
-  if (lacksVendor(task.node, seen)) await detectVendor(task);
+  if (lacksVendor(task.node, reading)) await detectVendor(task);
   if (health === undefined) {
     if (Object.keys(changes).length > 0) await task.save(changes);
     return;
@@ -40,7 +40,7 @@ export async function saveReading(task: NodeTask, seen: MachineReading): Promise
   if (health === 'Warning' || health === 'Critical') task.log.warn('the BMC reports a problem of its machine', { health });
 }
 
-/** properties.vendor, once: it is what drivers know the vendor's ways by. Never fails. */
+/** Sets properties.vendor, once: drivers choose the vendor's quirks by it. A failure is only logged. */
 export async function detectVendor(task: NodeTask): Promise<void> {
   const { management } = task.driver;
   if (!management.detectVendor || task.node.properties['vendor']) return;

@@ -1,10 +1,10 @@
-/** What the conductor measures of steps and flows, in labels that take few values. */
+/** Metrics of flows, in labels that take few values. */
 import { type Event, type ProvisionState, stateRow } from '../../model/states';
 import type { Context } from './context';
 
 const outcomeOf: Readonly<Partial<Record<Event, string>>> = { fail: 'failed', abort: 'aborted' };
 
-/** A node moved: a flow may have ended with that, and another begun (cleaning behind an undeployment). */
+/** A node changed its state: a flow may have ended, and another begun (cleaning after an undeployment). */
 export function measureMove(
   { metrics, clock, flowStarts }: Context,
   uuid: string,

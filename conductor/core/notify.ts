@@ -1,4 +1,4 @@
-/** What a conductor's work on nodes is told by, to those who get notifications. */
+/** The notifications of a conductor about its work on nodes. */
 import { announceNode, announceSensors, type Status } from '../../model/notifications';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { newUuid } from '../../model/idents';
@@ -7,7 +7,7 @@ import { stateRow, type Event, type ProvisionState } from '../../model/states';
 import type { Context } from './context';
 import type { NodeTask } from './node-task';
 
-/** States that a node leaves by itself. One that is held waits for somebody. */
+/** States that a node leaves by itself. A held node waits for a client. */
 const isUnstable = (state: ProvisionState): boolean => stateRow(state).flow !== undefined && !state.endsWith(' hold');
 
 /** @param before the node as it was when the event came */
@@ -22,11 +22,11 @@ export function notifyProvision({ notifier, origin }: Context, before: NodeRecor
   announceNode(notifier, 'ironic-conductor', 'provision_set', status, node, also, origin);
 }
 
-/** `wanted`: the order as it was given. */
+/** @param wanted as the client named it */
 export const notifyPower = ({ context, node }: NodeTask, status: 'start' | 'end' | 'error', wanted: string): void =>
   announceNode(context.notifier, 'ironic-conductor', 'power_set', status, node, { to_power: wanted }, context.origin);
 
-/** The machine's power was found to be another than the node's, which now says so. */
+/** The power state of the machine differed from the node's, which is corrected now. */
 export function notifyCorrected({ context, node }: NodeTask, before: NodeRecord['power_state']): void {
   if (node.power_state === before) return;
   announceNode(context.notifier, 'ironic-conductor', 'power_state_corrected', 'success', node, { from_power: before }, context.origin);
@@ -38,11 +38,11 @@ export const notifyConsole = (
   status: 'start' | 'end' | 'error',
 ): void => announceNode(context.notifier, 'ironic-conductor', action, status, node, {}, context.origin);
 
-/** In Ironic's shape, with what the sensors said under `payload`. */
+/** In Ironic's format, with the readings under `payload`. */
 export const notifySensors = ({ notifier }: Context, { driver }: NodeRecord, message: JsonObject): void =>
   announceSensors(notifier, `hardware.${driver}.metrics`, message);
 
-/** The conductor's own counts. */
+/** The conductor's own metrics. */
 export async function notifyMeasures({ notifier, metrics, random, clock, host }: Context): Promise<void> {
   const payload = await metrics.totals();
   if (Object.keys(payload).length === 0) return;

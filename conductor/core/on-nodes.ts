@@ -1,4 +1,4 @@
-/** Periodic work on nodes: which are this conductor's, so many at once; what fails for one of them is its own affair. */
+/** Periodic work on this conductor's nodes, so many at once. A failure for one node does not stop the others. */
 import { Fault, reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import type { NodeFilter } from '../../store/store';
@@ -8,7 +8,7 @@ import { inParallel } from './parallel';
 export interface OnNodes {
   readonly purpose: string;
   readonly filter: NodeFilter;
-  /** What no column says; absent: all. */
+  /** A condition beyond the columns; absent: all nodes. */
   readonly only?: (node: NodeRecord) => boolean;
   /** How many at once; default: [conductor]periodic_max_workers. */
   readonly width?: number;
@@ -23,7 +23,7 @@ export async function onNodes(context: Context, { purpose, filter, only, width, 
     try {
       await work(node);
     } catch (error) {
-      // Locked or gone: something else happens with it.
+      // Locked or deleted: other work uses the node.
       if (!(error instanceof Fault) && !context.signal.aborted)
         log.warn(`${purpose}: node ${node.uuid}`, { reason: reasonOf(error), error });
     }

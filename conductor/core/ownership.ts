@@ -1,23 +1,23 @@
-/** Which nodes, and which work that belongs to no node, are this conductor's share: a function of the conductors that are alive. */
+/** This conductor's share of the nodes, and of work that belongs to no node: a function of the conductors that are alive. */
 import type { ConductorRecord, NodeRecord } from '../../model/records';
 import { chosen, keeperOf } from '../../model/ring';
 import type { Alive } from '../../store/store';
 
-/** The columns that say whose a node is. */
+/** The columns by which a node belongs to a conductor. */
 export const OWNERSHIP_COLUMNS = ['uuid', 'driver', 'conductor_group'] as const;
 export type Owned = Pick<NodeRecord, (typeof OWNERSHIP_COLUMNS)[number]>;
 export interface Ownership {
-  /** Those of the nodes that this conductor looks after. Periodic work asks; what clients asked for is done for any node. */
+  /** The nodes that belong to this conductor. For periodic work; a client's request may concern any node. */
   ownNodes<Node extends Owned>(nodes: readonly Node[]): Promise<readonly Node[]>;
-  /** Whether work of which there is one in all (`node history`, an allocation's UUID) is for this conductor. */
+  /** Whether work that one conductor does for all (`node history`, an allocation's UUID) belongs to this conductor. */
   isOwnWork(key: string): Promise<boolean>;
-  /** Does this when there are other conductors than when it was done before; what fails is done again. */
+  /** Runs the work when the set of conductors changed since its last success. */
   whenConductorsChange(work: () => Promise<void>): Promise<void>;
 }
 
 /**
- * @param alive the conductors of now; none, not even this one (the database was away, say): then there is nobody to leave work to
- * @param isLeaving then nothing is its share
+ * @param alive the conductors that are alive; none, not even this one (after a database outage): then every node belongs to this one
+ * @param isLeaving then no node belongs to it
  */
 export function createOwnership(host: string, alive: () => Promise<Alive>, isLeaving: () => boolean): Ownership {
   let shared: string | undefined;

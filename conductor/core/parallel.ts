@@ -1,6 +1,5 @@
 /**
- * Works through a list, or what a generator yields when it is asked for, with at most `width` at once; a failure of one is its own affair
- * (`each` catches). Ends early at the signal.
+ * Runs `each` on the items of a list or a generator, at most `width` at once, until the signal. `each` must catch its own errors.
  */
 export async function inParallel<T>(
   items: Iterable<T> | AsyncIterable<T>,

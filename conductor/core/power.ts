@@ -1,4 +1,4 @@
-/** Changing a machine's power: what flows do through Task.power, and what PUT …/states/power asks for. */
+/** Changes the power of a machine, for flows (Task.power) and for PUT …/states/power. */
 import type { Power } from '../../drivers/interfaces';
 import { bareTimestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
@@ -9,7 +9,7 @@ import { notifyPower } from './notify';
 import type { NodeTask, InternalChanges } from './node-task';
 import { isInterrupted } from './interruption';
 
-/** Order → the state that it ends in, and whether the system in the machine (so its agent) ends with it. */
+/** By order: the state that it ends in, and whether it ends the operating system of the machine, and so its agent. */
 export const ORDERS: Readonly<
   Record<Power, { readonly ends: 'power on' | 'power off'; readonly endsSystem: boolean; readonly soft?: true }>
 > = {
@@ -20,20 +20,20 @@ export const ORDERS: Readonly<
   'soft rebooting': { ends: 'power on', endsSystem: true, soft: true },
 };
 
-/** What is forgotten of the agent when its system ends; a token that was put into its boot medium lives on. */
+/** The agent is forgotten when its system ends, except a token that is part of its boot medium. */
 const forgetAgent = (task: NodeTask): InternalChanges => {
   const { agent_secret_token: token, ...rest } = FORGET_AGENT;
   return task.node.driver_internal_info.agent_secret_token_pregenerated === true ? rest : { agent_secret_token: token, ...rest };
 };
 
-/** Seconds between looks at the power state: early ones first, since most machines need less than a second. */
-const LOOKS = [0.1, 0.2, 0.5, 1, 1, 2] as const;
+/** Seconds between reads of the power state: short ones first, since most machines need less than a second. */
+const PAUSES = [0.1, 0.2, 0.5, 1, 1, 2] as const;
 
 async function waitFor(task: NodeTask, state: 'power on' | 'power off', seconds: number): Promise<void> {
   const until = task.clock.now() + seconds * 1000;
-  for (let look = 0; ; look++) {
+  for (let reads = 0; ; reads++) {
     if ((await task.driver.power.get(task)) === state) return;
-    const pause = (LOOKS[look] ?? LOOKS.at(-1)!) * 1000;
+    const pause = (PAUSES[reads] ?? PAUSES.at(-1)!) * 1000;
     if (task.clock.now() + pause > until) throw new Fault('PowerStateFailure', { pstate: state });
     await task.clock.sleep(pause, task.signal);
   }
@@ -43,20 +43,21 @@ async function order(task: NodeTask, target: Power, from: 'power on' | 'power of
   const { options, driver } = task;
   const hard = seconds ?? options['conductor.power_state_change_timeout'];
   const soft = seconds ?? options['conductor.soft_power_off_timeout'];
-  const step = async (asked: Power, ends: 'power on' | 'power off', limit: number): Promise<void> => {
-    await driver.power.set(task, asked, limit);
+  const change = async (wanted: Power, ends: 'power on' | 'power off', limit: number): Promise<void> => {
+    await driver.power.set(task, wanted, limit);
     if (driver.power.throughAgent) return;
     await waitFor(task, ends, limit);
   };
-  if (ORDERS[target].ends === 'power on' && from === 'power off') return step('power on', 'power on', hard);
-  if (target !== 'soft rebooting' || driver.power.throughAgent) return step(target, ORDERS[target].ends, ORDERS[target].soft ? soft : hard);
-  await step('soft power off', 'power off', soft);
-  await step('power on', 'power on', hard);
+  if (ORDERS[target].ends === 'power on' && from === 'power off') return change('power on', 'power on', hard);
+  if (target !== 'soft rebooting' || driver.power.throughAgent)
+    return change(target, ORDERS[target].ends, ORDERS[target].soft ? soft : hard);
+  await change('soft power off', 'power off', soft);
+  await change('power on', 'power on', hard);
 }
 
 const hasOwnSupply = ({ driver_info: info }: NodeRecord): boolean => Boolean(info.has_dedicated_power_supply);
 
-/** Changes another node's power for this one's sake, unless it is as wanted already. Throws `locked` when somebody holds it. */
+/** Changes the power of a parent or child node, unless it is right already. Throws `locked` when somebody holds that node. */
 async function changeOther(task: NodeTask, uuid: string, target: 'power on' | 'power off', locked: Fault, seconds?: number): Promise<void> {
   const purpose = 'power of a parent or child node';
   const now = await task.withNode(uuid, { purpose, lock: 'shared' }, async (other) => other.driver.power.get(other));
@@ -68,7 +69,7 @@ async function changeOther(task: NodeTask, uuid: string, target: 'power on' | 'p
   }
 }
 
-/** A child without a power supply of its own is only on while its parent is: the parent goes on before, the children go off before. */
+/** A child without its own power supply can be on only while its parent is on: a parent goes on first, children go off first. */
 async function changeRelatives(task: NodeTask, target: Power, seconds?: number): Promise<void> {
   const { uuid: node, parent_node: parent } = task.node;
   if (target === 'power on' && parent && !hasOwnSupply(task.node))
@@ -80,9 +81,9 @@ async function changeRelatives(task: NodeTask, target: Power, seconds?: number):
 }
 
 /**
- * Brings the machine to a power state and waits for it. The node shows `target_power_state` meanwhile; nothing is sent to a machine
- * that is there already. Throws what the driver threw, or PowerStateFailure; `last_error` then says so.
- * @param seconds how long the machine may take; absent: the options' timeouts
+ * Brings the machine to a power state and waits for it. The node shows `target_power_state` meanwhile. A machine in that state gets no
+ * request. Throws the driver's error, or PowerStateFailure; `last_error` then has the reason.
+ * @param seconds how long the machine may take; default: the options
  */
 export async function changePower(task: NodeTask, target: Power, seconds?: number): Promise<void> {
   const { ends, endsSystem } = ORDERS[target];

@@ -1,4 +1,4 @@
-/** Recorders on running hosts, as far as conductors have to do with them: the token of a new instance, and those that fall silent. */
+/** The conductor's part of recorders on running hosts: the token of a new instance, and recorders that stop reporting. */
 import { createHash } from 'node:crypto';
 import { timestamp } from '../../model/clock';
 import type { JsonObject, NodeRecord } from '../../model/records';
@@ -7,14 +7,14 @@ import type { Context } from './context';
 const TOKEN_BYTES = 32;
 /** Removed in one statement. */
 const BATCH = 10_000;
-/** A watch was broken off when it did not look for so many rounds: the database was away, or another conductor watched. */
+/** After so many rounds without a check the watch begins anew: the database was unreachable, or another conductor watched. */
 const MISSED_ROUNDS = 3;
 
-/** What the recorder on the host needs, under the name that it is found by in the vendor data of the config drive. */
+/** The recorder's key in the vendor data of the config drive. */
 const RECORDER_KEY = 'bloomery-recorder';
 
 /**
- * What the config drive of an instance tells its recorder, with a token in the place of an earlier one; undefined: nothing is recorded here.
+ * The recorder's part of an instance's config drive, with a new token that replaces an earlier one; undefined: recorders are disabled.
  */
 export async function recorderData({ options, random, store }: Context, { uuid }: NodeRecord): Promise<JsonObject | undefined> {
   if (!options['recorder.enabled']) return undefined;
@@ -25,14 +25,14 @@ export async function recorderData({ options, random, store }: Context, { uuid }
   };
 }
 
-/** Since when this conductor has looked for silence without a break, and when last; milliseconds. */
+/** When this conductor began to watch without a break, and when it checked last; milliseconds. */
 export interface RecorderWatch {
   since: number;
   last: number;
 }
 export const recorderWatch = (): RecorderWatch => ({ since: 0, last: -Infinity });
 
-/** What was not heard while nobody listened is no silence: a recorder has the whole time from the beginning of the watch. */
+/** A recorder has the whole time from the beginning of the watch: reports may have been lost before. */
 export async function markStale({ options, clock, store, log }: Context, watch: RecorderWatch): Promise<number> {
   const now = clock.now();
   const after = options['recorder.stale_after'] * 1000;

@@ -1,5 +1,5 @@
-/** Holding a node: reserved once, every write carrying the fencing number of that reservation, let go whatever happens. */
-import type { Driver, Power } from '../../drivers/interfaces';
+/** Holds a node: one reservation, whose fencing number every write carries, and a release whatever happens. */
+import type { Driver, Power, Task } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { applied, isNothing, NOTHING, together, type NodeWrite } from '../../model/node-write';
@@ -21,8 +21,8 @@ import type { Place } from './workers';
 import { LockLost, isInterrupted } from './interruption';
 
 /**
- * Where an event leads and what the node is bound for there. A stable state is bound for nothing; a failure, and the states of one flow
- * among each other, keep what was wanted (manual cleaning stays bound for `manageable`).
+ * Where an event leads, and the node's target there. A stable state has no target. A failed state, and the states of one flow, keep the
+ * target (manual cleaning keeps `manageable`).
  */
 export function transition(node: NodeRecord, event: Event): { readonly to: ProvisionState; readonly target: ProvisionState | null } {
   const from = node.provision_state;
@@ -38,20 +38,42 @@ const DRIVER_FIELDS = ['driver', ...INTERFACE_KINDS.map((kind) => `${kind}_inter
 const sameDriver = (a: NodeRecord, b: NodeRecord): boolean => a === b || DRIVER_FIELDS.every((field) => a[field] === b[field]);
 
 /**
- * A task of a node that is reserved already, or that looks only.
+ * A task of a node that is reserved already, or that is only read.
  * @param term that of the lease when the node was reserved
  */
 export const taskOf = async (context: Context, reserved: NodeRecord, exclusive = true, term = context.lease.term): Promise<NodeTask> =>
   taskWith(context, reserved, await context.store.ports.ofNode(reserved.uuid), exclusive, term);
 
-/** One that looks only and has no use for the node's ports: they are not read. */
+/** A task that only reads the node, without its ports. */
 export const sharedTaskOf = (context: Context, node: NodeRecord): NodeTask => taskWith(context, node, [], false, context.lease.term);
 
+/** What a task takes from the conductor. Its requests to BMCs are fenced while it holds the node. */
+const surroundings = (context: Context, uuid: string, stillHeld: Required<Task>['stillHeld'] | undefined) => ({
+  context,
+  ...(stillHeld ? { stillHeld } : {}),
+  ...(context.origin?.globalRequestId === undefined ? {} : { globalRequestId: context.origin.globalRequestId }),
+  clock: context.clock,
+  options: context.options,
+  connections: stillHeld
+    ? {
+        ...context.connections,
+        ipmi: fencedPool(context.connections.ipmi, { stillHeld }),
+        redfish: fencedPool(context.connections.redfish, { stillHeld }),
+      }
+    : context.connections,
+  signal: context.signal,
+  boots: context.store.boots,
+  media: context.store.media,
+  random: context.random,
+  log: context.log.child({ node: uuid }),
+  metrics: context.metrics,
+});
+
 function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortRecord[], exclusive: boolean, term: number): NodeTask {
-  let patient = false;
-  const store = retryingStore(given.store, (ask) => (patient ? retryWhileDatabaseDown(task, ask) : ask()));
+  let isPatient = false;
+  const store = retryingStore(given.store, (ask) => (isPatient ? retryWhileDatabaseDown(task, ask) : ask()));
   const context: Context = { ...given, store };
-  const { clock, options, connections } = context;
+  const { clock } = context;
   const { uuid, lock_fence: fence } = reserved;
   let node = reserved;
   let ports = itsPorts;
@@ -81,26 +103,13 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
     if (holds === true) return true;
     return holds.then(async (sure) => {
       if (sure) return;
-      // Nobody else can have taken it while the database was away for all.
-      if (patient) await retryWhileDatabaseDown(task, () => context.lease.renew());
-      if (!patient || !(await context.lease.holds(term))) throw new LockLost(uuid);
+      // Nobody else can have taken the node while the database was unreachable.
+      if (isPatient) await retryWhileDatabaseDown(task, () => context.lease.renew());
+      if (!isPatient || !(await context.lease.holds(term))) throw new LockLost(uuid);
     });
   };
   const task: NodeTask = {
-    context,
-    ...(exclusive ? { stillHeld } : {}),
-    ...(context.origin?.globalRequestId === undefined ? {} : { globalRequestId: context.origin.globalRequestId }),
-    clock,
-    options,
-    connections: exclusive
-      ? { ...connections, ipmi: fencedPool(connections.ipmi, { stillHeld }), redfish: fencedPool(connections.redfish, { stillHeld }) }
-      : connections,
-    signal: context.signal,
-    boots: store.boots,
-    media: store.media,
-    random: context.random,
-    log: context.log.child({ node: uuid }),
-    metrics: context.metrics,
+    ...surroundings(context, uuid, exclusive ? stillHeld : undefined),
     get node() {
       return node;
     },
@@ -108,7 +117,7 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
       return ports;
     },
     get driver() {
-      // Made at first use: what needs no driver works on a node whose driver is not enabled any more.
+      // Made at first use: requests that need no driver work on a node whose driver is disabled.
       if (!driver || !sameDriver(driver.of, node)) driver = { of: node, made: context.hardware.driverOf(node) };
       return driver.made;
     },
@@ -140,13 +149,13 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
       notifyProvision(context, before, node, event);
       task.log.info(`node ${node.name ?? uuid}: ${from} → ${to} (${event})`, { last_error: node.last_error });
     },
-    record: (said, changes = {}, internal = {}) => {
-      const entry = entryOf(context, node, said);
-      return put({ changes: said.error ? { last_error: said.event, ...changes } : changes, internal, history: entry ? [entry] : [] });
+    record: ({ type, event, error }, changes = {}, internal = {}) => {
+      const entry = entryOf(context, node, { type, event, error });
+      return put({ changes: error ? { last_error: event, ...changes } : changes, internal, history: entry ? [entry] : [] });
     },
     release: () => put(NOTHING, undefined, true),
     retryWhileDatabaseDown: () => {
-      patient = true;
+      isPatient = true;
     },
     refresh: async () => {
       await put(NOTHING);
@@ -159,7 +168,7 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
   return task;
 }
 
-/** Tries what throws NodeLocked again, as often and as late as the options say. */
+/** Retries work that throws NodeLocked, as the options say. */
 async function whenFree<T>(context: Context, uuid: string, retry: boolean, work: () => Promise<T>): Promise<T> {
   const { locks, options, host, signal, caller, metrics } = context;
   const until = caller ? AbortSignal.any([signal, caller]) : signal;
@@ -167,7 +176,7 @@ async function whenFree<T>(context: Context, uuid: string, retry: boolean, work:
   const took = metrics.timer();
   for (let tried = 1; ; tried++) {
     if (signal.aborted) throw new Fault('TemporaryFailure', { message: 'The conductor is stopping.' });
-    // What it asked for may have been asked of another meanwhile, and changed again: it must not come late.
+    // The caller may have sent the request to another conductor since: it must not run late.
     if (caller?.aborted) throw new Fault('TemporaryFailure', { message: 'The caller is gone.' });
     try {
       if (locks.has(uuid)) throw new Fault('NodeLocked', { node: uuid, host });
@@ -186,19 +195,19 @@ async function whenFree<T>(context: Context, uuid: string, retry: boolean, work:
   }
 }
 
-/** From here on the work is done, whether anybody waits for its answer or not. */
-const begun = (context: Context): Context => (context.caller ? { ...context, caller: undefined } : context);
+/** From here on the work runs to its end, whether its caller waits or not. */
+const withoutCaller = (context: Context): Context => (context.caller ? { ...context, caller: undefined } : context);
 
 const reserve = (context: Context, uuid: string, { retry = false }: TaskRequest): Promise<NodeTask> =>
   whenFree(context, uuid, retry, async () => {
     const { locks, host, store } = context;
     locks.add(uuid);
-    // Before it is reserved: a lease that ends in between ends the task.
+    // Read before the reservation: a lease that ends in between ends the task.
     const { term } = context.lease;
     try {
       const reserved = await store.nodes.reserve(uuid, host);
       try {
-        return await taskOf(begun(context), reserved, true, term);
+        return await taskOf(withoutCaller(context), reserved, true, term);
       } catch (error) {
         await store.nodes.release(uuid, reserved.lock_fence).catch(() => {});
         throw error;
@@ -209,12 +218,12 @@ const reserve = (context: Context, uuid: string, { retry = false }: TaskRequest)
     }
   });
 
-/** How often a change may find that the node was written while it was thought about. */
+/** How often the node may be written between the read and the write of a change. */
 const CHANGE_TRIES = 10;
 /**
- * Changes a node that nobody holds, in one statement and without holding it: the row is written only if it is still as `decide` saw it
- * and nobody has reserved it since. For what asks no machine. Tried again like a reservation. `also`: what is written with it, if
- * anything. Throws NodeLocked, NodeNotFound.
+ * Changes a node without a reservation, in one conditional statement: the row must be as `decide` read it, and not reserved. For changes
+ * that need no machine. Retried like a reservation. Throws NodeLocked, NodeNotFound.
+ * @param also writes more in the same transaction
  */
 export const changeUnlocked = (
   context: Context,
@@ -242,12 +251,12 @@ export const changeUnlocked = (
     throw new Fault('NodeLocked', { node: uuid, host: 'another host' });
   });
 
-/** Who waits for an answer does not wait for a database that is away: the reservation is ended behind it. */
+/** If the database is unreachable, the reservation ends in the background: the caller does not wait for it. */
 async function release(context: Context, task: NodeTask): Promise<void> {
   const { uuid } = task.node;
   const ended = (): void => context.locks.remove(uuid);
   const failed = (error: unknown): void => {
-    // The periodic look at reservations that no task holds ends it.
+    // The periodic check of stray reservations ends it.
     if (!(error instanceof LockLost || (error instanceof Fault && error.name === 'NodeNotFound')))
       task.log.error('the reservation could not be ended', { reason: reasonOf(error) });
   };
@@ -265,10 +274,10 @@ async function release(context: Context, task: NodeTask): Promise<void> {
   ended();
 }
 
-/** Holds the node for as long as `work` runs, whatever comes of it. Throws NodeLocked, NodeNotFound. */
-export async function withTask<T>(context: Context, uuid: string, want: TaskRequest, work: (task: NodeTask) => Promise<T>): Promise<T> {
-  if (want.lock === 'shared') return work(await taskOf(context, await context.store.nodes.find(uuid), false));
-  const task = await reserve(context, uuid, want);
+/** Holds the node while `work` runs. Throws NodeLocked, NodeNotFound. */
+export async function withTask<T>(context: Context, uuid: string, request: TaskRequest, work: (task: NodeTask) => Promise<T>): Promise<T> {
+  if (request.lock === 'shared') return work(await taskOf(context, await context.store.nodes.find(uuid), false));
+  const task = await reserve(context, uuid, request);
   try {
     return await work(task);
   } finally {
@@ -277,18 +286,18 @@ export async function withTask<T>(context: Context, uuid: string, want: TaskRequ
 }
 
 /**
- * Answers once `first` is over (the API's 202), and goes on under the same lock with the work that `first` returned, if any.
+ * Returns when `first` is over (the API answers 202). The work that `first` returned runs afterwards, under the same lock.
  * Throws NoFreeConductorWorker before anything is changed.
  */
 export async function startTask(
   context: Context,
   uuid: string,
-  want: TaskRequest,
+  request: TaskRequest,
   first: (task: NodeTask) => Promise<(() => Promise<void>) | undefined>,
 ): Promise<void> {
-  const place: Place = context.workers.take(want.ordinary);
+  const place: Place = context.workers.take(request.ordinary);
   try {
-    const task = await reserve(context, uuid, want);
+    const task = await reserve(context, uuid, request);
     let work: (() => Promise<void>) | undefined;
     try {
       work = await first(task);
@@ -307,7 +316,7 @@ export async function startTask(
         await rest();
       } catch (error) {
         if (!isInterrupted(context, error)) throw error;
-        task.log.warn(`${want.purpose}: the node is left as it is`, { reason: reasonOf(error) });
+        task.log.warn(`${request.purpose}: the node is left as it is`, { reason: reasonOf(error) });
       } finally {
         await release(context, task);
       }

@@ -1,19 +1,19 @@
-/** The secret that an agent gets at its first lookup and shows in every heartbeat. */
+/** The secret that an agent gets at its first lookup and sends in every heartbeat. */
 import { timingSafeEqual } from 'node:crypto';
 import type { NodeRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 
-/** What a lookup shows instead of a token that was given out before: only the agent that got it may know it. */
+/** Answer to a later lookup: only the agent of the first lookup may know the token. */
 const MASKED_TOKEN = '******';
 const TOKEN_BYTES = 32;
 
-/** What the row says; undefined: none was given out. */
+/** The token on the node; undefined: no agent has one. */
 const knownToken = (node: Pick<NodeRecord, 'driver_internal_info'>): string | undefined => {
   const token = node.driver_internal_info.agent_secret_token;
   return typeof token === 'string' && token !== '' ? token : undefined;
 };
 
-/** Compared in constant time, so that answers do not tell how much of a guess was right. */
+/** Compares in constant time, so that the answer time says nothing about a guess. */
 export function tokenIsRight(node: Pick<NodeRecord, 'driver_internal_info'>, given: string | undefined): boolean {
   const known = knownToken(node);
   if (known === undefined || given === undefined) return false;
@@ -22,13 +22,13 @@ export function tokenIsRight(node: Pick<NodeRecord, 'driver_internal_info'>, giv
 }
 
 export interface Tokens {
-  /** The node's token, made now and answered in the clear once; `******` when there was one. Throws NodeNotFound. */
+  /** Makes the node's token and answers it once; `******` when there is one already. Throws NodeNotFound. */
   give(nodeUuid: string): Promise<string>;
 }
 export const createTokens = (store: Store, random: (bytes: number) => Buffer): Tokens => ({
   give: async (nodeUuid) => {
     const token = random(TOKEN_BYTES).toString('base64url');
-    // Of two lookups at once, here or in another process, only one may get a token that is right.
+    // Of two lookups at once, here or in another process, only one may get a valid token.
     const given = await store.nodes.mergeInternalOnce(nodeUuid, {
       agent_secret_token: token,
       agent_secret_token_pregenerated: undefined,

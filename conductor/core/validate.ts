@@ -1,4 +1,4 @@
-/** Whether a node's driver_info is what its interfaces need. */
+/** Checks that a node's driver_info has what an interface needs. */
 import type { Interface } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import type { InterfaceKind } from '../../model/records';
@@ -7,7 +7,7 @@ import type { NodeTask } from './node-task';
 /** Throws InvalidParameterValue, MissingParameterValue or UnsupportedDriverExtension. */
 export async function validateInterface(task: NodeTask, kind: InterfaceKind): Promise<void> {
   const chosen: Interface = task.driver[kind];
-  // The interface first: what it says of a missing key is in the words that its users know.
+  // The interface first: its own message about a missing key is Ironic's.
   await chosen.validate?.(task);
   const missing = Object.entries(chosen.properties ?? {})
     .filter(([key, property]) => property.required && (task.node.driver_info[key] ?? '') === '')

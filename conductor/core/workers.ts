@@ -1,32 +1,32 @@
-/** The pieces of work that go on after their request was answered: bounded in number, waited for at the end. */
+/** Work that continues after the answer to its request: limited in number, and awaited when the conductor stops. */
 import { Fault, reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
 
-/** A place for one piece of work, taken before anything is promised to a client: used once, or given back. */
+/** A worker for one piece of work, taken before the answer to a client: used once, or given back. */
 export interface Place {
   run(work: () => Promise<void>): void;
   giveBack(): void;
 }
 export interface Workers {
   /**
-   * @param ordinary not from the places that are kept for what the API asks: periodic work, heartbeats
-   * Throws NoFreeConductorWorker when all places are taken, or the conductor stops.
+   * Throws NoFreeConductorWorker when all workers are busy, or the conductor stops.
+   * @param ordinary leaves the workers free that are reserved for requests of the API: periodic work, heartbeats
    */
   take(ordinary?: boolean): Place;
-  /** Until no work is left, also none that work has started. */
+  /** Resolves when no work runs, including work that other work started. */
   idle(): Promise<void>;
-  /** No new work from here on. */
+  /** Refuses new work from here on. */
   close(): void;
 }
 
 /**
- * @param size most pieces of work at once
- * @param reservedPercentage of them that ordinary work leaves free
+ * @param size workers in all
+ * @param reservedPercentage of the workers that ordinary work leaves free
  */
 export function createWorkers(size: number, log: Log, metrics: Metrics, reservedPercentage = 0): Workers {
   const forOrdinary = size - Math.trunc((size * reservedPercentage) / 100);
-  /** One promise a place, from when it is taken until it is free again. */
+  /** One promise for each worker that is taken. */
   const taken = new Set<Promise<void>>();
   let closed = false;
   metrics.read('bloomery_workers', () => [[{}, size]]);

@@ -1,4 +1,4 @@
-/** POST /v1/continue_inspection: whose inventory it is, then its hooks, then the machine is put to rest. */
+/** POST /v1/continue_inspection: finds the node of an inventory, runs the hooks, and powers the machine off. */
 import { done } from '../../drivers/interfaces';
 import { bareTimestamp } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
@@ -28,28 +28,28 @@ export async function continueInspection(
   if (!found && !lookup.discovery) throw nodeNotFound();
   const uuid = found?.uuid ?? (await discoverNode(context, lookup, lookup.discovery!));
   let answer: NodeRecord | undefined;
-  // Of many reports of one new machine the first is taken in; the others need not wait for it.
+  // Only the first report of a new machine counts; later ones do not wait for it.
   await startTask(context, uuid, { purpose: 'continue inspection', retry: found !== undefined }, async (task) => {
-    const isNew = !found && task.node.provision_state === 'enroll' && !(await wasTakenIn(task));
+    const isNew = !found && task.node.provision_state === 'enroll' && !(await isProcessed(task));
     const isAwaited = task.node.provision_state === 'inspect wait' && !task.driver.inspect.byService;
     if (!isAwaited && !isNew) throw nodeNotFound();
     const token = await context.tokens.give(uuid);
     const { node: waiting } = task;
-    const heard = { agent_last_heartbeat: bareTimestamp(task.clock.now()) };
-    // The node as it waited: the agent learns of it what a lookup would have told.
+    const heartbeat = { agent_last_heartbeat: bareTimestamp(task.clock.now()) };
+    // The node as it waited, as a lookup would answer it to the agent.
     answer = { ...waiting, driver_internal_info: { ...waiting.driver_internal_info, agent_secret_token: token } };
     if (isNew) {
-      await task.write({ last_error: null }, heard);
-      return () => takeInNew(task, inventory, pluginData);
+      await task.write({ last_error: null }, heartbeat);
+      return () => processDiscovered(task, inventory, pluginData);
     }
-    await task.fire('resume', {}, heard);
-    return () => applyOutcome(task, inspect, () => takeIn(task, inventory, pluginData));
+    await task.fire('resume', {}, heartbeat);
+    return () => applyOutcome(task, inspect, () => processInspection(task, inventory, pluginData));
   });
   return answer!;
 }
 
-/** Hooks and rules, and what becomes of the logs. */
-async function look(task: NodeTask, inventory: Inventory, pluginData: JsonObject): Promise<void> {
+/** Runs hooks and rules, and stores the logs. */
+async function runAllHooks(task: NodeTask, inventory: Inventory, pluginData: JsonObject): Promise<void> {
   const { context } = task;
   try {
     const findings = { inventory, pluginData, hooks: context.options['inspector.hooks'] };
@@ -61,26 +61,26 @@ async function look(task: NodeTask, inventory: Inventory, pluginData: JsonObject
   await storeRamdiskLogs(task, pluginData['logs'], false);
 }
 
-const takeIn = (task: NodeTask, inventory: Inventory, pluginData: JsonObject): Promise<typeof done> =>
+const processInspection = (task: NodeTask, inventory: Inventory, pluginData: JsonObject): Promise<typeof done> =>
   withFailureText(
     task,
     (reason) => `Failed to finish inspection: ${reason}`,
     async () => {
-      await look(task, inventory, pluginData);
+      await runAllHooks(task, inventory, pluginData);
       await task.driver.inspect.finish?.(task);
       return done;
     },
   );
 
-/** Two reports of one machine at once: the second comes here when the first is over. */
-const wasTakenIn = async ({ context, node }: NodeTask): Promise<boolean> => context.store.discoveries.isFinished(node.uuid);
+/** Of two reports of one machine at once, the second gets the lock when the first is processed. */
+const isProcessed = async ({ context, node }: NodeTask): Promise<boolean> => context.store.discoveries.isFinished(node.uuid);
 
-/** The node stays in enroll, whatever comes of it: whoever manages it knows how to reach it. */
-async function takeInNew(task: NodeTask, inventory: Inventory, pluginData: JsonObject): Promise<void> {
+/** The node stays in enroll, also after a failure: its operator sets how to reach the BMC. */
+async function processDiscovered(task: NodeTask, inventory: Inventory, pluginData: JsonObject): Promise<void> {
   const { context, node } = task;
-  // Where nothing tells how to reach its BMC, it stays on.
-  const rest = (): Promise<unknown> =>
-    attempt(task, 'putting the discovered machine to rest', async () => {
+  // Without the address of its BMC the machine stays on.
+  const powerOff = (): Promise<unknown> =>
+    attempt(task, 'powering off the discovered machine', async () => {
       await task.driver.power.validate?.(task);
       await task.driver.inspect.finish?.(task);
     });
@@ -88,13 +88,13 @@ async function takeInNew(task: NodeTask, inventory: Inventory, pluginData: JsonO
     await withFailureText(
       task,
       (reason) => `Failed to finish inspection: ${reason}`,
-      () => look(task, inventory, { ...pluginData, auto_discovered: true }),
+      () => runAllHooks(task, inventory, { ...pluginData, auto_discovered: true }),
     );
     await context.store.discoveries.finish(node.uuid);
-    await rest();
+    await powerOff();
   } catch (error) {
     if (isInterrupted(context, error)) throw error;
-    await rest();
+    await powerOff();
     await task.record({ type: 'introspection', event: reasonOf(error), error: true }, {}, FORGET_TOKEN_AND_URL);
   }
 }

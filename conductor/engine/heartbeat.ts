@@ -1,6 +1,6 @@
 /**
- * An agent's sign of life: checked, recorded, and what it sets going. It never waits for a lock: met on a held node, it is
- * remembered and acted on when the node is let go, since an agent that has finished may not speak again for minutes.
+ * An agent's heartbeat: checks it, records it, and continues the node's flow. It never waits for a lock: a heartbeat of a held node is
+ * remembered until the node is released, since an agent that has finished may not send another for minutes.
  */
 import { fastTracked, mayFastTrack } from '../../drivers/agent/fast-track';
 import { bareTimestamp } from '../../model/clock';
@@ -17,8 +17,8 @@ import { wake } from './waiting';
 
 const AGENT_STATUSES = ['start', 'end', 'error'];
 
-/** Throws what the agent gets for a beat that is not its node's; in the order of Ironic's checks. */
-function checkBeat(node: AgentNode, beat: Heartbeat, requireTls: boolean): void {
+/** Refuses a heartbeat that is not from the node's agent. In the order of Ironic's checks. */
+function checkHeartbeat(node: AgentNode, beat: Heartbeat, requireTls: boolean): void {
   const internal = node.driver_internal_info;
   const refuse = (message: string): never => {
     throw new Fault('InvalidParameterValue', { message });
@@ -44,13 +44,13 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
   const { uuid } = node;
   const count = (outcome: string): void => metrics.count('bloomery_heartbeats_total', { state: node.provision_state, outcome });
   try {
-    checkBeat(node, beat, options['agent.require_tls']);
+    checkHeartbeat(node, beat, options['agent.require_tls']);
   } catch (error) {
     count('refused');
     throw error;
   }
   const { heartbeat: always, working } = stateRow(node.provision_state);
-  // With fast track an agent may be there in any state, for the next flow; not where the last one went wrong.
+  // With fast track an agent may run in any state, for the next flow; but not where the last flow failed.
   const early = fastTracked(node, options) && (FAST_TRACK_STATES.includes(node.provision_state) || mayFastTrack(node, options));
   const meaning = always ?? (early ? 'record' : undefined);
   if (meaning === undefined) {
@@ -60,41 +60,42 @@ export async function heartbeat(context: Context, ident: string, beat: Heartbeat
   }
   if (node.reservation !== null && node.reservation !== context.host && node.driver_internal_info.agent_url === undefined)
     throw new Fault('NodeLocked', { node: uuid, host: node.reservation });
-  const said = {
+  const reported = {
     agent_url: beat.callbackUrl,
     ...(beat.agentVersion === undefined ? {} : { agent_version: beat.agentVersion }),
     ...(beat.agentVerifyCa === undefined ? {} : { agent_verify_ca: beat.agentVerifyCa }),
     ...(beat.agentStatus === undefined ? {} : { agent_status: beat.agentStatus }),
     ...(beat.agentStatusMessage === undefined ? {} : { agent_status_message: beat.agentStatusMessage }),
   };
-  const isNews = Object.entries(said).some(([key, value]) => node.driver_internal_info[key] !== value);
+  const isNews = Object.entries(reported).some(([key, value]) => node.driver_internal_info[key] !== value);
   if (isNews) {
-    const recorded = await store.nodes.mergeInternal(uuid, { ...said, agent_last_heartbeat: bareTimestamp(clock.now()) });
+    const recorded = await store.nodes.mergeInternal(uuid, { ...reported, agent_last_heartbeat: bareTimestamp(clock.now()) });
     if (!tokenIsRight(recorded, beat.agentToken)) {
-      // The machine was powered off, or its flow begun anew, between the check and the write: the next agent must not meet this URL.
+      // The machine was powered off, or its flow began again, between the check and the write: the URL is not the next agent's.
       await store.nodes.mergeInternal(uuid, { agent_url: undefined, agent_verify_ca: undefined });
       return;
     }
   }
   count(meaning === 'resume' ? 'resumed' : 'recorded');
-  // Whether the node is held is for `goOn` to find out: a working state that was read above may be a waiting one by now.
-  const looked = (meaning === 'resume' || working) && (await wakeNode(context, uuid, 'heartbeat'));
-  // A look writes the time itself.
-  if (!isNews && !looked) context.heartbeats.stamp(uuid, beat.callbackUrl);
+  // `wakeNode` finds out whether the node is held: the working state that was read above may be a waiting state by now.
+  const isWoken = (meaning === 'resume' || working) && (await wakeNode(context, uuid, 'heartbeat'));
+  // The flow writes the time itself.
+  if (!isNews && !isWoken) context.heartbeats.stamp(uuid, beat.callbackUrl);
 }
 
-/** A database that is away, and workers that are all busy. */
-const mayPass = (error: unknown): boolean => isDatabaseDown(error) || (error instanceof Fault && error.name === 'NoFreeConductorWorker');
+/** The database is unreachable, or all workers are busy. */
+const isTemporary = (error: unknown): boolean =>
+  isDatabaseDown(error) || (error instanceof Fault && error.name === 'NoFreeConductorWorker');
 
 /**
- * Goes on with a waiting node, now or when this process lets it go, and a heartbeat not sooner than a moment after the last look. Throws
- * NoFreeConductorWorker. Answers whether it was now.
+ * Continues a waiting node: now, or when this process releases it. A heartbeat within a second after the last check of the step waits for
+ * that second. Throws NoFreeConductorWorker. Answers whether it continued now.
  */
 export async function wakeNode(context: Context, uuid: string, why: WakeReason): Promise<boolean> {
-  // The agent was told that its sign of life was taken, and may not speak again for minutes: what passes is waited for.
+  // The agent got its answer, and may not send another heartbeat for minutes: temporary failures are retried.
   const again = (): void => {
-    retryWhileDatabaseDown(context, () => wakeNode(context, uuid, why), mayPass).catch((error: unknown) => {
-      if (!context.signal.aborted) context.log.warn(`node ${uuid} does not go on`, { reason: reasonOf(error) });
+    retryWhileDatabaseDown(context, () => wakeNode(context, uuid, why), isTemporary).catch((error: unknown) => {
+      if (!context.signal.aborted) context.log.warn(`node ${uuid} is not continued`, { reason: reasonOf(error) });
     });
   };
   const later = (): void => context.locks.remember(uuid, again);
@@ -107,7 +108,7 @@ export async function wakeNode(context: Context, uuid: string, why: WakeReason):
     await startTask(context, uuid, { purpose: why, ordinary: true }, async (task) => {
       const { provision_state: state, driver_internal_info: internal } = task.node;
       if (stateRow(state).heartbeat !== 'resume') return undefined;
-      // Without a URL the agent that spoke was given up meanwhile.
+      // Without a URL the node's flow forgot the agent since.
       if (why === 'heartbeat' && internal.agent_url === undefined) return undefined;
       if (why === 'poll' && internal.step_poll_every === undefined) return undefined;
       return () => wake(task, why);
@@ -117,11 +118,11 @@ export async function wakeNode(context: Context, uuid: string, why: WakeReason):
     if (!(error instanceof Fault) || error.name !== 'NodeLocked') throw error;
     if (context.locks.has(uuid)) later();
     else if (why === 'heartbeat') {
-      // Another host is at it, or nobody: a reservation that could not be ended when the database went away stands until the next look at
-      // those (recovery.ts). In a moment again.
+      // Another host holds it, or nobody does: a reservation that could not be ended while the database was unreachable stands until the
+      // next check (recovery.ts). Tried again after a second.
       context.heartbeats.stepChecked(uuid);
       context.heartbeats.postpone(uuid, again);
-    } else context.log.info(`node ${uuid} is held by another host, which goes on with it`);
+    } else context.log.info(`node ${uuid} is held by another host, which continues it`);
     return false;
   }
 }

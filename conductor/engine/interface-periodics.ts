@@ -1,4 +1,4 @@
-/** Periodic work that interfaces bring along: asking a BMC, or a service, how a task of its own stands, say. */
+/** The periodic work of interfaces: for instance, asking a BMC or a service about the state of its own task. */
 import { ServiceUnavailable, type Interface, type InterfacePeriodic } from '../../drivers/interfaces';
 import { reasonOf } from '../../model/errors';
 import { INTERFACE_KINDS, type InterfaceKind, type NodeRecord } from '../../model/records';
@@ -8,12 +8,12 @@ import { onNodes } from '../core/on-nodes';
 import { sharedTaskOf, startTask } from '../core/task';
 import { wake } from './waiting';
 
-export interface OfInterface {
+export interface InterfacePeriodicRow {
   readonly kind: InterfaceKind;
   readonly name: string;
   readonly periodic: InterfacePeriodic;
 }
-export const interfacePeriodics = ({ interfaces }: Pick<Context, 'interfaces'>): readonly OfInterface[] =>
+export const interfacePeriodics = ({ interfaces }: Pick<Context, 'interfaces'>): readonly InterfacePeriodicRow[] =>
   INTERFACE_KINDS.flatMap((kind) =>
     Object.entries(interfaces[kind] as Readonly<Record<string, Interface>>).flatMap(([name, { periodics = [] }]) =>
       periodics.map((periodic) => ({ kind, name, periodic })),
@@ -23,8 +23,8 @@ export const interfacePeriodics = ({ interfaces }: Pick<Context, 'interfaces'>):
 const isMeant = (periodic: InterfacePeriodic, node: NodeRecord): boolean =>
   periodic.states.includes(node.provision_state) && periodic.only?.(node) !== false;
 
-/** On the nodes of this interface that are in one of its states, each held or looked at; the outcome is that of what waits there. */
-export async function runInterfacePeriodic(context: Context, { kind, name, periodic }: OfInterface): Promise<void> {
+/** Runs it on the nodes of this interface in one of its states, each held or only read. The outcome is that of the waiting step. */
+export async function runInterfacePeriodic(context: Context, { kind, name, periodic }: InterfacePeriodicRow): Promise<void> {
   const where = {
     [`${kind}_interface`]: name,
     provision_state: periodic.states,
@@ -51,12 +51,12 @@ const held = (context: Context, periodic: InterfacePeriodic, { uuid }: NodeRecor
   startTask(context, uuid, { purpose: periodic.name, ordinary: true }, async (task) => {
     if (!isMeant(periodic, task.node)) return undefined;
     return async () => {
-      const said = await periodic.run?.(task);
-      if (said) await wake(task, 'poll', said);
+      const outcome = await periodic.run?.(task);
+      if (outcome) await wake(task, 'poll', outcome);
     };
   });
 
-/** Holds the node only for what is news, and only if it waits for the same still. */
+/** Holds the node only for a new outcome, and only if it still waits for the same step. */
 async function look(context: Context, periodic: InterfacePeriodic, listed: NodeRecord): Promise<void> {
   const { uuid } = listed;
   const { nodesBeingRead: lookedAt } = context;
@@ -71,9 +71,9 @@ async function look(context: Context, periodic: InterfacePeriodic, listed: NodeR
 }
 async function lookAlone(context: Context, periodic: InterfacePeriodic, node: NodeRecord): Promise<void> {
   const { uuid, provision_updated_at: since } = node;
-  const seen = await periodic.check!(sharedTaskOf(context, node));
-  if (!seen) return;
-  const { internal, outcome } = seen;
+  const found = await periodic.check!(sharedTaskOf(context, node));
+  if (!found) return;
+  const { internal, outcome } = found;
   if (!outcome) {
     if (internal) await context.store.nodes.mergeInternal(uuid, internal);
     return;
@@ -87,7 +87,7 @@ async function lookAlone(context: Context, periodic: InterfacePeriodic, node: No
   });
 }
 
-/** Looks at a node that has just begun to wait, where its interface looks, not only when its periodic comes. */
+/** Runs the `look` of a node's interface at once, when the node has just begun to wait, and not only at the next periodic. */
 export function lookSoon(context: Context, uuid: string): void {
   const work = async (): Promise<void> => {
     const node = await context.store.nodes.find(uuid);
@@ -96,6 +96,6 @@ export function lookSoon(context: Context, uuid: string): void {
   };
   context.track(work()).catch((error: unknown) => {
     if (!(error instanceof ServiceUnavailable) && !context.signal.aborted)
-      context.log.warn(`node ${uuid} was not looked at, and will be later`, { reason: reasonOf(error) });
+      context.log.warn(`node ${uuid} was not read, and will be later`, { reason: reasonOf(error) });
   });
 }

@@ -1,6 +1,6 @@
 /**
- * Nodes that a conductor left in the middle of its work: gone on with where that is safe, failed where it is not. What a flow was
- * about to do is on the node (state, list of steps, index), so that any conductor can tell.
+ * Nodes that a conductor left in the middle of its work: their flow continues where that is safe, and fails where it is not. The position
+ * of a flow is on the node (state, list of steps, index), so any conductor can do it.
  */
 import { Fault, reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
@@ -20,8 +20,8 @@ import { isInterrupted } from '../core/interruption';
 const WORKING = (Object.keys(STATES) as ProvisionState[]).filter((state) => stateRow(state).working);
 
 /**
- * Power changes that nobody goes on with: their conductor went, or it could not write while the database was away. What a flow was about
- * shows in the node's state, and is resumed; only what a client asked for ends here.
+ * Power changes whose conductor is gone, or could not write while the database was unreachable. The flow of a working state is resumed;
+ * only the power request of a client ends here.
  */
 async function endPowerChanges(context: Context): Promise<void> {
   const { store, locks, log } = context;
@@ -33,11 +33,11 @@ async function endPowerChanges(context: Context): Promise<void> {
       if (target === null) return;
       if (stateRow(state).working) await task.save({ target_power_state: null });
       else await task.record({ type: 'startup failure', event, error: true }, { target_power_state: null });
-    }).catch((error: unknown) => log.warn(`node ${uuid} after its host went`, { reason: reasonOf(error) }));
+    }).catch((error: unknown) => log.warn(`power state clean up of node ${uuid}`, { reason: reasonOf(error) }));
   }
 }
 
-/** Takes from a host what it holds, unless it gave a sign of life lately. */
+/** Ends the reservations of a host, unless it renewed its lease lately. */
 async function takeFrom(context: Context, host: string): Promise<void> {
   const { store, options, log } = context;
   const released = await store.transaction(async ({ conductors, nodes }) =>
@@ -47,19 +47,23 @@ async function takeFrom(context: Context, host: string): Promise<void> {
   log.warn(`conductor ${host} is gone: its nodes are taken over`, { nodes: released.length });
 }
 
-/** Goes on with nodes that nobody holds: their conductor is gone. `rest`: what is left to do, looked at under the lock. */
-async function resume(context: Context, filter: NodeFilter, rest: (task: NodeTask) => (() => Promise<void>) | undefined): Promise<void> {
+/** Continues nodes that nobody holds: their conductor is gone. `remaining` decides under the lock what is left to do. */
+async function resume(
+  context: Context,
+  filter: NodeFilter,
+  remaining: (task: NodeTask) => (() => Promise<void>) | undefined,
+): Promise<void> {
   const { store, locks, log } = context;
   const nodes = await store.nodes.pick(OWNERSHIP_COLUMNS, { ...filter, reserved: false, children: 'all' });
   for (const node of await context.ownNodes(nodes.filter(({ uuid }) => !locks.has(uuid)))) {
     try {
-      await startTask(context, node.uuid, { purpose: 'recovery' }, async (task) => rest(task));
+      await startTask(context, node.uuid, { purpose: 'recovery' }, async (task) => remaining(task));
     } catch (error) {
       if (!(error instanceof Fault && error.name === 'NodeLocked')) log.warn(`recovery of node ${node.uuid}`, { reason: reasonOf(error) });
     }
   }
 }
-/** In a working state. */
+/** Nodes in a working state. */
 const resumeFlows = (context: Context): Promise<void> =>
   resume(context, { where: { provision_state: WORKING } }, (task) => {
     const row = stateRow(task.node.provision_state);
@@ -68,15 +72,15 @@ const resumeFlows = (context: Context): Promise<void> =>
     task.log.warn(`${task.node.provision_state} was left by its conductor`, { step: positionsOf(task.node) });
     return () => applyOutcome(task, flow, () => (flow.resume ?? flow.begin)(task));
   });
-/** Aborted, and not cleaned up to the end. */
+/** Nodes whose flow was aborted, and whose clean-up is not over. */
 const resumeAborts = (context: Context): Promise<void> =>
   resume(context, { internal: UNFINISHED_ABORT }, (task) => () => finishAbort(task));
-/** Introspections of the service that their conductor left, or whose node was held. */
+/** Introspections of the service whose conductor is gone, or whose node was held. */
 async function resumeIntrospections(context: Context): Promise<void> {
   const left = await context.store.introspections.nodesIn(RESUMABLE_STATES);
   if (left.length > 0) await resume(context, { where: { uuid: left } }, (task) => () => resumeIntrospection(task));
 }
-/** What a conductor left that went, or that could not write: nobody holds it, and it is not at rest. */
+/** Everything that a conductor left when it stopped or could not write: nobody holds the node, and its work is not over. */
 export async function resumeAbandoned(context: Context): Promise<void> {
   await endPowerChanges(context);
   await resumeFlows(context);
@@ -87,24 +91,24 @@ const positionsOf = ({ clean_step: clean, deploy_step: deploy, service_step: ser
   (clean.step ?? deploy.step ?? service.step) as string | undefined;
 
 /**
- * Waiting nodes whose running step is asked for from time to time: asked by the conductor whose share they are, and by no other. Looked
- * at again and again, since a question is lost when the database is away at the wrong moment.
+ * Waiting nodes whose running step is polled: only the conductor that they belong to polls them. Repeated, since a poll is lost when the
+ * database is unreachable at the wrong moment.
  */
-export async function askWaiting(context: Context): Promise<void> {
+export async function pollWaiting(context: Context): Promise<void> {
   const waiting = (Object.keys(STATES) as ProvisionState[]).filter((state) => stateRow(state).heartbeat === 'resume');
   const nodes = await context.store.nodes.pick([...OWNERSHIP_COLUMNS, 'driver_internal_info'], {
     where: { provision_state: waiting },
     children: 'all',
   });
-  const mine = new Set(await context.ownNodes(nodes));
+  const own = new Set(await context.ownNodes(nodes));
   for (const node of nodes) {
     const { uuid, driver_internal_info: internal } = node;
-    if (!mine.has(node)) context.stopPolling(uuid);
+    if (!own.has(node)) context.stopPolling(uuid);
     else if (typeof internal.step_poll_every === 'number' && !context.isPolling(uuid)) context.pollLater(uuid, internal.step_poll_every);
   }
 }
 
-/** Consoles run beside the conductor that opened them: they are opened again by the one that the node belongs to now. */
+/** Consoles run on the conductor that opened them: the conductor that the node belongs to now opens them again. */
 async function openConsoles(context: Context): Promise<void> {
   const open = await context.store.nodes.pick(OWNERSHIP_COLUMNS, {
     where: { console_enabled: true, maintenance: false },
@@ -124,28 +128,28 @@ async function openConsoles(context: Context): Promise<void> {
   }
 }
 
-/** What must be done for nodes that were another conductor's share before: at the start, and whenever there are other conductors. */
-export const takeShare = (context: Context): Promise<void> =>
+/** Takes over nodes that belonged to another conductor: at the start, and whenever the set of conductors changes. */
+export const takeOverNodes = (context: Context): Promise<void> =>
   context.whenConductorsChange(async () => {
-    await askWaiting(context);
+    await pollWaiting(context);
     await openConsoles(context);
   });
 
-/** Rows of conductors that will not come back. */
-export async function removeSilent({ store, options, log }: Context): Promise<void> {
-  // Not one that others might still wait for.
+/** Deletes the rows of conductors that are gone for good. */
+export async function removeDeadConductors({ store, options, log }: Context): Promise<void> {
+  // Not rows that other conductors may still wait for.
   const seconds = Math.max(options['conductor.conductor_cleanup_timeout'], 3 * options['conductor.heartbeat_timeout']);
   const gone = await store.conductors.removeSilent(seconds, options['conductor.conductor_cleanup_batch_size']);
-  if (gone.length > 0) log.info(`conductors were forgotten: ${gone.join(', ')}`);
+  if (gone.length > 0) log.info(`the rows of dead conductors were deleted: ${gone.join(', ')}`);
 }
 
 /**
- * From time to time: reservations of this host that no task holds (they could not be ended when the database was away), those of
- * hosts that are gone, and the nodes that both leave behind.
+ * Periodic: ends reservations of this host without a task (the database was unreachable at their end) and those of dead hosts, and
+ * continues the nodes of both.
  */
 export async function endStrayReservations(context: Context): Promise<void> {
   const { store, host, locks, options, lease } = context;
-  // Held ones are noted before they are reserved, so that what is listed here and not noted is nobody's.
+  // The process notes a node before it reserves it, so a listed node without a note has no task.
   const reserved = await store.nodes.pick(['uuid', 'reservation', 'lock_fence'], { reserved: true, children: 'all' });
   for (const { uuid, reservation, lock_fence: fence } of reserved)
     if (reservation === host && !locks.has(uuid)) await store.nodes.release(uuid, fence);

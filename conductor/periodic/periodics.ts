@@ -10,7 +10,7 @@ import { endLateIntrospections } from '../introspection/unfinished';
 import { interfacePeriodics, runInterfacePeriodic } from '../engine/interface-periodics';
 import { recoverPowerFailures, synchronisePower, type SyncFailures } from './power-sync';
 import { markStale, recorderWatch, trimChanges, type RecorderWatch } from '../core/recorders';
-import { askWaiting, endStrayReservations, removeSilent, takeShare } from '../engine/recovery';
+import { pollWaiting, endStrayReservations, removeDeadConductors, takeOverNodes } from '../engine/recovery';
 import { collectSensors, sensorMemory, sensorRoundInterval, type SensorMemory } from './sensors';
 import { askSilentAgents } from '../engine/silent-agents';
 import { failOverdue, LIMITED_STATES, timeoutInterval } from '../engine/timeouts';
@@ -35,12 +35,12 @@ export const PERIODICS: readonly Periodic[] = [
     run: ({ lease }) => lease.renew(),
   },
   { name: 'stray reservations', every: (options) => options['conductor.heartbeat_interval'], run: endStrayReservations },
-  { name: 'share of the nodes', every: (options) => options['conductor.heartbeat_interval'], run: takeShare },
-  { name: 'steps to ask for', every: (options) => options['conductor.check_provision_state_interval'], run: askWaiting },
+  { name: 'share of the nodes', every: (options) => options['conductor.heartbeat_interval'], run: takeOverNodes },
+  { name: 'steps to ask for', every: (options) => options['conductor.check_provision_state_interval'], run: pollWaiting },
   {
     name: 'conductors that are gone',
     every: (options) => options['conductor.conductor_cleanup_interval'],
-    run: async (context) => ((await context.isOwnWork('conductors')) ? removeSilent(context) : undefined),
+    run: async (context) => ((await context.isOwnWork('conductors')) ? removeDeadConductors(context) : undefined),
   },
   {
     name: 'power synchronisation',

@@ -3,7 +3,7 @@ import { Fault, reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import type { Context } from '../core/context';
-import { isNews, saveReading, readMachine, type MachineReading } from '../core/machine-look';
+import { differsFromRow, saveReading, readMachine, type MachineReading } from '../core/machine-look';
 import { notifyCorrected } from '../core/notify';
 import { inParallel } from '../core/parallel';
 import { sharedTaskOf, withTask } from '../core/task';
@@ -81,7 +81,7 @@ async function synchronise(context: Context, node: NodeRecord, failures: SyncFai
   if (isRight) failures.delete(node.uuid);
   // Once the BMC has answered, an old error is out of date; the node history keeps it.
   const clears = context.options['conductor.node_history'];
-  if (isRight && (node.last_error === null || !clears) && !isNews(context, node, observed)) return;
+  if (isRight && (node.last_error === null || !clears) && !differsFromRow(context, node, observed)) return;
   await withTask(context, node.uuid, { purpose }, async (task) => {
     if (!isSynchronised({ ...task.node, reservation: null })) return;
     await saveReading(task, observed);

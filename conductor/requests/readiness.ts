@@ -8,7 +8,8 @@ import type { Context } from '../core/context';
 import { countTowards, DEPLOYMENTS } from '../core/concurrency';
 import { withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
-import { validateInterface } from '../core/validate';
+import { missingDeploySteps } from '../steps/deploy-request';
+import { validationOf } from './validate';
 
 /** Limit of all checks, which run in parallel. */
 const PROBE_MS = 8_000;
@@ -17,14 +18,9 @@ const INSTANCE_IMAGES = ['image_source', 'boot_iso', 'kernel', 'ramdisk'] as con
 const RAMDISK_IMAGES = ['deploy_kernel', 'deploy_ramdisk'] as const;
 
 async function validated(task: NodeTask): Promise<Probes['validation']> {
-  const results: Partial<Record<InterfaceKind, { result: boolean; reason?: string }>> = {};
-  for (const kind of KINDS) {
-    results[kind] = await validateInterface(task, kind).then(
-      () => ({ result: true }),
-      (error: unknown) => ({ result: false, reason: reasonOf(error) }),
-    );
-  }
-  return results;
+  const said: Partial<Record<InterfaceKind, { result: boolean; reason?: string }>> = {};
+  for (const kind of KINDS) said[kind] = await validationOf(task, kind);
+  return said;
 }
 
 /** The images that a deployment fetches by URL. */
@@ -79,13 +75,20 @@ export async function probeReadiness(given: Context, uuid: string): Promise<Prob
           return { name, href: withoutCredentials(href), ...(isError(found) ? { error: found.error } : {}) };
         }),
       );
-      const [powered, booted, reached, deploying] = await Promise.all([power(), bootMode(), images, countTowards(context, DEPLOYMENTS)]);
+      const [powered, booted, reached, deploying, missingSteps] = await Promise.all([
+        power(),
+        bootMode(),
+        images,
+        countTowards(context, DEPLOYMENTS),
+        missingDeploySteps(task),
+      ]);
       return {
         validation: isError(validation) ? { power: { result: false, reason: validation.error } } : validation,
         ...(powered ? { power: powered } : {}),
         bootMode: booted,
         images: reached,
         deploying,
+        missingSteps,
         cleans: task.node.automated_clean ?? options['conductor.automated_clean'],
       };
     });

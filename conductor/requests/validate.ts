@@ -1,24 +1,30 @@
-/** GET …/validate. */
+/** GET …/validate: whether a node has what its interfaces need. Nothing is reserved, and nothing is changed. */
 import { Fault, reasonOf } from '../../model/errors';
-import { INTERFACE_KINDS } from '../../model/records';
+import { INTERFACE_KINDS, type InterfaceKind } from '../../model/records';
 import type { Validation } from '../core/call-types';
 import type { Context } from '../core/context';
+import type { NodeTask } from '../core/node-task';
 import { withTask } from '../core/task';
 import { validateInterface } from '../core/validate';
+import { checkDeployRequest } from '../steps/deploy-request';
 
-/** GET …/validate: per interface kind, all but vendor. Nothing is reserved, nothing changed. */
+/** One interface. `deploy` includes what the instance requires: traits, deploy templates, steps. */
+export async function validationOf(task: NodeTask, kind: InterfaceKind): Promise<Validation> {
+  try {
+    await validateInterface(task, kind);
+    if (kind === 'deploy') await checkDeployRequest(task);
+    return { result: true };
+  } catch (error) {
+    if (!(error instanceof Fault)) task.log.error(`validation of the ${kind} interface ended unexpectedly`, { error });
+    return { result: false, reason: reasonOf(error) };
+  }
+}
+
+/** All interfaces but vendor. */
 export async function validateNode(context: Context, uuid: string): Promise<Readonly<Record<string, Validation>>> {
   return withTask(context, uuid, { purpose: 'driver interface validation', lock: 'shared' }, async (task) => {
     const answers: Record<string, Validation> = {};
-    for (const kind of INTERFACE_KINDS.filter((one) => one !== 'vendor')) {
-      try {
-        await validateInterface(task, kind);
-        answers[kind] = { result: true };
-      } catch (error) {
-        if (!(error instanceof Fault)) task.log.error(`validation of the ${kind} interface ended unexpectedly`, { error });
-        answers[kind] = { result: false, reason: reasonOf(error) };
-      }
-    }
+    for (const kind of INTERFACE_KINDS.filter((one) => one !== 'vendor')) answers[kind] = await validationOf(task, kind);
     return answers;
   });
 }

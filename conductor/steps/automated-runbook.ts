@@ -1,10 +1,10 @@
-/** Automated cleaning by a runbook, where the operator wants it: which runbook a node has, and whether it may be put through it. */
+/** Automated cleaning by a runbook, if the options say so: which runbook a node has, and whether the node may run it. */
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { JsonObject, NodeRecord, RunbookRecord } from '../../model/records';
 import type { Context } from '../core/context';
 
-/** The runbook that is meant for this node, by UUID or name. */
+/** The UUID or name of the node's runbook. */
 function identOf({ options }: Context, node: NodeRecord): string | undefined {
   const { resource_class: resourceClass, driver_info: info } = node;
   const ofClass = options['conductor.automated_cleaning_runbook_by_resource_class'];
@@ -41,7 +41,7 @@ export async function automatedRunbook(context: Context, node: NodeRecord): Prom
   const runbook = await store.runbooks.find(ident);
   if (options['conductor.automated_cleaning_runbook_validate_traits']) checkTraits(runbook, node);
   const steps = [...runbook.steps].sort((a, b) => (a.order ?? 0) - (b.order ?? 0));
-  // Without steps there is nothing that would be in the place of the node's own.
+  // A runbook without steps does not replace the node's own steps.
   if (steps.length === 0) return undefined;
   return {
     steps: steps.map(({ interface: owner, step, args, order }) => ({

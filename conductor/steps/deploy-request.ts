@@ -4,6 +4,7 @@ import { Fault } from '../../model/errors';
 import type { DeployTemplateRecord, JsonObject } from '../../model/records';
 import { missingTraits } from '../../model/traits';
 import type { NodeTask } from '../core/node-task';
+import { reservedStep } from './reserved-steps';
 import { askedSteps, checkArguments, checkAsked, offeredSteps, stepId, type AskedStep } from './steps';
 
 function checkTraits({ node }: NodeTask): void {
@@ -36,6 +37,12 @@ async function templatesOf({ node, context }: NodeTask): Promise<readonly Deploy
   return context.store.deployTemplates.list({ where: { name: traits as string[] } });
 }
 
+const templateSteps = (templates: readonly DeployTemplateRecord[]): readonly AskedStep[] =>
+  askedSteps(
+    templates.flatMap(({ steps }) =>
+      steps.map(({ interface: owner, step, args, priority = 0 }) => ({ interface: owner, step, args, priority })),
+    ),
+  );
 const userSteps = (task: NodeTask): readonly AskedStep[] =>
   askedSteps((task.node.driver_internal_info.user_deploy_steps as readonly JsonObject[] | null | undefined) ?? []);
 
@@ -50,11 +57,7 @@ export async function requestedDeploySteps(
   user = userSteps(task),
 ): Promise<readonly AskedStep[]> {
   const templates = await templatesOf(task);
-  const templated = askedSteps(
-    templates.flatMap(({ steps }) =>
-      steps.map(({ interface: owner, step, args, priority = 0 }) => ({ interface: owner, step, args, priority })),
-    ),
-  );
+  const templated = templateSteps(templates);
   checkAsked('deploy', templated, offered, {
     unknownLater,
     prefix:
@@ -65,6 +68,20 @@ export async function requestedDeploySteps(
   checkAsked('deploy', user, offered, { unknownLater, prefix: 'Validation of deploy steps from "deploy steps" argument failed.' });
   const taken = new Set(user.map(stepId));
   return [...user, ...templated.filter((step) => !taken.has(stepId(step)))];
+}
+
+/** The agent's own deploy steps, as far as the node's agent told them; undefined: it did not. */
+function knownAgentSteps({ node }: NodeTask): readonly PlannedStep[] | undefined {
+  const cached = node.driver_internal_info.agent_cached_deploy_steps;
+  return typeof cached === 'object' && cached !== null ? (Object.values(cached).flat() as readonly PlannedStep[]) : undefined;
+}
+/** Requested steps that neither the driver nor the agent offers, as far as the agent's steps are known. */
+export async function missingDeploySteps(task: NodeTask): Promise<{ readonly steps: readonly string[]; readonly agentKnown: boolean }> {
+  const fromAgent = knownAgentSteps(task);
+  const offered = new Set(offeredSteps(task.driver, 'deploy', fromAgent).map(stepId));
+  const requested = [...userSteps(task), ...templateSteps(await templatesOf(task))];
+  const missing = requested.filter((step) => !step.execute_on_child_nodes && !reservedStep(step) && !offered.has(stepId(step)));
+  return { steps: [...new Set(missing.map(stepId))], agentKnown: fromAgent !== undefined };
 }
 
 /**

@@ -4,7 +4,7 @@ import { reservedStep, type StepOutcome } from './reserved-steps';
 import { findStep, type SavedKind } from './steps';
 import type { NodeTask } from '../core/node-task';
 
-/** Names that agents give are not ours to bound. */
+/** In place of the names of an agent's steps, which are unlimited. */
 const OTHER = 'other';
 
 /** Runs a step, and measures the call: its outcome, or `left` when it ended without one (the conductor stops, the lock was lost). */
@@ -20,9 +20,9 @@ export async function measuredStep(
   const took = metrics.timer();
   let outcome = 'left';
   try {
-    const said = await work();
-    outcome = said.kind;
-    return said;
+    const result = await work();
+    outcome = result.kind;
+    return result;
   } finally {
     metrics.observe('bloomery_step_duration_seconds', { kind, ...name, outcome }, took());
   }

@@ -1,12 +1,12 @@
 /**
- * Steps that the conductor runs itself, under the interface `power` and at the place where a list names them. Under other interfaces, Ironic
- * takes these names and leaves them out of the list; so do we.
+ * Steps that the conductor runs itself, under the interface `power`. Under other interfaces Ironic accepts these names and drops the
+ * steps; so does Bloomery.
  */
 import { done, type Outcome, type PlannedStep, type Step, type StepKind, type Task, wait } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 
-/** What a step comes to in the conductor's eyes: beside a driver's outcomes, the node is held until somebody lets it go on. */
+/** The outcome of a step: a driver's, or `hold` until a client ends the hold. */
 export type StepOutcome = Outcome | { readonly kind: 'hold' };
 export type ReservedStep = Omit<Step, 'run'> & { run(task: Task, args: JsonObject): Promise<StepOutcome> };
 
@@ -25,12 +25,12 @@ const power = (order: 'power on' | 'power off' | 'rebooting') => async (task: Ta
 };
 
 /** Seconds that a `wait` names, at most as many as `[conductor]max_conductor_wait_step_seconds`. */
-function secondsOf({ options, log }: Task, said: unknown): number {
-  const seconds = Number(said);
+function secondsOf({ options, log }: Task, given: unknown): number {
+  const seconds = Number(given);
   if (!Number.isInteger(seconds) || seconds < 0)
     throw new Fault('InvalidParameterValue', { message: 'The argument seconds of step power.wait is not a whole number of seconds' });
   const most = options['conductor.max_conductor_wait_step_seconds'];
-  if (seconds > most) log.warn(`A wait of ${seconds} seconds was asked for: it is cut to ${most}`);
+  if (seconds > most) log.warn(`A step asks for a wait of ${seconds} seconds: it is limited to ${most}`);
   return Math.min(seconds, most);
 }
 
@@ -47,11 +47,11 @@ const RESERVED: readonly ReservedStep[] = [
 type Named = Pick<PlannedStep, 'interface' | 'step'>;
 const isReservedName = ({ step: name }: Named): boolean => RESERVED.some((one) => one.step === name);
 /** A reserved name under an interface that it is not meant for. */
-export const isPassedOver = (asked: Named): boolean => isReservedName(asked) && asked.interface !== 'power';
+export const isDropped = (asked: Named): boolean => isReservedName(asked) && asked.interface !== 'power';
 export const reservedStep = (asked: Named): ReservedStep | undefined =>
   asked.interface === 'power' ? RESERVED.find((one) => one.step === asked.step) : undefined;
 
-/** For the check of what is asked for, and for the saved list. */
+/** As it stands in lists, for checks and for the saved list. */
 export const plannedReserved = (asked: Named, kind: StepKind): PlannedStep | undefined => {
   const found = reservedStep(asked);
   return (

@@ -1,4 +1,4 @@
-/** Running a node's saved steps: where its list stands, one step, and the loop over them. */
+/** Runs a node's saved steps: the position in the list, one step, and the loop over them. */
 import { done, failed, type PlannedStep } from '../../drivers/interfaces';
 import { Fault, reasonOf } from '../../model/errors';
 import type { NodeChanges } from '../../model/records';
@@ -6,12 +6,11 @@ import { recordSteps } from './step-history';
 import { measuredStep } from './measured-step';
 import { reservedStep, type StepOutcome } from './reserved-steps';
 import { findStep, shaped, stepId, type SavedKind } from './steps';
-import { withTask } from '../core/task';
 import type { NodeTask, InternalChanges } from '../core/node-task';
 import { isInterrupted } from '../core/interruption';
 
-/** Column of the running step, and the keys of the saved list and position. */
-const PLACES = {
+/** The column of the running step, and the keys of the saved list and position. */
+const KEYS = {
   clean: { column: 'clean_step', list: 'clean_steps', index: 'clean_step_index' },
   deploy: { column: 'deploy_step', list: 'deploy_steps', index: 'deploy_step_index' },
   service: { column: 'service_step', list: 'service_steps', index: 'service_step_index' },
@@ -24,7 +23,7 @@ export interface Position {
   readonly running: PlannedStep | undefined;
 }
 export function positionOf(task: NodeTask, kind: SavedKind): Position {
-  const { column, list, index } = PLACES[kind];
+  const { column, list, index } = KEYS[kind];
   const internal = task.node.driver_internal_info;
   const steps = Array.isArray(internal[list]) ? (internal[list] as PlannedStep[]).map(shaped) : [];
   const running = task.node[column] as unknown as Partial<PlannedStep>;
@@ -36,17 +35,17 @@ export function positionOf(task: NodeTask, kind: SavedKind): Position {
 }
 /** The list as keys to save; `index` absent: nothing has begun. */
 export const savedList = (kind: SavedKind, steps: readonly PlannedStep[], index?: number): InternalChanges => ({
-  [PLACES[kind].list]: steps,
-  [PLACES[kind].index]: index,
+  [KEYS[kind].list]: steps,
+  [KEYS[kind].index]: index,
 });
 
-/** Undefined: neither the driver nor the conductor has such a step, it would be the agent's. */
+/** Undefined: neither the driver nor the conductor has the step; the agent may have it. */
 function ownStep(task: NodeTask, kind: SavedKind, step: PlannedStep): Promise<StepOutcome> | undefined {
   const own = findStep(task.driver, kind, step) ?? reservedStep(step);
   return own?.run(task, step.args ?? {});
 }
 
-/** On each child, or those that the step names, one after the other; a child cannot be waited for. */
+/** Runs the step on each child, or on the children that it names, one after the other. A child's step may not wait. */
 async function runOnChildren(task: NodeTask, kind: SavedKind, step: PlannedStep): Promise<StepOutcome> {
   const { limit_child_node_execution: only = [] } = step;
   const children = await task.context.store.nodes.list({
@@ -56,18 +55,18 @@ async function runOnChildren(task: NodeTask, kind: SavedKind, step: PlannedStep)
   for (const { uuid } of children) {
     task.signal.throwIfAborted();
     task.log.info(`${kind} step ${stepId(step)} on child node ${uuid}`);
-    const said = await withTask(task.context, uuid, { purpose: 'execute step', retry: true }, async (child) => {
+    const result = await task.withNode(uuid, { purpose: 'execute step', retry: true }, async (child) => {
       const outcome = (await ownStep(child, kind, step)) ?? failed(`node does not support this ${kind} step`);
       return outcome.kind === 'failed' ? outcome.reason : outcome.kind;
     });
-    const goesOn = said === 'wait' && task.context.options['conductor.permit_child_node_step_async_result'];
-    if (said !== 'done' && !goesOn)
-      return failed(`While executing step ${stepId(step)} on child node ${uuid}, step returned invalid value: ${said}`);
+    const isAccepted = result === 'wait' && task.context.options['conductor.permit_child_node_step_async_result'];
+    if (result !== 'done' && !isAccepted)
+      return failed(`While executing step ${stepId(step)} on child node ${uuid}, step returned invalid value: ${result}`);
   }
   return done;
 }
 
-/** Runs one step; whatever it throws is its failure. */
+/** Runs one step. An error that it throws is its failure. */
 async function runStep(task: NodeTask, kind: SavedKind, step: PlannedStep): Promise<StepOutcome> {
   try {
     if (step.execute_on_child_nodes) return await runOnChildren(task, kind, step);
@@ -83,20 +82,20 @@ async function runStep(task: NodeTask, kind: SavedKind, step: PlannedStep): Prom
 }
 
 /**
- * The one loop under cleaning, deployment and servicing. Each step is written down before it runs, and cleared when it is done, in one write with the
- * next: a step that stands on the node runs or ran, an index without one names the next. Ends with `wait`, `hold`, a failure, or `done` after the last.
- * @param join what is done once a step says that the agent is there: its steps come into the list, behind the one that runs
+ * The loop of cleaning, deployment and servicing. Each step is saved before it runs, and cleared in the write of the next. A step on the
+ * node runs or ran; an index without a step names the next one. Ends with `wait`, `hold`, a failure, or `done` after the last step.
+ * @param addAgentSteps called when a step says that the agent runs already: its steps come into the list, behind the running step
  */
 export async function runSteps(
   task: NodeTask,
   kind: SavedKind,
   from: number,
-  join: (task: NodeTask) => Promise<StepOutcome> = async () => done,
+  addAgentSteps: (task: NodeTask) => Promise<StepOutcome> = async () => done,
 ): Promise<StepOutcome> {
-  const { column, index } = PLACES[kind];
+  const { column, index } = KEYS[kind];
   for (let at = from; ; at++) {
     task.signal.throwIfAborted();
-    // Looked at anew each time: an agent's steps may have joined the list.
+    // Read again each time: an agent's steps may have come into the list.
     const { steps } = positionOf(task, kind);
     const step = steps[at];
     if (!step) break;
@@ -106,13 +105,13 @@ export async function runSteps(
     if (outcome.kind === 'failed') await recordSteps(task, kind, steps, 'end', step.step);
     if (outcome.kind !== 'done') return outcome;
     if ('agentThere' in outcome) {
-      const joined = await join(task);
-      if (joined.kind !== 'done') return joined;
+      const added = await addAgentSteps(task);
+      if (added.kind !== 'done') return added;
       at = positionOf(task, kind).index ?? at;
     }
     task.note({ [column]: {} }, { [index]: at + 1 });
   }
-  // What follows may power the machine off: by then it stands on the node that all steps are done.
+  // The machine may be powered off next: first the node must say that all steps are done.
   await task.write({}, {});
   return done;
 }

@@ -12,7 +12,7 @@ const title = (name: string): string => name.replace(/(^|_)(\w)/g, (_, gap: stri
 const listed = (steps: readonly object[]): string =>
   `[${steps.map((step) => showStep('args' in step ? { ...step, args: maskSecrets(step.args as Record<string, unknown>) } : step)).join(', ')}]`;
 
-/** A flow of steps begins, ends, or breaks off at a step. What went well is told with the next write. */
+/** Records that a flow of steps starts, ends, or stops at a step. Entries without an error are written with the next write. */
 export async function recordSteps(
   task: NodeTask,
   kind: SavedKind,
@@ -23,9 +23,9 @@ export async function recordSteps(
   if (!task.context.options['conductor.record_step_flows_in_history']) return;
   const name = flowName(task, kind);
   const how = brokeAt === undefined ? 'completed successfully' : `aborted at step '${brokeAt}'`;
-  const event = what === 'start' ? `Starting ${name.replace('_', ' ')}` : `${title(name)} ${how}`;
-  const said: HistoryEntry = { type: `${name}_${what}`, event: `${event} with steps=${listed(steps)}`, error: brokeAt !== undefined };
-  if (said.error) return task.record(said);
-  const entry = entryOf(task.context, task.node, said);
-  if (entry) task.note({}, {}, [entry]);
+  const happened = what === 'start' ? `Starting ${name.replace('_', ' ')}` : `${title(name)} ${how}`;
+  const entry: HistoryEntry = { type: `${name}_${what}`, event: `${happened} with steps=${listed(steps)}`, error: brokeAt !== undefined };
+  if (entry.error) return task.record(entry);
+  const row = entryOf(task.context, task.node, entry);
+  if (row) task.note({}, {}, [row]);
 }

@@ -1,14 +1,14 @@
-/** The steps of a node: collected from its interfaces and its agent, held against what is asked for, put in order. */
+/** The steps of a node: collected from its interfaces and its agent, checked against requested steps, put in order. */
 import type { Options } from '../../config/options';
 import type { Driver, Interface, PlannedStep, SavedKind, Step, StepArgument, StepKind } from '../../drivers/interfaces';
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { InterfaceKind, JsonObject } from '../../model/records';
-import { isPassedOver, plannedReserved, reservedStep } from './reserved-steps';
+import { isDropped, plannedReserved, reservedStep } from './reserved-steps';
 
 export type { SavedKind } from '../../drivers/interfaces';
 
-/** Which interface's step goes first when priorities are equal: the higher number. Interfaces that are not here have no steps of the kind. */
+/** At equal priorities the step of the interface with the higher number runs first. An interface without a number has no such steps. */
 const COMMON_ORDER = { vendor: 7, power: 6, management: 5, firmware: 4, deploy: 3, bios: 2, raid: 1 } as const;
 const INTERFACE_ORDER: Readonly<Record<StepKind, Readonly<Partial<Record<InterfaceKind, number>>>>> = {
   clean: COMMON_ORDER,
@@ -31,7 +31,7 @@ const INTERFACE_ORDER: Readonly<Record<StepKind, Readonly<Partial<Record<Interfa
   },
 };
 
-/** `deploy.write_image`: how texts name a step, and how two are told apart. */
+/** `deploy.write_image`: the name of a step in messages, and its identity. */
 export const stepId = ({ interface: kind, step }: { readonly interface: string; readonly step: string }): string => `${kind}.${step}`;
 
 /** Descending by priority; ties by interface, then as they came. */
@@ -52,14 +52,14 @@ const shownArguments = ({ args }: Step): JsonObject | null =>
 const planned = (kind: StepKind, owner: string, step: Step): PlannedStep => ({
   step: step.step,
   priority: step.priority[kind]!,
-  // A deployment may be broken off at every step.
+  // A deployment may be aborted at every step.
   ...(kind === 'verify' ? {} : { abortable: step.abortable ?? kind === 'deploy' }),
   argsinfo: shownArguments(step),
   interface: owner,
   ...(kind === 'clean' || kind === 'service' ? { requires_ramdisk: step.requiresRamdisk ?? true } : {}),
 });
 
-/** All steps of a kind, those of priority 0 too; a step that the driver has itself wins over the agent's of the same name. */
+/** All steps of a kind, also those of priority 0. The driver's own step replaces the agent's of the same name. */
 export function offeredSteps(driver: Driver, kind: StepKind, fromAgent: readonly PlannedStep[] = []): readonly PlannedStep[] {
   const own = (Object.keys(INTERFACE_ORDER[kind]) as InterfaceKind[]).flatMap((owner) => {
     const chosen: Interface = driver[owner];
@@ -77,7 +77,7 @@ const WITH_OPTIONS = {
   delete_configuration: 'raid',
 } as const;
 
-/** The priorities that the operator set over the driver's and the agent's: `interface.step` → priority. */
+/** The operator's priorities, which replace the driver's and the agent's: `interface.step` → priority. */
 export function cleanPriorities(options: Options): Readonly<Record<string, number>> {
   const set: Record<string, number> = {};
   for (const [name, owner] of Object.entries(WITH_OPTIONS) as [keyof typeof WITH_OPTIONS, string][]) {
@@ -86,7 +86,7 @@ export function cleanPriorities(options: Options): Readonly<Record<string, numbe
   }
   return { ...set, ...overrides(options['conductor.clean_step_priority_override']) };
 }
-/** `interface.step` → priority, of an option; what is no number counts for nothing. */
+/** `interface.step` → priority, from an option. Values that are no numbers are ignored. */
 export const overrides = (option: Readonly<Record<string, string>>): Readonly<Record<string, number>> =>
   Object.fromEntries(
     Object.entries(option)
@@ -94,11 +94,11 @@ export const overrides = (option: Readonly<Record<string, string>>): Readonly<Re
       .map(([id, priority]) => [id, Number(priority)]),
   );
 
-/** Without those that the operator lets no flow run, whoever asks for them. */
+/** Without the steps that the operator disallows. */
 export const allowedSteps = (options: Options, kind: SavedKind, steps: readonly PlannedStep[]): readonly PlannedStep[] =>
   steps.filter((step) => !options[`api.disallow_${kind}_steps`].includes(stepId(step)));
 
-/** What runs without being asked for: in automated cleaning, and to verify. */
+/** The steps of automated cleaning and of verify. */
 export const automatedSteps = (
   kind: 'clean' | 'verify',
   offered: readonly PlannedStep[],
@@ -109,7 +109,7 @@ export const automatedSteps = (
     offered.map((step) => ({ ...step, priority: priorities[stepId(step)] ?? step.priority })).filter(({ priority }) => priority > 0),
   );
 
-/** A step as a client, a template or a runbook asks for it. The API checked its shape. */
+/** A step as a client, a template or a runbook requests it. The API checked its shape. */
 export interface AskedStep {
   readonly interface: string;
   readonly step: string;
@@ -120,9 +120,9 @@ export interface AskedStep {
   readonly limit_child_node_execution?: readonly string[];
 }
 export const askedSteps = (steps: readonly object[]): readonly AskedStep[] =>
-  (steps as readonly AskedStep[]).filter((step) => !isPassedOver(step));
+  (steps as readonly AskedStep[]).filter((step) => !isDropped(step));
 
-/** The database keeps the members of an object in an order of its own; these are the ones that clients know: of asked steps, and of a driver's. */
+/** The database changes the order of an object's members. These are the orders that clients know: of requested steps, and of a driver's. */
 const MEMBERS = ['interface', 'step', 'args', 'order', 'execute_on_child_nodes', 'limit_child_node_execution', 'abortable', 'priority'];
 const OWN_MEMBERS = ['step', 'priority', 'abortable', 'argsinfo', 'interface', 'requires_ramdisk'];
 export function shaped<T extends object>(step: T): T {
@@ -130,14 +130,14 @@ export function shaped<T extends object>(step: T): T {
   const place = (member: string): number => (members.includes(member) ? members.indexOf(member) : members.length);
   return Object.fromEntries(Object.entries(step).sort(([a], [b]) => place(a) - place(b))) as T;
 }
-/** A step as texts show it. */
+/** A step as messages show it. */
 export const showStep = (step: object): string => repr(shaped(step));
 
 function stepErrors(kind: SavedKind, asked: AskedStep, offered: PlannedStep | undefined, withoutRamdisk: boolean): readonly string[] {
-  // What a child offers, it says itself when the step is run on it.
+  // The steps of a child are checked when the step runs on it.
   if (asked.execute_on_child_nodes) return [];
   if (!offered) return [`node does not support this ${kind} step: ${showStep(asked)}`];
-  // A list that is looked at once more, with the ramdisk, shows what the driver says of its steps.
+  // A list that is checked again with the ramdisk shows the driver's members of its steps.
   const { abortable = false, priority } = offered;
   const shown = showStep(kind === 'deploy' || withoutRamdisk ? asked : { ...asked, abortable, priority });
   const known = (offered.argsinfo ?? {}) as Readonly<Record<string, { description?: string; required?: boolean }>>;
@@ -166,7 +166,7 @@ const IS: Readonly<Record<NonNullable<StepArgument['type']>, (value: unknown) =>
   list: (value) => Array.isArray(value),
   object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 };
-/** Arguments that cannot be what the driver's own steps need: told before anything is touched. Throws InvalidParameterValue. */
+/** Checks the JSON types of arguments of the driver's own steps. Throws InvalidParameterValue. */
 export function checkArguments(driver: Driver, kind: StepKind, asked: readonly AskedStep[]): void {
   const errors = asked
     .filter((step) => !step.execute_on_child_nodes)
@@ -179,7 +179,7 @@ export function checkArguments(driver: Driver, kind: StepKind, asked: readonly A
   if (errors.length > 0) throw new Fault('InvalidParameterValue', { message: errors.join('; ') });
 }
 
-/** A deployment has each step once. */
+/** A deployment may have each step only once. */
 function repeated(kind: SavedKind, asked: readonly AskedStep[]): readonly string[] {
   const ids = asked.map(stepId);
   const twice = [...new Set(ids.filter((id, index) => ids.indexOf(id) !== index))];
@@ -192,18 +192,18 @@ function repeated(kind: SavedKind, asked: readonly AskedStep[]): readonly string
 }
 
 export interface Checking {
-  /** A step that nobody offers yet may be the agent's: leave it for later. */
+  /** A step that nobody offers yet may be the agent's: it is checked later. */
   readonly unknownLater?: boolean;
   readonly withoutRamdisk?: boolean;
   /** Stands before the errors. */
   readonly prefix?: string;
 }
-/** What is offered under an asked step's name: by the node, or by the conductor itself. */
+/** Finds the offered step of a requested one: the node's, or the conductor's own. */
 function offer(kind: SavedKind, offered: readonly PlannedStep[]): (asked: AskedStep) => PlannedStep | undefined {
   const byId = new Map(offered.map((step) => [stepId(step), step]));
   return (asked) => byId.get(stepId(asked)) ?? plannedReserved(asked, kind);
 }
-/** Throws InvalidParameterValue that lists all that is wrong. */
+/** Throws InvalidParameterValue with all errors. */
 export function checkAsked(
   kind: SavedKind,
   asked: readonly AskedStep[],
@@ -211,12 +211,12 @@ export function checkAsked(
   { unknownLater = false, withoutRamdisk = false, prefix = '' }: Checking = {},
 ): void {
   const found = offer(kind, offered);
-  const looked = asked.filter((step) => !unknownLater || found(step) !== undefined);
-  const errors = [...looked.flatMap((step) => stepErrors(kind, step, found(step), withoutRamdisk)), ...repeated(kind, looked)];
+  const checked = asked.filter((step) => !unknownLater || found(step) !== undefined);
+  const errors = [...checked.flatMap((step) => stepErrors(kind, step, found(step), withoutRamdisk)), ...repeated(kind, checked)];
   if (errors.length > 0) throw new Fault('InvalidParameterValue', { message: prefix + errors.join('; ') });
 }
 
-/** What manual cleaning and servicing run: exactly the list, in its order. Throws as `checkAsked`. */
+/** The steps of manual cleaning and servicing: exactly the list, in its order. Throws as `checkAsked`. */
 export function manualSteps(
   kind: 'clean' | 'service',
   asked: readonly AskedStep[],
@@ -231,13 +231,13 @@ export function manualSteps(
   });
 }
 
-/** Whether one of the steps may be the agent's, or is told to need its system. */
+/** Whether one of the steps may be the agent's, or requires the ramdisk. */
 export function needsRamdisk(kind: SavedKind, asked: readonly AskedStep[], offered: readonly PlannedStep[]): boolean {
   const found = offer(kind, offered);
   return !asked.every((step) => step.execute_on_child_nodes || found(step)?.requires_ramdisk === false);
 }
 
-/** What a deployment runs: the offered steps, in place of which the asked ones stand; priority 0 leaves one out. */
+/** The steps of a deployment: the offered ones, replaced by requested ones of the same name. Priority 0 drops a step. */
 export function deploySteps(asked: readonly AskedStep[], offered: readonly PlannedStep[]): readonly PlannedStep[] {
   const found = offer('deploy', offered);
   const wanted = new Set(asked.map(stepId));
@@ -251,7 +251,7 @@ export function deploySteps(asked: readonly AskedStep[], offered: readonly Plann
   );
 }
 
-/** The step objects of a driver by interface and name; undefined: the agent's. */
+/** The driver's step of this name; undefined: it is the agent's. */
 export const findStep = (
   driver: Driver,
   kind: StepKind,

@@ -23,6 +23,8 @@ const NODE = {
   lessee: null,
   last_error: null,
   health: null,
+  provision_updated_at: '2026-01-02T03:04:05.000Z',
+  driver_internal_info: {},
 } as unknown as NodeRecord;
 const PORT = { pxe_enabled: true } as PortRecord;
 const PROBES: Probes = {
@@ -32,6 +34,7 @@ const PROBES: Probes = {
   images: [],
   deploying: { count: 0, limit: 2 },
   cleans: true,
+  missingSteps: { steps: [], agentKnown: false },
 };
 interface Changed {
   readonly node?: Partial<NodeRecord>;
@@ -64,6 +67,39 @@ it.each<[string, 'blocks' | 'warns', Changed, RegExp, RegExp]>([
   ['provision-state', 'blocks', { node: { provision_state: 'manageable' }, probes: { cleans: false } }, /manageable/, /provide node-1$/],
   ['provision-state', 'blocks', { node: { provision_state: 'active' } }, /runs an instance/, /undeploy node-1/],
   ['provision-state', 'blocks', { node: { provision_state: 'cleaning' } }, /cleaning/, /^wait/],
+  [
+    'provision-state',
+    'blocks',
+    { node: { provision_state: 'wait call-back' } },
+    /wait call-back since 2026-01-02T03:04:05.*no agent in its machine has called yet/,
+    /^wait .*asks to boot$/,
+  ],
+  [
+    'provision-state',
+    'blocks',
+    { node: { provision_state: 'clean wait', driver_internal_info: { agent_secret_token: '******' } } },
+    /since .*: its agent looked the node up, and has sent no heartbeat yet$/,
+    /^wait .*console/,
+  ],
+  [
+    'provision-state',
+    'blocks',
+    {
+      node: {
+        provision_state: 'service wait',
+        driver_internal_info: { agent_url: 'https://192.0.2.1:9999', agent_last_heartbeat: '2026-01-02T03:05:06.000000' },
+      },
+    },
+    /the last heartbeat of its agent was at 2026-01-02T03:05:06/,
+    /^wait until it is over$/,
+  ],
+  [
+    'provision-state',
+    'blocks',
+    { node: { provision_state: 'clean wait', driver_internal_info: { step_poll_every: 30 } } },
+    /its running step is polled every 30 s$/,
+    /^wait/,
+  ],
   [
     'maintenance',
     'blocks',
@@ -122,6 +158,20 @@ it.each<[string, 'blocks' | 'warns', Changed, RegExp, RegExp]>([
     { probes: { images: [{ name: 'deploy_kernel', href: 'http://x', error: 'HTTP 404' }] } },
     /deploy_kernel/,
     /--driver-info deploy_kernel=URL/,
+  ],
+  [
+    'deploy-steps',
+    'warns',
+    { probes: { missingSteps: { steps: ['raid.shred'], agentKnown: false } } },
+    /driver does not have the deploy steps raid\.shred: /,
+    /deploy template/,
+  ],
+  [
+    'deploy-steps',
+    'blocks',
+    { probes: { missingSteps: { steps: ['raid.shred'], agentKnown: true } } },
+    /neither its driver nor its agent/,
+    /deploy template/,
   ],
   ['boot-port', 'blocks', { facts: { ports: [] } }, /\(ipxe\) and has no port/, /port create MAC --node/],
   ['boot-port', 'warns', { facts: { ports: [{ ...PORT, pxe_enabled: false }] } }, /none of its 1 ports/, /--pxe-enabled/],

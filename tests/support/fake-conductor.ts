@@ -55,6 +55,7 @@ export function createFakeConductor(store: () => Store): FakeConductor {
       images: [],
       deploying: { count: 0, limit: 250 },
       cleans: true,
+      missingSteps: { steps: [], agentKnown: false },
     })),
     provision: done('provision', async () => {}),
     setPower: done('setPower', async () => {}),

@@ -1,5 +1,7 @@
 /** What goes wrong in a flow: the state it ends in, what `last_error` says, and that the usual verb gets the node out again. */
-import type { NodeChanges } from '../../../model/records';
+import { randomUUID } from 'node:crypto';
+import { done, type Step } from '../../../drivers/interfaces';
+import type { NodeChanges, StepRecord } from '../../../model/records';
 import { conductorOptions, newMachine, type Machine, type Started } from '../../support/conductor';
 import { like } from '../../support/expect';
 import { settled } from '../../support/settled';
@@ -28,6 +30,7 @@ const active: NodeChanges = { provision_state: 'active', instance_info: instance
 const available: NodeChanges = { provision_state: 'available' };
 const clean = { clean_steps: [{ interface: 'deploy', step: 'erase' }] };
 const eraser = [{ interface: 'deploy', step: 'erase', priority: 10 }];
+const eraseStep: Step = { step: 'erase', priority: { deploy: 0 }, run: async () => done };
 const ROWS: readonly Row[] = [
   {
     name: 'a BMC that does not answer, at verification',
@@ -346,6 +349,41 @@ it.each<[string, NodeChanges, string, Parameters<Started['conductor']['provision
   const after = await node(uuid);
   expect({ ...after, revision: 0, lock_fence: 0, updated_at: null }).toEqual({ ...before, revision: 0, lock_fence: 0, updated_at: null });
   expect(machine.told.filter((one) => one !== 'validate deploy')).toEqual([]);
+});
+
+describe('what the deployment of an instance requires is checked by deploy, rebuild and validate', () => {
+  const step = { interface: 'vendor', step: 'erase', args: { speed: 1 }, priority: 5 };
+  it.each<[string, NodeChanges, RegExp]>([
+    ['traits', { instance_info: { traits: ['CUSTOM_A'] } }, /is missing traits CUSTOM_A$/],
+    [
+      'a step of a deploy template',
+      { traits: ['CUSTOM_T'], instance_info: { traits: ['CUSTOM_T'] } },
+      /Matching deploy templates: CUSTOM_T\. Errors: deploy step .* has these unexpected arguments: speed$/,
+    ],
+  ])('%s', async (_name, from, reason) => {
+    const { conductor, enrol, store } = await start({ machine: newMachine({ steps: [eraseStep] }) });
+    await store.deployTemplates.create({ uuid: randomUUID(), name: 'CUSTOM_T', steps: [step as unknown as StepRecord] });
+    const { uuid } = await enrol({ ...available, ...from });
+    expect(await conductor.validate(uuid)).toMatchObject({ power: { result: true }, deploy: { result: false, reason: like(reason) } });
+    await expect(conductor.provision(uuid, 'active', {})).rejects.toMatchObject({ status: 400, message: like(reason) });
+  });
+
+  it('a boot volume, over which the local disk would be overwritten', async () => {
+    const { conductor, enrol, store, node } = await start();
+    const { uuid } = await enrol(available);
+    const volume = { node_uuid: uuid, volume_type: 'iscsi', volume_id: 'v-1', properties: {}, extra: {} };
+    await store.volumeTargets.create({ ...volume, uuid: randomUUID(), boot_index: 1 });
+    expect(await conductor.validate(uuid)).toMatchObject({ deploy: { result: true } });
+    const { uuid: target } = await store.volumeTargets.create({ ...volume, uuid: randomUUID(), volume_id: 'v-0', boot_index: 0 });
+    const reason = /has the boot volume v-0 .* Boot from volume is not supported, .* would overwrite the local disk/;
+    expect(await conductor.validate(uuid)).toMatchObject({ deploy: { result: false, reason: like(reason) } });
+    await expect(conductor.provision(uuid, 'active', {})).rejects.toMatchObject({ status: 400, message: like(reason) });
+    await store.nodes.update(uuid, active);
+    await expect(conductor.provision(uuid, 'rebuild', {})).rejects.toMatchObject({ status: 400, message: like(reason) });
+    expect(await node(uuid)).toMatchObject({ provision_state: 'active', reservation: null });
+    await store.volumeTargets.remove(target);
+    expect(await conductor.validate(uuid)).toMatchObject({ deploy: { result: true } });
+  });
 });
 
 it('has an end of what it takes at once', async () => {
