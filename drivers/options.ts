@@ -1,7 +1,7 @@
-/** The options that drivers read (section.name); main hands them over. */
+/** The options that drivers read (section.name). main passes them. */
 export interface DriverOptions {
   readonly 'DEFAULT.my_ip': string;
-  /** Where ramdisks reach the API, without a trailing slash: [service_catalog]endpoint_override, [api]public_endpoint or made of my_ip and the port. */
+  /** The API's URL for ramdisks, without a trailing slash: [service_catalog]endpoint_override, [api]public_endpoint, or my_ip and the port. */
   readonly 'service_catalog.endpoint_override': string;
   readonly 'DEFAULT.isolinux_bin': string;
   readonly 'DEFAULT.ldlinux_c32': string | null;

@@ -1,4 +1,4 @@
-/** IPMI client: kept sessions to BMCs, one request at a time at each. */
+/** IPMI client: reuses sessions to BMCs, with one request at a time for each BMC. */
 import { COMMANDS, COMPLETION, IpmiError, completionText } from './constants';
 import { openLan } from './lan';
 import { inLine, newLine, within, type Line } from './line';
@@ -23,39 +23,39 @@ export type { IpmiTarget } from './session';
 export interface RequestOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** Logical unit of the controller (§7.2); 0 unless told. */
+  /** Logical unit of the controller (§7.2); default 0. */
   readonly lun?: number | undefined;
 }
 export interface IpmiPool {
   /**
-   * Sends one command in the target's kept session (opened when there is none), resent when lost.
-   * @returns the answer's data without the completion code
+   * Sends one command in the target's session (opened if there is none), and repeats it when packets are lost.
+   * @returns the response's data without the completion code
    * @throws IpmiError; the signal's reason when it is aborted
    */
   request(target: IpmiTarget, networkFunction: number, command: number, data: Buffer, options: RequestOptions): Promise<Buffer>;
   /**
-   * What a program says of that BMC to a command of its own, where one is used: for what would take too many requests one at a time.
-   * Absent: no program is.
+   * Runs a command of an external program for the BMC and returns its output. It replaces readings that would take one program run for each
+   * request. Absent: no external program is used.
    */
-  readonly tell?: (target: IpmiTarget, words: readonly string[], options: RequestOptions) => Promise<string>;
-  /** Closes the sessions and sockets; requests that still wait fail. */
+  readonly runProgram?: (target: IpmiTarget, words: readonly string[], options: RequestOptions) => Promise<string>;
+  /** Closes sessions and sockets; pending requests fail. */
   close(): Promise<void>;
 }
 export interface SolPool {
-  /** Opens serial-over-LAN in a session of its own. @param deliver gets what the machine writes. Throws IpmiError */
+  /** Opens serial-over-LAN in its own session. @param deliver gets the machine's output. Throws IpmiError */
   readonly openSol: (target: IpmiTarget, deliver: (bytes: Buffer) => void, options: RequestOptions) => Promise<SolChannel>;
 }
 export interface IpmiPoolOptions {
   readonly log: { warn(message: string, fields?: object): void };
   readonly clock: { now(): number };
   readonly random: (bytes: number) => Buffer;
-  /** Milliseconds until a packet without an answer is sent again, at least; a BMC that is seen to take longer is given longer. */
+  /** Least milliseconds before a packet without a response is sent again. Slower BMCs get longer. */
   readonly resendMs?: number;
-  /** A session without traffic for so long gets a Get Device ID: BMCs end sessions after 60 s of silence (§6.12.15). */
+  /** A session without traffic for so long sends Get Device ID: BMCs end sessions after 60 s of silence (§6.12.15). */
   readonly keepAliveMs?: number;
-  /** A session that nobody used for so long is closed: BMCs have few of them, for others too. */
+  /** A session unused for so long is closed: BMCs have few of them, and other clients need them too. */
   readonly idleMs?: number;
-  /** Sessions kept at most; above, the one unused for longest is closed. */
+  /** Most sessions to keep open. Above, the longest unused one is closed. */
   readonly maxSessions?: number;
 }
 
