@@ -193,7 +193,7 @@ async function settling(task: Task): Promise<Outcome> {
     () => (update.good ?? 0) + 1,
     (error: unknown) => {
       if (!(error instanceof RedfishError)) throw error;
-      lastError = `, lastError error: ${reasonOf(error)}`;
+      lastError = `, last error: ${reasonOf(error)}`;
       return 0;
     },
   );
