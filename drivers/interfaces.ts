@@ -225,7 +225,7 @@ export interface MachineStatus {
   /** ManagementInterface.detectVendor will find a vendor. */
   readonly namesVendor: boolean;
 }
-export interface BootDevice {
+interface BootDevice {
   readonly device: string | null;
   readonly persistent: boolean | null;
 }
@@ -265,7 +265,7 @@ export type VirtualMediaType = 'cdrom' | 'disk' | 'floppy';
 
 /** Indicators: component (`chassis`, `system`, …) → name → its states. */
 export type IndicatorTable = Readonly<Record<string, Readonly<Record<string, Indicator>>>>;
-export interface Indicator {
+interface Indicator {
   readonly readonly: boolean;
   readonly states: readonly string[];
 }

@@ -10,7 +10,7 @@ const DIRECTORY_FLAG = 2;
 /** Joliet's escape sequence for UCS-2 level 3. */
 const JOLIET_ESCAPE = '%/E';
 
-/** A file's bytes, or its size: whoever streams the image writes such files to their place in the layout. */
+/** A file's bytes, or its size. The caller that streams the image writes such files to their place in the layout. */
 export type IsoContent = Buffer | number;
 export interface IsoBoot {
   readonly firmware: 'bios' | 'uefi';

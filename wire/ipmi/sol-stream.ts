@@ -8,7 +8,7 @@ const HEADER = 4;
 const TRIES = 8;
 const LAST_SEQUENCE = 15;
 
-export interface SolStreamOptions {
+interface SolStreamOptions {
   /** Characters in a packet to the other side. */
   readonly maxBytes: number;
   readonly resendMs: number;
