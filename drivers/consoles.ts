@@ -1,44 +1,44 @@
-/** Consoles of machines on TCP ports of this conductor: one client at a time, connected to the machine's serial line while it is there. */
+/** Consoles of machines on TCP ports of this conductor: one client at a time, connected to the machine's serial line. */
 import { createServer, type Server, type Socket } from 'node:net';
 import { Fault, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 
-/** A serial line that was opened; wire/ipmi/sol.ts has one. */
-export interface Line {
+/** An open serial line; wire/ipmi/sol.ts implements it. */
+interface Line {
   write(bytes: Buffer): Promise<void>;
   sendBreak(): Promise<void>;
   readonly closed: Promise<Error | undefined>;
   close(): Promise<void>;
 }
-export interface ConsoleSetup {
+interface ConsoleSetup {
   /** The node's UUID. */
   readonly name: string;
   readonly host: string;
   /** Tried in order. */
   readonly ports: Iterable<number>;
-  /** Without traffic for so long the client is sent away; 0: never. */
+  /** Disconnects a client after so long without traffic; 0: never. */
   readonly idleMs: number;
   open(deliver: (bytes: Buffer) => void, signal: AbortSignal): Promise<Line>;
 }
 export interface Consoles {
-  /** Listens, unless that console does so already. @returns the port. Throws NoFreeIPMITerminalPorts */
+  /** Listens, unless the console already does. @returns the port. Throws NoFreeIPMITerminalPorts */
   open(setup: ConsoleSetup): Promise<number>;
   close(name: string): Promise<void>;
   closeAll(): Promise<void>;
 }
-interface Open {
+interface OpenConsole {
   readonly server: Server;
   readonly port: number;
-  /** Sends everybody away. */
+  /** Disconnects all clients. */
   readonly hangUp: () => void;
 }
 
-/** What may wait for a client that does not read; then it is sent away. */
+/** Bytes that may wait for a client that does not read. Beyond them the client is disconnected. */
 const MOST_UNREAD = 1 << 20;
 const NEW_LINE: readonly number[] = [0x0a, 0x0d];
 const TILDE = 0x7e;
 
-/** `~B` at the start of a line sends a break, `~.` ends the connection: the words of ipmitool's console. */
+/** `~B` at the start of a line sends a break, `~.` ends the connection: the escapes of ipmitool's console. */
 function escapes(): (bytes: Buffer) => { readonly text: Buffer; readonly order?: 'break' | 'end' } {
   let state: 'start' | 'tilde' | 'inside' = 'start';
   return (bytes) => {
@@ -55,7 +55,7 @@ function escapes(): (bytes: Buffer) => { readonly text: Buffer; readonly order?:
   };
 }
 
-/** What it says must be read, or its end is never seen. */
+/** The client's input must be read: otherwise the end of the connection never shows. */
 function refuse(socket: Socket, why: string): void {
   socket.resume();
   socket.end(`${why}\r\n`);
@@ -65,7 +65,7 @@ async function serve(socket: Socket, setup: ConsoleSetup, log: Log): Promise<voi
   const gone = new AbortController();
   socket.once('close', () => gone.abort(new Error('the client has gone')));
   socket.setNoDelay(true);
-  if (setup.idleMs > 0) socket.setTimeout(setup.idleMs, () => socket.end('\r\nclosed: nothing was said for too long\r\n'));
+  if (setup.idleMs > 0) socket.setTimeout(setup.idleMs, () => socket.end('\r\nclosed: no traffic for too long\r\n'));
   let line: Line;
   try {
     line = await setup.open((bytes) => {
@@ -79,15 +79,15 @@ async function serve(socket: Socket, setup: ConsoleSetup, log: Log): Promise<voi
   }
   log.info('A console was connected', { node: setup.name });
   const read = escapes();
-  let order = Promise.resolve();
+  let pending = Promise.resolve();
   socket.on('data', (bytes) => {
-    const { text, order: said } = read(bytes);
+    const { text, order } = read(bytes);
     socket.pause();
-    order = order
+    pending = pending
       .then(async () => {
         if (text.length > 0) await line.write(text);
-        if (said === 'break') await line.sendBreak();
-        if (said === 'end') socket.end();
+        if (order === 'break') await line.sendBreak();
+        if (order === 'end') socket.end();
         socket.resume();
       })
       .catch(() => void socket.destroy());
@@ -98,13 +98,13 @@ async function serve(socket: Socket, setup: ConsoleSetup, log: Log): Promise<voi
   ]);
   if (ended) socket.end(`\r\n${ended.message}\r\n`);
   await line.close();
-  log.info('A console was left', { node: setup.name, ...(ended ? { reason: ended.message } : {}) });
+  log.info('A console was disconnected', { node: setup.name, ...(ended ? { reason: ended.message } : {}) });
 }
 
 export function createConsoles(log: Log): Consoles {
-  const open = new Map<string, Promise<Open>>();
+  const open = new Map<string, Promise<OpenConsole>>();
 
-  const listenOn = (setup: ConsoleSetup, port: number): Promise<Open | undefined> =>
+  const listenOn = (setup: ConsoleSetup, port: number): Promise<OpenConsole | undefined> =>
     new Promise((done, fail) => {
       const server = createServer();
       const sockets = new Set<Socket>();
@@ -126,7 +126,7 @@ export function createConsoles(log: Log): Consoles {
       };
       server.listen({ port, host: setup.host }, () => done({ server, port, hangUp }));
     });
-  const start = async (setup: ConsoleSetup): Promise<Open> => {
+  const start = async (setup: ConsoleSetup): Promise<OpenConsole> => {
     for (const port of setup.ports) {
       const it = await listenOn(setup, port);
       if (it) return it;

@@ -1,4 +1,4 @@
-/** What a driver is: objects of tables and functions. A driver gets a Task, says how its work stands, and never moves the node. */
+/** What a driver is: objects of tables and functions. A driver gets a Task and answers an Outcome; it never moves the node. */
 import type { Options } from '../config/options';
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
@@ -44,7 +44,7 @@ export interface Connections {
   readonly introspection?: IntrospectionClient;
 }
 
-/** A node that this caller holds. A driver gets one, and never makes one. `node` is always as last saved. */
+/** A node that the caller has reserved. Only the conductor makes tasks. `node` is always as last saved. */
 export interface Task {
   readonly node: NodeRecord;
   readonly ports: readonly PortRecord[];
@@ -58,30 +58,30 @@ export interface Task {
   readonly random: (bytes: number) => Buffer;
   readonly options: Options;
   readonly connections: Connections;
-  /** The request id that a client gave for a chain of requests over services (`X-Openstack-Request-Id`), if one did. */
+  /** The request id that the client gave for a chain of requests over services (`X-Openstack-Request-Id`). */
   readonly globalRequestId?: string;
   /**
-   * True: the node is surely held still. Else it resolves once that is so, and throws when it is not: nothing may be sent then. Asked before
-   * each call of an interface and each request to a BMC or an agent; a task that only looks has none.
+   * True: the reservation surely holds. Otherwise it resolves once that is sure, and throws when the reservation is lost: nothing may be sent
+   * then. Called before each call of an interface and each request to a BMC or an agent. A task without a reservation has none.
    */
   stillHeld?(): true | Promise<void>;
   /** Shallow: whole columns. For `driver_internal_info` see `saveInternal`. */
   save(changes: NodeChanges): Promise<void>;
   /** Sets keys of driver_internal_info; `undefined` removes one. */
   saveInternal(keys: Readonly<Record<string, unknown>>): Promise<void>;
-  /** Tells those who listen to events how far the running step is. Absent: nobody can. */
+  /** Reports the progress of the running step to listeners of events. Absent: there are no events. */
   reportProgress?(kind: SavedKind, step: PlannedStep, percent: number): Promise<void>;
-  /** What the machine's BIOS settings are now: others than these are forgotten. */
+  /** Replaces the node's BIOS settings by these. */
   saveBiosSettings(settings: readonly BiosSetting[]): Promise<void>;
-  /** What firmware the machine has now; components that it does not name stay as they were. */
+  /** Saves the firmware of these components; others stay as they were. */
   saveFirmwareComponents(components: readonly FirmwareComponent[]): Promise<void>;
-  /** What the vendor data of the instance's config drive has for a recorder on its host: a new token at each call. Undefined: none is wanted. */
+  /** The config drive's vendor data for a recorder on the instance; each call makes a new token. Undefined: the instance gets no recorder. */
   recorderData(): Promise<JsonObject | undefined>;
-  /** Changes the machine's power as the conductor does: forgets the agent (token, URL), sets target and state, waits until it is so. */
+  /** Changes the machine's power as the conductor does: forgets the agent (token, URL), sets target and state, waits for the state. */
   power(target: Power, timeoutSeconds?: number): Promise<void>;
 }
 
-/** A setting of the BIOS by its name; what is not known of it stays away. */
+/** A setting of the BIOS by its name. Unknown facts are absent. */
 export type BiosSetting = Pick<BiosSettingRecord, 'name' | 'value'> & Partial<Omit<BiosSettingRecord, 'created_at' | 'updated_at'>>;
 
 /** What a BMC publishes about a BIOS attribute besides its value. */
@@ -94,13 +94,13 @@ export type FirmwareComponent = Pick<FirmwareComponentRecord, 'component' | 'ven
   readonly current_version: string;
 };
 
-/** A driver never moves the provision state: it says how its work stands, and the conductor moves it. */
+/** A driver never moves the provision state: it answers an outcome, and the conductor moves the node. */
 export type Outcome =
-  /** `agentThere`: nothing was booted, since the agent is in the machine already; its steps can be had now. */
+  /** `agentThere`: nothing was booted, since the agent already runs on the machine; its steps are available now. */
   | { readonly kind: 'done'; readonly agentThere?: true }
   /**
-   * Over when the agent's next heartbeat says so, or when asked again after `pollEvery` seconds. `quiet`: asking showed nothing new, so the
-   * time that the wait may take goes on.
+   * Ends by the agent's next heartbeat, or by a poll after `pollEvery` seconds. `quiet`: the poll showed nothing new, so the timeout of the
+   * wait runs on.
    */
   | { readonly kind: 'wait'; readonly pollEvery?: number; readonly quiet?: true }
   | { readonly kind: 'failed'; readonly reason: string };
@@ -110,36 +110,36 @@ export const wait: Outcome = { kind: 'wait' };
 export const failed = (reason: string): Outcome => ({ kind: 'failed', reason });
 
 export type StepKind = 'deploy' | 'clean' | 'service' | 'verify';
-/** Kinds whose list is saved on the node; verify steps run in one go. */
+/** Kinds whose list is saved on the node. Verify steps are never saved. */
 export type SavedKind = Exclude<StepKind, 'verify'>;
 export interface StepArgument {
   readonly description: string;
   readonly required?: boolean;
-  /** What JSON it is; absent: any. Others are refused before anything is touched, and clients are not shown it. */
+  /** The JSON type; absent: any. Other types are refused before the machine is touched. Clients do not see it. */
   readonly type?: 'string' | 'integer' | 'boolean' | 'list' | 'object';
 }
 export interface Step {
   readonly step: string;
-  /** Absent: not a step of that kind. 0: only when asked for. */
+  /** Absent: not a step of that kind. 0: runs only on request. */
   readonly priority: Readonly<Partial<Record<StepKind, number>>>;
   readonly args?: Readonly<Record<string, StepArgument>>;
   readonly abortable?: boolean;
   readonly requiresRamdisk?: boolean;
-  /** After a conductor died while it ran, running it again is right (it asks where the work stands). Else the node fails. */
+  /** The step may run again after its conductor died, because it finds out how far the work is. Otherwise the node fails. */
   readonly resumable?: boolean;
   run(task: Task, args: JsonObject): Promise<Outcome>;
   /**
-   * How it stands, of a step that waits by itself for its machine: asked every `pollEvery` seconds, on another conductor too. Heartbeats do not
-   * end such a step. Throws as `run`.
+   * The state of a step that waits for its machine. Called every `pollEvery` seconds, also on another conductor. Heartbeats do not end such
+   * a step. Throws as `run`.
    */
   poll?(task: Task, args: JsonObject): Promise<Outcome>;
-  /** The agent's return is news: `poll` is asked at its heartbeats too, and may end the step. */
+  /** Heartbeats call `poll` too, and may end the step. */
   readonly pollAtHeartbeat?: boolean;
-  /** A step that the agent ran for it is over: what it answered. Throws when that cannot be. */
+  /** Called with the result when the agent has finished the step. Throws when the result is not acceptable. */
   finish?(task: Task, result: unknown): Promise<void>;
 }
 
-/** A step as it stands in a node's saved list (`driver_internal_info.clean_steps`, …): the shape that clients see. */
+/** A step in a node's saved list (`driver_internal_info.clean_steps`, …), in the shape that clients see. */
 export interface PlannedStep {
   readonly step: string;
   readonly interface: string;
@@ -164,184 +164,183 @@ export interface Property {
 /** What every interface has: its driver_info as a table, its steps as a table. */
 export interface Interface {
   readonly properties?: Readonly<Record<string, Property>>;
-  /** Beyond what `properties` says. Throws Fault InvalidParameterValue / MissingParameterValue / UnsupportedDriverExtension. */
+  /** Checks beyond `properties`. Throws Fault InvalidParameterValue / MissingParameterValue / UnsupportedDriverExtension. */
   validate?(task: Task): Promise<void>;
   readonly steps?: readonly Step[];
   readonly periodics?: readonly InterfacePeriodic[];
-  /** Why it cannot be used as the operator set it up: the conductor does not start then. */
+  /** Why the configuration does not allow this interface. The conductor does not start then. */
   cannotLoad?(options: Options): string | undefined;
 }
-/** Work that comes again on the nodes of an interface. Safe to run twice: it asks, and needs no memory but the node's. */
+/** Periodic work on the nodes of an interface. Running it twice is safe: it keeps no state outside the node. */
 export interface InterfacePeriodic {
   readonly name: string;
   /** Seconds between runs; 0: never. */
   every(options: Options): number;
   readonly states: readonly ProvisionState[];
-  /** Of nodes in maintenance too. */
+  /** Includes nodes in maintenance. */
   readonly inMaintenance?: true;
-  /** Which nodes in these states; absent: all. */
+  /** Selects among the nodes in these states; absent: all. */
   only?(node: NodeRecord): boolean;
-  /** How the step stands that runs on the waiting node; undefined: no step is meant. */
+  /** The outcome of the running step of a waiting node; undefined: no step is concerned. */
   run?(task: Task): Promise<Outcome | undefined>;
   /**
-   * In the place of `run`, for nodes that others work on meanwhile: asked without holding the node (the task has no ports), which is held
-   * only for what is news. Throws ServiceAway.
+   * Replaces `run` for nodes that an external service works on. It runs without a reservation (the task has no ports); the conductor
+   * reserves the node only when there is something new. Throws ServiceUnavailable.
    */
   check?(task: Task): Promise<CheckResult | undefined>;
-  /** Whether `look` needs the node as it is now: nodes of a round were read at its beginning. */
+  /** `check` needs the node as it is now. The nodes of a round were read at its beginning. */
   needsFreshNode?(node: NodeRecord): boolean;
 }
-/** What a look at a node that nobody holds showed. */
+/** What a check without a reservation found. */
 export interface CheckResult {
-  /** How its work stands; absent: nothing new. */
+  /** Absent: nothing new. */
   readonly outcome?: Outcome;
-  /** Keys of driver_internal_info to set, `undefined` removes one; before the outcome counts. */
+  /** Keys of driver_internal_info to set before the outcome is applied; `undefined` removes one. */
   readonly internal?: Readonly<Record<string, unknown>>;
 }
-/** Whom a look asks does not answer: the other nodes of the round need not be asked. */
+/** The external service does not answer, so the round skips its other nodes. */
 export class ServiceUnavailable extends Error {}
 
 export type Power = 'power on' | 'power off' | 'rebooting' | 'soft power off' | 'soft rebooting';
 export interface PowerInterface extends Interface {
   /**
-   * It works through the agent: which must not be forgotten before it took the order, and whose machine is not seen again before the
+   * Power goes through the agent. The conductor must not forget the agent before the request, and sees the machine again only when the
    * agent is back.
    */
   readonly throughAgent?: true;
   readonly supported: readonly Power[];
-  /** Null: it cannot be told (fake hardware whose power was never set). */
+  /** Null: unknown (fake hardware whose power was never set). */
   get(task: Task): Promise<'power on' | 'power off' | null>;
-  /** `get`, with what else the same answer of the BMC says. Absent: it says nothing else. */
+  /** `get` with the other facts of the same response. Absent: the BMC gives none. */
   getStatus?(task: Task): Promise<MachineStatus>;
-  /** Asks the BMC; returns when it took the order. The caller (Task.power) waits for the state. */
+  /** Sends the request to the BMC. The caller (Task.power) waits for the state. */
   set(task: Task, state: Power, timeoutSeconds?: number): Promise<void>;
 }
-/** What a BMC says of its machine in one answer. */
+/** What a BMC reports about its machine in one response. */
 export interface MachineStatus {
   readonly power: 'power on' | 'power off' | null;
-  /** Null: it does not say. */
+  /** Null: not reported. */
   readonly health: 'OK' | 'Warning' | 'Critical' | null;
   readonly bootMode: 'bios' | 'uefi' | null;
-  /** There is a vendor for ManagementInterface.detectVendor to find. */
+  /** ManagementInterface.detectVendor will find a vendor. */
   readonly namesVendor: boolean;
 }
-export interface BootDevice {
+interface BootDevice {
   readonly device: string | null;
   readonly persistent: boolean | null;
 }
 export interface ManagementInterface extends Interface {
-  /** What it can boot from: pxe, disk, cdrom, bios, safe, wanboot, … */
+  /** Possible boot devices: pxe, disk, cdrom, bios, safe, wanboot, … */
   readonly bootDevices: readonly string[];
   getBootDevice(task: Task): Promise<BootDevice>;
   setBootDevice(task: Task, device: string, persistent: boolean): Promise<void>;
-  /** What is absent from here on, the interface does not support: it is refused. */
+  /** From here on, an absent member is not supported: the request is refused. */
   readonly bootMode?: {
     get(task: Task): Promise<'bios' | 'uefi' | null>;
     set(task: Task, mode: 'bios' | 'uefi'): Promise<void>;
-    /** The modes that the BMC says it can be set to; undefined: it does not say. Absent: it cannot be asked. */
+    /** The modes that the BMC offers; undefined: the BMC does not list them. Absent: the BMC has no such list. */
     supported?(task: Task): Promise<readonly ('bios' | 'uefi')[] | undefined>;
   };
   readonly secureBoot?: {
     get(task: Task): Promise<boolean | null>;
     set(task: Task, on: boolean): Promise<void>;
   };
-  /** Who made the machine, as its BMC says; undefined: it does not. */
+  /** The manufacturer that the BMC reports, if any. */
   detectVendor?(task: Task): Promise<string | undefined>;
-  /** Those of the machine's network interfaces that are enabled and well, in lower case. Absent: its BMC cannot be asked. */
+  /** MAC addresses, in lower case, of the network interfaces that are enabled and healthy. Absent: not available from this BMC. */
   macAddresses?(task: Task): Promise<readonly string[]>;
   injectNmi?(task: Task): Promise<void>;
   readonly indicators?: Indicators;
-  /** Sensor kind → sensor → fields. `isWanted`: which kinds are read; absent: all. */
+  /** Sensor kind → sensor → fields. `isWanted` selects the kinds; absent: all. */
   sensors?(task: Task, isWanted?: (kind: string) => boolean): Promise<JsonObject>;
   readonly virtualMedia?: {
     get(task: Task): Promise<readonly JsonObject[]>;
-    /** `source`: `http`, the BMC gets this very URL; `local`, one of ours, behind which the image is. */
+    /** `source`: with `http` the BMC gets this URL; with `local` it gets a URL of ours, and we forward the image. */
     attach(task: Task, deviceType: VirtualMediaType, imageUrl: string, source: 'http' | 'local'): Promise<void>;
-    /** Absent types: whatever is attached. */
+    /** Without types: detaches all media. */
     detach(task: Task, deviceTypes?: readonly VirtualMediaType[]): Promise<void>;
   };
 }
 export type VirtualMediaType = 'cdrom' | 'disk' | 'floppy';
 
-/** Lamps: component (`chassis`, `system`, …) → name → what it can show. */
+/** Indicators: component (`chassis`, `system`, …) → name → its states. */
 export type IndicatorTable = Readonly<Record<string, Readonly<Record<string, Indicator>>>>;
-export interface Indicator {
+interface Indicator {
   readonly readonly: boolean;
   readonly states: readonly string[];
 }
 export interface Indicators {
   supported(task: Task): Promise<IndicatorTable>;
   get(task: Task, component: string, indicator: string): Promise<string>;
-  /** Absent: all of them are for reading. */
+  /** Absent: all indicators are read-only. */
   set?(task: Task, component: string, indicator: string, state: string): Promise<void>;
 }
 export interface BootInterface extends Interface {
-  /** It can boot instances that live in memory (DeployInterface.inMemory). */
+  /** Can boot instances that run from memory (DeployInterface.inMemory). */
   readonly bootsInMemory?: true;
-  /** It gives such instances their config drive. */
+  /** Attaches the config drive of such instances. */
   readonly attachesConfigdrive?: true;
-  /** Whether it can boot the ramdisk for inspection, ports or not; throws as `validate`. Absent: it cannot. */
+  /** Whether it can boot the inspection ramdisk, with or without ports; throws as `validate`. Absent: it cannot. */
   validateInspection?(task: Task): Promise<void>;
   /** Whether it can boot the rescue ramdisk; throws as `validate`. Absent: it cannot. */
   validateRescue?(task: Task): Promise<void>;
-  /** `kernelArgs`: added to what the boot interface itself says (ipa-api-url, …). The caller powers the machine. */
+  /** `kernelArgs` are added to the boot interface's own (ipa-api-url, …). The caller powers the machine on. */
   prepareRamdisk(task: Task, kernelArgs: Readonly<Record<string, string>>): Promise<void>;
   cleanUpRamdisk(task: Task): Promise<void>;
   prepareInstance(task: Task): Promise<void>;
   cleanUpInstance(task: Task): Promise<void>;
 }
 export interface DeployInterface extends Interface {
-  /** The instance is a kernel with its ramdisk, or an ISO image, which the machine boots over the network each time. */
+  /** The instance runs from memory: the machine boots a kernel with ramdisk, or an ISO image, over the network each time. */
   readonly inMemory?: true;
   /** Gets the node ready before the first deploy step runs. */
   prepare?(task: Task): Promise<void>;
-  /** Undoes `prepare`: after a failure and at the end of undeploy. */
+  /** Reverts `prepare`: after a failure and at the end of undeploy. */
   cleanUp?(task: Task): Promise<void>;
-  /** Ends the instance: the machine is off and boots nothing any more. */
+  /** Ends the instance: the machine is off and has nothing to boot. */
   tearDown(task: Task): Promise<Outcome>;
-  /** Boots the ramdisk for cleaning: `wait` until it calls; `done`: no ramdisk is needed. */
+  /** Boots the ramdisk for cleaning: `wait` until its agent calls; `done`: no ramdisk is needed. */
   prepareCleaning(task: Task): Promise<Outcome>;
   tearDownCleaning(task: Task): Promise<void>;
-  /** Boots the ramdisk for servicing, as `prepareCleaning`. Absent: there is none. */
+  /** Boots the ramdisk for servicing, as `prepareCleaning`. Absent: servicing needs no ramdisk. */
   prepareService?(task: Task): Promise<Outcome>;
-  /** The instance is there again. */
+  /** Boots the instance again. */
   tearDownService?(task: Task): Promise<void>;
   /**
-   * The steps that the agent in the machine offers, asked for at the first heartbeat; kept in driver_internal_info as Ironic does
-   * (`agent_cached_KIND_steps`: whoever asks again looks there first, an empty answer is an answer). Undefined: the agent is busy, ask
-   * at the next heartbeat.
+   * The steps that the agent offers, requested at the first heartbeat. The result is cached in driver_internal_info as in Ironic
+   * (`agent_cached_KIND_steps`); an empty list is a valid result. Undefined: the agent is busy, so try again at the next heartbeat.
    */
   agentSteps?(task: Task, kind: SavedKind): Promise<readonly PlannedStep[] | undefined>;
-  /** Runs a step that `agentSteps` named. */
+  /** Runs a step of `agentSteps`. */
   runAgentStep?(task: Task, kind: SavedKind, step: PlannedStep): Promise<Outcome>;
   /**
-   * The agent spoke while `step` runs (for `deploy.deploy`: the ramdisk is up, so it is over). `wait`: nothing new; `done`: the step is
-   * over; `failed`: it is over badly, and the reason is a whole sentence that names the step.
+   * Handles a heartbeat while `step` runs (for `deploy.deploy` it means that the ramdisk is up, so the step is over). `wait`: nothing new;
+   * `done`: the step has succeeded; `failed`: it has failed, and the reason is a whole sentence that names the step.
    */
   onHeartbeat?(task: Task, kind: SavedKind, step: PlannedStep): Promise<Outcome>;
 }
 export interface InspectInterface extends Interface {
-  /** The machine boots something that describes it: the ports that its BMC knows of are made before ([inspector]pre_create_ports). */
+  /** The machine boots a ramdisk that describes it. The ports that its BMC reports are created before ([inspector]pre_create_ports). */
   readonly inBand?: true;
-  /** A service of its own inspects, and takes the callbacks of its ramdisk itself: none of those that come here are meant for the node. */
+  /** An external service inspects and gets its ramdisk's callbacks. Callbacks that arrive here are not for this node. */
   readonly byService?: true;
-  /** In band: boots the ramdisk, then `wait`; out of band: what was found. */
+  /** In band: boots the ramdisk, then `wait`. Out of band: the findings. */
   inspect(task: Task): Promise<Outcome | InspectionFindings>;
-  /** The inventory arrived and its hooks ran: puts the machine to rest again. */
+  /** Called when the inventory has arrived and its hooks have run: cleans up. */
   finish?(task: Task): Promise<void>;
-  /** Undoes `inspect`: when it failed, was aborted or took too long. */
+  /** Reverts `inspect` after a failure, an abort or a timeout. */
   abort?(task: Task): Promise<void>;
 }
-/** A machine as its BMC describes it: the inspection is over but for the hooks. */
+/** A machine as its BMC describes it. Only the hooks are left to run. */
 export interface InspectionFindings {
   readonly kind: 'found';
   readonly inventory: Inventory;
   readonly pluginData: JsonObject;
-  /** For the node's properties; hooks may say otherwise. */
+  /** For the node's properties; hooks may override them. */
   readonly properties: JsonObject;
-  /** For the capabilities that the node does not name itself. */
+  /** For capabilities that the node does not have yet. */
   readonly capabilities: Readonly<Record<string, string>>;
-  /** Properties without which the inspection has failed. */
+  /** The inspection fails without these properties. */
   readonly essential: readonly string[];
   readonly hooks: readonly string[];
 }
@@ -358,19 +357,19 @@ export interface NetworkInterface extends Interface {
   removeServicingNetwork(task: Task): Promise<void>;
   configureTenantNetworks(task: Task): Promise<void>;
   unconfigureTenantNetworks(task: Task): Promise<void>;
-  /** VIFs: the names of the virtual ports that tenants plug into a node (vifs.ts has the rules). */
+  /** VIFs: the virtual ports that tenants attach to a node (vifs.ts has the rules). */
   vifList(task: Task): Promise<readonly Vif[]>;
   /** Throws VifAlreadyAttached, NoFreePhysicalPorts. */
   vifAttach(task: Task, vif: Vif): Promise<void>;
   /** Throws VifNotAttached. */
   vifDetach(task: Task, id: string): Promise<void>;
-  /** The VIF that a port or portgroup carries now: it cannot be deleted then. */
-  currentVif(held: PortRecord | PortgroupRecord): string | undefined;
-  /** Throws Conflict for what it does not allow. */
+  /** The VIF that a port or portgroup carries now. Such a port cannot be deleted. */
+  currentVif(record: PortRecord | PortgroupRecord): string | undefined;
+  /** Throws Conflict when the change is not allowed. */
   portChanged?(task: Task, change: PortChange): Promise<void>;
   portgroupChanged?(task: Task, change: PortgroupChange): Promise<void>;
 }
-/** What is about to change. `portgroup`: the one that the port belongs to then. */
+/** A change before it is saved. `portgroup` is the one that the port belongs to after the change. */
 export interface PortChange {
   readonly before: PortRecord;
   readonly after: PortRecord;
@@ -382,13 +381,13 @@ export interface PortgroupChange {
   readonly members: readonly PortRecord[];
 }
 export interface RescueInterface extends Interface {
-  /** Boots the rescue system: `wait` until its agent calls; `done`: it is up. */
+  /** Boots the rescue ramdisk: `wait` until its agent calls; `done`: it is up. */
   rescue(task: Task): Promise<Outcome>;
   /** Boots the instance again. */
   unrescue(task: Task): Promise<Outcome>;
-  /** The agent of the rescue system called: gives it the password and the tenant's network. */
+  /** Called when the rescue agent has called: sets the password and the tenant's network. */
   finish?(task: Task): Promise<void>;
-  /** Undoes `rescue`: after a failure, and when the rescue system is up. */
+  /** Reverts `rescue`: after a failure, and when the rescue ramdisk is up. */
   cleanUp?(task: Task): Promise<void>;
 }
 export interface ConsoleInterface extends Interface {
@@ -398,7 +397,7 @@ export interface ConsoleInterface extends Interface {
   get(task: Task): Promise<JsonObject>;
 }
 export interface RaidInterface extends Interface {
-  /** Beyond the schema that holds for all. Throws InvalidParameterValue for a configuration that it cannot make, UnsupportedDriverExtension. */
+  /** Checks beyond the common schema. Throws InvalidParameterValue for a configuration that it cannot create, UnsupportedDriverExtension. */
   validateConfig?(task: Task, config: JsonObject): Promise<void>;
 }
 export interface StorageInterface extends Interface {
@@ -407,15 +406,15 @@ export interface StorageInterface extends Interface {
 }
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-/** A function of a vendor that clients call by its name: `…/vendor_passthru?method=NAME`. */
+/** A vendor's method that clients call by its name: `…/vendor_passthru?method=NAME`. */
 export interface VendorMethod<Subject> {
   readonly http: readonly HttpMethod[];
   readonly description: string;
-  /** Answered with 202 before it has run; false: the answer is what it returned. Default: true. */
+  /** Answered with 202 before it has run; false: answered with its result. Default: true. */
   readonly async?: boolean;
   /** Default: true. */
   readonly exclusive?: boolean;
-  /** The names that it knows; absent: any. */
+  /** The arguments that it accepts; absent: any. */
   readonly args?: readonly string[];
   /** Throws MissingParameterValue, InvalidParameterValue. */
   validate?(subject: Subject, args: JsonObject): Promise<void>;
@@ -428,15 +427,15 @@ export interface VendorInterface extends Interface {
 }
 
 export interface BiosInterface extends Interface {
-  /** The settings as they are now. Throws UnsupportedDriverExtension when the machine tells of none. */
+  /** The current settings. Throws UnsupportedDriverExtension when the machine has none. */
   settings?(task: Task): Promise<readonly BiosSetting[]>;
 }
 export interface FirmwareInterface extends Interface {
-  /** The firmware that the machine has now. Throws UnsupportedDriverExtension when it tells of none. */
+  /** The current firmware. Throws UnsupportedDriverExtension when the machine reports none. */
   components?(task: Task): Promise<readonly FirmwareComponent[]>;
 }
 
-/** The objects that serve one node. */
+/** The interfaces of one node. */
 export interface Driver {
   readonly bios: BiosInterface;
   readonly boot: BootInterface;
@@ -452,12 +451,12 @@ export interface Driver {
   readonly storage: StorageInterface;
   readonly vendor: VendorInterface;
 }
-/** In a hardware type: its nodes may also have interfaces that it does not offer. */
+/** In a hardware type: nodes may also have interfaces that the type does not list. */
 export const ANY = '*';
-/** A hardware type is data: for each kind, the names it offers, the best first (the first enabled one is the default). */
+/** A hardware type is data: for each kind the names it offers, the best first. The first enabled one is the default. */
 export type HardwareType = Readonly<Record<InterfaceKind, readonly string[]>>;
 /** Name in the API → implementation. */
 export type Interfaces = { readonly [Kind in InterfaceKind]: Readonly<Record<string, Driver[Kind]>> };
 
-/** What an agent's heartbeat carries; re-exported so that drivers and conductor speak of the same thing. */
+/** What an agent's heartbeat carries; re-exported for drivers and conductor. */
 export type { Heartbeat };

@@ -1,4 +1,4 @@
-/** Requests to BMCs, measured where all of them pass: by protocol and operation, never by address. */
+/** Measures the requests to BMCs, by protocol and operation, never by address. */
 import type { Metrics } from '../model/metrics';
 import { COMMANDS } from '../wire/ipmi/constants';
 import type { Connections } from './interfaces';
@@ -6,7 +6,7 @@ import type { Connections } from './interfaces';
 const IPMI_NAMES: ReadonlyMap<string, string> = new Map(
   Object.entries(COMMANDS).map(([name, [netFn, command]]) => [`${netFn}/${command}`, name]),
 );
-/** Commands that users send as bytes are all of one name. */
+/** All raw commands of users share one name. */
 const ipmiName = (netFn: number, command: number): string => IPMI_NAMES.get(`${netFn}/${command}`) ?? 'raw';
 
 /** The method, and the action when there is one (DSP0266 §7.12): `POST ComputerSystem.Reset`. */
@@ -15,7 +15,7 @@ const redfishName = (method: string, path: string): string => {
   return action === undefined ? method : `${method} ${action.replace(/^#/, '')}`;
 };
 
-/** The kinds of failure are the clients' own words; what is not theirs is the caller that went away. */
+/** The kind of failure that the client gives. Other errors come from an aborted caller. */
 const outcomeOf = (error: unknown): string => {
   const kind = (error as { kind?: unknown } | null)?.kind;
   return typeof kind === 'string' ? kind : 'aborted';
@@ -41,7 +41,9 @@ export function measureConnections({ ipmi, redfish, consoles, ...others }: Conne
     }),
     ipmi: {
       ...ipmi,
-      ...(ipmi.tell && { tell: (target, words, ...rest) => measured('ipmi', words[0] ?? '', () => ipmi.tell!(target, words, ...rest)) }),
+      ...(ipmi.runProgram && {
+        runProgram: (target, words, ...rest) => measured('ipmi', words[0] ?? '', () => ipmi.runProgram!(target, words, ...rest)),
+      }),
       request: (target, netFn, command, ...rest) =>
         measured('ipmi', ipmiName(netFn, command), () => ipmi.request(target, netFn, command, ...rest)),
     },

@@ -1,4 +1,4 @@
-/** The agent's life: inspection where it is asked for, lookup, then its API and heartbeats until the machine goes. */
+/** The agent's main program: inspection if requested, lookup, then API and heartbeats until it is stopped. */
 import { createSocket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import { lookup as resolve } from 'node:dns/promises';
@@ -19,7 +19,7 @@ import { serve } from './server';
 
 const VERSION = 'bloomery-agent 1';
 
-/** Runs until `signal` is aborted. Rejects when the machine cannot be looked up: starting anew is then the way. */
+/** Runs until `signal` is aborted. Rejects when the lookup fails: then the program is started again. */
 export async function runAgent(machine: Machine, signal: AbortSignal): Promise<void> {
   const { parameters, clock, log } = machine;
   const startedAt = clock.now();
@@ -39,7 +39,7 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
   const inspected = inspectionUrls.length > 0 ? await inspect(machine, server, signal) : null;
   if (apiUrls.length === 0) {
     log.info('No ipa-api-url: no lookup and no heartbeats');
-    // Ending would mean to be started again, and to inspect again.
+    // Otherwise the program would be started and the machine inspected again.
     while (!signal.aborted) await clock.sleep(60_000, signal).catch(() => undefined);
     return;
   }
@@ -71,11 +71,11 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
     startedAt,
     version: VERSION,
     runner: commands,
-    heard: beating.heard,
+    authenticated: beating.contacted,
     log,
   });
   log.info(`Listening at ${callbackUrl}`);
-  await beating.beat(signal);
+  await beating.run(signal);
   await new Promise<void>((closed) => {
     listening.close(() => closed());
     listening.closeAllConnections();
@@ -83,7 +83,7 @@ export async function runAgent(machine: Machine, signal: AbortSignal): Promise<v
   await commands.idle();
 }
 
-/** Slow controllers show their disks late; a machine without one goes on without it, after the wait. */
+/** Waits for slow controllers, which show their disks late. A machine without a disk continues afterwards. */
 async function waitForDisk(machine: Machine, signal: AbortSignal): Promise<void> {
   const { diskWaitAttempts, diskWaitDelay } = machine.parameters;
   const any = (): InventoryDisk | undefined => disksOf(machine).find((disk) => disk.size > 0);
@@ -91,9 +91,9 @@ async function waitForDisk(machine: Machine, signal: AbortSignal): Promise<void>
   if (!any()) machine.log.warn('No disk was found');
 }
 
-/** A router's advertisement is faster than DHCP: an IPv6 address by itself counts after this time. */
+/** Router advertisements are faster than DHCP, so an IPv6 address alone only suffices after this time. */
 const IPV6_ALONE_MS = 5000;
-/** Until the interface that the machine booted from (any, when it is not known; all, when asked) has an address that is not link-local. */
+/** Waits for an address that is not link-local: at the boot interface (any interface if unknown; all if configured). */
 async function waitForAddress(machine: Machine, signal: AbortSignal): Promise<void> {
   const { bootInterface, inspectionDhcpAll, inspectionDhcpWait } = machine.parameters;
   const boot = bootInterface === null ? null : plainMac(bootInterface);
@@ -130,7 +130,7 @@ async function lookup(machine: Machine, server: Api, minor: number, uuid: string
   }
 }
 
-/** The token that lookup gave, else the one from the command line. A mask means that another process of this machine has it. */
+/** The token from the lookup, otherwise from the command line. A masked token means that another process of this machine has it. */
 function tokenOf(found: LookupAnswer, given: string | null): string | null {
   const token = found.config.agent_token;
   if (typeof token === 'string' && token.length >= 32) return token;
@@ -141,7 +141,7 @@ function tokenOf(found: LookupAnswer, given: string | null): string | null {
   );
 }
 
-/** The source address of the route to the API: what the conductor can reach the agent at. */
+/** The source address of the route to the API: the conductor reaches the agent there. */
 async function ownAddress(machine: Machine, url: string, signal: AbortSignal): Promise<string> {
   const { addressAttempts, addressInterval } = machine.parameters;
   for (let tries = 1; ; tries++) {
@@ -155,7 +155,7 @@ async function ownAddress(machine: Machine, url: string, signal: AbortSignal): P
   }
 }
 
-/** Connecting a datagram socket sends nothing, but makes the kernel choose. */
+/** Connecting a datagram socket sends nothing, but makes the kernel choose the address. */
 export async function routeSource(host: string): Promise<string> {
   const { address, family } = await resolve(host);
   const socket = createSocket(family === 6 ? 'udp6' : 'udp4');

@@ -1,11 +1,11 @@
-/** The calls that the agent makes to the bare metal API: version, lookup, heartbeat, inspection data. */
+/** The agent's requests to the bare metal API: version, lookup, heartbeat, inspection data. */
 import type { Inventory, JsonObject } from '../model/records';
 import { AgentError } from './system/errors';
 import { ask, type HttpAnswer, type HttpRequest, type Trust } from './system/http';
 
-/** The newest minor version whose additions the agent uses (agent_verify_ca). */
+/** The newest minor version with features that the agent uses (agent_verify_ca). */
 const NEWEST_KNOWN = 68;
-/** What is assumed of a server that does not say its versions. */
+/** Assumed of a server that does not report its versions. */
 const OLDEST_KNOWN = 31;
 const SINCE = { agent_version: 36, agent_token: 62, agent_verify_ca: 68 } as const;
 
@@ -13,7 +13,7 @@ export interface LookupAnswer {
   readonly node: JsonObject & { readonly uuid: string };
   readonly config: JsonObject & { readonly heartbeat_timeout?: number; readonly agent_token?: string };
 }
-export interface Beat {
+interface HeartbeatBody {
   readonly callbackUrl: string;
   readonly token: string | null;
   readonly version: string;
@@ -21,12 +21,12 @@ export interface Beat {
   readonly verifyCa: string | null;
 }
 export interface Api {
-  /** Minor version to speak, and the server's clock (milliseconds) when it told it. Never rejects. */
+  /** Minor version to use, and the server's clock (milliseconds) if known. Never rejects. */
   negotiate(): Promise<{ readonly minor: number; readonly serverTime: number | null; readonly url: string }>;
-  /** Rejects with the server's words when it does not know the machine (yet). */
+  /** Rejects with the server's message while it does not know the machine. */
   lookup(minor: number, macs: readonly string[], nodeUuid: string | null): Promise<LookupAnswer>;
-  heartbeat(minor: number, nodeUuid: string, beat: Beat): Promise<void>;
-  /** Answers the node's UUID. Rejects with `retry` set where asking again may help. */
+  heartbeat(minor: number, nodeUuid: string, beat: HeartbeatBody): Promise<void>;
+  /** Returns the node's UUID. Rejects with `retry` set where a retry may help. */
   continueInspection(data: InspectionData): Promise<string | null>;
 }
 export type InspectionData = JsonObject & { readonly inventory?: Inventory; readonly error: string | null };
@@ -41,7 +41,7 @@ class ApiRefusal extends AgentError {
   }
 }
 
-export interface ApiOptions {
+interface ApiOptions {
   readonly apiUrls: readonly string[];
   readonly inspectionUrls: readonly string[];
   readonly timeoutMs: number;
@@ -103,7 +103,7 @@ export function api(options: ApiOptions): Api {
 }
 
 type Located = HttpAnswer & { readonly url: string };
-/** The first of the URLs that answers at all; its last error when none does. */
+/** The response of the first URL that works; otherwise the last error. */
 async function firstAnswer(urls: readonly string[], call: (url: string) => Promise<HttpAnswer>): Promise<Located> {
   let last: unknown = new Error('No URL of the bare metal API is known');
   for (const url of urls) {
@@ -125,7 +125,7 @@ function json(text: string): JsonObject | undefined {
   }
 }
 
-/** The sentence of an error answer: error_message may be an object, or JSON in a string. */
+/** The message of an error response: error_message may be an object, or JSON in a string. */
 function wordsOf(answer: HttpAnswer): string {
   const message = json(answer.text)?.['error_message'];
   const inner = typeof message === 'string' ? (json(message) ?? { faultstring: message }) : (message as JsonObject | undefined);

@@ -1,4 +1,4 @@
-/** The collectors besides the inventory itself, by the names and with the keys of ironic-python-agent. `default` and `logs` are the inspection's own. */
+/** The collectors, with the names and keys of ironic-python-agent. The inspection itself implements `default` and `logs`. */
 import type { JsonObject } from '../model/records';
 import type { Machine } from './machine';
 import { readDmi } from './inventory/dmi';
@@ -7,7 +7,7 @@ import type { Tlvs } from './inventory/lldp';
 import { readNuma } from './inventory/numa';
 import { readUsbDevices } from './inventory/usb';
 
-/** Rejects when it fails: the inspection goes on, and tells of it. */
+/** Rejects on failure: the inspection continues and reports the error. */
 type Collector = (machine: Machine, lldp: Readonly<Record<string, Tlvs>>, signal: AbortSignal) => Promise<JsonObject>;
 
 /** Benchmarks take minutes on large machines. */
@@ -18,14 +18,14 @@ export const COLLECTORS: Readonly<Record<string, Collector>> = {
   'usb-devices': async ({ tree }) => ({ usb_devices: readUsbDevices(tree) }),
   'numa-topology': async ({ tree, log }) => {
     const topology = readNuma(tree);
-    if (topology === null) log.warn('The kernel does not tell of NUMA nodes: no numa_topology');
+    if (topology === null) log.warn('The kernel reports no NUMA nodes: no numa_topology');
     return topology === null ? {} : { numa_topology: topology };
   },
   'dmi-decode': async ({ run }, _, signal) => ({
     dmi: readDmi(await run('dmidecode', ['-t', 'bios', '-t', 'processor', '-t', 'memory'], { signal })),
   }),
-  lldp: async (_, heard) => ({ lldp_raw: heard }),
-  // The program is python-hardware's, which ramdisks of one's own may have; ours has it not, and measures nothing itself.
+  lldp: async (_, received) => ({ lldp_raw: received }),
+  // The program is part of python-hardware, which custom ramdisks may contain. Ours does not, and has no benchmarks of its own.
   'extra-hardware': async ({ run, log, parameters }, _, signal) => {
     const benchmarks = parameters.inspectionBenchmarks;
     const args = benchmarks.length > 0 ? ['--benchmark', ...benchmarks] : [];

@@ -1,36 +1,36 @@
-/** Runs the commands that the conductor sends: one at a time, results kept since the start. */
+/** Runs the conductor's commands one at a time, and stores all results. */
 import type { JsonObject } from '../model/records';
 import type { Log } from '../model/log';
 import { AgentError, type ErrorBody, reasonOf, toBody } from './system/errors';
 
 export interface Command {
-  /** Answered at once, while it goes on; its end forces a heartbeat. */
+  /** Runs in the background: the response comes at once, and the end forces a heartbeat. */
   readonly inBackground?: true;
   /** `progress`: percent, shown while the command runs. A string becomes {result: …}. Throws AgentError. */
   run(params: JsonObject, progress: (percent: number) => void): Promise<JsonObject | string | null>;
 }
-/** Full name (`clean.get_clean_steps`) → what it does. */
+/** Full name (`clean.get_clean_steps`) → command. */
 export type Commands = Readonly<Record<string, Command>>;
 
-export interface CommandResult {
+interface CommandResult {
   readonly id: string;
-  /** Without the extension: conductors match on it. */
+  /** Without the extension, as conductors expect. */
   readonly command_name: string;
   readonly command_status: 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'CLEAN_VERSION_MISMATCH';
   readonly command_error: ErrorBody | null;
   readonly command_result: JsonObject | null;
 }
 export interface Runner {
-  /** Starts a command. With `wait`, or if it is not one of the background, answers its end. Throws AgentError: unknown (400, 404), busy (409). */
+  /** Starts a command. With `wait`, or for foreground commands, resolves at its end. Throws AgentError: unknown (400, 404), busy (409). */
   execute(name: string, params: JsonObject, wait: boolean): Promise<CommandResult>;
   list(): readonly CommandResult[];
   /** Throws RequestedObjectNotFoundError. */
   get(id: string, wait: boolean): Promise<CommandResult>;
-  /** Resolves when nothing runs any more. */
+  /** Resolves when no command runs. */
   idle(): Promise<void>;
 }
 
-/** An agent lives for one deployment; more results than this are a conductor gone wild. */
+/** An agent serves one deployment. More results than this come from a faulty conductor. */
 const MOST_KEPT = 1000;
 
 export function runner(commands: Commands, newId: () => string, finished: () => void, log: Log): Runner {

@@ -1,9 +1,9 @@
-/** Reads a file of a config drive (ISO 9660), mounted or not: the device is only read. */
+/** Reads a file of a config drive (ISO 9660), mounted or not. Never writes the device. */
 import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 const SECTOR = 2048;
-/** Of a folder or a file; a config drive may come from anywhere. */
+/** Limits for folders and files, since the drive's content is not trusted. */
 const LARGEST = 4 << 20;
 
 interface Extent {
@@ -11,17 +11,17 @@ interface Extent {
   readonly size: number;
   readonly isFolder: boolean;
 }
-/** A directory record (ECMA-119 §9.1): where it lies, how long it is, whether it is a folder. */
+/** A directory record (ECMA-119 §9.1): position, length, and whether it is a folder. */
 const extentOf = (record: Buffer): Extent => ({
   at: record.readUInt32LE(2) * SECTOR,
   size: record.readUInt32LE(10),
   isFolder: (record[25]! & 2) !== 0,
 });
-/** Names may have a version behind them; letters are compared as they are, which is how they were written. */
+/** Names may have a version suffix. The comparison is case-sensitive. */
 function entryOf(folder: Buffer, name: string): Extent | undefined {
   for (let at = 0; at + 33 < folder.length;) {
     const length = folder[at]!;
-    // A record does not cross a sector's end; what is left of the sector is zeros.
+    // Records do not cross a sector's end; the rest of the sector is zeros.
     if (length === 0) at = (Math.floor(at / SECTOR) + 1) * SECTOR;
     else if (length < 34 || at + length > folder.length) return undefined;
     else {
@@ -54,7 +54,7 @@ function readImage(path: string, names: readonly string[]): string | null {
 
 /**
  * @param path of the device, an image, or the folder where it is mounted
- * @returns null: it has no such file
+ * @returns null: there is no such file
  */
 export function readConfigDrive(path: string, file: string): string | null {
   if (!statSync(path).isDirectory()) return readImage(path, file.split('/'));

@@ -1,4 +1,4 @@
-/** The commands of the agent's API: extension.name → what it does. */
+/** The commands of the agent's API: extension.name → function. */
 import type { InventoryDisk, JsonObject } from '../model/records';
 import type { Command, Commands } from './commands';
 import { installBootEntry } from './disk/efi';
@@ -45,7 +45,7 @@ export function commandsOf(machine: Machine): Commands {
   };
 }
 
-/** The node travels with each step: secrets masked, but hints and wishes as they are now. */
+/** Each step brings the node: without secrets, but with current hints and settings. */
 function remember(machine: Machine, params: JsonObject): void {
   const node = params['node'];
   if (typeof node === 'object' && node !== null) machine.state.node = node as JsonObject;
@@ -85,7 +85,7 @@ function stepCommands(machine: Machine, kind: StepKind, failure: ErrorType): Com
   };
 }
 
-/** Results are asked for again and again: they do not carry the config drive or passwords along. */
+/** Results are requested repeatedly, so they do not contain the config drive or passwords. */
 function withoutSecrets(step: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(step).filter(([key]) => key !== 'args'));
 }
@@ -100,7 +100,7 @@ function checkVersion(given: unknown): void {
   );
 }
 
-/** BIOS boots whole disk images as they are; UEFI wants an entry in its boot order. */
+/** A BIOS boots whole-disk images as they are; UEFI needs a boot entry. */
 async function installBootloader(machine: Machine, params: JsonObject): Promise<null> {
   if (bootMode(machine.tree) === 'bios') return null;
   const ignore = params['ignore_bootloader_failure'] ?? machine.parameters.ignoreBootloaderFailure;
@@ -118,7 +118,7 @@ async function installBootloader(machine: Machine, params: JsonObject): Promise<
   return null;
 }
 
-/** Milliseconds in which the answer to the command gets out. */
+/** Milliseconds for sending the response to the command. */
 const FAREWELL_MS = 300;
 const leave = (machine: Machine, program: 'poweroff' | 'reboot'): Command => ({
   inBackground: true,

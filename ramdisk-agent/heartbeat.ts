@@ -1,23 +1,23 @@
 /**
- * When to send heartbeats: at once, then after heartbeat_timeout × (0.3 … 0.6), so that machines that started together drift apart, and
- * soon after each finished command. A conductor that holds the node drops a heartbeat without saying so; a forced one is therefore
- * repeated until the conductor has come back to the agent.
+ * The schedule of heartbeats: at once, then after heartbeat_timeout × (0.3 … 0.6), so that machines that started together drift apart, and soon
+ * after each finished command. A conductor that has reserved the node silently drops a heartbeat. A forced heartbeat is therefore repeated
+ * until the conductor contacts the agent.
  */
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
 import { reasonOf } from './system/errors';
 
-export interface Heart {
-  /** Something is to be told: beat soon, whatever the interval. */
+export interface HeartbeatSchedule {
+  /** Requests a heartbeat soon, whatever the interval. */
   readonly force: () => void;
-  /** The conductor called: what was to be told is known. */
-  readonly heard: () => void;
-  /** Beats until `signal` is aborted; never rejects. */
-  readonly beat: (signal: AbortSignal) => Promise<void>;
+  /** Called when the conductor has contacted the agent: it knows the agent's news. */
+  readonly contacted: () => void;
+  /** Sends heartbeats until `signal` is aborted; never rejects. */
+  readonly run: (signal: AbortSignal) => Promise<void>;
 }
-export interface HeartOptions {
+interface HeartbeatOptions {
   readonly send: () => Promise<void>;
-  /** Seconds after which the server takes a silent agent for lost. */
+  /** Seconds without a heartbeat after which the server considers the agent lost. */
   readonly timeout: number;
   readonly clock: Clock;
   /** 0 … 1. */
@@ -26,14 +26,14 @@ export interface HeartOptions {
 }
 
 const LEAST_INTERVAL = 5;
-/** Seconds between a command's end and the heartbeats that tell it, until one is heard: the caller may still hold the node's lock. */
+/** Seconds between a command's end and its heartbeats, repeated until the conductor's contact: the node may still be reserved. */
 const FORCED = [1, 2, 4, 8, 8, 8] as const;
 
-export function heart({ send, timeout, clock, random, log }: HeartOptions): Heart {
+export function heart({ send, timeout, clock, random, log }: HeartbeatOptions): HeartbeatSchedule {
   let due = clock.now();
-  /** When the next forced beat is due; which of FORCED it is. The first beat is one. */
+  /** When the next forced heartbeat is due, and its index in FORCED. The first heartbeat is forced. */
   let forced: { readonly due: number; readonly index: number } | null = { due, index: 0 };
-  let told = false;
+  let sent = false;
   let wake = new AbortController();
 
   const seconds = (least: number, most: number): number => (least + (most - least) * random()) * 1000;
@@ -53,18 +53,18 @@ export function heart({ send, timeout, clock, random, log }: HeartOptions): Hear
   return {
     force() {
       forced = { due: clock.now() + FORCED[0] * 1000, index: 0 };
-      told = false;
+      sent = false;
       wake.abort();
     },
-    heard() {
-      if (told) forced = null;
+    contacted() {
+      if (sent) forced = null;
     },
-    async beat(signal) {
+    async run(signal) {
       while (!signal.aborted) {
         await pause(signal);
         const now = clock.now();
         if (signal.aborted || (now < due && now < (forced?.due ?? Infinity))) continue;
-        told = true;
+        sent = true;
         const failed = await send().then(
           () => false,
           (error: unknown) => {

@@ -1,17 +1,17 @@
-/** Inspection from inside the machine: what the collectors found, posted to whom the command line names. */
+/** Inspection in band: posts the collectors' findings to the URLs of the command line. */
 import type { JsonObject } from '../model/records';
 import type { Api, InspectionData } from './api';
 import { rootDisk } from './disk/root';
 import { reasonOf } from './system/errors';
 import { COLLECTORS } from './collectors';
 import { readInventory } from './inventory/inventory';
-import { hearSwitches, type Tlvs } from './inventory/lldp';
+import { receiveLldp, type Tlvs } from './inventory/lldp';
 import { collectLogs } from './logs';
 import type { Machine } from './machine';
 import { MANAGER } from './steps';
 
 const ATTEMPTS = 5;
-/** Collects and posts. Answers the node's UUID, or null: the lookup goes by MAC addresses then. */
+/** Collects and posts. Returns the node's UUID, or null: then the lookup uses MAC addresses. */
 export async function inspect(machine: Machine, server: Api, signal: AbortSignal): Promise<string | null> {
   const { log, clock } = machine;
   const data = await gather(machine, signal);
@@ -29,7 +29,7 @@ export async function inspect(machine: Machine, server: Api, signal: AbortSignal
   }
 }
 
-/** All that is posted; what failed is in `error`, beside what did not. */
+/** All data to post. Errors are in `error`, beside the successful parts. */
 async function gather(machine: Machine, signal: AbortSignal): Promise<InspectionData> {
   const { parameters, clock, log } = machine;
   const collectors = parameters.inspectionCollectors;
@@ -44,20 +44,20 @@ async function gather(machine: Machine, signal: AbortSignal): Promise<Inspection
     }
   };
 
-  // Switches speak every half a minute or so: it is listened to them while the rest is read.
+  // Switches send LLDP about every 30 s, so it is received while the rest is read.
   const listens = parameters.collectLldp || collectors.includes('lldp');
-  const hear = (): Promise<Readonly<Record<string, Tlvs>>> => hearSwitches(machine, parameters.lldpTimeout * 1000, signal);
-  const silence: Readonly<Record<string, Tlvs>> = {};
-  const [inventory, heard] = await Promise.all([
+  const receive = (): Promise<Readonly<Record<string, Tlvs>>> => receiveLldp(machine, parameters.lldpTimeout * 1000, signal);
+  const none: Readonly<Record<string, Tlvs>> = {};
+  const [inventory, received] = await Promise.all([
     readInventory(machine),
-    listens ? attempt('collector lldp failed', hear, silence) : silence,
+    listens ? attempt('collector lldp failed', receive, none) : none,
   ]);
-  const withLldp = (name: string): Tlvs | null => (parameters.collectLldp ? (heard[name] ?? null) : null);
+  const withLldp = (name: string): Tlvs | null => (parameters.collectLldp ? (received[name] ?? null) : null);
   const found: JsonObject[] = [];
   for (const name of collectors) {
     if (name === 'default' || name === 'logs') continue;
     if (Object.hasOwn(COLLECTORS, name))
-      found.push(await attempt(`collector ${name} failed`, () => COLLECTORS[name]!(machine, heard, signal), {}));
+      found.push(await attempt(`collector ${name} failed`, () => COLLECTORS[name]!(machine, received, signal), {}));
     else failures.push(`Failed to load collector ${name}`);
   }
   return {
@@ -71,7 +71,7 @@ async function gather(machine: Machine, signal: AbortSignal): Promise<Inspection
   };
 }
 
-/** Where a deployment without hints would write to; a machine may have no such disk. */
+/** The target of a deployment without hints, if there is one. */
 function rootDiskOf(disks: Parameters<typeof rootDisk>[0]): JsonObject {
   try {
     return { root_disk: rootDisk(disks, {}) };

@@ -1,15 +1,15 @@
-/** The agent's log: lines on the console, the last of them kept for `collect_system_logs` and the inspection's `logs`. */
+/** The agent's log: lines on the console. The latest are stored for `collect_system_logs` and the inspection's `logs`. */
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
 
-export interface KeptLog extends Log {
-  /** The lines kept, oldest first. */
+export interface BufferedLog extends Log {
+  /** The stored lines, the oldest first. */
   text(): string;
 }
 
-export function consoleLog(write: (line: string) => void, clock: Clock, debug: boolean, keep = 4000): KeptLog {
+export function consoleLog(write: (line: string) => void, clock: Clock, debug: boolean, keep = 4000): BufferedLog {
   const lines: string[] = [];
-  const make = (bound: object): KeptLog => {
+  const make = (bound: object): BufferedLog => {
     const say = (level: string) => (message: string, fields?: object) => {
       const all = { ...bound, ...fields };
       const line = `${new Date(clock.now()).toISOString()} ${level} ${message}${Object.keys(all).length > 0 ? ` ${JSON.stringify(all)}` : ''}`;

@@ -1,9 +1,9 @@
-/** What the machine says about itself when something went wrong: a gzipped tar archive, base64 encoded. */
+/** Logs for troubleshooting: a gzipped tar archive, base64 encoded. */
 import { gzipSync } from 'node:zlib';
 import { reasonOf } from './system/errors';
 import type { Run } from './system/run';
 
-/** File in the archive → the program whose output it is. */
+/** File in the archive → the program with its content. */
 const SOURCES: Readonly<Record<string, readonly [string, ...string[]]>> = {
   dmesg: ['dmesg'],
   df: ['df', '-a'],
@@ -19,13 +19,13 @@ const SOURCES: Readonly<Record<string, readonly [string, ...string[]]>> = {
   resident: ['sh', '-c', 'grep -s VmRSS /proc/[0-9]*/status; true'],
 };
 
-/** `agentLog`: the agent's own lines. Programs that fail leave what they said. */
+/** `agentLog`: the agent's own lines. For a failed program, the file contains the error. */
 export async function collectLogs(run: Run, agentLog: string, now: number): Promise<string> {
   const outputs = await Promise.all(
     Object.entries(SOURCES).map(async ([name, [program, ...args]]) => {
-      const said = await run(program, args, { timeoutMs: 10_000 }).catch((error: unknown) => `${reasonOf(error)}\n`);
-      // The command line may carry the agent's token.
-      return [name, said.replace(/(ipa-agent-token=)\S+/g, '$1***')] as const;
+      const output = await run(program, args, { timeoutMs: 10_000 }).catch((error: unknown) => `${reasonOf(error)}\n`);
+      // The command line may contain the agent's token.
+      return [name, output.replace(/(ipa-agent-token=)\S+/g, '$1***')] as const;
     }),
   );
   return gzipSync(tar([['agent.log', agentLog], ...outputs], now)).toString('base64');

@@ -1,4 +1,4 @@
-/** What commands and steps work on: the machine, and what is known of its node. */
+/** The context of commands and steps: the machine, and its node. */
 import type { Clock } from '../model/clock';
 import type { InventoryDisk, JsonObject } from '../model/records';
 import type { DiscoveredService } from '../wire/dns/mdns';
@@ -7,43 +7,43 @@ import type { Fetching } from './disk/download';
 import { readDisks } from './inventory/disks';
 import type { Surroundings } from './inventory/inventory';
 import type { Frames } from './inventory/lldp';
-import type { KeptLog } from './log';
+import type { BufferedLog } from './log';
 import type { Parameters } from './parameters';
 
 export interface Machine extends Surroundings {
   readonly parameters: Parameters;
   readonly frames: Frames;
-  /** Asks multicast DNS for a service; undefined: nobody has it. */
+  /** Looks up a service by multicast DNS; undefined: not found. */
   readonly findService: (service: string, signal: AbortSignal) => Promise<DiscoveredService | undefined>;
   readonly clock: Clock;
-  readonly log: KeptLog;
+  readonly log: BufferedLog;
   readonly fetching: Fetching;
   readonly random: (bytes: number) => Buffer;
   readonly newUuid: () => string;
-  /** The folder that the system's files are under: /. */
+  /** The root folder of the system's files: /. */
   readonly root: string;
-  /** Ends the agent, its heartbeats and its API; the machine stays as it is. */
+  /** Ends the agent, its heartbeats and its API; the machine stays on. */
   readonly retire: () => void;
-  /** Where directories may be made. */
+  /** The folder for temporary directories. */
   readonly temporary: string;
-  /** Changes with the lookup and with each command that brings the node. */
+  /** Changed by the lookup and by each command that brings the node. */
   readonly state: MachineState;
 }
-export interface MachineState {
+interface MachineState {
   node: JsonObject;
-  /** What lookup said under `config`. */
+  /** The lookup's `config`. */
   config: JsonObject;
-  /** Of the image written last, for get_partition_uuids; null before. */
+  /** Of the last written image, for get_partition_uuids; null before. */
   partitionUuids: JsonObject | null;
 }
 
-/** Read anew each time: erasing and writing change them. */
+/** Read again each time, since erasing and writing change them. */
 export const disksOf = (machine: Machine): readonly InventoryDisk[] => readDisks(machine.tree);
 
 export const openDisk = (machine: Machine, disk: InventoryDisk): Promise<Device> =>
   openDevice({ path: disk.name, size: disk.size, sectorSize: Number(disk['logical_sectors'] ?? 512), run: machine.run });
 
-/** Everything that was written is on the disks. */
+/** Flushes all writes to the disks. */
 export async function syncDisks(machine: Machine): Promise<void> {
   await machine.run('sync', [], { timeoutMs: 600_000 });
   for (const disk of disksOf(machine)) await machine.run('blockdev', ['--flushbufs', disk.name], { timeoutMs: 600_000 });

@@ -1,4 +1,4 @@
-/** The program in the ramdisk: the world around the agent, made here and handed to it. */
+/** The program in the ramdisk: creates the agent's dependencies and starts it. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { hostname, machine as architecture, networkInterfaces } from 'node:os';
@@ -14,15 +14,15 @@ import { mediumWords, parseParameters } from './parameters';
 import { record } from './record';
 import { run } from './system/run';
 
-/** What the init of the ramdisk found on a medium of the BMC. */
+/** The parameters that the ramdisk's init found on a medium of the BMC. */
 const MEDIUM = '/run/parameters';
 
-/** Nine seconds in all, as ironic-python-agent. */
+/** Nine seconds in all, as in ironic-python-agent. */
 const MDNS_PATIENCE = { attempts: 9, waitMs: 1000 };
 
 async function main(): Promise<void> {
-  const told = existsSync(MEDIUM) ? mediumWords(readFileSync(MEDIUM, 'utf8')) : '';
-  const commandLine = `${readFileSync('/proc/cmdline', 'utf8').trim()} ${told}`;
+  const mediumParameters = existsSync(MEDIUM) ? mediumWords(readFileSync(MEDIUM, 'utf8')) : '';
+  const commandLine = `${readFileSync('/proc/cmdline', 'utf8').trim()} ${mediumParameters}`;
   const early = parseParameters(commandLine);
   const log = consoleLog((line) => process.stdout.write(line), systemClock, early.debug);
   const parameters = parseParameters(commandLine, (message) => log.warn(message));

@@ -1,27 +1,27 @@
-/** What the kernel's command line tells the agent: one table, read by one function. */
+/** The agent's settings on the kernel command line: one table, read by one function. */
 
 type Kind = 'text' | 'number' | 'flag' | 'list';
-interface Row {
-  /** As it stands on the command line. */
+interface ParameterRow {
+  /** The name on the command line. */
   readonly parameter: string;
   readonly kind: Kind;
   readonly default: string | number | boolean | readonly string[] | null;
 }
 
-/** Seconds where it is a time. The names and defaults are ironic-python-agent's. */
+/** Times are in seconds. Names and defaults are ironic-python-agent's. */
 const ROWS = {
-  /** Base URLs of the bare metal API, tried in order; `mdns`: what multicast DNS says. */
+  /** Base URLs of the bare metal API, tried in order; `mdns`: found by multicast DNS. */
   apiUrls: { parameter: 'ipa-api-url', kind: 'list', default: [] },
-  /** Given only with virtual media, whose image the server made for this machine alone. */
+  /** Only with virtual media, whose image is made for this machine alone. */
   agentToken: { parameter: 'ipa-agent-token', kind: 'text', default: null },
-  /** Without URLs, multicast DNS is asked for them. */
+  /** Uses multicast DNS when there are no URLs. */
   useMdns: { parameter: 'ipa-use-mdns', kind: 'flag', default: false },
-  /** Its presence asks for inspection. */
+  /** Its presence requests an inspection. */
   inspectionUrls: { parameter: 'ipa-inspection-callback-url', kind: 'list', default: [] },
   inspectionCollectors: { parameter: 'ipa-inspection-collectors', kind: 'list', default: ['default', 'logs'] },
   inspectionDhcpWait: { parameter: 'ipa-inspection-dhcp-wait-timeout', kind: 'number', default: 60 },
   inspectionDhcpAll: { parameter: 'ipa-inspection-dhcp-all-interfaces', kind: 'flag', default: false },
-  /** What the collector extra-hardware is to measure: cpu, disk, mem. */
+  /** Benchmarks of the collector extra-hardware: cpu, disk, mem. */
   inspectionBenchmarks: { parameter: 'ipa-inspection-benchmarks', kind: 'list', default: [] },
   /** LLDP in the inventory's interfaces. */
   collectLldp: { parameter: 'ipa-collect-lldp', kind: 'flag', default: false },
@@ -37,9 +37,9 @@ const ROWS = {
   hardwareDelay: { parameter: 'ipa-hardware-initialization-delay', kind: 'number', default: 0 },
   diskWaitAttempts: { parameter: 'ipa-disk-wait-attempts', kind: 'number', default: 10 },
   diskWaitDelay: { parameter: 'ipa-disk-wait-delay', kind: 'number', default: 3 },
-  /** Accept any certificate of the API and of image servers. */
+  /** Accepts any certificate of the API and of image servers. */
   insecure: { parameter: 'ipa-insecure', kind: 'flag', default: false },
-  /** PEM file in the ramdisk with the authorities to trust instead of the usual ones. */
+  /** PEM file in the ramdisk with certificate authorities that replace the usual ones. */
   caFile: { parameter: 'ipa-ca-file', kind: 'text', default: null },
   globalRequestId: { parameter: 'ipa-global-request-id', kind: 'text', default: null },
   requestTimeout: { parameter: 'ipa-http-request-timeout', kind: 'number', default: 30 },
@@ -50,17 +50,17 @@ const ROWS = {
   debug: { parameter: 'ipa-debug', kind: 'flag', default: false },
   /** MAC address of the interface that the machine booted from, `01-aa-…` or plain. */
   bootInterface: { parameter: 'BOOTIF', kind: 'text', default: null },
-} as const satisfies Record<string, Row>;
+} as const satisfies Record<string, ParameterRow>;
 
 type Plain<K extends Kind> = K extends 'number' ? number : K extends 'flag' ? boolean : K extends 'list' ? readonly string[] : string;
 export type Parameters = {
   readonly [Key in keyof typeof ROWS]: (typeof ROWS)[Key]['default'] extends null ? string | null : Plain<(typeof ROWS)[Key]['kind']>;
 };
 
-/** Reads a kernel command line. The last of equal names wins; a value that is no number leaves the default and is told to `warn`. */
+/** Parses a kernel command line. The last of equal names counts. A value that is no number leads to a warning and the default. */
 export function parseParameters(commandLine: string, warn: (message: string) => void = () => {}): Parameters {
   const given = new Map(words(commandLine).map((word) => split(word)));
-  const entries = Object.entries(ROWS as Record<string, Row>).map(([key, row]) => {
+  const entries = Object.entries(ROWS as Record<string, ParameterRow>).map(([key, row]) => {
     const text = given.get(row.parameter);
     if (text === undefined) return [key, row.default];
     const value = read(row.kind, text);
@@ -70,7 +70,7 @@ export function parseParameters(commandLine: string, warn: (message: string) => 
   return Object.fromEntries(entries) as Parameters;
 }
 
-/** What a medium of the BMC tells (lines `name=value`), as words of a command line. */
+/** The parameters on a medium of the BMC (lines `name=value`), as words of a command line. */
 export const mediumWords = (text: string): string =>
   text
     .split('\n')

@@ -1,4 +1,4 @@
-/** `bloomery-agent record`: the recorder as a program on a running host. It only reads: no disk, no setting of the machine is ever written. */
+/** `bloomery-agent record`: the recorder as a program on a running host. It only reads, and never writes a disk or a setting. */
 import { readFileSync } from 'node:fs';
 import { hostname, machine, setPriority } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -8,7 +8,7 @@ import { readConfigDrive } from './config-drive';
 import { reasonOf } from './system/errors';
 import { tree } from './system/tree';
 import { consoleLog } from './log';
-import { rarely, readHardware } from './record-hardware';
+import { cached, readHardware } from './record-hardware';
 import { keepPushing, pushOnce, type Identity, type Recording } from './recorder';
 import { run } from './system/run';
 
@@ -37,7 +37,7 @@ export const RECORD_OPTIONS = {
   once: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
 } as const;
-/** As the server writes it into the vendor data (conductor/core/recorders.ts). */
+/** The server's key in the vendor data (conductor/core/recorders.ts). */
 const KEY = 'bloomery-recorder';
 
 function numberOf(name: string, text: string, least: number, most: number): number {
@@ -56,20 +56,22 @@ function readGiven(name: string, path: string): string {
   }
 }
 
-interface Told extends Partial<Identity> {
+interface DriveSettings extends Partial<Identity> {
   readonly interval?: number;
   /** Why the drive could not be read. */
   readonly problem?: string;
 }
 const isPace = (value: unknown): value is number => typeof value === 'number' && value >= LEAST_INTERVAL && value <= MOST_INTERVAL;
-/** What the deployment put on the host; nothing, and perhaps why, where there is no such drive or it is not for recorders. */
-export function toldBy(path: string): Told {
+/** The settings on the config drive; empty, possibly with the reason, without a drive or settings on it. */
+export function settingsOnDrive(path: string): DriveSettings {
   try {
     const data = JSON.parse(readConfigDrive(path, 'openstack/latest/vendor_data2.json') ?? '{}') as unknown;
-    const told = isObject(data) ? data[KEY] : undefined;
-    if (!isObject(told)) return {};
-    const texts = (['url', 'node', 'token'] as const).filter((name) => typeof told[name] === 'string').map((name) => [name, told[name]]);
-    const interval = told['interval'];
+    const settings = isObject(data) ? data[KEY] : undefined;
+    if (!isObject(settings)) return {};
+    const texts = (['url', 'node', 'token'] as const)
+      .filter((name) => typeof settings[name] === 'string')
+      .map((name) => [name, settings[name]]);
+    const interval = settings['interval'];
     return { ...(Object.fromEntries(texts) as Partial<Identity>), ...(isPace(interval) ? { interval } : {}) };
   } catch (error) {
     return { problem: reasonOf(error) };
@@ -85,30 +87,34 @@ export async function record(words: readonly string[]): Promise<void> {
   }
   const drive = given['config-drive'];
   const identity = async (): Promise<Identity> => {
-    const told = toldBy(drive);
+    const settings = settingsOnDrive(drive);
     const file = given['token-file'];
-    const url = given.url ?? told.url;
-    const node = given.node === 'auto' ? told.node : given.node;
-    const token = file === undefined ? told.token : readGiven('token-file', file).trim();
+    const url = given.url ?? settings.url;
+    const node = given.node === 'auto' ? settings.node : given.node;
+    const token = file === undefined ? settings.token : readGiven('token-file', file).trim();
     if (token === '') throw new Error(`--token-file: ${file} is empty`);
     const missing = Object.entries({ '--url': url, '--node': node, '--token-file': token }).find(([, value]) => !value)?.[0];
     if (url === undefined || node === undefined || token === undefined || missing !== undefined)
-      throw new Error(`${missing} is not given, and the config drive (${drive}) does not say it${told.problem ? `: ${told.problem}` : ''}`);
+      throw new Error(
+        `${missing} is not given, and the config drive (${drive}) does not say it${settings.problem ? `: ${settings.problem}` : ''}`,
+      );
     return { url, node, token };
   };
   const interval =
-    given.interval === undefined ? (toldBy(drive).interval ?? 300) : numberOf('interval', given.interval, LEAST_INTERVAL, MOST_INTERVAL);
+    given.interval === undefined
+      ? (settingsOnDrive(drive).interval ?? 300)
+      : numberOf('interval', given.interval, LEAST_INTERVAL, MOST_INTERVAL);
   if (given.url !== undefined && !/^https?:\/\/[^/]/.test(given.url)) throw new Error(`--url is http://… or https://…, not "${given.url}"`);
   const host = tree(given.root);
-  // Else everything would seem to have gone.
+  // Otherwise all hardware would seem to be gone.
   if (host.list('/sys/class').length === 0) throw new Error(`--root ${given.root} is no host's: there is no sys/class in it`);
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
-  const asked = rarely((program, args, options) => run(program, args, { ...options, signal: stop.signal }), systemClock);
+  const runCached = cached((program, args, options) => run(program, args, { ...options, signal: stop.signal }), systemClock);
   const recording: Recording = {
     pace: { intervalMs: interval * 1000, jitter: numberOf('jitter', given.jitter, 0, 1) },
     identity,
-    read: () => readHardware({ tree: host, run: asked, addresses: () => ({}), machine: machine(), hostname, bootInterface: null }),
+    read: () => readHardware({ tree: host, run: runCached, addresses: () => ({}), machine: machine(), hostname, bootInterface: null }),
     bootId: host.text('/proc/sys/kernel/random/boot_id'),
     trust: { insecure: false, ...(given.ca === undefined ? {} : { ca: readGiven('ca', given.ca) }) },
     clock: systemClock,
@@ -117,10 +123,10 @@ export async function record(words: readonly string[]): Promise<void> {
     signal: stop.signal,
   };
   try {
-    // Whatever else runs here comes first.
+    // The recorder must not disturb the host's own work.
     setPriority(19);
   } catch (error) {
-    recording.log.debug('the priority stays as it is', { reason: reasonOf(error) });
+    recording.log.debug('the priority cannot be lowered', { reason: reasonOf(error) });
   }
   if (given.once) recording.log.info(`The hardware is ${await pushOnce(recording)}`);
   else await keepPushing(recording);

@@ -1,4 +1,4 @@
-/** A recorder: pushes what hardware its host has, at an interval, for as long as it runs, whatever the service does. */
+/** The recorder: pushes its host's hardware at an interval, as long as it runs, and survives failures of the service. */
 import { gzipSync } from 'node:zlib';
 import type { Clock } from '../model/clock';
 import { digestOf, type HardwareRecord } from '../model/hardware';
@@ -6,25 +6,25 @@ import type { Log } from '../model/log';
 import { reasonOf } from './system/errors';
 import { ask, type HttpAnswer, type Trust } from './system/http';
 
-export interface Pace {
+interface Pace {
   readonly intervalMs: number;
-  /** Part of the interval by which a pause may be shorter or longer. */
+  /** The part of the interval by which a pause varies. */
   readonly jitter: number;
 }
-/** How much longer than an interval pauses become: no record counts as stale for a push or two that failed ([recorder]stale_after). */
-const MOST_LONGER = 2;
+/** The longest pause, in intervals. A record does not become stale by one or two failed pushes ([recorder]stale_after). */
+const LONGEST_PAUSE = 2;
 
 /**
- * Milliseconds until the next push, after so many that failed in a row. Never shorter than without failures: however many recorders a
- * service has, they ask it no more often while it is away, and come back to it as spread as they were.
+ * Milliseconds until the next push, after so many consecutive failures. It is never shorter than without failures: the recorders' load does
+ * not rise while the service is down, and their pushes stay spread.
  * @param random from 0 to 1
  */
 export const pauseAfter = ({ intervalMs, jitter }: Pace, failures: number, random: () => number): number =>
-  intervalMs * Math.min(1 + failures / 2, MOST_LONGER) * (1 + jitter * (2 * random() - 1));
-/** Hosts that were started together do not push together. */
+  intervalMs * Math.min(1 + failures / 2, LONGEST_PAUSE) * (1 + jitter * (2 * random() - 1));
+/** Spreads the first pushes of hosts that start together. */
 export const firstPause = ({ intervalMs }: Pace, random: () => number): number => intervalMs * random();
 
-/** Where to, and who says so. */
+/** The service and the credentials. */
 export interface Identity {
   readonly url: string;
   readonly node: string;
@@ -32,7 +32,7 @@ export interface Identity {
 }
 export interface Recording {
   readonly pace: Pace;
-  /** Asked before each push: a token may be exchanged at any time. */
+  /** Called before each push, since the token may change at any time. */
   readonly identity: () => Promise<Identity>;
   readonly read: () => Promise<HardwareRecord>;
   readonly bootId: string | null;
@@ -46,7 +46,7 @@ export interface Recording {
 const TIMEOUT_MS = 30_000;
 const words = ({ status, text }: HttpAnswer): string => `the service answers ${status} ${text.slice(0, 300)}`;
 
-/** The digest, and the record itself when the service does not have it. Throws why it was not taken. */
+/** Sends the digest, and the record itself if the service does not have it. Throws the service's reason on a refusal. */
 export async function pushOnce({ identity, read, bootId, trust, signal }: Recording): Promise<'unchanged' | 'recorded'> {
   const hardware = await read();
   const { url, node, token } = await identity();
@@ -60,35 +60,35 @@ export async function pushOnce({ identity, read, bootId, trust, signal }: Record
       trust,
       signal,
     });
-  const known = await put({ digest: digestOf(hardware) });
-  if (known.status === 200) return 'unchanged';
-  if (known.status !== 409) throw new Error(words(known));
-  const taken = await put({ hardware });
-  if (taken.status !== 200) throw new Error(words(taken));
+  const byDigest = await put({ digest: digestOf(hardware) });
+  if (byDigest.status === 200) return 'unchanged';
+  if (byDigest.status !== 409) throw new Error(words(byDigest));
+  const byRecord = await put({ hardware });
+  if (byRecord.status !== 200) throw new Error(words(byRecord));
   return 'recorded';
 }
 
-/** Until the signal is aborted. Says what became of a push when it is something else than of the one before. */
+/** Pushes until the signal is aborted. Logs a push's result when it differs from the previous one. */
 export async function keepPushing(recording: Recording): Promise<void> {
   const { pace, clock, random, log, signal } = recording;
   let failures = 0;
-  let said = '';
-  const say = (level: 'info' | 'warn', message: string): void => {
-    if (message !== said) log[level](message);
-    said = message;
+  let lastMessage = '';
+  const logOnce = (level: 'info' | 'warn', message: string): void => {
+    if (message !== lastMessage) log[level](message);
+    lastMessage = message;
   };
   for (let pause = firstPause(pace, random); ; pause = pauseAfter(pace, failures, random)) {
     await clock.sleep(pause, signal).catch(() => {});
     if (signal.aborted) return;
     try {
-      const became = await pushOnce(recording);
+      const result = await pushOnce(recording);
       failures = 0;
-      if (became === 'recorded') said = '';
-      say('info', became === 'recorded' ? 'The hardware was recorded' : 'The hardware is as it was recorded');
+      if (result === 'recorded') lastMessage = '';
+      logOnce('info', result === 'recorded' ? 'The hardware was recorded' : 'The hardware is as it was recorded');
     } catch (error) {
       if (signal.aborted) return;
       failures++;
-      say('warn', `The hardware could not be pushed: ${reasonOf(error)}`);
+      logOnce('warn', `The hardware could not be pushed: ${reasonOf(error)}`);
     }
   }
 }

@@ -1,16 +1,16 @@
-/** The last act of the agent in a rescue system: whoever knows the password may log in, as `rescue`; then it leaves the machine to them. */
+/** The end of a rescue: creates the user `rescue` with the password; then the agent leaves the machine to the user. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AgentError } from './system/errors';
 
-/** crypt(5): a method, its parameters and salt, the hash. What stands in a line of /etc/shadow: no colon, no line end. */
+/** crypt(5): method, parameters and salt, hash. It fits into a line of /etc/shadow: no colon, no line end. */
 const HASH = /^\$[a-z0-9]{1,8}\$[./A-Za-z0-9$,=*-]{8,500}$/;
 
-/** What the ramdisk's first process looks for when the agent has ended: it lets people in at the consoles then. */
+/** The ramdisk's init checks for this file when the agent has ended, and then allows logins on the consoles. */
 export const RESCUE_MARK = 'run/rescue';
 
 /**
- * Makes the user, with all rights.
+ * Creates the user, with all rights.
  * @param root folder of the system: /
  * @throws AgentError InvalidCommandParamsError for anything but a hash
  */

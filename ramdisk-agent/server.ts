@@ -9,26 +9,26 @@ import type { OwnCertificate } from '../wire/http/certificate';
 import type { Runner } from './commands';
 import { AgentError, reasonOf } from './system/errors';
 
-export interface ServerOptions {
+interface ServerOptions {
   readonly host: string;
   readonly port: number;
   readonly certificate: OwnCertificate;
   readonly minVersion: SecureVersion;
-  /** The token that this machine shares with the conductor; null: nobody may command. */
+  /** The token that this machine shares with the conductor; null: no commands are accepted. */
   readonly token: () => string | null;
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
   readonly version: string;
   readonly runner: Runner;
-  /** Called with each request that had the right token. */
-  readonly heard: () => void;
+  /** Called for each request with a valid token. */
+  readonly authenticated: () => void;
   readonly log: Log;
 }
 
-/** A config drive of 64 MiB travels in a command, base64 encoded. */
+/** A command may contain a config drive of 64 MiB, base64 encoded. */
 const LARGEST_BODY = 100 * 2 ** 20;
 
-/** Resolves when it listens. */
+/** Resolves when the server listens. */
 export async function serve(options: ServerOptions): Promise<Server> {
   const server = createServer(
     { cert: options.certificate.certificate, key: options.certificate.privateKey, minVersion: options.minVersion },
@@ -48,7 +48,7 @@ export async function serve(options: ServerOptions): Promise<Server> {
   return server;
 }
 
-interface Asked {
+interface RequestParts {
   readonly url: URL;
   readonly base: string;
   readonly id: string;
@@ -59,7 +59,7 @@ interface Route {
   /** Matched against the path without the optional /v1; its group is `id`. */
   readonly path: RegExp;
   readonly open?: true;
-  answer(asked: Asked, options: ServerOptions): Promise<unknown>;
+  answer(request: RequestParts, options: ServerOptions): Promise<unknown>;
 }
 const waits = (url: URL): boolean => url.searchParams.get('wait')?.toLowerCase() === 'true';
 
@@ -109,7 +109,7 @@ async function answerTo(options: ServerOptions, request: IncomingMessage): Promi
     if (!match) continue;
     if (!route.open) {
       if (!mayCommand(options.token(), url.searchParams.get('agent_token'))) throw new AgentError('Unauthorized', 'Token invalid.');
-      options.heard();
+      options.authenticated();
     }
     return route.answer({ url, base, id: match[1] ?? '', body: () => read(request) }, options);
   }

@@ -7,16 +7,16 @@ import { AgentError, reasonOf } from './system/errors';
 import { disksOf, type Machine, openDisk } from './machine';
 
 export type StepKind = 'clean' | 'deploy' | 'service';
-export interface StepRow {
+interface StepRow {
   readonly step: string;
   readonly interface: 'deploy';
-  /** Absent: not a step of that kind. 0: only when asked for. */
+  /** Absent: not a step of that kind. 0: only on request. */
   readonly priority: Readonly<Partial<Record<StepKind, number>>>;
   readonly abortable: boolean;
   run(machine: Machine, args: JsonObject, progress: (percent: number) => void): Promise<unknown>;
 }
 
-/** Conductors keep it and hand it back: a change of steps between two calls is then seen. */
+/** Conductors store it and return it, so that a change of steps between two calls is detected. */
 export const MANAGER = { name: 'BloomeryHardwareManager', version: '1' } as const;
 
 export const STEPS: readonly StepRow[] = [
@@ -33,14 +33,14 @@ export const STEPS: readonly StepRow[] = [
     priority: { clean: 10 },
     abortable: true,
     run: (machine, _, progress) => {
-      const concurrency = Number(wishesOf(machine)['disk_erasure_concurrency'] ?? 4);
+      const concurrency = Number(eraseSettings(machine)['disk_erasure_concurrency'] ?? 4);
       return eraseEach(machine, eraseDisk, Math.max(1, concurrency), progress);
     },
   },
   { step: 'write_image', interface: 'deploy', priority: { deploy: 0, service: 0 }, abortable: false, run: writeStep },
 ];
 
-/** As the API shows them. */
+/** In the form of the API. */
 export const stepsOf = (kind: StepKind): readonly JsonObject[] =>
   STEPS.filter((row) => row.priority[kind] !== undefined).map((row) => ({
     step: row.step,
@@ -50,9 +50,9 @@ export const stepsOf = (kind: StepKind): readonly JsonObject[] =>
     abortable: row.abortable,
   }));
 
-const wishesOf = ({ state }: Machine): JsonObject => (state.node['driver_internal_info'] ?? {}) as JsonObject;
+const eraseSettings = ({ state }: Machine): JsonObject => (state.node['driver_internal_info'] ?? {}) as JsonObject;
 
-/** `atOnce` disks at a time; one that fails does not keep the others from being erased. */
+/** Erases `atOnce` disks at a time. A failure does not stop the other disks. */
 async function eraseEach(
   machine: Machine,
   erase: (erasing: Erasing) => Promise<void>,
@@ -63,29 +63,29 @@ async function eraseEach(
   const percents = new Map<string, number>(disks.map((disk) => [disk.name, 0]));
   const failures: string[] = [];
   const one = async (disk: InventoryDisk): Promise<void> => {
-    const tell = (percent: number): void => {
+    const report = (percent: number): void => {
       percents.set(disk.name, percent);
       progress([...percents.values()].reduce((sum, each) => sum + each, 0) / disks.length);
     };
     const { run, tree, random, log } = machine;
     const erasing = {
       disk,
-      wishes: wishesOf(machine),
+      settings: eraseSettings(machine),
       open: (which: InventoryDisk) => openDisk(machine, which),
       run,
       tree,
       random,
       log,
-      progress: tell,
+      progress: report,
     };
     await erase(erasing).catch((error: unknown) =>
       failures.push(error instanceof AgentError ? error.details : `"${disk.name}": ${reasonOf(error)}`),
     );
-    tell(100);
+    report(100);
   };
-  const left = [...disks];
+  const queue = [...disks];
   const worker = async (): Promise<void> => {
-    for (let disk = left.shift(); disk; disk = left.shift()) await one(disk);
+    for (let disk = queue.shift(); disk; disk = queue.shift()) await one(disk);
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
   if (failures.length > 0) throw new AgentError('BlockDeviceEraseError', failures.join('; '));
@@ -123,7 +123,7 @@ async function writeStep(machine: Machine, args: JsonObject, progress: (percent:
   }
 }
 
-/** The config drive stands beside the image, or, from older conductors, in it; empty is none. Throws InvalidCommandParamsError. */
+/** The config drive is beside the image or, from older conductors, inside its description; empty means none. Throws InvalidCommandParamsError. */
 function readWriteArguments(args: JsonObject): { readonly image: JsonObject; readonly configDrive: string | null } {
   const refuse = (text: string): AgentError => new AgentError('InvalidCommandParamsError', text);
   const image = args['image_info'];

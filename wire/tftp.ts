@@ -1,4 +1,4 @@
-/** TFTP packets (RFC 1350, options by RFC 2347): bytes ↔ values. What they mean in a transfer is not known here. */
+/** TFTP packets (RFC 1350, options by RFC 2347): bytes ↔ values. The transfer itself is elsewhere. */
 
 /** Error codes (RFC 1350 appendix I, RFC 2347). */
 export const TFTP_ERRORS = {
@@ -13,7 +13,7 @@ export const TFTP_ERRORS = {
   optionsRefused: 8,
 } as const;
 
-/** Option names are lower case: they are compared without regard to case (RFC 2347). */
+/** Option names are in lower case: they are case-insensitive (RFC 2347). */
 export type TftpOptions = ReadonlyMap<string, string>;
 export type TftpPacket =
   | { readonly kind: 'rrq' | 'wrq'; readonly file: string; readonly mode: string; readonly options: TftpOptions }
@@ -24,10 +24,10 @@ export type TftpPacket =
   | { readonly kind: 'oack'; readonly options: TftpOptions };
 
 const OPCODES = { rrq: 1, wrq: 2, data: 3, ack: 4, error: 5, oack: 6 } as const;
-/** Longest request: one datagram without options larger than this is no request that a boot ROM makes (RFC 2347: 512 octets). */
+/** No boot ROM sends a longer request (RFC 2347: 512 octets). */
 const MAX_REQUEST = 1024;
 
-/** A packet from a datagram's bytes; undefined for anything malformed. `data` is a view, not a copy. */
+/** Decodes a datagram; undefined if it is malformed. `data` is a view, not a copy. */
 export function decodeTftp(bytes: Buffer): TftpPacket | undefined {
   if (bytes.length < 4) return undefined;
   switch (bytes.readUInt16BE(0)) {
@@ -67,7 +67,7 @@ export function encodeTftp(packet: TftpPacket): Buffer {
   }
 }
 
-/** Writes the four octets before a DATA packet's data, for whoever keeps packets in a buffer of its own. */
+/** Writes the four octets before a DATA packet's data, for callers that build packets in their own buffer. */
 export function writeDataHeader(buffer: Buffer, offset: number, block: number): void {
   buffer.writeUInt16BE(OPCODES.data, offset);
   buffer.writeUInt16BE(block, offset + 2);
@@ -83,12 +83,12 @@ function request(kind: 'rrq' | 'wrq', bytes: Buffer): TftpPacket | undefined {
 const word = (value: number): Buffer => Buffer.from([value >> 8, value & 255]);
 const zeroEnded = (texts: readonly string[]): Buffer => Buffer.from(texts.map((text) => `${text}\0`).join(''), 'latin1');
 
-/** Zero-ended strings; undefined when the last one is not ended. */
+/** Zero-terminated strings; undefined when the last one has no terminator. */
 function strings(bytes: Buffer): string[] | undefined {
   return bytes.at(-1) === 0 ? bytes.subarray(0, -1).toString('latin1').split('\0') : undefined;
 }
 
-/** name, value, name, value…; of an option that comes twice the first counts. */
+/** name, value, name, value…; the first of two equal options counts. */
 function pairs(texts: readonly string[] | undefined): TftpOptions | undefined {
   if (!texts || texts.length % 2 !== 0) return undefined;
   const options = new Map<string, string>();

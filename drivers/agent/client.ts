@@ -1,4 +1,4 @@
-/** Client of the API inside the ramdisk (agent protocol, section "The agent's HTTP API"): commands with a token, over verified TLS. */
+/** Client of the agent's API in the ramdisk (agent protocol, section "The agent's HTTP API"): commands with a token, over verified TLS. */
 import { readFile, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Agent, request } from 'undici';
@@ -8,7 +8,7 @@ import type { Task } from '../interfaces';
 import { connectionReason } from '../common/reason';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
-/** A command's result as the agent keeps it. */
+/** A command's state as the agent reports it. */
 export interface AgentCommand {
   readonly id?: string;
   /** Without its extension: `execute_clean_step`. */
@@ -18,7 +18,7 @@ export interface AgentCommand {
   readonly command_result?: JsonObject | null;
 }
 
-/** `connection`: no answer; `busy`: another command runs; `refused`: the agent answered that it would not. */
+/** `connection`: no response; `busy`: another command runs; `refused`: the agent answered with an error. */
 export class AgentError extends Error {
   constructor(
     readonly kind: 'connection' | 'busy' | 'refused',
@@ -30,34 +30,32 @@ export class AgentError extends Error {
 }
 
 export interface CommandOptions {
-  /** The answer comes when the command is over: for short ones. */
+  /** The response comes when the command has finished: for short commands. */
   readonly wait?: boolean;
-  /** In the place of [agent]max_command_attempts. */
+  /** Replaces [agent]max_command_attempts. */
   readonly attempts?: number;
-  /** Seconds, in the place of [agent]command_timeout. */
+  /** Seconds; replaces [agent]command_timeout. */
   readonly timeout?: number;
-  /** Ends the waiting for an answer, as if the connection was lost. */
+  /** Ends the request as if the connection was lost. */
   readonly signal?: AbortSignal;
 }
 
 export interface AgentClient {
-  /**
-   * Sends `extension.command`. A lost connection is tried again, unless the agent turns out to run the command already. Throws AgentError.
-   */
+  /** Sends `extension.command`. A lost connection leads to a retry, unless the agent already runs the command. Throws AgentError. */
   command(name: string, params: JsonObject, options?: CommandOptions): Promise<AgentCommand>;
   /** All commands since the agent started, the oldest first. Throws AgentError. */
   commands(): Promise<readonly AgentCommand[]>;
-  /** Waits until the command is over. Throws AgentError after as many looks as [agent]command_wait_attempts takes. */
+  /** Waits until the command has finished. Throws AgentError after [agent]command_wait_attempts polls. */
   finished(command: AgentCommand): Promise<AgentCommand>;
 }
 
-/** No honest answer is larger: step lists and results are some kilobytes. */
+/** Real responses are far smaller: step lists and results have some kilobytes. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const RETRY_PAUSE_MS = 1000;
-/** Between looks at a command with an agent that does not hold the answer back until the command is over. */
-const LOOK_PAUSE_MS = 1000;
+/** Between polls of a command, for an agent that does not delay its response until the command has finished. */
+const POLL_PAUSE_MS = 1000;
 
-/** Gives `work` a client of the node's agent; its connections end with it. */
+/** Gives `work` a client of the node's agent, and closes its connections afterwards. */
 export async function withAgent<T>(task: Task, work: (agent: AgentClient) => Promise<T>): Promise<T> {
   const url = task.node.driver_internal_info['agent_url'];
   if (typeof url !== 'string' || url === '') {
@@ -68,23 +66,28 @@ export async function withAgent<T>(task: Task, work: (agent: AgentClient) => Pro
     maxResponseSize: MAX_ANSWER_BYTES,
   });
   try {
-    return await work(clientOf(task, url.replace(/\/+$/, ''), dispatcher));
+    return await work(createClient(task, url.replace(/\/+$/, ''), dispatcher));
   } finally {
     await dispatcher.destroy();
   }
 }
 
-function clientOf(task: Task, base: string, dispatcher: Agent): AgentClient {
-  const { node, options } = task;
-  const token = node.driver_internal_info['agent_secret_token'];
+interface AgentRequest {
+  readonly method: 'GET' | 'POST';
+  /** Below `/v1/commands/`. */
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly body?: JsonObject;
+  readonly options?: CommandOptions;
+}
+type Send = (request: AgentRequest) => Promise<unknown>;
 
-  async function exchange(
-    method: 'GET' | 'POST',
-    path: string,
-    query: Readonly<Record<string, string>>,
-    body?: JsonObject,
-    { timeout: seconds = options['agent.command_timeout'], signal }: CommandOptions = {},
-  ): Promise<unknown> {
+/** Sends single requests. Throws AgentError. */
+function createSender(task: Task, base: string, dispatcher: Agent): Send {
+  const { node } = task;
+  const token = node.driver_internal_info['agent_secret_token'];
+  return async ({ method, path, query, body, options = {} }) => {
+    const { timeout: seconds = task.options['agent.command_timeout'], signal } = options;
     const limited = timeoutSignal(seconds * 1000, task.signal, ...(signal ? [signal] : []));
     const held = task.stillHeld?.() ?? true;
     if (held !== true) await held;
@@ -106,18 +109,22 @@ function clientOf(task: Task, base: string, dispatcher: Agent): AgentClient {
     }
     const parsed = parse(text);
     if (status < 400 && parsed !== undefined) return parsed;
-    const said = parsed === undefined ? text.slice(0, 200) : errorText(parsed);
-    if (status === 409 || /agent is busy/i.test(said)) throw new AgentError('busy', said);
-    throw new AgentError('refused', `Agent API for node ${node.uuid} returned HTTP status code ${status} with error: ${said}`);
-  }
+    const reason = parsed === undefined ? text.slice(0, 200) : errorText(parsed);
+    if (status === 409 || /agent is busy/i.test(reason)) throw new AgentError('busy', reason);
+    throw new AgentError('refused', `Agent API for node ${node.uuid} returned HTTP status code ${status} with error: ${reason}`);
+  };
+}
 
-  /** Measured by command: the names are ours, in requests that only look there is none. */
-  const send: typeof exchange = async (method, path, query, body, told) => {
+/** Measures requests by their command. Only our own names become labels; polls have none. */
+const measured =
+  (task: Task, send: Send): Send =>
+  async (request) => {
     const took = task.metrics.timer();
-    const command = typeof body?.['name'] === 'string' ? body['name'] : 'look';
+    const name = request.body?.['name'];
+    const command = typeof name === 'string' ? name : 'look';
     let outcome = 'left';
     try {
-      const answer = await exchange(method, path, query, body, told);
+      const answer = await send(request);
       outcome = 'ok';
       return answer;
     } catch (error) {
@@ -128,85 +135,91 @@ function clientOf(task: Task, base: string, dispatcher: Agent): AgentClient {
     }
   };
 
-  /** Repeats what failed for want of a connection, `attempts` times in all. */
-  async function retried<T>(purpose: string, attempts: number, once: () => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await once();
-      } catch (error) {
-        if (!(error instanceof AgentError) || error.kind !== 'connection') throw error;
-        if (attempt >= attempts) {
-          throw new AgentError(
-            'connection',
-            `Connection to agent failed: Failed to connect to the agent running on node ${node.uuid} ${purpose}. Error: ${error.message}`,
-            { cause: error },
-          );
-        }
-        task.log.debug('No connection to the agent', { purpose, attempt, reason: error.message });
-        await task.clock.sleep(RETRY_PAUSE_MS, task.signal);
+/** Repeats a request after a connection error, `attempts` times in all. */
+async function retried<T>(task: Task, purpose: string, attempts: number, once: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await once();
+    } catch (error) {
+      if (!(error instanceof AgentError) || error.kind !== 'connection') throw error;
+      if (attempt >= attempts) {
+        throw new AgentError(
+          'connection',
+          `Connection to agent failed: Failed to connect to the agent running on node ${task.node.uuid} ${purpose}. Error: ${error.message}`,
+          { cause: error },
+        );
       }
+      task.log.debug('No connection to the agent', { purpose, attempt, reason: error.message });
+      await task.clock.sleep(RETRY_PAUSE_MS, task.signal);
     }
   }
+}
+
+function createClient(task: Task, base: string, dispatcher: Agent): AgentClient {
+  const { node, options } = task;
+  const send = measured(task, createSender(task, base, dispatcher));
 
   const list = async (): Promise<readonly AgentCommand[]> => {
-    const answer = await send('GET', '', {});
+    const answer = await send({ method: 'GET', path: '', query: {} });
     const commands = (answer as { commands?: unknown } | null)?.commands;
     if (!Array.isArray(commands)) throw new AgentError('refused', `The agent on node ${node.uuid} did not answer with a list of commands`);
     return commands.map(commandOf);
   };
 
-  /** The agent may have taken the command whose answer was lost: then it is the last one, and runs. */
-  const taken = async (name: string): Promise<AgentCommand | undefined> => {
+  /** The agent may have accepted a command whose response was lost: then it is the last one, and still runs. */
+  const accepted = async (name: string): Promise<AgentCommand | undefined> => {
     const last = (await list().catch(() => [])).at(-1);
     return last?.command_name === shortName(name) && last.command_status === 'RUNNING' ? last : undefined;
   };
 
+  /** With an id, the agent answers when the command has finished. A lost connection only costs one poll. */
+  const poll = async (command: AgentCommand): Promise<AgentCommand> => {
+    try {
+      if (command.id !== undefined)
+        return commandOf(await send({ method: 'GET', path: encodeURIComponent(command.id), query: { wait: 'true' } }));
+      return (await list()).findLast((one) => one.command_name === command.command_name) ?? command;
+    } catch (error) {
+      if (error instanceof AgentError && error.kind === 'connection') return command;
+      throw error;
+    }
+  };
+
   return {
-    command: (name, params, told = {}) => {
-      const attempts = told.attempts ?? options['agent.max_command_attempts'];
-      return retried(`for invoking command ${name}`, attempts, async () => {
+    command: (name, params, commandOptions = {}) => {
+      const attempts = commandOptions.attempts ?? options['agent.max_command_attempts'];
+      const query = { wait: String(commandOptions.wait ?? false) };
+      return retried(task, `for invoking command ${name}`, attempts, async () => {
         try {
-          return commandOf(await send('POST', '', { wait: String(told.wait ?? false) }, { name, params }, told));
+          return commandOf(await send({ method: 'POST', path: '', query, body: { name, params }, options: commandOptions }));
         } catch (error) {
           if (!(error instanceof AgentError)) throw error;
           if (error.kind === 'busy') {
             const message = `Node ${node.uuid} command "${name}" failed. Agent is presently executing a command. Error ${error.message}`;
             throw new AgentError('busy', message, { cause: error });
           }
-          const running = error.kind === 'connection' && attempts > 1 ? await taken(name) : undefined;
+          const running = error.kind === 'connection' && attempts > 1 ? await accepted(name) : undefined;
           if (running === undefined) throw error;
           return running;
         }
       });
     },
-    commands: () => retried('to collect commands status', options['agent.max_command_attempts'], list),
+    commands: () => retried(task, 'to collect commands status', options['agent.max_command_attempts'], list),
     finished: async (command) => {
       const deadline = task.clock.now() + options['agent.command_wait_attempts'] * options['agent.command_wait_interval'] * 1000;
-      let now = command;
-      while (now.command_status === 'RUNNING') {
+      let current = command;
+      while (current.command_status === 'RUNNING') {
         if (task.clock.now() >= deadline) {
           throw new AgentError('connection', `Timeout executing command ${command.command_name} on node ${node.uuid}`);
         }
-        now = await look(now);
-        if (now.command_status === 'RUNNING') await task.clock.sleep(LOOK_PAUSE_MS, task.signal);
+        current = await poll(current);
+        if (current.command_status === 'RUNNING') await task.clock.sleep(POLL_PAUSE_MS, task.signal);
       }
-      return now;
+      return current;
     },
   };
-
-  /** With an id the agent answers when the command is over; a connection lost meanwhile is no more than one look lost. */
-  async function look(command: AgentCommand): Promise<AgentCommand> {
-    try {
-      if (command.id !== undefined) return commandOf(await send('GET', encodeURIComponent(command.id), { wait: 'true' }));
-      return (await list()).findLast((one) => one.command_name === command.command_name) ?? command;
-    } catch (error) {
-      if (error instanceof AgentError && error.kind === 'connection') return command;
-      throw error;
-    }
-  }
 }
 
-/** What a failed command says of its failure. */
+/** The error text of a failed command. */
 export function commandError(command: AgentCommand): string {
   return command.command_error === null || command.command_error === undefined
     ? 'Invalid agent response'
@@ -243,9 +256,9 @@ const TRUTH: Readonly<Record<string, boolean>> = Object.fromEntries([
 ]) as Record<string, boolean>;
 
 /**
- * What the agent's certificate is held against: the certificate that it sent with its heartbeat (its PEM text is kept in
- * driver_internal_info.agent_verify_ca, so that every conductor has it), else driver_info.agent_verify_ca, else [agent]verify_ca;
- * true: the system's authorities, false: anything, PEM text, a file or a folder of files.
+ * The certificate authorities for the agent: the certificate that the agent sent with its heartbeat (its PEM text is stored in
+ * driver_internal_info.agent_verify_ca for all conductors), otherwise driver_info.agent_verify_ca, otherwise [agent]verify_ca.
+ * Values: true (the system's authorities), false (no verification), PEM text, a file or a folder of files.
  */
 async function trust(task: Task): Promise<{ readonly rejectUnauthorized?: boolean; readonly ca?: string }> {
   const { driver_internal_info: internal, driver_info: info } = task.node;

@@ -1,4 +1,4 @@
-/** Config drives: the volume `config-2` by which an instance learns who it is. */
+/** Config drives: the volume `config-2` with the instance's metadata. */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { isObject } from '../../model/json';
@@ -19,8 +19,8 @@ const FILES = {
 } as const;
 
 /**
- * The node's config drive as the agent takes it: a URL or base64 text as given, an object {meta_data, network_data, user_data,
- * vendor_data} built into base64 of a gzipped ISO image, with what a recorder on the host needs. Undefined: the instance has none.
+ * The node's config drive for the agent: a URL or base64 text as given, or an object {meta_data, network_data, user_data, vendor_data}
+ * built into base64 of a gzipped ISO image, with a recorder's vendor data. Undefined: the instance has none.
  */
 export async function configdriveOf({ node, clock, recorderData }: DriveTask): Promise<string | undefined> {
   const given = node.instance_info['configdrive'];
@@ -30,13 +30,13 @@ export async function configdriveOf({ node, clock, recorderData }: DriveTask): P
   return (await promisify(gzip)(image)).toString('base64');
 }
 
-/** What the client gives under a name stays; vendor data that is a text is the client's alone. */
-function withVendorData(parts: JsonObject, more: JsonObject | undefined): JsonObject {
+/** The client's own entries take precedence. Vendor data that is a text stays unchanged. */
+function withVendorData(parts: JsonObject, recorder: JsonObject | undefined): JsonObject {
   const own = parts['vendor_data'] ?? {};
-  return more === undefined || !isObject(own) ? parts : { ...parts, vendor_data: { ...more, ...own } };
+  return recorder === undefined || !isObject(own) ? parts : { ...parts, vendor_data: { ...recorder, ...own } };
 }
 
-/** Path → content. The metadata always says the node's UUID and name, unless it says others. User data of a text stays that text. */
+/** Path → content. The metadata contains the node's UUID and name by default. User data that is a text stays unchanged. */
 export function configdriveFiles(parts: JsonObject, node: { readonly uuid: string; readonly name: string | null }): Record<string, Buffer> {
   const meta = { ...(parts['meta_data'] as object | null | undefined) };
   const all: JsonObject = { ...parts, meta_data: { uuid: node.uuid, ...(node.name === null ? {} : { name: node.name }), ...meta } };

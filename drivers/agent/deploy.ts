@@ -1,6 +1,6 @@
 /**
- * What the deploy interfaces have in common that work through the agent: it boots for deployment, cleaning and servicing, runs steps, and
- * leaves the machine to its instance. The steps, their names and priorities are Ironic's.
+ * The common part of deploy interfaces that work through the agent: they boot it for deployment, cleaning and servicing, run steps, and
+ * boot the instance. The steps' names and priorities are Ironic's.
  */
 import { Fault, reasonOf } from '../../model/errors';
 import { parseHints } from '../../model/hints';
@@ -37,14 +37,14 @@ export const agentProperties: Readonly<Record<string, Property>> = {
   },
 };
 
-/** What can be known of the machine before its agent is there. Throws MissingParameterValue, InvalidParameterValue. */
+/** The checks that need no agent. Throws MissingParameterValue, InvalidParameterValue. */
 export async function validateAgentDeploy(task: Task): Promise<void> {
   await task.driver.boot.validate?.(task);
   validateCapabilities(task.node);
   validateRootDevice(task);
 }
 
-/** The instance's hints, or the machine's own. */
+/** The instance's hints, otherwise the machine's. */
 function validateRootDevice({ node }: Task): void {
   const [source, hints] = node.instance_info['root_device']
     ? (['instance_info', node.instance_info['root_device']] as const)
@@ -58,10 +58,10 @@ function validateRootDevice({ node }: Task): void {
   }
 }
 
-/** Whether the instance runs, or shall again: then there is nothing to deploy, only to boot. */
+/** Whether the instance exists already: then it is only booted. */
 export const isDeployed = (task: Task): boolean => ['active', 'adopting', 'unrescuing'].includes(task.node.provision_state);
 
-/** The machine is off and in the provisioning network; its next boot brings the agent, unless it is there already. */
+/** Powers the machine off and connects it to the provisioning network. Its next boot starts the agent, unless the agent already runs. */
 export async function prepareAgent(task: Task): Promise<void> {
   const { driver } = task;
   const fast = await isFastTrack(task);
@@ -78,7 +78,7 @@ async function bootRamdisk(task: Task): Promise<Outcome> {
   return wait;
 }
 
-/** Hands the machine over to its instance; nobody fetches an image any more. */
+/** Prepares the boot of the instance, and stops serving the image. */
 export async function prepareInstance(task: Task): Promise<Outcome> {
   try {
     await task.driver.boot.prepareInstance(task);
@@ -101,7 +101,7 @@ async function switchNetwork(task: Task): Promise<Outcome> {
 
 async function bootInstance(task: Task): Promise<Outcome> {
   try {
-    // Where nobody can switch the machine on, the end of the agent has started it anew.
+    // Without power control, the shutdown of the agent has restarted the machine.
     if (task.driver.power.supported.includes('power on')) await task.power(task.node.disable_power_off ? 'rebooting' : 'power on');
     return done;
   } catch (error) {
@@ -112,11 +112,11 @@ async function bootInstance(task: Task): Promise<Outcome> {
 const deployStep = (step: string, priority: number, run: Step['run']): Step => ({
   step,
   priority: { deploy: priority },
-  // Every one of them may run again: booting and switching end in the same state, and an image that is written again is the same image.
+  // All may run again: booting and switching are idempotent, and writing the image again gives the same disk.
   resumable: true,
   run,
 });
-/** The steps of a deployment; `own` are those between the agent's arrival and its end, by their priority. */
+/** The steps of a deployment. `own` are those between boot and shutdown of the agent, with their priorities. */
 export const deploymentSteps = (own: Readonly<Record<string, readonly [priority: number, run: Step['run']]>>): readonly Step[] => [
   deployStep('deploy', 100, bootRamdisk),
   ...Object.entries(own).map(([step, [priority, run]]) => deployStep(step, priority, run)),
@@ -147,7 +147,7 @@ export const agentDeploy = {
   onHeartbeat,
 } as const satisfies DeployInterface;
 
-/** Deployment by the operator's own steps and those of a custom agent: what boots the agent and ends with it, and no image. */
+/** Deployment by steps of the operator or a custom agent: boots the agent, shuts it down, and writes no image. */
 export const customAgentDeploy: DeployInterface = {
   ...agentDeploy,
   properties: agentProperties,

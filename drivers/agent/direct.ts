@@ -1,6 +1,4 @@
-/**
- * Deployment by the agent: it writes an image that it fetches by HTTP to the machine's disk. Files of this host are served to the agent by the boot service, from the node's BootRecord.
- */
+/** Deployment by the agent, which downloads an image and writes it to disk. The boot service serves files of this host, by the node's BootRecord. */
 import { basename } from 'node:path';
 import { Fault } from '../../model/errors';
 import { repr, str } from '../../model/python';
@@ -46,10 +44,10 @@ async function validate(task: Task): Promise<void> {
 
 const downloadSource = (node: NodeRecord): string => text(node.driver_info['image_download_source']) || 'http';
 
-/** A host name with a port, but without a scheme, has one to Ironic (`proxy:3128`): refused as there. */
+/** Ironic takes the host of `proxy:3128` for a scheme, and refuses it. So do we. */
 function validateProxies(node: NodeRecord): void {
-  const given = ['image_http_proxy', 'image_https_proxy'].map((key) => [key, text(node.driver_info[key])] as const);
-  const wrong = given.filter(([, url]) => /^[a-z][a-z0-9+.-]*:/i.test(url) && !/^https?:/i.test(url));
+  const proxies = ['image_http_proxy', 'image_https_proxy'].map((key) => [key, text(node.driver_info[key])] as const);
+  const wrong = proxies.filter(([, url]) => /^[a-z][a-z0-9+.-]*:/i.test(url) && !/^https?:/i.test(url));
   if (wrong.length > 0) {
     throw invalid(
       `Proxy URL should either have HTTP(S) scheme or no scheme at all, the following URLs are invalid: ${repr(Object.fromEntries(wrong))}.`,
@@ -62,24 +60,24 @@ function validateProxies(node: NodeRecord): void {
   );
 }
 
-/** A host name, an address or a domain with a leading dot, with or without a port; nothing is passed over. */
+/** A host name, an address or a domain with a leading dot, with or without a port. Every character is checked. */
 function isHost(entry: string): boolean {
   const name = entry.trim().split(':')[0]!.replace(/^\./, '');
   return entry.trim() === '' || (name.length <= 253 && name.split('.').every((part) => /^(?!-)[a-z\d-]{1,63}(?<!-)$/i.test(part)));
 }
 
-/** Where the agent gets the image: its own URL, or this server's when it must come from a file here or shall come `local`. */
-interface Source {
+/** Where the agent gets the image: its own URL, or this server for files and for source `local`. */
+interface ImageSource {
   readonly location: ImageLocation;
   readonly served: boolean;
 }
-async function sourceOf(task: Task): Promise<Source> {
+async function sourceOf(task: Task): Promise<ImageSource> {
   const href = text(task.node.instance_info['image_source']);
   const location = await checkLocation(locate(href, task.options['conductor.file_url_allowed_paths']), task.signal);
   return { location, served: location.kind === 'file' || downloadSource(task.node) === 'local' };
 }
 
-/** What can go wrong with the image goes wrong here, before the machine is touched. */
+/** Finds errors of the image before the machine is touched. */
 async function prepare(task: Task): Promise<void> {
   if (isDeployed(task)) {
     await task.driver.boot.prepareInstance(task);
@@ -94,7 +92,7 @@ async function prepare(task: Task): Promise<void> {
   await serveImage(task, served ? location : undefined);
 }
 
-/** Adds the image to what the machine may fetch, or takes an earlier deployment's away. A boot interface without a row gets one for it. */
+/** Adds the image to the files of the boot service, or removes an earlier deployment's. Creates the node's row if there is none. */
 async function serveImage(task: Task, location: ImageLocation | undefined): Promise<void> {
   const row = await task.boots.ofNode(task.node.uuid);
   if (location === undefined && row?.files['image'] === undefined) return;
@@ -111,7 +109,7 @@ async function writeImage(task: Task): Promise<Outcome> {
   return runAgentStep(task, 'deploy', { interface: 'deploy', step: 'write_image', priority: 80, args });
 }
 
-/** What the agent is told of the image (agent protocol, image_info). */
+/** The agent's description of the image (agent protocol, image_info). */
 async function imageInfo(task: Task, location: ImageLocation, configdrive: string | undefined): Promise<JsonObject> {
   const { instance_info: instance, driver_info: info, uuid } = task.node;
   const proxies = Object.fromEntries(
@@ -131,13 +129,13 @@ async function imageInfo(task: Task, location: ImageLocation, configdrive: strin
   };
 }
 
-/** Has the agent make the disk bootable (UEFI only: a BIOS boots whole-disk images by themselves), then hands over to the disk. */
+/** Makes the agent install the boot loader (UEFI only: whole-disk images boot from a BIOS as they are), then prepares the boot from disk. */
 async function prepareInstanceBoot(task: Task): Promise<Outcome> {
   const { node } = task;
   const bootMode = bootModeOf(task);
   const failure = await withAgent(task, async (agent) => {
-    const found = await agent.command('standby.get_partition_uuids', {}, { wait: true });
-    const rootUuid = found.command_result?.['root uuid'];
+    const uuids = await agent.command('standby.get_partition_uuids', {}, { wait: true });
+    const rootUuid = uuids.command_result?.['root uuid'];
     if (typeof rootUuid === 'string') await task.saveInternal({ root_uuid_or_disk_id: rootUuid });
     if (bootMode !== 'uefi') return undefined;
     const started = await agent.command('image.install_bootloader', {

@@ -1,6 +1,6 @@
 /**
- * Inspection by a service of its own (ironic-discoverd, ironic-inspector, or ours on port 5050): it boots the machine, takes the callback
- * of its ramdisk and writes the node by way of the API. Nobody holds the node meanwhile; a periodic look follows how it stands.
+ * Inspection by an external service (ironic-discoverd, ironic-inspector, or ours on port 5050). It boots the machine, gets the callback of
+ * its ramdisk and writes the node through the API. Meanwhile the node is not reserved; a periodic check polls the service.
  */
 import { readFileSync } from 'node:fs';
 import type { Options } from '../../config/options';
@@ -44,7 +44,7 @@ function pem(options: DiscoverdOptions, name: 'cafile' | 'certfile' | 'keyfile')
   }
 }
 
-/** The service that the options name; undefined: none. Throws an Error for the operator when its certificates cannot be read. */
+/** The configured service; undefined: none. Throws an Error for the operator when its certificates cannot be read. */
 export function discoverdService(options: DiscoverdOptions): IntrospectionClient | undefined {
   const url = options['discoverd.service_url'];
   if (!options['discoverd.enabled'] || url === null || urlProblem(url) !== undefined) return undefined;
@@ -59,19 +59,19 @@ export function discoverdService(options: DiscoverdOptions): IntrospectionClient
   });
 }
 
-/** Which inspection the service was asked for: it bears the time when it began, so that what is left of an earlier one means nothing. */
-const asked = (node: NodeRecord): boolean =>
+/** Whether the service was asked for the current inspection. The mark is the start time, so that marks of earlier inspections do not count. */
+const isRequested = (node: NodeRecord): boolean =>
   node.inspection_started_at !== null && node.driver_internal_info['discoverd_asked'] === node.inspection_started_at;
 
-const over = (outcome: Outcome): CheckResult => ({ outcome, internal: { discoverd_asked: undefined } });
+const ended = (outcome: Outcome): CheckResult => ({ outcome, internal: { discoverd_asked: undefined } });
 
-/** Another time: of a service that does not answer, no node need be asked for now. */
-function later(task: Task, what: string, { kind, message }: IntrospectionError): void {
-  task.log.warn(`The introspection service was asked ${what} in vain, and will be again`, { reason: message });
+/** Retries in the next round. When the service does not answer at all, the round ends. */
+function retryLater(task: Task, request: string, { kind, message }: IntrospectionError): void {
+  task.log.warn(`The introspection service did not answer the request for ${request}; it is repeated later`, { reason: message });
   if (kind === 'away') throw new ServiceUnavailable(`The introspection service does not answer: ${message}`);
 }
 
-async function isUnderWay(task: Task, service: IntrospectionClient): Promise<boolean> {
+async function isRunning(task: Task, service: IntrospectionClient): Promise<boolean> {
   try {
     const { finished, error } = await service.status(task.node.uuid, task.signal);
     return !finished && error === null;
@@ -88,11 +88,11 @@ async function start(task: Task, service: IntrospectionClient): Promise<CheckRes
   } catch (error) {
     if (!(error instanceof IntrospectionError)) throw error;
     if (error.kind === 'refused' || error.kind === 'unknown') {
-      // It works on it already: a conductor died before it had written down that it had asked.
-      if (await isUnderWay(task, service)) return { internal: { discoverd_asked: task.node.inspection_started_at } };
-      return over(failed(`Failed to start inspection: ${error.message}`));
+      // The service already works: a conductor died before it had saved its request.
+      if (await isRunning(task, service)) return { internal: { discoverd_asked: task.node.inspection_started_at } };
+      return ended(failed(`Failed to start inspection: ${error.message}`));
     }
-    later(task, 'for an introspection', error);
+    retryLater(task, 'an introspection', error);
     return undefined;
   }
 }
@@ -100,13 +100,13 @@ async function start(task: Task, service: IntrospectionClient): Promise<CheckRes
 async function follow(task: Task, service: IntrospectionClient): Promise<CheckResult | undefined> {
   try {
     const { finished, error } = await service.status(task.node.uuid, task.signal);
-    if (error !== null) return over(failed(`discoverd inspection failed: ${error}`));
-    return finished ? over(done) : undefined;
+    if (error !== null) return ended(failed(`discoverd inspection failed: ${error}`));
+    return finished ? ended(done) : undefined;
   } catch (error) {
     if (!(error instanceof IntrospectionError)) throw error;
-    // It took the order, and knows nothing of it: it will not come back to it.
-    if (error.kind === 'unknown') return over(failed(`discoverd inspection failed: the service knows of none: ${error.message}`));
-    later(task, 'how an introspection stands', error);
+    // The service accepted the request and has lost it.
+    if (error.kind === 'unknown') return ended(failed(`discoverd inspection failed: the service knows of none: ${error.message}`));
+    retryLater(task, 'the state of an introspection', error);
     return undefined;
   }
 }
@@ -127,8 +127,8 @@ export const discoverdInspect: InspectInterface = {
   /** A service that does not know the node has nothing to abort. */
   abort: async (task) => {
     const service = task.connections.introspection;
-    // What the service itself has ended, or refused to begin.
-    if (!service || !asked(task.node)) return;
+    // The service has ended it already, or refused to begin.
+    if (!service || !isRequested(task.node)) return;
     try {
       await service.abort(task.node.uuid, task.signal);
     } catch (error) {
@@ -142,12 +142,12 @@ export const discoverdInspect: InspectInterface = {
       name: 'introspection status',
       every: (options) => options['discoverd.status_check_period'],
       states: ['inspect wait'],
-      // It must not be started twice.
-      needsFreshNode: (node) => !asked(node),
+      // The inspection must not be started twice.
+      needsFreshNode: (node) => !isRequested(node),
       check: async (task) => {
         const service = task.connections.introspection;
-        if (!service) return over(failed(DISABLED));
-        return asked(task.node) ? follow(task, service) : start(task, service);
+        if (!service) return ended(failed(DISABLED));
+        return isRequested(task.node) ? follow(task, service) : start(task, service);
       },
     },
   ],

@@ -1,4 +1,4 @@
-/** Inspection by the agent: boots the ramdisk, which posts what it found to `/v1/continue_inspection`. */
+/** Inspection by the agent: boots the ramdisk, which posts its findings to `/v1/continue_inspection`. */
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { Fault, reasonOf } from '../../model/errors';
@@ -9,10 +9,10 @@ import { type InspectInterface, type Task, failed, wait } from '../interfaces';
 
 const LOOKUP_TIMEOUT_MS = 5000;
 
-/** Ironic's own default of [inspector]require_managed_boot. */
+/** [inspector]require_managed_boot, with Ironic's default. */
 const managedBootRequired = (task: Task): boolean => task.options['inspector.require_managed_boot'] ?? true;
 
-/** Throws UnsupportedDriverExtension, or why the boot interface cannot boot the ramdisk. */
+/** Throws UnsupportedDriverExtension, or the reason why the boot interface cannot boot the ramdisk. */
 async function validateBoot(task: Task): Promise<void> {
   const { boot } = task.driver;
   if (!boot.validateInspection) {
@@ -31,7 +31,7 @@ async function managesBoot(task: Task): Promise<boolean> {
     return true;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    task.log.debug('The boot interface cannot boot the ramdisk for inspection; whatever the network boots is expected to', {
+    task.log.debug('The boot interface cannot boot the ramdisk for inspection; the network is expected to boot it', {
       reason: error.message,
     });
     return false;
@@ -50,8 +50,8 @@ export const kernelParameters = (text: string): Readonly<Record<string, string>>
 const isLoopback = (address: string): boolean => /^(127\.|::1$|::ffff:127\.|localhost(\.localdomain)?$)/.test(address);
 
 /**
- * The BMC's addresses, by which an inventory from a machine without ports is matched: every `…_address` of driver_info and what its name
- * resolves to. Loopback addresses tell nothing.
+ * The BMC's addresses, by which an inventory of a machine without ports is matched: every `…_address` of driver_info, and the addresses
+ * that a name resolves to. Loopback addresses identify no machine.
  */
 export async function bmcAddresses(node: NodeRecord, task: Task): Promise<readonly string[]> {
   const found = new Set<string>();
@@ -100,15 +100,15 @@ async function start(task: Task, managed: boolean): Promise<void> {
   await task.power(task.node.disable_power_off ? 'rebooting' : 'power on');
 }
 
-/** Puts the machine to rest: nothing to boot, off the inspection network, off (or rebooted, where off is forbidden). */
-async function rest(task: Task): Promise<void> {
+/** Cleans up after the inspection: boot files, inspection network, power (a reboot where power off is forbidden). */
+async function cleanUp(task: Task): Promise<void> {
   const managed = isTrue(task.node.driver_internal_info['inspector_manage_boot']);
   await task.saveInternal({ lookup_bmc_addresses: undefined, inspector_manage_boot: undefined });
   if (managed) {
     await task.driver.boot.cleanUpRamdisk(task);
     await task.driver.network.removeInspectionNetwork(task);
   }
-  // With fast track the agent stays for what comes next.
+  // With fast track the agent stays for the next flow.
   if (task.options['inspector.power_off'] && !fastTracked(task.node, task.options))
     await task.power(task.node.disable_power_off ? 'rebooting' : 'power off');
 }
@@ -133,6 +133,6 @@ export const agentInspect: InspectInterface = {
       return failed(`Failed to inspect hardware. Reason: unable to start inspection: ${reasonOf(error)}`);
     }
   },
-  finish: rest,
-  abort: rest,
+  finish: cleanUp,
+  abort: cleanUp,
 };

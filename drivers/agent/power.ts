@@ -1,4 +1,4 @@
-/** Power of machines without a BMC: the agent in them can start them anew, and that it speaks shows that they are on. No more can be done. */
+/** Power of machines without a BMC. The agent can restart the machine, and its heartbeats show that it is on. Nothing else is possible. */
 import { Fault } from '../../model/errors';
 import { withAgent } from './client';
 import { agentIsAlive, fastTracked } from './fast-track';

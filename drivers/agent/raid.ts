@@ -1,4 +1,4 @@
-/** RAID that the agent makes and removes; the node then says what there is, and where its root disk is. */
+/** RAID through the agent, which creates and removes it. The node then has the configuration and the root disk. */
 import { bareTimestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import type { JsonObject, NodeRecord } from '../../model/records';
@@ -7,11 +7,11 @@ import { without } from './view';
 import { withCapability } from '../common/capabilities';
 import type { RaidInterface, SavedKind, Step, Task } from '../interfaces';
 
-export type LogicalDisk = JsonObject & { readonly is_root_volume?: unknown; readonly size_gb?: unknown; readonly raid_level?: unknown };
+type LogicalDisk = JsonObject & { readonly is_root_volume?: unknown; readonly size_gb?: unknown; readonly raid_level?: unknown };
 
 const invalid = (message: string) => new Fault('InvalidParameterValue', { message });
 
-/** The logical disks of a configuration, whose root can be one at most. Throws InvalidParameterValue. */
+/** The logical disks of a configuration, of which at most one is the root volume. Throws InvalidParameterValue. */
 export function logicalDisks(config: unknown): readonly LogicalDisk[] {
   const disks = (config as { readonly logical_disks?: unknown } | null | undefined)?.logical_disks;
   if (disks === undefined) throw invalid("RAID config validation error: 'logical_disks' is a required property");
@@ -22,8 +22,8 @@ export function logicalDisks(config: unknown): readonly LogicalDisk[] {
   return disks as LogicalDisk[];
 }
 
-/** The agent's step of this name, on which the machine's own description then depends. */
-const runs =
+/** Runs the agent's step of the same name, after a check. */
+const agentStep =
   (kind: SavedKind, check: (task: Task, args: JsonObject) => Promise<void> | void): Step['run'] =>
   async (task, args) => {
     await check(task, args);
@@ -32,8 +32,8 @@ const runs =
     return runAgentStep(task, kind, { ...more, interface: 'raid', step, priority, args });
   };
 
-/** The agent makes what stands in driver_internal_info. Throws MissingParameterValue. */
-async function handTarget(task: Task): Promise<void> {
+/** The agent creates the configuration in driver_internal_info. Throws MissingParameterValue. */
+async function saveTarget(task: Task): Promise<void> {
   const { uuid, target_raid_config: target } = task.node;
   if (Object.keys(target).length === 0)
     throw new Fault('MissingParameterValue', { message: `Node ${uuid} has no target RAID configuration.` });
@@ -41,7 +41,7 @@ async function handTarget(task: Task): Promise<void> {
   await task.saveInternal({ target_raid_config: target });
 }
 
-/** What the properties say of the root disk, after RAID was made. */
+/** The node's properties of the root disk after RAID was created. */
 function describeRoot(properties: NodeRecord['properties'], root: LogicalDisk): NodeRecord['properties'] {
   const { size_gb: size, root_device_hint: hint, raid_level: level } = root;
   return {
@@ -52,7 +52,7 @@ function describeRoot(properties: NodeRecord['properties'], root: LogicalDisk): 
   };
 }
 
-/** The configuration as the agent says it is now. */
+/** Saves the configuration that the agent reports. */
 async function created(task: Task, result: unknown): Promise<void> {
   const { uuid, properties } = task.node;
   if (typeof result !== 'object' || result === null || Object.keys(result).length === 0)
@@ -76,7 +76,7 @@ const apply = (kind: 'deploy' | 'service'): Step => ({
   step: 'apply_configuration',
   priority: { [kind]: 0 },
   args,
-  run: runs(kind, (_, { raid_config: config }) => void logicalDisks(config)),
+  run: agentStep(kind, (_, { raid_config: config }) => void logicalDisks(config)),
   finish: created,
 });
 
@@ -85,8 +85,8 @@ export const agentRaid: RaidInterface = {
     if (Object.keys(target).length > 0) logicalDisks(target);
   },
   steps: [
-    { step: 'create_configuration', priority: { clean: 0 }, abortable: true, run: runs('clean', handTarget), finish: created },
-    { step: 'delete_configuration', priority: { clean: 0 }, abortable: true, run: runs('clean', () => {}), finish: deleted },
+    { step: 'create_configuration', priority: { clean: 0 }, abortable: true, run: agentStep('clean', saveTarget), finish: created },
+    { step: 'delete_configuration', priority: { clean: 0 }, abortable: true, run: agentStep('clean', () => {}), finish: deleted },
     apply('deploy'),
     apply('service'),
   ],

@@ -1,9 +1,9 @@
-/** Cleaning inside the ramdisk: booting it with what the agent must know, and putting the machine to rest again. */
+/** Cleaning in the ramdisk: boots it with the agent's settings, and cleans up afterwards. */
 import { isFastTrack } from './fast-track';
 import { canBeOff } from '../common/power-cycle';
 import { type Outcome, type Task, agentThere, wait } from '../interfaces';
 
-/** What the agent's erase steps read from the node. */
+/** The settings of the agent's erase steps. */
 const eraseSettings = ({ options }: Task): Readonly<Record<string, unknown>> => ({
   agent_erase_devices_iterations: options['deploy.shred_random_overwrite_iterations'],
   agent_erase_devices_zeroize: options['deploy.shred_final_overwrite_with_zeros'],
@@ -19,13 +19,13 @@ export async function prepareCleaning(task: Task): Promise<Outcome> {
   await task.driver.network.addCleaningNetwork(task);
   await task.saveInternal(eraseSettings(task));
   await task.driver.boot.prepareRamdisk(task, {});
-  // Asked only now: whoever prepared the boot may have switched the machine off for it.
+  // Checked last: preparing the boot may have powered the machine off.
   if (await isFastTrack(task)) return agentThere;
   await task.power('rebooting');
   return wait;
 }
 
-/** After a failed step the machine stays as it is, for whoever comes to look; with fast track, for its next flow. */
+/** After a failed step the machine stays as it is, so that the operator can examine it; with fast track it stays on for its next flow. */
 export async function tearDownCleaning(task: Task): Promise<void> {
   const { node, driver } = task;
   const keep = node.fault === 'clean failure' || (await isFastTrack(task));

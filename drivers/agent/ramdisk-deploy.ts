@@ -1,4 +1,4 @@
-/** Deployment of instances that live in memory: the machine boots their kernel and ramdisk, or an ISO image, and no disk is written. */
+/** Deployment of instances that run from memory: the machine boots a kernel with ramdisk, or an ISO image, and no disk is written. */
 import { Fault } from '../../model/errors';
 import { agentDeploy } from './deploy';
 import { validateCapabilities } from '../common/capabilities';
@@ -25,7 +25,7 @@ export const ramdiskDeploy: DeployInterface = {
       run: async (task) => {
         const { driver, node } = task;
         if (node.instance_info['configdrive'] && !driver.boot.attachesConfigdrive)
-          task.log.warn('This boot interface gives instances in memory no config drive: the one that was given is not used');
+          task.log.warn('This boot interface cannot attach a config drive to instances in memory: the config drive is not used');
         if (!node.disable_power_off) await task.power('power off');
         await driver.network.configureTenantNetworks(task);
         await driver.boot.prepareInstance(task);

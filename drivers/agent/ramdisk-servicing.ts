@@ -1,4 +1,4 @@
-/** Servicing inside the ramdisk: an instance makes room for it, and comes back. */
+/** Servicing in the ramdisk: it replaces the running instance, which boots again afterwards. */
 import { canBeOff, restarted } from '../common/power-cycle';
 import { lockDown } from './tear-down';
 import { type Outcome, type Task, wait } from '../interfaces';
@@ -14,11 +14,11 @@ export async function prepareService(task: Task): Promise<Outcome> {
   return wait;
 }
 
-/** After a failed step the machine stays in its ramdisk, for whoever comes to look. */
+/** After a failed step the machine stays in its ramdisk, so that the operator can examine it. */
 export async function tearDownService(task: Task): Promise<void> {
   const { node, driver } = task;
   const keep = node.fault === 'service failure';
-  // Where it cannot be off, nobody shall reach the agent while its system still runs.
+  // On a machine that must stay on, the agent may not accept commands while it still runs.
   if (node.disable_power_off) await lockDown(task);
   else if (!keep && canBeOff(task)) await task.power('power off');
   await driver.boot.cleanUpRamdisk(task);

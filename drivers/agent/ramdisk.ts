@@ -1,11 +1,11 @@
-/** The ramdisk that carries the agent: where its kernel and initramfs are, for deployment and for rescue, and what its kernel is told. */
+/** The agent's ramdisk: its kernel and initramfs for deployment and rescue, and its kernel arguments. */
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import { type ImageLocation, checkLocation, locate } from '../common/images';
 import type { Property, Task } from '../interfaces';
 
-/** driver_info: the ramdisk that carries the agent. */
+/** driver_info: the agent's ramdisk. */
 export const ramdiskProperties: Readonly<Record<string, Property>> = {
   deploy_kernel: { description: 'UUID (from Glance) of the deployment kernel. Required.' },
   deploy_ramdisk: { description: 'UUID (from Glance) of the ramdisk that is mounted at boot time. Required.' },
@@ -19,29 +19,29 @@ export const rescueProperties: Readonly<Record<string, Property>> = {
 };
 
 export type RamdiskMode = 'deploy' | 'rescue';
-/** What a ramdisk is for that boots now. */
+/** The purpose of a ramdisk that boots in the node's current state. */
 export const ramdiskMode = ({ provision_state: state }: NodeRecord): RamdiskMode =>
   ['rescuing', 'rescue wait', 'rescue failed', 'unrescuing', 'unrescue failed'].includes(state) ? 'rescue' : 'deploy';
 
-export interface Ramdisk {
+interface Ramdisk {
   readonly kernel: string;
   readonly ramdisk: string;
-  /** From the options: the operator's own word, which no list of allowed folders limits. */
+  /** From the options, which the operator sets: no list of allowed folders applies. */
   readonly trusted: boolean;
 }
 
-/** An instance in memory needs no agent to be deployed, but the disks are cleaned by one. */
+/** Deploying an instance in memory needs no agent, but cleaning the disks does. */
 export const needsAgent = ({ driver, node, options }: Task): boolean =>
   driver.deploy.inMemory !== true || (node.automated_clean ?? options['conductor.automated_clean']);
 
-/** Throws MissingParameterValue that lists what is empty. */
+/** Throws MissingParameterValue that lists the empty values. */
 export function requireAll(what: string, values: Readonly<Record<string, unknown>>): void {
   const missing = Object.keys(values).filter((name) => !values[name]);
   if (missing.length > 0) throw new Fault('MissingParameterValue', { message: `${what}. Missing are: ${repr(missing)}` });
 }
 
 const MISSING = "Cannot validate PXE bootloader. Some parameters were missing in node's driver_info and configuration";
-/** Where the agent's kernel and ramdisk are: both from the node, or both from the options. Throws MissingParameterValue (`missing`: its words). */
+/** The agent's kernel and ramdisk: both from the node, or both from the options. Throws MissingParameterValue that begins with `missing`. */
 export function ramdiskOf(task: Task, mode: RamdiskMode, missing = MISSING): Ramdisk {
   const { [`${mode}_kernel`]: ownKernel, [`${mode}_ramdisk`]: ownRamdisk } = task.node.driver_info;
   if (typeof ownKernel === 'string' && typeof ownRamdisk === 'string' && ownKernel && ownRamdisk) {
@@ -55,7 +55,7 @@ export function ramdiskOf(task: Task, mode: RamdiskMode, missing = MISSING): Ram
   return { kernel: kernel!, ramdisk: ramdisk!, trusted: true };
 }
 
-/** The file is looked for, or the URL asked, before any machine is touched. Answers what the boot service takes. */
+/** Checks the file or URL before any machine is touched, and returns it in the form of BootRecord.files. */
 export async function servable(href: string, trusted: boolean, task: Task): Promise<string> {
   const allowed = trusted ? ['/'] : task.options['conductor.file_url_allowed_paths'];
   const location: ImageLocation = trusted && !href.includes('://') ? { kind: 'file', path: href } : locate(href, allowed);
@@ -64,7 +64,7 @@ export async function servable(href: string, trusted: boolean, task: Task): Prom
 }
 
 type AppendOption = 'pxe.kernel_append_params' | 'redfish.kernel_append_params';
-/** The option, or what the node has in its place. */
+/** The option, or the node's value in its place. */
 function appended(
   { node: { instance_info: instance, driver_info: info }, options }: Task,
   option: AppendOption = 'pxe.kernel_append_params',
@@ -80,7 +80,7 @@ const oneLine = (words: readonly string[]): string =>
     .replace(/ {2,}/g, ' ')
     .trim();
 
-/** The arguments of the agent's kernel; an argument with an empty value stands alone. */
+/** The arguments of the agent's kernel. An argument with an empty value is written without `=`. */
 export function kernelArguments(task: Task, more: Readonly<Record<string, string>>, option?: AppendOption): string {
   const named: Readonly<Record<string, string>> = {
     'ipa-api-url': task.options['service_catalog.endpoint_override'],
@@ -94,7 +94,7 @@ export function kernelArguments(task: Task, more: Readonly<Record<string, string
   ]);
 }
 
-/** The arguments of a kernel that is the instance itself. */
+/** The arguments of an instance's kernel. */
 export function instanceArguments(task: Task): string {
   const own = task.node.instance_info['ramdisk_kernel_arguments'];
   return oneLine(['root=/dev/ram0 text', appended(task), typeof own === 'string' ? own : '']);

@@ -1,4 +1,4 @@
-/** Rescue by the agent: it boots in the place of the instance, takes the password, and leaves the machine to whoever knows it. */
+/** Rescue by the agent: it boots instead of the instance, sets the password, and hands the machine over to the user. */
 import { Fault, reasonOf } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import { AgentError, type AgentClient, commandError, withAgent } from './client';
@@ -35,22 +35,22 @@ async function cleanUp(task: Task): Promise<void> {
   await task.driver.network.removeRescuingNetwork(task);
 }
 
-/** Gives the agent the password, hashed; what it answers badly is a reason. */
+/** Gives the agent the hashed password. @returns the reason of a failure */
 async function handOver(task: Task): Promise<string | undefined> {
   const { hashed_rescue_password: hashed, rescue_password: plain } = task.node.instance_info;
   if (typeof hashed !== 'string' || hashed === '') return 'Agent rescue requires rescue_password in instance_info';
   const finalize = (agent: AgentClient, params: JsonObject) => agent.command('rescue.finalize_rescue', params, { wait: true });
   try {
-    const said = await withAgent(task, (agent) =>
+    const result = await withAgent(task, (agent) =>
       finalize(agent, { rescue_password: hashed, hashed: true }).catch((error: unknown) => {
-        // An agent from before hashed passwords does not know the argument.
+        // Agents older than hashed passwords do not know the argument.
         if (!(error instanceof AgentError) || error.kind !== 'refused') throw error;
         if (task.options['conductor.require_rescue_password_hashed']) throw new Error(TOO_OLD, { cause: error });
         return finalize(agent, { rescue_password: plain ?? null });
       }),
     );
-    if (said.command_status === 'SUCCEEDED') return undefined;
-    return `Agent returned bad result for command finalize_rescue: ${commandError(said)}`;
+    if (result.command_status === 'SUCCEEDED') return undefined;
+    return `Agent returned bad result for command finalize_rescue: ${commandError(result)}`;
   } catch (error) {
     task.signal.throwIfAborted();
     return reasonOf(error);

@@ -1,20 +1,20 @@
-/** Steps that the agent in the machine runs: which it offers, starting one, and what its heartbeat says of the one that runs. */
+/** Steps that the agent runs: listing them, starting one, and following it by heartbeats. */
 import { bareTimestamp } from '../../model/clock';
 import type { JsonObject } from '../../model/records';
 import { AgentError, type AgentClient, type AgentCommand, commandError, withAgent } from './client';
 import { nodeForAgent, portForAgent } from './view';
 import { type Interface, type Outcome, type PlannedStep, type SavedKind, type Task, done, failed, wait } from '../interfaces';
 
-export type AgentStepKind = SavedKind;
+type AgentStepKind = SavedKind;
 
-/** driver_internal_info: the machine is on its way back into the ramdisk because a step asked for it. */
+/** driver_internal_info: the machine reboots into the ramdisk because a step requested it. */
 const REBOOTING: Readonly<Record<AgentStepKind, string>> = {
   clean: 'cleaning_reboot',
   deploy: 'deployment_reboot',
   service: 'servicing_reboot',
 };
 
-/** No hardware manager has more; what an agent says is kept in the node's row. */
+/** No hardware manager has more. The list is stored in the node's row. */
 const MAX_STEPS = 500;
 
 const view = (task: Task, withConfigdrive: boolean): JsonObject => ({
@@ -22,7 +22,7 @@ const view = (task: Task, withConfigdrive: boolean): JsonObject => ({
   ports: task.ports.map(portForAgent),
 });
 
-/** See DeployInterface.agentSteps. Throws AgentError, or an Error for an answer that is no list of steps. */
+/** See DeployInterface.agentSteps. Throws AgentError, or an Error for a response that is no list of steps. */
 export async function agentSteps(task: Task, kind: AgentStepKind): Promise<readonly PlannedStep[] | undefined> {
   const command = await unlessBusy(
     withAgent(task, (agent) => agent.command(`${kind}.get_${kind}_steps`, view(task, false), { wait: true })),
@@ -67,7 +67,7 @@ function plannedStep(kind: AgentStepKind, value: unknown, complaint: string): Pl
   return { ...(step as PlannedStep), ...(kind === 'clean' ? { requires_ramdisk: true } : {}) };
 }
 
-/** Starts a step in the agent; over when a heartbeat says so. A step that the agent runs already (its answer was lost) is not started again. */
+/** Starts a step in the agent; a heartbeat reports its end. A step that already runs (its response was lost) is not started again. */
 export async function runAgentStep(task: Task, kind: AgentStepKind, step: PlannedStep): Promise<Outcome> {
   return withAgent(task, (agent) => execute(task, agent, kind, step));
 }
@@ -93,11 +93,11 @@ export async function onHeartbeat(task: Task, kind: AgentStepKind, step: Planned
     const commands = await agent.commands();
     if (commands.every(({ command_name }) => command_name === `get_${kind}_steps`)) return freshlyBooted(task, kind, step);
     const last = commands.at(-1)!;
-    // Another command: one of an out-of-band step that still goes on; or of an earlier flow, when the agent was there before this one.
-    if (last.command_name !== `execute_${kind}_step`) return idOf(step) === BOOTS ? done : wait;
+    // The last command is not this step: an out-of-band step continues, or the agent ran before this flow.
+    if (last.command_name !== `execute_${kind}_step`) return idOf(step) === BOOT_STEP ? done : wait;
     switch (last.command_status) {
       case 'RUNNING': {
-        // Our own agent says how far it is; others say nothing.
+        // Our own agent reports progress; others do not.
         const percent = last.command_result?.['progress'];
         if (typeof percent === 'number' && percent >= 0 && percent <= 100) await task.reportProgress?.(kind, step, percent);
         return wait;
@@ -108,7 +108,7 @@ export async function onHeartbeat(task: Task, kind: AgentStepKind, step: Planned
         return failed(`${titled(kind)} step ${idOf(step)} failed on node ${task.node.uuid}. ${commandError(last)}`);
       case 'CLEAN_VERSION_MISMATCH':
       case 'VERSION_MISMATCH':
-        return again(task, agent, kind, step);
+        return restartStep(task, agent, kind, step);
       default:
         return failed(
           `Agent returned unknown status for ${kind} step ${idOf(step)} on node ${task.node.uuid} : ${last.command_status.slice(0, 100)}.`,
@@ -117,8 +117,8 @@ export async function onHeartbeat(task: Task, kind: AgentStepKind, step: Planned
   });
 }
 
-/** The step that brings the agent: over when there is one. */
-const BOOTS = 'deploy.deploy';
+/** The step that boots the agent. It is over when an agent runs. */
+const BOOT_STEP = 'deploy.deploy';
 const idOf = ({ interface: kind, step }: PlannedStep): string => `${kind}.${step}`;
 const titled = (kind: string): string => kind[0]!.toUpperCase() + kind.slice(1);
 
@@ -128,13 +128,13 @@ function isOf(command: AgentCommand, kind: AgentStepKind, step: PlannedStep): bo
 }
 
 /**
- * The agent has run nothing yet: right after the machine was booted for this step, or rebooted at its end. At any other time it lost what
- * it was doing, and nobody knows what it did: a disk half written shall not pass for done.
+ * The agent has run no command yet. That is right after the boot for this step, or after the reboot at the step's end. Otherwise the agent
+ * was restarted and its work is in an unknown state: the step fails, since the disk may be half written.
  */
 async function freshlyBooted(task: Task, kind: AgentStepKind, step: PlannedStep): Promise<Outcome> {
   const expected = task.node.driver_internal_info[REBOOTING[kind]] === true;
   if (expected) await task.saveInternal({ [REBOOTING[kind]]: undefined });
-  if (expected || idOf(step) === BOOTS) return done;
+  if (expected || idOf(step) === BOOT_STEP) return done;
   return failed(`${titled(kind)} step ${idOf(step)} failed on node ${task.node.uuid}. The agent was restarted while the step ran`);
 }
 
@@ -149,8 +149,8 @@ async function succeeded(task: Task, kind: AgentStepKind, step: PlannedStep, com
   return wait;
 }
 
-/** The agent's hardware managers changed: their steps are asked for again and this one started anew; when nothing changed, it has failed. */
-async function again(task: Task, agent: AgentClient, kind: AgentStepKind, step: PlannedStep): Promise<Outcome> {
+/** The agent's hardware managers changed: reads their steps again and restarts this one. Fails when nothing changed. */
+async function restartStep(task: Task, agent: AgentClient, kind: AgentStepKind, step: PlannedStep): Promise<Outcome> {
   const before = JSON.stringify(task.node.driver_internal_info['hardware_manager_version']);
   const steps = await agentSteps(task, kind);
   if (steps === undefined) return wait;

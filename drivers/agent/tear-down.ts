@@ -1,18 +1,18 @@
-/** The end of a deployment: the agent leaves the machine, with everything on its disk. */
+/** The end of a deployment: shuts the agent down after it has flushed the disk. */
 import { reasonOf } from '../../model/errors';
 import { type CommandOptions, withAgent } from './client';
 import { isTrue } from '../common/boot-settings';
 import { canBeOff } from '../common/power-cycle';
 import { type Outcome, type Task, done, failed } from '../interfaces';
 
-const FIRST_LOOK_MS = 300;
+const FIRST_PAUSE_MS = 300;
 const GROWTH = 1.5;
-/** A machine that goes down may take its answer with it: it is not waited for. */
-const LAST_WORD_SECONDS = 10;
+/** A machine that shuts down may not answer any more, so its response is not awaited for long. */
+const SHUTDOWN_TIMEOUT_SECONDS = 10;
 
 /**
- * Asks the agent to switch the machine off, and the BMC does it when the agent did not in time; with driver_info.deploy_forces_oob_reboot
- * the BMC does it at once, after the disks were flushed. Where off is forbidden the agent only stops to answer.
+ * Makes the agent power the machine off; the BMC does it when the agent did not in time. With driver_info.deploy_forces_oob_reboot the BMC
+ * does it at once, after the disks are flushed. Where power off is forbidden, the agent only stops accepting commands.
  */
 export async function tearDownAgent(task: Task): Promise<Outcome> {
   try {
@@ -21,16 +21,16 @@ export async function tearDownAgent(task: Task): Promise<Outcome> {
       return done;
     }
     if (!canBeOff(task)) {
-      await tell(task, 'standby.sync', { wait: true });
+      await command(task, 'standby.sync', { wait: true });
       await task.power('rebooting');
       return done;
     }
     if (isTrue(task.node.driver_info['deploy_forces_oob_reboot'])) {
-      await tell(task, 'standby.sync', { wait: true });
+      await command(task, 'standby.sync', { wait: true });
     } else {
       const off = new AbortController();
       await Promise.all([
-        tell(task, 'standby.power_off', { timeout: LAST_WORD_SECONDS, signal: off.signal }),
+        command(task, 'standby.power_off', { timeout: SHUTDOWN_TIMEOUT_SECONDS, signal: off.signal }),
         untilOff(task).finally(() => off.abort()),
       ]);
     }
@@ -42,26 +42,26 @@ export async function tearDownAgent(task: Task): Promise<Outcome> {
   }
 }
 
-/** The agent answers nobody any more. */
-export const lockDown = (task: Task): Promise<void> => tell(task, 'system.lockdown', { timeout: LAST_WORD_SECONDS });
+/** The agent accepts no more commands. */
+export const lockDown = (task: Task): Promise<void> => command(task, 'system.lockdown', { timeout: SHUTDOWN_TIMEOUT_SECONDS });
 
-/** Says it once; what became of it, the power state tells. */
-async function tell(task: Task, command: string, options: CommandOptions): Promise<void> {
+/** Sends the command once and ignores errors: the power state shows the result. */
+async function command(task: Task, name: string, options: CommandOptions): Promise<void> {
   try {
-    await withAgent(task, (agent) => agent.command(command, {}, { ...options, attempts: 1 }));
+    await withAgent(task, (agent) => agent.command(name, {}, { ...options, attempts: 1 }));
   } catch (error) {
     task.signal.throwIfAborted();
     if (options.signal?.aborted) return;
-    task.log.warn('The agent did not take a command', { command, reason: reasonOf(error) });
+    task.log.warn('The agent did not accept a command', { command: name, reason: reasonOf(error) });
   }
 }
 
-/** Looks soon, then less and less often: a machine that is off shall not wait for us, a slow one not be asked all the time. */
+/** Polls at growing intervals: a fast machine does not wait, and a slow one gets few requests. */
 async function untilOff(task: Task): Promise<void> {
   const retries = task.options['agent.post_deploy_get_power_state_retries'];
   const interval = task.options['agent.post_deploy_get_power_state_retry_interval'] * 1000;
   const deadline = task.clock.now() + retries * interval;
-  for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * GROWTH, interval)) {
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * GROWTH, interval)) {
     const state = await task.driver.power.get(task).catch((error: unknown) => {
       task.signal.throwIfAborted();
       task.log.warn('The power state cannot be read', { reason: reasonOf(error) });
@@ -72,5 +72,5 @@ async function untilOff(task: Task): Promise<void> {
     if (left <= 0) break;
     await task.clock.sleep(Math.min(pause, left), task.signal);
   }
-  task.log.warn('The machine did not switch itself off in time: it is switched off', { seconds: (retries * interval) / 1000 });
+  task.log.warn('The machine did not power itself off in time: the BMC does it', { seconds: (retries * interval) / 1000 });
 }

@@ -1,8 +1,8 @@
-/** The node and its ports as the agent is shown them: whole, without secrets. */
+/** The node and its ports as sent to the agent: complete, but without secrets. */
 import type { JsonObject, NodeRecord, PortRecord } from '../../model/records';
 
 const MASK = '******';
-/** Keys whose texts are secrets, wherever they stand. */
+/** Keys whose texts are secrets, at any depth. */
 const SECRET = /pass(word|wd|phrase)|pswd|secret|token|_key$/i;
 
 function masked(value: unknown, key = ''): unknown {
@@ -12,7 +12,7 @@ function masked(value: unknown, key = ''): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, masked(one, name)]));
 }
 
-/** `withConfigdrive`: the step may write it to the disk; else it is masked, like Ironic's. */
+/** `withConfigdrive`: for steps that write it to disk; otherwise it is masked, as in Ironic. */
 export function nodeForAgent(node: NodeRecord, withConfigdrive: boolean): JsonObject {
   const view = masked(without(node, ['lock_fence', 'revision'])) as JsonObject & Pick<NodeRecord, 'instance_info'>;
   const configdrive = node.instance_info['configdrive'];

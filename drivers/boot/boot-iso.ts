@@ -1,4 +1,4 @@
-/** What machines boot from a CD: the agent's ramdisk or an instance that lives in memory, as an image that is given or one that is made. */
+/** ISO images for booting from CD: the agent's ramdisk or an instance in memory, either given or built here. */
 import { access } from 'node:fs/promises';
 import { Fault } from '../../model/errors';
 import type { MediumContent } from '../../model/records';
@@ -19,12 +19,12 @@ export const isoProperties: Readonly<Record<string, Property>> = {
 
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
-/** The node's own ISO for this; the older name of the key still counts. */
+/** The node's own ISO of this mode. The older key is still valid. */
 const isoOf = ({ node: { driver_info: info } }: Task, mode: RamdiskMode): string | undefined =>
   text(info[`${mode}_iso`]) ?? text(info[`redfish_${mode}_iso`]);
 export const viaRemovable = ({ node: { driver_info: info } }: Task): boolean =>
   isTrue(info['config_via_removable'] ?? info['config_via_floppy']);
-/** Whether the ramdisk can be told anything: an ISO that was given is as it is. */
+/** Whether the ramdisk can get parameters: a given ISO is not changed. */
 export const canConfigure = (task: Task, mode: RamdiskMode): boolean => isoOf(task, mode) === undefined || viaRemovable(task);
 
 /** Throws MissingParameterValue, InvalidParameterValue. */
@@ -37,7 +37,7 @@ export function validateIso(task: Task, mode: RamdiskMode): void {
   else ramdiskOf(task, mode, "Error validating Redfish virtual media. Some parameters were missing in node's driver_info");
 }
 
-/** Where Debian has it. */
+/** Debian's location. */
 const OTHER_ISOLINUX = '/usr/lib/ISOLINUX/isolinux.bin';
 const LDLINUX = ['/usr/lib/syslinux/modules/bios/ldlinux.c32', '/usr/share/syslinux/ldlinux.c32'];
 const firstOf = async (paths: readonly string[]): Promise<string | undefined> => {
@@ -52,7 +52,7 @@ const firstOf = async (paths: readonly string[]): Promise<string | undefined> =>
   return undefined;
 };
 
-/** What boots by UEFI and by BIOS. Throws InvalidParameterValue when there is nothing for the mode in which the machine boots. */
+/** Boot loaders for UEFI and BIOS. Throws InvalidParameterValue when there is none for the machine's boot mode. */
 async function loaders(
   task: Task,
 ): Promise<Partial<Pick<Extract<MediumContent, { readonly kind: 'iso' }>, 'bootloader' | 'isolinux' | 'ldlinux'>>> {
@@ -79,28 +79,28 @@ async function loaders(
   };
 }
 
-/** An ISO that was given: from where it is, or through the HTTP boot service. */
-async function given(
+/** A given ISO: from its own URL, or through the HTTP boot service. */
+async function givenIso(
   task: Task,
   href: string,
   source: unknown,
 ): Promise<MediumContent | { readonly kind: 'elsewhere'; readonly url: string }> {
-  const found = await servable(href, false, task);
-  const wanted = text(source) ?? task.options['deploy.ramdisk_image_download_source'];
-  if (wanted !== 'local' && /^https?:/i.test(found)) return { kind: 'elsewhere', url: found };
-  return { kind: 'image', source: found };
+  const location = await servable(href, false, task);
+  const downloadSource = text(source) ?? task.options['deploy.ramdisk_image_download_source'];
+  if (downloadSource !== 'local' && /^https?:/i.test(location)) return { kind: 'elsewhere', url: location };
+  return { kind: 'image', source: location };
 }
-/** What is on the CD, or where another server has it. */
-export type BootIso = Awaited<ReturnType<typeof given>>;
+/** The content of the CD, or its URL on another server. */
+export type BootIso = Awaited<ReturnType<typeof givenIso>>;
 
-/** The network's description that the ramdisk is to use instead of DHCP, where the operator gave one. */
+/** The operator's network configuration, which the ramdisk uses instead of DHCP. */
 const networkFiles = ({ node: { network_data: data } }: Task): Readonly<Record<string, string>> =>
   Object.keys(data).length === 0 ? {} : { 'openstack/latest/network_data.json': JSON.stringify(data, null, 2) };
 
-/** @param parameters what the ramdisk is told on its kernel's command line */
+/** @param parameters for the ramdisk's kernel command line */
 export async function ramdiskIso(task: Task, mode: RamdiskMode, parameters: Readonly<Record<string, string>>): Promise<BootIso> {
   const iso = isoOf(task, mode);
-  if (iso !== undefined) return given(task, iso, undefined);
+  if (iso !== undefined) return givenIso(task, iso, undefined);
   const { kernel, ramdisk, trusted } = ramdiskOf(task, mode);
   const publisher = task.random(16).toString('hex');
   return {
@@ -130,7 +130,7 @@ export function validateInstanceIso(task: Task): void {
 export async function instanceIso(task: Task): Promise<BootIso> {
   validateInstanceIso(task);
   const { boot_iso: iso, kernel, ramdisk, ramdisk_image_download_source: source } = task.node.instance_info;
-  if (text(iso) !== undefined) return given(task, String(iso), source);
+  if (text(iso) !== undefined) return givenIso(task, String(iso), source);
   return {
     kind: 'iso',
     kernel: await servable(String(kernel), false, task),

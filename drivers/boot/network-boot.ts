@@ -1,6 +1,6 @@
 /**
- * Boot over the network: writes what the machine gets when it asks (a BootRecord), and tells the machine to ask. The boot services know how
- * each method brings it: see BootRecord.method.
+ * Network boot: writes the machine's boot files (a BootRecord), and sets the boot device to network. The boot services serve them by the
+ * record's method: see BootRecord.method.
  */
 import { Fault } from '../../model/errors';
 import type { BootRecord } from '../../model/records';
@@ -43,14 +43,14 @@ function validateRamdisk(task: Task): void {
   if (needsAgent(task)) ramdiskOf(task, 'deploy');
 }
 
-/** The instance's own kernel and ramdisk, or an ISO image, which only iPXE can boot. */
+/** Checks the instance's kernel and ramdisk, or its ISO image, which only iPXE can boot. */
 function validateInstance(task: Task, method: BootRecord['method']): void {
   const { uuid, instance_info: instance } = task.node;
   const { boot_iso: iso, image_source: image, kernel, ramdisk } = instance;
-  const given = iso ? { boot_iso: iso } : !kernel && !ramdisk && image ? { image_source: image } : { kernel, ramdisk };
+  const required = iso ? { boot_iso: iso } : !kernel && !ramdisk && image ? { image_source: image } : { kernel, ramdisk };
   requireAll(
     `Cannot validate image information for node ${uuid} because one or more parameters are missing from its instance_info and insufficient information is present to boot from a remote volume`,
-    given,
+    required,
   );
   if (iso) {
     if (method === 'pxe')
@@ -64,26 +64,26 @@ function validateInstance(task: Task, method: BootRecord['method']): void {
     });
 }
 
-/** What an instance in memory boots, looked for before the machine is touched. */
+/** The boot files of an instance in memory, checked before the machine is touched. */
 async function instanceFiles(task: Task): Promise<BootRecord['files']> {
-  const wanted = ['boot_iso', 'kernel', 'ramdisk'].map((name) => [name, task.node.instance_info[name]] as const);
-  const iso = wanted.filter(([name, href]) => name === 'boot_iso' && href);
-  const files = (iso.length > 0 ? iso : wanted).filter((one): one is [string, string] => typeof one[1] === 'string' && one[1] !== '');
+  const sources = ['boot_iso', 'kernel', 'ramdisk'].map((name) => [name, task.node.instance_info[name]] as const);
+  const iso = sources.filter(([name, href]) => name === 'boot_iso' && href);
+  const files = (iso.length > 0 ? iso : sources).filter((one): one is [string, string] => typeof one[1] === 'string' && one[1] !== '');
   return Object.fromEntries(await Promise.all(files.map(async ([name, href]) => [name, await servable(href, false, task)] as const)));
 }
 
-/** The addresses that may boot; when the operator allows none of several ports, all are meant (a node is found by its ports). */
+/** The addresses that may boot. Without any port enabled for PXE, all ports may (a node is identified by its ports). */
 function macsOf(task: Task): readonly string[] {
   const enabled = task.ports.filter((port) => port.pxe_enabled);
   return (enabled.length > 0 ? enabled : task.ports).map((port) => port.address);
 }
 
-/** HTTP boot where the machine has such a device, PXE else. */
+/** HTTP boot if the machine has such a device, otherwise PXE. */
 function networkDevice(task: Task, method: BootRecord['method']): string {
   return method === 'http-ipxe' && task.driver.management.bootDevices.includes('uefihttp') ? 'uefihttp' : 'pxe';
 }
 
-/** A node that is taken over or adopted runs already: nothing of the machine is changed. */
+/** The instance of a node that is taken over or adopted already runs: the machine is not changed. */
 const runsAlready = (task: Task): boolean => ['active', 'adopting'].includes(task.node.provision_state);
 
 const networkBoot = (method: BootRecord['method']): BootInterface => ({
@@ -111,9 +111,9 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
   },
   validateRescue: async (task) => void ramdiskOf(task, 'rescue'),
   prepareRamdisk: async (task, kernelArgs) => {
-    const wanted = ramdiskOf(task, ramdiskMode(task.node));
-    const kernel = await servable(wanted.kernel, wanted.trusted, task);
-    const ramdisk = await servable(wanted.ramdisk, wanted.trusted, task);
+    const source = ramdiskOf(task, ramdiskMode(task.node));
+    const kernel = await servable(source.kernel, source.trusted, task);
+    const ramdisk = await servable(source.ramdisk, source.trusted, task);
     const before = await task.boots.ofNode(task.node.uuid);
     await syncBootMode(task);
     await task.boots.put({
@@ -122,7 +122,7 @@ const networkBoot = (method: BootRecord['method']): BootInterface => ({
       method,
       purpose: 'ramdisk',
       kernel_args: kernelArguments(task, kernelArgs),
-      // A deployment's image stays served when a step reboots the machine into the ramdisk.
+      // A deployment's image stays available when a step reboots the machine into the ramdisk.
       files: { ...before?.files, kernel, ramdisk },
     });
     await setBootDevice(task, networkDevice(task, method), false);

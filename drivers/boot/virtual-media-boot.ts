@@ -1,4 +1,4 @@
-/** The boot interfaces of Redfish machines that need no DHCP server of ours: from virtual media, and by a URL that the BMC tells the firmware. */
+/** The boot interfaces of Redfish machines that need no DHCP server of ours: virtual media, and HTTP boot by a URL that the BMC passes to the firmware. */
 import { Fault } from '../../model/errors';
 import type { MediumContent, MediumRole } from '../../model/records';
 import { member, textsOf } from '../../wire/redfish';
@@ -25,7 +25,7 @@ import { onSystem } from '../redfish/target';
 import { ejectMedia, insertMedium, typeOfDrive, type MediaType } from '../redfish/virtual-media';
 
 const TOKEN_BYTES = 32;
-/** Roles of what a boot needs; what users attach is theirs. */
+/** The roles that boot interfaces publish. Other media belong to users. */
 const ROLES: readonly MediumRole[] = ['boot', 'parameters', 'configdrive'];
 
 const validate = async (task: Task): Promise<void> => {
@@ -38,49 +38,49 @@ const validate = async (task: Task): Promise<void> => {
 const urlFor = (task: Task, iso: BootIso): Promise<string> | string => (iso.kind === 'elsewhere' ? iso.url : publish(task, 'boot', iso));
 
 /**
- * What the agent is told, with the token that it shows us then: made now, since the medium is its alone, so that no other machine may ask
- * for it.
+ * The agent's parameters with its token. The token is created now: the medium is only for this machine, so no other machine may request a
+ * token for the node.
  */
 async function parametersFor(task: Task, kernelArgs: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
   const callback = task.options['deploy.external_callback_url']?.replace(/\/+$/, '');
   const inspection = kernelArgs['ipa-inspection-callback-url'];
-  const told: Record<string, string> = { ...kernelArgs, boot_method: 'vmedia' };
+  const parameters: Record<string, string> = { ...kernelArgs, boot_method: 'vmedia' };
   if (callback !== undefined) {
-    told['ipa-api-url'] = callback;
-    if (inspection?.endsWith('/v1/continue_inspection')) told['ipa-inspection-callback-url'] = `${callback}/v1/continue_inspection`;
+    parameters['ipa-api-url'] = callback;
+    if (inspection?.endsWith('/v1/continue_inspection')) parameters['ipa-inspection-callback-url'] = `${callback}/v1/continue_inspection`;
   }
-  if (!canConfigure(task, ramdiskMode(task.node))) return told;
+  if (!canConfigure(task, ramdiskMode(task.node))) return parameters;
   const token = task.random(TOKEN_BYTES).toString('base64url');
   await task.saveInternal({ agent_secret_token: token, agent_secret_token_pregenerated: true });
-  return { ...told, 'ipa-agent-token': token };
+  return { ...parameters, 'ipa-agent-token': token };
 }
 
-/** USB before floppy disks, which hardly any machine has now. */
+/** USB first: hardly any machine still has floppy drives. */
 const REMOVABLE: readonly MediaType[] = ['USBStick', 'Floppy'];
 async function insertParameters(task: Task, parameters: Readonly<Record<string, string>>): Promise<void> {
   const type = await typeOfDrive(task, REMOVABLE);
   if (type === undefined) {
-    task.log.warn('config_via_removable is asked for, but the BMC has neither a virtual USB stick nor a floppy drive');
+    task.log.warn('config_via_removable is set, but the BMC has neither a virtual USB stick nor a virtual floppy drive');
     return;
   }
   const api = { 'ipa-api-url': task.options['service_catalog.endpoint_override'], ...parameters };
   await insertMedium(task, type, await publish(task, 'parameters', { kind: 'parameters', parameters: api }));
 }
 
-/** Bytes, of a config drive behind a URL. */
+/** Bytes of a config drive that is downloaded from a URL. */
 const MAX_CONFIGDRIVE = 64 << 20;
-/** As gzipped images look in base64. */
+/** The beginning of gzipped data in base64. */
 const PACKED = /^H4sI[\w+/=\s]*$/;
-/** Behind a URL there is the same text as in the node, or the image itself. */
-async function configdriveContent(task: Task, given: string): Promise<MediumContent> {
-  if (!given.includes('://')) return { kind: 'packed', data: given };
-  const data = (await download(given, task.signal, MAX_CONFIGDRIVE)).toString('latin1');
-  return PACKED.test(data) ? { kind: 'packed', data } : { kind: 'image', source: given };
+/** A URL returns either the same text as in the node, or the image itself. */
+async function configdriveContent(task: Task, configdrive: string): Promise<MediumContent> {
+  if (!configdrive.includes('://')) return { kind: 'packed', data: configdrive };
+  const data = (await download(configdrive, task.signal, MAX_CONFIGDRIVE)).toString('latin1');
+  return PACKED.test(data) ? { kind: 'packed', data } : { kind: 'image', source: configdrive };
 }
 async function insertConfigdrive(task: Task): Promise<void> {
-  const given = await configdriveOf(task);
-  if (given === undefined) return;
-  const url = await publish(task, 'configdrive', await configdriveContent(task, given));
+  const configdrive = await configdriveOf(task);
+  if (configdrive === undefined) return;
+  const url = await publish(task, 'configdrive', await configdriveContent(task, configdrive));
   await insertMedium(task, 'USBStick', url).catch((error: unknown) => {
     if (!(error instanceof Fault) || error.name !== 'InvalidParameterValue') throw error;
     const message = `Cannot attach configdrive for node ${task.node.uuid}: no suitable virtual USB slot has been found (${error.message})`;
@@ -88,7 +88,7 @@ async function insertConfigdrive(task: Task): Promise<void> {
   });
 }
 
-/** Takes out what a boot put in, and serves it no more. */
+/** Ejects the media of a boot, and stops serving them. */
 async function ejectAll(task: Task): Promise<void> {
   const stick = await task.media.ofNode(task.node.uuid, 'configdrive');
   const types: readonly MediaType[] = ['CD', ...(viaRemovable(task) ? REMOVABLE : []), ...(stick ? (['USBStick'] as const) : [])];
@@ -96,9 +96,9 @@ async function ejectAll(task: Task): Promise<void> {
   await unpublish(task, ROLES);
 }
 
-/** Where a rescue system or an instance runs, it goes on. */
+/** A running rescue ramdisk or instance is not interrupted. */
 const mustRunOn = ({ node }: Task): boolean => ramdiskMode(node) === 'rescue';
-/** Taken over by another conductor: it runs already. An adopted instance on a disk does too. */
+/** The instance already runs: another conductor took the node over, or an instance on disk is adopted. */
 const runsAlready = ({ node, driver }: Task): boolean =>
   node.provision_state === 'active' || (node.provision_state === 'adopting' && !driver.deploy.inMemory);
 
@@ -113,7 +113,7 @@ export const redfishVirtualMediaBoot: BootInterface = {
     const mode = ramdiskMode(task.node);
     if (await isFastTrack(task)) {
       if ((await typeOfDrive(task, ['CD'], true)) !== undefined) return;
-      task.log.warn('Fast track is possible, but no ISO is inserted: the ramdisk is booted anew');
+      task.log.warn('Fast track is possible, but no ISO is inserted: the ramdisk is booted again');
     }
     if (canBeOff(task)) await task.power('power off');
     const parameters = await parametersFor(task, kernelArgs);
@@ -144,7 +144,7 @@ export const redfishVirtualMediaBoot: BootInterface = {
   },
 };
 
-/** Throws UnsupportedHardwareFeature: the firmware must say that it boots by HTTP. */
+/** Throws UnsupportedHardwareFeature unless the firmware offers HTTP boot. */
 const validateHttp = (task: Task): Promise<void> =>
   onSystem(task, undefined, async ({ body }) => {
     const allowed = textsOf(member(body, 'Boot', 'BootSourceOverrideTarget@Redfish.AllowableValues')) ?? [];
@@ -185,7 +185,7 @@ export const redfishHttpsBoot: BootInterface = {
     await forgetSecureBoot(task);
   },
 };
-/** The management interface finds the URL in the row. */
+/** The management interface reads the URL from the row. */
 async function publishFor(task: Task, iso: BootIso): Promise<void> {
   await publish(task, 'boot', iso.kind === 'elsewhere' ? { kind: 'image', source: iso.url } : iso);
 }

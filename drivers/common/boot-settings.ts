@@ -1,37 +1,37 @@
-/** What a machine is told before it boots: from which device, and in which firmware mode. */
+/** Settings of a machine before it boots: boot device, boot mode and secure boot. */
 import { Fault, reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { instanceCapabilities, machineCapabilities } from './capabilities';
 import type { Task } from '../interfaces';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
-export type BootMode = 'bios' | 'uefi';
+type BootMode = 'bios' | 'uefi';
 
-/** Sets the boot device through the management interface; driver_info.force_persistent_boot_device has the last word on `persistent`. */
+/** Sets the boot device through the management interface. driver_info.force_persistent_boot_device overrides `persistent`. */
 export async function setBootDevice(task: Task, device: string, persistent: boolean): Promise<void> {
   const { management } = task.driver;
   await management.validate?.(task);
   await management.setBootDevice(task, device, forcedPersistence(task.node.driver_info['force_persistent_boot_device']) ?? persistent);
 }
 
-/** Always and Never decide; of the older booleans only true ever mattered. */
+/** Always and Never decide. Of the older booleans only true has an effect. */
 function forcedPersistence(value: unknown): boolean | undefined {
   if (value === 'Never') return false;
   return value === 'Always' || isTrue(value) ? true : undefined;
 }
 
-/** true, or a text that operators write for it. */
+/** true, or one of the words for it. */
 export const isTrue = (value: unknown): boolean =>
   value === true || (typeof value === 'string' && ['1', 't', 'true', 'on', 'y', 'yes'].includes(value.trim().toLowerCase()));
 
-interface Asked {
+interface FirmwareRequest {
   readonly mode?: string | undefined;
   readonly secureBoot: boolean;
-  /** Who asks for the mode. */
+  /** The field that requests the mode. */
   readonly by: string;
 }
-/** What the instance asks of the firmware: by its capabilities, or by its image. */
-function instanceAsks(node: NodeRecord): Asked {
+/** The firmware settings that the instance requests, by its capabilities or by its image. */
+function instanceRequest(node: NodeRecord): FirmwareRequest {
   const capabilities = instanceCapabilities(node);
   const image = node.instance_info['image_properties'];
   const property = (name: string): string | undefined => {
@@ -45,11 +45,11 @@ function instanceAsks(node: NodeRecord): Asked {
 }
 
 /**
- * The boot mode that the node asks for: the instance's capability, its image's property, the machine's, or what an earlier boot settled;
- * undefined: none. Throws InvalidParameterValue when the instance wants another one than the machine has.
+ * The boot mode that the node requests: the instance's capability, its image's property, the machine's capability, or the mode of an earlier
+ * boot; undefined: none. Throws InvalidParameterValue when the instance's mode contradicts the machine's.
  */
-function wantedBootMode(node: NodeRecord): BootMode | undefined {
-  const instance = instanceAsks(node);
+function requestedBootMode(node: NodeRecord): BootMode | undefined {
+  const instance = instanceRequest(node);
   const machine = machineCapabilities(node)['boot_mode']?.toLowerCase();
   if (instance.secureBoot) return 'uefi';
   const settled = node.driver_internal_info['deploy_boot_mode'];
@@ -62,61 +62,61 @@ function wantedBootMode(node: NodeRecord): BootMode | undefined {
   return mode === 'bios' || mode === 'uefi' ? mode : undefined;
 }
 
-/** Milliseconds that a BMC may take to say what it supports: somebody waits. */
-const QUESTION_MS = 10_000;
-/** What the BMC answers; undefined: it does not, so that nothing is known. Faults of a machine that lacks it are the caller's. */
-async function known<T>(task: Task, ask: (brief: Task) => Promise<T>): Promise<T | undefined> {
-  const signal = timeoutSignal(QUESTION_MS, task.signal);
+/** Milliseconds for a BMC's answer: a client is waiting. */
+const QUERY_MS = 10_000;
+/** The BMC's answer; undefined: it gives none. Throws UnsupportedDriverExtension for a machine that lacks the feature. */
+async function queryBmc<T>(task: Task, query: (limited: Task) => Promise<T>): Promise<T | undefined> {
+  const signal = timeoutSignal(QUERY_MS, task.signal);
   try {
-    return await ask(Object.create(task, { signal: { value: signal } }) as Task);
+    return await query(Object.create(task, { signal: { value: signal } }) as Task);
   } catch (error) {
     task.signal.throwIfAborted();
     if (error instanceof Fault && error.name === 'UnsupportedDriverExtension') throw error;
-    task.log.warn('The BMC cannot be asked what the firmware supports', { reason: reasonOf(error) });
+    task.log.warn('The BMC does not report what the firmware supports', { reason: reasonOf(error) });
     return undefined;
   }
 }
 
 /**
- * What the instance (or the machine's own properties) asks of the firmware, against what the BMC says that it can. Throws
- * InvalidParameterValue that names both, before anything is touched; what the BMC does not say is not held against it.
+ * Compares the requested firmware settings (of the instance or the machine's properties) with what the BMC supports. Throws
+ * InvalidParameterValue that names both, before the machine is touched. Facts that the BMC does not report are not checked.
  */
 export async function checkBootMode(task: Task): Promise<void> {
   const { node, driver } = task;
   const refuse = (message: string): never => {
     throw new Fault('InvalidParameterValue', { message });
   };
-  const { mode: own, secureBoot, by: instance } = instanceAsks(node);
+  const { mode: own, secureBoot, by: instance } = instanceRequest(node);
   const machine = machineCapabilities(node)['boot_mode']?.toLowerCase();
-  const [asked, by] = own === undefined ? [machine, 'properties/capabilities'] : [own, instance];
-  if (secureBoot && asked === 'bios')
+  const [requested, by] = own === undefined ? [machine, 'properties/capabilities'] : [own, instance];
+  if (secureBoot && requested === 'bios')
     refuse(`Node ${node.uuid} is asked for secure boot, which needs UEFI, and for boot mode bios (${by})`);
-  wantedBootMode(node);
-  const wanted = secureBoot ? 'uefi' : asked;
-  if (wanted === undefined) return;
+  requestedBootMode(node);
+  const mode = secureBoot ? 'uefi' : requested;
+  if (mode === undefined) return;
   const { bootMode, secureBoot: security } = driver.management;
-  // Where nobody can ask: what was learned of the machine before.
-  if (!bootMode && node.boot_mode !== null && node.boot_mode !== wanted)
+  // Without control of the boot mode: the mode that was read from the machine earlier.
+  if (!bootMode && node.boot_mode !== null && node.boot_mode !== mode)
     refuse(
-      `Node ${node.uuid} is asked for boot mode ${wanted} (${secureBoot ? 'secure boot' : by}), and the machine is in boot mode ${node.boot_mode}, which its management interface ${node.management_interface ?? ''} cannot change`,
+      `Node ${node.uuid} is asked for boot mode ${mode} (${secureBoot ? 'secure boot' : by}), and the machine is in boot mode ${node.boot_mode}, which its management interface ${node.management_interface ?? ''} cannot change`,
     );
-  const supported = bootMode?.supported && (await known(task, (brief) => bootMode.supported!(brief)));
-  if (supported && !(supported as readonly string[]).includes(wanted))
+  const supported = bootMode?.supported && (await queryBmc(task, (limited) => bootMode.supported!(limited)));
+  if (supported && !(supported as readonly string[]).includes(mode))
     refuse(
-      `Node ${node.uuid} is asked for boot mode ${wanted} (${secureBoot ? 'secure boot' : by}), and its BMC says that the machine supports ${supported.join(' and ')} only`,
+      `Node ${node.uuid} is asked for boot mode ${mode} (${secureBoot ? 'secure boot' : by}), and its BMC says that the machine supports ${supported.join(' and ')} only`,
     );
   if (!secureBoot || !security) return;
-  await known(task, (brief) => security.get(brief)).catch(() =>
+  await queryBmc(task, (limited) => security.get(limited)).catch(() =>
     refuse(`Node ${node.uuid} is asked for secure boot, and its BMC says that the machine has none`),
   );
 }
 
-/** Switches secure boot on for an instance that asks for it. Throws what the BMC says. */
+/** Enables secure boot for an instance that requests it. Throws the BMC's error. */
 export const configureSecureBoot = (task: Task): Promise<void> => switchSecureBoot(task, true);
-/** Off again at its end; a machine that cannot is left. */
+/** Disables it when the instance ends. A machine without secure boot stays as it is. */
 export const forgetSecureBoot = (task: Task): Promise<void> => switchSecureBoot(task, false);
 async function switchSecureBoot(task: Task, on: boolean): Promise<void> {
-  if (!instanceAsks(task.node).secureBoot) return;
+  if (!instanceRequest(task.node).secureBoot) return;
   const { secureBoot } = task.driver.management;
   try {
     if (!secureBoot) throw new Fault('UnsupportedDriverExtension', { driver: task.node.driver, extension: 'set_secure_boot_state' });
@@ -124,30 +124,31 @@ async function switchSecureBoot(task: Task, on: boolean): Promise<void> {
     await task.save({ secure_boot: on });
   } catch (error) {
     if (!(error instanceof Fault) || error.name !== 'UnsupportedDriverExtension') throw error;
-    task.log.warn('Secure boot is asked for, and cannot be set', { on, reason: error.message });
+    task.log.warn('Secure boot is requested, and cannot be set', { on, reason: error.message });
   }
 }
 
-/** The boot mode of this deployment: what the node asks for, else `[deploy]default_boot_mode`. */
+/** The boot mode of this deployment: the requested one, otherwise `[deploy]default_boot_mode`. */
 export const bootModeOf = (task: Task): BootMode =>
-  wantedBootMode(task.node) ?? (task.options['deploy.default_boot_mode'] === 'bios' ? 'bios' : 'uefi');
+  requestedBootMode(task.node) ?? (task.options['deploy.default_boot_mode'] === 'bios' ? 'bios' : 'uefi');
 
 /**
- * Makes the machine's boot mode and the node's agree: a wish is set on the machine, without one the machine's own mode is kept in
- * driver_internal_info.deploy_boot_mode. A machine that says another mode and cannot be told fails; one that says nothing is believed.
+ * Makes the boot modes of machine and node agree. A requested mode is set on the machine; without a request, the machine's own mode is stored
+ * in driver_internal_info.deploy_boot_mode. Fails when the machine has another mode that cannot be changed. A machine that reports no mode
+ * counts as being in the requested one.
  */
 export async function syncBootMode(task: Task): Promise<void> {
   const control = task.driver.management.bootMode;
-  const wanted = wantedBootMode(task.node);
-  const found = await control?.get(task).catch((error: unknown) => {
+  const requested = requestedBootMode(task.node);
+  const actual = await control?.get(task).catch((error: unknown) => {
     task.log.warn('The boot mode cannot be read', { reason: reasonOf(error) });
     return null;
   });
-  if (wanted === undefined) await task.saveInternal({ deploy_boot_mode: found ?? bootModeOf(task) });
-  const mode = wanted ?? found ?? bootModeOf(task);
-  if (!control || mode === found) return;
+  if (requested === undefined) await task.saveInternal({ deploy_boot_mode: actual ?? bootModeOf(task) });
+  const mode = requested ?? actual ?? bootModeOf(task);
+  if (!control || mode === actual) return;
   await control.set(task, mode).catch((error: unknown) => {
-    if (found || !(error instanceof Fault && error.name === 'UnsupportedDriverExtension')) throw error;
-    task.log.debug('The boot mode cannot be set; the machine is taken to be in it', { mode, reason: reasonOf(error) });
+    if (actual || !(error instanceof Fault && error.name === 'UnsupportedDriverExtension')) throw error;
+    task.log.debug('The boot mode cannot be set; the machine counts as being in it', { mode, reason: reasonOf(error) });
   });
 }

@@ -1,17 +1,17 @@
-/** Capabilities: what a machine can (properties.capabilities, `a:b,c:d`) and what an instance wants (instance_info.capabilities, an object). */
+/** Capabilities: the machine's (properties.capabilities, `a:b,c:d`) and the instance's requests (instance_info.capabilities, an object). */
 import { Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 
 type Capabilities = Readonly<Record<string, string>>;
 
-/** The capabilities that are understood here, with the values that they may have. */
+/** The capabilities that are checked, with their allowed values. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   boot_mode: ['bios', 'uefi'],
   secure_boot: ['true', 'false'],
   disk_label: ['msdos', 'gpt'],
 };
 
-/** `a:b,c:d`; pieces that are not key:value are passed over, as Ironic does. */
+/** `a:b,c:d`; pieces that are not key:value are ignored, as in Ironic. */
 export function machineCapabilities(node: NodeRecord): Capabilities {
   const text = node.properties['capabilities'];
   if (typeof text !== 'string') return {};
@@ -19,10 +19,10 @@ export function machineCapabilities(node: NodeRecord): Capabilities {
   return Object.fromEntries(pairs.filter((pair) => pair.length === 2 && pair[0] && pair[1]) as [string, string][]);
 }
 
-/** An object, or the JSON text of one. Throws InvalidParameterValue for anything else. */
+/** An object, or its JSON text. Throws InvalidParameterValue for anything else. */
 export function instanceCapabilities(node: NodeRecord): Capabilities {
-  const given = node.instance_info['capabilities'] ?? {};
-  const value = typeof given === 'string' ? parsed(given) : given;
+  const capabilities = node.instance_info['capabilities'] ?? {};
+  const value = typeof capabilities === 'string' ? parsed(capabilities) : capabilities;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new Fault('InvalidParameterValue', {
       message: `Error parsing capabilities from Node ${node.uuid} instance_info field. A dictionary or a "jsonified" dictionary is expected.`,
@@ -31,7 +31,7 @@ export function instanceCapabilities(node: NodeRecord): Capabilities {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, String(one)]));
 }
 
-/** Throws InvalidParameterValue when one that is understood here has a value that is not. */
+/** Throws InvalidParameterValue when a known capability has an invalid value. */
 export function validateCapabilities(node: NodeRecord): void {
   const places = [
     ['properties/capabilities', machineCapabilities(node)],
@@ -56,11 +56,12 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The machine's capabilities with one set: what was there keeps its place. Throws InvalidParameterValue for what is no text. */
+/** Sets one of the machine's capabilities; an existing one keeps its position. Throws InvalidParameterValue when they are not a text. */
 export function withCapability(capabilities: unknown, name: string, value: string): string {
-  const given = capabilities ?? '';
-  if (typeof given !== 'string') throw new Fault('InvalidParameterValue', { message: `Invalid capabilities: ${JSON.stringify(given)}` });
-  const pairs = given.split(',').filter((pair) => pair.includes(':'));
+  const current = capabilities ?? '';
+  if (typeof current !== 'string')
+    throw new Fault('InvalidParameterValue', { message: `Invalid capabilities: ${JSON.stringify(current)}` });
+  const pairs = current.split(',').filter((pair) => pair.includes(':'));
   const at = pairs.findIndex((pair) => pair.split(':')[0] === name);
   return (at < 0 ? [...pairs, `${name}:${value}`] : pairs.with(at, `${name}:${value}`)).join(',');
 }

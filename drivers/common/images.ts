@@ -1,4 +1,4 @@
-/** Images that nodes are deployed with: where they are, whether they may be used, what their checksum and format are. */
+/** Images that nodes are deployed with: location, permission, checksum and format. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
@@ -11,22 +11,22 @@ import { basicAuthorization, credentialsOf, withoutCredentials } from '../../mod
 import { connectionReason } from './reason';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
-/** Where an image's bytes are. */
+/** Where an image is stored. */
 export type ImageLocation = { readonly kind: 'http'; readonly url: string } | { readonly kind: 'file'; readonly path: string };
 
-/** What the agent checks the image against: an algorithm and its value, or an MD5 sum that older ways of giving it still bring. */
-export interface Checksum {
+/** What the agent verifies the image with: an algorithm and its value, or an MD5 sum in the older field. */
+interface Checksum {
   readonly os_hash_algo?: string;
   readonly os_hash_value?: string;
   readonly checksum?: string;
 }
 
-/** Folders that no option can open. */
+/** Folders that no option can allow. */
 const BLOCKED = ['/dev', '/sys', '/proc', '/boot', '/etc', '/run'];
 const REQUEST_TIMEOUT_MS = 60_000;
-/** Whole files. */
+/** For whole files. */
 const DOWNLOAD_TIMEOUT_MS = 30 * 60_000;
-/** Checksum files of whole mirrors are some hundred kilobytes. */
+/** Checksum files of whole mirrors have some hundred kilobytes. */
 const MAX_CHECKSUM_FILE_BYTES = 4 * 1024 * 1024;
 
 const invalid = (message: string, cause?: unknown) => new Fault('InvalidParameterValue', { message }, { cause });
@@ -34,8 +34,8 @@ const refused = (href: string, reason: string, cause?: unknown) =>
   invalid(`Validation of image href ${href} failed, reason: ${reason}`, cause);
 
 /**
- * Reads `http(s)://…` or `file:///…`; a file must lie under one of the allowed folders (`[conductor]file_url_allowed_paths`). Throws
- * InvalidParameterValue. Nothing is looked at yet.
+ * Parses `http(s)://…` or `file:///…`. A file must be in one of the allowed folders (`[conductor]file_url_allowed_paths`). Does not access
+ * the image. Throws InvalidParameterValue.
  */
 export function locate(href: string, allowed: readonly string[]): ImageLocation {
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(href)?.[1]?.toLowerCase();
@@ -60,8 +60,8 @@ function filePath(href: string): string {
 }
 
 /**
- * Makes sure that the bytes are there: a file that exists, or a URL whose HEAD answers 200 in time. Answers the URL behind its
- * redirections. Throws InvalidParameterValue that says why.
+ * Checks that the image is available: a file that exists, or a URL whose HEAD answers 200 in time. Returns the URL behind redirections.
+ * Throws InvalidParameterValue with the reason.
  */
 export async function checkLocation(location: ImageLocation, signal: AbortSignal): Promise<ImageLocation> {
   if (location.kind === 'file') {
@@ -70,7 +70,7 @@ export async function checkLocation(location: ImageLocation, signal: AbortSignal
     return location;
   }
   const shown = withoutCredentials(location.url);
-  const answer = await ask(location.url, { method: 'HEAD' }, signal).catch((error: unknown) => {
+  const answer = await send(location.url, { method: 'HEAD' }, signal).catch((error: unknown) => {
     signal.throwIfAborted();
     throw refused(shown, connectionReason(error), error);
   });
@@ -78,14 +78,14 @@ export async function checkLocation(location: ImageLocation, signal: AbortSignal
   return answer.redirected ? { kind: 'http', url: answer.url } : location;
 }
 
-/** fetch takes no URL with credentials: they go as basic authentication, which it drops at a redirection to another host. */
-async function ask(href: string, init: RequestInit, signal: AbortSignal, timeoutMs = REQUEST_TIMEOUT_MS): Promise<Response> {
+/** fetch accepts no URL with credentials. They go as basic authentication, which fetch drops at a redirection to another host. */
+async function send(href: string, init: RequestInit, signal: AbortSignal, timeoutMs = REQUEST_TIMEOUT_MS): Promise<Response> {
   const headers = { ...(init.headers as Record<string, string>), ...basicAuthorization(credentialsOf(href)) };
   const limited = timeoutSignal(timeoutMs, signal);
   return fetch(withoutCredentials(href), { ...init, headers, signal: limited });
 }
 
-/** Throws MissingParameterValue unless instance_info says what the image is to be checked against. Files are checked against themselves. */
+/** Throws MissingParameterValue unless instance_info has a checksum. Files need none. */
 export function requireChecksum(node: NodeRecord): void {
   const { image_source: source, image_checksum: checksum, image_os_hash_algo: algo, image_os_hash_value: value } = node.instance_info;
   if (String(source).startsWith('file://')) return;
@@ -99,8 +99,8 @@ export function requireChecksum(node: NodeRecord): void {
 const ALGORITHMS: Readonly<Record<number, string>> = { 32: 'md5', 64: 'sha256', 128: 'sha512' };
 
 /**
- * The image's checksum: as given, found in the checksum file that was given, or, of a file without any, computed. Throws
- * InvalidParameterValue for a checksum of no known length or a checksum file that cannot be had or does not name the image.
+ * The image's checksum: as given, from the given checksum file, or computed for a file without one. Throws InvalidParameterValue for a
+ * checksum of unknown length, or a checksum file that is unavailable or does not list the image.
  */
 export async function checksumOf(instance: JsonObject, location: ImageLocation, signal: AbortSignal): Promise<Checksum> {
   const { image_source: source, image_checksum: given, image_os_hash_algo: algo, image_os_hash_value: value } = instance;
@@ -141,10 +141,10 @@ export function findChecksum(text: string, imageSource: string, checksumUrl: str
   throw fail(`Checksum file does not contain name ${name}`);
 }
 
-/** At most so many bytes. Throws InvalidParameterValue. */
+/** @param most bytes. Throws InvalidParameterValue */
 export async function download(url: string, signal: AbortSignal, most = MAX_CHECKSUM_FILE_BYTES): Promise<Buffer> {
   try {
-    const answer = await ask(url, {}, signal);
+    const answer = await send(url, {}, signal);
     if (answer.status !== 200) throw new Error(`Got HTTP code ${answer.status} instead of 200 in response to GET request.`);
     const chunks: Uint8Array[] = [];
     let size = 0;
@@ -162,7 +162,7 @@ export async function download(url: string, signal: AbortSignal, most = MAX_CHEC
 
 const sha256 = (path: string, signal: AbortSignal): Promise<string> => digestOf({ kind: 'file', path }, 'sha256', signal);
 
-/** The checksum of a file's bytes, in hexadecimal digits, wherever they are. Throws an Error that says why not. */
+/** The checksum of an image's bytes, in hexadecimal digits. Throws an Error with the reason. */
 export async function digestOf(location: ImageLocation, algorithm: 'sha1' | 'sha256' | 'sha512', signal: AbortSignal): Promise<string> {
   const hash = createHash(algorithm);
   for await (const chunk of await bytesOf(location, signal)) hash.update(chunk as Uint8Array);
@@ -170,7 +170,7 @@ export async function digestOf(location: ImageLocation, algorithm: 'sha1' | 'sha
 }
 async function bytesOf(location: ImageLocation, signal: AbortSignal): Promise<AsyncIterable<unknown>> {
   if (location.kind === 'file') return createReadStream(location.path, { signal, highWaterMark: 1024 * 1024 });
-  const answer = await ask(location.url, {}, signal, DOWNLOAD_TIMEOUT_MS);
+  const answer = await send(location.url, {}, signal, DOWNLOAD_TIMEOUT_MS);
   if (answer.status === 200) return answer.body ?? ([] as unknown as AsyncIterable<unknown>);
   await answer.body?.cancel();
   throw new Error(`Got HTTP code ${answer.status} instead of 200 in response to GET request.`);
@@ -179,7 +179,7 @@ async function bytesOf(location: ImageLocation, signal: AbortSignal): Promise<As
 /** The first bytes of a qcow2 file. */
 const QCOW2_MAGIC = Buffer.from('QFI\xfb', 'latin1');
 
-/** `qcow2` or `raw`, by the image's first bytes; undefined when they cannot be had: then the agent looks. */
+/** `qcow2` or `raw`, by the image's first bytes; undefined when they cannot be read: then the agent decides. */
 export async function formatOf(location: ImageLocation, signal: AbortSignal): Promise<'qcow2' | 'raw' | undefined> {
   try {
     const start = location.kind === 'file' ? await fileStart(location.path) : await urlStart(location.url, signal);
@@ -200,9 +200,9 @@ async function fileStart(path: string): Promise<Buffer> {
   }
 }
 
-/** Asks for four bytes, and hangs up on a server that sends more. */
+/** Requests four bytes, and closes the connection of a server that sends more. */
 async function urlStart(url: string, signal: AbortSignal): Promise<Buffer> {
-  const answer = await ask(url, { headers: { range: 'bytes=0-3' } }, signal);
+  const answer = await send(url, { headers: { range: 'bytes=0-3' } }, signal);
   const reader = answer.body?.getReader();
   try {
     if (!answer.ok) throw new Error(`HTTP ${answer.status}`);

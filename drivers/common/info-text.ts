@@ -3,8 +3,8 @@ import type { NodeRecord } from '../../model/records';
 import { str } from '../../model/python';
 
 /**
- * A text of driver_info, empty where there is none. A number is taken as its digits: clients make one of a password that looks like it.
- * What it is instead is not told, it may be secret. Throws Fault InvalidParameterValue.
+ * A text of driver_info, empty where it is absent. A number becomes its digits: clients turn a numeric password into a number.
+ * The value may be secret, so the error does not show it. Throws Fault InvalidParameterValue.
  */
 export function textOf(node: NodeRecord, key: string): string {
   const value = node.driver_info[key] ?? '';

@@ -1,8 +1,8 @@
-/** Images that BMCs are given: published as rows, from which the HTTP boot service makes them, under a URL that nobody guesses. */
+/** Images for BMCs. They are published as rows, and the HTTP boot service builds them under a secret URL. */
 import type { MediumContent, MediumRecord, MediumRole } from '../../model/records';
 import type { Task } from '../interfaces';
 
-/** BMCs, and firmware that boots by HTTP, look at the end of the name. */
+/** BMCs, and firmware that boots by HTTP, check the name's extension. */
 const NAMES: Readonly<Record<MediumRole, string>> = {
   boot: 'boot.iso',
   parameters: 'parameters.img',
@@ -19,7 +19,7 @@ function urlOf({ node, options }: Task, { token, role }: Pick<MediumRecord, 'tok
   return `${base.replace(/\/+$/, '')}/media/${token}/${NAMES[role]}`;
 }
 
-/** The URL that the BMC is told. What the node had for this role before is not served any more. */
+/** The URL for the BMC. The node's earlier image of this role is no longer served. */
 export async function publish(task: Task, role: MediumRole, content: MediumContent): Promise<string> {
   const token = task.random(TOKEN_BYTES).toString('base64url');
   await task.media.put({ token, node_uuid: task.node.uuid, role, content, made_at: task.clock.now() });
@@ -28,11 +28,11 @@ export async function publish(task: Task, role: MediumRole, content: MediumConte
 export async function unpublish(task: Task, roles: readonly MediumRole[]): Promise<void> {
   for (const role of roles) await task.media.remove(task.node.uuid, role);
 }
-/** The URL of what the node boots from, while that is published. */
+/** The URL of the published image that the node boots from. */
 export async function bootUrl(task: Task): Promise<string | undefined> {
   const medium = await task.media.ofNode(task.node.uuid, 'boot');
   return medium && urlOf(task, medium);
 }
 
-/** For people: what a BMC says may name the image, whose URL is a secret. */
+/** Hides the secret URL of an image in a BMC's message. */
 export const withoutTokens = (text: string): string => text.replace(/(\/media\/)[\w-]{20,}/g, '$1***');

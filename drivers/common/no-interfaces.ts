@@ -1,4 +1,4 @@
-/** Interfaces that a node does not have: every use is refused, `validate` too, as clients of Ironic see it. */
+/** Interfaces that a node does not have. Every use is refused, also `validate`, as in Ironic. */
 import { Fault } from '../../model/errors';
 import type { InterfaceKind } from '../../model/records';
 import type { ConsoleInterface, InspectInterface, Interface, RaidInterface, RescueInterface, Task } from '../interfaces';
@@ -11,8 +11,8 @@ const refusal =
 const without = (kind: InterfaceKind): Interface => ({ validate: refusal(kind) });
 
 export const noBios = without('bios');
-const noScreen = refusal('console');
-export const noConsole: ConsoleInterface = { validate: noScreen, start: noScreen, stop: noScreen, get: noScreen };
+const refuseConsole = refusal('console');
+export const noConsole: ConsoleInterface = { validate: refuseConsole, start: refuseConsole, stop: refuseConsole, get: refuseConsole };
 export const noFirmware = without('firmware');
 export const noRaid: RaidInterface = { ...without('raid'), validateConfig: refusal('raid') };
 export const noRescue: RescueInterface = { ...without('rescue'), rescue: refusal('rescue'), unrescue: refusal('rescue') };

@@ -1,14 +1,14 @@
-/** A reboot by switching off and on, for BMCs whose own reset cannot be trusted to leave the machine on and reset. */
+/** Reboots by power off and on, for BMCs whose own reset may leave the machine off or not reset. */
 import { Fault } from '../../model/errors';
 import type { Task } from '../interfaces';
 
-/** Seconds between looks at the power state. */
-const LOOKS = [0.1, 0.2, 0.5, 1, 1, 2] as const;
+/** Seconds between reads of the power state. */
+const PAUSES = [0.1, 0.2, 0.5, 1, 1, 2] as const;
 
-/** Whether it is allowed, and possible, to switch the machine off. */
+/** Whether powering off is allowed and possible. */
 export const canBeOff = ({ node, driver }: Task): boolean => !node.disable_power_off && driver.power.supported.includes('power off');
 
-/** The machine is off while `work` changes what it boots or where it is plugged in, and then on; where it cannot be off it is rebooted at the end. */
+/** Powers the machine off for the time of `work`, such as changes of boot device or network. A machine that must stay on reboots afterwards. */
 export async function restarted(task: Task, work: () => Promise<void>): Promise<void> {
   const off = canBeOff(task);
   if (off) await task.power('power off');
@@ -19,8 +19,8 @@ export async function restarted(task: Task, work: () => Promise<void>): Promise<
 /** Waits until the machine is off. Throws PowerStateFailure. @param seconds at most */
 export async function untilOff(task: Task, seconds: number): Promise<void> {
   const until = task.clock.now() + seconds * 1000;
-  for (let look = 0; (await task.driver.power.get(task)) !== 'power off'; look++) {
-    const pause = (LOOKS[look] ?? LOOKS.at(-1)!) * 1000;
+  for (let reads = 0; (await task.driver.power.get(task)) !== 'power off'; reads++) {
+    const pause = (PAUSES[reads] ?? PAUSES.at(-1)!) * 1000;
     if (task.clock.now() + pause > until) throw new Fault('PowerStateFailure', { pstate: 'power off' });
     await task.clock.sleep(pause, task.signal);
   }

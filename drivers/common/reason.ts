@@ -1,6 +1,6 @@
 /**
- * The text of what a connection failed of. fetch hides it in `cause`, and a host with several addresses in an AggregateError without a
- * message of its own.
+ * Why a connection failed. fetch puts the reason into `cause`; for a host with several addresses it is an AggregateError without a
+ * message.
  */
 export function connectionReason(error: unknown): string {
   const { cause, errors, message, code } = (error ?? {}) as { cause?: unknown; errors?: unknown; message?: unknown; code?: unknown };

@@ -1,11 +1,11 @@
-/** How long the fake interfaces take: `[fake]…_delay`. */
+/** Delays of the fake interfaces: `[fake]…_delay`. */
 import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
 import type { Task } from '../interfaces';
 
 type DelayOption = Extract<keyof Options, `fake.${string}_delay`>;
 
-/** Milliseconds of `N` or `N,M` seconds, parts of one too. `spread` (any integer ≥ 0) picks a value of the range. Throws InvalidParameterValue. */
+/** Milliseconds of `N` or `N,M` seconds, with fractions. `spread` (any integer ≥ 0) selects a value of the range. Throws InvalidParameterValue. */
 export function delayOf(text: string, spread: number): number {
   const match = /^\s*(\d+(?:\.\d+)?)\s*(?:,\s*(\d+(?:\.\d+)?)\s*)?$/.exec(text);
   if (!match) throw new Fault('InvalidParameterValue', { message: `A fake delay is N or N,M seconds, not "${text}".` });
@@ -15,7 +15,7 @@ export function delayOf(text: string, spread: number): number {
   return from + (spread % (to - from + 1));
 }
 
-/** What every operation does: wait as long as the option says. The clock's own milliseconds spread the waits of a range. */
+/** Waits as long as the option says. The clock's milliseconds spread the waits of a range. */
 export const pause =
   (option: DelayOption) =>
   async (task: Task): Promise<void> => {

@@ -1,4 +1,4 @@
-/** Hardware that is not there: every interface succeeds, after `[fake]…_delay`. For trying clients, and for tests of the flows. */
+/** Hardware that does not exist: every interface succeeds, after `[fake]…_delay`. For trying clients, and for tests of the flows. */
 import { Fault } from '../../model/errors';
 import { pause } from './delay';
 import {
@@ -22,7 +22,7 @@ const deploying = pause('fake.deploy_delay');
 const managing = pause('fake.management_delay');
 const powering = pause('fake.power_delay');
 
-/** The state after each order. Nothing but the node's row remembers it, so that any conductor sees the same machine. */
+/** The state after each request. It is stored only in the node's row, so that every conductor sees the same machine. */
 const AFTER: Readonly<Record<Power, 'power on' | 'power off'>> = {
   'power on': 'power on',
   'power off': 'power off',
@@ -110,7 +110,7 @@ export const fakeInspect: InspectInterface = {
 const consoleOff = async (): Promise<void> => {};
 export const fakeConsole: ConsoleInterface = { start: consoleOff, stop: consoleOff, get: async () => ({}) };
 
-/** Takes any configuration and makes nothing of it. */
+/** Accepts any configuration and ignores it. */
 export const fakeRaid: RaidInterface = {};
 
 export const fakeStorage: StorageInterface = { shouldWriteImage: async () => true };

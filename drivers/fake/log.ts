@@ -1,21 +1,21 @@
 /**
- * What fake hardware was told, in a file: for tests that kill conductors and then ask what happened how often. With [fake]step_log set,
- * every fake step and power order writes a line before and after; two steps more are offered then, one of which must never run twice.
+ * A log file of fake steps and power requests, for tests that kill conductors and count executions. With [fake]step_log set, every fake step
+ * and power request writes a line before and after. Two further steps are offered then, one of which must never run twice.
  */
 import { randomUUID } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { pause } from './delay';
 import { type Interface, type Interfaces, type Step, type Task, done } from '../interfaces';
 
-/** A line of the file. Lines are appended whole, so that their order is that of the events, whichever processes wrote them. */
+/** A line of the file. Lines are appended whole, so their order is that of the events, whichever process wrote them. */
 export interface FakeEvent {
   readonly phase: 'begin' | 'end';
   readonly node: string;
-  /** `vendor.count_step`, or `power` with the order: `power rebooting`. */
+  /** `vendor.count_step`, or `power` with the request: `power rebooting`. */
   readonly what: string;
-  /** One of its own for each execution. */
+  /** Unique for each execution. */
   readonly run: string;
-  /** What the step's argument of this name said: which flow it was. */
+  /** The step's argument of this name, which identifies the flow. */
   readonly token?: unknown;
   /** Fencing number of the reservation under which it ran. */
   readonly fence: number;
@@ -38,15 +38,15 @@ const count = (name: string, resumable: boolean): Step => ({
     return done;
   },
 });
-/** The first does not know whether it ran; the second may run again. */
+/** The first is not resumable, the second is. */
 const COUNTING: readonly Step[] = [count('count_step', false), count('count_resumable', true)];
 
-/** The same interfaces, the fake ones writing to the file; null: as they are. */
+/** The same interfaces; with a file, the fake ones write to it. */
 export function withStepLog(interfaces: Interfaces, file: string | null): Interfaces {
   if (file === null) return interfaces;
-  const logged = async <T>(task: Task, what: string, said: unknown, work: () => Promise<T>): Promise<T> => {
+  const logged = async <T>(task: Task, what: string, label: unknown, work: () => Promise<T>): Promise<T> => {
     const { uuid: node, lock_fence: fence, reservation: host } = task.node;
-    const event = { node, what, run: randomUUID(), ...(said === undefined ? {} : { token: said }), fence, host, pid: process.pid };
+    const event = { node, what, run: randomUUID(), ...(label === undefined ? {} : { token: label }), fence, host, pid: process.pid };
     const write = (phase: FakeEvent['phase']): void =>
       appendFileSync(file, `${JSON.stringify({ phase, ...event, at: task.clock.now() } satisfies FakeEvent)}\n`);
     write('begin');

@@ -1,4 +1,4 @@
-/** Settings and firmware of hardware that is not there. */
+/** BIOS and firmware settings of hardware that does not exist. */
 import { str } from '../../model/python';
 import { pause } from './delay';
 import { type BiosSetting, type Interface, type Step, type Task, done } from '../interfaces';
@@ -7,9 +7,9 @@ import { namedValues } from '../common/named-values';
 const configuring = pause('fake.bios_delay');
 const updating = pause('fake.firmware_delay');
 
-/** Settings as steps get them; their values are kept as text. */
-const settingsOf = (given: unknown): readonly BiosSetting[] =>
-  [...namedValues(given)].map(([name, value]) => ({ name, value: value === null ? null : str(value) }));
+/** A step's settings, with their values as text. */
+const settingsOf = (settings: unknown): readonly BiosSetting[] =>
+  [...namedValues(settings)].map(([name, value]) => ({ name, value: value === null ? null : str(value) }));
 
 const after =
   (waits: (task: Task) => Promise<void>): Step['run'] =>

@@ -1,13 +1,13 @@
-/** Vendor methods and steps that only show how such are called. */
+/** Vendor methods and steps that only demonstrate such calls. */
 import { Fault } from '../../model/errors';
 import { pause } from './delay';
 import { type Outcome, type Task, type VendorInterface, type VendorMethod, done, wait } from '../interfaces';
 
 const vending = pause('fake.vendor_delay');
 
-/** Says whether `bar` is the word. */
-const guess = (name: string, word: string, how: Pick<VendorMethod<Task>, 'async' | 'exclusive'> = {}): VendorMethod<Task> => ({
-  ...how,
+/** Whether `bar` is the word. */
+const guess = (name: string, word: string, options: Pick<VendorMethod<Task>, 'async' | 'exclusive'> = {}): VendorMethod<Task> => ({
+  ...options,
   http: ['POST'],
   args: ['bar'],
   description: `Test if the value of bar is ${word}`,

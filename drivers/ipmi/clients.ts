@@ -1,4 +1,4 @@
-/** Who speaks IPMI to the BMCs of this conductor, as [ipmi]client says. */
+/** The IPMI client of this conductor, as [ipmi]client says. */
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
@@ -6,12 +6,12 @@ import { createIpmiPool, type IpmiPool, type SolPool } from '../../wire/ipmi/cli
 import { createIpmitoolPool } from '../../wire/ipmi/ipmitool';
 import { createSdrCache, type SdrCache } from '../../wire/ipmi/records/sdr-repository';
 
-export interface IpmiClients extends SolPool {
+interface IpmiClients extends SolPool {
   readonly ipmi: IpmiPool;
   readonly sdrCache: SdrCache;
   close(): Promise<void>;
 }
-/** Consoles are native with either client: ipmitool's want a terminal. */
+/** Both clients use native consoles: ipmitool's need a terminal. */
 export function createIpmiClients(
   options: Options,
   { log, clock, random }: { readonly log: Log; readonly clock: Clock; readonly random: (bytes: number) => Buffer },

@@ -9,12 +9,12 @@ import { IPMI_PROPERTIES, ipmiTarget, targetOf } from './target';
 const TERMINAL: Readonly<Record<string, Property>> = {
   ipmi_terminal_port: { description: "node's UDP port to connect to. Only required for console access." },
 };
-/** Where the port that was chosen for a node stands. */
+/** The driver_internal_info key of the port that was chosen for the node. */
 const ALLOCATED = 'allocated_ipmi_terminal_port';
-/** To open the line after a client came. */
+/** Milliseconds to open the line after a client has connected. */
 const CONNECT_TIMEOUT = 20_000;
 
-/** `10000:10005`: from the first up to, and without, the last. */
+/** `10000:10005`: the last number is excluded. */
 function* portsIn(ranges: readonly string[]): Generator<number> {
   for (const range of ranges) {
     const [first = NaN, end = NaN] = range.split(':').map(Number);
@@ -63,7 +63,7 @@ export const ipmiConsole: ConsoleInterface = {
     await task.connections.consoles?.close(task.node.uuid);
     if (task.node.driver_internal_info[ALLOCATED] !== undefined) await task.saveInternal({ [ALLOCATED]: undefined });
   },
-  // A console that was on before this process began listens again when somebody asks for it.
+  // After a restart of this process, the console listens again at the first request for it.
   get: async (task) => {
     const host = task.options['console.socat_address'] ?? task.options['DEFAULT.my_ip'];
     return { type: 'socat', url: `tcp://${isIPv6(host) ? `[${host}]` : host}:${await listen(task)}` };

@@ -12,17 +12,17 @@ import { untilOff } from '../common/power-cycle';
 /** A host name (RFC 1123 §2.1): labels of letters, digits and inner hyphens, 63 characters at most each. */
 const HOST_NAME = /^(?=.{1,254}$)(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*\.?$/i;
 
-/** How a Chassis Control is named in errors. */
+/** Names of the Chassis Control actions in errors. */
 const CONTROL_NAMES = { on: 'power on', off: 'power off', soft: 'power soft', reset: 'power reset', diagnostic: 'power diag' } as const;
 const control = async (task: Task, action: keyof typeof CONTROL_NAMES): Promise<void> => {
   await ipmiCommand(task, CONTROL_NAMES[action], COMMANDS.chassisControl, CHASSIS_CONTROL[action]);
 };
 
-/** For BMCs that forget the boot device: says it again before the machine starts, when the node asks for that. */
+/** For BMCs that forget the boot device: sets it again before the machine starts, if the node requires that. */
 async function repeatBootDevice(task: Task): Promise<void> {
   if (!flagOf(task.node, 'ipmi_force_boot_device', false)) return;
   const { persistent_boot_device: device, is_next_boot_persistent: persistent } = task.node.driver_internal_info;
-  // A device for one boot was just set; the lasting one comes again with the boot after it.
+  // A device for one boot was just set. The persistent one is set again before the next boot.
   if (persistent === false) await task.saveInternal({ is_next_boot_persistent: undefined });
   else if (typeof device === 'string') await ipmiManagement.setBootDevice(task, device, true);
 }
@@ -99,9 +99,9 @@ export const ipmiManagement: ManagementInterface = {
   sensors: ipmiSensors,
   injectNmi: (task) => control(task, 'diagnostic'),
   getBootDevice: async (task) => {
-    const { persistent_boot_device: kept, is_next_boot_persistent: next } = task.node.driver_internal_info;
-    if (flagOf(task.node, 'ipmi_force_boot_device', false) && typeof kept === 'string' && next !== false)
-      return { device: kept, persistent: true };
+    const { persistent_boot_device: stored, is_next_boot_persistent: next } = task.node.driver_internal_info;
+    if (flagOf(task.node, 'ipmi_force_boot_device', false) && typeof stored === 'string' && next !== false)
+      return { device: stored, persistent: true };
     const answer = await ipmiCommand(task, 'chassis bootparam get 5', COMMANDS.getSystemBootOptions, BOOT_PARAMETER.flags, 0, 0);
     const [flags = 0, selector = 0] = answer.subarray(2);
     const device = Object.entries(DEVICES).find(([, number]) => number === ((selector >> 2) & 0x0f))?.[0] ?? null;
@@ -123,7 +123,7 @@ export const ipmiManagement: ManagementInterface = {
         KEEP_WITHOUT_CHASSIS_CONTROL,
       );
     const uefi = bootModeOf(task) === 'uefi';
-    // A device that is said before each start is said for that start only: the BMC's memory is what is not trusted.
+    // With ipmi_force_boot_device each start sets the device again, so the BMC need not remember it.
     const flags = BOOT_FLAG.valid | (persistent && !force ? BOOT_FLAG.persistent : 0) | (uefi ? BOOT_FLAG.uefi : 0);
     const selector = selectorOf(task, device, uefi) << 2;
     await ipmiCommand(task, `chassis bootdev ${device}`, COMMANDS.setSystemBootOptions, BOOT_PARAMETER.flags, flags, selector, 0, 0, 0);

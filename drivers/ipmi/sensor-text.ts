@@ -1,16 +1,16 @@
-/** What `ipmitool sdr -v` writes of a BMC's sensors, in the shape of ipmi-sensors.ts. */
+/** Parses the output of `ipmitool sdr -v` into the shape of sensors.ts. */
 
 type Sensors = Record<string, Record<string, Record<string, string>>>;
-/** The first of them that a sensor has says its type. */
+/** The type is in the first of these fields that a sensor has. */
 const TYPES = ['Sensor Type (Analog)', 'Sensor Type (Discrete)', 'Sensor Type (Threshold)'] as const;
 /** More than any machine has. */
 const MOST = 4096;
 
-/** Sensor type → sensor → its fields; blocks without a reading, and what is no field, are left out. */
+/** Sensor type → sensor → its fields. Blocks without a reading, and lines that are no field, are left out. */
 export function sensorsOfText(text: string): Sensors {
   const found: Sensors = {};
   for (const block of text.split('\n\n').slice(0, MOST)) {
-    // A field that the BMC's own words break in three is not told, as Ironic has it.
+    // A line with a second colon is dropped, as in Ironic.
     const pairs = block.split('\n').flatMap((line) => {
       const [key, value, ...more] = line.split(':');
       return key !== undefined && value !== undefined && more.length === 0 ? [[key.trim(), value.trim()] as const] : [];

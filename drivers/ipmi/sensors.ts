@@ -1,4 +1,4 @@
-/** A BMC's sensors in the shape that Ironic's consumers know: what its `ipmitool sdr -v` says of each, by sensor type. */
+/** A BMC's sensors in the shape that Ironic's consumers know: the fields of `ipmitool sdr -v`, by sensor type. */
 import { Fault } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import type { Ask } from '../../wire/ipmi/ask';
@@ -56,7 +56,7 @@ const THRESHOLD_NAMES: readonly (readonly [Threshold, string])[] = [
   ['lnc', 'Lower non-critical'],
 ];
 const bit = (mask: number, threshold: Threshold): boolean => ((mask >> THRESHOLDS.indexOf(threshold)) & 1) === 1;
-/** In the order that they are listed in. */
+/** The order in lists. */
 const ORDER: readonly Threshold[] = ['lnr', 'lcr', 'lnc', 'unc', 'ucr', 'unr'];
 const listed = (mask: number): string => ORDER.filter((threshold) => bit(mask, threshold)).join(' ');
 const ACCESS = (capabilities: number, mask: number): string =>
@@ -106,7 +106,7 @@ function discreteFields({ capabilities, sensorType, oem }: SensorRecord, reading
   };
 }
 
-/** One sensor as `ipmitool sdr -v` has it. */
+/** One sensor in the form of `ipmitool sdr -v`. */
 function sensorFields(record: SensorRecord, reading: Reading | undefined): Record<string, string> {
   const { name, number, entity, sensorType } = record;
   const kind = isThreshold(record) ? 'Threshold' : 'Discrete';
@@ -119,16 +119,16 @@ function sensorFields(record: SensorRecord, reading: Reading | undefined): Recor
   };
 }
 
-/** A sensor is read at its owner; those of system software (odd IDs) at the BMC. */
+/** A sensor is read from its owner. Sensors of system software (odd IDs) are read from the BMC. */
 const BMC = 0x20;
 type Sensors = Record<string, Record<string, Record<string, string>>>;
-/** Whose records they are, whoever asks. */
+/** The cache key: the same records for every user of the BMC. */
 const nameOf = ({ address, port, bridge }: IpmiTarget): string => JSON.stringify([address, port, bridge]);
 
 async function readSensors(task: Task, isWanted: (kind: string) => boolean = () => true): Promise<Sensors> {
   const found: Sensors = {};
-  /** Controllers behind the BMC that do not answer are asked once. */
-  const dead = new Set<number>();
+  /** Controllers behind the BMC that did not answer get no further requests. */
+  const unreachable = new Set<number>();
   const ask = ipmiAsk(task);
   const read = async (record: SensorRecord): Promise<Record<string, string>> => {
     const { owner, channel } = record;
@@ -137,17 +137,17 @@ async function readSensors(task: Task, isWanted: (kind: string) => boolean = () 
       return sensorFields(await withLimits(at, record), reading);
     };
     if (owner === BMC || (owner & 1) === 1) return from(ask);
-    if (dead.has((channel << 8) | owner)) return sensorFields(record, undefined);
+    if (unreachable.has((channel << 8) | owner)) return sensorFields(record, undefined);
     return from(ipmiAsk(task, { channel, address: owner })).catch((error: unknown) => {
       if (!(error instanceof IpmiError)) throw error;
-      dead.add((channel << 8) | owner);
+      unreachable.add((channel << 8) | owner);
       return sensorFields(record, undefined);
     });
   };
   const { sdrCache: cache } = task.connections;
   for (const record of await readSdrs(ask, cache && { cache, bmc: nameOf(targetOf(task)) })) {
     if (record.kind !== 'full' && record.kind !== 'compact') continue;
-    // Its first word, as Ironic has it.
+    // The first word, as in Ironic.
     const type = sensorTypeName(record.sensorType).split(' ')[0]!;
     if (!isWanted(type)) continue;
     const fields = await read(record);
@@ -156,17 +156,19 @@ async function readSensors(task: Task, isWanted: (kind: string) => boolean = () 
   return found;
 }
 
-/** Sensor type → sensor → its fields. Throws FailedToGetSensorData; what the BMC refuses to say of one sensor does not stop the others. */
+/** Sensor type → sensor → its fields. Throws FailedToGetSensorData. A sensor that the BMC refuses to read does not stop the others. */
 export async function ipmiSensors(task: Task, isWanted?: (kind: string) => boolean): Promise<JsonObject> {
   const { node, options, signal, connections } = task;
   const failure = (error: string, cause?: unknown): Fault =>
     new Fault('FailedToGetSensorData', { node: node.uuid, error }, cause === undefined ? {} : { cause });
-  const { tell } = connections.ipmi;
+  const { runProgram } = connections.ipmi;
   const timeoutMs = options['ipmi.command_retry_timeout'] * 1000;
   try {
     // A process of ipmitool for each portion of each record would take minutes.
-    const found = tell ? sensorsOfText(await tell(targetOf(task), ['sdr'], { timeoutMs, signal })) : await readSensors(task, isWanted);
-    // Of those that are wanted there may be none.
+    const found = runProgram
+      ? sensorsOfText(await runProgram(targetOf(task), ['sdr'], { timeoutMs, signal }))
+      : await readSensors(task, isWanted);
+    // A selection of kinds may be empty.
     if (!isWanted && Object.keys(found).length === 0) throw failure('the BMC has no sensors');
     return found;
   } catch (error) {

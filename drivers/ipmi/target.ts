@@ -1,4 +1,4 @@
-/** driver_info of nodes with an IPMI BMC: its keys, what may stand in them, and commands to that BMC. */
+/** driver_info of nodes with an IPMI BMC: its keys, their values, and commands to the BMC. */
 import { Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { str, toBoolean, toInteger } from '../../model/python';
@@ -48,21 +48,21 @@ export const IPMI_PROPERTIES: Readonly<Record<string, Property>> = {
 };
 
 const PRIVILEGES = Object.keys(PRIVILEGE).sort() as (keyof typeof PRIVILEGE)[];
-/** What each kind of bridging needs. */
+/** The keys that each kind of bridging requires. */
 const BRIDGING: Readonly<Record<string, readonly string[]>> = {
   single: ['ipmi_target_channel', 'ipmi_target_address'],
   dual: ['ipmi_target_channel', 'ipmi_target_address', 'ipmi_transit_channel', 'ipmi_transit_address'],
   no: [],
 };
 const DEFAULT_PORT = 623;
-/** As ipmitool chooses for itself: the better one, where the BMC has it. */
+/** ipmitool's own choice: the better suite, if the BMC offers it. */
 const DEFAULT_CIPHER_SUITES: readonly number[] = [17, 3];
 /** The BMC's own address on its IPMB (§5.5). */
 const LOCAL_ADDRESS = 0x20;
 
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 const missing = (message: string): Fault => new Fault('MissingParameterValue', { message });
-/** Python's notation of a list of words. */
+/** A list of words in Python's notation. */
 const list = (words: readonly string[]): string => `[${words.map((word) => `'${word}'`).join(', ')}]`;
 
 function portOf(value: unknown, key: string): number {
@@ -70,17 +70,17 @@ function portOf(value: unknown, key: string): number {
   if (port === undefined || port < 0 || port > 65535) throw invalid(`${key} "${str(value)}" is not a valid port.`);
   return port;
 }
-/** JSON knows no 2.0: a number may arrive as 2. */
+/** JSON does not distinguish 2.0 from 2. */
 const versionOf = (value: unknown): string => (value === 2 ? '2.0' : str(value));
 
-/** A channel or an address as ipmitool takes it: decimal, or hexadecimal with 0x. */
+/** A channel or an address as ipmitool accepts it: decimal, or hexadecimal with 0x. */
 function byteOf(node: NodeRecord, key: string, most: number): number {
   const text = str(node.driver_info[key]).trim();
   const value = /^(0x[\da-f]{1,2}|\d{1,3})$/i.test(text) ? Number(text) : NaN;
   if (!(value <= most)) throw invalid(`${key} "${text}" is not a number from 0 to ${most}, such as 7 or 0x07.`);
   return value;
 }
-/** The controller behind the BMC, if one is meant. */
+/** The controller behind the BMC, if the node is bridged. */
 function bridgeOf(node: NodeRecord, kind: string): Bridge | undefined {
   if (kind === 'no') return undefined;
   const hop = (name: 'transit' | 'target'): Bridge['hops'][number] => ({
@@ -95,8 +95,8 @@ function bridgeOf(node: NodeRecord, kind: string): Bridge | undefined {
 }
 
 /**
- * The BMC that a node's driver_info names.
- * @param suites what is tried with nodes that name no cipher suite, the first that the BMC takes
+ * The BMC in a node's driver_info.
+ * @param suites cipher suites for nodes without their own: the first that the BMC accepts is used
  * @throws Fault MissingParameterValue, InvalidParameterValue
  */
 export function ipmiTarget(node: NodeRecord, suites: readonly number[] = DEFAULT_CIPHER_SUITES): IpmiTarget {
@@ -105,9 +105,9 @@ export function ipmiTarget(node: NodeRecord, suites: readonly number[] = DEFAULT
   if (!address) throw missing(`Missing the following IPMI credentials in node's driver_info: ['ipmi_address'].`);
   const kg = given('ipmi_hex_kg_key') === undefined ? '' : str(given('ipmi_hex_kg_key'));
   if (kg.length % 2 !== 0) throw invalid('Number of ipmi_hex_kg_key characters is not even');
-  // Null is a value of these, and a wrong one, as it is to Ironic.
-  const said = (key: string, usual: string): unknown => (Object.hasOwn(node.driver_info, key) ? node.driver_info[key] : usual);
-  const version = versionOf(said('ipmi_protocol_version', '2.0'));
+  // As in Ironic, null is an explicit and invalid value of these keys.
+  const orDefault = (key: string, standard: string): unknown => (Object.hasOwn(node.driver_info, key) ? node.driver_info[key] : standard);
+  const version = versionOf(orDefault('ipmi_protocol_version', '2.0'));
   if (version !== '2.0' && version !== '1.5')
     throw invalid(`Invalid IPMI protocol version value ${version}, the valid value can be one of 2.0, 1.5`);
   const suite = given('ipmi_cipher_suite');
@@ -117,14 +117,15 @@ export function ipmiTarget(node: NodeRecord, suites: readonly number[] = DEFAULT
   const terminal = given('ipmi_terminal_port');
   if (terminal !== undefined) portOf(terminal, 'ipmi_terminal_port');
   const port = portOf(given('ipmi_port') ?? DEFAULT_PORT, 'ipmi_port') || DEFAULT_PORT;
-  const bridging = str(said('ipmi_bridging', 'no'));
-  const needed = Object.hasOwn(BRIDGING, bridging) ? BRIDGING[bridging] : undefined;
-  if (!needed) throw invalid(`Invalid value for ipmi_bridging: ${bridging}, the valid value can be one of: ${list(Object.keys(BRIDGING))}`);
-  const absent = needed.filter((key) => given(key) === undefined);
+  const bridging = str(orDefault('ipmi_bridging', 'no'));
+  const required = Object.hasOwn(BRIDGING, bridging) ? BRIDGING[bridging] : undefined;
+  if (!required)
+    throw invalid(`Invalid value for ipmi_bridging: ${bridging}, the valid value can be one of: ${list(Object.keys(BRIDGING))}`);
+  const absent = required.filter((key) => given(key) === undefined);
   if (absent.length > 0) throw missing(`${list(absent)} not provided`);
-  const asked = str(said('ipmi_priv_level', 'ADMINISTRATOR'));
-  const privilege = PRIVILEGES.find((level) => level === asked);
-  if (!privilege) throw invalid(`Invalid privilege level value:${asked}, the valid value can be one of ${PRIVILEGES.join(', ')}`);
+  const level = str(orDefault('ipmi_priv_level', 'ADMINISTRATOR'));
+  const privilege = PRIVILEGES.find((one) => one === level);
+  if (!privilege) throw invalid(`Invalid privilege level value:${level}, the valid value can be one of ${PRIVILEGES.join(', ')}`);
 
   if (!/^[0-9a-f]*$/i.test(kg) || kg.length > 40) throw invalid('ipmi_hex_kg_key is not at most 20 bytes in hexadecimal format.');
   const bridge = bridgeOf(node, bridging);
@@ -139,33 +140,33 @@ export function ipmiTarget(node: NodeRecord, suites: readonly number[] = DEFAULT
   };
 }
 
-/** A boolean of driver_info as operators write it; anything else is the default. */
+/** A boolean of driver_info in any of the usual spellings. Other values are false. */
 export const flagOf = (node: NodeRecord, key: string, otherwise: boolean): boolean => {
   const value = node.driver_info[key];
   return value === undefined || value === null ? otherwise : (toBoolean(value) ?? false);
 };
 
-/** Answers after which the same command may succeed later. */
+/** Responses after which the same command may succeed later. */
 const BUSY: readonly number[] = [COMPLETION.nodeBusy, COMPLETION.timeout, COMPLETION.outOfSpace, COMPLETION.initialising];
 const NO_SESSION: readonly number[] = [RAKP_STATUS.insufficientResources, RAKP_STATUS.insufficientResourcesForRole];
 const isBusy = ({ completionCode, rakpStatus }: IpmiError): boolean =>
   (completionCode !== undefined && BUSY.includes(completionCode)) || (rakpStatus !== undefined && NO_SESSION.includes(rakpStatus));
 
-/** The node's BMC, with the conductor's choice of cipher suites: Ironic's list has the one that is tried first at its end. */
+/** The node's BMC, with the conductor's cipher suites. Ironic's list has the preferred one at its end. */
 export function targetOf({ node, options }: Task): IpmiTarget {
   const suites = options['ipmi.cipher_suite_versions'].map(Number).reverse();
   return suites.length === 0 ? ipmiTarget(node) : ipmiTarget(node, suites);
 }
 
 /**
- * One command to the node's BMC, tried again while the BMC is busy, every [ipmi]min_command_interval for [ipmi]command_retry_timeout.
- * @param what the command as clients read it in errors
+ * Sends one command to the node's BMC. While the BMC is busy, repeats it every [ipmi]min_command_interval for [ipmi]command_retry_timeout.
+ * @param what the command's name in errors
  * @throws Fault IPMIFailure, its cause an IpmiError
  */
 export const ipmiCommand = (task: Task, what: string, words: readonly [number, number], ...data: readonly number[]): Promise<Buffer> =>
   asFault(what, ipmiRequest(task, words, data));
 
-/** What the BMC's readers throw, as clients read it. */
+/** Turns an IpmiError into the Fault for clients. */
 export async function asFault<T>(what: string, work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -200,8 +201,8 @@ async function ipmiRequest(
 }
 
 /**
- * The readers of wire/ipmi ask the node's BMC by it, and get its refusals as they are (IpmiError).
- * @param controller one behind the BMC that the question is for; unless the node itself is bridged already
+ * Sends commands to the node's BMC for the readers of wire/ipmi, which get refusals unchanged (IpmiError).
+ * @param controller one behind the BMC; ignored when the node itself is bridged
  */
 export const ipmiAsk =
   (task: Task, controller?: Bridge['hops'][number]): Ask =>

@@ -1,4 +1,4 @@
-/** What only IPMI can do: any command as bytes, a restart of the BMC itself, its event log and its inventory. */
+/** Features of IPMI alone: raw commands, a restart of the BMC, its event log and its FRU inventory. */
 import { Fault } from '../../model/errors';
 import { toBoolean } from '../../model/python';
 import type { JsonObject } from '../../model/records';
@@ -9,14 +9,14 @@ import { sensorTypeName } from '../../wire/ipmi/records/sensor-names';
 import { type Step, type Task, type VendorInterface, done } from '../interfaces';
 import { IPMI_PROPERTIES, asFault, ipmiAsk, ipmiCommand, ipmiTarget } from './target';
 
-/** More than a message of IPMI holds. */
+/** More than an IPMI message holds. */
 const MAX_BYTES = 255;
 
-/** `0x06 0x01`, decimal too: network function, command, data. Throws MissingParameterValue, InvalidParameterValue. */
-function bytesOf(given: unknown): readonly [networkFunction: number, command: number, ...data: number[]] {
-  if (typeof given !== 'string' || given.trim() === '')
+/** `0x06 0x01`, or decimal: network function, command, data. Throws MissingParameterValue, InvalidParameterValue. */
+function bytesOf(raw: unknown): readonly [networkFunction: number, command: number, ...data: number[]] {
+  if (typeof raw !== 'string' || raw.trim() === '')
     throw new Fault('MissingParameterValue', { message: 'Parameter raw_bytes (string of bytes) was not specified.' });
-  const words = given.trim().split(/\s+/);
+  const words = raw.trim().split(/\s+/);
   const bytes = words.map((word) => (/^(0x[\da-f]{1,2}|\d{1,3})$/i.test(word) ? Number(word) : NaN));
   const [networkFunction, command, ...data] = bytes;
   if (networkFunction === undefined || command === undefined || bytes.length > MAX_BYTES || !bytes.every((byte) => byte <= 0xff))
@@ -26,13 +26,13 @@ function bytesOf(given: unknown): readonly [networkFunction: number, command: nu
   return [networkFunction, command, ...data];
 }
 
-async function sendRaw(task: Task, given: unknown): Promise<void> {
-  const [networkFunction, command, ...data] = bytesOf(given);
-  await ipmiCommand(task, `raw ${String(given).trim()}`, [networkFunction, command], ...data);
+async function sendRaw(task: Task, raw: unknown): Promise<void> {
+  const [networkFunction, command, ...data] = bytesOf(raw);
+  await ipmiCommand(task, `raw ${String(raw).trim()}`, [networkFunction, command], ...data);
 }
 
 const text = (value: number): string => `0x${value.toString(16).padStart(2, '0')}`;
-/** One entry of the SEL as JSON; the bytes for what only the vendor knows. */
+/** A SEL entry as JSON, with its bytes for vendor-specific types. */
 function selEntry({ id, type, timestamp, event, bytes }: SelEntry): JsonObject {
   return {
     ...{

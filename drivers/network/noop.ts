@@ -1,10 +1,10 @@
-/** Interfaces that do nothing and say so: the network that needs no switching, the boot order that an operator set, local disks. */
+/** Interfaces that do nothing: a network without switching, the boot order of the operator, local disks. */
 import { Fault } from '../../model/errors';
 import { type DeployInterface, type ManagementInterface, type NetworkInterface, type StorageInterface, done } from '../interfaces';
 
 const nothing = async (): Promise<void> => {};
 
-/** All machines share one network, which nobody switches. */
+/** All machines share one network. */
 export const noopNetwork: NetworkInterface = {
   addProvisioningNetwork: nothing,
   removeProvisioningNetwork: nothing,
@@ -18,7 +18,7 @@ export const noopNetwork: NetworkInterface = {
   removeServicingNetwork: nothing,
   configureTenantNetworks: nothing,
   unconfigureTenantNetworks: nothing,
-  // Any VIF is welcome, and none is kept.
+  // Any VIF is accepted, and none is stored.
   vifList: async () => [],
   vifAttach: nothing,
   vifDetach: nothing,
@@ -26,7 +26,7 @@ export const noopNetwork: NetworkInterface = {
 };
 
 const finished = async () => done;
-/** The machine has its system already, and keeps it. */
+/** The machine already has its operating system. */
 export const noopDeploy: DeployInterface = {
   steps: [{ step: 'deploy', priority: { deploy: 100 }, resumable: true, run: finished }],
   tearDown: finished,
@@ -34,7 +34,7 @@ export const noopDeploy: DeployInterface = {
   tearDownCleaning: nothing,
 };
 
-/** The machine tries the network first and its disk then, by its own settings. */
+/** The machine boots by its own settings: network first, then disk. */
 export const noopManagement: ManagementInterface = {
   bootDevices: ['pxe', 'disk'],
   getBootDevice: async () => ({ device: 'pxe', persistent: true }),
@@ -48,5 +48,5 @@ export const noopManagement: ManagementInterface = {
   },
 };
 
-/** The machine's own disks, which need no attaching. */
+/** Local disks need no attaching. */
 export const noopStorage: StorageInterface = { shouldWriteImage: async () => true };

@@ -1,21 +1,20 @@
 /**
- * VIFs, the virtual ports of tenants, on the ports and portgroups of a node: which there are, where another one goes, and what a
- * portgroup does not allow. For network interfaces that keep VIFs; these are in `internal_info`, where clients see them.
+ * VIFs, the virtual ports of tenants, on the ports and portgroups of a node: the attached ones, the place for a new one, and the restrictions
+ * of portgroups. For network interfaces that store VIFs in `internal_info`, where clients see them.
  */
 import { Fault } from '../../model/errors';
 import type { PortgroupRecord, PortRecord, Vif } from '../../model/records';
 import type { PortChange, PortgroupChange } from '../interfaces';
 
-export type Carrier =
-  { readonly kind: 'port'; readonly record: PortRecord } | { readonly kind: 'portgroup'; readonly record: PortgroupRecord };
+type Carrier = { readonly kind: 'port'; readonly record: PortRecord } | { readonly kind: 'portgroup'; readonly record: PortgroupRecord };
 /** The ports and portgroups of one node. */
-export interface Carriers {
+interface Carriers {
   readonly ports: readonly PortRecord[];
   readonly portgroups: readonly PortgroupRecord[];
 }
 
 const TENANT_VIF = 'tenant_vif_port_id';
-/** A machine is in one network at a time; what it is in for a while counts before the tenant's. */
+/** A machine is in one network at a time. A temporary network precedes the tenant's. */
 const NETWORKS = ['cleaning', 'provisioning', 'rescuing', 'inspection', 'servicing'].map((name) => `${name}_vif_port_id`);
 
 const tenantVif = ({ internal_info: info }: PortRecord | PortgroupRecord): string | undefined =>
@@ -39,11 +38,11 @@ export function carrierOf(id: string, node: string, { ports, portgroups }: Carri
   throw new Fault('VifNotAttached', { vif: id, node });
 }
 
-/** Whether a VIF is there already. Throws VifAlreadyAttached when it is this one. */
+/** Whether a port carries a VIF. Throws VifAlreadyAttached when it is this one. */
 function isTaken(record: PortRecord | PortgroupRecord, kind: 'Port' | 'Portgroup', id: string): boolean {
-  const there = tenantVif(record);
-  if (there === id) throw new Fault('VifAlreadyAttached', { vif: id, object_type: kind, object_uuid: record.uuid });
-  return there !== undefined;
+  const attached = tenantVif(record);
+  if (attached === id) throw new Fault('VifAlreadyAttached', { vif: id, object_type: kind, object_uuid: record.uuid });
+  return attached !== undefined;
 }
 
 interface Candidate {
@@ -57,15 +56,15 @@ const ofPort = (record: PortRecord): Candidate => ({
   pxe: record.pxe_enabled,
 });
 
-/** A portgroup counts as one while none of its ports carries a VIF for itself; then its free ports count one by one. */
+/** A portgroup is one candidate unless one of its ports carries a VIF itself. In that case its free ports are candidates. */
 function candidates(
   { id, port_uuid: only, portgroup_uuid: group }: Vif,
   networks: readonly string[],
   { ports, portgroups }: Carriers,
 ): Candidate[] {
-  const asked = ports.filter(({ uuid }) => !only || uuid === only);
+  const selected = ports.filter(({ uuid }) => !only || uuid === only);
   const split = new Set<string | null>();
-  const free = asked.filter((port) => {
+  const free = selected.filter((port) => {
     const { portgroup_uuid: own, physical_network: network } = port;
     if (!isTaken(port, 'Port', id)) return networks.length === 0 || network === null || networks.includes(network);
     split.add(own);
@@ -85,8 +84,8 @@ function candidates(
 }
 
 /**
- * Where a VIF goes: first where the physical network is one of the VIF's, then portgroups before ports, then ports that boot.
- * @param networks the physical networks that the VIF can be on; none: any
+ * The port or portgroup for a VIF. Preferred are the VIF's physical networks, then portgroups over ports, then ports that boot.
+ * @param networks the physical networks that the VIF can be on; empty: any
  * @throws Fault VifAlreadyAttached, NoFreePhysicalPorts
  */
 export function placeForVif(vif: Vif, networks: readonly string[], carriers: Carriers): Carrier {
@@ -97,7 +96,7 @@ export function placeForVif(vif: Vif, networks: readonly string[], carriers: Car
   return best.carrier;
 }
 
-/** A port cannot boot, or carry a VIF, for itself in a portgroup that does not allow it. Throws Conflict. */
+/** A port of a portgroup without standalone ports cannot boot or carry a VIF by itself. Throws Conflict. */
 export function checkPortChange({ before, after, portgroup }: PortChange): void {
   const vif = tenantVif(after);
   const concerns = before.pxe_enabled !== after.pxe_enabled || before.portgroup_uuid !== after.portgroup_uuid || vif !== undefined;
@@ -114,7 +113,7 @@ export function checkPortChange({ before, after, portgroup }: PortChange): void 
     });
 }
 
-/** The same, seen from the portgroup. Throws Conflict. */
+/** The same check for a change of the portgroup. Throws Conflict. */
 export function checkPortgroupChange({ before, after, members }: PortgroupChange): void {
   if (after.standalone_ports_supported || !before.standalone_ports_supported) return;
   for (const port of members) {

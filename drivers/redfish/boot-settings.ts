@@ -1,4 +1,4 @@
-/** What a machine with a Redfish service boots next: device and firmware mode (ComputerSystem, property Boot). */
+/** Boot device and boot mode of a machine with a Redfish service (ComputerSystem, property Boot). */
 import { Fault, reasonOf } from '../../model/errors';
 import { RedfishError, hasMessage, isStatus, linkOf, member, patchResource, readResource, textsOf } from '../../wire/redfish';
 import type { RedfishResource } from '../../wire/redfish';
@@ -22,7 +22,7 @@ const bootOf = (resource: Pick<RedfishResource, 'body'>, name: string): unknown 
 export const bootModeOfSystem = (system: SystemView): 'bios' | 'uefi' | null => lookUp(MODES, bootOf(system, 'BootSourceOverrideMode'));
 
 type BootChange = Readonly<Record<string, string | null>>;
-/** Writes each property where the service takes it: what its settings resource shows, there; else on the system itself. */
+/** Writes each property where the service accepts it: in the settings resource if that shows it, otherwise on the system itself. */
 async function writeBoot(system: SystemView, change: BootChange): Promise<void> {
   const { ask, body } = system;
   const place = linkOf(member(body, '@Redfish.Settings', 'SettingsObject'));
@@ -38,7 +38,7 @@ async function writeBoot(system: SystemView, change: BootChange): Promise<void> 
 
 /** BMCs refuse boot settings during POST: iLO with this message, others with these statuses. */
 const duringPost = (error: unknown): boolean => isStatus(error, 409, 503) || hasMessage(error, 'UnableToModifyDuringSystemPOST');
-async function patiently(task: Task, work: () => Promise<void>): Promise<void> {
+async function retryDuringPost(task: Task, work: () => Promise<void>): Promise<void> {
   const { options, clock, signal } = task;
   const delay = options['redfish.post_boot_retry_delay'];
   for (let tries = 1; ; tries++) {
@@ -52,7 +52,7 @@ async function patiently(task: Task, work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** BootSourceOverrideTarget for a device of ours. Throws RedfishError for what the machine cannot boot from. */
+/** The BootSourceOverrideTarget of a device. Throws RedfishError when the machine cannot boot from it. */
 function targetOf(system: SystemView, device: string, usbCd: boolean): string {
   const allowed = textsOf(bootOf(system, 'BootSourceOverrideTarget@Redfish.AllowableValues'));
   if (device === 'cdrom' && usbCd && allowed?.includes('UsbCd')) return 'UsbCd';
@@ -60,7 +60,7 @@ function targetOf(system: SystemView, device: string, usbCd: boolean): string {
   if (allowed === undefined || allowed.includes(target)) return target;
   throw new RedfishError('protocol', `the system can boot from ${allowed.join(', ').slice(0, 500)} only, not from ${target}`);
 }
-/** HttpBootUri goes with UefiHttp, and is cleared with all else; services that do not show it have none. */
+/** HttpBootUri goes with UefiHttp and is cleared for other targets. Services without the property do not support it. */
 function httpUri(system: SystemView, target: string, url: string | undefined): BootChange {
   const now = bootOf(system, 'HttpBootUri');
   if (target === 'UefiHttp' && url !== undefined) {
@@ -73,29 +73,29 @@ async function writeDevice(task: Task, system: SystemView, device: string, enabl
   const { wholeBoot, alwaysEnabled, usbCd = false } = quirksOf(task.node);
   const target = targetOf(system, device, usbCd);
   const mode = bootOf(system, 'BootSourceOverrideMode');
-  // Some services refuse an Enabled that it already has. Once is over after a boot, which nobody may have seen.
+  // Some services refuse an Enabled that is already set. Once ends with a boot, which may have happened since.
   const unchanged = enabled === 'Continuous' && bootOf(system, 'BootSourceOverrideEnabled') === enabled && !alwaysEnabled && !wholeBoot;
   const change: BootChange = {
     BootSourceOverrideTarget: target,
     ...(unchanged ? {} : { BootSourceOverrideEnabled: enabled }),
     ...(wholeBoot ? { BootSourceOverrideMode: typeof mode === 'string' ? mode : 'UEFI' } : {}),
-    // What a boot interface published; else DHCP says.
+    // The URL that a boot interface published; otherwise DHCP gives it.
     ...httpUri(system, target, device === 'uefihttp' ? await bootUrl(task) : undefined),
   };
-  await patiently(task, () => writeBoot(system, change));
+  await retryDuringPost(task, () => writeBoot(system, change));
 }
 
 const SETTING = 'Redfish set boot device';
 /**
- * For services that refuse Continuous: a lasting boot device is said again, for one boot, before each start. Where that fails the machine
- * starts from what its firmware knows.
+ * For services that refuse Continuous: sets a persistent boot device again, for one boot, before each start. If that fails, the machine
+ * starts in its firmware's order.
  */
 export async function repeatBootDevice(task: Task): Promise<void> {
   const device = task.node.driver_internal_info['redfish_boot_device'];
   if (typeof device !== 'string' || !Object.hasOwn(DEVICES, device)) return;
   await onSystem(task, SETTING, (system) => writeDevice(task, system, device, 'Once')).catch((error: unknown) => {
     task.signal.throwIfAborted();
-    task.log.warn(`The boot device ${device} cannot be said again; the machine starts from what its firmware knows`, {
+    task.log.warn(`The boot device ${device} cannot be set again; the machine starts in its firmware's order`, {
       reason: reasonOf(error),
     });
   });
@@ -110,7 +110,7 @@ export const getBootDevice: ManagementInterface['getBootDevice'] = (task) =>
 
 export const setBootDevice: ManagementInterface['setBootDevice'] = async (task, device, persistent) => {
   if (!Object.hasOwn(DEVICES, device)) throw new Fault('InvalidParameterValue', { message: `Invalid boot device ${device} specified.` });
-  // Whatever was said last counts: a device for one boot ends the repetition of an earlier one.
+  // The last request counts: a device for one boot ends the repetition of an earlier one.
   if (task.node.driver_internal_info['redfish_boot_device'] !== undefined) await task.saveInternal({ redfish_boot_device: undefined });
   await onSystem(task, SETTING, async (system) => {
     try {
@@ -118,15 +118,15 @@ export const setBootDevice: ManagementInterface['setBootDevice'] = async (task, 
     } catch (error) {
       if (!persistent || !isStatus(error)) throw error;
       await writeDevice(task, system, device, 'Once');
-      task.log.warn(`The machine does not keep ${device} as its boot device: it is said again before each start`);
+      task.log.warn(`The machine does not keep ${device} as its boot device: it is set again before each start`);
       await task.saveInternal({ redfish_boot_device: device });
     }
   });
   if (quirksOf(task.node).forgetsMode) await syncBootMode(task);
 };
 
-/** Seconds between looks whether the machine took a mode. */
-const LOOK = 15;
+/** Seconds between reads of the boot mode while the machine changes it. */
+const READ_INTERVAL = 15;
 export const bootMode: NonNullable<ManagementInterface['bootMode']> = {
   get: (task) => onSystem(task, undefined, async (system) => bootModeOfSystem(system)),
   supported: (task) =>
@@ -148,7 +148,7 @@ export const bootMode: NonNullable<ManagementInterface['bootMode']> = {
       try {
         await writeBoot(system, { BootSourceOverrideMode: name, ...(Object.fromEntries(rest) as BootChange) });
       } catch (error) {
-        // It shows none and takes none: there is nothing to set.
+        // The service neither shows nor accepts a mode: there is nothing to set.
         if (isStatus(error) && typeof found !== 'string')
           throw new Fault('UnsupportedDriverExtension', { driver: task.node.driver, extension: 'set_boot_mode' });
         throw error;
@@ -156,10 +156,11 @@ export const bootMode: NonNullable<ManagementInterface['bootMode']> = {
       return found;
     });
     if (typeof before !== 'string') return;
-    await untilSo(task, LOOK, {
-      look: async () => bootModeOfSystem(await systemOf(task)) ?? 'None',
-      wanted: mode,
-      late: (found) => `Timeout reached while waiting for boot mode of node ${task.node.uuid} to become ${mode}, current is ${found}`,
+    await untilSo(task, READ_INTERVAL, {
+      read: async () => bootModeOfSystem(await systemOf(task)) ?? 'None',
+      target: mode,
+      timeoutMessage: (found) =>
+        `Timeout reached while waiting for boot mode of node ${task.node.uuid} to become ${mode}, current is ${found}`,
     });
   },
 };

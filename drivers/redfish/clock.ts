@@ -1,4 +1,4 @@
-/** The clock of a BMC with a Redfish service (schema Manager): set by a step, and looked at when a node is verified. */
+/** The clock of a BMC with a Redfish service (schema Manager). A step sets it; verification checks it. */
 import { Fault } from '../../model/errors';
 import { str } from '../../model/python';
 import type { JsonObject } from '../../model/records';
@@ -15,19 +15,19 @@ async function managerOf({ ask, body, path }: SystemView): Promise<RedfishResour
   return readResource(ask, link);
 }
 
-/** ISO 8601 as Redfish has it (DSP0266 §9.12): date, time, and UTC when no offset is given; parts of a second are left out. */
+/** ISO 8601 in Redfish's form (DSP0266 §9.12): date, time and offset, UTC by default. Fractions of a second are dropped. */
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,]\d+)?(Z|[+-]\d\d:?\d\d)?$/i;
-/** As the service gets it; undefined: it is no time. */
+/** The form that the service accepts; undefined: not a time. */
 function timeOf(text: string): string | undefined {
   const [, time, offset = '+00:00'] = TIME.exec(text.trim().replace(' ', 'T')) ?? [];
   if (time === undefined) return undefined;
-  const said = `${time}${offset.toUpperCase() === 'Z' ? '+00:00' : offset.replace(/^(.\d\d)(\d\d)$/, '$1:$2')}`;
-  return Number.isNaN(Date.parse(said)) ? undefined : said;
+  const time8601 = `${time}${offset.toUpperCase() === 'Z' ? '+00:00' : offset.replace(/^(.\d\d)(\d\d)$/, '$1:$2')}`;
+  return Number.isNaN(Date.parse(time8601)) ? undefined : time8601;
 }
 const clockOf = (manager: RedfishResource): number => {
-  const said = timeOf(textOf(member(manager.body, 'DateTime')) ?? '');
-  if (said === undefined) throw new RedfishError('protocol', `${manager.path} gives no DateTime`);
-  return Date.parse(said);
+  const time8601 = timeOf(textOf(member(manager.body, 'DateTime')) ?? '');
+  if (time8601 === undefined) throw new RedfishError('protocol', `${manager.path} gives no DateTime`);
+  return Date.parse(time8601);
 };
 async function setClock({ ask }: SystemView, manager: RedfishResource, time: string, offset: string | undefined): Promise<RedfishResource> {
   await patchResource(ask, manager, { DateTime: time, ...(offset === undefined ? {} : { DateTimeLocalOffset: offset }) });
@@ -35,15 +35,15 @@ async function setClock({ ask }: SystemView, manager: RedfishResource, time: str
 }
 const nowOf = (task: Task): string => `${new Date(task.clock.now()).toISOString().slice(0, 19)}+00:00`;
 
-/** Milliseconds: what setting takes, and what a clock shows less. */
+/** Milliseconds: the time that setting the clock may take. */
 const SET_TOLERANCE = 5000;
 const VERIFY_TOLERANCE = 1000;
 /** A clock shows whole seconds. */
 const SHOWN = 1000;
 
-async function setBmcClock(task: Task, { target_datetime: given, datetime_local_offset: offset }: JsonObject): Promise<Outcome> {
-  const time = given === undefined || given === null ? nowOf(task) : timeOf(str(given));
-  if (time === undefined) throw new Fault('InvalidParameterValue', { message: `target_datetime is no time in ISO 8601: ${str(given)}` });
+async function setBmcClock(task: Task, { target_datetime: target, datetime_local_offset: offset }: JsonObject): Promise<Outcome> {
+  const time = target === undefined || target === null ? nowOf(task) : timeOf(str(target));
+  if (time === undefined) throw new Fault('InvalidParameterValue', { message: `target_datetime is no time in ISO 8601: ${str(target)}` });
   return onSystem(task, undefined, async (system) => {
     const manager = await managerOf(system);
     const after = await setClock(system, manager, time, typeof offset === 'string' ? offset : undefined);

@@ -1,14 +1,14 @@
-/** Lamps of machines with a Redfish service: of the chassis, the system and its drives. */
+/** Indicators of machines with a Redfish service: those of the chassis, the system and its drives. */
 import { Fault } from '../../model/errors';
 import { linkOf, linkedCollection, listOf, member, patchResource, readResource, textOf } from '../../wire/redfish';
 import { RedfishError, isStatus, type RedfishAsk, type RedfishResource } from '../../wire/redfish';
 import type { IndicatorTable, Indicators, Task } from '../interfaces';
 import { onSystem, type SystemView } from './target';
 
-/** IndicatorLED → ours. */
+/** IndicatorLED → the API's state. */
 const LED: Readonly<Record<string, string>> = { Lit: 'on', Off: 'off', Blinking: 'blinking', Unknown: 'unknown' };
 const LED_NAMES: Readonly<Record<string, string>> = { on: 'Lit', off: 'Off', blinking: 'Blinking' };
-/** LocationIndicatorActive took the place of IndicatorLED in newer schemas, and knows only whether. */
+/** LocationIndicatorActive replaces IndicatorLED in newer schemas. It only knows on and off. */
 const hasLocation = ({ body }: RedfishResource): boolean => typeof member(body, 'LocationIndicatorActive') === 'boolean';
 const ledOf = ({ body }: RedfishResource): string | undefined => {
   const led = textOf(member(body, 'IndicatorLED'));
@@ -24,7 +24,7 @@ interface Lamp {
 const idOf = ({ body, path }: RedfishResource): string => textOf(member(body, 'Id')) ?? path;
 const uuidOf = (resource: RedfishResource): string => textOf(member(resource.body, 'UUID')) ?? idOf(resource);
 
-/** More than a machine has; the rest is passed over. */
+/** More than a machine has; further links are ignored. */
 const MAX_LINKS = 200;
 async function linked(ask: RedfishAsk, list: unknown): Promise<readonly RedfishResource[]> {
   const paths = listOf(list)
@@ -41,7 +41,7 @@ async function linked(ask: RedfishAsk, list: unknown): Promise<readonly RedfishR
     );
   return found;
 }
-/** Component → where its lamps are. */
+/** Component → its indicators. */
 const LAMPS: Readonly<Record<string, (system: SystemView) => Promise<readonly Lamp[]>>> = {
   chassis: async ({ ask, body }) =>
     (await linked(ask, member(body, 'Links', 'Chassis'))).map((resource) => ({ name: uuidOf(resource), resource })),
@@ -68,7 +68,7 @@ export const redfishIndicators: Indicators = {
     onSystem(task, undefined, async (system) => {
       const table: Record<string, IndicatorTable[string]> = {};
       for (const [component, find] of Object.entries(LAMPS)) {
-        // What a service cannot show of one component does not hide the others.
+        // An error at one component does not hide the others.
         const lamps = await find(system).catch((error: unknown) => {
           if (!(error instanceof RedfishError)) throw error;
           task.log.debug(`Indicators of ${component} are not available`, { reason: error.message });

@@ -1,10 +1,10 @@
-/** Inspection out of band: the machine is described by its Redfish service and boots nothing. */
+/** Out-of-band inspection: the Redfish service describes the machine, which boots nothing. */
 import type { InspectionFindings, InspectInterface } from '../interfaces';
 import { redfishInventory } from './inventory';
 import { redfishReader } from './reader';
 import { REDFISH_PROPERTIES, onSystem, redfishSystem } from './target';
 
-/** Without these a machine cannot be chosen for an instance. */
+/** Without these properties the scheduler cannot choose the machine. */
 const ESSENTIAL = ['memory_mb', 'local_gb', 'cpu_arch'] as const;
 
 export const redfishInspect: InspectInterface = {
@@ -26,6 +26,6 @@ export const redfishInspect: InspectInterface = {
         hooks: task.options['redfish.inspection_hooks'],
       } satisfies InspectionFindings;
     }),
-  // Nothing was set up.
+  // `inspect` changes nothing, so there is nothing to revert.
   abort: async () => {},
 };

@@ -1,6 +1,6 @@
 /**
- * What a Redfish service tells of a machine (schemas ComputerSystem, Processor, Storage, Drive, EthernetInterface, PCIeFunction, Port), as
- * the inventory that Ironic makes of it. What a service leaves out stays away; nothing of what it says is believed unseen.
+ * The inventory of a machine in Ironic's form, read from its Redfish service (schemas ComputerSystem, Processor, Storage, Drive,
+ * EthernetInterface, PCIeFunction, Port). Values that the service leaves out are absent. Each value's type is checked.
  */
 import { isMac } from '../../model/idents';
 import type { Inventory, InventoryDisk, InventoryInterface, Json, JsonObject } from '../../model/records';
@@ -8,17 +8,17 @@ import { member } from '../../wire/redfish';
 import type { RedfishReader } from './reader';
 
 const GIB = 1024 ** 3;
-/** Characters of a service's words that are kept. */
+/** Characters that are stored of one text. */
 const MAX_TEXT = 1024;
-/** Smaller disks are none that a system is put on. */
+/** Smaller disks cannot take an operating system. */
 const MIN_ROOT_BYTES = 4 * GIB;
 
-/** A text that says something. */
+/** A text that is not empty. */
 const text = (value: unknown): string | undefined => {
-  const said = typeof value === 'number' ? String(value) : value;
-  return typeof said === 'string' && said !== '' ? said.slice(0, MAX_TEXT) : undefined;
+  const content = typeof value === 'number' ? String(value) : value;
+  return typeof content === 'string' && content !== '' ? content.slice(0, MAX_TEXT) : undefined;
 };
-/** A whole number, also as text. */
+/** A whole number, also from text. */
 const whole = (value: unknown): number | undefined => {
   const number = typeof value === 'string' && /^\s*\d{1,18}\s*$/.test(value) ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? Math.trunc(number) : undefined;
@@ -26,11 +26,11 @@ const whole = (value: unknown): number | undefined => {
 const orNull = <T>(value: T | undefined): T | null => value ?? null;
 const texts = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.slice(0, 64).flatMap((one: unknown) => text(one) ?? []) : [];
-/** Without what is undefined. */
+/** Drops undefined values. */
 const known = (made: Readonly<Record<string, Json>>): JsonObject =>
   Object.fromEntries(Object.entries(made).filter(([, value]) => value !== undefined));
 
-/** Resource's member → name in the inventory. */
+/** Member of the resource → name in the inventory. */
 type Names = readonly (readonly [string, string])[];
 const named = (resource: unknown, names: Names): JsonObject =>
   known(Object.fromEntries(names.map(([of, to]) => [to, text(member(resource, of))])));
@@ -68,7 +68,7 @@ const PCI_FUNCTION: Names = [
   ['SubsystemVendorId', 'subsystem_vendor_id'],
   ['RevisionId', 'revision'],
 ];
-/** Port.Ethernet.LLDPReceive → as the parse-lldp hook would name it. */
+/** Port.Ethernet.LLDPReceive → the names of the parse-lldp hook. */
 const LLDP: Names = [
   ['ChassisId', 'switch_chassis_id'],
   ['PortId', 'switch_port_id'],
@@ -76,15 +76,15 @@ const LLDP: Names = [
   ['SystemDescription', 'switch_system_description'],
 ];
 
-/** `status`, where the resource has one. */
+/** `status`, if the resource has one. */
 function statusOf(resource: unknown): JsonObject {
   const status = member(resource, 'Status');
   if (typeof status !== 'object' || status === null) return {};
-  const said = named(status, STATUS);
-  return { status: Object.keys(said).length > 0 ? said : null };
+  const fields = named(status, STATUS);
+  return { status: Object.keys(fields).length > 0 ? fields : null };
 }
 
-/** Processors other than CPUs (GPU, FPGA, …) run no system. */
+/** Processors other than CPUs (GPU, FPGA, …) run no operating system. */
 const isCpu = (processor: unknown): boolean => ['CPU', undefined, null].includes(member(processor, 'ProcessorType') as string);
 async function cpuOf(reader: RedfishReader, system: unknown): Promise<JsonObject & { readonly architecture: string }> {
   const processors = (await reader.members(member(system, 'Processors'))).filter(isCpu);
@@ -130,7 +130,7 @@ async function simpleDevicesOf(reader: RedfishReader, system: unknown): Promise<
   });
 }
 
-/** GiB of the smallest disk that a system may be put on, less one; 0: there is none. Volumes count before the drives they are made of. */
+/** GiB of the smallest disk for an operating system, less one; 0: there is none. Volumes take precedence over their drives. */
 function localGb(storages: readonly Storage[], simpleDevices: readonly unknown[]): number {
   const smallest = (sizes: readonly number[]): number => {
     const enough = sizes.filter((size) => size >= MIN_ROOT_BYTES);
@@ -143,27 +143,27 @@ function localGb(storages: readonly Storage[], simpleDevices: readonly unknown[]
   return Math.max(0, Math.trunc(bytes / GIB - 1));
 }
 
-/** Null where the drive does not say: clients of Ironic find the keys. */
-const said = (resource: unknown, name: string): string | null => orNull(text(member(resource, name)));
+/** Null where the drive has no value: clients of Ironic expect the keys. */
+const textOrNull = (resource: unknown, name: string): string | null => orNull(text(member(resource, name)));
 const size = (resource: unknown): number | null => orNull(whole(member(resource, 'CapacityBytes')));
 const diskOf = (drive: unknown): JsonObject => ({
-  name: said(drive, 'Name'),
+  name: textOrNull(drive, 'Name'),
   size: size(drive),
-  vendor: said(drive, 'Manufacturer'),
-  model: said(drive, 'Model'),
-  serial: said(drive, 'SerialNumber'),
+  vendor: textOrNull(drive, 'Manufacturer'),
+  model: textOrNull(drive, 'Model'),
+  serial: textOrNull(drive, 'SerialNumber'),
   ...(text(member(drive, 'MediaType')) === undefined ? {} : { rotational: member(drive, 'MediaType') === 'HDD' }),
 });
-const simpleDiskOf = (device: unknown): JsonObject => ({ name: said(device, 'Name'), size: size(device) });
+const simpleDiskOf = (device: unknown): JsonObject => ({ name: textOrNull(device, 'Name'), size: size(device) });
 
 function controllerOf({ resource, drives }: Storage): JsonObject {
   const controllers = member(resource, 'StorageControllers');
   return {
     id: text(member(resource, 'Id')) ?? '',
-    name: said(resource, 'Name'),
+    name: textOrNull(resource, 'Name'),
     storage_controllers: (Array.isArray(controllers) ? controllers.slice(0, 64) : []).map((one: unknown) => ({
-      member_id: said(one, 'MemberId'),
-      name: said(one, 'Name'),
+      member_id: textOrNull(one, 'MemberId'),
+      name: textOrNull(one, 'Name'),
       raid_types: texts(member(one, 'SupportedRAIDTypes')),
       speed_gbps: orNull(typeof member(one, 'SpeedGbps') === 'number' ? (member(one, 'SpeedGbps') as number) : undefined),
       controller_protocols: texts(member(one, 'SupportedControllerProtocols')),
@@ -171,14 +171,14 @@ function controllerOf({ resource, drives }: Storage): JsonObject {
       ...statusOf(one),
     })),
     drives: drives.map((drive) => ({
-      name: said(drive, 'Name'),
+      name: textOrNull(drive, 'Name'),
       size: size(drive),
-      id: said(drive, 'Id'),
-      media_type: said(drive, 'MediaType'),
-      serial_number: said(drive, 'SerialNumber'),
-      manufacturer: said(drive, 'Manufacturer'),
-      model: said(drive, 'Model'),
-      revision: said(drive, 'Revision'),
+      id: textOrNull(drive, 'Id'),
+      media_type: textOrNull(drive, 'MediaType'),
+      serial_number: textOrNull(drive, 'SerialNumber'),
+      manufacturer: textOrNull(drive, 'Manufacturer'),
+      model: textOrNull(drive, 'Model'),
+      revision: textOrNull(drive, 'Revision'),
       ...named(drive, [['Protocol', 'protocol']]),
       ...statusOf(drive),
     })),
@@ -195,9 +195,9 @@ async function pciDevicesOf(reader: RedfishReader, system: unknown): Promise<rea
   return devices;
 }
 
-/** What switches said to the machine's network ports: identity of the port → what its neighbour is. */
+/** LLDP neighbours of the machine's network ports: identity of the port → its neighbour. */
 async function lldpOf(reader: RedfishReader, system: unknown): Promise<JsonObject> {
-  const heard = new Map<string, JsonObject>();
+  const neighbours = new Map<string, JsonObject>();
   for (const chassis of await reader.members(member(system, 'Links', 'Chassis')))
     for (const adapter of await reader.members(member(chassis, 'NetworkAdapters')))
       for (const port of await reader.members(member(adapter, 'Ports'))) {
@@ -207,12 +207,12 @@ async function lldpOf(reader: RedfishReader, system: unknown): Promise<JsonObjec
           ...known({ switch_vlan_id: whole(member(received, 'ManagementVlanId')) || undefined }),
         };
         const id = text(member(port, 'Id'));
-        if (id !== undefined && Object.keys(neighbour).length > 0) heard.set(id, neighbour);
+        if (id !== undefined && Object.keys(neighbour).length > 0) neighbours.set(id, neighbour);
       }
-  return Object.fromEntries(heard);
+  return Object.fromEntries(neighbours);
 }
 
-/** The mode that the machine boots in; some services tell it in the settings resource of the system only. */
+/** The machine's boot mode. Some services show it only in the settings resource of the system. */
 async function bootModeOf(reader: RedfishReader, system: unknown): Promise<string | undefined> {
   const here = member(system, 'Boot', 'BootSourceOverrideMode') ?? undefined;
   if (here !== undefined) return lookUp(BOOT_MODES, here);
@@ -220,7 +220,7 @@ async function bootModeOf(reader: RedfishReader, system: unknown): Promise<strin
   return lookUp(BOOT_MODES, member(settings, 'Boot', 'BootSourceOverrideMode'));
 }
 
-export interface RedfishInventory {
+interface RedfishInventory {
   readonly inventory: Inventory;
   readonly localGb: number;
   readonly memoryMb: number | undefined;

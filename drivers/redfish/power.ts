@@ -1,18 +1,18 @@
-/** Power of machines with a Redfish service (schema ComputerSystem), and what else the same answer says of them. */
+/** Power of machines with a Redfish service (schema ComputerSystem), and the other facts of the same response. */
 import { RedfishError, actionOf, hasMessage, isStatus, member, textOf } from '../../wire/redfish';
 import type { MachineStatus, Power, PowerInterface, Task } from '../interfaces';
 import { untilOff } from '../common/power-cycle';
 import { bootModeOfSystem, repeatBootDevice } from './boot-settings';
 import { REDFISH_PROPERTIES, onSystem, redfishSystem, type SystemView } from './target';
 
-/** PowerState → ours. A machine on its way counts as there, as clients of Ironic see it. */
+/** PowerState → the API's state. A machine in transition counts as arrived, as in Ironic. */
 const POWER_STATES: Readonly<Record<string, 'power on' | 'power off'>> = {
   On: 'power on',
   PoweringOn: 'power on',
   Off: 'power off',
   PoweringOff: 'power off',
 };
-/** ResetType for each order, the best first, as a service may offer only some; and the state that it leads to. */
+/** ResetTypes of each request, the best first, as a service may offer only some; and the resulting state. */
 const RESETS = {
   on: { types: ['On', 'ForceOn'], ends: 'power on' },
   off: { types: ['ForceOff'], ends: 'power off' },
@@ -22,8 +22,8 @@ const RESETS = {
   nmi: { types: ['Nmi'], ends: undefined },
 } as const;
 const HEALTH = ['OK', 'Warning', 'Critical'] as const;
-/** Milliseconds after a restart in which a machine may still show that it is on. */
-const RESTART_SHOWS = 15_000;
+/** Milliseconds after a restart during which a machine may still report that it is on. */
+const RESTART_DELAY = 15_000;
 
 function powerOf({ body, path }: SystemView): 'power on' | 'power off' {
   const state = member(body, 'PowerState');
@@ -32,13 +32,13 @@ function powerOf({ body, path }: SystemView): 'power on' | 'power off' {
   return known;
 }
 
-/** What a refused order says of the machine, where the service shows no power state. */
+/** A refusal may name the machine's state where the service shows no power state. */
 const saysItIs = (error: RedfishError, state: 'on' | 'off'): boolean =>
   new RegExp(`host is powered ${state}|already powered ${state}`, 'i').test(error.message);
 
 /**
- * Whether the machine is where the refused order was to lead: then there was nothing to do. Services refuse such orders with 400 or 409, and
- * with 409 also those that come too soon after the last one.
+ * Whether the machine already has the state that the refused request leads to: then there was nothing to do. Services refuse such requests
+ * with 400 or 409. They also answer 409 to a request that comes too soon after the last one.
  */
 async function isThereAlready(task: Task, error: unknown, ends: 'power on' | 'power off' | undefined): Promise<boolean> {
   if (ends === undefined || !isStatus(error, 400, 409)) return false;
@@ -105,7 +105,7 @@ export const redfishPower: PowerInterface = {
         if (task.node.disable_power_off) {
           await repeatBootDevice(task);
           await order('restart');
-          return task.clock.sleep(RESTART_SHOWS, task.signal);
+          return task.clock.sleep(RESTART_DELAY, task.signal);
         }
         await order('off');
         await untilOff(task, limit);

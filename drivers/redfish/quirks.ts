@@ -1,17 +1,17 @@
-/** What some vendors' services want otherwise, by the vendor that the node has in its properties (detected, or given by the operator). */
+/** Deviations of some vendors' services, by the vendor in the node's properties (detected, or set by the operator). */
 import type { NodeRecord } from '../../model/records';
 
 interface Quirks {
-  /** Boot settings are taken only all together: mode, persistence and device. */
+  /** The service accepts boot settings only together: mode, persistence and device. */
   readonly wholeBoot?: true;
-  /** The persistence is to be said with each device, changed or not. */
+  /** The persistence must be sent with each device, changed or not. */
   readonly alwaysEnabled?: true;
-  /** Setting a boot device resets the boot mode, which has to be said again. */
+  /** Setting a boot device resets the boot mode, which must be set again. */
   readonly forgetsMode?: true;
-  /** Virtual media are a USB drive to it, where it offers that. */
+  /** Virtual media are a USB drive, if the service offers that. */
   readonly usbCd?: true;
 }
-/** Part of the vendor's name in lower case, or the whole of it → what holds for it. */
+/** Part of the vendor's name in lower case, or the whole name → its deviations. */
 const QUIRKS: readonly { readonly part?: string; readonly whole?: string; readonly quirks: Quirks }[] = [
   { part: 'american megatrends international', quirks: { wholeBoot: true } },
   { part: 'ami', quirks: { wholeBoot: true } },

@@ -1,44 +1,44 @@
-/** Reading many resources of a node's Redfish service for an overview: a service that breaks at some of them loses these, not all. */
+/** Reads many resources of a node's Redfish service. A resource that cannot be read is left out; the others are not lost. */
 import { RedfishError, linkOf, memberPaths, type RedfishAnswer, type RedfishAsk } from '../../wire/redfish';
 import type { Task } from '../interfaces';
 
 export interface RedfishReader {
-  /** The resource that a link leads to, or that is given whole (expanded); undefined: there is none, or the service does not give it. */
+  /** The resource behind a link, or the expanded resource itself; undefined: there is none, or the service does not return it. */
   get(link: unknown): Promise<unknown>;
-  /** The resources of a collection, whose link is given, or of a list of links. */
+  /** The resources of a collection (by its link), or of a list of links. */
   members(collection: unknown): Promise<readonly unknown[]>;
 }
 
-/** What one overview may cost, whatever the service links to. */
+/** Limits of one overview, whatever the service links to. */
 const MAX_RESOURCES = 1000;
 const MAX_MEMBERS = 256;
 const MAX_MINUTES = 10;
-/** So many resources may go without an answer before the service itself counts as away. */
-const MAX_SILENCES = 3;
+/** The service counts as unreachable after so many requests without a response. */
+const MAX_TIMEOUTS = 3;
 
-const isSilence = ({ kind }: RedfishError): boolean => kind === 'unreachable' || kind === 'interrupted';
+const isTimeout = ({ kind }: RedfishError): boolean => kind === 'unreachable' || kind === 'interrupted';
 
-/** @throws RedfishError from its functions, once the service does not answer any more */
+/** @throws RedfishError from its functions, once the service has stopped answering */
 export function redfishReader({ clock, log }: Task, ask: RedfishAsk): RedfishReader {
-  const seen = new Map<string, Promise<RedfishAnswer>>();
+  const responses = new Map<string, Promise<RedfishAnswer>>();
   const end = clock.now() + MAX_MINUTES * 60_000;
-  let silences = 0;
+  let timeouts = 0;
 
-  /** Each resource is asked for once. */
+  /** Requests each resource once. */
   const once: RedfishAsk = async (method, path) => {
-    if (!seen.has(path)) {
-      if (seen.size >= MAX_RESOURCES || clock.now() > end)
-        throw new RedfishError('protocol', `the service has more than is read of it (${seen.size} resources)`);
-      seen.set(path, ask(method, path));
+    if (!responses.has(path)) {
+      if (responses.size >= MAX_RESOURCES || clock.now() > end)
+        throw new RedfishError('protocol', `the service has more resources than the limit (${responses.size} were read)`);
+      responses.set(path, ask(method, path));
     }
-    return seen.get(path)!;
+    return responses.get(path)!;
   };
   const unlessLost = async <T>(path: string, read: () => Promise<T>): Promise<T | undefined> => {
     try {
       return await read();
     } catch (error) {
       if (!(error instanceof RedfishError) || error.kind === 'closed') throw error;
-      if (isSilence(error) && ++silences >= MAX_SILENCES) throw error;
+      if (isTimeout(error) && ++timeouts >= MAX_TIMEOUTS) throw error;
       log.warn('A resource of the Redfish service cannot be read', { path, reason: error.message });
       return undefined;
     }

@@ -17,15 +17,15 @@ const enabledOf = ({ body }: RedfishResource): boolean | null => {
 };
 const failure = (message: string): RedfishError => new RedfishError('protocol', `Redfish exception occurred. Error: ${message}`);
 
-/** Seconds between looks whether the machine took it. */
-const LOOK = 15;
+/** Seconds between reads of the state while the machine changes it. */
+const READ_INTERVAL = 15;
 export const secureBoot: NonNullable<ManagementInterface['secureBoot']> = {
   get: (task) =>
     onSystem(task, undefined, async (system) => {
       try {
         return enabledOf(await secureBootOf(task, system, 'get_secure_boot_state'));
       } catch (error) {
-        // Supermicro's BMCs want a licence for it.
+        // Supermicro's BMCs require a licence for it.
         if (isStatus(error, 401, 403) && hasMessage(error, 'OemLicenseNotPassed')) return null;
         throw error;
       }
@@ -44,10 +44,10 @@ export const secureBoot: NonNullable<ManagementInterface['secureBoot']> = {
       return true;
     });
     if (!changed) return;
-    await untilSo<boolean | null>(task, LOOK, {
-      look: async () => enabledOf(await secureBootOf(task, await systemOf(task), 'get_secure_boot_state')),
-      wanted: on,
-      late: (now) =>
+    await untilSo<boolean | null>(task, READ_INTERVAL, {
+      read: async () => enabledOf(await secureBootOf(task, await systemOf(task), 'get_secure_boot_state')),
+      target: on,
+      timeoutMessage: (now) =>
         `Timeout reached while waiting for secure boot state of node ${uuid} to become ${shown}, current is ${now == null ? 'None' : now ? 'True' : 'False'}`,
     });
   },

@@ -1,6 +1,6 @@
 /**
  * Sensors of machines with a Redfish service, in the shape that Ironic's consumers know: kind → sensor → fields. Read from Thermal and Power,
- * or, where a chassis does not have them, from ThermalSubsystem and PowerSubsystem that took their place (DSP2046).
+ * or, where a chassis lacks them, from their successors ThermalSubsystem and PowerSubsystem (DSP2046).
  */
 import { Fault, reasonOf } from '../../model/errors';
 import type { Json, JsonObject } from '../../model/records';
@@ -20,20 +20,20 @@ import {
 import type { Task } from '../interfaces';
 import { onSystem, type SystemView } from './target';
 
-/** Sensors of one kind that are read; a machine with thousands is not believed. */
+/** Sensors that are read of one kind. Reports of thousands are not plausible. */
 const MOST = 256;
-/** Characters of what a service says in one field. */
-const MOST_WORDS = 255;
+/** Characters of one text. */
+const MOST_CHARACTERS = 255;
 
-const text = (value: unknown): string | null => textOf(value)?.slice(0, MOST_WORDS) ?? null;
+const text = (value: unknown): string | null => textOf(value)?.slice(0, MOST_CHARACTERS) ?? null;
 const number = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null);
 const whole = (value: unknown): number | null => {
-  const found = number(typeof value === 'string' && value.trim() !== '' ? Number(value) : value);
-  return found === null ? null : Math.trunc(found);
+  const parsed = number(typeof value === 'string' && value.trim() !== '' ? Number(value) : value);
+  return parsed === null ? null : Math.trunc(parsed);
 };
-type Reading = (value: unknown) => Json;
-/** Field of the answer → the property that it is of (a path of them), and how it is read. */
-type Fields = Readonly<Record<string, readonly [property: string | readonly string[], read: Reading]>>;
+type FieldReader = (value: unknown) => Json;
+/** Field of the answer → the path of its property, and the function that reads it. */
+type Fields = Readonly<Record<string, readonly [property: string | readonly string[], read: FieldReader]>>;
 const STATUS: Fields = { state: [['Status', 'State'], text], health: [['Status', 'Health'], text] };
 
 const FAN: Fields = {
@@ -72,10 +72,10 @@ const fieldsOf = (fields: Fields, body: unknown): Record<string, Json> =>
     ]),
   );
 type Sensors = Record<string, JsonObject>;
-/** Names that a service gives are no names of JavaScript's. */
+/** Object.fromEntries: a service's name may be `__proto__`. */
 const named = (entries: readonly (readonly [string, JsonObject])[]): Sensors => Object.fromEntries(entries.slice(0, MOST));
 
-/** What of a machine is there to read from. */
+/** The resources of a machine that sensors are read from. */
 interface Machine {
   readonly ask: RedfishAsk;
   readonly system: SystemView;
@@ -84,7 +84,7 @@ interface Machine {
 }
 const idOf = (resource: RedfishResource | undefined): string => text(member(resource?.body, 'Id')) ?? resource?.path.split('/').pop() ?? '';
 
-/** `ThermalSubsystem` has its fans as resources of their own; their speed is what a sensor says. */
+/** `ThermalSubsystem` has a resource for each fan, whose speed is a sensor's reading. */
 async function newerFans({ ask, chassis }: Machine, thermal: RedfishResource): Promise<Sensors> {
   const fans = (await linkedCollection(ask, thermal, 'Fans')) ?? [];
   return named(
@@ -98,11 +98,11 @@ async function newerFans({ ask, chassis }: Machine, thermal: RedfishResource): P
     }),
   );
 }
-/** ThermalMetrics has them all in one list; without it they are among the chassis' sensors. */
+/** ThermalMetrics lists all temperatures; without it they are among the chassis' sensors. */
 async function newerTemperatures({ ask, chassis }: Machine, thermal: RedfishResource): Promise<Sensors> {
   const metrics = await readLinked(ask, thermal, 'ThermalMetrics');
   const list = listOf(member(metrics?.body, 'TemperatureReadingsCelsius'));
-  const told = list.map((one, index) => ({
+  const listed = list.map((one, index) => ({
     identity: text(member(one, 'DataSourceUri'))?.split('/').pop() ?? text(member(one, 'DeviceName')) ?? String(index),
     body: one,
   }));
@@ -111,7 +111,7 @@ async function newerTemperatures({ ask, chassis }: Machine, thermal: RedfishReso
     .filter(({ body }) => member(body, 'ReadingType') === 'Temperature')
     .map((sensor) => ({ identity: idOf(sensor), body: sensor.body }));
   return named(
-    [...told, ...read].map(({ identity, body }) => [
+    [...listed, ...read].map(({ identity, body }) => [
       `${identity}@${idOf(chassis)}`,
       {
         ...fieldsOf(TEMPERATURE, body),
@@ -140,20 +140,20 @@ async function newerPower({ ask, chassis }: Machine, power: RedfishResource): Pr
   return named(found);
 }
 
-/** A list of a resource of the chassis, or of the resource that took its place. */
-const listed =
+/** Reads a list in a resource of the chassis, or in the resource's successor. */
+const listOfChassis =
   (
     link: string,
     list: string,
     fields: Fields,
-    instead: readonly [string, (machine: Machine, newer: RedfishResource) => Promise<Sensors>],
+    successor: readonly [string, (machine: Machine, newer: RedfishResource) => Promise<Sensors>],
   ) =>
   async (machine: Machine): Promise<Sensors> => {
     const { ask, chassis } = machine;
     if (chassis === undefined) return {};
     const found = await readLinked(ask, chassis, link);
     if (found === undefined) {
-      const [other, read] = instead;
+      const [other, read] = successor;
       const newer = await readLinked(ask, chassis, other);
       return newer === undefined ? {} : read(machine, newer);
     }
@@ -168,18 +168,18 @@ const listed =
 
 const drive = (body: unknown, storage: string, system: SystemView): readonly [string, JsonObject] => {
   const fields = fieldsOf(DRIVE, body);
-  // Some vendors leave it out.
+  // Some vendors leave the state out.
   const state = fields['state'] ?? (fields['health'] === null ? null : 'Enabled');
   return [`${String(fields['name'])}:${storage}@${system.path.split('/').pop() ?? ''}`, { ...fields, state }];
 };
-/** SimpleStorage has them in one answer for each controller; Storage has a resource for each. */
+/** SimpleStorage returns all drives of a controller in one response; Storage has a resource for each. */
 async function drives({ ask, system }: Machine): Promise<Sensors> {
   const simple = await linkedCollection(ask, system, 'SimpleStorage');
   if (simple !== undefined)
     return named(
       simple.flatMap((storage) =>
         listOf(member(storage.body, 'Devices'))
-          // What has no capacity is an enclosure.
+          // Without a capacity it is an enclosure.
           .filter((device) => whole(member(device, 'CapacityBytes')))
           .map((device) => drive(device, idOf(storage), system)),
       ),
@@ -197,20 +197,20 @@ async function drives({ ask, system }: Machine): Promise<Sensors> {
 
 /** Kind → how it is read. */
 const KINDS: Readonly<Record<string, (machine: Machine) => Promise<Sensors>>> = {
-  Fan: listed('Thermal', 'Fans', FAN, ['ThermalSubsystem', newerFans]),
-  Temperature: listed('Thermal', 'Temperatures', TEMPERATURE, ['ThermalSubsystem', newerTemperatures]),
-  Power: listed('Power', 'PowerSupplies', POWER, ['PowerSubsystem', newerPower]),
+  Fan: listOfChassis('Thermal', 'Fans', FAN, ['ThermalSubsystem', newerFans]),
+  Temperature: listOfChassis('Thermal', 'Temperatures', TEMPERATURE, ['ThermalSubsystem', newerTemperatures]),
+  Power: listOfChassis('Power', 'PowerSupplies', POWER, ['PowerSubsystem', newerPower]),
   Drive: drives,
 };
 const ASSEMBLIES: readonly string[] = ['Fan', 'Temperature', 'Power'];
 
-/** Answers each request once, however many kinds are read from it. */
-function remembering(ask: RedfishAsk): RedfishAsk {
-  const known = new Map<string, ReturnType<RedfishAsk>>();
+/** Sends each request once, however many kinds need its response. */
+function withCache(ask: RedfishAsk): RedfishAsk {
+  const responses = new Map<string, ReturnType<RedfishAsk>>();
   return (method, path, more) => {
-    const asked = known.get(path) ?? ask(method, path, more);
-    known.set(path, asked);
-    return asked;
+    const response = responses.get(path) ?? ask(method, path, more);
+    responses.set(path, response);
+    return response;
   };
 }
 
@@ -218,18 +218,18 @@ async function readKind(machine: Machine, kind: string): Promise<Sensors> {
   try {
     return await KINDS[kind]!(machine);
   } catch (error) {
-    // Others may be there nevertheless; a service that is gone is gone for all.
+    // Other kinds may still be readable. An unreachable service ends the whole reading.
     if (!(error instanceof RedfishError) || error.kind !== 'status') throw error;
     machine.log.debug(`sensors of kind ${kind} cannot be read`, { reason: reasonOf(error) });
     return {};
   }
 }
 
-/** Throws FailedToGetSensorData. @param isWanted which kinds are read; absent: all */
+/** Throws FailedToGetSensorData. @param isWanted selects the kinds; absent: all */
 export async function redfishSensors(task: Task, isWanted: (kind: string) => boolean = () => true): Promise<JsonObject> {
   try {
     return await onSystem(task, undefined, async (system) => {
-      const ask = remembering(system.ask);
+      const ask = withCache(system.ask);
       const kinds = Object.keys(KINDS).filter(isWanted);
       const housed = linkOf(listOf(member(system.body, 'Links', 'Chassis'))[0]);
       const chassis = housed !== undefined && kinds.some((kind) => ASSEMBLIES.includes(kind)) ? await readResource(ask, housed) : undefined;

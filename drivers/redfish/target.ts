@@ -1,4 +1,4 @@
-/** driver_info of nodes with a Redfish service: its keys, what may stand in them, and requests to that service. */
+/** driver_info of nodes with a Redfish service: its keys, their values, and requests to the service. */
 import { access } from 'node:fs/promises';
 import { Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
@@ -77,12 +77,12 @@ function addressOf(node: NodeRecord): string {
   throw invalid(`Invalid Redfish address ${str(full)} set in driver_info/redfish_address on node ${node.uuid}`);
 }
 
-/** What a node and the configuration say of a service. */
-type Given = Pick<Task, 'node' | 'options'>;
+/** What the settings of a service are read from. */
+type SettingsSource = Pick<Task, 'node' | 'options'>;
 
-async function verifyCaOf({ node, options }: Given): Promise<boolean | string> {
-  const { redfish_verify_ca: said = true } = node.driver_info;
-  const value = said === true || said === null ? (options['redfish.verify_ca'] ?? said) : said;
+async function verifyCaOf({ node, options }: SettingsSource): Promise<boolean | string> {
+  const { redfish_verify_ca: setting = true } = node.driver_info;
+  const value = setting === true || setting === null ? (options['redfish.verify_ca'] ?? setting) : setting;
   if (typeof value === 'boolean') return value;
   const known =
     typeof value === 'string'
@@ -99,23 +99,23 @@ async function verifyCaOf({ node, options }: Given): Promise<boolean | string> {
   return known;
 }
 
-/** One of the words, or the option where the key is absent; null: neither says. */
+/** One of the allowed words. Without the key: the option. Null: neither is set. */
 function wordOf<T extends string>(node: NodeRecord, key: string, option: string | null, words: readonly T[], listed: string): T | null {
-  const said = node.driver_info[key];
-  const value = said === undefined ? option : said;
-  if (said === undefined && value === null) return null;
+  const setting = node.driver_info[key];
+  const value = setting === undefined ? option : setting;
+  if (setting === undefined && value === null) return null;
   const word = words.find((one) => one === value);
   if (word) return word;
   throw invalid(`Invalid value "${str(value)}" set in driver_info/${key} on node ${node.uuid}. The value should be one of ${listed}.`);
 }
 
-export interface RedfishSystem {
+interface RedfishSystem {
   readonly target: RedfishTarget;
-  /** Path of the ComputerSystem; undefined: the only one that the service has. */
+  /** Path of the ComputerSystem; undefined: the service's only system. */
   readonly system: string | undefined;
 }
 /** The service and system that a node's driver_info names. Throws Fault MissingParameterValue, InvalidParameterValue. */
-export async function redfishSystem({ node, options }: Given): Promise<RedfishSystem> {
+export async function redfishSystem({ node, options }: SettingsSource): Promise<RedfishSystem> {
   const given = (key: string): unknown => node.driver_info[key] ?? undefined;
   if (!given('redfish_address'))
     throw new Fault('MissingParameterValue', {
@@ -149,14 +149,14 @@ export async function redfishSystem({ node, options }: Given): Promise<RedfishSy
   };
 }
 
-/** Whether the same request may succeed in a moment, and can do no harm when it was heard already. */
+/** Whether to repeat a request: it may succeed soon, and does no harm if it was processed already. */
 const mayRepeat = (error: RedfishError, method: RedfishMethod): boolean =>
   error.kind === 'unreachable' ||
   (error.retryAfterMs !== undefined && (error.status === 429 || error.status === 503)) ||
   (method === 'GET' && (error.kind === 'interrupted' || (error.status ?? 0) >= 500));
 
 /**
- * One request to the node's service, repeated as [redfish]connection_attempts says, after the time that the service asks for if it does.
+ * One request to the node's service, repeated as [redfish]connection_attempts says, after the delay that the service gives, if any.
  * Throws RedfishError as it came.
  */
 async function redfishRequest(
@@ -184,15 +184,15 @@ export const redfishAsk =
   (method, path, more) =>
     redfishRequest(task, target, method, path, more);
 
-/** Kinds that say nothing about what was asked for, only that the service could not be asked. */
+/** Kinds that mean that the service could not be reached, whatever was requested. */
 const NO_CONNECTION: readonly string[] = ['unreachable', 'untrusted', 'interrupted'];
-/** What the operator can do about it. */
+/** What the operator can do. */
 function hint(error: RedfishError): string {
   if (error.kind === 'untrusted') return ' (redfish_verify_ca in driver_info, or [redfish]verify_ca, says whom to trust)';
   if (isStatus(error, 401)) return ' (the service does not take redfish_username and redfish_password of driver_info)';
   return '';
 }
-/** What a RedfishError is to clients: a sentence with the node in it, status 500. Anything else stays what it is. */
+/** The Fault of a RedfishError for clients: a sentence with the node in it, status 500. Other errors are returned as they are. */
 export function redfishFault(task: Task, error: unknown, doing?: string): unknown {
   if (!(error instanceof RedfishError)) return error;
   const { uuid } = task.node;
@@ -201,7 +201,7 @@ export function redfishFault(task: Task, error: unknown, doing?: string): unknow
   return new Fault('DriverOperationError', { message: `${start}${error.message}${hint(error)}` }, { cause: error });
 }
 
-/** The node's ComputerSystem, as the service describes it now, and how to ask the service for more. */
+/** The node's ComputerSystem as the service describes it now, and the function for further requests. */
 export interface SystemView extends RedfishResource {
   readonly target: RedfishTarget;
   readonly ask: RedfishAsk;
@@ -229,8 +229,8 @@ export async function systemOf(task: Task): Promise<SystemView> {
   }
 }
 /**
- * Runs it on the node's system as it is now; a RedfishError out of it becomes a Fault (status 500), whose sentence names what was being done.
- * Where there is no system to start from: `redfishSystem`, `redfishAsk`, and `redfishFault` for what they throw.
+ * Runs `work` on the node's system. A RedfishError becomes a Fault (status 500), whose sentence names what was being done.
+ * Code without a system uses `redfishSystem`, `redfishAsk`, and `redfishFault` for the errors.
  */
 export async function onSystem<T>(task: Task, doing: string | undefined, work: (system: SystemView) => Promise<T>): Promise<T> {
   try {

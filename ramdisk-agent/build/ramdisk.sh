@@ -2,10 +2,10 @@
 # Builds the ramdisk that machines boot for inspection, cleaning and deployment: Debian's kernel, and an initramfs with the agent.
 #
 #   ramdisk.sh [OUTDIR]      default .cache/ramdisk; it gets vmlinuz and initrd
-#   ZSTD_CLEVEL              of the compression, 1 to 19 and the best when not given; what is there in another one stays
+#   ZSTD_CLEVEL              compression level, 1 to 19, default the best; an existing ramdisk is kept whatever its level
 #
-# The agent is bundled and put into a Node program of its own; the kernel comes from Debian's package, unpacked and kept in .cache/kernel.
-# Nothing is built when OUTDIR has what these sources make.
+# The agent is bundled into a Node program of its own. The kernel comes from Debian's package, unpacked and kept in .cache/kernel.
+# Nothing is built when OUTDIR is up to date with the sources.
 # Debian packages: busybox-static cpio kmod zstd binutils hdparm nvme-cli ipmitool efibootmgr dmidecode (and apt itself).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -45,7 +45,7 @@ if [ ! -d "$kernel/boot" ]; then
 fi
 version=$(ls "$kernel/lib/modules")
 
-# One program of JavaScript; and a sum over all that goes into the ramdisk
+# The bundled script, and a checksum of everything in the ramdisk
 cd "$project"
 node_modules/.bin/esbuild ramdisk-agent/main.ts --bundle --platform=node --target=node20 --format=cjs --minify-syntax --log-level=warning --alias:koffi=./ramdisk-agent/build/koffi.ts --outfile="$work/agent.js"
 tools="/bin/busybox $(command -v ipmitool) $(command -v hdparm) $(command -v nvme) $(command -v efibootmgr) $(command -v dmidecode) $(command -v blkdiscard)"
@@ -60,7 +60,7 @@ fi
 root=$work/root
 mkdir -p "$root"/{bin,proc,sys,dev,run,tmp,etc,lib64}
 ln -s bin "$root/sbin" # where the kernel looks for modprobe
-# The agent: Node's own program with the script inside
+# The agent: Node's program with the script inside
 printf '{"main":"%s","output":"%s","disableExperimentalSEAWarning":true,"useCodeCache":true}' "$work/agent.js" "$work/agent.blob" > "$work/sea.json"
 "$node" --experimental-sea-config "$work/sea.json" 2> /dev/null
 cp "$node" "$root/bin/agent"
@@ -70,7 +70,7 @@ node_modules/.bin/postject "$root/bin/agent" NODE_SEA_BLOB "$work/agent.blob" --
 
 install -D -m 644 --strip "$koffi" "$root/lib/koffi.node"
 
-# Programs with the libraries that they load
+# Programs with their libraries
 cp /bin/busybox "$root/bin/"
 for applet in $(/bin/busybox --list); do [ "$applet" = busybox ] || ln -s busybox "$root/bin/$applet"; done
 for tool in $tools; do
@@ -80,7 +80,7 @@ for program in "$root"/bin/{agent,ipmitool,hdparm,nvme,efibootmgr,dmidecode,blkd
   ldd "$program" | { grep -oE '/[^ ]+' || true; }
 done | sort -u | while read -r library; do install -D "$(readlink -f "$library")" "$root$library"; done
 
-# Modules with what they need
+# Modules with their dependencies
 mkdir -p "$root/lib/modules/$version"
 for module in $(sed 's/#.*//' "$here/modules.txt"); do
   modprobe -d "$kernel" -S "$version" --show-depends "$module" 2> /dev/null | awk '$1 == "insmod" {print $2}' || true

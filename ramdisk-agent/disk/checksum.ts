@@ -1,4 +1,4 @@
-/** What an image's checksum has to be: given, or read from a checksum file. */
+/** The expected checksum of an image: given, or read from a checksum file. */
 import { getHashes } from 'node:crypto';
 import type { JsonObject } from '../../model/records';
 import { AgentError } from '../system/errors';
@@ -12,7 +12,7 @@ export interface Checksum {
 const BY_LENGTH: Readonly<Record<number, string>> = { 32: 'md5', 64: 'sha256', 128: 'sha512' };
 const isUrl = (text: string): boolean => /^https?:\/\//.test(text);
 
-/** `fetchText`: the content of a checksum file. Throws AgentError: nothing to check with, an algorithm not allowed. */
+/** `fetchText` returns a checksum file. Throws AgentError without a checksum, or for an algorithm that is not allowed. */
 export async function expectedChecksum(
   image: JsonObject,
   md5Allowed: boolean,
@@ -42,7 +42,7 @@ const fileName = (image: JsonObject): string => {
   return typeof url === 'string' && URL.canParse(url) ? decodeURIComponent(new URL(url).pathname.split('/').at(-1) ?? '') : '';
 };
 
-/** Lone, `value  name`, `value *name`, or `SHA256 (name) = value`. */
+/** A lone value, `value  name`, `value *name`, or `SHA256 (name) = value`. */
 function fromFile(text: string, url: string, name: string): string {
   const lines = text
     .split('\n')

@@ -1,4 +1,4 @@
-/** The config drive: an ISO 9660 or FAT volume called config-2, which the deployed system reads at its first start. */
+/** The config drive: an ISO 9660 or FAT volume called config-2, which the deployed system reads at its first boot. */
 import { gunzipSync } from 'node:zlib';
 import { AgentError } from '../system/errors';
 import type { Device } from './device';
@@ -23,7 +23,7 @@ export async function readConfigDrive(text: string, fetchText: (url: string) => 
   }
 }
 
-/** Writes the volume to the partition that the image keeps for it, or to a new one at the disk's end. */
+/** Writes the volume to the image's config drive partition, or to a new one at the disk's end. */
 export async function writeConfigDrive(device: Device, volume: Buffer, guid: string): Promise<Partition> {
   const partition = (await labelled(device)) ?? (await added(device, volume.length, guid));
   if (volume.length > partition.size) {
@@ -33,7 +33,7 @@ export async function writeConfigDrive(device: Device, volume: Buffer, guid: str
     );
   }
   await device.write(volume, partition.start);
-  // What an earlier, longer volume left behind it is nobody's business.
+  // Removes the rest of an earlier, longer volume.
   await device.zero(partition.start + volume.length, partition.size - volume.length);
   await device.flush();
   return partition;
@@ -49,7 +49,7 @@ async function added(device: Device, least: number, guid: string): Promise<Parti
   }
 }
 
-/** Volume labels by their place: ISO 9660 (sector 16), FAT32, FAT12/16. */
+/** Offsets of volume labels: ISO 9660 (sector 16), FAT32, FAT12/16. */
 const LABEL_OFFSETS = [32768 + 40, 71, 43] as const;
 async function labelled(device: Device): Promise<Partition | undefined> {
   for (const partition of (await readPartitions(device))?.partitions ?? []) {

@@ -1,4 +1,4 @@
-/** A disk as a place to read and write bytes; in tests a plain file. */
+/** A disk for reading and writing bytes; in tests a plain file. */
 import { open } from 'node:fs/promises';
 import type { Run } from '../system/run';
 
@@ -8,26 +8,26 @@ export interface Device {
   readonly size: number;
   /** Bytes of a logical sector: 512 or 4096. */
   readonly sectorSize: number;
-  /** Shorter than asked at the disk's end. */
+  /** Shorter than requested at the disk's end. */
   read(position: number, length: number): Promise<Buffer>;
-  /** Rejects when it would go beyond the disk's end. */
+  /** Rejects beyond the disk's end. */
   write(bytes: Uint8Array, position: number): Promise<void>;
   zero(position: number, length: number): Promise<void>;
-  /** Waits until all that was written is on the disk. */
+  /** Waits until all writes are on the disk. */
   flush(): Promise<void>;
   close(): Promise<void>;
 }
-export interface DeviceOptions {
+interface DeviceOptions {
   readonly path: string;
   readonly size: number;
   readonly sectorSize: number;
-  /** Long stretches of zeros are then left to the kernel (blkdiscard --zeroout), which lets the disk do it where it can. */
+  /** With it, long ranges of zeros are left to the kernel (blkdiscard --zeroout), which uses the disk's own function if possible. */
   readonly run?: Run;
 }
 
 const MiB = 2 ** 20;
 const ZEROS = Buffer.alloc(MiB);
-/** From here on asking the kernel is cheaper than writing. */
+/** From this length on, the kernel's function is faster than writing. */
 const LONG = 4 * MiB;
 const ALIGNMENT = 4096;
 

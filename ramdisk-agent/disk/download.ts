@@ -1,4 +1,4 @@
-/** Fetches what a deployment names by URL: the image as a stream, small texts whole. */
+/** Downloads the URLs of a deployment: the image as a stream, small texts whole. */
 import type { JsonObject } from '../../model/records';
 import { AgentError, reasonOf } from '../system/errors';
 import { ask, open, type Trust } from '../system/http';
@@ -11,14 +11,14 @@ export interface Fetching {
 }
 export interface Download {
   readonly url: string;
-  /** Content-Length, where the server says it. */
+  /** Content-Length, if the server gives it. */
   readonly length: number | null;
   readonly chunks: AsyncIterable<Buffer>;
-  /** Gives the connection up. */
+  /** Closes the connection. */
   close(): void;
 }
 
-/** Opens the first URL of the image that answers 200. Throws ImageDownloadError that names each one's answer. */
+/** Opens the first URL of the image that answers 200. Throws ImageDownloadError with each URL's error. */
 export async function openImage(image: JsonObject, fetching: Fetching): Promise<Download> {
   const urls = Array.isArray(image['urls']) ? (image['urls'] as readonly unknown[]).filter((url) => typeof url === 'string') : [];
   const failures: string[] = [];
@@ -49,7 +49,7 @@ export async function fetchText(url: string, image: JsonObject, fetching: Fetchi
   return answer.text;
 }
 
-/** HTTP basic authentication, or a header made by the server (base64 of it), where the image wants one. */
+/** HTTP basic authentication, or the server's prepared header (base64), if the image requires one. */
 function authorization(image: JsonObject): Record<string, string> {
   const ready = image['image_request_authorization'];
   if (typeof ready === 'string' && ready !== '') return { authorization: Buffer.from(ready, 'base64').toString('utf8') };

@@ -1,4 +1,4 @@
-/** UEFI: an entry in the firmware's boot order for the loader that the image brought. */
+/** UEFI: an entry in the firmware's boot order for the image's boot loader. */
 import { mkdtemp, readdir, readFile, rmdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { AgentError } from '../system/errors';
@@ -6,13 +6,13 @@ import type { Run } from '../system/run';
 import type { Device } from './device';
 import { EFI_SYSTEM, partitionPath, readPartitions } from './partitions';
 
-export interface Loader {
-  /** As firmware writes it: \EFI\BOOT\BOOTX64.EFI */
+interface Loader {
+  /** In the firmware notation: \EFI\BOOT\BOOTX64.EFI */
   readonly path: string;
   readonly label: string;
 }
 
-/** Loaders by their names, the best first; a .csv names loader and label itself (shim's fallback.efi reads it so). */
+/** File names of loaders, the best first. A .csv contains loader and label (as for shim's fallback.efi). */
 const LOADERS = [
   'bootx64.csv',
   'bootaa64.csv',
@@ -26,8 +26,8 @@ const LOADERS = [
 ];
 
 /**
- * Makes the image's loader the first entry of the boot order. Throws DeviceNotFound without an EFI system partition,
- * CommandExecutionError when the firmware refuses. `temporary`: where directories may be made.
+ * Makes the image's loader the first entry of the boot order. Throws DeviceNotFound without an EFI system partition, and
+ * CommandExecutionError when the firmware refuses. `temporary`: a folder for temporary directories.
  */
 export async function installBootEntry(device: Device, run: Run, temporary: string): Promise<Loader> {
   const table = await readPartitions(device);

@@ -1,4 +1,4 @@
-/** Erases disks: the best method that the disk has, from one table. */
+/** Erases disks by the best method that the disk supports, from one table. */
 import type { InventoryDisk, JsonObject } from '../../model/records';
 import type { Log } from '../../model/log';
 import { AgentError, reasonOf } from '../system/errors';
@@ -11,8 +11,8 @@ import { readPartitions } from './partitions';
 
 export interface Erasing {
   readonly disk: InventoryDisk;
-  /** node.driver_internal_info: how thorough to be. */
-  readonly wishes: JsonObject;
+  /** node.driver_internal_info: the settings of erase steps. */
+  readonly settings: JsonObject;
   readonly open: (disk: InventoryDisk) => Promise<Device>;
   readonly run: Run;
   readonly tree: Tree;
@@ -22,9 +22,9 @@ export interface Erasing {
 }
 interface Method {
   readonly name: string;
-  /** Done by the disk itself: when it fails, other methods are used only if the operator allows it. */
+  /** Done by the disk itself. After a failure, other methods are used only if the operator allows it. */
   readonly secure?: true;
-  /** Whether the disk has it. */
+  /** Whether the disk supports it. */
   fits(erasing: Erasing): Promise<boolean>;
   erase(erasing: Erasing): Promise<void>;
 }
@@ -35,8 +35,8 @@ const METHODS: readonly Method[] = [
   {
     name: 'NVMe format',
     secure: true,
-    fits: async ({ disk, wishes, run }) =>
-      disk.name.startsWith('/dev/nvme') && wishes['agent_enable_nvme_secure_erase'] !== false && (await nvmeFormat(disk.name, run)) > 0,
+    fits: async ({ disk, settings, run }) =>
+      disk.name.startsWith('/dev/nvme') && settings['agent_enable_nvme_secure_erase'] !== false && (await nvmeFormat(disk.name, run)) > 0,
     async erase({ disk, run }) {
       const setting = String(await nvmeFormat(disk.name, run));
       await run('nvme', ['format', disk.name, '--ses', setting, '--force'], { timeoutMs: DAY_MS });
@@ -45,8 +45,8 @@ const METHODS: readonly Method[] = [
   {
     name: 'ATA secure erase',
     secure: true,
-    fits: async ({ disk, wishes, run }) =>
-      disk.tran === 'sata' && wishes['agent_enable_ata_secure_erase'] !== false && (await ataSecurity(disk.name, run)).has('supported'),
+    fits: async ({ disk, settings, run }) =>
+      disk.tran === 'sata' && settings['agent_enable_ata_secure_erase'] !== false && (await ataSecurity(disk.name, run)).has('supported'),
     async erase({ disk, run }) {
       const security = await ataSecurity(disk.name, run);
       if (!security.has('not frozen')) throw new Error('the disk is frozen by the firmware and takes no security command');
@@ -61,23 +61,23 @@ const METHODS: readonly Method[] = [
   },
   {
     name: 'write zeroes',
-    fits: async ({ disk, wishes, tree }) =>
+    fits: async ({ disk, settings, tree }) =>
       (numberIn(tree.text(`/sys/block/${disk.name.slice(5)}/queue/write_zeroes_max_bytes`)) ?? 0) > 0 &&
-      Number(wishes['agent_erase_devices_iterations'] ?? 1) <= 1,
+      Number(settings['agent_erase_devices_iterations'] ?? 1) <= 1,
     async erase({ disk, run }) {
       await run('blkdiscard', ['--zeroout', '--force', disk.name], { timeoutMs: DAY_MS });
     },
   },
   { name: 'overwriting', fits: async () => true, erase: overwrite },
 ];
-/** Set for the moment of the erasure, which clears it again. */
+/** Set only during the erasure, which clears it. */
 const PASSWORD = 'NULL';
 
 /** Throws BlockDeviceEraseError. */
 export async function eraseDisk(erasing: Erasing): Promise<void> {
-  const { disk, wishes, tree, log } = erasing;
+  const { disk, settings, tree, log } = erasing;
   if (tree.text(`/sys/block/${disk.name.slice(5)}/ro`) === '1') {
-    if (wishes['agent_erase_skip_read_only'] === true) {
+    if (settings['agent_erase_skip_read_only'] === true) {
       log.info(`Skipping erase of read-only device ${disk.name}`);
       return;
     }
@@ -91,7 +91,7 @@ export async function eraseDisk(erasing: Erasing): Promise<void> {
       return;
     } catch (error) {
       const text = `Erasing ${disk.name} by ${method.name} failed: ${reasonOf(error)}`;
-      const goOn = wishes['agent_continue_if_secure_erase_failed'] ?? wishes['agent_continue_if_ata_erase_failed'] ?? false;
+      const goOn = settings['agent_continue_if_secure_erase_failed'] ?? settings['agent_continue_if_ata_erase_failed'] ?? false;
       const last = method === METHODS.at(-1);
       if (last || (method.secure && goOn !== true)) throw new AgentError('BlockDeviceEraseError', text, { cause: error });
       log.warn(`${text}; trying the next method`);
@@ -99,7 +99,7 @@ export async function eraseDisk(erasing: Erasing): Promise<void> {
   }
 }
 
-/** Wipes both edges of every partition and of the disk: partition tables and the signatures of volumes are gone, the rest stays. */
+/** Wipes both edges of every partition and of the disk: this removes partition tables and volume signatures, and leaves the data. */
 export async function eraseMetadata({ disk, open, run, tree, log }: Erasing): Promise<void> {
   if (tree.text(`/sys/block/${disk.name.slice(5)}/ro`) === '1') {
     log.info(`Skipping erasure of read-only device ${disk.name}`);
@@ -117,7 +117,7 @@ export async function eraseMetadata({ disk, open, run, tree, log }: Erasing): Pr
   await run('blockdev', ['--rereadpt', disk.name]);
 }
 
-/** Secure erase setting (NVMe base specification §5.14): 2 cryptographic, 1 user data, 0 the disk has no format command. */
+/** Secure erase setting (NVMe base specification §5.14): 2 cryptographic, 1 user data, 0 no format command. */
 async function nvmeFormat(name: string, run: Run): Promise<number> {
   const controller = JSON.parse(await run('nvme', ['id-ctrl', name, '--output-format=json'])) as {
     readonly oacs?: number;
@@ -127,17 +127,17 @@ async function nvmeFormat(name: string, run: Run): Promise<number> {
   return ((controller.fna ?? 0) & 0b100) === 0 ? 1 : 2;
 }
 
-/** The lines below `Security:` of hdparm -I; none where the disk has no such feature or does not answer. */
+/** The lines below `Security:` of hdparm -I; none without the feature or on an error. */
 async function ataSecurity(name: string, run: Run): Promise<ReadonlySet<string>> {
-  const said = await run('hdparm', ['-I', name]).catch(() => '');
-  const section = /\nSecurity: ?\n((?:\t.*(?:\n|$))*)/.exec(said)?.[1] ?? '';
+  const output = await run('hdparm', ['-I', name]).catch(() => '');
+  const section = /\nSecurity: ?\n((?:\t.*(?:\n|$))*)/.exec(output)?.[1] ?? '';
   return new Set(section.split('\n').map((line) => line.trim().replaceAll(/\t+/g, ' ')));
 }
 
-/** Random passes as often as asked, then zeros. */
-async function overwrite({ disk, wishes, open, random, progress }: Erasing): Promise<void> {
-  const rounds = Math.max(0, Number(wishes['agent_erase_devices_iterations'] ?? 1));
-  const zeros = wishes['agent_erase_devices_zeroize'] !== false;
+/** Writes random data in the configured number of passes, then zeros. */
+async function overwrite({ disk, settings, open, random, progress }: Erasing): Promise<void> {
+  const rounds = Math.max(0, Number(settings['agent_erase_devices_iterations'] ?? 1));
+  const zeros = settings['agent_erase_devices_zeroize'] !== false;
   const total = (rounds + (zeros ? 1 : 0)) * disk.size;
   const device = await open(disk);
   try {

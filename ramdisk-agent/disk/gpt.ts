@@ -1,14 +1,14 @@
-/** GUID partition tables (UEFI 2.10 §5.3): read, changed and written back with both copies right. */
+/** GUID partition tables (UEFI 2.10 §5.3): reading, changing, and writing both copies. */
 import { crc32 } from 'node:zlib';
 import type { Device } from './device';
 
-export interface GptEntry {
+interface GptEntry {
   /** From 1. */
   readonly number: number;
   /** Lower case, as in text. */
   readonly type: string;
   readonly guid: string;
-  /** LBAs, both included. */
+  /** LBAs, both inclusive. */
   readonly first: number;
   readonly last: number;
   readonly name: string;
@@ -16,10 +16,10 @@ export interface GptEntry {
 export interface Gpt {
   readonly diskGuid: string;
   readonly firstUsable: number;
-  /** Where the first copy's partition entry array stands. */
+  /** LBA of the first copy's partition entry array. */
   readonly arrayLba: number;
   readonly entrySize: number;
-  /** The partition entry array as it stands on the disk. */
+  /** The partition entry array, unchanged from disk. */
   readonly array: Buffer;
 }
 
@@ -27,7 +27,7 @@ const SIGNATURE = 'EFI PART';
 const HEADER_SIZE = 92;
 const ARRAY_LARGEST = 2 ** 20;
 
-/** The table of the disk's first copy, or of its last where the first is damaged; null when there is neither. */
+/** The table of the disk's first copy, or of the last if the first is damaged; null when both are. */
 export async function readGpt(device: Device): Promise<Gpt | null> {
   const last = Math.floor(device.size / device.sectorSize) - 1;
   return (await readCopy(device, 1)) ?? (await readCopy(device, last));
@@ -71,7 +71,7 @@ export function entriesOf({ array, entrySize }: Gpt): readonly GptEntry[] {
   );
 }
 
-/** The table with one more partition in the first free entry; throws when there is none. */
+/** Adds a partition in the first free entry. Throws when there is none. */
 export function withEntry(gpt: Gpt, entry: Omit<GptEntry, 'number'>): { readonly gpt: Gpt; readonly number: number } {
   const taken = new Set(entriesOf(gpt).map((one) => one.number));
   const number = Array.from({ length: gpt.array.length / gpt.entrySize }, (_, index) => index + 1).find((one) => !taken.has(one));
@@ -87,11 +87,11 @@ export function withEntry(gpt: Gpt, entry: Omit<GptEntry, 'number'>): { readonly
   return { gpt: { ...gpt, array }, number };
 }
 
-/** The last LBA that a partition may have on this disk: before the second copy, which stands at the disk's end. */
+/** The last LBA for partitions on this disk: before the second copy, which is at the disk's end. */
 export const lastUsable = (gpt: Gpt, device: Device): number =>
   Math.floor(device.size / device.sectorSize) - 2 - Math.ceil(gpt.array.length / device.sectorSize);
 
-/** Writes both copies for the size that the disk has, and the size into the protective MBR. The second copy first. */
+/** Writes both copies for the disk's size, the second first, and the size into the protective MBR. */
 export async function writeGpt(device: Device, gpt: Gpt): Promise<void> {
   const { sectorSize } = device;
   const end = Math.floor(device.size / sectorSize) - 1;
@@ -125,7 +125,7 @@ function header(gpt: Gpt, device: Device, own: number, other: number, arrayLba: 
   return bytes;
 }
 
-/** The first three groups are little endian on the disk (UEFI 2.10, Appendix A). */
+/** The first three groups are little endian on disk (UEFI 2.10, Appendix A). */
 const ORDER = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15] as const;
 function guidText(bytes: Buffer): string {
   const hex = Buffer.from(ORDER.map((at) => bytes[at]!)).toString('hex');

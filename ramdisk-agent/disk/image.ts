@@ -1,17 +1,17 @@
-/** An image on its way to the disk: bytes come in the file's order, and go where they belong. */
+/** Writers for image formats: bytes arrive in the file's order and are written to their place on disk. */
 import type { Device } from './device';
 
-/** Where an image's content goes. */
+/** The target of an image's content. */
 export interface Sink {
-  /** Bytes that there is room for. */
+  /** Capacity in bytes. */
   readonly size: number;
   write(bytes: Uint8Array, position: number): Promise<void>;
   zero(position: number, length: number): Promise<void>;
 }
 export interface ImageWriter {
-  /** The next bytes of the image file. Throws an Error for what cannot be written as that format. */
+  /** Processes the next bytes of the image file. Throws an Error for content that is invalid in this format. */
   take(chunk: Buffer): Promise<void>;
-  /** The file is over. `again`: all of it is to come once more, from its beginning. */
+  /** Called at the file's end. `again`: the writer needs the whole file once more. */
   end(): Promise<'done' | 'again'>;
 }
 
@@ -29,7 +29,7 @@ export function rawWriter(sink: Sink): ImageWriter {
   };
 }
 
-/** What the first bytes of a file say that it is. */
+/** The format that the first bytes of a file show. */
 export function formatOf(head: Buffer): string {
   const text = (offset: number, length: number): string => head.toString('latin1', offset, offset + length);
   const known = SIGNATURES.find(([offset, signature]) => text(offset, signature.length) === signature);
@@ -46,12 +46,12 @@ const SIGNATURES = [
   [64, '\x7f\x10\xda\xbe', 'vdi'],
   [0, 'LUKS\xba\xbe', 'luks'],
 ] as const;
-/** As much as `formatOf` needs to know an ISO image. */
+/** The number of bytes that `formatOf` needs to recognize an ISO image. */
 export const HEAD_LENGTH = 32774;
 
 /**
- * The disk with its first MiB held back: partition table and boot code come onto it only by `commit`, when the image is known to be right.
- * Until then nothing on the disk boots.
+ * The disk, but its first MiB is only written by `commit`, once the image is verified: it contains partition table and boot code. Until then
+ * the disk does not boot.
  */
 export function heldBack(device: Device): Sink & { commit(): Promise<void> } {
   const head = Buffer.alloc(Math.min(EDGE, device.size));
@@ -75,7 +75,7 @@ export function heldBack(device: Device): Sink & { commit(): Promise<void> } {
   };
 }
 
-/** Both ends of a disk or partition: where partition tables, boot code and nearly all signatures of volumes are. */
+/** Size of both ends of a disk or partition, which contain partition tables, boot code and nearly all volume signatures. */
 const EDGE = 2 ** 20;
 export async function wipeEdges(device: Device, start = 0, size = device.size): Promise<void> {
   await device.zero(start, Math.min(EDGE, size));

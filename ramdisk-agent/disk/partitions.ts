@@ -1,4 +1,4 @@
-/** A disk's partitions, whichever table it has, and one more at its end. */
+/** A disk's partitions, in any partition table, and adding one at its end. */
 import type { Device } from './device';
 import { entriesOf, lastUsable, readGpt, withEntry, writeGpt } from './gpt';
 
@@ -7,11 +7,11 @@ export interface Partition {
   /** Bytes. */
   readonly start: number;
   readonly size: number;
-  /** GUID text in a GPT, two hexadecimal digits in an MBR. */
+  /** GUID as text in a GPT, two hexadecimal digits in an MBR. */
   readonly type: string;
   readonly name: string;
 }
-export interface PartitionTable {
+interface PartitionTable {
   readonly label: 'gpt' | 'dos';
   readonly partitions: readonly Partition[];
 }
@@ -23,7 +23,7 @@ const EXTENDED = ['05', '0f', '85'];
 const PROTECTIVE = 'ee';
 const MiB = 2 ** 20;
 
-/** Null when the disk has no partition table that can be read. */
+/** Null when the disk has no readable partition table. */
 export async function readPartitions(device: Device): Promise<PartitionTable | null> {
   const primary = await readMbr(device, 0);
   if (!primary) return null;
@@ -44,31 +44,31 @@ export async function readPartitions(device: Device): Promise<PartitionTable | n
   };
 }
 
-/** The partition's device: a number after a digit is set off by `p`. */
+/** The partition's device. After a digit, its number is separated by `p`. */
 export const partitionPath = (disk: string, number: number): string => `${disk}${/\d$/.test(disk) ? 'p' : ''}${number}`;
 
 /** `0x12345678`: the MBR's disk identifier. */
 export const diskIdentifier = async (device: Device): Promise<string> =>
   `0x${(await device.read(440, 4)).readUInt32LE(0).toString(16).padStart(8, '0')}`;
 
-/** Puts a GPT's second copy to the disk's end, where it belongs; nothing for other disks. */
+/** Moves a GPT's second copy to the disk's end. Does nothing for other disks. */
 export async function repairGpt(device: Device): Promise<void> {
   const gpt = (await readPartitions(device))?.label === 'gpt' ? await readGpt(device) : null;
   if (gpt) await writeGpt(device, gpt);
 }
 
 /**
- * Makes a partition of at most `wanted` and at least `least` bytes in the free space at the disk's end, whole MiB. Throws an Error
- * that says why it cannot be. `guid`: of the new partition, for a GPT.
+ * Creates a partition of at most `most` and at least `least` bytes in the free space at the disk's end, in whole MiB. Throws an Error with
+ * the reason. `guid`: of the new partition, for a GPT.
  */
-export async function addAtEnd(device: Device, wanted: number, least: number, guid: string): Promise<Partition> {
+export async function addAtEnd(device: Device, most: number, least: number, guid: string): Promise<Partition> {
   const table = await readPartitions(device);
   if (!table) throw new Error('the disk has no partition table');
   const used = Math.max(MiB, ...table.partitions.map((one) => one.start + one.size));
   const gpt = table.label === 'gpt' ? await readGpt(device) : null;
   const limit = gpt ? (lastUsable(gpt, device) + 1) * device.sectorSize : Math.min(device.size, 2 ** 32 * device.sectorSize);
   const end = Math.floor(limit / MiB) * MiB;
-  const start = Math.max(end - wanted, Math.ceil(used / MiB) * MiB);
+  const start = Math.max(end - most, Math.ceil(used / MiB) * MiB);
   const size = end - start;
   if (size < least) throw new Error(`no room: ${Math.max(0, size)} bytes are free at the end of the disk, ${least} are needed`);
   const [first, sectors] = [start / device.sectorSize, size / device.sectorSize];
@@ -78,7 +78,7 @@ export async function addAtEnd(device: Device, wanted: number, least: number, gu
   return { number: added.number, start, size, type: MICROSOFT_BASIC_DATA, name: 'config-2' };
 }
 
-/** The four entries of the MBR or EBR at that sector that are in use, by their place in it; null without its signature. */
+/** The used entries of the MBR or EBR at that sector, with their index; null without its signature. */
 async function readMbr(device: Device, sector: number): Promise<readonly Partition[] | null> {
   const bytes = await device.read(sector * device.sectorSize, 512);
   if (bytes.length < 512 || bytes.readUInt16LE(510) !== 0xaa55) return null;
@@ -95,7 +95,7 @@ async function readMbr(device: Device, sector: number): Promise<readonly Partiti
   return entries.filter((entry) => entry.type !== '00' && entry.size > 0);
 }
 
-/** Logical partitions, from 5: a chain of EBRs, each with the partition (relative to itself) and the next (relative to the first). */
+/** Logical partitions, from 5: a chain of EBRs, each with the partition (relative to itself) and the next EBR (relative to the first). */
 async function readLogical(device: Device, primary: readonly Partition[]): Promise<readonly Partition[]> {
   const extended = primary.find((entry) => EXTENDED.includes(entry.type));
   const found: Partition[] = [];
@@ -115,7 +115,7 @@ async function addToMbr(device: Device, first: number, sectors: number): Promise
   if (index === undefined) throw new Error('the disk uses MBR partitioning and already has 4 primary partitions');
   const entry = bytes.subarray(446 + index * 16, 462 + index * 16);
   entry.fill(0);
-  // Cylinders, heads and sectors that say "beyond them": the LBA counts.
+  // Maximal cylinder, head and sector numbers: only the LBA is valid.
   entry.set([0, 0xfe, 0xff, 0xff, FAT32_LBA, 0xfe, 0xff, 0xff]);
   entry.writeUInt32LE(first, 8);
   entry.writeUInt32LE(sectors, 12);

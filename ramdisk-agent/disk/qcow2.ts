@@ -1,7 +1,6 @@
 /**
- * Writes a qcow2 image (QEMU docs/interop/qcow2) to a disk while it arrives, without keeping it. A file usually has each table before
- * the clusters that the table names, so one pass does; whatever went by before its table was known is taken from a second pass.
- * In memory are only the tables that still wait for clusters.
+ * Writes a qcow2 image (QEMU docs/interop/qcow2) to a disk while it arrives, without storing it. A file usually has each table before its
+ * clusters, so one pass suffices. ClusterTable before their table are taken from a second pass. Only tables with missing clusters are in memory.
  */
 import { constants, inflateRawSync } from 'node:zlib';
 import type { ImageWriter, Sink } from './image';
@@ -15,48 +14,48 @@ interface Header {
   /** Version 3: clusters may be marked as zeros. */
   readonly zeroFlag: boolean;
 }
-/** A stretch of the file that is waited for; `take` gets its bytes and answers what is to be waited for instead. */
-interface Wanted {
+/** A range of the file to wait for. `take` processes its bytes and returns the ranges to wait for next. */
+interface FileRange {
   readonly offset: number;
   readonly length: number;
-  take(bytes: Buffer): Promise<readonly Wanted[]>;
+  take(bytes: Buffer): Promise<readonly FileRange[]>;
 }
 
 const HEADER_LENGTH = 104;
 const LARGEST_L1 = 32 * 2 ** 20;
-/** Bytes that the tables in memory may take: clusters of 64 KiB for a good terabyte that all come before their tables. */
+/** Most bytes of tables in memory: enough for a terabyte of 64 KiB clusters before their tables. */
 const LARGEST_TABLES = 192 * 2 ** 20;
 const BYTES_PER_ENTRY = 16;
 const MOST_PASSES = 4;
 
 export function qcow2Writer(sink: Sink): ImageWriter {
   let window: Buffer = Buffer.alloc(0);
-  /** Where in the file the window begins. */
+  /** The window's offset in the file. */
   let base = 0;
   let waiting = queue([headerWanted()]);
-  let missed: Wanted[] = [];
+  let missed: FileRange[] = [];
   let tableBytes = 0;
   let passes = 1;
 
-  function headerWanted(): Wanted {
+  function headerWanted(): FileRange {
     return {
       offset: 0,
       length: HEADER_LENGTH,
       async take(bytes) {
         const header = parseHeader(bytes);
         if (header.size > sink.size) throw new Error(`the image of ${header.size} bytes is larger than the disk of ${sink.size} bytes`);
-        return header.l1Entries === 0 ? [] : [l1Wanted(header)];
+        return header.l1Entries === 0 ? [] : [l1Range(header)];
       },
     };
   }
-  /** Each entry of the first table is the place of a second table, or 0: nothing but zeros there. */
-  function l1Wanted(header: Header): Wanted {
+  /** Each entry of the first table is the offset of a second table, or 0 for zeros. */
+  function l1Range(header: Header): FileRange {
     const covers = (header.clusterSize / 8) * header.clusterSize;
     return {
       offset: header.l1Offset,
       length: header.l1Entries * 8,
       async take(bytes) {
-        const tables: Wanted[] = [];
+        const tables: FileRange[] = [];
         for (let index = 0; index < header.l1Entries && index * covers < header.size; index++) {
           const offset = hostOffset(bytes.readUInt32BE(index * 8), bytes.readUInt32BE(index * 8 + 4));
           if (offset > 0) tables.push(l2Wanted(header, offset, index * covers));
@@ -66,7 +65,7 @@ export function qcow2Writer(sink: Sink): ImageWriter {
       },
     };
   }
-  function l2Wanted(header: Header, offset: number, guest: number): Wanted {
+  function l2Wanted(header: Header, offset: number, guest: number): FileRange {
     return {
       offset,
       length: header.clusterSize,
@@ -80,8 +79,8 @@ export function qcow2Writer(sink: Sink): ImageWriter {
       },
     };
   }
-  /** The clusters of one table, one after the other in the file's order. */
-  function nextCluster(header: Header, clusters: Clusters, at: number, over: () => void): readonly Wanted[] {
+  /** The clusters of one table, in the file's order. */
+  function nextCluster(header: Header, clusters: ClusterTable, at: number, over: () => void): readonly FileRange[] {
     const index = clusters.order[at];
     if (index === undefined) {
       over();
@@ -103,7 +102,7 @@ export function qcow2Writer(sink: Sink): ImageWriter {
     ];
   }
 
-  /** Hands out all that the window holds completely; at the file's `end` also what it would have cut off. */
+  /** Processes all ranges that are completely in the window; at the file's `end` also truncated ones. */
   async function drain(end: boolean): Promise<void> {
     for (;;) {
       const next = waiting.first();
@@ -126,7 +125,7 @@ export function qcow2Writer(sink: Sink): ImageWriter {
       }
       waiting.remove();
       const whole = bytes.length < next.length ? Buffer.concat([bytes, Buffer.alloc(next.length - bytes.length)]) : bytes;
-      for (const wanted of await next.take(whole)) waiting.add(wanted);
+      for (const range of await next.take(whole)) waiting.add(range);
     }
   }
   return {
@@ -177,17 +176,17 @@ function parseHeader(bytes: Buffer): Header {
   return { clusterSize, clusterBits, size, l1Offset, l1Entries, zeroFlag: version === 3 };
 }
 
-interface Clusters {
+interface ClusterTable {
   /** Position on the disk of the table's first cluster. */
   readonly guest: number;
-  /** By entry: place in the file, bytes there (negative: compressed). */
+  /** By entry: offset and bytes in the file (negative: compressed). */
   readonly offsets: Float64Array;
   readonly lengths: Int32Array;
-  /** Entries that have a place in the file, in the file's order. */
+  /** Entries with data in the file, in the file's order. */
   readonly order: Uint32Array;
   readonly zeros: readonly { readonly start: number; readonly length: number }[];
 }
-function parseL2(header: Header, bytes: Buffer, guest: number): Clusters {
+function parseL2(header: Header, bytes: Buffer, guest: number): ClusterTable {
   const count = Math.min(header.clusterSize / 8, Math.ceil((header.size - guest) / header.clusterSize));
   const offsets = new Float64Array(count);
   const lengths = new Int32Array(count);
@@ -223,7 +222,7 @@ const hostOffset = (high: number, low: number): number => (high & 0x00ffffff) * 
 
 function inflate(bytes: Buffer, clusterSize: number): Buffer {
   try {
-    // A cluster's data ends inside its last sector, so that the stream is followed by others' bytes.
+    // A cluster's data ends inside its last sector, so other data follows the stream.
     const content = inflateRawSync(bytes, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: clusterSize });
     if (content.length === clusterSize) return content;
   } catch (error) {
@@ -232,15 +231,15 @@ function inflate(bytes: Buffer, clusterSize: number): Buffer {
   throw new Error('the image is damaged: a compressed cluster is too short');
 }
 
-/** What is waited for, the first in the file first (a binary heap). */
-function queue(initial: readonly Wanted[]): { first(): Wanted | undefined; remove(): Wanted; add(wanted: Wanted): void } {
-  const heap: Wanted[] = [];
+/** The ranges to wait for, the first in the file first (a binary heap). */
+function queue(initial: readonly FileRange[]): { first(): FileRange | undefined; remove(): FileRange; add(range: FileRange): void } {
+  const heap: FileRange[] = [];
   const swap = (a: number, b: number): void => {
     [heap[a], heap[b]] = [heap[b]!, heap[a]!];
   };
   const before = (a: number, b: number): boolean => heap[a]!.offset < heap[b]!.offset;
-  const add = (wanted: Wanted): void => {
-    heap.push(wanted);
+  const add = (range: FileRange): void => {
+    heap.push(range);
     for (let at = heap.length - 1, up = (at - 1) >> 1; at > 0 && before(at, up); at = up, up = (at - 1) >> 1) swap(at, up);
   };
   initial.forEach(add);

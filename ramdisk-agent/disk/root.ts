@@ -1,14 +1,14 @@
-/** Which disk the image goes to, and which disks are not to be touched. */
+/** Selects the disk for the image, and the disks that may be changed. */
 import { matchDisks, parseHints } from '../../model/hints';
 import type { InventoryDisk, JsonObject } from '../../model/records';
 import { AgentError, reasonOf } from '../system/errors';
 
-/** Bytes that a root disk has at least when no hint names one. */
+/** Least bytes of a root disk that no hint names. */
 const SMALLEST_ROOT = 4 * 2 ** 30;
 
 const object = (value: unknown): JsonObject => (typeof value === 'object' && value !== null ? (value as JsonObject) : {});
 
-/** The disks without those that properties.skip_block_devices names. */
+/** The disks, except those in properties.skip_block_devices. */
 export function usableDisks(disks: readonly InventoryDisk[], node: JsonObject): readonly InventoryDisk[] {
   const skipped = object(node['properties'])['skip_block_devices'];
   const hints = Array.isArray(skipped) ? (skipped as readonly unknown[]).filter((hint) => !('volume_name' in object(hint))) : [];
@@ -17,8 +17,8 @@ export function usableDisks(disks: readonly InventoryDisk[], node: JsonObject): 
 }
 
 /**
- * The first disk that satisfies the hints of instance_info, else of properties; without hints the smallest of at least 4 GiB, and of equal
- * ones the first by name. Throws DeviceNotFound with the reason.
+ * The first disk that matches the hints of instance_info, otherwise of properties. Without hints: the smallest of at least 4 GiB, and among
+ * equal ones the first by name. Throws DeviceNotFound with the reason.
  */
 export function rootDisk(disks: readonly InventoryDisk[], node: JsonObject): InventoryDisk {
   const usable = usableDisks(disks, node);

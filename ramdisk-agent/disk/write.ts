@@ -1,6 +1,6 @@
 /**
- * Writes an image to a disk: streamed, checked while it streams, and bootable only when it was right. What is wrong before anything is
- * written (too large, a format not allowed, no checksum) leaves the disk with its edges wiped; so does what is found wrong later.
+ * Writes an image to a disk while it is downloaded and verified. The disk becomes bootable only when the image is correct. An error before
+ * writing (size, format, checksum) or during it leaves the disk with wiped edges.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../model/clock';
@@ -32,13 +32,13 @@ export interface WriteOptions {
   readonly clock: Clock;
   readonly log: Log;
 }
-export interface Written {
+export interface WriteResult {
   /** `0x12345678`: the MBR's disk identifier. */
   readonly diskIdentifier: string;
 }
 
 /** Throws AgentError with the reason. */
-export async function writeImage(options: WriteOptions): Promise<Written> {
+export async function writeImage(options: WriteOptions): Promise<WriteResult> {
   const { image, device, fetching, log } = options;
   if (image['image_type'] === 'partition') {
     throw new AgentError('InvalidImage', 'partition images are not supported: the image has to be one of a whole disk');
@@ -61,7 +61,7 @@ export async function writeImage(options: WriteOptions): Promise<Written> {
   return { diskIdentifier: await diskIdentifier(device) };
 }
 
-/** Partition table set right for this disk, read by the kernel, and the config drive in place. */
+/** Adapts the partition table to the disk, makes the kernel read it, and writes the config drive. */
 async function finish({ device, rescan, newGuid }: WriteOptions, volume: Buffer | null): Promise<void> {
   await repairGpt(device);
   const table = await readPartitions(device);
@@ -78,7 +78,7 @@ async function finish({ device, rescan, newGuid }: WriteOptions, volume: Buffer 
   await rescan();
 }
 
-/** Tries the whole download again after failures of the network; a wrong image stays wrong. */
+/** Repeats the whole download after network errors. An incorrect image is not downloaded again. */
 async function stream(options: WriteOptions, sink: Sink, checksum: Checksum): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -106,7 +106,7 @@ async function streamOnce(options: WriteOptions, sink: Sink, checksum: Checksum)
   }
 }
 
-/** Hands the file's bytes to the writer, which is made when enough of them are there to see what they are. Ends with the checksum held. */
+/** Passes the file's bytes to the writer, which is created once the format is known. Verifies the checksum at the end. */
 async function pass(options: WriteOptions, sink: Sink, checksum: Checksum, download: Download, known?: ImageWriter): Promise<ImageWriter> {
   const hash = createHash(checksum.algorithm);
   let writer = known;
@@ -160,10 +160,10 @@ async function* arriving(download: Download, { image }: WriteOptions): AsyncGene
   }
 }
 
-/** Refuses, before anything is written, what is not the format that was declared, not permitted, or larger than the disk. */
+/** Refuses, before writing, an image of another format than declared, of a forbidden format, or larger than the disk. */
 function chooseWriter({ image, permittedFormats, device }: WriteOptions, sink: Sink, head: Buffer, length: number | null): ImageWriter {
   const declared = typeof image['disk_format'] === 'string' ? image['disk_format'] : 'unknown';
-  // What is said to be raw is written as it is, whatever it looks like: it is never interpreted.
+  // A declared raw image is written unchanged, and never interpreted.
   if (declared !== 'raw') {
     const actual = formatOf(head);
     if (!permittedFormats.includes(actual)) {

@@ -1,8 +1,8 @@
-/** The machine's disks, from /sys/block alone: there is no udev in the ramdisk. */
+/** The machine's disks, from /sys/block alone: the ramdisk has no udev. */
 import type { InventoryDisk } from '../../model/records';
 import { numberIn, type Tree } from '../system/tree';
 
-/** Disks whose content is not on a disk of its own. */
+/** Disks without storage of their own. */
 const NOT_DISKS = /^(loop|ram|zram|sr|fd|dm-|nbd|mtd)/;
 const SECTOR = 512;
 
@@ -36,7 +36,7 @@ export function readDisks(tree: Tree): readonly InventoryDisk[] {
     });
 }
 
-/** A disk on USB has the serial number of the device that carries it, the parent of its interface. */
+/** A USB disk has the serial number of its USB device, the parent of its interface. */
 function usbSerial(tree: Tree, name: string): string | null {
   const path = pathOf(tree, name);
   const usb = path.findIndex((part) => USB_INTERFACE.test(part));
@@ -46,16 +46,16 @@ function usbSerial(tree: Tree, name: string): string | null {
 /** Unit Serial Number VPD page (SPC-4 §7.8.14): a header of four bytes, then text. */
 const vitalSerial = (page: Buffer | null): string | null => page?.subarray(4).toString('latin1').replaceAll('\0', '').trim() || null;
 
-interface Names {
+interface WorldWideNames {
   readonly wwn: string | null;
   readonly wwn_with_extension: string | null;
   readonly wwn_vendor_extension: string | null;
 }
-/** `naa.5000c500a1b2c3d4`, `naa.6…` with a vendor's extension (SPC-4 §7.8.6.6), `eui.…`, `nvme.…`; `t10.…` is a name of no register. */
-function worldWideName(id: string | null): Names {
+/** `naa.5000c500a1b2c3d4`, `naa.6…` with a vendor's extension (SPC-4 §7.8.6.6), `eui.…`, `nvme.…`; `t10.…` is not a world wide name. */
+function worldWideName(id: string | null): WorldWideNames {
   const [, kind, digits] = /^(naa|eui|nvme)\.([0-9a-f-]+)/i.exec(id ?? '') ?? [];
   if (digits === undefined) return { wwn: null, wwn_with_extension: null, wwn_vendor_extension: null };
-  // As udev has it: these have no part that is an extension.
+  // As in udev, these have no extension.
   if (kind !== 'naa') return { wwn: id, wwn_with_extension: null, wwn_vendor_extension: null };
   const extension = digits.slice(16);
   return {
@@ -69,7 +69,7 @@ const pathOf = (tree: Tree, name: string): readonly string[] => (tree.real(`/sys
 const USB_INTERFACE = /^\d+-[\d.]+:\d+\.\d+$/;
 const PCI = /^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$/;
 
-/** What lsblk shows as TRAN; null where it cannot be told. */
+/** lsblk's TRAN; null where it is unknown. */
 function transport(tree: Tree, name: string): string | null {
   const path = pathOf(tree, name);
   const among = (pattern: RegExp): boolean => path.some((part) => pattern.test(part));
@@ -82,7 +82,7 @@ function transport(tree: Tree, name: string): string | null {
   return name.startsWith('vd') || among(/^virtio\d+$/) ? 'virtio' : null;
 }
 
-/** The name that udev would give below /dev/disk/by-path: the PCI function, then the way from there. */
+/** udev's name below /dev/disk/by-path: the PCI function, then the path from there. */
 function byPath(tree: Tree, name: string): string | null {
   const path = pathOf(tree, name);
   const at = path.findLastIndex((part) => PCI.test(part));

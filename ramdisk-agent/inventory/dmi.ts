@@ -1,12 +1,12 @@
-/** The collector dmi-decode: firmware, processors and memory modules in the words of dmidecode(8). */
+/** The collector dmi-decode: firmware, processors and memory modules with the names of dmidecode(8). */
 import type { JsonObject } from '../../model/records';
 
 type Fields = Readonly<Record<string, string | readonly string[]>>;
 /** DSP0134 §7: BIOS information, processor, memory array, memory device. */
 const TYPES = { bios: 0, cpu: 4, memory: 16, device: 17 } as const;
 
-export function readDmi(said: string): JsonObject {
-  const blocks = said.split(/\n\s*\n/).flatMap((block) => {
+export function readDmi(output: string): JsonObject {
+  const blocks = output.split(/\n\s*\n/).flatMap((block) => {
     const type = /^Handle 0x[0-9A-F]+, DMI type (\d+)/m.exec(block)?.[1];
     return type === undefined ? [] : [{ type: Number(type), fields: fieldsOf(block.slice(block.indexOf('Handle 0x'))) }];
   });
@@ -16,7 +16,7 @@ export function readDmi(said: string): JsonObject {
   return { bios: of(TYPES.bios).at(-1) ?? {}, cpu: of(TYPES.cpu), memory: { ...memoryOf(arrays), devices } };
 }
 
-/** The first array stands for all; the number of its places is everyone's. */
+/** The first array describes all; the number of places is their sum. */
 function memoryOf(arrays: readonly Fields[]): Fields | JsonObject {
   if (arrays.length === 0) return {};
   const first = Object.fromEntries(Object.entries(arrays[0]!).filter(([name]) => name !== 'Handle'));
@@ -24,7 +24,7 @@ function memoryOf(arrays: readonly Fields[]): Fields | JsonObject {
   return { ...first, 'Number Of Devices': Number.isFinite(places) ? places : null };
 }
 
-/** `name: value`, or `name:` and a line for each of its values. */
+/** `name: value`, or `name:` and a line for each value. */
 function fieldsOf(block: string): Fields {
   const found: Record<string, string | string[]> = {};
   let list: string[] | undefined;

@@ -1,8 +1,8 @@
-/** Network interfaces with hardware behind them, and what is on the PCI bus. */
+/** Network interfaces with hardware, and PCI devices. */
 import type { InventoryInterface, JsonObject } from '../../model/records';
 import { numberIn, type Tree } from '../system/tree';
 
-/** What os.networkInterfaces() answers. */
+/** The result of os.networkInterfaces(). */
 export type Addresses = Readonly<Record<string, readonly { readonly address: string; readonly family: string }[] | undefined>>;
 
 const INFINIBAND = '32';
@@ -48,7 +48,7 @@ function infinibandMac(address: string): string {
   return [...guid.slice(0, 3), ...guid.slice(5)].join(':');
 }
 
-/** Of virtio and USB interfaces the function that carries them: what lspci would show. */
+/** The PCI function of virtio and USB interfaces, as in lspci. */
 function pciAddress(tree: Tree, base: string): string | null {
   const path = tree.real(`${base}/device`) ?? '';
   return path.split('/').findLast((part) => /^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$/.test(part)) ?? null;

@@ -1,4 +1,4 @@
-/** The hardware as the server gets it: inventory, and the collectors' other keys. */
+/** The hardware in the server's form: the inventory and further keys. */
 import type { Inventory, InventoryDisk, JsonObject } from '../../model/records';
 import type { Run } from '../system/run';
 import { readDisks } from './disks';
@@ -15,7 +15,7 @@ export interface Surroundings {
   /** uname -m */
   readonly machine: string;
   readonly hostname: () => string;
-  /** BOOTIF as the kernel got it. */
+  /** BOOTIF, unchanged. */
   readonly bootInterface: string | null;
 }
 
@@ -41,7 +41,7 @@ export async function readInventory(around: Surroundings): Promise<Inventory & {
 
 export const bootMode = (tree: Tree): 'uefi' | 'bios' => (tree.list('/sys/firmware/efi').length > 0 ? 'uefi' : 'bios');
 
-/** Where the machine's BMC is, by the machine's own word: asked through ipmitool, where the ramdisk has it and the kernel a BMC. */
+/** The BMC's addresses, by ipmitool where the ramdisk has it and the kernel knows a BMC. */
 async function readBmc({
   tree,
   run,
@@ -49,12 +49,12 @@ async function readBmc({
   const none = { bmc_address: null, bmc_v6address: null };
   const unknown = { bmc_address: '0.0.0.0', bmc_v6address: '::/0' };
   if (!tree.list('/dev').some((name) => /^ipmi\d*$/.test(name))) return none;
-  // The BMC's LAN channel has no fixed number; 1 to 11 may be (IPMI 2.0 §6.3).
+  // The BMC's LAN channel has no fixed number; 1 to 11 are possible (IPMI 2.0 §6.3).
   for (let channel = 1; channel <= 11; channel++) {
-    const said = await run('ipmitool', ['lan', 'print', String(channel)], { timeoutMs: 10_000 }).catch(() => '');
-    const address = /^IP Address\s*: (\d+\.\d+\.\d+\.\d+)$/m.exec(said)?.[1];
+    const output = await run('ipmitool', ['lan', 'print', String(channel)], { timeoutMs: 10_000 }).catch(() => '');
+    const address = /^IP Address\s*: (\d+\.\d+\.\d+\.\d+)$/m.exec(output)?.[1];
     if (address === undefined || address === '0.0.0.0') continue;
-    const mac = /^MAC Address\s*: ([0-9a-f:]{17})$/im.exec(said)?.[1];
+    const mac = /^MAC Address\s*: ([0-9a-f:]{17})$/im.exec(output)?.[1];
     return { ...unknown, bmc_address: address, ...(mac === undefined ? {} : { bmc_mac: mac.toLowerCase() }) };
   }
   return unknown;

@@ -1,4 +1,4 @@
-/** What switches say about themselves (LLDP, IEEE 802.1AB-2016), as inventories carry it: each TLV as its type and its value in hexadecimal. */
+/** LLDP information of switches (IEEE 802.1AB-2016), as in inventories: each TLV as its type and its value in hexadecimal. */
 import type { Addresses } from './interfaces';
 import { readInterfaces } from './interfaces';
 import type { Tree } from '../system/tree';
@@ -17,7 +17,7 @@ const ETHERNET_HEADER = 14;
 /** Type and length (§8.4). */
 const TLV_HEADER = 2;
 
-/** The TLVs of a frame up to the end of its LLDPDU (type 0, §8.5.1), or to one that is cut off. */
+/** The TLVs of a frame up to the end of its LLDPDU (type 0, §8.5.1), or to a truncated one. */
 export function tlvsOf(frame: Buffer): Tlvs {
   const found: (readonly [number, string])[] = [];
   for (let at = ETHERNET_HEADER; at + TLV_HEADER <= frame.length;) {
@@ -32,18 +32,18 @@ export function tlvsOf(frame: Buffer): Tlvs {
   return found;
 }
 
-/** Interface → what its switch said; nothing where none spoke in time, and for interfaces without a link nobody waits. */
-export async function hearSwitches(
+/** Interface → its switch's LLDP; empty without a frame in time, and for interfaces without a link. */
+export async function receiveLldp(
   around: { readonly tree: Tree; readonly addresses: () => Addresses; readonly frames: Frames },
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<Readonly<Record<string, Tlvs>>> {
   const all = readInterfaces(around.tree, around.addresses());
   const linked = all.filter((one) => one.has_carrier === true).map(({ name }) => name);
-  const heard = linked.length === 0 ? new Map<string, Buffer>() : await around.frames(linked, LLDP, timeoutMs, signal);
+  const received = linked.length === 0 ? new Map<string, Buffer>() : await around.frames(linked, LLDP, timeoutMs, signal);
   return Object.fromEntries(
     all.map(({ name }) => {
-      const frame = heard.get(name);
+      const frame = received.get(name);
       return [name, frame === undefined ? [] : tlvsOf(frame)];
     }),
   );

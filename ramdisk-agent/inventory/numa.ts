@@ -1,4 +1,4 @@
-/** Which memory, processors and network interfaces belong together (NUMA), from /sys/devices/system/node. */
+/** NUMA nodes with their memory, processors and network interfaces, from /sys/devices/system/node. */
 import type { JsonObject } from '../../model/records';
 import { numberIn, type Tree } from '../system/tree';
 
@@ -8,7 +8,7 @@ const numbered = (names: readonly string[], kind: string): readonly number[] =>
     .flatMap((name) => (name.startsWith(kind) && /^\d+$/.test(name.slice(kind.length)) ? [Number(name.slice(kind.length))] : []))
     .sort((a, b) => a - b);
 
-/** Null: the kernel tells nothing of it. Threads of one core stand together. */
+/** Null: the kernel reports no nodes. Threads are grouped by core. */
 export function readNuma(tree: Tree): JsonObject | null {
   const nodes = numbered(tree.list(NODES), 'node');
   if (nodes.length === 0) return null;

@@ -1,8 +1,8 @@
-/** Processors and memory as inventories show them. */
+/** Processors and memory in the inventory's form. */
 import type { JsonObject } from '../../model/records';
 import { numberIn, type Tree } from '../system/tree';
 
-/** `machine`: what uname -m says. The frequency is a string of MHz: the highest where it is known, else the current one. */
+/** `machine`: of uname -m. The frequency is a text in MHz: the highest if known, otherwise the current one. */
 export function readCpu(tree: Tree, machine: string): JsonObject & { readonly architecture: string; readonly count: number } {
   const blocks = (tree.text('/proc/cpuinfo') ?? '').split(/\n\s*\n/).map(fields);
   const processors = blocks.filter((block) => block.has('processor'));
@@ -10,7 +10,7 @@ export function readCpu(tree: Tree, machine: string): JsonObject & { readonly ar
   const highest = numberIn(tree.text('/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq'));
   const sockets = new Set(tree.list('/sys/devices/system/cpu').flatMap((name) => packageOf(tree, name)));
   return {
-    // ARM says the model in none of these: then it is empty, as lscpu has it.
+    // ARM has none of these fields: then the model is empty, as in lscpu.
     model_name: first.get('model name') ?? first.get('cpu model') ?? '',
     frequency: highest === null ? (first.get('cpu mhz') ?? '') : (highest / 1000).toFixed(4),
     count: processors.length,
@@ -33,7 +33,7 @@ function fields(block: string): ReadonlyMap<string, string> {
   return new Map(pairs.reverse());
 }
 
-/** `total`: bytes that the kernel manages; `physical_mb`: what is installed, by the firmware's word. */
+/** `total`: bytes that the kernel manages; `physical_mb`: installed memory according to the firmware. */
 export function readMemory(tree: Tree, physicalMb: number | null): JsonObject {
   const total = /^MemTotal:\s+(\d+) kB/m.exec(tree.text('/proc/meminfo') ?? '');
   return { total: total ? Number(total[1]) * 1024 : null, physical_mb: physicalMb };

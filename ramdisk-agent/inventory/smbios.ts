@@ -1,39 +1,39 @@
-/** The SMBIOS table (DSP0134): who made the machine, its firmware, its memory. */
+/** The SMBIOS table (DSP0134): manufacturer, firmware, memory. */
 
-export interface SmbiosStructure {
+interface SmbiosStructure {
   readonly type: number;
   /** The formatted area, header included (DSP0134 §6.1.2). */
   readonly data: Buffer;
   readonly strings: readonly string[];
 }
-export interface Smbios {
+interface Smbios {
   readonly firmware: { readonly vendor: string; readonly version: string; readonly build_date: string };
   readonly manufacturer: string;
   readonly product_name: string;
   readonly serial_number: string;
-  /** MiB of installed memory; null when the table does not say. */
+  /** MiB of installed memory; null when the table does not contain it. */
   readonly physical_mb: number | null;
-  /** What is in the places for memory. */
+  /** The installed memory modules. */
   readonly modules: readonly MemoryModule[];
 }
-export interface MemoryModule {
-  /** Where it is: no two are in one place. */
+interface MemoryModule {
+  /** The slot; unique. */
   readonly locator: string;
   readonly size_mb: number;
   readonly manufacturer: string;
   readonly part_number: string;
   readonly serial_number: string;
-  /** Millions of transfers a second; null: not known. */
+  /** Millions of transfers a second; null: unknown. */
   readonly speed_mts: number | null;
 }
 
-/** Splits a table; stops at its end (type 127) and at the first structure that does not fit. */
+/** Splits a table. Stops at its end (type 127) and at the first structure that does not fit. */
 function structures(table: Buffer): readonly SmbiosStructure[] {
   const found: SmbiosStructure[] = [];
   for (let at = 0; at + 4 <= table.length;) {
     const length = table[at + 1]!;
     if (length < 4 || at + length > table.length) break;
-    // The strings follow, each ended by a NUL, the last by two; without strings there are still two NULs.
+    // The strings follow, each ended by a NUL, the last by two. Without strings there are still two NULs.
     const end = table.indexOf(Buffer.of(0, 0), at + length);
     const stringsEnd = end < 0 ? table.length : end;
     const strings = table.toString('utf8', at + length, stringsEnd).split('\0');
@@ -44,7 +44,7 @@ function structures(table: Buffer): readonly SmbiosStructure[] {
   return found;
 }
 
-/** Reads what /sys/firmware/dmi/tables/DMI holds; null (no table) and missing fields are empty strings. */
+/** Decodes /sys/firmware/dmi/tables/DMI. Without a table, and for missing fields, texts are empty. */
 export function readSmbios(table: Buffer | null): Smbios {
   const all = table ? structures(table) : [];
   const text = (type: number, offset: number): string =>
@@ -69,7 +69,7 @@ function textOf(structure: SmbiosStructure | undefined, offset: number): string 
   return index === 0 ? '' : (structure?.strings[index - 1] ?? '');
 }
 
-/** Memory Device (§7.18). Boards name a place by its bank, by the device, or by both; what is named like another gets a number. */
+/** Memory Device (§7.18). Boards name a slot by its bank, its device, or both. Duplicate names get a number. */
 function modulesIn(all: readonly SmbiosStructure[]): readonly MemoryModule[] {
   const times = new Map<string, number>();
   return all
@@ -99,7 +99,7 @@ function deviceMiB(data: Buffer): number {
   return size & 0x8000 ? (size & 0x7fff) / 1024 : size;
 }
 
-/** Memory Array Mapped Address (§7.20): KiB addresses, the ending one included; all ones: 64-bit byte addresses follow. */
+/** Memory Array Mapped Address (§7.20): KiB addresses, the end inclusive; all ones: 64-bit byte addresses follow. */
 function rangeMiB(data: Buffer): number {
   if (data.length < 0x0c) return 0;
   const [start, end] = [data.readUInt32LE(4), data.readUInt32LE(8)];

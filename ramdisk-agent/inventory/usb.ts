@@ -1,4 +1,4 @@
-/** What is plugged in on USB, hubs apart. */
+/** USB devices, except hubs. */
 import type { JsonObject } from '../../model/records';
 import type { Tree } from '../system/tree';
 

@@ -1,4 +1,4 @@
-/** What the agent's API says when something fails: {type, code, message, details}, as the conductor and operators read it. */
+/** Errors of the agent's API: {type, code, message, details}, as conductor and operators read them. */
 
 /** type: [HTTP status, message]. */
 const KINDS = {
@@ -29,7 +29,7 @@ export type ErrorType = keyof typeof KINDS;
 
 export class AgentError extends Error {
   readonly status: number;
-  /** What went wrong in general; `message` is this and the details. */
+  /** The general error; `message` contains this and the details. */
   readonly kind: string;
   constructor(
     readonly type: ErrorType,
@@ -49,7 +49,7 @@ export interface ErrorBody {
   readonly message: string;
   readonly details: string;
 }
-/** `command_error` of a command that failed. */
+/** `command_error` of a failed command. */
 export function toBody(error: unknown): ErrorBody {
   const known = error instanceof AgentError ? error : new AgentError('CommandExecutionError', reasonOf(error));
   return { type: known.type, code: known.status, message: known.kind, details: known.details };

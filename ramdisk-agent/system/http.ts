@@ -1,12 +1,12 @@
-/** HTTP client over node:http(s): bounded answers, timeouts, redirects, a stream for images. */
+/** HTTP client over node:http(s): bounded responses, timeouts, redirects, a stream for images. */
 import { request as plain, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { request as secure } from 'node:https';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
 export interface Trust {
-  /** Accept any certificate. */
+  /** Accepts any certificate. */
   readonly insecure: boolean;
-  /** PEM of the authorities to trust instead of the usual ones. */
+  /** PEM of certificate authorities that replace the usual ones. */
   readonly ca?: string;
 }
 export interface HttpRequest {
@@ -14,7 +14,7 @@ export interface HttpRequest {
   readonly url: string;
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string | Buffer;
-  /** Milliseconds without a sign of life from the other end. */
+  /** Milliseconds without any data from the server. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
   readonly trust: Trust;
@@ -27,12 +27,12 @@ export interface HttpAnswer {
 const LARGEST_ANSWER = 8 * 2 ** 20;
 const MOST_REDIRECTS = 5;
 
-/** An answer is whole within this many times `timeoutMs`. */
-const LONGEST_ANSWER = 4;
+/** A response must be complete within this many times `timeoutMs`. */
+const LONGEST_RESPONSE = 4;
 
-/** Rejects when there is no answer, a very slow one, or one above 8 MiB; a status of 400 and more is an answer. */
+/** Rejects without a response, and for one that is very slow or larger than 8 MiB. A status of 400 and more is a response. */
 export async function ask(request: HttpRequest): Promise<HttpAnswer> {
-  const limited = timeoutSignal(LONGEST_ANSWER * request.timeoutMs, ...(request.signal ? [request.signal] : []));
+  const limited = timeoutSignal(LONGEST_RESPONSE * request.timeoutMs, ...(request.signal ? [request.signal] : []));
   const answer = await open({ ...request, signal: limited });
   const parts: Buffer[] = [];
   let size = 0;
@@ -44,7 +44,7 @@ export async function ask(request: HttpRequest): Promise<HttpAnswer> {
   return { status: answer.statusCode ?? 0, headers: answer.headers, text: Buffer.concat(parts).toString('utf8') };
 }
 
-/** Follows redirects; answers when the headers are there, for the caller to read the body (or to destroy it). */
+/** Follows redirects. Resolves when the headers have arrived; the caller reads or destroys the body. */
 export async function open(request: HttpRequest, redirects = MOST_REDIRECTS): Promise<IncomingMessage> {
   const answer = await once(request);
   const { location } = answer.headers;

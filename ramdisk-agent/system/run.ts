@@ -1,12 +1,12 @@
-/** Runs a program of the ramdisk and answers what it printed. */
+/** Runs a program of the ramdisk and returns its output. */
 import { execFile } from 'node:child_process';
 
-export interface RunOptions {
-  /** Milliseconds; a minute unless told. */
+interface RunOptions {
+  /** Milliseconds; default one minute. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
-/** Rejects with what the program said on its error output when it fails, is not there, or takes too long. */
+/** Rejects with the program's error output when it fails, is missing, or takes too long. */
 export type Run = (program: string, args: readonly string[], options?: RunOptions) => Promise<string>;
 
 export const run: Run = (program, args, { timeoutMs = 60_000, signal } = {}) =>

@@ -1,16 +1,16 @@
-/** Reads /sys and /proc below a root, so that tests read the same files from a tree of their own. What is not there is null. */
+/** Reads /sys and /proc below a root, so that tests can use their own tree. Missing files are null. */
 import { readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 
 export interface Tree {
-  /** The file's text without its last line end and NULs; null when it is not there, cannot be read, or is empty. */
+  /** The file's text without NULs and surrounding white space; null when it is missing, unreadable or empty. */
   text(path: string): string | null;
   bytes(path: string): Buffer | null;
-  /** Names in the directory, sorted; none when it is not there. */
+  /** Names in the directory, sorted; empty when it is missing. */
   list(path: string): readonly string[];
-  /** The last part of where the symbolic link points. */
+  /** The last part of the symbolic link's target. */
   link(path: string): string | null;
-  /** The path, below the root, with its symbolic links followed. */
+  /** The path, below the root, with symbolic links resolved. */
   real(path: string): string | null;
 }
 
@@ -20,7 +20,7 @@ export function tree(root = '/'): Tree {
     try {
       return read();
     } catch {
-      // sysfs answers missing and unreadable attributes alike with an error: there is nothing to know then.
+      // sysfs answers missing and unreadable attributes alike with an error.
       return null;
     }
   };

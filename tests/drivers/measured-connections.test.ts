@@ -17,7 +17,7 @@ async function measured(ask: (connections: Connections) => Promise<unknown>, fai
   const close = async (): Promise<void> => {};
   const connections = measureConnections(
     {
-      ipmi: { request, close, tell: request },
+      ipmi: { request, close, runProgram: request },
       redfish: { request, close },
       consoles: { open: request, close, closeAll: close, openSol: request },
     },
@@ -39,7 +39,7 @@ it.each<[string, (connections: Connections) => Promise<unknown>, ...Error[]]>([
   ['ipmi raw ok', ipmi(0x30, 0x99)],
   ['ipmi chassisControl completion', ipmi(0, 2), new IpmiError('completion', 'busy')],
   ['ipmi openSol ok', ({ consoles }) => consoles!.openSol(target, () => {}, options)],
-  ['ipmi sdr ok', ({ ipmi }) => ipmi.tell!(target, ['sdr'], options)],
+  ['ipmi sdr ok', ({ ipmi }) => ipmi.runProgram!(target, ['sdr'], options)],
   ['redfish GET ok', redfish('GET', '/redfish/v1/Systems/00000000-0000-0000-0000-000000000001')],
   ['redfish POST ComputerSystem.Reset ok', redfish('POST', '/redfish/v1/Systems/1/Actions/ComputerSystem.Reset')],
   ['redfish POST ok', redfish('POST', `/redfish/v1/Systems/1/Actions/${'x'.repeat(100)}`)],

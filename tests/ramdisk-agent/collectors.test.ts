@@ -1,5 +1,5 @@
 import { readDmi } from '../../ramdisk-agent/inventory/dmi';
-import { hearSwitches, tlvsOf } from '../../ramdisk-agent/inventory/lldp';
+import { receiveLldp, tlvsOf } from '../../ramdisk-agent/inventory/lldp';
 import { readNuma } from '../../ramdisk-agent/inventory/numa';
 import { tree } from '../../ramdisk-agent/system/tree';
 import { readUsbDevices } from '../../ramdisk-agent/inventory/usb';
@@ -41,8 +41,8 @@ describe('LLDP', () => {
     const around = { addresses: () => ({}), frames };
     const { signal } = new AbortController();
     const files = { ...device('eth0', '1'), ...device('eth1', '1'), ...device('eth2', '0') };
-    expect(await hearSwitches({ ...around, tree: of(files) }, 7000, signal)).toEqual({ eth0: [], eth1: [[3, '0078']], eth2: [] });
-    expect(await hearSwitches({ ...around, tree: of(device('eth0', '0')) }, 7000, signal)).toEqual({ eth0: [] });
+    expect(await receiveLldp({ ...around, tree: of(files) }, 7000, signal)).toEqual({ eth0: [], eth1: [[3, '0078']], eth2: [] });
+    expect(await receiveLldp({ ...around, tree: of(device('eth0', '0')) }, 7000, signal)).toEqual({ eth0: [] });
     expect(asked).toEqual([[['eth0', 'eth1'], 0x88cc, 7000]]);
   });
 });

@@ -29,7 +29,7 @@ interface Erased {
 async function erase(
   disk: Partial<InventoryDisk>,
   answers: Readonly<Record<string, string | Error>>,
-  wishes: JsonObject = {},
+  settings: JsonObject = {},
   attributes: Readonly<Record<string, string>> = {},
   work = eraseDisk,
 ): Promise<Erased> {
@@ -43,7 +43,7 @@ async function erase(
   );
   const error: unknown = await work({
     disk: { name, size: SIZE, ...disk },
-    wishes,
+    settings,
     open: async () => ({ ...device, close: async () => {} }),
     run: async (program, args) => {
       const command = [program, ...args].join(' ');
@@ -173,7 +173,7 @@ it('metadata: wipes the edges of the disk and of its partitions, no more', async
   const ran: string[] = [];
   await eraseMetadata({
     disk: { name: '/dev/sda', size: 20 * MiB },
-    wishes: {},
+    settings: {},
     open: async () => ({ ...device, close: async () => {} }),
     run: async (program, args) => {
       ran.push([program, ...args].join(' '));

@@ -1,10 +1,10 @@
 import { silentLog } from '../../model/log';
-import { type Heart, heart } from '../../ramdisk-agent/heartbeat';
+import { type HeartbeatSchedule, heart } from '../../ramdisk-agent/heartbeat';
 import { type FakeClock, fakeClock } from './support';
 
 interface Beating {
   readonly clock: FakeClock;
-  readonly heart: Heart;
+  readonly heart: HeartbeatSchedule;
   /** Seconds after the start. */
   readonly sent: number[];
   fail: boolean;
@@ -33,7 +33,7 @@ function start(random: number): Beating {
       await running;
     },
   };
-  const running = beating.heart.beat(stop.signal);
+  const running = beating.heart.run(stop.signal);
   return beating;
 }
 
@@ -41,7 +41,7 @@ it('beats at once, again until it is heard, then by the interval', async () => {
   const beating = start(0);
   await beating.clock.advance(2_500);
   expect(beating.sent).toEqual([0, 2]);
-  beating.heart.heard();
+  beating.heart.contacted();
   await beating.clock.advance(200_000);
   expect(beating.sent).toEqual([0, 2, 92, 182]);
   await beating.end();
@@ -57,16 +57,16 @@ it('gives up forcing after a while when nobody hears', async () => {
 it('beats a second after a command ended, and again until it is heard after that', async () => {
   const beating = start(0);
   await beating.clock.advance(500);
-  beating.heart.heard();
+  beating.heart.contacted();
   await beating.clock.advance(9_500);
-  beating.heart.heard();
+  beating.heart.contacted();
   beating.heart.force();
-  beating.heart.heard();
+  beating.heart.contacted();
   await beating.clock.advance(1_500);
   expect(beating.sent).toEqual([0, 11]);
   await beating.clock.advance(2_000);
   expect(beating.sent).toEqual([0, 11, 13]);
-  beating.heart.heard();
+  beating.heart.contacted();
   await beating.clock.advance(60_000);
   expect(beating.sent).toEqual([0, 11, 13]);
   await beating.end();

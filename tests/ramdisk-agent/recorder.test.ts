@@ -8,8 +8,8 @@ import { digestOf } from '../../model/hardware';
 import { silentLog } from '../../model/log';
 import { readConfigDrive } from '../../ramdisk-agent/config-drive';
 import { tree } from '../../ramdisk-agent/system/tree';
-import { toldBy } from '../../ramdisk-agent/record';
-import { rarely, readHardware } from '../../ramdisk-agent/record-hardware';
+import { settingsOnDrive } from '../../ramdisk-agent/record';
+import { cached, readHardware } from '../../ramdisk-agent/record-hardware';
 import { firstPause, keepPushing, pauseAfter, pushOnce, type Recording } from '../../ramdisk-agent/recorder';
 import { isoImage } from '../../wire/images/iso9660';
 import { fakeClock, fileTree, folder } from './support';
@@ -89,7 +89,7 @@ describe('what is told', () => {
   it('keeps what a BMC said that does not answer now', async () => {
     const clock = fakeClock();
     const answers = [async () => 'address', () => Promise.reject(new Error('busy')), async () => 'another'];
-    const run = rarely(() => answers.shift()!(), clock);
+    const run = cached(() => answers.shift()!(), clock);
     const heard = [];
     for (let hour = 0; hour < 3; hour++) {
       heard.push(await run('ipmitool', ['1']));
@@ -100,7 +100,7 @@ describe('what is told', () => {
   it('asks the BMC once an hour', async () => {
     const clock = fakeClock();
     let asked = 0;
-    const run = rarely(async () => String(++asked), clock);
+    const run = cached(async () => String(++asked), clock);
     const ask = async () => [await run('ipmitool', ['1']), await run('ipmitool', ['1'])];
     expect(await ask()).toEqual(['1', '1']);
     await clock.advance(3_600_001);
@@ -121,8 +121,8 @@ describe('the config drive', () => {
   const own = { url: 'http://192.0.2.1', node: 'n', token: 't', interval: 60 };
   const data = JSON.stringify({ 'bloomery-recorder': own, other: 1 });
   it('is read as a device, and as a folder', () => {
-    expect(toldBy(image(data))).toEqual(own);
-    expect(toldBy(fileTree({ 'openstack/latest/vendor_data2.json': data }))).toEqual(own);
+    expect(settingsOnDrive(image(data))).toEqual(own);
+    expect(settingsOnDrive(fileTree({ 'openstack/latest/vendor_data2.json': data }))).toEqual(own);
     expect(readConfigDrive(image(data), 'openstack/latest/user_data')).toBe('x');
     expect(readConfigDrive(image(data), 'openstack/latest/none')).toBeNull();
   });
@@ -131,7 +131,7 @@ describe('the config drive', () => {
     ['no JSON', '{', { problem: expect.stringContaining('JSON') as unknown }],
     ['other types', JSON.stringify({ 'bloomery-recorder': { url: 1, node: [], token: 't', interval: 'x' } }), { token: 't' }],
     ['a pace that is none', JSON.stringify({ 'bloomery-recorder': { token: 't', interval: 0 } }), { token: 't' }],
-  ])('with %s tells nothing else', (_, text, expected) => expect(toldBy(image(text))).toEqual(expected));
+  ])('with %s tells nothing else', (_, text, expected) => expect(settingsOnDrive(image(text))).toEqual(expected));
   it.each([
     ['no image', Buffer.alloc(40_000)],
     ['a short file', Buffer.from('CD001')],
@@ -142,10 +142,10 @@ describe('the config drive', () => {
   ])('that is %s tells nothing', (_, bytes) => {
     const path = join(folder(), 'drive');
     writeFileSync(path, bytes);
-    expect(Object.keys(toldBy(path)).filter((name) => name !== 'problem')).toEqual([]);
+    expect(Object.keys(settingsOnDrive(path)).filter((name) => name !== 'problem')).toEqual([]);
   });
   it('that is not there tells nothing but that', () =>
-    expect(toldBy('/nonexistent')).toEqual({ problem: expect.stringContaining('ENOENT') as unknown }));
+    expect(settingsOnDrive('/nonexistent')).toEqual({ problem: expect.stringContaining('ENOENT') as unknown }));
 });
 
 describe('pushes', () => {

@@ -11,7 +11,7 @@ const certificate = ownCertificate('127.0.0.1', 'machine', Date.now(), randomByt
 const TOKEN = 'the-token-of-this-machine';
 let server: Server;
 let port: number;
-let heard = 0;
+let authenticated = 0;
 let token: string | null = TOKEN;
 let finish: () => void = () => {};
 
@@ -34,7 +34,7 @@ beforeAll(async () => {
       () => {},
       silentLog,
     ),
-    heard: () => heard++,
+    authenticated: () => authenticated++,
     log: silentLog,
   });
   port = (server.address() as AddressInfo).port;
@@ -74,10 +74,10 @@ it('shows its versions and status to anyone', async () => {
 });
 
 it('runs commands for whoever has the token', async () => {
-  const before = heard;
+  const before = authenticated;
   const made = await call('POST', commands(`wait=true&agent_token=${TOKEN}`), '{"name":"a.echo","params":{"x":[1]}}');
   expect(made).toMatchObject({ status: 200, body: { command_name: 'echo', command_status: 'SUCCEEDED', command_result: { x: [1] } } });
-  expect(heard).toBe(before + 1);
+  expect(authenticated).toBe(before + 1);
   const id = made.body['id'] as string;
   expect(await call('GET', `/v1/commands/${id}?agent_token=${TOKEN}`)).toEqual(made);
   expect(await call('GET', `/commands?agent_token=${TOKEN}`)).toMatchObject({ status: 200, body: { commands: [made.body] } });

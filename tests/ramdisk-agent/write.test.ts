@@ -8,7 +8,7 @@ import { expectedChecksum } from '../../ramdisk-agent/disk/checksum';
 import type { Device } from '../../ramdisk-agent/disk/device';
 import { formatOf, HEAD_LENGTH } from '../../ramdisk-agent/disk/image';
 import { readPartitions } from '../../ramdisk-agent/disk/partitions';
-import { writeImage, type WriteOptions, type Written } from '../../ramdisk-agent/disk/write';
+import { writeImage, type WriteOptions, type WriteResult } from '../../ramdisk-agent/disk/write';
 import { CLUSTER, qcow2 } from './qcow2-builder';
 import { fileDevice, isFull } from './support';
 
@@ -67,7 +67,7 @@ beforeEach(() => {
 
 interface Run {
   readonly device: Device;
-  readonly result: Promise<Written>;
+  readonly result: Promise<WriteResult>;
   readonly rescans: () => number;
   readonly percents: readonly number[];
 }

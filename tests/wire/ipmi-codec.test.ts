@@ -9,7 +9,7 @@ import {
   decodeRakp2,
   decodeRakp3,
   decodeRakp4,
-  decodeAnswered,
+  decodeResponseHead,
   encodeLanMessage,
   encodeOpenSessionRequest,
   encodeOpenSessionResponse,
@@ -220,10 +220,10 @@ describe('messages that open a session', () => {
     for (let length = 0; length < good.length; length++) expect(decode(good.subarray(0, length))).toBeUndefined();
   });
   it('a refusal may end after the status', () => {
-    expect(decodeAnswered(encodeRefusal({ ...head, status: 0x0d }))).toEqual({ ...head, status: 0x0d });
+    expect(decodeResponseHead(encodeRefusal({ ...head, status: 0x0d }))).toEqual({ ...head, status: 0x0d });
     // ipmi_sim's answer to a cipher suite that it does not have.
-    expect(decodeAnswered(bytesOf('0004'))).toEqual({ tag: 0, status: 4, consoleId: 0 });
-    expect(decodeAnswered(bytesOf('00'))).toBeUndefined();
+    expect(decodeResponseHead(bytesOf('0004'))).toEqual({ tag: 0, status: 4, consoleId: 0 });
+    expect(decodeResponseHead(bytesOf('00'))).toBeUndefined();
   });
   it('a user name of more than 16 bytes is refused', () => {
     const long = encodeRakp1({ tag: 1, bmcId: 2, consoleRandom: sixteen, role: 0x14, username: Buffer.alloc(17, 0x61) });

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { fruBytes } from '../../simulator/ipmi/fru';
 import { compactRecord, fruLocator, fullRecord } from '../../simulator/ipmi/sdr';
 import {
-  decodeAnswered,
+  decodeResponseHead,
   decodeLanMessage,
   decodeOpenSessionResponse,
   decodePacket,
@@ -17,7 +17,7 @@ import { decodeFru } from '../../wire/ipmi/records/fru';
 import { decodeSdr } from '../../wire/ipmi/records/sdr';
 import { decodeSelEntry } from '../../wire/ipmi/records/sel';
 import { createSolStream } from '../../wire/ipmi/sol-stream';
-import { heard } from '../../wire/ipmi/session';
+import { replyTo } from '../../wire/ipmi/session';
 import { hasAnalogReading, valueOf } from '../../wire/ipmi/records/sensors';
 import { CIPHER_SUITES, acceptSequence, newWindow, seal, sessionKeys, unseal } from '../../wire/ipmi/suites';
 import { sameNumbers } from './udp-relay';
@@ -76,11 +76,12 @@ export async function mutate(count: number, seed: number): Promise<{ packets: nu
       if (packet?.kind === 'lan') decodeLanMessage(packet.payload);
       return;
     }
-    for (const decode of [decodeAnswered, decodeOpenSessionResponse, decodeRakp2, decodeRakp4, decodeLanMessage]) decode(packet.payload);
-    heard({ ...command, bridge }, 5, packet.payload);
+    for (const decode of [decodeResponseHead, decodeOpenSessionResponse, decodeRakp2, decodeRakp4, decodeLanMessage])
+      decode(packet.payload);
+    replyTo({ ...command, bridge }, 5, packet.payload);
     acceptSequence(newWindow, packet.sequence);
     const payload = unseal(keys, packet);
-    const answer = payload && heard(command, 5, payload);
+    const answer = payload && replyTo(command, 5, payload);
     if (!answer || answer === 'passed on' || !('answer' in answer)) return;
     answered++;
     if (!answer.answer.equals(said)) falseAnswers++;

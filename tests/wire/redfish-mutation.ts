@@ -1,6 +1,6 @@
 /** Bends what a Redfish service says, in an order that is the same in every run, and lets our side work with it. */
 import { RedfishError, type RedfishMethod, type RedfishPool } from '../../wire/redfish';
-import { understood } from '../../wire/redfish/transport';
+import { evaluate } from '../../wire/redfish/transport';
 
 type Next = () => number;
 const pick = <T>(from: readonly T[], next: Next): T => from[Math.floor(next() * from.length)]!;
@@ -121,7 +121,7 @@ export interface BentService {
 }
 /** More than any operation of ours may ask, however the service leads it about. */
 const MAX_ASKED = 5000;
-/** A service of these resources, whose answers are bent; what they are understood as is what the client itself makes of them. */
+/** A service of these resources, whose answers are bent; what they are evaluate as is what the client itself makes of them. */
 export function bentService(resources: ReadonlyMap<string, string>, next: Next): BentService {
   let [answers, asked] = [0, 0];
   let said = '';
@@ -158,7 +158,7 @@ export function bentService(resources: ReadonlyMap<string, string>, next: Next):
     const [status, text] = answerTo(method, path);
     const bent = next() < 0.3 ? bend(text, next) : text;
     said += bent;
-    return understood(method, `${target.address}${path}`, status, next() < 0.8 ? {} : pick(HEADERS, next), bent);
+    return evaluate(method, `${target.address}${path}`, status, next() < 0.8 ? {} : pick(HEADERS, next), bent);
   };
   return {
     pool: { request, close: async () => {} },

@@ -3,13 +3,13 @@ import {
   collection,
   followTask,
   linkedCollection,
-  lookAtTask,
+  readTask,
   memberPaths,
   patchResource,
   readLinked,
   readResource,
   startedTask,
-  type TaskLook,
+  type TaskProgress,
 } from '../../wire/redfish';
 import { askOf, clockOf, type AskedOf } from './redfish-ask';
 
@@ -111,7 +111,7 @@ describe('a task', () => {
   it('that the answer does not name is an error', () => {
     expect(() => startedTask({ ...started, location: undefined as never })).toThrow('did not say where its task can be seen');
   });
-  it.each<[string, AskedOf, Partial<TaskLook>]>([
+  it.each<[string, AskedOf, Partial<TaskProgress>]>([
     ['a monitor of what runs', { status: 202 }, { kind: 'running' }],
     ['a monitor with its task', { status: 202, body: { TaskState: 'Running', PercentComplete: 40 } }, { kind: 'running', percent: 40 }],
     ['a monitor that says 202 for ever', { status: 202, body: { TaskState: 'Completed', TaskStatus: 'OK' } }, { kind: 'done' }],
@@ -133,10 +133,10 @@ describe('a task', () => {
     ['a wish to be asked never', { status: 202, headers: { 'retry-after': '99999999' } }, { kind: 'running', retryAfterMs: 60_000 }],
     ['nonsense', { status: 200, body: { TaskState: 5, PercentComplete: 900, Messages: 'x' } }, { kind: 'done', percent: undefined }],
   ])('%s', async (_, answer, expected) => {
-    expect(await lookAtTask(askOf({ '/monitor': answer }).ask, '/monitor')).toMatchObject(expected);
+    expect(await readTask(askOf({ '/monitor': answer }).ask, '/monitor')).toMatchObject(expected);
   });
   it.each([401, 403, 429, 500, 503])('cannot be seen: %i', async (status) => {
-    await expect(lookAtTask(askOf({ '/monitor': { status } }).ask, '/monitor')).rejects.toMatchObject({ status });
+    await expect(readTask(askOf({ '/monitor': { status } }).ask, '/monitor')).rejects.toMatchObject({ status });
   });
 
   const follow = (looks: readonly AskedOf[], timeoutMs = 60_000, signal = new AbortController().signal) => {
@@ -144,7 +144,7 @@ describe('a task', () => {
     const { clock, slept } = clockOf();
     const seen: (number | undefined)[] = [];
     const { ask } = askOf({}, () => left.shift() ?? { status: 202 });
-    const progress = ({ percent }: TaskLook): void => void seen.push(percent);
+    const progress = ({ percent }: TaskProgress): void => void seen.push(percent);
     return { slept, seen, over: followTask(ask, started, { clock, signal, timeoutMs, progress }) };
   };
   it('is followed to its end', async () => {

@@ -1,9 +1,9 @@
 /**
- * DHCPv4 packets: bytes to values and back. RFC 2131 (the packet), RFC 2132 (options), RFC 3396 (long options), RFC 3046 (relay agent
- * information), RFC 4578 (PXE). A new option is a row of OPTIONS; a new kind only if none fits.
+ * DHCPv4 packets: encoding and decoding. RFC 2131 (packet), RFC 2132 (options), RFC 3396 (long options), RFC 3046 (relay agent
+ * information), RFC 4578 (PXE). A new option is a row of OPTIONS, and needs a new kind only if none fits.
  */
 
-/** How the values of a kind look in bytes. `decode` answers undefined where the bytes cannot be of this kind. */
+/** Encodes and decodes values of a kind. `decode` returns undefined for invalid bytes. */
 interface Kind<Value> {
   decode(bytes: Buffer): Value | undefined;
   encode(value: Value): Buffer;
@@ -48,7 +48,7 @@ const uint32 = fixed<number>(
   (bytes, offset) => bytes.readUInt32BE(offset),
   (bytes, value) => void bytes.writeUInt32BE(value),
 );
-/** RFC 2132 §2: trailing NULs are to be expected and mean nothing. */
+/** RFC 2132 §2: trailing NULs may occur and are ignored. */
 const trimmed = (bytes: Buffer): string => bytes.toString('latin1').replace(/\0+$/, '');
 const KINDS = {
   address: address.one,
@@ -71,7 +71,7 @@ const KINDS = {
 } as const;
 type ValueOf<K> = K extends Kind<infer Value> ? Value : never;
 
-/** Code, name, kind. 0 (pad), 52 (overload) and 255 (end) belong to the packet's form and are the codec's own. */
+/** Code, name, kind. The codec itself handles 0 (pad), 52 (overload) and 255 (end). */
 const OPTIONS = [
   [1, 'subnetMask', 'address'],
   [3, 'routers', 'addresses'],
@@ -96,7 +96,7 @@ const OPTIONS = [
   [66, 'tftpServerName', 'text'],
   [67, 'bootFileName', 'text'],
   [77, 'userClass', 'bytes'],
-  // RFC 3046 §2.2: echoed as it came, byte for byte.
+  // RFC 3046 §2.2: echoed unchanged.
   [82, 'relayAgentInformation', 'bytes'],
   [93, 'clientArchitectures', 'uint16s'],
   [94, 'clientInterface', 'bytes'],
@@ -109,7 +109,7 @@ type OptionRow = (typeof OPTIONS)[number];
 /** Times in seconds, addresses dotted. */
 export type OptionValues = { readonly [Row in OptionRow as Row[1]]?: ValueOf<(typeof KINDS)[Row[2]]> | undefined };
 
-/** The least that any row needs: the rows' types meet only in the table. */
+/** The common type of all rows, whose own types differ. */
 interface AnyRow {
   readonly code: number;
   readonly name: keyof OptionValues;
@@ -122,7 +122,7 @@ const ROW_OF: ReadonlyMap<number, AnyRow> = new Map(ROWS.map((row) => [row.code,
 export const MESSAGE = { discover: 1, offer: 2, request: 3, decline: 4, ack: 5, nak: 6, release: 7, inform: 8 } as const;
 export const BOOT_REQUEST = 1;
 export const BOOT_REPLY = 2;
-/** The client wants answers broadcast. RFC 2131 §2, the one bit of `flags` that has a meaning. */
+/** The client requests broadcast responses. RFC 2131 §2: the only defined bit of `flags`. */
 export const BROADCAST_FLAG = 0x8000;
 export const ANY_ADDRESS = '0.0.0.0';
 
@@ -143,14 +143,14 @@ export interface DhcpPacket {
   readonly sname: string;
   readonly file: string;
   readonly options: OptionValues;
-  /** Options without a row, and those whose bytes cannot be of their row's kind. */
+  /** Options without a row, and options with invalid bytes. */
   readonly unknown: ReadonlyMap<number, Buffer>;
 }
 export interface Malformed {
   readonly malformed: string;
 }
 
-/** RFC 2131 §2, figure 1: what comes before the options, the magic cookie with it. */
+/** RFC 2131 §2, figure 1: the part before the options, including the magic cookie. */
 const FIXED_SIZE = 240;
 const MAGIC_COOKIE = 0x63825363;
 const SNAME = { offset: 44, size: 64 } as const;
@@ -158,12 +158,12 @@ const FILE = { offset: 108, size: 128 } as const;
 const PAD = 0;
 const OVERLOAD = 52;
 const END = 255;
-/** RFC 1542 §2.1: some relays drop anything shorter than a BOOTP packet. */
-const SMALLEST_SENT = 300;
+/** RFC 1542 §2.1: some relays drop packets that are shorter than a BOOTP packet. */
+const MIN_PACKET_SIZE = 300;
 
 /**
- * The options of one or more areas in their order; values of one code are joined (RFC 3396 §7). A missing end is forgiven.
- * A string says what is wrong.
+ * Reads the options of one or more areas in order, and joins values of the same code (RFC 3396 §7). The end option may be missing.
+ * A returned string is the error.
  */
 function readOptions(areas: readonly Buffer[]): Map<number, Buffer> | string {
   const found = new Map<number, Buffer[]>();
@@ -189,7 +189,7 @@ const textOf = (field: Buffer): string => {
   return field.toString('latin1', 0, end < 0 ? field.length : end);
 };
 
-/** Never throws. Buffers among the values are views of `bytes`. */
+/** Never throws. Buffers in the result are views of `bytes`. */
 export function decode(bytes: Buffer): DhcpPacket | Malformed {
   if (bytes.length < FIXED_SIZE) return { malformed: `${bytes.length} bytes are too few` };
   if (bytes.readUInt32BE(236) !== MAGIC_COOKIE) return { malformed: 'no DHCP magic cookie' };
@@ -233,7 +233,7 @@ export function decode(bytes: Buffer): DhcpPacket | Malformed {
   };
 }
 
-/** An option as it stands in the packet: in pieces of at most 255 bytes (RFC 3396 §6). */
+/** Encodes an option in pieces of at most 255 bytes (RFC 3396 §6). */
 function pieces(code: number, value: Buffer): Buffer[] {
   const count = Math.max(1, Math.ceil(value.length / 255));
   return Array.from({ length: count }, (_, index) => {
@@ -242,7 +242,7 @@ function pieces(code: number, value: Buffer): Buffer[] {
   });
 }
 
-/** Message type first, as clients with little patience expect; relay agent information last (RFC 3046 §2.1). */
+/** The message type comes first, as some clients require, and relay agent information last (RFC 3046 §2.1). */
 function optionPieces(packet: DhcpPacket): Buffer[] {
   const values: [number, Buffer][] = ROWS.filter(({ name }) => packet.options[name] !== undefined).map((row) => [
     row.code,
@@ -253,15 +253,15 @@ function optionPieces(packet: DhcpPacket): Buffer[] {
 }
 
 /**
- * @param limit bytes that the packet may have; options that do not fit are put into `file` and `sname` where these are empty
- * @throws RangeError when they do not fit there either, or when a value is none of its field
+ * @param limit of the packet in bytes; further options go into `file` and `sname` if these are empty
+ * @throws RangeError when the options do not fit, or when a value does not fit its field
  */
 export function encode(packet: DhcpPacket, limit = Infinity): Buffer {
   const options = optionPieces(packet);
   const total = options.reduce((sum, { length }) => sum + length, 0);
-  if (FIXED_SIZE + total + 1 <= limit) return assemble(packet, packet.sname, packet.file, Buffer.concat(options), SMALLEST_SENT);
+  if (FIXED_SIZE + total + 1 <= limit) return assemble(packet, packet.sname, packet.file, Buffer.concat(options), MIN_PACKET_SIZE);
 
-  // Filled one after the other and never gone back to, so that the pieces of a long option keep their order.
+  // Areas are filled in order, so that the pieces of a long option keep their order.
   const areas = [
     { flag: 0, room: limit - FIXED_SIZE - 4, taken: [] as Buffer[] },
     ...(packet.file === '' ? [{ flag: 1, room: FILE.size - 1, taken: [] as Buffer[] }] : []),
@@ -279,7 +279,7 @@ export function encode(packet: DhcpPacket, limit = Infinity): Buffer {
   const filled = (flag: number, otherwise: string): string | Buffer =>
     overload & flag ? Buffer.concat([...areas.find((each) => each.flag === flag)!.taken, Buffer.from([END])]) : otherwise;
   const main = Buffer.concat([Buffer.from([OVERLOAD, 1, overload]), ...areas[0]!.taken]);
-  return assemble(packet, filled(2, packet.sname), filled(1, packet.file), main, Math.min(SMALLEST_SENT, limit));
+  return assemble(packet, filled(2, packet.sname), filled(1, packet.file), main, Math.min(MIN_PACKET_SIZE, limit));
 }
 
 function assemble(packet: DhcpPacket, sname: string | Buffer, file: string | Buffer, options: Buffer, smallest: number): Buffer {

@@ -1,14 +1,14 @@
-/** DNS messages as multicast DNS uses them (RFC 1035 §4, RFC 2782, RFC 6762 §18): bytes to values and back. Names are in lower case, without the last dot. */
+/** DNS messages for multicast DNS (RFC 1035 §4, RFC 2782, RFC 6762 §18). Names are in lower case, without the last dot. */
 import { isIPv4, isIPv6 } from 'node:net';
 
 export const TYPE = { A: 1, PTR: 12, TXT: 16, AAAA: 28, SRV: 33, ANY: 255 } as const;
 const CLASS_IN = 1;
-/** In a question: an answer by unicast will do. In a record: it replaces what was known (RFC 6762 §18.12, §18.13). */
+/** In a question: a unicast response is accepted. In a record: it replaces cached ones (RFC 6762 §18.12, §18.13). */
 const TOP_BIT = 0x8000;
 const RESPONSE = 0x8400;
 const LONGEST_NAME = 255;
 const MOST_RECORDS = 256;
-/** Of one name: who compresses well needs one or two, and a packet full of them would cost a second for its many names. */
+/** For one name. Good compression needs one or two; a packet full of pointers would take a second to decode. */
 const MOST_POINTERS = 16;
 
 export interface Question {
@@ -27,7 +27,7 @@ export interface DnsMessage {
   readonly response: boolean;
   readonly questions: readonly Question[];
   readonly answers: readonly DnsRecord[];
-  /** What a prober means to claim. */
+  /** The records that a prober wants to claim. */
   readonly authorities: readonly DnsRecord[];
   readonly additionals: readonly DnsRecord[];
 }
@@ -54,12 +54,12 @@ function addressBytes(address: string): Buffer {
   const all = [...before, ...Array.from({ length: 8 - before.length - after.length }, () => 0), ...after];
   return Buffer.from(all.flatMap((group) => [group >> 8, group & 255]));
 }
-/** RFC 6763 §6: strings `key=value`; none is one empty string. */
+/** RFC 6763 §6: strings `key=value`; an empty record is one empty string. */
 function textBytes(text: Readonly<Record<string, string>>): Buffer {
   const strings = Object.entries(text).map(([key, value]) => Buffer.from(`${key}=${value}`).subarray(0, 255));
   return strings.length === 0 ? Buffer.alloc(1) : Buffer.concat(strings.flatMap((one) => [Buffer.from([one.length]), one]));
 }
-/** What a record says, without its name: two that say the same are no conflict. */
+/** A record's data without its name. Records with equal data do not conflict. */
 export function dataBytes(record: Data): Buffer {
   switch (record.type) {
     case TYPE.PTR:
@@ -101,7 +101,7 @@ const take = (reader: Reader, size: number): Buffer => {
 };
 const word = (reader: Reader): number => take(reader, 2).readUInt16BE();
 
-/** RFC 1035 §4.1.4. A pointer leads back only, so that no name goes on for ever. */
+/** RFC 1035 §4.1.4. Pointers only lead backwards, so that every name ends. */
 function readName(reader: Reader): string {
   const labels: string[] = [];
   let length = 0;
@@ -135,7 +135,7 @@ function ipv6(bytes: Buffer): string {
   const groups = Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16)).join(':');
   return new URL(`http://[${groups}]`).hostname.slice(1, -1);
 }
-/** Undefined: of a type that is not looked at. */
+/** Undefined: a type that is not supported. */
 function readRecord(reader: Reader): DnsRecord | undefined {
   const name = readName(reader);
   const [type, kind] = [word(reader), word(reader)];
@@ -154,12 +154,12 @@ function readRecord(reader: Reader): DnsRecord | undefined {
   return { ...head, type, port: word(inside), target: readName(inside) };
 }
 
-/** Undefined: no message, or one that is not worth reading on. */
+/** Undefined: malformed, or to be ignored. */
 export function decodeDns(bytes: Buffer): DnsMessage | undefined {
   try {
     const reader = { bytes, at: 0 };
     const [id, flags, ...counts] = Array.from({ length: 6 }, () => word(reader)) as [number, number, number, number, number, number];
-    // RFC 6762 §18.3, §18.11: other operations, and answers with an error, are ignored.
+    // RFC 6762 §18.3, §18.11: other operations, and responses with an error, are ignored.
     if ((flags & 0x780f) !== 0 || counts.reduce((sum, count) => sum + count) > MOST_RECORDS) return undefined;
     const times = <T>(count: number, read: () => T): T[] => Array.from({ length: count }, read);
     const records = (count: number): readonly DnsRecord[] => times(count, () => readRecord(reader)).filter((one) => one !== undefined);

@@ -1,6 +1,6 @@
 /**
- * Multicast DNS over IPv4 (RFC 6762) for services of `_openstack._tcp.local`: the names, the sockets, and looking one up. It proves nothing
- * about who answers. Announcing: wire/dns/mdns-responder.ts.
+ * Multicast DNS over IPv4 (RFC 6762) for services of `_openstack._tcp.local`: names, sockets and lookup. Responses are not authenticated.
+ * Announcing: wire/dns/mdns-responder.ts.
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { networkInterfaces } from 'node:os';
@@ -16,7 +16,7 @@ export interface MdnsInterface {
   readonly address: string;
   readonly netmask: string;
 }
-/** IPv4 addresses of this host, those of interfaces with these names or addresses; none named: all but the loopback. */
+/** The host's IPv4 addresses on interfaces with these names or addresses; without names: all but the loopback. */
 export const mdnsInterfaces = (named: readonly string[] = []): readonly MdnsInterface[] =>
   Object.entries(networkInterfaces()).flatMap(([name, all = []]) =>
     all.filter(
@@ -25,7 +25,7 @@ export const mdnsInterfaces = (named: readonly string[] = []): readonly MdnsInte
     ),
   );
 
-/** A socket that sends by this interface. With `group` it hears all of multicast DNS there; else only answers that come to it alone. */
+/** A socket for one interface. With `group` it receives all multicast DNS there, otherwise only unicast responses. */
 export async function mdnsSocket({ address }: MdnsInterface, group: boolean): Promise<Socket> {
   const socket = createSocket({ type: 'udp4', reuseAddr: group });
   try {
@@ -48,20 +48,20 @@ export async function mdnsSocket({ address }: MdnsInterface, group: boolean): Pr
 }
 
 const number = (address: string): number => address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
-/** RFC 6762 §11: who is not on the link is not listened to. */
+/** RFC 6762 §11: packets from outside the link are ignored. */
 export const isOnLink = ({ address, netmask }: MdnsInterface, from: string): boolean =>
   ((number(address) ^ number(from)) & number(netmask)) === 0;
 
 export interface DiscoveredService {
   readonly addresses: readonly string[];
-  /** Undefined: one that only multicast DNS knows. */
+  /** Undefined: only known in multicast DNS. */
   readonly hostname?: string;
   readonly port: number;
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** What the records say of a service; undefined: not enough. */
-export function foundIn(service: string, records: readonly DnsRecord[]): DiscoveredService | undefined {
+/** The service in the records; undefined: they are incomplete. */
+export function serviceIn(service: string, records: readonly DnsRecord[]): DiscoveredService | undefined {
   const name = instanceName(service);
   const of = <T extends DnsRecord['type']>(type: T, owner: string): readonly (DnsRecord & { readonly type: T })[] =>
     records.filter((one): one is DnsRecord & { readonly type: T } => one.type === type && one.name === owner && one.ttl > 0);
@@ -74,7 +74,7 @@ export function foundIn(service: string, records: readonly DnsRecord[]): Discove
   return { addresses, port: srv.port, params: txt.text, ...(isLocal ? {} : { hostname: srv.target }) };
 }
 
-/** The URL of a service, by the rules of OpenStack's guideline for discovery: `protocol` is told unless the port says it. */
+/** The URL of a service, by OpenStack's guideline for discovery: `protocol` is present unless the port implies it. */
 export function urlOf(
   { addresses, hostname, port, params }: DiscoveredService,
   usable: (address: string) => boolean = () => true,
@@ -88,36 +88,36 @@ export function urlOf(
   return `${protocol}://${host.includes(':') ? `[${host}]` : host}:${port}${params['path'] ?? ''}`.replace(/\/+$/, '');
 }
 
-const MOST_KEPT = 256;
-export interface LookupSetup {
+const MAX_RECORDS = 256;
+interface LookupSetup {
   readonly interfaces: readonly MdnsInterface[];
-  /** How often it is asked, and how long each time is waited for an answer. */
+  /** Number of queries, and the time to wait for a response to each. */
   readonly attempts: number;
   readonly waitMs: number;
   readonly clock: { sleep(milliseconds: number, signal?: AbortSignal): Promise<void> };
   readonly signal: AbortSignal;
 }
-/** Asks from a port of its own, so that the answer comes to it alone (§6.7). Undefined: nobody answered well. */
+/** Queries from its own port, so that responses are unicast (§6.7). Undefined: no valid response. */
 export async function findService(
   service: string,
   { interfaces, attempts, waitMs, clock, signal }: LookupSetup,
 ): Promise<DiscoveredService | undefined> {
   const sockets = await Promise.all(interfaces.map((one) => mdnsSocket(one, false)));
-  const heard: DnsRecord[] = [];
+  const records: DnsRecord[] = [];
   const enough = new AbortController();
   const name = instanceName(service);
   sockets.forEach((socket, index) => {
     socket.on('error', () => {});
     socket.on('message', (bytes, { address: from, port }) => {
       const answer: DnsMessage | undefined = port === MDNS_PORT && isOnLink(interfaces[index]!, from) ? decodeDns(bytes) : undefined;
-      if (!answer?.response || heard.length >= MOST_KEPT) return;
-      heard.push(...[...answer.answers, ...answer.additionals].slice(0, MOST_KEPT));
-      if (foundIn(service, heard)) enough.abort();
+      if (!answer?.response || records.length >= MAX_RECORDS) return;
+      records.push(...[...answer.answers, ...answer.additionals].slice(0, MAX_RECORDS));
+      if (serviceIn(service, records)) enough.abort();
     });
   });
   try {
     for (let attempt = 0; attempt < attempts && !enough.signal.aborted; attempt++) {
-      const target = heard.find((one) => one.type === TYPE.SRV && one.name === name);
+      const target = records.find((one) => one.type === TYPE.SRV && one.name === name);
       const hosts: readonly Question[] =
         target && 'port' in target
           ? [
@@ -125,12 +125,12 @@ export async function findService(
               { name: target.target, type: TYPE.AAAA },
             ]
           : [];
-      const asked = encodeDns(message({ questions: [{ name, type: TYPE.SRV }, { name, type: TYPE.TXT }, ...hosts] }));
-      for (const socket of sockets) socket.send(asked, MDNS_PORT, MDNS_ADDRESS, () => {});
+      const query = encodeDns(message({ questions: [{ name, type: TYPE.SRV }, { name, type: TYPE.TXT }, ...hosts] }));
+      for (const socket of sockets) socket.send(query, MDNS_PORT, MDNS_ADDRESS, () => {});
       await clock.sleep(waitMs, AbortSignal.any([signal, enough.signal])).catch(() => {});
       signal.throwIfAborted();
     }
-    return foundIn(service, heard);
+    return serviceIn(service, records);
   } finally {
     for (const socket of sockets) socket.close();
   }

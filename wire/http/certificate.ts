@@ -1,7 +1,6 @@
 /**
- * An agent's own certificate: X.509 v3 (RFC 5280 §4.1), self-signed, EC P-384 with ECDSA and SHA-512, the agent's address or name as
- * its only alternative name. Written as DER here, since Node makes keys and signatures but no certificates, and what
- * is needed is a dozen fixed fields.
+ * An agent's own certificate: X.509 v3 (RFC 5280 §4.1), self-signed, EC P-384 with ECDSA and SHA-512, with the agent's address or name as its
+ * only alternative name. It is encoded as DER here: Node creates keys and signatures, but no certificates.
  */
 import { createSign, generateKeyPairSync } from 'node:crypto';
 import { isIP, isIPv6 } from 'node:net';
@@ -17,7 +16,7 @@ const BACKDATED_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 const VALID_DAYS = 90;
 
-/** `now`: milliseconds since the epoch, by the clock of whoever will check it. `random`: 16 bytes of it are the serial number. */
+/** `now`: milliseconds since the epoch, by the clock of the verifier. `random` provides the 16 bytes of the serial number. */
 export function ownCertificate(
   address: string,
   commonName: string,

@@ -1,11 +1,11 @@
 /**
- * Client of an introspection service: the HTTP API of ironic-discoverd, which ironic-inspector kept (`/v1/introspection/<node>`). Bounded
- * in time, size and connections; redirects are not followed.
+ * Client of an introspection service: the HTTP API of ironic-discoverd and ironic-inspector (`/v1/introspection/<node>`). Bounded in time, size
+ * and connections. Redirects are not followed.
  */
 import { Agent, request } from 'undici';
 import { timeoutSignal } from '../timeout-signal';
 
-export interface IntrospectionSetup {
+interface IntrospectionSetup {
   /** http(s)://host[:port][/prefix][/v1] */
   readonly url: string;
   readonly timeoutMs: number;
@@ -15,25 +15,25 @@ export interface IntrospectionSetup {
     readonly ca?: string;
     readonly cert?: string;
     readonly key?: string;
-    /** Take any certificate. */
+    /** Accepts any certificate. */
     readonly insecure?: boolean;
   };
 }
-export interface IntrospectionStatus {
+interface IntrospectionStatus {
   readonly finished: boolean;
-  /** What went wrong; null: nothing did. */
+  /** Null: no error. */
   readonly error: string | null;
 }
 export interface IntrospectionClient {
-  /** All throw IntrospectionError. */
+  /** All functions throw IntrospectionError. */
   start(node: string, signal: AbortSignal): Promise<void>;
   status(node: string, signal: AbortSignal): Promise<IntrospectionStatus>;
   abort(node: string, signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 /**
- * `away`: nobody answered; `failing`: an answer that says nothing of the node, another time may say more; `refused`: it will not do it;
- * `unknown`: it knows no such node.
+ * `away`: no response; `failing`: a response without information about the node, so retry later; `refused`: the service refuses the request;
+ * `unknown`: the service does not know the node.
  */
 export class IntrospectionError extends Error {
   constructor(
@@ -45,16 +45,16 @@ export class IntrospectionError extends Error {
   }
 }
 
-/** No honest answer is larger. */
+/** Real responses are smaller. */
 const MAX_ANSWER_BYTES = 1 << 20;
-/** Requests at once. */
+/** Concurrent requests. */
 const CONNECTIONS = 16;
-/** Of a text that a service says and people read. */
+/** Characters of a service's text for people. */
 const MAX_TEXT = 1000;
 /** Besides 5xx: busy, locked, too many requests. */
-const ANOTHER_TIME: readonly number[] = [408, 409, 425, 429];
+const RETRY_LATER: readonly number[] = [408, 409, 425, 429];
 
-/** Why the URL of a service cannot be used; undefined: it can. */
+/** Why the URL of a service is invalid; undefined: it is valid. */
 export function urlProblem(url: string): string | undefined {
   if (!URL.canParse(url)) return 'it is no URL';
   const { protocol, username, password, search, hash } = new URL(url);
@@ -65,7 +65,7 @@ export function urlProblem(url: string): string | undefined {
 
 /** A text for people: one line, bounded, without control characters. */
 const readable = (text: string): string => {
-  // eslint-disable-next-line no-control-regex -- exactly these are to go
+  // eslint-disable-next-line no-control-regex -- control characters are removed
   const line = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim();
   return line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT)}…` : line;
 };
@@ -78,13 +78,13 @@ function parsed(text: string): unknown {
     return undefined;
   }
 }
-/** What the service itself says of a failure, {error: {message}}; undefined: another program answered, a proxy say. */
-function ownWords(body: unknown): string | undefined {
+/** The service's own error message, {error: {message}}; undefined: another program answered, for instance a proxy. */
+function errorMessageOf(body: unknown): string | undefined {
   const error = isObject(body) ? body['error'] : undefined;
   const message = isObject(error) ? error['message'] : undefined;
   return typeof message === 'string' ? readable(message) : undefined;
 }
-/** The innermost reason of a connection that was not made. */
+/** The innermost reason of a failed connection. */
 function connectionText(error: unknown): string {
   const { cause, errors, message, code } = (error ?? {}) as { cause?: unknown; errors?: unknown; message?: unknown; code?: unknown };
   if (cause !== undefined) return connectionText(cause);
@@ -93,9 +93,9 @@ function connectionText(error: unknown): string {
 }
 
 function refusal(status: number, text: string, location: string | undefined): IntrospectionError {
-  const own = ownWords(parsed(text));
+  const own = errorMessageOf(parsed(text));
   const words = own ?? (readable(text).slice(0, 200) || 'no reason given');
-  if (status >= 500 || ANOTHER_TIME.includes(status)) return new IntrospectionError('failing', `HTTP status ${status}: ${words}`);
+  if (status >= 500 || RETRY_LATER.includes(status)) return new IntrospectionError('failing', `HTTP status ${status}: ${words}`);
   if (status === 404 && own !== undefined) return new IntrospectionError('unknown', own);
   if (status < 400)
     return new IntrospectionError(
@@ -105,7 +105,7 @@ function refusal(status: number, text: string, location: string | undefined): In
   return new IntrospectionError('refused', own ?? `HTTP status ${status}: ${words}`);
 }
 
-/** A status that says neither is no status: `finished` must be true or false, `error` a text or nothing. */
+/** Throws unless `finished` is a boolean and `error` a text or null. */
 function statusOf(text: string): IntrospectionStatus {
   const body = parsed(text);
   if (isObject(body) && typeof body['finished'] === 'boolean') {
@@ -130,7 +130,7 @@ export function createIntrospectionClient({ url, timeoutMs, user, tls = {} }: In
     'x-openstack-ironic-inspector-api-version': '1.0',
     ...(user ? { authorization: `Basic ${Buffer.from(`${user.name}:${user.password}`).toString('base64')}` } : {}),
   };
-  async function ask(method: 'GET' | 'POST', path: string, signal: AbortSignal): Promise<string> {
+  async function send(method: 'GET' | 'POST', path: string, signal: AbortSignal): Promise<string> {
     let status: number;
     let location: string | undefined;
     let text: string;
@@ -151,11 +151,11 @@ export function createIntrospectionClient({ url, timeoutMs, user, tls = {} }: In
   }
   return {
     start: async (node, signal) => {
-      await ask('POST', node, signal);
+      await send('POST', node, signal);
     },
-    status: async (node, signal) => statusOf(await ask('GET', node, signal)),
+    status: async (node, signal) => statusOf(await send('GET', node, signal)),
     abort: async (node, signal) => {
-      await ask('POST', `${node}/abort`, signal);
+      await send('POST', `${node}/abort`, signal);
     },
     close: () => dispatcher.destroy(),
   };

@@ -1,4 +1,4 @@
-/** Posting messages to a URL in their order: tried again for a while, signed, bounded. Whoever hands one over never waits. */
+/** Posts messages to a URL in order: retried, signed, bounded. The caller never waits. */
 import { createHmac } from 'node:crypto';
 import { Agent } from 'undici';
 import { timeoutSignal } from '../timeout-signal';
@@ -10,16 +10,16 @@ export interface WebhookOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
   readonly retries: number;
-  /** Messages that may wait. */
+  /** Most messages in the queue. */
   readonly queue: number;
   /** Seconds since the epoch, for the signature. */
   readonly now: () => number;
   /** Rejects when the signal is aborted. */
   readonly sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>;
-  /** What became of a message; `reason`: why it is lost. */
+  /** Called with the result of a message; `reason`: why it is lost. */
   readonly told: (outcome: 'sent' | 'lost', message: WebhookMessage, reason?: string) => void;
 }
-export interface WebhookMessage {
+interface WebhookMessage {
   readonly id: string;
   readonly event: string;
   readonly body: string;
@@ -27,15 +27,15 @@ export interface WebhookMessage {
 export interface Webhook {
   readonly send: (message: WebhookMessage) => void;
   readonly waiting: () => number;
-  /** Gives what waits so many milliseconds; the rest is lost. */
+  /** Allows so many milliseconds for the queue; the rest is lost. */
   stop(milliseconds: number): Promise<void>;
 }
 
 const LONGEST_PAUSE_MS = 60_000;
-/** Statuses of a receiver that may take it later. */
+/** Statuses after which a retry may succeed. */
 const isTemporary = (status: number): boolean => status >= 500 || status === 408 || status === 425 || status === 429;
 
-/** What stands in X-Bloomery-Signature, over the moment in X-Bloomery-Timestamp and the body as it is sent. */
+/** The value of X-Bloomery-Signature, over the time in X-Bloomery-Timestamp and the body as sent. */
 export const signatureOf = (secret: string, moment: number, body: string): string =>
   `sha256=${createHmac('sha256', secret).update(`${moment}.${body}`).digest('hex')}`;
 
@@ -47,7 +47,7 @@ export function createWebhook(options: WebhookOptions): Webhook {
   const stopping = new AbortController();
   let working: Promise<void> | undefined;
 
-  /** The status; throws when there was no answer in time. */
+  /** The status; throws when there was no response in time. */
   async function post({ id, event, body }: WebhookMessage): Promise<number> {
     const moment = Math.floor(options.now());
     const answer = await dispatcher.request({

@@ -1,6 +1,6 @@
 /**
- * Writes FAT12 and FAT16 file systems: EFI system partitions and the small media that carry parameters to a ramdisk (Microsoft's
- * "FAT32 File System Specification" 1.03, here FAT §). Every file lies in one piece.
+ * Writes FAT12 and FAT16 file systems: EFI system partitions, and small media with parameters for a ramdisk (Microsoft's "FAT32 File System
+ * Specification" 1.03, here FAT §). Every file is contiguous.
  */
 
 const SECTOR = 512;
@@ -10,23 +10,23 @@ const ENTRY = 32;
 const DIRECTORY = 0x10;
 const VOLUME = 0x08;
 const LONG_NAME = 0x0f;
-/** FAT §4.1: fewer clusters than this are FAT12, more than the other would be FAT32. */
+/** FAT §4.1: fewer clusters are FAT12; from the second number on it would be FAT32. */
 const FAT16_FROM = 4085;
 const FAT16_BELOW = 65525;
 
-/** A file's bytes, or how many they will be. */
-export type FatContent = Buffer | number;
-export interface FatSpecification {
-  /** At most 11 characters, taken as they are. */
+/** A file's bytes, or its size. */
+type FatContent = Buffer | number;
+interface FatSpecification {
+  /** At most 11 characters, written unchanged. */
   readonly label: string;
   /** Path with slashes → content. Names that do not fit into 8.3 get a long one. */
   readonly files: Readonly<Record<string, FatContent>>;
-  /** Bytes that the file system is to have at least. */
+  /** Least size in bytes. */
   readonly atLeast?: number;
-  /** Milliseconds, the date of everything inside. */
+  /** Milliseconds; the date of all files. */
   readonly now: number;
 }
-export interface FatLayout {
+interface FatLayout {
   readonly size: number;
   readonly head: Buffer;
   readonly files: readonly { readonly path: string; readonly at: number; readonly content: FatContent }[];
@@ -39,7 +39,7 @@ interface Folder {
 }
 const sizeOf = (content: FatContent): number => (typeof content === 'number' ? content : content.length);
 
-/** The whole file system of files whose bytes are given. */
+/** The whole file system, of files with known bytes. */
 export function fatImage(specification: FatSpecification & { readonly files: Readonly<Record<string, Buffer>> }): Buffer {
   const layout = fatLayout(specification);
   const image = Buffer.alloc(layout.size);
@@ -67,7 +67,7 @@ export function fatLayout({ label, files, atLeast = 0, now }: FatSpecification):
   link(0, wide ? 0xfff8 : 0xff8);
   link(1, LAST);
   let free = 2;
-  /** The first cluster of that many bytes; 0: none is needed. */
+  /** Allocates clusters for that many bytes and returns the first; 0: none is needed. */
   const take = (bytes: number): number => {
     const count = Math.ceil(bytes / clusterBytes);
     if (count === 0) return 0;
@@ -130,7 +130,7 @@ const isWide = (clusters: number): boolean => clusters >= FAT16_FROM;
 const fatSectorsOf = (clusters: number): number => Math.ceil(((clusters + 2) * (isWide(clusters) ? 4 : 3)) / 2 / SECTOR);
 
 /**
- * The smallest clusters of which the file system does not have too many.
+ * The smallest cluster size with which the number of clusters is allowed.
  * @param needs bytes of each file and folder
  * @param atLeast bytes of all but the root folder
  */
@@ -189,13 +189,13 @@ function bootSector(parts: {
 }
 
 const SHORT = /^[A-Z0-9_-]{1,8}(?:\.[A-Z0-9_-]{1,3})?$/;
-/** Characters that a long entry holds. */
+/** Characters of a long entry. */
 const PIECE = 13;
 const rowsOf = (name: string): number => 1 + (SHORT.test(name) ? 0 : Math.ceil(name.length / PIECE));
 const entriesOf = (folder: Folder): number =>
   [...folder.folders.keys(), ...folder.files.keys()].reduce((sum, name) => sum + rowsOf(name), 0);
 
-/** A file's entry, behind those of its long name if it needs one. `index` makes the short name its own. */
+/** A file's entry, after the entries of its long name if it has one. `index` makes the short name unique. */
 function entries(name: string, index: number, attributes: number, cluster: number, size: number, now: number): Buffer[] {
   const short = SHORT.test(name)
     ? name
@@ -224,7 +224,7 @@ function entry(name: string, attributes: number, cluster: number, size: number, 
   return row;
 }
 
-/** FAT §7.1: the last piece comes first; each carries the checksum of the short name (§7.2). */
+/** FAT §7.1: the last piece comes first. Each has the checksum of the short name (§7.2). */
 function longName(name: string, short: string): Buffer[] {
   let sum = 0;
   for (const byte of Buffer.from(short, 'latin1')) sum = (((sum & 1) << 7) + (sum >> 1) + byte) & 0xff;

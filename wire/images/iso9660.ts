@@ -1,38 +1,37 @@
 /**
- * Writes ISO 9660 images (ECMA-119) with a Joliet tree beside the primary one, both over the same files, and what boots from them (El
- * Torito 1.0, without emulation). Names stay as given in both trees: readers without Joliet take the relaxed primary names (lower case,
- * up to 31 characters) as they are.
+ * Writes ISO 9660 images (ECMA-119) with a primary and a Joliet tree over the same files, and with boot entries (El Torito 1.0, without
+ * emulation). Names are unchanged in both trees: readers without Joliet accept the relaxed primary names (lower case, up to 31 characters).
  */
 
 const SECTOR = 2048;
-/** The volume descriptors begin after the system area (ECMA-119 §6.2.1). */
+/** The volume descriptors follow the system area (ECMA-119 §6.2.1). */
 const SYSTEM_SECTORS = 16;
 const DIRECTORY_FLAG = 2;
-/** UCS-2 level 3, what Joliet's escape sequence says. */
+/** Joliet's escape sequence for UCS-2 level 3. */
 const JOLIET_ESCAPE = '%/E';
 
-/** A file's bytes, or how many they will be: whoever streams the image puts them where the layout says. */
+/** A file's bytes, or its size. The caller that streams the image writes such files to their place in the layout. */
 export type IsoContent = Buffer | number;
 export interface IsoBoot {
   readonly firmware: 'bios' | 'uefi';
-  /** Among the files: a boot sector program that loads the rest of itself, whose bytes must be given, or an image of an EFI system partition. */
+  /** One of the files: a boot sector program that loads the rest of itself, with known bytes, or an image of an EFI system partition. */
   readonly path: string;
 }
-export interface IsoSpecification {
+interface IsoSpecification {
   readonly volume: string;
   readonly publisher?: string;
   /** Path with slashes → content. */
   readonly files: Readonly<Record<string, IsoContent>>;
   readonly boots?: readonly IsoBoot[];
-  /** Milliseconds, the date of everything inside. */
+  /** Milliseconds; the date of all files. */
   readonly now: number;
 }
-export interface IsoLayout {
+interface IsoLayout {
   /** Bytes of the whole image. */
   readonly size: number;
   /** Everything before the first file. */
   readonly head: Buffer;
-  /** In the order of their places (bytes); what is between them is zeros. */
+  /** Sorted by position (bytes). The gaps between them are zeros. */
   readonly files: readonly { readonly path: string; readonly at: number; readonly content: IsoContent }[];
 }
 
@@ -48,14 +47,14 @@ interface Entry {
 }
 type Folder = Map<string, Entry>;
 
-/** A folder with its place in one tree's path table (from 1; the root's parent is the root). */
-interface Placed {
+/** A folder with its number in one tree's path table (from 1; the root is its own parent). */
+interface NumberedFolder {
   readonly folder: Folder;
   readonly name: string;
   readonly parent: number;
 }
 
-/** How a tree writes names. */
+/** A tree's notation of names. */
 interface Naming {
   readonly text: (value: string) => Buffer;
   readonly escape: string;
@@ -64,7 +63,7 @@ interface Naming {
 const PRIMARY: Naming = { text: (value) => Buffer.from(value, 'latin1'), escape: '', type: 1 };
 const JOLIET: Naming = { text: (value) => Buffer.from(value, 'utf16le').swap16(), escape: JOLIET_ESCAPE, type: 2 };
 
-/** `files`: path with slashes → content. `now`: milliseconds, the date of everything inside. */
+/** `files`: path with slashes → content. `now`: milliseconds, the date of all files. */
 export function isoImage(volume: string, files: Readonly<Record<string, Buffer>>, now: number): Buffer {
   const layout = isoLayout({ volume, files, now });
   const image = Buffer.alloc(layout.size);
@@ -77,10 +76,10 @@ export function isoLayout({ volume, publisher = '', files, boots = [], now }: Is
   const root = treeOf(files);
   const folders = placed(root);
   const date = new Date(now);
-  // El Torito §2.0 wants its descriptor in sector 17.
+  // El Torito §2.0 requires its descriptor in sector 17.
   const descriptors = boots.length > 0 ? (['primary', 'boot', 'joliet', 'end'] as const) : (['primary', 'joliet', 'end'] as const);
 
-  // What comes after the descriptors: two path tables and the folders, for each tree; the boot catalog; then the files.
+  // After the descriptors: two path tables and the folders of each tree, the boot catalog, then the files.
   let next = SYSTEM_SECTORS + descriptors.length;
   const take = (bytes: number): number => {
     const at = next;
@@ -126,8 +125,8 @@ export function isoLayout({ volume, publisher = '', files, boots = [], now }: Is
     head,
     files: [...places].map(([path, sector]) => {
       const content = files[path]!;
-      const told = path === loader && Buffer.isBuffer(content) ? withBootInformation(content, sector) : content;
-      return { path, at: sector * SECTOR, content: told };
+      const withTable = path === loader && Buffer.isBuffer(content) ? withBootInformation(content, sector) : content;
+      return { path, at: sector * SECTOR, content: withTable };
     }),
   };
 }
@@ -144,9 +143,9 @@ function bootRecord(catalog: number): Buffer {
 
 /** El Torito §2.1; platform 0xef: UEFI 2.10 §13.3.2.1. */
 const PLATFORMS = { bios: 0, uefi: 0xef } as const;
-/** What a BIOS loads: the first 2048 bytes, which load the rest. */
+/** A BIOS loads the first 2048 bytes, which load the rest. */
 const BIOS_LOAD_SECTORS = 4;
-/** §2.1 to §2.4: the first entry is the default one, each further one has a section of its own. */
+/** §2.1 to §2.4: the first entry is the default, and each further one has its own section. */
 function bootCatalog(boots: readonly { readonly firmware: IsoBoot['firmware']; readonly sector: number; readonly size: number }[]): Buffer {
   const rows = boots.flatMap(({ firmware, sector, size }, index) => {
     const header = Buffer.alloc(32);
@@ -161,7 +160,7 @@ function bootCatalog(boots: readonly { readonly firmware: IsoBoot['firmware']; r
     }
     const entry = Buffer.alloc(32);
     entry.writeUInt8(0x88, 0);
-    // 512 bytes each. 0 for what the field cannot hold: UEFI then takes all up to the end of the medium.
+    // Sectors of 512 bytes. 0 if the field is too small: UEFI then reads up to the end of the medium.
     const sectors = Math.ceil(size / 512);
     entry.writeUInt16LE(firmware === 'bios' ? BIOS_LOAD_SECTORS : sectors > 0xffff ? 0 : sectors, 6);
     entry.writeUInt32LE(sector, 8);
@@ -170,17 +169,17 @@ function bootCatalog(boots: readonly { readonly firmware: IsoBoot['firmware']; r
   return Buffer.concat(rows);
 }
 
-/** The table that ISOLINUX and GRUB read in themselves: where the volume begins, where they are, and their checksum. */
+/** Adds the table that ISOLINUX and GRUB read in themselves: the volume's start, their own position, and their checksum. */
 function withBootInformation(program: Buffer, sector: number): Buffer {
-  const told = Buffer.from(program);
-  told.fill(0, 8, 64);
-  told.writeUInt32LE(SYSTEM_SECTORS, 8);
-  told.writeUInt32LE(sector, 12);
-  told.writeUInt32LE(program.length, 16);
+  const patched = Buffer.from(program);
+  patched.fill(0, 8, 64);
+  patched.writeUInt32LE(SYSTEM_SECTORS, 8);
+  patched.writeUInt32LE(sector, 12);
+  patched.writeUInt32LE(program.length, 16);
   let sum = 0;
-  for (let at = 64; at + 4 <= told.length; at += 4) sum = (sum + told.readUInt32LE(at)) >>> 0;
-  told.writeUInt32LE(sum, 20);
-  return told;
+  for (let at = 64; at + 4 <= patched.length; at += 4) sum = (sum + patched.readUInt32LE(at)) >>> 0;
+  patched.writeUInt32LE(sum, 20);
+  return patched;
 }
 
 function treeOf(files: Readonly<Record<string, IsoContent>>): Folder {
@@ -201,9 +200,9 @@ function treeOf(files: Readonly<Record<string, IsoContent>>): Folder {
 
 const sorted = (folder: Folder): readonly Entry[] => [...folder.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 
-/** Folders in the order of the path table: by level, then by parent, then by name (ECMA-119 §9.4). */
-function placed(root: Folder): readonly Placed[] {
-  const list: Placed[] = [{ folder: root, name: '', parent: 1 }];
+/** Folders in the order of the path table: by level, parent and name (ECMA-119 §9.4). */
+function placed(root: Folder): readonly NumberedFolder[] {
+  const list: NumberedFolder[] = [{ folder: root, name: '', parent: 1 }];
   for (let at = 0; at < list.length; at++) {
     for (const { name, children } of sorted(list[at]!.folder)) if (children) list.push({ folder: children, name, parent: at + 1 });
   }
@@ -211,7 +210,7 @@ function placed(root: Folder): readonly Placed[] {
 }
 
 /** ECMA-119 §9.4; `big`: the type M table. */
-function pathTable(folders: readonly Placed[], naming: Naming, sectorOf: (at: number) => number, big: boolean): Buffer {
+function pathTable(folders: readonly NumberedFolder[], naming: Naming, sectorOf: (at: number) => number, big: boolean): Buffer {
   return Buffer.concat(
     folders.map(({ name, parent }, at) => {
       const id = at === 0 ? Buffer.from([0]) : naming.text(name);
@@ -230,9 +229,9 @@ function pathTable(folders: readonly Placed[], naming: Naming, sectorOf: (at: nu
   );
 }
 
-/** A folder's extent: itself, its parent, its entries; no record crosses the end of a sector (ECMA-119 §6.8.1.1). */
+/** A folder's extent: itself, its parent, its entries. No record crosses a sector's end (ECMA-119 §6.8.1.1). */
 function records(
-  { folder }: Placed,
+  { folder }: NumberedFolder,
   naming: Naming,
   date: Date,
   extent: (entry: Folder | Leaf) => readonly [number, number],

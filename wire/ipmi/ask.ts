@@ -1,10 +1,10 @@
-/** How the readers of a BMC's stores (SDR, SEL, FRU) ask it. */
+/** How the readers of a BMC's stores (SDR, SEL, FRU) send commands. */
 import { COMPLETION, IpmiError } from './constants';
 
-/** One command; its answer without the completion code. Throws IpmiError. */
+/** Sends one command and returns the response without the completion code. Throws IpmiError. */
 export type Ask = (words: readonly [number, number], data: readonly number[], lun?: number) => Promise<Buffer>;
 
-/** Codes of a BMC that cannot put so many bytes into an answer. */
+/** Completion codes of a BMC that cannot return so many bytes. */
 const TOO_MANY: readonly (number | undefined)[] = [
   COMPLETION.cannotReturnBytes,
   COMPLETION.lengthExceeded,
@@ -15,9 +15,9 @@ const TOO_MANY: readonly (number | undefined)[] = [
 const LEAST = 8;
 
 /**
- * Reads a range in portions, smaller ones when the BMC asks for that.
- * @param portion starts with this many bytes
- * @param read gets one portion; a shorter one than asked for is taken, an empty one ends it
+ * Reads a range in portions, and in smaller ones when the BMC refuses them.
+ * @param portion the first portion's size in bytes
+ * @param read returns one portion, possibly a shorter one; an empty one ends the reading
  */
 export async function readPortions(
   length: number,
@@ -41,10 +41,10 @@ export async function readPortions(
   return Buffer.concat(parts);
 }
 
-/** Runs `work` with a reservation, and again with a new one when it was cancelled (§33.11: others read too), a few times. */
+/** Runs `work` with a reservation. Repeats it with a new one, a few times, when another reader cancelled the first (§33.11). */
 export async function withReservation<T>(reserve: () => Promise<Buffer>, work: (reservation: readonly number[]) => Promise<T>): Promise<T> {
   for (let n = 0; ; n++) {
-    // A BMC without reservations takes 0.
+    // A BMC without reservations accepts 0.
     const id = await reserve().catch((error: unknown) => {
       if (error instanceof IpmiError && error.completionCode === COMPLETION.invalidCommand) return Buffer.alloc(2);
       throw error;

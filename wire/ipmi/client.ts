@@ -1,4 +1,4 @@
-/** IPMI client: kept sessions to BMCs, one request at a time at each. */
+/** IPMI client: reuses sessions to BMCs, with one request at a time for each BMC. */
 import { COMMANDS, COMPLETION, IpmiError, completionText } from './constants';
 import { openLan } from './lan';
 import { inLine, newLine, within, type Line } from './line';
@@ -23,57 +23,57 @@ export type { IpmiTarget } from './session';
 export interface RequestOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** Logical unit of the controller (§7.2); 0 unless told. */
+  /** Logical unit of the controller (§7.2); default 0. */
   readonly lun?: number | undefined;
 }
 export interface IpmiPool {
   /**
-   * Sends one command in the target's kept session (opened when there is none), resent when lost.
-   * @returns the answer's data without the completion code
+   * Sends one command in the target's session (opened if there is none), and repeats it when packets are lost.
+   * @returns the response's data without the completion code
    * @throws IpmiError; the signal's reason when it is aborted
    */
   request(target: IpmiTarget, networkFunction: number, command: number, data: Buffer, options: RequestOptions): Promise<Buffer>;
   /**
-   * What a program says of that BMC to a command of its own, where one is used: for what would take too many requests one at a time.
-   * Absent: no program is.
+   * Runs a command of an external program for the BMC and returns its output. It replaces readings that would take one program run for each
+   * request. Absent: no external program is used.
    */
-  readonly tell?: (target: IpmiTarget, words: readonly string[], options: RequestOptions) => Promise<string>;
-  /** Closes the sessions and sockets; requests that still wait fail. */
+  readonly runProgram?: (target: IpmiTarget, words: readonly string[], options: RequestOptions) => Promise<string>;
+  /** Closes sessions and sockets; pending requests fail. */
   close(): Promise<void>;
 }
 export interface SolPool {
-  /** Opens serial-over-LAN in a session of its own. @param deliver gets what the machine writes. Throws IpmiError */
+  /** Opens serial-over-LAN in its own session. @param deliver gets the machine's output. Throws IpmiError */
   readonly openSol: (target: IpmiTarget, deliver: (bytes: Buffer) => void, options: RequestOptions) => Promise<SolChannel>;
 }
 export interface IpmiPoolOptions {
   readonly log: { warn(message: string, fields?: object): void };
   readonly clock: { now(): number };
   readonly random: (bytes: number) => Buffer;
-  /** Milliseconds until a packet without an answer is sent again, at least; a BMC that is seen to take longer is given longer. */
+  /** Least milliseconds before a packet without a response is sent again. Slower BMCs get longer. */
   readonly resendMs?: number;
-  /** A session without traffic for so long gets a Get Device ID: BMCs end sessions after 60 s of silence (§6.12.15). */
+  /** A session without traffic for so long sends Get Device ID: BMCs end sessions after 60 s of silence (§6.12.15). */
   readonly keepAliveMs?: number;
-  /** A session that nobody used for so long is closed: BMCs have few of them, for others too. */
+  /** A session unused for so long is closed: BMCs have few of them, and other clients need them too. */
   readonly idleMs?: number;
-  /** Sessions kept at most; above, the one unused for longest is closed. */
+  /** Most sessions to keep open. Above, the longest unused one is closed. */
   readonly maxSessions?: number;
 }
 
-/** Sends in a kept session before it counts as lost (the BMC was reset, or it ended the session) and a new one is opened. */
-const TRIES_IN_KEPT_SESSION = 3;
+/** Attempts in an existing session before it counts as lost (the BMC was reset, or ended it) and a new one is opened. */
+const TRIES_IN_OLD_SESSION = 3;
 const KEEP_ALIVE: Command = { words: COMMANDS.getDeviceId, data: Buffer.alloc(0) };
 /** Requests that may wait for one BMC. */
 export const MAX_WAITING = 64;
 
-/** What the pool has of one BMC, whoever logs in there. */
+/** The pool's state of one BMC, common to all logins. */
 interface Bmc {
   readonly line: Line;
   readonly link: Link;
-  /** Sessions that are kept, and consoles. */
+  /** Open sessions and consoles. */
   users: number;
 }
-/** What the pool has of one target. */
-interface Kept {
+/** The pool's state of one target. */
+interface TargetState {
   readonly target: IpmiTarget;
   session?: Session | undefined;
   readonly bmc: Bmc;
@@ -84,7 +84,7 @@ interface Kept {
 export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
   const { log, clock, random, resendMs = 1000, keepAliveMs = 25_000, idleMs = 60_000, maxSessions = 4096 } = options;
   const sockets = createConsoleSockets(log);
-  const kept = new Map<string, Kept>();
+  const targets = new Map<string, TargetState>();
   const bmcs = new Map<string, Bmc>();
   let closed: IpmiError | undefined;
   let sweeper: NodeJS.Timeout | undefined;
@@ -100,10 +100,10 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
   const leave = (target: IpmiTarget, bmc: Bmc): void => {
     if (--bmc.users === 0) bmcs.delete(nameOf(target));
   };
-  /** Whoever gives up does not wait for the end of the work, but the next in line does: the BMC may still be at it. */
+  /** After an abort the caller returns at once. The next request still waits for the end of the work, since the BMC may be busy with it. */
   const inTurn = <T>({ line }: Bmc, target: IpmiTarget, bounds: Bounds, work: () => Promise<T>): Promise<T> => {
     const [now, late] = [clock.now(), () => unreachable(target)];
-    // That it has no answer is found within; with a better word for it, at times.
+    // `work` notices a missing response itself, sometimes with a better error.
     return within(inLine(line, now, late, bounds, work), bounds.deadline - now + resendMs, late, bounds.signal);
   };
   const open = async ({ link }: Bmc, target: IpmiTarget, bounds: Bounds): Promise<Session> => {
@@ -111,11 +111,11 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
     const peer = await within(resolvePeer(target.address, target.port), left, () => unreachable(target), bounds.signal);
     return target.version === '1.5' ? openLan(link, target, peer, bounds) : openRmcpPlus(link, target, peer, bounds);
   };
-  const send = async (it: Kept, target: IpmiTarget, command: Command, bounds: Bounds): Promise<Buffer> => {
+  const send = async (it: TargetState, target: IpmiTarget, command: Command, bounds: Bounds): Promise<Buffer> => {
     for (;;) {
       const fresh = it.session === undefined;
       it.session ??= await open(it.bmc, target, bounds);
-      const answer = await sendCommand(it.bmc.link, it.session, command, fresh ? Infinity : TRIES_IN_KEPT_SESSION, bounds);
+      const answer = await sendCommand(it.bmc.link, it.session, command, fresh ? Infinity : TRIES_IN_OLD_SESSION, bounds);
       if (answer) {
         it.heardAt = clock.now();
         return answer;
@@ -124,15 +124,15 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
       if (fresh) throw unreachable(target);
     }
   };
-  const drop = async (key: string, it: Kept): Promise<void> => {
-    if (kept.delete(key)) leave(it.target, it.bmc);
+  const drop = async (key: string, it: TargetState): Promise<void> => {
+    if (targets.delete(key)) leave(it.target, it.bmc);
     const { session } = it;
     it.session = undefined;
     if (session) await closeSession(it.bmc.link, session);
   };
   const sweep = (): void => {
     const now = clock.now();
-    for (const [key, it] of kept) {
+    for (const [key, it] of targets) {
       const { line, link } = it.bmc;
       if (line.waiting > 0) continue;
       if (!it.session || now - it.usedAt >= idleMs) void drop(key, it);
@@ -140,39 +140,39 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
         const { session } = it;
         const bounds = { deadline: now + 4 * resendMs };
         const work = async (): Promise<void> => {
-          const answer = await sendCommand(link, session, KEEP_ALIVE, TRIES_IN_KEPT_SESSION, bounds);
+          const answer = await sendCommand(link, session, KEEP_ALIVE, TRIES_IN_OLD_SESSION, bounds);
           if (answer) it.heardAt = clock.now();
           else it.session = undefined;
         };
         inLine(line, now, () => new Error('late'), bounds, work).catch(() => {});
       }
     }
-    if (kept.size > 0) return;
+    if (targets.size > 0) return;
     clearInterval(sweeper);
     sweeper = undefined;
   };
-  const keep = (target: IpmiTarget): Kept => {
-    // What is behind a BMC is reached in the BMC's own session.
+  const stateOf = (target: IpmiTarget): TargetState => {
+    // Controllers behind a BMC are reached in the BMC's own session.
     const key = JSON.stringify({ ...target, bridge: undefined });
-    const known = kept.get(key);
+    const known = targets.get(key);
     if (known) return known;
-    if (kept.size >= maxSessions) {
-      const idle = [...kept].filter(([, { bmc }]) => bmc.line.waiting === 0);
+    if (targets.size >= maxSessions) {
+      const idle = [...targets].filter(([, { bmc }]) => bmc.line.waiting === 0);
       const oldest = idle.reduce<(typeof idle)[number] | undefined>((a, b) => (a && a[1].usedAt <= b[1].usedAt ? a : b), undefined);
       if (!oldest) throw new IpmiError('closed', `all ${maxSessions} IPMI sessions are in use`);
       void drop(...oldest);
     }
-    const made: Kept = { target, bmc: use(target), usedAt: clock.now(), heardAt: clock.now() };
-    kept.set(key, made);
+    const state: TargetState = { target, bmc: use(target), usedAt: clock.now(), heardAt: clock.now() };
+    targets.set(key, state);
     sweeper ??= setInterval(sweep, Math.min(keepAliveMs, idleMs) / 4).unref();
-    return made;
+    return state;
   };
 
   return {
     request: async (target, networkFunction, command, data, { timeoutMs, signal, lun }) => {
       if (closed) throw closed;
       const words = [networkFunction, command] as const;
-      const it = keep(target);
+      const it = stateOf(target);
       const { line } = it.bmc;
       if (line.waiting >= MAX_WAITING)
         throw new IpmiError('closed', `more than ${MAX_WAITING} requests wait for the BMC at ${target.address}`);
@@ -209,7 +209,7 @@ export function createIpmiPool(options: IpmiPoolOptions): IpmiPool & SolPool {
       closed ??= new IpmiError('closed', 'the IPMI client is closed');
       sockets.interrupt(closed);
       clearInterval(sweeper);
-      const open = [...kept];
+      const open = [...targets];
       await Promise.allSettled(open.map(async ([key, it]) => it.bmc.line.end.then(() => drop(key, it))));
       sockets.close();
     },

@@ -5,7 +5,7 @@ const RMCP_VERSION = 0x06;
 const CLASS = { asf: 0x06, ipmi: 0x07 } as const;
 /** §13.6, table 13-8. */
 export const AUTHENTICATION_TYPE = { none: 0x00, md5: 0x02, password: 0x04, rmcpPlus: 0x06 } as const;
-/** No message of ours is longer; a longer packet is no IPMI. */
+/** Longer packets are not IPMI: no message is that long. */
 const LONGEST_PACKET = 1024;
 
 /** Payload types (table 13-16). */
@@ -20,10 +20,10 @@ export const PAYLOAD = {
   rakp4: 0x15,
 } as const;
 
-/** An RMCP packet, its layers not yet checked against any key. */
+/** An RMCP packet. Its layers are not authenticated yet. */
 export type Packet =
   | { readonly kind: 'presence-ping'; readonly tag: number }
-  /** The session header of IPMI 1.5 (§13.6): what is said before a session, too. */
+  /** The session header of IPMI 1.5 (§13.6), also used before a session. */
   | {
       readonly kind: 'lan';
       readonly authenticationType: number;
@@ -42,16 +42,16 @@ export type Packet =
       readonly sessionId: number;
       readonly sequence: number;
       readonly payload: Buffer;
-      /** What follows the payload: integrity pad, pad length, next header, AuthCode. */
+      /** After the payload: integrity pad, pad length, next header, AuthCode. */
       readonly trailer: Buffer;
-      /** From the authentication type to the end of the packet: what the AuthCode is made over, and the AuthCode. */
+      /** From the authentication type to the end of the packet: the AuthCode and the data that it authenticates. */
       readonly session: Buffer;
     };
 
 const rmcp = (messageClass: number, ...parts: readonly Buffer[]): Buffer =>
   Buffer.concat([Buffer.from([RMCP_VERSION, 0x00, 0xff, messageClass]), ...parts]);
 
-/** @returns undefined for whatever is no RMCP packet that we know */
+/** @returns undefined unless it is a known RMCP packet */
 export function decodePacket(bytes: Buffer): Packet | undefined {
   if (bytes.length < 8 || bytes.length > LONGEST_PACKET || bytes[0] !== RMCP_VERSION) return undefined;
   const messageClass = bytes[3]! & 0x9f;
@@ -76,7 +76,7 @@ export function decodePacket(bytes: Buffer): Packet | undefined {
   }
   if (session.length < 12) return undefined;
   const payloadType = session[1]! & 0x3f;
-  // OEM explicit payloads (type 2) have a longer header; none is ours.
+  // OEM explicit payloads (type 2) have a longer header; we know none.
   if (payloadType === 0x02) return undefined;
   const length = session.readUInt16LE(10);
   if (session.length < 12 + length) return undefined;
@@ -93,8 +93,8 @@ export function decodePacket(bytes: Buffer): Packet | undefined {
   };
 }
 
-/** Of a session of IPMI 1.5; outside of one the numbers are 0. */
-export interface LanHeader {
+/** Header of an IPMI 1.5 session; outside a session the numbers are 0. */
+interface LanHeader {
   readonly authenticationType: number;
   readonly sessionId: number;
   readonly sequence: number;
@@ -109,7 +109,7 @@ export function encodeLan({ authenticationType, sessionId, sequence, code }: Lan
   return rmcp(CLASS.ipmi, head, code, Buffer.from([payload.length]), payload);
 }
 const OUTSIDE: LanHeader = { authenticationType: AUTHENTICATION_TYPE.none, sessionId: 0, sequence: 0, code: Buffer.alloc(0) };
-/** A message before any session, in the header of IPMI 1.5. */
+/** A message outside a session, with the header of IPMI 1.5. */
 export const encodePlain = (payload: Buffer): Buffer => encodeLan(OUTSIDE, payload);
 
 export interface SessionHeader {
@@ -119,7 +119,7 @@ export interface SessionHeader {
   readonly sessionId: number;
   readonly sequence: number;
 }
-/** RMCP+ packet. @param sign makes the AuthCode over what is in front of it; called when the header says `authenticated` */
+/** RMCP+ packet. @param sign returns the AuthCode of the data before it; called when the header says `authenticated` */
 export function encodeRmcpPlus(header: SessionHeader, payload: Buffer, sign?: (signed: Buffer) => Buffer): Buffer {
   const head = Buffer.alloc(12);
   head[0] = AUTHENTICATION_TYPE.rmcpPlus;
@@ -128,7 +128,7 @@ export function encodeRmcpPlus(header: SessionHeader, payload: Buffer, sign?: (s
   head.writeUInt32LE(header.sequence, 6);
   head.writeUInt16LE(payload.length, 10);
   if (!header.authenticated || !sign) return rmcp(CLASS.ipmi, head, payload);
-  // §13.28: what is signed, with its pad length and next header, is a multiple of four.
+  // §13.28: the signed data, with its pad length and next header, is a multiple of four bytes.
   const pad = (4 - ((12 + payload.length + 2) % 4)) % 4;
   const signed = Buffer.concat([head, payload, Buffer.alloc(pad, 0xff), Buffer.from([pad, 0x07])]);
   return rmcp(CLASS.ipmi, signed, sign(signed));
@@ -138,7 +138,7 @@ const ASF_IANA = 4542;
 const ASF = { ping: 0x80, pong: 0x40 } as const;
 /** RMCP presence ping (§13.2.3). */
 export const encodePing = (tag: number): Buffer => rmcp(CLASS.asf, Buffer.from([0, 0, 0x11, 0xbe, ASF.ping, tag, 0, 0]));
-/** Its answer: IPMI is supported (§13.2.4). */
+/** The response to it: IPMI is supported (§13.2.4). */
 export const encodePong = (tag: number): Buffer =>
   rmcp(CLASS.asf, Buffer.from([0, 0, 0x11, 0xbe, ASF.pong, tag, 0, 16, 0, 0, 0x11, 0xbe, 0, 0, 0, 0, 0x81, 0, 0, 0, 0, 0, 0, 0]));
 
@@ -146,7 +146,7 @@ export const encodePong = (tag: number): Buffer =>
 export const BMC_ADDRESS = 0x20;
 export const CONSOLE_ADDRESS = 0x81;
 
-/** An IPMI LAN message (§13.8). In an answer `data` begins with the completion code, and `networkFunction` is odd. */
+/** An IPMI LAN message (§13.8). In a response `data` begins with the completion code, and `networkFunction` is odd. */
 export interface LanMessage {
   readonly responder: number;
   readonly requester: number;
@@ -160,33 +160,33 @@ export interface LanMessage {
 /** Two's complement of the sum (§13.8). */
 const checksum = (bytes: Buffer): number => -bytes.reduce((sum, byte) => sum + byte, 0) & 0xff;
 
-/** On the wire the receiver's address is first: of a request the responder's, of an answer the requester's. */
+/** On the wire the receiver's address is first: the responder's in a request, the requester's in a response. */
 export function encodeLanMessage(message: LanMessage): Buffer {
-  const isAnswer = (message.networkFunction & 1) === 1;
-  const [to, from] = isAnswer ? [message.requester, message.responder] : [message.responder, message.requester];
-  const head = Buffer.from([to, (message.networkFunction << 2) | (isAnswer ? 0 : message.lun)]);
-  const body = Buffer.from([from, (message.sequence << 2) | (isAnswer ? message.lun : 0), message.command, ...message.data]);
+  const isResponse = (message.networkFunction & 1) === 1;
+  const [to, from] = isResponse ? [message.requester, message.responder] : [message.responder, message.requester];
+  const head = Buffer.from([to, (message.networkFunction << 2) | (isResponse ? 0 : message.lun)]);
+  const body = Buffer.from([from, (message.sequence << 2) | (isResponse ? message.lun : 0), message.command, ...message.data]);
   return Buffer.concat([head, Buffer.from([checksum(head)]), body, Buffer.from([checksum(body)])]);
 }
 /** @returns undefined when it is too short or a checksum is wrong */
 export function decodeLanMessage(bytes: Buffer): LanMessage | undefined {
   if (bytes.length < 7) return undefined;
   const networkFunction = bytes[1]! >> 2;
-  const isAnswer = (networkFunction & 1) === 1;
+  const isResponse = (networkFunction & 1) === 1;
   if (checksum(bytes.subarray(0, 3)) !== 0 || checksum(bytes.subarray(3)) !== 0) return undefined;
-  if (isAnswer && bytes.length < 8) return undefined;
+  if (isResponse && bytes.length < 8) return undefined;
   return {
-    responder: isAnswer ? bytes[3]! : bytes[0]!,
-    requester: isAnswer ? bytes[0]! : bytes[3]!,
+    responder: isResponse ? bytes[3]! : bytes[0]!,
+    requester: isResponse ? bytes[0]! : bytes[3]!,
     networkFunction,
-    lun: (isAnswer ? bytes[4]! : bytes[1]!) & 0x03,
+    lun: (isResponse ? bytes[4]! : bytes[1]!) & 0x03,
     sequence: bytes[4]! >> 2,
     command: bytes[5]!,
     data: bytes.subarray(6, -1),
   };
 }
 
-/** The algorithm numbers of a cipher suite, as they stand in the messages that open a session (§13.28.3–5). */
+/** The algorithm numbers of a cipher suite, as in the messages that open a session (§13.28.3–5). */
 export interface Algorithms {
   readonly authentication: number;
   readonly integrity: number;
@@ -217,7 +217,7 @@ const uint32 = (value: number): Buffer => {
 };
 
 /** RMCP+ Open Session Request (§13.17). `privilege` 0: the highest that the suite allows. */
-export interface OpenSessionRequest {
+interface OpenSessionRequest {
   readonly tag: number;
   readonly privilege: number;
   readonly consoleId: number;
@@ -230,21 +230,21 @@ export function decodeOpenSessionRequest(bytes: Buffer): OpenSessionRequest | un
   return algorithms && { tag: bytes[0]!, privilege: bytes[1]! & 0x0f, consoleId: bytes.readUInt32LE(4), algorithms };
 }
 
-/** What each answer that opens a session begins with; a refused one may end there. */
-export interface Answered {
+/** The head of each response that opens a session. A refusal may end there. */
+export interface ResponseHead {
   readonly tag: number;
   readonly status: number;
   readonly consoleId: number;
 }
-export const encodeRefusal = ({ tag, status, consoleId }: Answered): Buffer =>
+export const encodeRefusal = ({ tag, status, consoleId }: ResponseHead): Buffer =>
   Buffer.concat([Buffer.from([tag, status, 0, 0]), uint32(consoleId)]);
-/** The head of an Open Session Response, RAKP 2 or RAKP 4. Some BMCs leave out the session ID when they refuse: then it is 0, which is none. */
-export function decodeAnswered(bytes: Buffer): Answered | undefined {
+/** The head of an Open Session Response, RAKP 2 or RAKP 4. Some BMCs leave out the session ID in refusals: then it is 0. */
+export function decodeResponseHead(bytes: Buffer): ResponseHead | undefined {
   return bytes.length < 2 ? undefined : { tag: bytes[0]!, status: bytes[1]!, consoleId: bytes.length < 8 ? 0 : bytes.readUInt32LE(4) };
 }
 
 /** RMCP+ Open Session Response (§13.18). */
-export interface OpenSessionResponse extends Answered {
+interface OpenSessionResponse extends ResponseHead {
   readonly privilege: number;
   readonly bmcId: number;
   readonly algorithms: Algorithms;
@@ -257,12 +257,12 @@ export const encodeOpenSessionResponse = (message: OpenSessionResponse): Buffer 
     algorithmPayloads(message.algorithms),
   ]);
 export function decodeOpenSessionResponse(bytes: Buffer): OpenSessionResponse | undefined {
-  const head = decodeAnswered(bytes);
+  const head = decodeResponseHead(bytes);
   const algorithms = bytes.length >= 36 ? decodeAlgorithms(bytes.subarray(12, 36)) : undefined;
   return head && algorithms && { ...head, privilege: bytes[2]! & 0x0f, bmcId: bytes.readUInt32LE(8), algorithms };
 }
 
-/** RAKP message 1 (§13.20). `role` is byte 25 as it is: bits 3:0 the privilege level, bit 4 look up by name alone. */
+/** RAKP message 1 (§13.20). `role` is byte 25 unchanged: bits 3:0 the privilege level, bit 4 lookup by name alone. */
 export interface Rakp1 {
   readonly tag: number;
   readonly bmcId: number;
@@ -290,7 +290,7 @@ export function decodeRakp1(bytes: Buffer): Rakp1 | undefined {
 }
 
 /** RAKP message 2 (§13.21). */
-export interface Rakp2 extends Answered {
+interface Rakp2 extends ResponseHead {
   readonly bmcRandom: Buffer;
   readonly guid: Buffer;
   readonly code: Buffer;
@@ -298,13 +298,13 @@ export interface Rakp2 extends Answered {
 export const encodeRakp2 = (message: Rakp2): Buffer =>
   Buffer.concat([encodeRefusal(message), message.bmcRandom, message.guid, message.code]);
 export function decodeRakp2(bytes: Buffer): Rakp2 | undefined {
-  const head = decodeAnswered(bytes);
+  const head = decodeResponseHead(bytes);
   if (!head || bytes.length < 40) return undefined;
   return { ...head, bmcRandom: bytes.subarray(8, 24), guid: bytes.subarray(24, 40), code: bytes.subarray(40) };
 }
 
 /** RAKP message 3 (§13.22). */
-export interface Rakp3 {
+interface Rakp3 {
   readonly tag: number;
   readonly status: number;
   readonly bmcId: number;
@@ -317,11 +317,11 @@ export function decodeRakp3(bytes: Buffer): Rakp3 | undefined {
 }
 
 /** RAKP message 4 (§13.23). */
-export interface Rakp4 extends Answered {
+interface Rakp4 extends ResponseHead {
   readonly code: Buffer;
 }
 export const encodeRakp4 = (message: Rakp4): Buffer => Buffer.concat([encodeRefusal(message), message.code]);
 export function decodeRakp4(bytes: Buffer): Rakp4 | undefined {
-  const head = decodeAnswered(bytes);
+  const head = decodeResponseHead(bytes);
   return head && bytes.length >= 8 ? { ...head, code: bytes.subarray(8) } : undefined;
 }

@@ -1,6 +1,6 @@
-/** The numbers of IPMI 2.0 (revision 1.1) that both ends use, each under its name in the specification. */
+/** The numbers of IPMI 2.0 (revision 1.1) for both sides, under their names in the specification. */
 
-/** Network functions, requests (table 5-1); the answer to one is one more. */
+/** Network functions of requests (table 5-1). A response has the next number. */
 const NET_FN = { chassis: 0x00, sensor: 0x04, app: 0x06, storage: 0x0a, transport: 0x0c } as const;
 
 /** [network function, command] (appendix G). */
@@ -70,7 +70,7 @@ export const BOOT_DEVICE = { none: 0, pxe: 1, disk: 2, safe: 3, diagnosticPartit
 /** Privilege levels (table 22-18, …). */
 export const PRIVILEGE = { CALLBACK: 1, USER: 2, OPERATOR: 3, ADMINISTRATOR: 4 } as const;
 
-/** Completion codes (table 5-2). Those of one command only (0x80–0xBE) mean what that command says. */
+/** Completion codes (table 5-2). Codes 0x80–0xBE depend on the command. */
 export const COMPLETION = {
   ok: 0x00,
   nodeBusy: 0xc0,
@@ -156,7 +156,7 @@ const RAKP_STATUS_TEXT: Readonly<Record<number, string>> = {
 };
 
 const hex = (value: number): string => `0x${value.toString(16).padStart(2, '0')}`;
-/** What codes 0x80–0xBE mean is the command's own (their definitions in §22, §24, §28, §31). */
+/** The meaning of codes 0x80–0xBE depends on the command (§22, §24, §28, §31). */
 const COMMAND_COMPLETION_TEXT: readonly (readonly [readonly [number, number], Readonly<Record<number, string>>])[] = [
   [
     COMMANDS.sendMessage,
@@ -203,7 +203,7 @@ const COMMAND_COMPLETION_TEXT: readonly (readonly [readonly [number, number], Re
   [COMMANDS.clearSel, { 0x80: 'not supported', 0x81: 'the SEL is being erased' }],
   [COMMANDS.readFruData, { 0x81: 'the FRU device is busy' }],
 ];
-/** @param words network function and command, for the codes that are the command's own */
+/** @param words network function and command, for codes that depend on the command */
 export function completionText(code: number, words?: readonly [number, number]): string {
   const own = COMMAND_COMPLETION_TEXT.find(([command]) => command[0] === words?.[0] && command[1] === words[1])?.[1];
   return `${own?.[code] ?? COMPLETION_TEXT[code] ?? 'command-specific or OEM code'} (completion code ${hex(code)})`;
@@ -211,9 +211,8 @@ export function completionText(code: number, words?: readonly [number, number]):
 export const rakpStatusText = (status: number): string => `${RAKP_STATUS_TEXT[status] ?? 'unknown reason'} (RMCP+ status ${hex(status)})`;
 
 /**
- * What went wrong with a BMC:
- * `unreachable` it did not answer; `refused` it opened no session; `completion` it answered the command with a completion code;
- * `protocol` what it answered is not what was asked for; `closed` the pool is closed or full.
+ * Failures of a BMC: `unreachable` no response; `refused` no session; `completion` a completion code for the command; `protocol` an invalid
+ * response; `closed` the pool is closed or full.
  */
 export type IpmiFailure = 'unreachable' | 'refused' | 'completion' | 'protocol' | 'closed';
 export class IpmiError extends Error {

@@ -1,4 +1,4 @@
-/** IPMI by the program ipmitool, a process for each command: for BMCs that the native client does not get on with. */
+/** IPMI through the program ipmitool, one process for each command: for BMCs that the native client cannot handle. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,26 +11,26 @@ import { unreachable } from './session';
 export interface IpmitoolOptions {
   readonly log: { debug(message: string, fields?: object): void };
   readonly clock: { now(): number; sleep(milliseconds: number, signal?: AbortSignal): Promise<void> };
-  /** The password goes by the environment instead of a file that only this user can read. */
+  /** Passes the password by the environment instead of a file that only this user can read. */
   readonly passwordInEnvironment: boolean;
-  /** ipmitool itself sends again, instead of being started again. */
+  /** ipmitool itself repeats packets, instead of being started again. */
   readonly ownRetries: boolean;
-  /** Seconds between tries. */
+  /** Seconds between attempts. */
   readonly interval: number;
-  /** A process that is not over in time is ended; else only nobody waits for it any more. */
+  /** Kills a process that takes too long. Otherwise it goes on, but its result is ignored. */
   readonly killOnTimeout: boolean;
-  /** What ipmitool says beside its answer is logged. */
+  /** Logs ipmitool's standard error. */
   readonly debug: boolean;
   readonly program?: string;
 }
 
-/** Bytes of output at most: what a BMC makes ipmitool say is not trusted either. */
+/** Most bytes of output: a BMC's data in it is not trusted. */
 const MOST_OUTPUT = 4 << 20;
-/** Characters of it in an error, and in the log. */
-const MOST_TOLD = 300;
+/** Characters of output in an error, and in the log. */
+const MOST_IN_ERROR = 300;
 const MOST_LOGGED = 65_536;
 
-/** What ipmitool 1.8 writes to its standard error (`-v`), the most telling first → what went wrong. */
+/** Patterns in the standard error of ipmitool 1.8 (`-v`), the most specific first → the failure. */
 const FAILURES: readonly (readonly [RegExp, IpmiFailure, (words: readonly string[]) => string, { readonly rakpStatus?: number }?])[] = [
   [/RAKP 2 HMAC is invalid/, 'refused', () => 'wrong password (RAKP 2 HMAC)'],
   [/RAKP 4 message has invalid integrity check value/, 'refused', () => 'wrong K_g key (RAKP 4 integrity check value)'],
@@ -66,7 +66,7 @@ const FAILURES: readonly (readonly [RegExp, IpmiFailure, (words: readonly string
 const NO_ANSWER = /Get Auth Capabilities error|Unable to establish|No response|Session timeout|Close Session command failed/;
 const REFUSED_COMMAND = /Unable to send RAW command .*netfn=0x([\da-f]+) .*cmd=0x([\da-f]+) rsp=0x([\da-f]+)/i;
 
-/** What a failed run means. */
+/** The error of a failed run. */
 export function ipmitoolError(target: IpmiTarget, text: string): IpmiError {
   const refused = REFUSED_COMMAND.exec(text);
   if (refused) {
@@ -78,10 +78,10 @@ export function ipmitoolError(target: IpmiTarget, text: string): IpmiError {
     if (words) return new IpmiError(kind, message(words), more);
   }
   if (NO_ANSWER.test(text)) return unreachable(target);
-  return new IpmiError('protocol', `ipmitool failed: ${text.replace(/\s+/g, ' ').trim().slice(-MOST_TOLD) || 'it says nothing'}`);
+  return new IpmiError('protocol', `ipmitool failed: ${text.replace(/\s+/g, ' ').trim().slice(-MOST_IN_ERROR) || 'it says nothing'}`);
 }
 
-/** Bytes as `raw` writes them; everything else that it says is left out. */
+/** The bytes that `raw` prints. Other output is ignored. */
 const bytesOf = (text: string): Buffer =>
   Buffer.from(
     text
@@ -93,7 +93,7 @@ const bytesOf = (text: string): Buffer =>
   );
 const byte = (value: number): string => `0x${value.toString(16).padStart(2, '0')}`;
 
-/** All that the process list may show. */
+/** The arguments without secrets: the process list shows them. */
 export function ipmitoolArguments(target: IpmiTarget, cipherSuite: number | undefined, lun = 0): readonly string[] {
   const { bridge } = target;
   const [first, second] = bridge?.hops ?? [];
@@ -111,10 +111,10 @@ export function ipmitoolArguments(target: IpmiTarget, cipherSuite: number | unde
   ];
 }
 
-/** Only a shell can put bytes that are no text into the environment; the key itself stays out of the process list. */
+/** Only a shell can put binary bytes into the environment. The key does not appear in the process list. */
 const WITH_KEY = 'k=$(printf "%b." "$KG_OCTAL"); unset KG_OCTAL; IPMI_KGKEY=${k%?}; export IPMI_KGKEY; exec "$0" "$@"';
 function keyText(kg: Buffer): string {
-  // HMAC fills keys with zeros itself.
+  // HMAC pads keys with zeros itself.
   const significant = Buffer.from(kg.toString('latin1').replace(/\0+$/, ''), 'latin1');
   if (significant.includes(0))
     throw new IpmiError(
@@ -136,14 +136,14 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
   let folder: Promise<string> | undefined;
   let files = 0;
 
-  /** `-f FILE` or `-E`, and what takes it away. */
+  /** `-f FILE` or `-E`, and a function that removes the file. */
   const credentials = async ({
     password,
   }: IpmiTarget): Promise<{ readonly words: readonly string[]; readonly env: object; readonly end: () => Promise<void> }> => {
     if (options.passwordInEnvironment) return { words: ['-E'], env: { IPMI_PASSWORD: password }, end: async () => {} };
     folder ??= mkdtemp(join(tmpdir(), 'bloomery-ipmi-'));
     const file = join(await folder, String(files++));
-    // An empty file is no password to it, and a zero byte an empty one.
+    // For ipmitool an empty file is no password, and a zero byte is an empty password.
     await writeFile(file, password === '' ? '\0' : password, { mode: 0o600, flag: 'wx' });
     return { words: ['-f', file], env: {}, end: () => rm(file, { force: true }) };
   };
@@ -165,14 +165,14 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
       ...ipmitoolArguments(target, cipherSuite, lun),
       ...words,
       ...(key ? ['-K'] : []),
-      // Without -v it does not say why there is no session.
+      // Without -v it does not report why there is no session.
       ...['-v', '-R', String(tries), '-N', String(Math.max(1, Math.min(interval, Math.floor(left / 1000)))), ...command],
     ];
-    const [file, given] = key ? ['sh', ['-c', WITH_KEY, program, ...args]] : [program, args];
+    const [file, fileArguments] = key ? ['sh', ['-c', WITH_KEY, program, ...args]] : [program, args];
     const work = new Promise<string>((done, fail) => {
       const child = execFile(
         file,
-        given,
+        fileArguments,
         {
           env: { PATH: process.env['PATH'], LC_ALL: 'C', ...env, ...key },
           ...{ maxBuffer: MOST_OUTPUT, signal, killSignal: 'SIGKILL', encoding: 'latin1' },
@@ -181,11 +181,11 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
         (error, stdout, stderr) => {
           const settle = (): void => {
             void end().catch(() => {});
-            if (options.debug) log.debug('ipmitool', { args, said: stderr.slice(0, MOST_LOGGED) });
+            if (options.debug) log.debug('ipmitool', { args, stderr: stderr.slice(0, MOST_LOGGED) });
             if (!error) done(stdout);
             else fail(signal.aborted ? (signal.reason as Error) : failureOf(target, error, stderr));
           };
-          // One that is called off is told of before it is gone: no other may ask that BMC until then.
+          // After an abort the callback comes before the process has ended. Until then the next command must wait.
           if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) settle();
           else child.once('exit', settle);
         },
@@ -198,7 +198,7 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
       throw error;
     }
   };
-  /** With the first of the cipher suites that the BMC takes. */
+  /** Uses the first of the cipher suites that the BMC accepts. */
   const withSuites = async (target: IpmiTarget, run: Run, deadline: number, signal: AbortSignal): Promise<string> => {
     if (target.version === '1.5') return once(target, undefined, run, deadline, signal);
     let refusal: IpmiError | undefined;
@@ -247,11 +247,11 @@ export function createIpmitoolPool(options: IpmitoolOptions): IpmiPool {
   };
 
   return {
-    request: async (target, networkFunction, command, data, given) => {
+    request: async (target, networkFunction, command, data, requestOptions) => {
       const words = ['raw', ...[networkFunction, command, ...data].map(byte)];
-      return bytesOf(await run(target, { command: words, lun: given.lun }, given));
+      return bytesOf(await run(target, { command: words, lun: requestOptions.lun }, requestOptions));
     },
-    tell: (target, command, given) => run(target, { command }, given),
+    runProgram: (target, command, requestOptions) => run(target, { command }, requestOptions),
     close: async () => {
       closing.abort(new IpmiError('closed', 'the IPMI client is closed'));
       await Promise.allSettled([...lines.values()].map(({ end }) => end));

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { AUTHENTICATION_TYPE } from './codec';
 
-/** @param password in 16 bytes. @returns nothing for type none and for types that are not known */
+/** @param password in 16 bytes. @returns nothing for type none and for unknown types */
 export function lanCode(
   type: number,
   password: Buffer,

@@ -7,13 +7,13 @@ import type { Peer } from './socket';
 import { acceptSequence, newWindow, nextSequence, padded, sameBytes } from './suites';
 import { lanCode } from './lan-code';
 
-/** Bit of Get Channel Authentication Capabilities → type, the best first (table 22-15). MD2 is left out: node:crypto has none. */
+/** Bit of Get Channel Authentication Capabilities → type, the best first (table 22-15). MD2 is left out: node:crypto does not have it. */
 const TYPES: readonly (readonly [bit: number, type: number])[] = [
   [0x04, AUTHENTICATION_TYPE.md5],
   [0x10, AUTHENTICATION_TYPE.password],
   [0x01, AUTHENTICATION_TYPE.none],
 ];
-/** All of these words are of one channel: the one that the request came by. */
+/** The channel of the request. */
 const THIS_CHANNEL = 0x0e;
 const NAME_LENGTH = 16;
 /** Bit 4 of the authentication status (table 22-15): packets after Activate Session need no code. */
@@ -22,7 +22,7 @@ const PER_MESSAGE_OFF = 0x10;
 interface Numbers {
   bmcId: number;
   authenticationType: number;
-  /** The number of the next packet; 0 until the session is active, when the BMC says where it begins. */
+  /** The next packet's number; 0 until the session is active, when the BMC sets the start. */
   next: number;
 }
 
@@ -43,7 +43,7 @@ function lanSession(peer: Peer, password: Buffer, numbers: Numbers): Session {
     open: (packet) => {
       if (packet.kind !== 'lan' || packet.sessionId !== numbers.bmcId) return undefined;
       if (packet.authenticationType !== numbers.authenticationType || !sameBytes(packet.code, expected(packet))) return undefined;
-      // Without authentication a BMC may leave them 0 (§6.12.10).
+      // Without authentication a BMC may use 0 as the number (§6.12.10).
       if (packet.sequence !== 0) {
         const window = acceptSequence(received, packet.sequence);
         if (!window) return undefined;
@@ -54,7 +54,7 @@ function lanSession(peer: Peer, password: Buffer, numbers: Numbers): Session {
   };
 }
 
-/** @throws IpmiError `unreachable`, `refused`, or `completion` when the privilege level is not given */
+/** @throws IpmiError `unreachable`, `refused`, or `completion` when the privilege level is denied */
 export async function openLan(link: Link, target: IpmiTarget, peer: Peer, bounds: Bounds): Promise<Session> {
   const [username, secret] = [Buffer.from(target.username), Buffer.from(target.password)];
   if (username.length > NAME_LENGTH) throw new IpmiError('refused', 'wrong user name: longer than the 16 bytes of IPMI');
@@ -62,9 +62,9 @@ export async function openLan(link: Link, target: IpmiTarget, peer: Peer, bounds
   const privilege = PRIVILEGE[target.privilege];
   const numbers: Numbers = { bmcId: 0, authenticationType: AUTHENTICATION_TYPE.none, next: 0 };
   const session = lanSession(peer, padded(secret, 16), numbers);
-  // Answers are told apart by rqSeq alone before the session: it begins anywhere.
+  // Before the session, rqSeq alone identifies a response. It starts at a random number.
   session.request = link.random(1)[0]! & 0x3f;
-  /** @returns the answer's data */
+  /** @returns the response's data */
   const ask = async (words: Command['words'], data: Buffer, tries: number): Promise<Buffer> => {
     const answer = await sendCommand(link, session, { words, data }, tries, bounds);
     if (!answer) throw unreachable(target);
@@ -84,9 +84,9 @@ export async function openLan(link: Link, target: IpmiTarget, peer: Peer, bounds
   const ours = link.random(4).readUInt32LE() || 1;
   const first = Buffer.alloc(4);
   first.writeUInt32LE(ours);
-  const asked = Buffer.concat([Buffer.from([type, privilege]), challenge.subarray(4, 20), first]);
-  // A BMC that finds the code wrong answers nothing, or an error without a code: both end as silence here.
-  const active = await ask(COMMANDS.activateSession, asked, TRIES).catch((error: unknown) => {
+  const request = Buffer.concat([Buffer.from([type, privilege]), challenge.subarray(4, 20), first]);
+  // A BMC that finds the code wrong does not answer, or answers without a code. Here, both are a timeout.
+  const active = await ask(COMMANDS.activateSession, request, TRIES).catch((error: unknown) => {
     if (error instanceof IpmiError && error.kind === 'unreachable' && type !== AUTHENTICATION_TYPE.none)
       throw new IpmiError('refused', 'the BMC does not answer Activate Session: wrong password, most likely');
     throw error;
@@ -98,5 +98,5 @@ export async function openLan(link: Link, target: IpmiTarget, peer: Peer, bounds
   if (privilege > PRIVILEGE.USER) await ask(COMMANDS.setSessionPrivilegeLevel, Buffer.from([privilege]), TRIES);
   return session;
 }
-/** Of each message after the first. */
+/** For each message after the first. */
 const TRIES = 4;

@@ -1,14 +1,14 @@
-/** Requests to one BMC, one after another. */
+/** Serializes the requests to one BMC. */
 import type { Bounds } from './session';
 
 export interface Line {
-  /** Settled when the last request in line is over. */
+  /** Settles when the last request has ended. */
   end: Promise<void>;
   waiting: number;
 }
 export const newLine = (): Line => ({ end: Promise.resolve(), waiting: 0 });
 
-/** Fails with the reason when the time is over or the signal is aborted before the promise settles. */
+/** Rejects with the reason when the time is over or the signal aborts before the promise settles. */
 export async function within<T>(promise: Promise<T>, milliseconds: number, late: () => Error, signal?: AbortSignal): Promise<T> {
   let end = (): void => {};
   const ended = new Promise<never>((_, fail) => {
@@ -28,7 +28,7 @@ export async function within<T>(promise: Promise<T>, milliseconds: number, late:
   }
 }
 
-/** `work` is not begun once its caller gave up. @param now milliseconds since the epoch, as the deadline is */
+/** Runs `work` in turn, unless its caller gave up before. @param now milliseconds since the epoch, as the deadline */
 export async function inLine<T>(line: Line, now: number, late: () => Error, bounds: Bounds, work: () => Promise<T>): Promise<T> {
   const before = line.end;
   let over = (): void => {};

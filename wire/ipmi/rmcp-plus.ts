@@ -1,7 +1,7 @@
 /** Opening a session by RMCP+ (IPMI 2.0 §13.15–13.24). */
 import {
   PAYLOAD,
-  decodeAnswered,
+  decodeResponseHead,
   decodeOpenSessionResponse,
   decodeRakp2,
   decodeRakp4,
@@ -9,7 +9,7 @@ import {
   encodeRakp1,
   encodeRakp3,
   encodeRmcpPlus,
-  type Answered,
+  type ResponseHead,
 } from './codec';
 import { COMMANDS, COMPLETION, IpmiError, PRIVILEGE, RAKP_STATUS, completionText, rakpStatusText } from './constants';
 import { closeSession, exchange, sendCommand, unreachable, type Bounds, type IpmiTarget, type Link, type Session } from './session';
@@ -31,14 +31,14 @@ import {
   type SessionKeys,
 } from './suites';
 
-/** Tries for each message of a handshake, after which it begins anew: the BMC may have forgotten about it. */
+/** Attempts for each message of a handshake. Then the handshake starts again, since the BMC may have dropped it. */
 const HANDSHAKE_TRIES = 5;
-/** Handshakes that may fail in a way that a lost packet explains. */
+/** Handshakes that may fail in a way that packet loss explains. */
 const HANDSHAKES = 5;
-/** Refusals that come when a packet of ours was lost or doubled and the BMC already went on. */
+/** Statuses that follow when a packet of ours was lost or duplicated after the BMC had moved on. */
 const MAY_BE_LOSS: readonly number[] = [RAKP_STATUS.invalidSessionId, 0x08, RAKP_STATUS.invalidIntegrityCheck];
 
-/** An open session: payloads sealed with its keys, sequence numbers of its own each way. */
+/** An open session: seals payloads with its keys, and numbers packets in each direction. */
 function rmcpPlusSession({ random }: Link, route: Session['route'], bmcId: number, cipherSuite: number, keys: SessionKeys): Session {
   let sent = 0;
   let received = newWindow;
@@ -59,7 +59,7 @@ function rmcpPlusSession({ random }: Link, route: Session['route'], bmcId: numbe
   };
 }
 
-/** A handshake that came to nothing, as a lost packet explains: another one may succeed. */
+/** A handshake failed in a way that packet loss explains, so another one may succeed. */
 const again = Symbol('again');
 
 async function handshake(link: Link, target: IpmiTarget, cipherSuite: number, peer: Peer, bounds: Bounds): Promise<Session | typeof again> {
@@ -73,8 +73,8 @@ async function handshake(link: Link, target: IpmiTarget, cipherSuite: number, pe
   let resent = false;
   let tag = link.random(1)[0]!;
 
-  /** One message and its answer; whatever carries another tag is late. */
-  const say = async <T extends Answered>(
+  /** Sends one message and waits for its response. A response with another tag is late, and is dropped. */
+  const send = async <T extends ResponseHead>(
     request: number,
     response: number,
     encode: (tag: number) => Buffer,
@@ -83,24 +83,24 @@ async function handshake(link: Link, target: IpmiTarget, cipherSuite: number, pe
   ): Promise<T | undefined> => {
     tag = (tag + 1) & 0xff;
     const bytes = encodeRmcpPlus({ payloadType: request, sessionId: 0, sequence: 0 }, encode(tag));
-    const read = (came: SessionPacket): T | { readonly refused: number } | undefined => {
-      if (came.kind !== 'rmcp+') return undefined;
-      const { payloadType, payload } = came;
-      const head = payloadType === response ? decodeAnswered(payload) : undefined;
+    const read = (packet: SessionPacket): T | { readonly refused: number } | undefined => {
+      if (packet.kind !== 'rmcp+') return undefined;
+      const { payloadType, payload } = packet;
+      const head = payloadType === response ? decodeResponseHead(payload) : undefined;
       if (head?.tag !== tag) return undefined;
       return head.status === RAKP_STATUS.ok ? decode(payload) : { refused: head.status };
     };
-    const got = await exchange(link, route, () => bytes, read, tries, bounds);
-    resent ||= got?.resent ?? true;
-    if (!got) return undefined;
-    const { answer } = got;
+    const result = await exchange(link, route, () => bytes, read, tries, bounds);
+    resent ||= result?.resent ?? true;
+    if (!result) return undefined;
+    const { answer } = result;
     if (!('refused' in answer)) return answer;
     if (resent && MAY_BE_LOSS.includes(answer.refused)) return undefined;
     throw new IpmiError('refused', `the BMC refused a session: ${rakpStatusText(answer.refused)}`, { rakpStatus: answer.refused });
   };
 
   const privilege = PRIVILEGE[target.privilege];
-  const opened = await say(
+  const opened = await send(
     PAYLOAD.openSessionRequest,
     PAYLOAD.openSessionResponse,
     (tag) => encodeOpenSessionRequest({ tag, privilege, consoleId, algorithms: suite }),
@@ -111,7 +111,7 @@ async function handshake(link: Link, target: IpmiTarget, cipherSuite: number, pe
   if (!sameAlgorithms(opened.algorithms, suite))
     throw new IpmiError('refused', 'the BMC chose another cipher suite than asked for', { rakpStatus: RAKP_STATUS.noCipherSuiteMatch });
   const [bmcId, consoleRandom, role] = [opened.bmcId, link.random(16), 0x10 | privilege];
-  const second = await say(
+  const second = await send(
     PAYLOAD.rakp1,
     PAYLOAD.rakp2,
     (tag) => encodeRakp1({ tag, bmcId, consoleRandom, role, username }),
@@ -119,25 +119,25 @@ async function handshake(link: Link, target: IpmiTarget, cipherSuite: number, pe
     HANDSHAKE_TRIES,
   );
   if (!second) return again;
-  const known: Handshake = {
+  const state: Handshake = {
     ...{ suite, password, consoleId, bmcId, consoleRandom, role, username },
     ...{ bmcRandom: Buffer.from(second.bmcRandom), guid: Buffer.from(second.guid) },
     ...(target.kg ? { kg: target.kg } : {}),
   };
-  if (!sameBytes(second.code, rakp2Code(known))) throw new IpmiError('refused', 'wrong password (RAKP 2 HMAC)');
-  const fourth = await say(
+  if (!sameBytes(second.code, rakp2Code(state))) throw new IpmiError('refused', 'wrong password (RAKP 2 HMAC)');
+  const fourth = await send(
     PAYLOAD.rakp3,
     PAYLOAD.rakp4,
-    (tag) => encodeRakp3({ tag, status: RAKP_STATUS.ok, bmcId, code: rakp3Code(known) }),
+    (tag) => encodeRakp3({ tag, status: RAKP_STATUS.ok, bmcId, code: rakp3Code(state) }),
     decodeRakp4,
     HANDSHAKE_TRIES,
   );
   if (!fourth) return again;
-  if (!sameBytes(fourth.code, rakp4Code(known))) throw new IpmiError('refused', 'wrong K_g key (RAKP 4 integrity check value)');
-  return rmcpPlusSession(link, route, bmcId, cipherSuite, sessionKeys(known));
+  if (!sameBytes(fourth.code, rakp4Code(state))) throw new IpmiError('refused', 'wrong K_g key (RAKP 4 integrity check value)');
+  return rmcpPlusSession(link, route, bmcId, cipherSuite, sessionKeys(state));
 }
 
-/** The BMC does not have the algorithms of that suite, or not at that privilege level. */
+/** The BMC lacks the algorithms of that suite, or does not allow them at that privilege level. */
 const OTHER_SUITE: readonly (number | undefined)[] = [
   RAKP_STATUS.noAuthenticationAlgorithm,
   RAKP_STATUS.noIntegrityAlgorithm,
@@ -147,10 +147,10 @@ const OTHER_SUITE: readonly (number | undefined)[] = [
 ];
 
 /**
- * Opens a session with the first of the target's cipher suites that the BMC takes, and raises it to the target's privilege level. Get
- * Channel Authentication Capabilities (§13.14) is left out: a BMC without IPMI 2.0 does not answer the first message, and the rest of what
- * it says is in the target.
- * @throws IpmiError `unreachable`, `refused`, `protocol`, or `completion` when the privilege level is not given
+ * Opens a session with the first of the target's cipher suites that the BMC accepts, and raises it to the target's privilege level.
+ * Get Channel Authentication Capabilities (§13.14) is not needed: a BMC without IPMI 2.0 does not answer the first message, and the
+ * target has the other facts.
+ * @throws IpmiError `unreachable`, `refused`, `protocol`, or `completion` when the privilege level is denied
  */
 export async function openRmcpPlus(link: Link, target: IpmiTarget, peer: Peer, bounds: Bounds): Promise<Session> {
   let refusal: IpmiError | undefined;
@@ -184,7 +184,7 @@ async function openWith(link: Link, target: IpmiTarget, cipherSuite: number, pee
   }
   throw unreachable(target);
 }
-/** To Set Session Privilege Level. */
+/** The error of Set Session Privilege Level. */
 export const privilegeRefused = ({ privilege }: IpmiTarget, completionCode: number): IpmiError =>
   new IpmiError(
     'completion',

@@ -1,12 +1,12 @@
-/** A session with a BMC from the console's side, whichever protocol opened it: commands in it, through bridges too, and its end. */
+/** A session with a BMC from the console's side, common to both protocols: its commands, also bridged ones, and its end. */
 import { BMC_ADDRESS, CONSOLE_ADDRESS, PAYLOAD, decodeLanMessage, encodeLanMessage, type LanMessage } from './codec';
 import { COMMANDS, COMPLETION, IpmiError, completionText } from './constants';
 import type { ConsoleSockets, Route, SessionPacket } from './socket';
 
-/** Where a BMC is, and who logs in there. */
+/** A BMC's address and the login there. */
 export interface IpmiTarget {
   readonly address: string;
-  /** UDP port, 623 unless told. */
+  /** UDP port, usually 623. */
   readonly port: number;
   readonly username: string;
   readonly password: string;
@@ -14,40 +14,40 @@ export interface IpmiTarget {
   readonly privilege: 'CALLBACK' | 'USER' | 'OPERATOR' | 'ADMINISTRATOR';
   /** Absent: 2.0. */
   readonly version?: '1.5' | '2.0';
-  /** RMCP+ cipher suites (IPMI 2.0 table 22-20): the first that the BMC takes. */
+  /** RMCP+ cipher suites (IPMI 2.0 table 22-20). The first that the BMC accepts is used. */
   readonly cipherSuites: readonly number[];
   /** K_g key, 20 bytes at most; absent: one-key login. */
   readonly kg?: Buffer;
-  /** The controller behind that BMC which is meant. */
+  /** The controller behind that BMC, if the commands are for one. */
   readonly bridge?: Bridge;
 }
-/** What a session needs of the world. */
+/** The resources of a session. */
 export interface Link {
   readonly sockets: ConsoleSockets;
   readonly clock: { now(): number };
   readonly random: (bytes: number) => Buffer;
-  /** Milliseconds until a packet without an answer is sent again, of a BMC that nothing is known of, and at least. */
+  /** Least milliseconds before a packet without a response is sent again, also used for a new BMC. */
   readonly resendMs: number;
-  /** Of the BMC that is spoken to. */
+  /** The BMC's response times. */
   readonly pace: Pace;
 }
-/** How long a BMC takes to answer, as TCP has it (RFC 6298 §2): one that is slow is not asked again while it still works on the answer. */
-export interface Pace {
+/** A BMC's response times, measured as in TCP (RFC 6298 §2), so that a slow BMC gets no repetition while it still works on the response. */
+interface Pace {
   smoothed?: number;
   variation: number;
-  /** Milliseconds until the next packet without an answer is sent again; 0: nothing is known. */
+  /** Milliseconds until the next packet without a response is sent again; 0: unknown. */
   wait: number;
-  /** What the exchange before took from its first packet on, when more than one was sent: which of them was answered cannot be told. */
+  /** Duration of the previous exchange if it needed several packets: it is unknown which of them was answered. */
   resent?: number | undefined;
 }
 export const newPace = (): Pace => ({ variation: 0, wait: 0 });
-/** Of `resendMs`: a BMC that takes longer than that is asked again meanwhile. */
+/** Times `resendMs`: after this, even a slow BMC gets a repetition. */
 const LONGEST_WAIT = 8;
 
-function answered(pace: Pace, milliseconds: number, packets: number): void {
+function recordResponse(pace: Pace, milliseconds: number, packets: number): void {
   const { smoothed, variation, resent } = pace;
   if (packets > 1) {
-    // Once it was a loss, most likely. Twice it takes that long, so that the next, sent once, can be measured.
+    // Once is probably packet loss. Twice in a row the BMC is that slow; then one packet suffices next time and can be measured.
     if (resent !== undefined) pace.wait = 1.25 * Math.min(resent, milliseconds);
     pace.resent = milliseconds;
     return;
@@ -57,7 +57,7 @@ function answered(pace: Pace, milliseconds: number, packets: number): void {
   pace.smoothed = smoothed === undefined ? milliseconds : 0.875 * smoothed + 0.125 * milliseconds;
   pace.wait = pace.smoothed + 4 * pace.variation;
 }
-/** How long something may take. */
+/** Time limit and abort signal. */
 export interface Bounds {
   /** Milliseconds since the epoch. */
   readonly deadline: number;
@@ -66,17 +66,17 @@ export interface Bounds {
 export interface Session {
   readonly route: Route;
   readonly bmcId: number;
-  /** Of RMCP+. */
+  /** RMCP+ only. */
   readonly cipherSuite?: number;
-  /** Of the request sent last. */
+  /** Number of the last request. */
   request: number;
-  /** A payload as a packet, each time with a session sequence number of its own. */
+  /** Makes a packet of a payload, with the next session sequence number. */
   seal(payloadType: number, payload: Buffer): Buffer;
-  /** @returns undefined when the packet is not of this session, not protected as agreed, or came before */
+  /** @returns undefined when the packet is not of this session, not protected as agreed, or a duplicate */
   open(packet: SessionPacket): { readonly payloadType: number; readonly payload: Buffer } | undefined;
 }
 
-/** A controller behind the BMC (§6.13): the way to it, the BMC's own channel first. */
+/** A controller behind the BMC (§6.13): the hops to it, beginning with the BMC's own channel. */
 export interface Bridge {
   readonly hops: readonly { readonly channel: number; readonly address: number }[];
   /** Our address on those channels. */
@@ -90,12 +90,12 @@ export interface Command {
   readonly bridge?: Bridge | undefined;
 }
 
-/** Tries of a bridged command that the BMC took, and that the controller behind it does not answer. */
+/** Attempts of a bridged command that the BMC accepts and the controller behind it does not answer. */
 const BRIDGED_TRIES = 4;
 
 /**
- * Sends until `read` makes something of an answer; at the signal it still waits for that to the packet that was sent, and sends no more.
- * @returns undefined after so many tries, or when the time is over
+ * Sends until `read` returns a value. After an abort it still waits for the response to the last packet, but sends no more.
+ * @returns undefined after so many attempts, or after the deadline
  */
 export async function exchange<T>(
   link: Link,
@@ -115,7 +115,7 @@ export async function exchange<T>(
     const wait = Math.max(first, Math.min(first * 2 ** n, 4 * resendMs));
     const answer = await sockets.ask(route, make(), read, Math.min(left, wait));
     if (answer === undefined) continue;
-    answered(pace, clock.now() - began, n + 1);
+    recordResponse(pace, clock.now() - began, n + 1);
     return { answer, resent: n > 0 };
   }
   return undefined;
@@ -124,7 +124,7 @@ export async function exchange<T>(
 export const unreachable = ({ address, port }: { readonly address: string; readonly port: number }): IpmiError =>
   new IpmiError('unreachable', `the BMC at ${address} port ${port} does not answer`);
 
-/** A request in as many Send Message commands as it has hops (§22.10): each is tracked, so that the BMC hands the answer back. */
+/** Wraps a request into one Send Message command for each hop (§22.10). Each is tracked, so that the BMC returns the response. */
 function bridged({ words, data, lun = 0, bridge }: Command, sequence: number): Buffer {
   const [networkFunction, command] = words;
   const hops = bridge?.hops ?? [];
@@ -135,22 +135,22 @@ function bridged({ words, data, lun = 0, bridge }: Command, sequence: number): B
   });
   const inner = encodeLanMessage({ ...at(hops.length - 1), networkFunction, command, lun, data });
   return hops.reduceRight((message, { channel }, hop) => {
-    const [send, order] = COMMANDS.sendMessage;
+    const [send, sendMessage] = COMMANDS.sendMessage;
     const wrapped = Buffer.concat([Buffer.from([TRACKED | channel]), message]);
-    return encodeLanMessage({ ...at(hop - 1), networkFunction: send, command: order, lun: 0, data: wrapped });
+    return encodeLanMessage({ ...at(hop - 1), networkFunction: send, command: sendMessage, lun: 0, data: wrapped });
   }, inner);
 }
 const TRACKED = 0x40;
 
-/** What a packet says about a request: its answer, that a BMC on the way passed it on, or that one could not. */
-type Heard = { readonly answer: Buffer } | { readonly refused: Buffer } | 'passed on' | undefined;
-/** The answer comes as a message of its own (§6.13.2), or, from some BMCs, within the answers to the Send Messages. */
-export function heard({ words, bridge }: Command, sequence: number, payload: Buffer): Heard {
+/** A packet's meaning for a request: its response, a forwarding that succeeded, or one that failed. */
+type BridgedReply = { readonly answer: Buffer } | { readonly refused: Buffer } | 'passed on' | undefined;
+/** The response is a separate message (§6.13.2) or, from some BMCs, inside the responses to Send Message. */
+export function replyTo({ words, bridge }: Command, sequence: number, payload: Buffer): BridgedReply {
   const [networkFunction, command] = words;
   let message = decodeLanMessage(payload);
   for (let hop = 0; hop < (bridge?.hops.length ?? 0); hop++) {
-    const [send, order] = COMMANDS.sendMessage;
-    if (message?.networkFunction !== send + 1 || message.command !== order || message.sequence !== sequence) break;
+    const [send, sendMessage] = COMMANDS.sendMessage;
+    if (message?.networkFunction !== send + 1 || message.command !== sendMessage || message.sequence !== sequence) break;
     if (message.data[0] !== COMPLETION.ok) return { refused: message.data };
     if (message.data.length === 1) return 'passed on';
     message = decodeLanMessage(message.data.subarray(1));
@@ -160,9 +160,9 @@ export function heard({ words, bridge }: Command, sequence: number, payload: Buf
 }
 
 /**
- * One command and its answer. A resent request keeps its rqSeq, by which the BMC may know it, and gets a new session sequence number,
- * without which it would be dropped as a duplicate (§6.12.13); answers to earlier requests, and doubled ones, are dropped.
- * @returns completion code and data; undefined when no answer came. Throws when the BMC answers, and the controller behind it does not.
+ * Sends one command and waits for its response. A repeated request keeps its rqSeq, by which the BMC may recognize it, and gets a new
+ * session sequence number, since it would otherwise be dropped as a duplicate (§6.12.13). Responses to earlier requests are dropped.
+ * @returns completion code and data; undefined without a response. Throws when the BMC answers, but not the controller behind it.
  */
 export async function sendCommand(
   link: Link,
@@ -174,27 +174,27 @@ export async function sendCommand(
   const sequence = (session.request = (session.request + 1) & 0x3f);
   const message = bridged(command, sequence);
   let passedOn = false;
-  const read = (came: SessionPacket): Exclude<Heard, string> => {
-    const opened = session.open(came);
-    const said = opened?.payloadType === PAYLOAD.ipmi ? heard(command, sequence, opened.payload) : undefined;
-    if (said !== 'passed on') return said;
+  const read = (packet: SessionPacket): Exclude<BridgedReply, string> => {
+    const opened = session.open(packet);
+    const reply = opened?.payloadType === PAYLOAD.ipmi ? replyTo(command, sequence, opened.payload) : undefined;
+    if (reply !== 'passed on') return reply;
     passedOn = true;
     return undefined;
   };
   const most = command.bridge ? Math.min(tries, BRIDGED_TRIES) : tries;
-  const got = await exchange(link, session.route, () => session.seal(PAYLOAD.ipmi, message), read, most, bounds);
-  const said = got?.answer;
-  if (said && 'answer' in said) return said.answer;
-  if (!said && !passedOn) return undefined;
+  const result = await exchange(link, session.route, () => session.seal(PAYLOAD.ipmi, message), read, most, bounds);
+  const reply = result?.answer;
+  if (reply && 'answer' in reply) return reply.answer;
+  if (!reply && !passedOn) return undefined;
   const { channel, address } = command.bridge!.hops.at(-1)!;
   const where = `0x${address.toString(16).padStart(2, '0')} on channel ${channel}`;
-  if (!said) throw new IpmiError('unreachable', `the BMC passes messages on, but nothing answers at ${where}`);
-  const completionCode = said.refused[0]!;
+  if (!reply) throw new IpmiError('unreachable', `the BMC passes messages on, but nothing answers at ${where}`);
+  const completionCode = reply.refused[0]!;
   const text = completionText(completionCode, COMMANDS.sendMessage);
   throw new IpmiError('completion', `the BMC cannot pass messages on to ${where}: ${text}`, { completionCode });
 }
 
-/** Tells the BMC to free the session (§22.19), once: an answer would change nothing, and a BMC that missed it ends the session by itself. */
+/** Requests the end of the session (§22.19), once: a BMC that misses the request ends the session after its timeout. */
 export async function closeSession(link: Link, session: Session): Promise<void> {
   const id = Buffer.alloc(4);
   id.writeUInt32LE(session.bmcId);

@@ -1,46 +1,46 @@
-/** The UDP sockets of the console side, one for all BMCs of an address family: answers are told apart by the session ID we chose. */
+/** The console's UDP sockets, one for all BMCs of an address family. Our session IDs identify the responses. */
 import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
-import { decodePacket, decodeAnswered, PAYLOAD, type Packet } from './codec';
+import { decodePacket, decodeResponseHead, PAYLOAD, type Packet } from './codec';
 import { IpmiError } from './constants';
 
-export type RmcpPlusPacket = Packet & { readonly kind: 'rmcp+' };
+type RmcpPlusPacket = Packet & { readonly kind: 'rmcp+' };
 export type SessionPacket = Packet & { readonly kind: 'rmcp+' | 'lan' };
 export interface Peer {
   readonly address: string;
   readonly family: 4 | 6;
   readonly port: number;
 }
-/** Whose packets: of the session with this ID of ours (RMCP+), or all of IPMI 1.5 from that peer, which chooses the session IDs itself. */
+/** Selects packets: those of the session with our ID (RMCP+), or all IPMI 1.5 packets of a peer, which chooses the session IDs itself. */
 export interface Route {
   readonly peer: Peer;
   readonly consoleId?: number;
 }
-interface Waiting {
+interface Listener {
   readonly peer: Peer;
   readonly read: (packet: SessionPacket) => void;
   readonly fail: (reason: Error) => void;
 }
 export interface ConsoleSockets {
   /**
-   * One try: sends, and waits for a packet on that route that `read` makes something of; all others are dropped.
-   * @returns undefined when none came in that time
+   * One attempt: sends a packet and waits for one on the route for which `read` returns a value. Others are dropped.
+   * @returns undefined when none came in time
    */
   ask<T>(route: Route, bytes: Buffer, read: (packet: SessionPacket) => T | undefined, milliseconds: number): Promise<T | undefined>;
-  /** Sends without waiting for an answer; that it cannot be sent is no error. */
+  /** Sends without waiting for a response. Send errors are ignored. */
   send(peer: Peer, bytes: Buffer): Promise<void>;
-  /** Gets the packets of a route that come unasked, until the function that it returns is called. */
+  /** Receives the packets of a route until the returned function is called. */
   listen(route: Route, read: (packet: SessionPacket) => void, fail: (reason: Error) => void): () => void;
-  /** Whoever waits, or asks from now on, fails with this. */
+  /** Rejects all pending and future requests with this. */
   interrupt(reason: Error): void;
   close(): void;
 }
 
-/** The messages of the handshake are outside any session; they carry our session ID in themselves (§13.18, §13.21, §13.23). */
+/** Handshake messages are outside any session. They contain our session ID (§13.18, §13.21, §13.23). */
 const HANDSHAKE: readonly number[] = [PAYLOAD.openSessionResponse, PAYLOAD.rakp2, PAYLOAD.rakp4];
 const keyOf = ({ peer, consoleId }: Route): number | string => consoleId ?? `${peer.address} ${peer.port}`;
 const consoleIdOf = (packet: RmcpPlusPacket): number | undefined =>
-  HANDSHAKE.includes(packet.payloadType) ? decodeAnswered(packet.payload)?.consoleId : packet.sessionId;
+  HANDSHAKE.includes(packet.payloadType) ? decodeResponseHead(packet.payload)?.consoleId : packet.sessionId;
 
 /** @param host a name or an address. Throws IpmiError `unreachable`. */
 export async function resolvePeer(host: string, port: number): Promise<Peer> {
@@ -52,37 +52,37 @@ export async function resolvePeer(host: string, port: number): Promise<Peer> {
   }
 }
 
-/** Packets that are read in one turn of the event loop at most (libuv's uv__udp_recvmsg); fewer: there are no more. */
+/** Most packets that one turn of the event loop reads (libuv's uv__udp_recvmsg). After fewer, the socket is empty. */
 const READ_AT_ONCE = 32;
 
 export function createConsoleSockets(log: { warn(message: string, fields?: object): void }): ConsoleSockets {
   const sockets = new Map<4 | 6, Socket>();
-  const waiting = new Map<number | string, Set<Waiting>>();
+  const listeners = new Map<number | string, Set<Listener>>();
   let interrupted: Error | undefined;
-  let heard = 0;
-  /** In a turn of the event loop timers come before packets: in a process that was busy, what came meanwhile is read before it counts as late. */
+  let received = 0;
+  /** Timers run before packets are read. After a busy phase, packets that have arrived are read before the timeout counts. */
   const onceRead = (then: () => void): void => {
-    const before = heard;
-    setImmediate(() => (heard - before < READ_AT_ONCE ? then() : onceRead(then)));
+    const before = received;
+    setImmediate(() => (received - before < READ_AT_ONCE ? then() : onceRead(then)));
   };
   const socketOf = (family: 4 | 6): Socket => {
     const open = sockets.get(family);
     if (open) return open;
     const socket = createSocket({
       ...{ type: family === 6 ? 'udp6' : 'udp4', recvBufferSize: 1 << 20 },
-      // Peers are addresses already: node would look each packet's up.
+      // Peers are addresses already, and node would look each one up.
       lookup: (host, _options, done) => done(null, host, family),
     });
     sockets.set(family, socket);
     socket.on('message', (bytes, from) => {
-      heard++;
+      received++;
       const packet = decodePacket(bytes);
       if (packet?.kind !== 'rmcp+' && packet?.kind !== 'lan') return;
       const id = packet.kind === 'lan' ? keyOf({ peer: { ...from, family } }) : consoleIdOf(packet);
-      if (id) for (const { read } of [...(waiting.get(id) ?? [])]) read(packet);
-      // A refusal without our session ID: for whoever asked that BMC.
+      if (id) for (const { read } of [...(listeners.get(id) ?? [])]) read(packet);
+      // A refusal without our session ID is for all requests to that BMC.
       else if (id === 0)
-        for (const { peer, read } of [...waiting.values()].flatMap((them) => [...them]))
+        for (const { peer, read } of [...listeners.values()].flatMap((them) => [...them]))
           if (peer.port === from.port && peer.address === from.address) read(packet);
     });
     socket.on('error', (error) => {
@@ -90,20 +90,20 @@ export function createConsoleSockets(log: { warn(message: string, fields?: objec
       sockets.delete(family);
       socket.close();
     });
-    // Who waits for an answer has a timer; an idle socket shall not keep the process.
+    // Pending requests have timers. An idle socket does not keep the process alive.
     socket.bind(0);
     socket.unref();
     return socket;
   };
-  // A packet that cannot be sent (no route for the moment) is a lost one: it is sent again.
+  // A packet that cannot be sent (no route at the moment) counts as lost, and is sent again.
   const send = (peer: Peer, bytes: Buffer): Promise<void> =>
     new Promise((done) => socketOf(peer.family).send(bytes, peer.port, peer.address, () => done()));
-  const add = (route: Route, one: Waiting): (() => void) => {
+  const add = (route: Route, one: Listener): (() => void) => {
     const key = keyOf(route);
-    const them = waiting.get(key) ?? new Set();
-    waiting.set(key, them.add(one));
+    const them = listeners.get(key) ?? new Set();
+    listeners.set(key, them.add(one));
     return () => {
-      if (them.delete(one) && them.size === 0) waiting.delete(key);
+      if (them.delete(one) && them.size === 0) listeners.delete(key);
     };
   };
   return {
@@ -141,7 +141,7 @@ export function createConsoleSockets(log: { warn(message: string, fields?: objec
       }),
     interrupt: (reason) => {
       interrupted = reason;
-      for (const { fail } of [...waiting.values()].flatMap((them) => [...them])) fail(reason);
+      for (const { fail } of [...listeners.values()].flatMap((them) => [...them])) fail(reason);
     },
     close: () => {
       for (const socket of sockets.values()) socket.close();

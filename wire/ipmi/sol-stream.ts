@@ -1,28 +1,28 @@
-/** The packets of serial-over-LAN (IPMI 2.0 §15.9–15.11), the same for both ends: one at a time, acknowledged, sent again when lost. */
+/** The packets of serial-over-LAN (IPMI 2.0 §15.9–15.11) for both sides: one at a time, acknowledged, repeated when lost. */
 import { IpmiError } from './constants';
 
-/** Byte 4. Bit 6 means "not all of it was taken" both ways; bit 4 is a break to send, or that the BMC ends SOL. */
+/** Byte 4. Bit 6 is a negative acknowledgement both ways. Bit 4 requests a break, or reports that the BMC ends SOL. */
 export const SOL_BITS = { nack: 0x40, break: 0x10, ending: 0x10, breakDetected: 0x04 } as const;
 const HEADER = 4;
-/** Sends of one packet before the other end counts as gone. */
+/** Attempts for one packet before the other side counts as gone. */
 const TRIES = 8;
 const LAST_SEQUENCE = 15;
 
-export interface SolStreamOptions {
-  /** Characters in a packet to the other end. */
+interface SolStreamOptions {
+  /** Characters in a packet to the other side. */
   readonly maxBytes: number;
   readonly resendMs: number;
   readonly send: (payload: Buffer) => void;
-  /** Characters that came, each once and in order. */
+  /** Received characters, each once and in order. */
   readonly deliver: (bytes: Buffer) => void;
-  /** Byte 4 of a packet that came. */
+  /** Byte 4 of a received packet. */
   readonly status?: (bits: number) => void;
-  /** The other end takes nothing any more. */
+  /** The other side accepts nothing any more. */
   readonly failed: (error: IpmiError) => void;
 }
 export interface SolStream {
   receive(payload: Buffer): void;
-  /** Over when the other end took all of it. Rejects when it does not, or at `end`. */
+  /** Resolves when the other side has accepted all of it. Rejects on failure and at `end`. */
   write(bytes: Buffer, bits?: number): Promise<void>;
   end(): void;
 }
@@ -36,8 +36,8 @@ interface Outgoing {
 export function createSolStream({ maxBytes, resendMs, send, deliver, status, failed }: SolStreamOptions): SolStream {
   const queue: Outgoing[] = [];
   let sequence = 0;
-  /** What waits for its acknowledgement. */
-  let flying: { readonly length: number; tries: number } | undefined;
+  /** The packet that is not acknowledged yet. */
+  let unacknowledged: { readonly length: number; tries: number } | undefined;
   let timer: NodeJS.Timeout | undefined;
   let received = { sequence: 0, length: 0 };
   let ended = false;
@@ -49,40 +49,40 @@ export function createSolStream({ maxBytes, resendMs, send, deliver, status, fai
   };
   const transmit = (): void => {
     const [first] = queue;
-    if (!first || !flying) return;
-    if (flying.tries++ >= TRIES) {
+    if (!first || !unacknowledged) return;
+    if (unacknowledged.tries++ >= TRIES) {
       const error = new IpmiError('unreachable', 'the other end of the serial-over-LAN session does not answer');
       stop(error);
       failed(error);
       return;
     }
-    send(Buffer.concat([Buffer.from([sequence, 0, 0, first.bits]), first.bytes.subarray(0, flying.length)]));
+    send(Buffer.concat([Buffer.from([sequence, 0, 0, first.bits]), first.bytes.subarray(0, unacknowledged.length)]));
     timer = setTimeout(transmit, resendMs);
     timer.unref();
   };
   const next = (): void => {
     const [first] = queue;
-    if (ended || flying || !first) return;
+    if (ended || unacknowledged || !first) return;
     sequence = (sequence % LAST_SEQUENCE) + 1;
-    flying = { length: Math.min(first.bytes.length, maxBytes), tries: 0 };
+    unacknowledged = { length: Math.min(first.bytes.length, maxBytes), tries: 0 };
     transmit();
   };
   const acknowledged = (count: number, refused: boolean): void => {
     const [first] = queue;
-    if (!first || !flying) return;
+    if (!first || !unacknowledged) return;
     clearTimeout(timer);
-    const { length, tries } = flying;
+    const { length, tries } = unacknowledged;
     const taken = refused ? Math.min(count, length) : length;
     first.bytes = first.bytes.subarray(taken);
-    flying = undefined;
+    unacknowledged = undefined;
     if (first.bytes.length === 0) {
       queue.shift();
       first.done();
       next();
     } else if (taken > 0) next();
     else {
-      // Its buffer is full: the same again later, and not for ever.
-      flying = { length, tries };
+      // Its buffer is full: repeat later, a limited number of times.
+      unacknowledged = { length, tries };
       sequence = (sequence % LAST_SEQUENCE) + 1;
       timer = setTimeout(transmit, resendMs);
       timer.unref();
@@ -97,7 +97,7 @@ export function createSolStream({ maxBytes, resendMs, send, deliver, status, fai
       const again = number !== 0 && number === received.sequence;
       if (number !== 0) {
         const data = payload.subarray(HEADER);
-        // Sent again, because our acknowledgement was lost; it may have more at its end than before.
+        // A repetition, because our acknowledgement was lost. It may have further characters at its end.
         const known = again ? Math.min(received.length, data.length) : 0;
         received = { sequence: number, length: data.length };
         send(Buffer.from([0, number, data.length, 0]));

@@ -1,4 +1,4 @@
-/** A serial-over-LAN session from the console's side (IPMI 2.0 §15, §24): a session of its own, which SOL ends with. */
+/** A serial-over-LAN session from the console's side (IPMI 2.0 §15, §24). It has its own IPMI session, which ends with it. */
 import { PAYLOAD } from './codec';
 import { COMMANDS, COMPLETION, IpmiError, completionText } from './constants';
 import { closeSession, sendCommand, unreachable, type Bounds, type Command, type IpmiTarget, type Link, type Session } from './session';
@@ -7,30 +7,30 @@ import { SOL_BITS, createSolStream } from './sol-stream';
 import { CIPHER_SUITES } from './suites';
 
 export interface SolChannel {
-  /** Over when the BMC took all of it. */
+  /** Resolves when the BMC has accepted all of it. */
   write(bytes: Buffer): Promise<void>;
   sendBreak(): Promise<void>;
-  /** Settled when the session is over: with the reason when that was not `close`. */
+  /** Settles when the session has ended: with the reason, unless `close` ended it. */
   readonly closed: Promise<IpmiError | undefined>;
   close(): Promise<void>;
 }
 
-/** How often the session is used whatever happens on the line, and how that waits for its turn at the BMC. */
+/** Keeps the session alive: the interval, and the queue for the BMC. */
 export interface KeepAlive {
   readonly everyMs: number;
   inTurn<T>(bounds: Bounds, work: () => Promise<T>): Promise<T>;
 }
 
-/** Payload type and instance, as §24.1, §24.2 want them. */
+/** Payload type and instance for §24.1, §24.2. */
 const PAYLOAD_INSTANCE = [PAYLOAD.sol, 1] as const;
 /** §24.1, auxiliary data 1. */
 const WITH = { encryption: 0x80, authentication: 0x40 } as const;
 const ACTIVE_ELSEWHERE = 0x80;
 const TRIES = 4;
-/** Characters in a packet whatever the BMC says. */
+/** Most characters in a packet, whatever the BMC says. */
 const MOST = 200;
 
-/** A packet is opened once, whoever looks at it: a second look would find its number used. */
+/** Opens each packet once for all listeners: a second opening would reject its number as a duplicate. */
 function sharedOpening(session: Session): Session {
   let last: { readonly packet: SessionPacket; readonly opened: ReturnType<Session['open']> } | undefined;
   return Object.assign(Object.create(session) as Session, {
@@ -42,8 +42,8 @@ function sharedOpening(session: Session): Session {
 }
 
 /**
- * Takes the session over: it is closed when SOL cannot be had. SOL that is active elsewhere is ended there first, as consoles do.
- * @param deliver gets what the machine writes
+ * Starts SOL in the session, and closes the session on failure. SOL that is active elsewhere is ended there first, as consoles do.
+ * @param deliver gets the machine's output
  * @throws IpmiError
  */
 export async function startSol(
@@ -82,10 +82,10 @@ export async function startSol(
   let over: (error?: IpmiError) => void = () => {};
   const closed = new Promise<IpmiError | undefined>((done) => (over = done));
   let isOver = false;
-  // Its inbound size counts the header of four bytes.
-  const room = answer.readUInt16LE(5) - 4;
+  // The inbound size includes the header of four bytes.
+  const inboundSize = answer.readUInt16LE(5) - 4;
   const stream = createSolStream({
-    maxBytes: room >= 1 && room < MOST ? room : MOST,
+    maxBytes: inboundSize >= 1 && inboundSize < MOST ? inboundSize : MOST,
     resendMs: link.resendMs,
     send: (payload) => void link.sockets.send(session.route.peer, session.seal(PAYLOAD.sol, payload)),
     deliver,
@@ -94,7 +94,7 @@ export async function startSol(
     },
     failed: (error) => finish(error),
   });
-  const silence = link.sockets.listen(
+  const stopListening = link.sockets.listen(
     session.route,
     (packet) => {
       const it = session.open(packet);
@@ -102,20 +102,20 @@ export async function startSol(
     },
     (reason) => finish(reason instanceof IpmiError ? reason : new IpmiError('closed', reason.message)),
   );
-  const alive: Command = { words: COMMANDS.getDeviceId, data: Buffer.alloc(0) };
-  const sign = setInterval(() => {
+  const keepAliveCommand: Command = { words: COMMANDS.getDeviceId, data: Buffer.alloc(0) };
+  const timer = setInterval(() => {
     const limits = { deadline: link.clock.now() + keepAlive.everyMs };
     keepAlive
       .inTurn(limits, async () => {
-        if (!isOver && !(await sendCommand(link, session, alive, TRIES, limits))) finish(unreachable(target));
+        if (!isOver && !(await sendCommand(link, session, keepAliveCommand, TRIES, limits))) finish(unreachable(target));
       })
       .catch(() => {});
   }, keepAlive.everyMs).unref();
   const finish = (error?: IpmiError): void => {
     if (isOver) return;
     isOver = true;
-    clearInterval(sign);
-    silence();
+    clearInterval(timer);
+    stopListening();
     stream.end();
     over(error);
   };

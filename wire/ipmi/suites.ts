@@ -1,15 +1,15 @@
-/** Cipher suites of RMCP+ as rows, the keys made from them, and sealing packets with those keys (IPMI 2.0 §13.28–13.33, table 22-20). */
+/** Cipher suites of RMCP+ as a table, their keys, and sealing packets (IPMI 2.0 §13.28–13.33, table 22-20). */
 import { createCipheriv, createDecipheriv, createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { encodeRmcpPlus, type Algorithms, type Packet, type Rakp1, type SessionHeader } from './codec';
 
-/** What a cipher suite is made of. Hash names are node:crypto's; null: none. Lengths in bytes. */
+/** The parts of a cipher suite. Hash names are node:crypto's; null: none. Lengths in bytes. */
 export interface CipherSuite extends Algorithms {
   readonly hash: 'sha1' | 'md5' | 'sha256' | null;
-  /** Of the integrity check value in RAKP 4. */
+  /** Length of the integrity check value in RAKP 4. */
   readonly checkLength: number;
-  /** Of the AuthCode of each packet; 0: packets are not signed. */
+  /** Length of each packet's AuthCode; 0: packets are not signed. */
   readonly signatureLength: number;
-  /** The AuthCode is a plain MD5 over password, packet and password, as IPMI 1.5 has it, instead of an HMAC with K1 (§13.28.4). */
+  /** The AuthCode is a plain MD5 over password, packet and password, as in IPMI 1.5, instead of an HMAC with K1 (§13.28.4). */
   readonly signsWithPassword?: true;
   readonly encrypts: boolean;
 }
@@ -25,7 +25,7 @@ const SHA256_128 = { integrity: 4, signatureLength: 16 } as const;
 const CLEAR = { confidentiality: 0, encrypts: false } as const;
 const AES = { confidentiality: 1, encrypts: true } as const;
 
-/** Suite number → row (table 22-20). The xRC4 suites (4, 5, 9, 10, 13, 14, 18, 19) are left out: OpenSSL 3 has no RC4 any more. */
+/** Suite number → row (table 22-20). The xRC4 suites (4, 5, 9, 10, 13, 14, 18, 19) are left out: OpenSSL 3 has no RC4. */
 export const CIPHER_SUITES: Readonly<Record<number, CipherSuite>> = {
   0: { ...NONE, ...UNSIGNED, ...CLEAR },
   1: { ...SHA1, ...UNSIGNED, ...CLEAR },
@@ -50,17 +50,17 @@ const uint32 = (value: number): Buffer => {
   bytes.writeUInt32LE(value);
   return bytes;
 };
-/** Zeros behind it; what is longer is cut. */
+/** Padded with zeros, or cut. */
 export const padded = (bytes: Buffer, length: number): Buffer => Buffer.concat([bytes], length);
 /** Constant in time for equal lengths. */
 export const sameBytes = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b);
 
-/** All that both ends know once RAKP 2 was sent, and what the codes of the handshake are made of. */
+/** What both sides know after RAKP 2. The codes of the handshake are made from it. */
 export interface Handshake {
   readonly suite: CipherSuite;
   /** The user's password as bytes (K_uid; HMAC pads it with zeros itself). */
   readonly password: Buffer;
-  /** K_g; absent: the password takes its place (one-key login, §13.31). */
+  /** K_g; absent: the password replaces it (one-key login, §13.31). */
   readonly kg?: Buffer;
   readonly consoleId: number;
   readonly bmcId: number;
@@ -72,33 +72,46 @@ export interface Handshake {
 }
 const user = ({ role, username }: Handshake): Buffer => Buffer.concat([Buffer.from([role, username.length]), username]);
 
-/** The BMC proves with it that it knows the password (§13.21). */
-export const rakp2Code = (it: Handshake): Buffer =>
-  keyed(it.suite, it.password, uint32(it.consoleId), uint32(it.bmcId), it.consoleRandom, it.bmcRandom, it.guid, user(it));
-/** The console proves with it that it knows the password (§13.22). */
-export const rakp3Code = (it: Handshake): Buffer => keyed(it.suite, it.password, it.bmcRandom, uint32(it.consoleId), user(it));
-const sessionIntegrityKey = (it: Handshake): Buffer => {
-  const kg = it.kg?.length ? it.kg : it.password;
-  return keyed(it.suite, kg, it.consoleRandom, it.bmcRandom, user(it));
+/** The BMC's proof that it knows the password (§13.21). */
+export const rakp2Code = (handshake: Handshake): Buffer =>
+  keyed(
+    handshake.suite,
+    handshake.password,
+    uint32(handshake.consoleId),
+    uint32(handshake.bmcId),
+    handshake.consoleRandom,
+    handshake.bmcRandom,
+    handshake.guid,
+    user(handshake),
+  );
+/** The console's proof that it knows the password (§13.22). */
+export const rakp3Code = (handshake: Handshake): Buffer =>
+  keyed(handshake.suite, handshake.password, handshake.bmcRandom, uint32(handshake.consoleId), user(handshake));
+const sessionIntegrityKey = (handshake: Handshake): Buffer => {
+  const kg = handshake.kg?.length ? handshake.kg : handshake.password;
+  return keyed(handshake.suite, kg, handshake.consoleRandom, handshake.bmcRandom, user(handshake));
 };
-/** Both have the same session integrity key (§13.23). */
-export const rakp4Code = (it: Handshake): Buffer =>
-  keyed(it.suite, sessionIntegrityKey(it), it.consoleRandom, uint32(it.bmcId), it.guid).subarray(0, it.suite.checkLength);
+/** The proof that both have the same session integrity key (§13.23). */
+export const rakp4Code = (handshake: Handshake): Buffer =>
+  keyed(handshake.suite, sessionIntegrityKey(handshake), handshake.consoleRandom, uint32(handshake.bmcId), handshake.guid).subarray(
+    0,
+    handshake.suite.checkLength,
+  );
 
 export interface SessionKeys {
   readonly suite: CipherSuite;
-  /** K1; the password in 20 bytes when the suite signs with that. */
+  /** K1; or the password in 20 bytes when the suite signs with it. */
   readonly integrity: Buffer;
   /** 16 bytes. */
   readonly confidentiality: Buffer;
 }
 /** K1 and K2 (§13.32). The constants are 20 bytes whatever the hash. */
-export function sessionKeys(it: Handshake): SessionKeys {
-  const key = sessionIntegrityKey(it);
+export function sessionKeys(handshake: Handshake): SessionKeys {
+  const key = sessionIntegrityKey(handshake);
   return {
-    suite: it.suite,
-    integrity: it.suite.signsWithPassword ? padded(it.password, 20) : keyed(it.suite, key, Buffer.alloc(20, 0x01)),
-    confidentiality: keyed(it.suite, key, Buffer.alloc(20, 0x02)).subarray(0, 16),
+    suite: handshake.suite,
+    integrity: handshake.suite.signsWithPassword ? padded(handshake.password, 20) : keyed(handshake.suite, key, Buffer.alloc(20, 0x01)),
+    confidentiality: keyed(handshake.suite, key, Buffer.alloc(20, 0x02)).subarray(0, 16),
   };
 }
 
@@ -124,11 +137,11 @@ function decrypt(key: Buffer, bytes: Buffer): Buffer | undefined {
   const cipher = createDecipheriv('aes-128-cbc', key, bytes.subarray(0, AES_BLOCK)).setAutoPadding(false);
   const clear = Buffer.concat([cipher.update(bytes.subarray(AES_BLOCK)), cipher.final()]);
   const pad = clear[clear.length - 1]!;
-  // The bytes of the pad itself are not looked at: some BMCs fill it with zeros.
+  // The pad's bytes are not checked: some BMCs fill it with zeros.
   return pad < AES_BLOCK ? clear.subarray(0, clear.length - 1 - pad) : undefined;
 }
 
-/** A payload as a packet of the session: encrypted and signed as its suite says. */
+/** Makes a packet of a payload, encrypted and signed as its suite says. */
 export function seal(
   keys: SessionKeys,
   header: Pick<SessionHeader, 'payloadType' | 'sessionId' | 'sequence'>,
@@ -142,7 +155,7 @@ export function seal(
     (signed) => signature(keys, signed),
   );
 }
-/** @returns the payload; undefined when it is not protected as the suite says, or its AuthCode or padding is wrong */
+/** @returns the payload; undefined when the protection differs from the suite, or AuthCode or padding is wrong */
 export function unseal(keys: SessionKeys, packet: Packet & { readonly kind: 'rmcp+' }): Buffer | undefined {
   const { suite } = keys;
   if (packet.encrypted !== suite.encrypts || packet.authenticated !== suite.signatureLength > 0) return undefined;
@@ -154,22 +167,22 @@ export function unseal(keys: SessionKeys, packet: Packet & { readonly kind: 'rmc
   return suite.encrypts ? decrypt(keys.confidentiality, packet.payload) : packet.payload;
 }
 
-/** Which session sequence numbers came already (§6.12.13): the highest, and which of the 15 below it. */
+/** The session sequence numbers that were received (§6.12.13): the highest, and a bit for each of the 15 below it. */
 export interface SequenceWindow {
   readonly highest: number;
-  /** Bit n: `highest - n` was seen. */
-  readonly seen: number;
+  /** Bit n: `highest - n` was received. */
+  readonly received: number;
 }
-export const newWindow: SequenceWindow = { highest: 0, seen: 0 };
-/** @returns the window with this number in it; undefined: it came already, or lies outside (15 below to 16 above) */
-export function acceptSequence({ highest, seen }: SequenceWindow, sequence: number): SequenceWindow | undefined {
+export const newWindow: SequenceWindow = { highest: 0, received: 0 };
+/** @returns the window with this number; undefined: a duplicate, or outside the window (15 below to 16 above) */
+export function acceptSequence({ highest, received }: SequenceWindow, sequence: number): SequenceWindow | undefined {
   if (sequence === 0) return undefined;
-  // Where the other end begins is its own choice.
-  if (highest === 0) return { highest: sequence, seen: 1 };
+  // The other side chooses the first number.
+  if (highest === 0) return { highest: sequence, received: 1 };
   const ahead = (sequence - highest) | 0;
   if (ahead > 16 || ahead < -15) return undefined;
-  if (ahead > 0) return { highest: sequence, seen: ((seen << ahead) | 1) & 0xffff };
-  return (seen >> -ahead) & 1 ? undefined : { highest, seen: seen | (1 << -ahead) };
+  if (ahead > 0) return { highest: sequence, received: ((received << ahead) | 1) & 0xffff };
+  return (received >> -ahead) & 1 ? undefined : { highest, received: received | (1 << -ahead) };
 }
 /** 32 bits, and never 0, which means "outside a session". */
 export const nextSequence = (sequence: number): number => (sequence >= 0xffffffff ? 1 : sequence + 1);

@@ -1,4 +1,4 @@
-/** Redfish client (DSP0266): kept connections and logins, session or basic authentication, errors as values. */
+/** Redfish client (DSP0266): reuses connections and logins; session or basic authentication. */
 import type { Agent } from 'undici';
 import { RedfishError, isStatus } from './errors';
 import { linkOf, member } from './json';
@@ -18,25 +18,25 @@ export interface RedfishPool {
    * @throws RedfishError for an unreachable service or a status ≥ 400 (with the message of its ExtendedInfo); the signal's reason
    */
   request(target: RedfishTarget, method: RedfishMethod, path: string, options: RedfishRequestOptions): Promise<RedfishAnswer>;
-  /** Ends the sessions and the connections. */
+  /** Ends the sessions and closes the connections. */
   close(): Promise<void>;
 }
 
 const CONNECT_TIMEOUT = 30_000;
-/** What a session that is ended at the close of the client may take. */
+/** For ending a session while the client closes. */
 const LOGOUT_TIMEOUT = 2000;
 
-/** How requests to one target prove who they are. */
+/** How requests to one target authenticate. */
 interface Login {
   readonly kind: 'none' | 'basic' | 'session';
   readonly headers: Readonly<Record<string, string>>;
-  /** The session's own path, to end it. */
+  /** The session's own path, for ending it. */
   readonly session?: string | undefined;
 }
-interface Kept {
+interface TargetState {
   readonly target: RedfishTarget;
   login?: Promise<Login> | undefined;
-  /** A session was had: then basic authentication is no way out any more. */
+  /** A session was opened once. After that, a failure does not lead to basic authentication. */
   hadSession?: true;
   users: number;
 }
@@ -46,9 +46,9 @@ const basic = ({ username = '', password = '' }: RedfishTarget): Login => ({
   headers: { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` },
 });
 
-/** Makes a session (DSP0266 §13.3.4), at the place that the service root names. */
+/** Opens a session (DSP0266 §13.3.4) at the path in the service root. */
 async function openSession(agent: Agent, target: RedfishTarget, options: RedfishRequestOptions): Promise<Login> {
-  // Some services show not even their root to strangers.
+  // Some services require authentication even for their root.
   const root = await exchange(agent, target, 'GET', rootPath(target), options).catch((error: unknown) => {
     if (isStatus(error)) return undefined;
     throw error;
@@ -61,90 +61,93 @@ async function openSession(agent: Agent, target: RedfishTarget, options: Redfish
   return { kind: 'session', headers: { 'x-auth-token': token }, session: answer.location ?? linkOf(answer.body) };
 }
 
-async function login(agent: Agent, it: Kept, options: RedfishRequestOptions): Promise<Login> {
-  const { target } = it;
+async function login(agent: Agent, state: TargetState, options: RedfishRequestOptions): Promise<Login> {
+  const { target } = state;
   if (target.username === undefined) return { kind: 'none', headers: {} };
   if (target.authType === 'basic') return basic(target);
   try {
     const session = await openSession(agent, target, options);
-    it.hadSession = true;
+    state.hadSession = true;
     return session;
   } catch (error) {
-    // No session service, or one that we do not understand: then each request carries the password.
+    // Without a usable session service, each request carries the password.
     const answered = error instanceof RedfishError && (error.kind === 'status' || error.kind === 'protocol');
-    if (target.authType === 'auto' && answered && !it.hadSession) return basic(target);
+    if (target.authType === 'auto' && answered && !state.hadSession) return basic(target);
     throw error;
   }
 }
 
 /**
- * Logins and connections to services, shared by all who ask. Each service gets a few requests at once at most; more wait their turn.
- * @param options.maxSessions logins kept; above, the one that is oldest in use is ended. 0: none is kept
+ * Logins and connections to services, shared by all callers. Each service gets few concurrent requests; others wait.
+ * @param options.maxSessions most logins to keep; above, the least recently used one is ended. 0: none is kept
  */
 export function createRedfishPool(options: { readonly maxSessions?: number; readonly connectTimeoutMs?: number } = {}): RedfishPool {
   const { maxSessions = 1000, connectTimeoutMs = CONNECT_TIMEOUT } = options;
   const agents = new Map<string, Promise<Agent>>();
-  const logins = new Map<string, Kept>();
-  /** Logouts on their way. */
-  const leaving = new Set<Promise<void>>();
+  const logins = new Map<string, TargetState>();
+  /** Logouts in progress. */
+  const logouts = new Set<Promise<void>>();
   let closed = false;
 
   const agentOf = (target: RedfishTarget): Promise<Agent> => {
     const key = JSON.stringify([target.verifyCa, target.tls]);
-    const made = agents.get(key) ?? agentFor(target, connectTimeoutMs);
-    agents.set(key, made);
-    // Authorities that could not be read may be there next time.
-    made.catch(() => agents.delete(key));
-    return made;
+    const agent = agents.get(key) ?? agentFor(target, connectTimeoutMs);
+    agents.set(key, agent);
+    // Certificates that cannot be read now may be readable next time.
+    agent.catch(() => agents.delete(key));
+    return agent;
   };
-  const logout = async ({ target, login: pending }: Kept): Promise<void> => {
-    const it = await pending?.catch(() => undefined);
-    if (it?.session === undefined) return;
-    const bounds = { headers: it.headers, timeoutMs: LOGOUT_TIMEOUT };
-    await exchange(await agentOf(target), target, 'DELETE', it.session, bounds).catch(() => undefined);
+  const logout = async ({ target, login: pending }: TargetState): Promise<void> => {
+    const ended = await pending?.catch(() => undefined);
+    if (ended?.session === undefined) return;
+    const bounds = { headers: ended.headers, timeoutMs: LOGOUT_TIMEOUT };
+    await exchange(await agentOf(target), target, 'DELETE', ended.session, bounds).catch(() => undefined);
   };
-  const leave = (it: Kept): void => {
-    const done = logout(it).finally(() => leaving.delete(done));
-    leaving.add(done);
+  const startLogout = (state: TargetState): void => {
+    const done = logout(state).finally(() => logouts.delete(done));
+    logouts.add(done);
   };
-  /** The target's login, as the one used last; those in use stay until they are not. */
-  const enter = (target: RedfishTarget): { readonly it: Kept; readonly exit: () => void } => {
+  /** The target's login, marked as used last. Logins in use are not ended. */
+  const enter = (target: RedfishTarget): { readonly state: TargetState; readonly exit: () => void } => {
     const key = JSON.stringify(target);
-    const it: Kept = logins.get(key) ?? { target, users: 0 };
-    it.users++;
+    const state: TargetState = logins.get(key) ?? { target, users: 0 };
+    state.users++;
     logins.delete(key);
-    logins.set(key, it);
+    logins.set(key, state);
     const exit = (): void => {
-      it.users--;
+      state.users--;
       for (const [oldest, one] of logins) {
         if (logins.size <= maxSessions || closed) break;
         if (one.users > 0) continue;
         logins.delete(oldest);
-        leave(one);
+        startLogout(one);
       }
     };
-    return { it, exit };
+    return { state, exit };
   };
 
   return {
-    request: async (target, method, path, asked) => {
+    request: async (target, method, path, requestOptions) => {
       if (closed) throw new RedfishError('closed', 'the Redfish client is closed');
       const agent = await agentOf(target);
-      const { it, exit } = enter(target);
+      const { state, exit } = enter(target);
       try {
         for (let renewed = false; ; renewed = true) {
-          // Without the caller's signal: others may wait for the same login.
-          const pending = (it.login ??= login(agent, it, { timeoutMs: asked.timeoutMs }));
+          // Without the caller's signal: other requests may wait for the same login.
+          const pending = (state.login ??= login(agent, state, { timeoutMs: requestOptions.timeoutMs }));
           const proof = await pending.catch((error: unknown) => {
-            if (it.login === pending) it.login = undefined;
+            if (state.login === pending) state.login = undefined;
             throw error;
           });
           try {
-            return await exchange(agent, target, method, path, { ...asked, headers: { ...asked.headers, ...proof.headers } });
+            return await exchange(agent, target, method, path, {
+              ...requestOptions,
+              headers: { ...requestOptions.headers, ...proof.headers },
+            });
           } catch (error) {
             if (!isStatus(error, 401)) throw error;
-            // A session that ended, or a password that may be right next time.
-            if (it.login === pending) it.login = undefined;
+            // The session has ended, or the password may be right next time.
+            if (state.login === pending) state.login = undefined;
             if (proof.kind !== 'session' || renewed) throw error;
           }
         }
@@ -154,7 +157,7 @@ export function createRedfishPool(options: { readonly maxSessions?: number; read
     },
     close: async () => {
       closed = true;
-      await Promise.all([...[...logins.values()].map(logout), ...leaving]);
+      await Promise.all([...[...logins.values()].map(logout), ...logouts]);
       logins.clear();
       await Promise.all([...agents.values()].map(async (agent) => (await agent.catch(() => undefined))?.destroy()));
       agents.clear();

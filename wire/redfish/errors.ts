@@ -1,18 +1,18 @@
-/** What goes wrong at a Redfish service, as one kind of Error, with the service's own words. */
+/** Failures of a Redfish service as one kind of Error, with the service's own messages. */
 import { listOf, member, textOf } from './json';
 
 /**
- * `unreachable` nothing was sent; `untrusted` nor was it, because of the service's certificate; `interrupted` no (whole) answer came, so the
- * service may have done what was asked; `status` it answered with an error status; `protocol` what it answered is no Redfish; `task` an
- * asynchronous task of it failed or took too long; `closed` the client is closed.
+ * `unreachable` nothing was sent; `untrusted` nothing was sent, because of the service's certificate; `interrupted` no complete response, so
+ * the service may have processed the request; `status` an error status; `protocol` the response is not valid Redfish; `task` an asynchronous
+ * task failed or took too long; `closed` the client is closed.
  */
 export type RedfishFailure = 'unreachable' | 'untrusted' | 'interrupted' | 'status' | 'protocol' | 'task' | 'closed';
 export class RedfishError extends Error {
   override readonly name = 'RedfishError';
   readonly status?: number;
-  /** Of the messages of an error answer, such as `Base.1.8.ActionParameterValueConflict`. */
+  /** Message identifiers of an error response, such as `Base.1.8.ActionParameterValueConflict`. */
   readonly messageIds: readonly string[];
-  /** Milliseconds after which the service asks to be asked again. */
+  /** Milliseconds after which the service wants a repetition (Retry-After). */
   readonly retryAfterMs?: number;
   constructor(
     readonly kind: RedfishFailure,
@@ -30,28 +30,28 @@ export class RedfishError extends Error {
     if (more.retryAfterMs !== undefined) this.retryAfterMs = more.retryAfterMs;
   }
 }
-/** Whether it is an error answer, with one of these statuses if any are given. */
+/** Whether it is an error response, optionally with one of these statuses. */
 export const isStatus = (error: unknown, ...statuses: readonly number[]): error is RedfishError =>
   error instanceof RedfishError && error.kind === 'status' && (statuses.length === 0 || statuses.includes(error.status ?? 0));
-/** Whether a message of an error answer is the one of this name, whatever its registry and version: `PropertyUnknown`. */
+/** Whether an error response has the message of this name, in any registry and version: `PropertyUnknown`. */
 export const hasMessage = (error: unknown, name: string): boolean =>
   error instanceof RedfishError && error.messageIds.some((id) => id === name || id.endsWith(`.${name}`));
 
-/** Characters of a service's own words in a message. */
-const MAX_WORDS = 1000;
-/** Messages of one answer that are looked at. */
+/** Characters of a service's text in a message. */
+const MAX_CHARACTERS = 1000;
+/** Messages that are read of one response. */
 const MAX_MESSAGES = 20;
 
-/** The messages of an answer's ExtendedInfo, or of a Task: text and registry key, whichever there is. */
+/** The messages of ExtendedInfo or of a Task: text and registry key, as far as present. */
 export function messagesOf(list: unknown): readonly { readonly id: string | undefined; readonly text: string | undefined }[] {
   return listOf(list)
     .slice(0, MAX_MESSAGES)
     .map((info) => ({
-      id: textOf(member(info, 'MessageId'))?.slice(0, MAX_WORDS),
-      text: textOf(member(info, 'Message'))?.slice(0, MAX_WORDS),
+      id: textOf(member(info, 'MessageId'))?.slice(0, MAX_CHARACTERS),
+      text: textOf(member(info, 'Message'))?.slice(0, MAX_CHARACTERS),
     }));
 }
-/** Code and message of an error answer, with the messages of its ExtendedInfo (DSP0266 §8.6). */
+/** Code and message of an error response, with the messages of its ExtendedInfo (DSP0266 §8.6). */
 export function errorWords(body: unknown): { readonly words: string; readonly messageIds: readonly string[] } {
   const error = member(body, 'error');
   const extended = messagesOf(member(error, '@Message.ExtendedInfo'));
@@ -61,7 +61,7 @@ export function errorWords(body: unknown): { readonly words: string; readonly me
     .filter((one) => one !== undefined && one !== message)
     .join(' ');
   return {
-    words: `${code ?? 'unknown error'}: ${message ?? ''}${more === '' ? '' : ` Extended information: ${more}`}`.slice(0, MAX_WORDS),
-    messageIds: [code?.slice(0, MAX_WORDS), ...extended.map(({ id }) => id)].filter((id) => id !== undefined),
+    words: `${code ?? 'unknown error'}: ${message ?? ''}${more === '' ? '' : ` Extended information: ${more}`}`.slice(0, MAX_CHARACTERS),
+    messageIds: [code?.slice(0, MAX_CHARACTERS), ...extended.map(({ id }) => id)].filter((id) => id !== undefined),
   };
 }

@@ -1,4 +1,4 @@
-/** The Redfish client: what drivers use of it. */
+/** The Redfish client's exports for drivers. */
 export { createRedfishPool, type RedfishPool } from './client';
 export { RedfishError, hasMessage, isStatus, messagesOf, type RedfishFailure } from './errors';
 export { linkOf, listOf, member, textOf, textsOf } from './json';
@@ -14,5 +14,5 @@ export {
   type RedfishAsk,
   type RedfishResource,
 } from './resources';
-export { followTask, lookAtTask, startedTask, type TaskLook } from './tasks';
+export { followTask, readTask, startedTask, type TaskProgress } from './tasks';
 export { rootPath, type RedfishAnswer, type RedfishMethod, type RedfishRequestOptions, type RedfishTarget } from './transport';

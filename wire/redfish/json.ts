@@ -1,6 +1,6 @@
-/** Looks into what a service answered, which may be anything. */
+/** Reads values of a service's response, which may be anything. */
 
-/** A member of a JSON object, whatever the value is. */
+/** A member of a JSON object, by its path; undefined for anything else. */
 export const member = (value: unknown, ...names: readonly string[]): unknown =>
   names.reduce<unknown>(
     (at, name) => (typeof at === 'object' && at !== null && Object.hasOwn(at, name) ? (at as Record<string, unknown>)[name] : undefined),
@@ -10,8 +10,8 @@ export const member = (value: unknown, ...names: readonly string[]): unknown =>
 export const linkOf = (value: unknown): string | undefined => textOf(member(value, '@odata.id'));
 /** A text that is not empty. */
 export const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
-/** A list; empty for what is none. */
+/** A list; empty for anything else. */
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
-/** The texts of a list, such as AllowableValues; undefined for what is no list. */
+/** The texts of a list, such as AllowableValues; undefined for anything else. */
 export const textsOf = (value: unknown): readonly string[] | undefined =>
   Array.isArray(value) ? (value as unknown[]).filter((one) => typeof one === 'string') : undefined;

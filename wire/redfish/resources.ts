@@ -1,26 +1,26 @@
 /**
- * Resources of a service: read one, read the members of a collection, change one, ask it for an action. All of them ask by a `RedfishAsk`
- * (drivers: `redfishAsk` of drivers/redfish/target.ts, or `ask` of a SystemView) and throw RedfishError.
+ * Resources of a service: reading one, reading a collection, changing one, and their actions. All functions take a `RedfishAsk`
+ * (in drivers: `redfishAsk` of drivers/redfish/target.ts, or `ask` of a SystemView) and throw RedfishError.
  */
 import { RedfishError, isStatus } from './errors';
 import { linkOf, listOf, member, textOf, textsOf } from './json';
 import type { RedfishAnswer, RedfishMethod } from './transport';
 
-/** One request to a service that is known: login, timeout and repetition are the asker's. */
+/** Sends one request to a service. Login, timeout and retries are up to the implementation. */
 export type RedfishAsk = (
   method: RedfishMethod,
   path: string,
   more?: { readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> },
 ) => Promise<RedfishAnswer>;
 
-/** A resource as the service described it when it was read. */
+/** A resource as it was when read. */
 export interface RedfishResource {
   readonly path: string;
   readonly body: unknown;
   readonly etag: string | undefined;
 }
 
-/** Where a JSON pointer leads (RFC 6901), as in links such as `…/Thermal#/Fans/0`. */
+/** Follows a JSON pointer (RFC 6901), as in links such as `…/Thermal#/Fans/0`. */
 function pointed(body: unknown, path: string): unknown {
   const fragment = /#(\/.*)/.exec(path)?.[1];
   if (fragment === undefined) return body;
@@ -28,12 +28,12 @@ function pointed(body: unknown, path: string): unknown {
   return names.reduce<unknown>((at, name) => member(at, name.replace(/~1/g, '/').replace(/~0/g, '~')), body);
 }
 
-/** Reads a resource; its ETag comes with it, for `patchResource`. */
+/** Reads a resource with its ETag, for `patchResource`. */
 export async function readResource(ask: RedfishAsk, path: string): Promise<RedfishResource> {
   const { body, headers } = await ask('GET', path);
   return { path, body: pointed(body, path), etag: headers['etag'] ?? textOf(member(body, '@odata.etag')) };
 }
-/** Reads what a property of a resource links to (`{ "@odata.id": … }`); undefined: there is no link, or nothing behind it. */
+/** Reads the resource behind a property's link (`{ "@odata.id": … }`); undefined: no link, or the resource does not exist. */
 export async function readLinked(
   ask: RedfishAsk,
   { body }: RedfishResource,
@@ -44,22 +44,22 @@ export async function readLinked(
   try {
     return await readResource(ask, path);
   } catch (error) {
-    // Services link to what they do not have.
+    // Services link to resources that they do not have.
     if (isStatus(error, 404)) return undefined;
     throw error;
   }
 }
 
-/** What a collection may have. */
+/** Limits of a collection. */
 const MAX_MEMBERS = 1000;
 const MAX_PAGES = 100;
-/** The members' links, of all pages (`Members@odata.nextLink`). Those that came expanded have their body. */
+/** The members' links on all pages (`Members@odata.nextLink`). Expanded members come with their body. */
 async function membersOf(ask: RedfishAsk, path: string): Promise<ReadonlyMap<string, unknown>> {
   const found = new Map<string, unknown>();
-  const seen = new Set<string>();
-  for (let page: string | undefined = path; page !== undefined && !seen.has(page);) {
-    seen.add(page);
-    if (seen.size > MAX_PAGES) throw new RedfishError('protocol', `${path} has more than ${MAX_PAGES} pages`);
+  const pages = new Set<string>();
+  for (let page: string | undefined = path; page !== undefined && !pages.has(page);) {
+    pages.add(page);
+    if (pages.size > MAX_PAGES) throw new RedfishError('protocol', `${path} has more than ${MAX_PAGES} pages`);
     const { body }: RedfishAnswer = await ask('GET', page);
     for (const one of listOf(member(body, 'Members'))) {
       const link = linkOf(one);
@@ -71,9 +71,9 @@ async function membersOf(ask: RedfishAsk, path: string): Promise<ReadonlyMap<str
   }
   return found;
 }
-/** The paths of a collection's members, over all its pages; bounded, and loops end it. */
+/** The paths of a collection's members on all pages. Bounded; loops end it. */
 export const memberPaths = async (ask: RedfishAsk, path: string): Promise<readonly string[]> => [...(await membersOf(ask, path)).keys()];
-/** The members of a collection, over all its pages, one request after another. Members that are listed but not there are left out. */
+/** Reads the members of a collection on all pages, one after another. Members that do not exist are left out. */
 export async function collection(ask: RedfishAsk, path: string): Promise<readonly RedfishResource[]> {
   const found: RedfishResource[] = [];
   for (const [link, body] of await membersOf(ask, path)) {
@@ -85,7 +85,7 @@ export async function collection(ask: RedfishAsk, path: string): Promise<readonl
   }
   return found;
 }
-/** The members of the collection that a property of a resource links to; undefined: the resource has none. */
+/** The members of the collection behind a property's link; undefined: there is none. */
 export async function linkedCollection(
   ask: RedfishAsk,
   { body }: RedfishResource,
@@ -102,8 +102,8 @@ export async function linkedCollection(
 }
 
 /**
- * Changes a resource. The ETag protects it from a lost update; services that cannot compare it answer 412, get it in its strong form, and
- * then none. The answer may be of a task (`startedTask`).
+ * Changes a resource. The ETag prevents lost updates. Services that cannot compare it answer 412: then it is sent in its strong form, and at
+ * last not at all. The response may start a task (`startedTask`).
  */
 export async function patchResource(ask: RedfishAsk, { path, etag }: RedfishResource, body: unknown): Promise<RedfishAnswer> {
   const forms = etag === undefined ? [] : etag.startsWith('W/') ? [etag, etag.slice(2)] : [etag];
@@ -118,10 +118,10 @@ export async function patchResource(ask: RedfishAsk, { path, etag }: RedfishReso
 
 export interface RedfishAction {
   readonly target: string;
-  /** The values that a parameter may have, where the service tells. */
+  /** The allowed values of a parameter, if the service lists them. */
   allowed(parameter: string): readonly string[] | undefined;
 }
-/** An action of a resource, such as `#ComputerSystem.Reset` or `#UpdateService.SimpleUpdate`; undefined: it does not offer it. */
+/** An action of a resource, such as `#ComputerSystem.Reset` or `#UpdateService.SimpleUpdate`; undefined: not offered. */
 export function actionOf({ body }: Pick<RedfishResource, 'body'>, name: string): RedfishAction | undefined {
   const action = member(body, 'Actions', name);
   const target = textOf(member(action, 'target'));

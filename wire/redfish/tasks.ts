@@ -1,14 +1,14 @@
 /**
- * Asynchronous operations (DSP0266 §12.1): an answer 202 names a task monitor, which is asked until the operation is over.
- * What takes seconds: `await followTask(ask, await ask('POST', …), …)`, which passes other answers through at once.
- * What takes minutes: `startedTask(answer)` gives the monitor's path, to be kept on the node; `lookAtTask(ask, path)` in the step's `poll`.
+ * Asynchronous operations (DSP0266 §12.1): a response 202 names a task monitor, which is polled until the operation ends.
+ * For seconds: `await followTask(ask, await ask('POST', …), …)`, which returns other responses at once.
+ * For minutes: `startedTask(answer)` returns the monitor's path for the node's record; the step's `poll` calls `readTask(ask, path)`.
  */
 import { RedfishError, isStatus, messagesOf } from './errors';
 import { linkOf, member, textOf } from './json';
 import type { RedfishAsk } from './resources';
 import { retryAfter, type RedfishAnswer } from './transport';
 
-/** TaskState (schema Task) → how the operation stands. */
+/** TaskState (schema Task) → state of the operation. */
 const STATES: Readonly<Record<string, 'running' | 'done' | 'failed'>> = {
   New: 'running',
   Pending: 'running',
@@ -25,25 +25,25 @@ const STATES: Readonly<Record<string, 'running' | 'done' | 'failed'>> = {
   Cancelled: 'failed',
 };
 
-export interface TaskLook {
-  /** `gone`: the service has forgotten it, which many do soon after the end; what became of it must be seen elsewhere. */
+export interface TaskProgress {
+  /** `gone`: the service has forgotten the task, as many do soon after its end. The result must be read elsewhere. */
   readonly kind: 'running' | 'done' | 'failed' | 'gone';
-  /** TaskState as it is; undefined when the answer is no Task. */
+  /** TaskState unchanged; undefined when the response is no Task. */
   readonly state: string | undefined;
   /** 0 to 100. */
   readonly percent: number | undefined;
-  /** What the task says of itself, in one bounded text. */
+  /** The task's messages as one bounded text. */
   readonly messages: string;
   readonly messageIds: readonly string[];
-  /** Milliseconds until the service wants to be asked again (Retry-After), bounded; undefined: it does not say. */
+  /** Milliseconds until the next poll as the service demands (Retry-After), bounded; undefined: no demand. */
   readonly retryAfterMs: number | undefined;
-  /** Of an operation that is over: what it answered. */
+  /** The response of a finished operation. */
   readonly answer?: RedfishAnswer;
 }
 
-const MAX_WORDS = 1000;
-/** @param status of the answer: a monitor says 202 while the operation runs, and what the operation itself says after that */
-function lookAt({ status, headers, body }: RedfishAnswer): TaskLook {
+const MAX_CHARACTERS = 1000;
+/** @param status of the response: a monitor answers 202 while the operation runs, and then with the operation's own status */
+function progressOf({ status, headers, body }: RedfishAnswer): TaskProgress {
   const state = textOf(member(body, 'TaskState'));
   const known = state !== undefined && Object.hasOwn(STATES, state) ? STATES[state] : undefined;
   const bad = known === 'done' && member(body, 'TaskStatus') === 'Critical';
@@ -58,14 +58,14 @@ function lookAt({ status, headers, body }: RedfishAnswer): TaskLook {
       .map(({ id, text }) => text ?? id)
       .filter((one) => one !== undefined)
       .join(' ')
-      .slice(0, MAX_WORDS),
+      .slice(0, MAX_CHARACTERS),
     messageIds: messages.map(({ id }) => id).filter((id) => id !== undefined),
     retryAfterMs: retryAfter(headers['retry-after'], Date.now()),
     answer: { status, headers, body },
   };
 }
 
-/** The path of the monitor of what an answer started; undefined: it is over already. Throws RedfishError for a 202 that names none. */
+/** The path of the task monitor; undefined: the operation has finished. Throws RedfishError for a 202 without a monitor. */
 export function startedTask({ status, location, body }: RedfishAnswer): string | undefined {
   if (status !== 202) return undefined;
   const monitor = location ?? textOf(member(body, 'TaskMonitor')) ?? linkOf(body);
@@ -73,13 +73,13 @@ export function startedTask({ status, location, body }: RedfishAnswer): string |
   throw new RedfishError('protocol', 'the service answered 202 and did not say where its task can be seen');
 }
 
-/** How a task stands now, by the path of its monitor or of the Task itself. Throws RedfishError when that cannot be learned. */
-export async function lookAtTask(ask: RedfishAsk, monitor: string): Promise<TaskLook> {
+/** The state of a task, by the path of its monitor or of the Task. Throws RedfishError when it cannot be read. */
+export async function readTask(ask: RedfishAsk, monitor: string): Promise<TaskProgress> {
   try {
-    return lookAt(await ask('GET', monitor));
+    return progressOf(await ask('GET', monitor));
   } catch (error) {
     if (!isStatus(error) || error.status === undefined || error.status >= 500) throw error;
-    // Who we are and how often we ask has nothing to do with the operation.
+    // Errors of authentication and rate do not concern the operation.
     if ([401, 403, 408, 429].includes(error.status)) throw error;
     const kind = error.status === 404 || error.status === 410 ? 'gone' : 'failed';
     const { message, messageIds } = error;
@@ -87,13 +87,13 @@ export async function lookAtTask(ask: RedfishAsk, monitor: string): Promise<Task
   }
 }
 
-/** Milliseconds between looks where the service does not say. */
-const LOOKS = [500, 1000, 1000, 2000, 3000, 5000] as const;
+/** Milliseconds between polls, unless the service demands others. */
+const PAUSES = [500, 1000, 1000, 2000, 3000, 5000] as const;
 /**
- * Waits until what an answer started is over; an answer that is no 202 is passed through at once.
- * @param options.progress told at each look
- * @returns the operation's own answer, or that of its Task. Of a task that the service forgot: the first answer
- * @throws RedfishError kind `task` when it failed or is not over within `timeoutMs`; the signal's reason
+ * Waits until a started operation has ended. A response other than 202 is returned at once.
+ * @param options.progress called at each poll
+ * @returns the operation's own response, or its Task's; for a forgotten task the first response
+ * @throws RedfishError kind `task` when it failed or did not end within `timeoutMs`; the signal's reason
  */
 export async function followTask(
   ask: RedfishAsk,
@@ -102,7 +102,7 @@ export async function followTask(
     readonly clock: { now(): number; sleep(milliseconds: number, signal?: AbortSignal): Promise<void> };
     readonly signal: AbortSignal;
     readonly timeoutMs: number;
-    readonly progress?: (look: TaskLook) => Promise<void> | void;
+    readonly progress?: (state: TaskProgress) => Promise<void> | void;
   },
 ): Promise<RedfishAnswer> {
   const monitor = startedTask(answer);
@@ -110,18 +110,18 @@ export async function followTask(
   const { clock, signal, timeoutMs, progress } = options;
   const until = clock.now() + timeoutMs;
   let next = retryAfter(answer.headers['retry-after'], clock.now());
-  for (let looks = 0; ; looks++) {
-    const pause = Math.max(next ?? LOOKS[looks] ?? LOOKS.at(-1)!, LOOKS[0]);
+  for (let polls = 0; ; polls++) {
+    const pause = Math.max(next ?? PAUSES[polls] ?? PAUSES.at(-1)!, PAUSES[0]);
     if (clock.now() + pause > until) throw new RedfishError('task', `the task ${monitor} is not over after ${timeoutMs / 1000} s`);
     await clock.sleep(pause, signal);
-    const look = await lookAtTask(ask, monitor);
-    await progress?.(look);
-    if (look.kind === 'done') return look.answer ?? answer;
-    if (look.kind === 'gone') return answer;
-    if (look.kind === 'failed') {
-      const why = look.messages === '' ? '' : `: ${look.messages}`;
-      throw new RedfishError('task', `the task ${monitor} ended as ${look.state ?? 'failed'}${why}`, { messageIds: look.messageIds });
+    const state = await readTask(ask, monitor);
+    await progress?.(state);
+    if (state.kind === 'done') return state.answer ?? answer;
+    if (state.kind === 'gone') return answer;
+    if (state.kind === 'failed') {
+      const why = state.messages === '' ? '' : `: ${state.messages}`;
+      throw new RedfishError('task', `the task ${monitor} ended as ${state.state ?? 'failed'}${why}`, { messageIds: state.messageIds });
     }
-    next = look.retryAfterMs;
+    next = state.retryAfterMs;
   }
 }

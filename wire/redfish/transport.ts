@@ -11,16 +11,16 @@ export interface RedfishTarget {
   readonly username?: string;
   readonly password?: string;
   readonly authType: 'basic' | 'session' | 'auto';
-  /** false: any certificate; true: the system's authorities; a path: these. */
+  /** false: any certificate; true: the system's certificate authorities; a path: the authorities there. */
   readonly verifyCa: boolean | string;
   readonly tls?: { readonly minVersion?: 'TLSv1.1' | 'TLSv1.2' | 'TLSv1.3'; readonly ciphers?: string };
 }
 export interface RedfishAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** The path of the Location header, whatever host it names: services behind names of their own do not know the one that we use. */
+  /** The path of the Location header. Its host is ignored, since services do not know the name under which we reach them. */
   readonly location?: string;
-  /** Parsed JSON; undefined for an empty answer. */
+  /** Parsed JSON; undefined for an empty response. */
   readonly body: unknown;
 }
 export interface RedfishRequestOptions {
@@ -37,14 +37,14 @@ export function rootPath(target: Pick<RedfishTarget, 'address'>): string {
   return pathname === '/' ? '/redfish/v1/' : pathname.replace(/\/*$/, '/');
 }
 
-/** Bytes; the largest resources of real services (message and attribute registries) are a few MiB. */
+/** Bytes. The largest resources of real services (message and attribute registries) have a few MiB. */
 const MAX_BODY = 8 << 20;
 const MAX_REDIRECTS = 3;
-/** Requests at once to one service; BMCs are small. */
+/** Concurrent requests to one service: BMCs are small. */
 const CONNECTIONS = 4;
-/** TLS sessions kept, so that the next connection to a service needs no full handshake. */
+/** Cached TLS sessions, so that the next connection to a service needs no full handshake. */
 const TLS_SESSIONS = 10_000;
-/** Milliseconds: no service is waited for longer because it says so. */
+/** Milliseconds: longer demands of a service are cut to this. */
 const MAX_RETRY_AFTER = 60_000;
 
 async function certificates(path: string): Promise<Buffer[]> {
@@ -57,7 +57,7 @@ async function certificates(path: string): Promise<Buffer[]> {
   }
 }
 
-/** Connections to all services with the same rules for certificates. */
+/** Connections to all services with the same certificate rules. */
 export async function agentFor({ verifyCa, tls }: RedfishTarget, connectTimeoutMs: number): Promise<Agent> {
   const options = {
     timeout: connectTimeoutMs,
@@ -70,21 +70,21 @@ export async function agentFor({ verifyCa, tls }: RedfishTarget, connectTimeoutM
   return new Agent({ connections: CONNECTIONS, connect: buildConnector(options) });
 }
 
-/** Failures of the connection itself, before anything was sent. */
+/** Connection errors before anything was sent. */
 const NOT_SENT =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EPROTO|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_.*|ERR_SSL_.*)$/;
-/** What is wrong with a certificate (OpenSSL's X509_V_ERR_*, as Node names them). */
+/** Certificate errors (OpenSSL's X509_V_ERR_*, as Node names them). */
 const CERTIFICATE = /^(CERT_.*|UNABLE_TO_.*|.*_SIGNED_CERT.*|ERR_TLS_CERT_.*|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)$/;
-/** The other side answers a TLS greeting with something else, as a server for plain HTTP does. */
+/** The service answers the TLS handshake with something else, as a plain HTTP server does. */
 const NO_TLS = 'ERR_SSL_WRONG_VERSION_NUMBER';
 function connectionError(url: string, error: unknown): RedfishError {
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
   const { code = '', message = '' } = first as { code?: string; message?: string };
   const untrusted = CERTIFICATE.test(code);
   const kind = untrusted ? 'untrusted' : NOT_SENT.test(code) ? 'unreachable' : 'interrupted';
-  // OpenSSL's own words are of its source files.
-  const told = code === NO_TLS ? 'what answers there speaks no TLS' : message || code || String(first);
-  const why = `${untrusted ? 'certificate verify failed: ' : ''}${told}`;
+  // OpenSSL's message names its source files.
+  const text = code === NO_TLS ? 'what answers there speaks no TLS' : message || code || String(first);
+  const why = `${untrusted ? 'certificate verify failed: ' : ''}${text}`;
   return new RedfishError(kind, `Unable to connect to ${url}. Error: ${why}`, { cause: error });
 }
 
@@ -104,7 +104,7 @@ async function read(body: AsyncIterable<Buffer>, url: string, encoding: unknown)
     throw new RedfishError('protocol', `${url} answered with something that cannot be unpacked`, { cause: error });
   }
 }
-/** Undefined for nothing, and for the pages of words that come with errors. */
+/** Undefined for an empty text, and for error pages that are no JSON. */
 function parsed(text: string, status: number, url: string): unknown {
   if (text.trim() === '') return undefined;
   try {
@@ -115,27 +115,27 @@ function parsed(text: string, status: number, url: string): unknown {
   }
 }
 
-/** Retry-After as milliseconds (RFC 9110 §10.2.3), bounded; undefined for none. @param now for the form that is a date */
+/** Retry-After in milliseconds (RFC 9110 §10.2.3), bounded; undefined for none. @param now for the form with a date */
 export function retryAfter(value: string | undefined, now: number): number | undefined {
   if (value === undefined) return undefined;
   const wait = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now;
   return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), MAX_RETRY_AFTER);
 }
 
-/** A link comes from the service: it must not lead the credentials to another host. */
+/** Links come from the service. They must not send the credentials to another host. */
 function checkedPath(path: string, origin: string): string {
   if (/^\/(?!\/)[\x21-\x7e]*$/.test(path)) return path;
   throw new RedfishError('protocol', `${origin} gave a link that is no path: ${path.slice(0, 200)}`);
 }
-/** The path that a Location leads to on the same service, whatever host it names; undefined: it is no URL. */
+/** The path of a Location on the same service, whatever its host; undefined: not a URL. */
 function locationPath(location: string, url: string): string | undefined {
   if (!URL.canParse(location, url)) return undefined;
   const { pathname, search } = new URL(location, url);
   return `${pathname}${search}`;
 }
 
-/** What an answer says. Throws RedfishError for a status ≥ 400, and for what is no JSON. */
-export function understood(
+/** Evaluates a response. Throws RedfishError for a status ≥ 400, and for anything but JSON. */
+export function evaluate(
   method: RedfishMethod,
   url: string,
   status: number,
@@ -154,7 +154,7 @@ export function understood(
 }
 
 /**
- * One request, without login. Redirects are followed on the same host only (a GET: any; others: 307 and 308).
+ * Sends one request, without login. Follows redirects on the same host only (GET: all; others: 307 and 308).
  * @param path absolute on the service's host, as links are; a fragment is not sent
  * @throws RedfishError; the signal's reason
  */
@@ -180,7 +180,7 @@ export async function exchange(
       ...{ origin, path: at, method, signal: stop.signal, headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
       headers: {
         accept: 'application/json',
-        // Packed answers get weak ETags from some services, which they then do not take back.
+        // Some services give compressed responses weak ETags, which they then do not accept.
         'accept-encoding': 'identity',
         'odata-version': '4.0',
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -190,7 +190,7 @@ export async function exchange(
       body: body === undefined ? null : JSON.stringify(body),
     });
     const text = await read(answer.body as AsyncIterable<Buffer>, url, answer.headers['content-encoding']);
-    return understood(method, url, answer.statusCode, answer.headers, text);
+    return evaluate(method, url, answer.statusCode, answer.headers, text);
   };
 
   let at = first;
@@ -201,7 +201,7 @@ export async function exchange(
         if (answer.status < 300) return answer;
         at = redirected(answer, method, `${origin}${at}`, redirects++);
       } catch (error) {
-        // Some services give their registries packed only.
+        // Some services offer their registries only compressed.
         const again = method === 'GET' && error instanceof RedfishError && error.status === 406 && !('accept-encoding' in packed);
         if (!again) throw error;
         packed = { 'accept-encoding': 'gzip' };
@@ -216,7 +216,7 @@ export async function exchange(
   }
 }
 
-/** Where a redirect leads, on the same host. */
+/** The target of a redirect on the same host. */
 function redirected({ status, headers }: RedfishAnswer, method: RedfishMethod, url: string, redirects: number): string {
   const place = headers['location'] ?? '';
   const to = URL.canParse(place, url) ? new URL(place, url) : undefined;

@@ -1,6 +1,6 @@
 /**
- * Sockets that belong to one network interface, which node:dgram cannot make: SO_BINDTODEVICE has to stand before bind(2), and a raw
- * socket is not to be had at all. The descriptor is made through libc; node:dgram then drives it as any other of its sockets. Linux only.
+ * Sockets bound to one network interface, which node:dgram cannot open: SO_BINDTODEVICE must precede bind(2), and raw sockets are not
+ * supported. libc creates the descriptor, and node:dgram then uses it as its own. Linux only.
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { LinkError, openLibc, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_RAW, type SocketCalls } from './libc';
@@ -29,7 +29,7 @@ interface Libc extends SocketCalls {
   readonly dup2: (from: number, to: number) => number;
   /** getifaddrs(3): every interface by name, with its IPv4 addresses. */
   readonly interfaces: () => ReadonlyMap<string, readonly LinkAddress[]>;
-  /** The error for the operator: what was tried, and what the system said to it. */
+  /** The error for the operator: what failed, and the system's reason. */
   readonly refusal: (what: string) => LinkError;
 }
 
@@ -45,7 +45,7 @@ async function libc(): Promise<Libc> {
   ]);
   const getifaddrs = own.func('int getifaddrs(_Out_ void **)') as (list: [unknown]) => number;
   const freeifaddrs = own.func('void freeifaddrs(void *)') as (list: unknown) => void;
-  // struct ifaddrs, as far as it is read; sockaddr_in: family in host order, port, address.
+  // The members of struct ifaddrs that are read; sockaddr_in: family in host order, port, address.
   const entry = koffi.struct({ next: 'void *', name: 'const char *', flags: 'unsigned int', address: 'void *', netmask: 'void *' });
   const ipv4 = koffi.struct({ family: 'uint16', port: 'uint16', address: koffi.array('uint8', 4, 'Array') });
   return {
@@ -103,7 +103,7 @@ function wildcard(family: number, port: number): Buffer {
   return address;
 }
 
-/** Hands a bound descriptor to node:dgram. */
+/** Passes a bound descriptor to node:dgram. */
 async function adopt(c: Libc, type: 'udp4' | 'udp6', fd: number, onListening?: () => void): Promise<Socket> {
   const socket = createSocket(type);
   await new Promise<void>((done, fail) => {
@@ -135,20 +135,20 @@ export async function linkAddresses(name: string): Promise<readonly LinkAddress[
 }
 
 /**
- * A UDP socket on 0.0.0.0:port that hears and reaches this interface alone: broadcasts too, and with no address or route set.
- * Another socket on the port of this interface (or of none) is refused; one on another interface is not in the way.
- * @param receiveBuffer bytes that may wait in the kernel, as far as it allows so many
+ * A UDP socket on 0.0.0.0:port that sends and receives on this interface alone, including broadcasts, without any address or route.
+ * Another socket on this port of the interface (or of all interfaces) is an error; one on another interface is not.
+ * @param receiveBuffer bytes of the kernel's buffer, limited by the kernel
  * @throws LinkError
  */
 export async function openUdp(name: string, port: number, receiveBuffer: number): Promise<Socket> {
   const c = await libc();
   const fd = descriptor(c, AF_INET, SOCK_DGRAM, 0, name);
   c.setsockopt(fd, SOL_SOCKET, SO_BROADCAST, int32(1), 4);
-  // Past net.core.rmem_max with the capability NET_ADMIN, else up to it.
+  // Beyond net.core.rmem_max only with the capability NET_ADMIN.
   const forced = c.setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, int32(receiveBuffer), 4);
   if (forced < 0) c.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, int32(receiveBuffer), 4);
   const address = wildcard(AF_INET, port);
-  // Before node:dgram sets SO_REUSEADDR, which would let two servers share the port.
+  // Before node:dgram sets SO_REUSEADDR, with which two servers could share the port.
   if (c.bind(fd, address, address.length) < 0) {
     const error = c.refusal(`cannot listen on port ${port} of interface ${name}`);
     c.close(fd);
@@ -158,23 +158,23 @@ export async function openUdp(name: string, port: number, receiveBuffer: number)
 }
 
 /**
- * A raw ICMPv6 socket on this interface that hears one type of message, also when sent to `group`. Send with port IPPROTO_ICMPV6
- * (Linux takes the port of a raw socket's address for its protocol); the kernel fills in the checksum.
+ * A raw ICMPv6 socket on this interface that receives one type of message, also when sent to `group`. Send with port IPPROTO_ICMPV6
+ * (Linux uses the port in a raw socket's address as its protocol). The kernel adds the checksum.
  * @throws LinkError also where the interface has no IPv6
  */
 export async function openIcmpv6(name: string, messageType: number, group: string): Promise<Socket> {
   const c = await libc();
   const raw = descriptor(c, AF_INET6, SOCK_RAW, IPPROTO_ICMPV6, name);
-  // RFC 3542 §3.2: 256 bits in host words, a set bit keeps that type away.
+  // RFC 3542 §3.2: 256 bits in host words; a set bit blocks that type.
   const filter = Buffer.alloc(32, 0xff);
   const words = new Uint32Array(filter.buffer, filter.byteOffset, 8);
   words[messageType >> 5]! &= ~(1 << (messageType & 31));
   c.setsockopt(raw, IPPROTO_ICMPV6, ICMP6_FILTER, filter, filter.length);
-  // RFC 4861 §4.2: neighbour discovery counts only with hop limit 255.
+  // RFC 4861 §4.2: neighbour discovery requires hop limit 255.
   c.setsockopt(raw, IPPROTO_IPV6, IPV6_UNICAST_HOPS, int32(255), 4);
   c.setsockopt(raw, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, int32(255), 4);
   c.setsockopt(raw, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, int32(0), 4);
-  // node:dgram takes UDP descriptors only: it gets one, and the raw socket then steps into its place, before the event loop watches it.
+  // node:dgram accepts only UDP descriptors. It gets one, which the raw socket replaces before the event loop polls it.
   let socket: Socket | undefined;
   try {
     const placeholder = descriptor(c, AF_INET6, SOCK_DGRAM, 0, name);

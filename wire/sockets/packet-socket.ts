@@ -1,6 +1,6 @@
 /**
- * Frames of an Ethernet protocol as they arrive at network interfaces. Node has no packet sockets (packet(7)): the descriptors are made
- * through libc, and poll(2) waits for them in a thread. Linux only; CAP_NET_RAW.
+ * Ethernet frames of one protocol, as they arrive at network interfaces. Node has no packet sockets (packet(7)): libc opens the descriptors,
+ * and poll(2) waits for them in a thread. Linux only; CAP_NET_RAW.
  */
 import { endianness } from 'node:os';
 import { openLibc, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_RAW, type SocketCalls } from './libc';
@@ -11,9 +11,9 @@ const SOL_PACKET = 263;
 const PACKET_ADD_MEMBERSHIP = 1;
 const PACKET_MR_PROMISC = 1;
 const POLLIN = 1;
-/** More than a frame on the usual links; of larger ones the rest is cut off. */
+/** More than a frame on usual links. Larger frames are truncated. */
 const LONGEST = 9216;
-/** How long one poll(2) waits at most: an abort is noticed then. */
+/** Longest wait of one poll(2): then an abort is noticed. */
 const SLICE_MS = 500;
 
 interface Libc extends SocketCalls {
@@ -32,23 +32,23 @@ async function libc(): Promise<Libc> {
     ...calls,
     recv: own.func('long recv(int, _Out_ void *, size_t, int)') as Libc['recv'],
     index: own.func('unsigned int if_nametoindex(const char *)') as Libc['index'],
-    // What it answers is seen in the descriptors; a signal only makes the round shorter.
+    // The descriptors show the result. A signal only shortens the round.
     poll: (descriptors, count, milliseconds) =>
       new Promise((resolve, reject) => poll.async(descriptors, count, milliseconds, (error) => (error ? reject(error) : resolve()))),
   };
 }
 
-/** Integers in the order of this machine, as the kernel's structures have them. */
+/** Integers in the machine's byte order, as in the kernel's structures. */
 const LITTLE = endianness() === 'LE';
 const host32 = (bytes: Buffer, value: number, at: number): number =>
   LITTLE ? bytes.writeInt32LE(value, at) : bytes.writeInt32BE(value, at);
 const host16 = (bytes: Buffer, value: number, at: number): number =>
   LITTLE ? bytes.writeInt16LE(value, at) : bytes.writeInt16BE(value, at);
 
-/** A descriptor that gets the interface's frames of that protocol, those for other addresses too. Undefined: it cannot be had. */
+/** A descriptor for the interface's frames of that protocol, to any address. Undefined: it cannot be opened. */
 function openSocket(c: Libc, name: string, etherType: number): number | undefined {
   const index = c.index(name);
-  // The protocol is in network order, in the argument too.
+  // The protocol is in network order, also as an argument.
   const protocol = LITTLE ? ((etherType & 0xff) << 8) | (etherType >> 8) : etherType;
   const fd = index === 0 ? -1 : c.socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
   if (fd < 0) return undefined;
@@ -67,8 +67,8 @@ function openSocket(c: Libc, name: string, etherType: number): number | undefine
 }
 
 /**
- * The first frame of that protocol at each of the interfaces, headers included; ends when each has one or `timeoutMs` are over. An interface
- * that cannot be listened on has none. Throws LinkError where there are no packet sockets.
+ * The first frame of that protocol at each interface, including headers. Ends when each has one or after `timeoutMs`. An interface without
+ * a socket has none. Throws LinkError where there are no packet sockets.
  */
 export async function firstFrames(
   interfaces: readonly string[],

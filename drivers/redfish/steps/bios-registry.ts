@@ -1,10 +1,10 @@
-/** The attribute registry of a BIOS (DSP0266 §10.4): found by the name that the Bios resource gives, and kept for a while. */
+/** The attribute registry of a BIOS (DSP0266 §10.4), found by the name that the Bios resource gives, and cached. */
 import { RedfishError, isStatus, linkOf, listOf, member, memberPaths, rootPath, textOf } from '../../../wire/redfish';
 import type { BiosAttributeRegistry, KeyedCache, Task } from '../../interfaces';
 import { registryOf } from './bios-settings';
 import type { SystemView } from '../target';
 
-/** Registries by service and name. @param most entries: one takes some hundred KiB, and machines of one model share a name but not a BMC */
+/** Cached by service and name. @param most entries: one takes some hundred KiB, and machines of one model share a name but not a BMC */
 export function createRegistryCache(most = 64): KeyedCache<BiosAttributeRegistry> {
   const registries = new Map<string, BiosAttributeRegistry>();
   const put = (key: string, registry: BiosAttributeRegistry): void => {
@@ -23,10 +23,10 @@ export function createRegistryCache(most = 64): KeyedCache<BiosAttributeRegistry
 }
 
 const EMPTY: BiosAttributeRegistry = new Map();
-/** Files of registries that are opened before one counts as missing: services list dozens of message registries beside it. */
+/** Registry files that are opened before the registry counts as missing: services list dozens of message registries too. */
 const MAX_FILES = 100;
 
-/** Where the registry lies, in English if there is a choice; undefined: not on this service. */
+/** The registry's path, in English if available; undefined: not on this service. */
 function placeOf(file: unknown): string | undefined {
   const locations = listOf(member(file, 'Location')).flatMap((one) => {
     const [language, uri] = [textOf(member(one, 'Language')), textOf(member(one, 'Uri'))];
@@ -41,9 +41,9 @@ async function findRegistry({ ask, target }: Pick<SystemView, 'ask' | 'target'>,
   const registries = linkOf(member(root.body, 'Registries'));
   if (registries === undefined) return undefined;
   const paths = await memberPaths(ask, registries);
-  // The file is mostly called as the registry is: then it is the first that is opened.
+  // The file usually has the registry's name, and is then opened first.
   const likely = (path: string): boolean => path.includes(name);
-  /** Files of another name that may hold it all the same: some services (sushy-tools) call it by its name in the registry only. */
+  /** Files of another name that may hold the registry: in some services (sushy-tools) only the registry itself has the name. */
   const others: string[] = [];
   for (const path of [...paths.filter(likely), ...paths.filter((path) => !likely(path))].slice(0, MAX_FILES)) {
     const { body } = await ask('GET', path);
@@ -60,7 +60,7 @@ async function findRegistry({ ask, target }: Pick<SystemView, 'ask' | 'target'>,
   return undefined;
 }
 
-/** What the service says of the attributes of its BIOS; nothing when it does not say. Throws RedfishError when it cannot be asked. */
+/** The attribute registry of the BIOS; empty when the service has none. Throws RedfishError when the service cannot be reached. */
 export async function attributeRegistry(task: Task, system: SystemView, bios: unknown): Promise<BiosAttributeRegistry> {
   const name = textOf(member(bios, 'AttributeRegistry'));
   if (name === undefined) return EMPTY;

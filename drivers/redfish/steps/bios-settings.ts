@@ -1,4 +1,4 @@
-/** BIOS attributes (schemas Bios and AttributeRegistry) and the settings that clients see and ask for: pure functions over both. */
+/** BIOS attributes (schemas Bios and AttributeRegistry) and the settings that clients see and request: pure functions. */
 import { str } from '../../../model/python';
 import type { Json, JsonObject } from '../../../model/records';
 import { listOf, member, textOf } from '../../../wire/redfish';
@@ -7,7 +7,7 @@ import type { BiosAttributeFacts, BiosAttributeRegistry, BiosSetting } from '../
 
 export type Attributes = Readonly<Record<string, PlainValue>>;
 
-/** The richest servers have some 1500; a row is kept for each. */
+/** The richest servers have some 1500; each is a row of the database. */
 const MAX_ATTRIBUTES = 4000;
 const MAX_NAME = 255;
 const MAX_ALLOWABLE = 1000;
@@ -27,7 +27,7 @@ const NOTHING_KNOWN: BiosAttributeFacts = {
 const integer = (value: unknown): number | null => (Number.isSafeInteger(value) ? (value as number) : null);
 const flag = (value: unknown): boolean | null => (typeof value === 'boolean' ? value : null);
 
-/** An enumeration's values by their names, or by what is shown to people where they have none. */
+/** An enumeration's values by their names, or by their display names where they have none. */
 const allowable = (value: unknown): readonly Json[] | null =>
   Array.isArray(value)
     ? listOf(value)
@@ -64,7 +64,7 @@ export function registryOf(body: unknown): BiosAttributeRegistry {
   );
 }
 
-/** The attributes of a Bios resource or of its settings object; what cannot be one is left out. */
+/** The attributes of a Bios resource or of its settings object. Invalid ones are left out. */
 export function attributesOf(body: unknown): Attributes {
   const attributes = member(body, 'Attributes');
   if (typeof attributes !== 'object' || attributes === null || Array.isArray(attributes)) return {};
@@ -74,7 +74,7 @@ export function attributesOf(body: unknown): Attributes {
 
 const isPassword = (name: string, registry: BiosAttributeRegistry): boolean => registry.get(name)?.attribute_type === 'Password';
 
-/** What is kept of the settings, and shown to clients: values as text, and none of a password. */
+/** The settings that are stored and shown to clients: values as text, and none of a password. */
 export const settingsOf = (attributes: Attributes, registry: BiosAttributeRegistry): readonly BiosSetting[] =>
   Object.entries(attributes).map(([name, value]) => ({
     name,
@@ -82,7 +82,7 @@ export const settingsOf = (attributes: Attributes, registry: BiosAttributeRegist
     ...(registry.get(name) ?? NOTHING_KNOWN),
   }));
 
-/** Those whose value can be read again after they were set: a service never shows a password. */
+/** Attributes whose value can be verified after a change: a service never shows a password. */
 export const readable = (attributes: Attributes, registry: BiosAttributeRegistry): Attributes =>
   Object.fromEntries(Object.entries(attributes).filter(([name]) => !isPassword(name, registry)));
 
@@ -97,7 +97,7 @@ const truth = (value: PlainValue): boolean | undefined => {
   return word === 'true' || word === true ? true : word === 'false' || word === false ? false : undefined;
 };
 
-/** Attribute type → the value as the service wants it; undefined: it cannot be had. Others are sent as they came. */
+/** Attribute type → the value in the service's form; undefined: not a valid value. Other types are sent unchanged. */
 const CONVERSIONS: Readonly<Record<string, (value: PlainValue, facts: BiosAttributeFacts) => PlainValue | undefined>> = {
   Enumeration: (value, { allowable_values: allowed }) => (allowed?.length && !allowed.includes(value) ? undefined : value),
   Integer: (value, { lower_bound: low, upper_bound: high }) => {
@@ -107,22 +107,22 @@ const CONVERSIONS: Readonly<Record<string, (value: PlainValue, facts: BiosAttrib
   Boolean: truth,
   String: (value, { min_length: low, max_length: high }) => (outside(str(value ?? '').length, low, high) ? undefined : value),
 };
-/** Without a registry: the type that the attribute has now. */
+/** Without a registry: the type of the current value. */
 const typeNow = (value: PlainValue | undefined): string =>
   typeof value === 'number' ? 'Integer' : typeof value === 'boolean' ? 'Boolean' : '';
 
 /**
- * What is asked for, in the types that the service knows. Callers send text, or what JSON has.
- * @returns the names that may not be set, or not to this value, too
+ * Converts requested values to the types of the service. Clients send text or other plain JSON.
+ * @returns also the names that cannot be set, or not to this value
  */
 export function convertSettings(
-  asked: ReadonlyMap<string, PlainValue>,
+  requested: ReadonlyMap<string, PlainValue>,
   registry: BiosAttributeRegistry,
   current: Attributes,
 ): { readonly attributes: Attributes; readonly invalid: readonly string[] } {
   const attributes: (readonly [string, PlainValue])[] = [];
   const invalid: string[] = [];
-  for (const [name, value] of asked) {
+  for (const [name, value] of requested) {
     const facts = registry.get(name) ?? NOTHING_KNOWN;
     const convert = CONVERSIONS[facts.attribute_type ?? typeNow(current[name])];
     const converted = convert ? convert(value, facts) : value;
@@ -132,17 +132,17 @@ export function convertSettings(
   return { attributes: Object.fromEntries(attributes), invalid };
 }
 
-/** Whether all is so already, and nothing that waits for the next start would change it. */
-export const allInPlace = (asked: Attributes, current: Attributes, pending: Attributes): boolean =>
-  Object.entries(asked).every(([name, value]) => current[name] === value && (!Object.hasOwn(pending, name) || pending[name] === value));
+/** Whether the values are set already, and no pending setting would change them. */
+export const allInPlace = (requested: Attributes, current: Attributes, pending: Attributes): boolean =>
+  Object.entries(requested).every(([name, value]) => current[name] === value && (!Object.hasOwn(pending, name) || pending[name] === value));
 
 /**
- * The settings that did not come about. Some services (Dell) show as pending only what was changed, and empty the list when it is done;
- * others (HPE, Lenovo) always show all attributes there.
+ * The settings that did not take effect. Some services (Dell) list only changed settings as pending, and empty the list afterwards.
+ * Others (HPE, Lenovo) always list all attributes.
  */
-export function unapplied(asked: Attributes, current: Attributes, pending: Attributes): JsonObject {
-  const onlyChanged = Object.keys(pending).length <= Object.keys(asked).length;
+export function unapplied(requested: Attributes, current: Attributes, pending: Attributes): JsonObject {
+  const onlyChanged = Object.keys(pending).length <= Object.keys(requested).length;
   return Object.fromEntries(
-    Object.entries(asked).filter(([name, value]) => current[name] !== value || (onlyChanged && Object.hasOwn(pending, name))),
+    Object.entries(requested).filter(([name, value]) => current[name] !== value || (onlyChanged && Object.hasOwn(pending, name))),
   );
 }

@@ -1,4 +1,4 @@
-/** The BIOS settings of machines with a Redfish service (schemas Bios and AttributeRegistry): set, reset, and kept as they are. */
+/** BIOS settings of machines with a Redfish service (schemas Bios and AttributeRegistry): set, reset, and stored in the database. */
 import { Fault } from '../../../model/errors';
 import { repr } from '../../../model/python';
 import {
@@ -20,25 +20,25 @@ import { allInPlace, attributesOf, convertSettings, readable, settingsOf, unappl
 import { namedValues } from '../../common/named-values';
 import { REDFISH_PROPERTIES, onSystem, redfishSystem, systemOf, type SystemView } from '../target';
 
-/** driver_internal_info: settings were sent, and the machine must start before they hold. */
+/** driver_internal_info: settings were sent, and take effect when the machine starts. */
 const STATE = 'redfish_bios_state';
-interface Requested {
+interface RequestedSettings {
   readonly reboot_requested: true;
-  /** Absent: the factory's. */
+  /** Absent: factory defaults. */
   readonly requested_bios_attrs?: Attributes;
-  /** When the BIOS last took settings over, before it was asked to. */
+  /** When the BIOS last applied settings before this request. */
   readonly settings_time: string | null;
 }
-const requested = ({ node }: Task): Requested | undefined => node.driver_internal_info[STATE] as Requested | undefined;
+const requested = ({ node }: Task): RequestedSettings | undefined => node.driver_internal_info[STATE] as RequestedSettings | undefined;
 
-/** The Bios resource, with its system for whatever else is asked. */
+/** The Bios resource with its system. */
 interface BiosView {
   readonly system: SystemView;
   readonly bios: RedfishResource;
-  /** What takes the settings for the next start; services without one take them at the resource itself. */
+  /** Where settings for the next start are written: the settings resource, or the Bios resource itself where there is none. */
   readonly settings: RedfishResource;
 }
-/** @throws RedfishError; undefined: the system has none */
+/** @throws RedfishError; undefined: the system has no BIOS resource */
 async function biosOf(system: SystemView): Promise<BiosView | undefined> {
   const bios = await readLinked(system.ask, system, 'Bios');
   if (!bios) return undefined;
@@ -58,7 +58,7 @@ const onBios = <T>(task: Task, doing: string, work: (view: BiosView) => Promise<
     });
   });
 
-/** Throws UnsupportedDriverExtension when the machine tells of none. */
+/** Throws UnsupportedDriverExtension when the machine has no BIOS settings. */
 const settingsNow = (task: Task): Promise<readonly BiosSetting[]> =>
   onSystem(task, undefined, async (system) => {
     const bios = await readLinked(system.ask, system, 'Bios');
@@ -71,40 +71,40 @@ const waiting = ({ options }: Task): Outcome => {
   return { kind: 'wait', ...(pollEvery > 0 ? { pollEvery } : {}) };
 };
 const timeOf = ({ bios }: BiosView): string | null => textOf(member(bios.body, '@Redfish.Settings', 'Time'))?.slice(0, 100) ?? null;
-/** It stands on the node before the machine restarts: whoever goes on knows what was asked for. */
-async function restart(task: Task, state: Requested): Promise<Outcome> {
+/** Saves the state on the node before the restart, so that another conductor can continue. */
+async function restart(task: Task, state: RequestedSettings): Promise<Outcome> {
   await task.saveInternal({ [STATE]: state });
   await rebootForStep(task);
   return waiting(task);
 }
 
 async function apply(task: Task, settings: unknown): Promise<Outcome> {
-  const asked = namedValues(settings);
+  const values = namedValues(settings);
   return onBios(task, APPLYING, async (view) => {
     const { uuid } = task.node;
     const before = requested(task);
     const [current, pending] = [currentOf(view), pendingOf(view)];
-    // Begun by a conductor that is gone. Starting the machine twice does no harm, but to settings that hold already it is not needed.
+    // A conductor that died began it. A second restart does no harm, but is not needed when the settings hold already.
     if (before) {
       const left = unapplied(before.requested_bios_attrs ?? {}, current, pending);
       return Object.keys(left).length > 0 ? restart(task, before) : waiting(task);
     }
     const registry = await attributeRegistry(task, view.system, view.bios.body);
-    const { attributes, invalid } = convertSettings(asked, registry, current);
+    const { attributes, invalid } = convertSettings(values, registry, current);
     if (invalid.length > 0)
       throw new Fault('InvalidParameterValue', {
         message: `Redfish BIOS apply_configuration failed for node ${uuid}: invalid value for setting(s): ${invalid.join(', ')}`,
       });
     if (allInPlace(attributes, current, pending)) {
-      task.log.info('all BIOS settings that are asked for are in place');
-      await tryKeeping(task);
+      task.log.info('all requested BIOS settings are in place');
+      await tryToSave(task);
       return done;
     }
     const onReset = textsOf(member(view.bios.body, '@Redfish.Settings', 'SupportedApplyTimes'))?.includes('OnReset');
     const preferred = { '@odata.type': '#Settings.v1_0_0.PreferredApplyTime', ApplyTime: 'OnReset' };
     const body = { Attributes: attributes, ...(onReset ? { '@Redfish.SettingsApplyTime': preferred } : {}) };
     await patchResource(view.system.ask, view.settings, body);
-    await tryKeeping(task);
+    await tryToSave(task);
     return restart(task, { reboot_requested: true, requested_bios_attrs: readable(attributes, registry), settings_time: timeOf(view) });
   });
 }
@@ -126,21 +126,21 @@ const reset = (task: Task): Promise<Outcome> =>
     return restart(task, { reboot_requested: true, settings_time: timeOf(view) });
   });
 
-/** What was asked for holds or not, whether its result can be kept or not. */
-async function tryKeeping(task: Task): Promise<void> {
+/** Saves the settings in the database. A failure does not fail the step. */
+async function tryToSave(task: Task): Promise<void> {
   try {
     await task.saveBiosSettings(await settingsNow(task));
   } catch (error) {
     task.signal.throwIfAborted();
     if (!(error instanceof Fault)) throw error;
-    task.log.warn('the BIOS settings could not be kept', { reason: error.message });
+    task.log.warn('the BIOS settings could not be saved', { reason: error.message });
   }
 }
 
-/** BootProgress.LastState of a machine whose BIOS has done its work. */
+/** BootProgress.LastState after the BIOS has finished. */
 const STARTED: readonly string[] = ['OSBootStarted', 'OSRunning'];
-/** What the BIOS itself says against settings that it was to take over, since then. */
-function complaints(view: BiosView, since: string | null): readonly string[] {
+/** Messages of the BIOS about settings that it did not apply, since then. */
+function errorsOfBios(view: BiosView, since: string | null): readonly string[] {
   if (timeOf(view) === since) return [];
   const messages = listOf(member(view.bios.body, '@Redfish.Settings', 'Messages')).slice(0, 20);
   return messages.flatMap((one) => {
@@ -150,8 +150,8 @@ function complaints(view: BiosView, since: string | null): readonly string[] {
   });
 }
 
-/** After the restart: whether the machine is through it, and the settings hold. */
-async function standing(task: Task): Promise<Outcome> {
+/** After the restart: whether the machine has passed it, and the settings hold. */
+async function afterRestart(task: Task): Promise<Outcome> {
   const state = requested(task);
   if (!state) return done;
   const quiet: Outcome = { kind: 'wait', quiet: true };
@@ -164,30 +164,30 @@ async function standing(task: Task): Promise<Outcome> {
     view = await biosOf(system);
   } catch (error) {
     if (!(error instanceof RedfishError)) throw error;
-    task.log.warn('the Redfish service does not say how the restart for the BIOS stands', { reason: error.message });
+    task.log.warn('the Redfish service does not report the state of the restart for the BIOS', { reason: error.message });
   }
   if (!view) return quiet;
   const left = unapplied(state.requested_bios_attrs ?? {}, currentOf(view), pendingOf(view));
   if (Object.keys(left).length > 0) {
-    const why = complaints(view, state.settings_time);
-    // Without an agent nothing tells when the machine is through: the BIOS may still be at it.
-    if (!hasAgent(task) && why.length === 0) return quiet;
+    const errors = errorsOfBios(view, state.settings_time);
+    // Without an agent nothing shows that the machine has started: the BIOS may still be working.
+    if (!hasAgent(task) && errors.length === 0) return quiet;
     await task.saveInternal({ [STATE]: undefined });
-    const also = why.length === 0 ? '' : ` ${why.join(' ')}`;
+    const also = errors.length === 0 ? '' : ` ${errors.join(' ')}`;
     return failed(`Redfish BIOS apply_configuration step failed. Attributes ${repr(left)} are not updated.${also}`);
   }
   await task.saveInternal({ [STATE]: undefined });
-  await tryKeeping(task);
+  await tryToSave(task);
   return done;
 }
 
-/** Only when asked for; in service and cleaning it does without the ramdisk. */
-const asked: Readonly<Partial<Record<StepKind, number>>> = { clean: 0, deploy: 0, service: 0 };
+/** Runs only on request. Service and cleaning need no ramdisk for it. */
+const onRequest: Readonly<Partial<Record<StepKind, number>>> = { clean: 0, deploy: 0, service: 0 };
 const rebooting = {
-  priority: asked,
+  priority: onRequest,
   requiresRamdisk: false,
   resumable: true,
-  poll: standing,
+  poll: afterRestart,
   pollAtHeartbeat: true,
 } as const satisfies Partial<Step>;
 

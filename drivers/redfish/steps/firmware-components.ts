@@ -1,15 +1,15 @@
-/** The firmware that a machine has, as its Redfish service tells: BIOS, BMC and network adapters (schemas ComputerSystem, Manager, NetworkAdapter). */
+/** The machine's firmware as its Redfish service reports it: BIOS, BMC and network adapters (schemas ComputerSystem, Manager, NetworkAdapter). */
 import { Fault, reasonOf } from '../../../model/errors';
 import { RedfishError, listOf, member, textOf, type RedfishResource } from '../../../wire/redfish';
 import type { FirmwareComponent, Task } from '../../interfaces';
 import { redfishFault } from '../target';
 import { machineOf, type MachineView } from './update';
 
-/** Characters of what a service says of a component. */
-const MOST_WORDS = 255;
-const text = (value: unknown): string | null => textOf(value)?.slice(0, MOST_WORDS) ?? null;
+/** Characters of one text. */
+const MOST_CHARACTERS = 255;
+const text = (value: unknown): string | null => textOf(value)?.slice(0, MOST_CHARACTERS) ?? null;
 
-/** An adapter has a row for its controllers' package; several controllers with several packages: the last one's. */
+/** An adapter has one row, for the firmware package of its controllers. Of several packages the last one counts. */
 function ofAdapter({ body: adapter }: RedfishResource): readonly FirmwareComponent[] {
   const serial = text(member(adapter, 'SerialNumber'));
   const name = serial ?? text(member(adapter, 'Id'));
@@ -19,7 +19,7 @@ function ofAdapter({ body: adapter }: RedfishResource): readonly FirmwareCompone
     .filter((version) => version !== null)
     .slice(-1)
     .map((version) => ({
-      component: `nic:${name}`.slice(0, MOST_WORDS),
+      component: `nic:${name}`.slice(0, MOST_CHARACTERS),
       current_version: version,
       vendor: text(member(adapter, 'Manufacturer')),
       model: text(member(adapter, 'Model')),
@@ -27,7 +27,7 @@ function ofAdapter({ body: adapter }: RedfishResource): readonly FirmwareCompone
     }));
 }
 
-/** Some services refuse what belongs to the adapters while the machine is off: then the rest is told. */
+/** Some services refuse to show the adapters while the machine is off. Then the adapters are left out. */
 async function machine(task: Task): Promise<MachineView> {
   try {
     return await machineOf(task, { adapters: true });
@@ -38,7 +38,7 @@ async function machine(task: Task): Promise<MachineView> {
   }
 }
 
-/** Throws UnsupportedDriverExtension when it tells of none. */
+/** Throws UnsupportedDriverExtension when the machine reports none. */
 export async function firmwareComponents(task: Task): Promise<readonly FirmwareComponent[]> {
   try {
     const { system, manager, adapters = [] } = await machine(task);

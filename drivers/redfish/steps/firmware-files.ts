@@ -1,4 +1,4 @@
-/** Where a BMC gets a firmware file: from its own place, or from the boot service here, which serves it by the node's BootRecord. */
+/** Where a BMC gets a firmware file: from its own URL, or from this server's boot service, which serves it by the node's BootRecord. */
 import { basename } from 'node:path';
 import { Fault, reasonOf } from '../../../model/errors';
 import type { BootRecord } from '../../../model/records';
@@ -6,12 +6,12 @@ import { checkLocation, digestOf, locate, type ImageLocation } from '../../commo
 import type { Task } from '../../interfaces';
 import type { FirmwareSource } from './firmware-settings';
 
-/** Names of such files under `/boot/UUID/` begin so. */
+/** Prefix of such files' names under `/boot/UUID/`. */
 const PREFIX = 'firmware-';
 
 const failure = (error: string): Fault => new Fault('DriverOperationError', { message: `Redfish exception occurred. Error: ${error}` });
 
-/** By their length, as Ironic tells them apart. */
+/** By the length, as Ironic does. */
 const algorithmOf = ({ length }: string): 'sha1' | 'sha256' | 'sha512' | undefined =>
   length <= 41 ? 'sha1' : length <= 64 ? 'sha256' : length <= 128 ? 'sha512' : undefined;
 
@@ -32,7 +32,7 @@ async function verify(task: Task, location: ImageLocation, expected: string): Pr
     );
 }
 
-/** A name that is the last part of a path, and one that BMCs take: some look at what it ends with. */
+/** A file name that is safe in a path, and that BMCs accept: some check its extension. */
 const nameOf = (url: string): string => {
   const { pathname } = new URL(url);
   return (
@@ -51,8 +51,8 @@ const decodeURIComponentSafely = (name: string): string => {
 };
 
 /**
- * The URL that the BMC is told. A file that it cannot or shall not have from where it is (`file://`, source `local`) is added to what the
- * boot service serves; its checksum is looked at then, if there is one. Throws InvalidParameterValue, DriverOperationError.
+ * The URL for the BMC. A file that the BMC cannot or must not fetch itself (`file://`, source `local`) is added to the boot service's files,
+ * after its checksum, if any, is verified. Throws InvalidParameterValue, DriverOperationError.
  */
 export async function firmwareUrl(task: Task, url: string, given: { source?: FirmwareSource; checksum?: string } = {}): Promise<string> {
   const { options, node, boots } = task;
@@ -75,13 +75,13 @@ export async function firmwareUrl(task: Task, url: string, given: { source?: Fir
   return `${options['deploy.http_url']}/boot/${node.uuid}/${name}`;
 }
 
-/** They are served no longer. */
+/** Stops serving them. */
 export async function forgetFirmwareFiles({ boots, node }: Task): Promise<void> {
   const row = await boots.ofNode(node.uuid);
   if (!row) return;
-  const kept = Object.entries(row.files).filter(([name]) => !name.startsWith(PREFIX));
-  if (kept.length === Object.keys(row.files).length) return;
-  // A row that was made for them alone.
-  if (kept.length === 0 && row.purpose === 'disk') await boots.remove(node.uuid);
-  else await boots.put({ ...row, files: Object.fromEntries(kept) });
+  const others = Object.entries(row.files).filter(([name]) => !name.startsWith(PREFIX));
+  if (others.length === Object.keys(row.files).length) return;
+  // The row was made for firmware files only.
+  if (others.length === 0 && row.purpose === 'disk') await boots.remove(node.uuid);
+  else await boots.put({ ...row, files: Object.fromEntries(others) });
 }

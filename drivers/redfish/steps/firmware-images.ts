@@ -1,6 +1,6 @@
 /**
- * The step `update_firmware` of the management interface, older than the firmware interface: images one after the other, each with a start
- * of the machine. What is left of them stands on the node (`firmware_updates`, the first is the one that runs).
+ * The step `update_firmware` of the management interface, older than the firmware interface: installs images one after the other, each with
+ * a restart. Unfinished images are stored on the node (`firmware_updates`); the first one is being installed.
  */
 import { bareTimestamp, instantOf } from '../../../model/clock';
 import { listOf } from '../../../wire/redfish';
@@ -12,14 +12,17 @@ import { redfishFault } from '../target';
 import { discardFailedUpdates, simpleUpdate, updateFailure, updateState, warnOfGoneTask } from './update';
 
 interface Update extends FirmwareImage {
-  /** Where the service tells how it stands; absent: it did it at once. */
+  /** Where the service reports progress; absent: it installed the image at once. */
   readonly task_monitor?: string;
-  /** The service is done with it, and it is waited for since then. */
+  /** The service has finished, and the wait after it began at this time. */
   readonly wait_start_time?: string;
 }
 const UPDATES = 'firmware_updates';
 const updatesOf = ({ node }: Task): readonly Update[] => listOf(node.driver_internal_info[UPDATES]) as readonly Update[];
-const look = ({ options }: Task): Outcome => ({ kind: 'wait', pollEvery: Math.max(1, options['redfish.firmware_update_status_interval']) });
+const pollLater = ({ options }: Task): Outcome => ({
+  kind: 'wait',
+  pollEvery: Math.max(1, options['redfish.firmware_update_status_interval']),
+});
 
 async function forget(task: Task): Promise<void> {
   await forgetFirmwareFiles(task);
@@ -33,20 +36,20 @@ async function start(task: Task, images: readonly Update[]): Promise<Outcome> {
     ...{ url, checksum, ...(source === undefined ? {} : { source }), ...(wait === undefined ? {} : { wait }) },
     ...(monitor === undefined ? {} : { task_monitor: monitor }),
   };
-  // Written first: a machine that installs firmware must not be started twice.
+  // Saved before the restart: a machine that installs firmware must not be restarted twice.
   await task.saveInternal({ [UPDATES]: [current, ...rest] });
   await rebootForStep(task);
-  return look(task);
+  return pollLater(task);
 }
 async function next(task: Task): Promise<Outcome> {
   const rest = updatesOf(task).slice(1);
   if (rest.length > 0) return start(task, rest);
-  if (!isAgentBack(task)) return look(task);
+  if (!isAgentBack(task)) return pollLater(task);
   await forget(task);
   return done;
 }
 
-async function standing(task: Task): Promise<Outcome> {
+async function poll(task: Task): Promise<Outcome> {
   const [current, ...rest] = updatesOf(task);
   if (!current) return failed(`Node ${task.node.uuid} has no firmware update that is waited for`);
   const { wait, wait_start_time: since, url } = current;
@@ -55,7 +58,7 @@ async function standing(task: Task): Promise<Outcome> {
     return left > 0 ? { kind: 'wait', pollEvery: Math.max(1, left) } : next(task);
   }
   const state = await updateState(task, current.task_monitor);
-  if (state.kind === 'running' || state.kind === 'away') return look(task);
+  if (state.kind === 'running' || state.kind === 'away') return pollLater(task);
   if (state.kind === 'failed') {
     await forget(task);
     return failed(updateFailure(task, url, state.messages));
@@ -66,8 +69,8 @@ async function standing(task: Task): Promise<Outcome> {
   return { kind: 'wait', pollEvery: wait };
 }
 
-/** What the service answers badly is the step's failure, in a sentence. */
-const telling = async (task: Task, work: () => Promise<Outcome>): Promise<Outcome> => {
+/** An error of the service becomes the step's failure, in a sentence. */
+const withFaults = async (task: Task, work: () => Promise<Outcome>): Promise<Outcome> => {
   try {
     return await work();
   } catch (error) {
@@ -79,9 +82,9 @@ export const updateFirmware: Step = {
   priority: { clean: 0, service: 0 },
   args: { firmware_images: { description: 'A list of firmware images to apply.', required: true, type: 'list' } },
   abortable: false,
-  run: (task, { firmware_images: given }) =>
-    telling(task, async () => {
-      const images = firmwareImages(given);
+  run: (task, { firmware_images: list }) =>
+    withFaults(task, async () => {
+      const images = firmwareImages(list);
       if (images.length === 0) return done;
       await task.saveInternal({ [UPDATES]: undefined });
       return start(task, images).catch(async (error: unknown) => {
@@ -89,7 +92,7 @@ export const updateFirmware: Step = {
         throw error;
       });
     }),
-  poll: (task) => telling(task, () => standing(task)),
+  poll: (task) => withFaults(task, () => poll(task)),
 };
 export const forgetFailedUpdates = discardFailedUpdates(
   'checking if async firmware update failed',

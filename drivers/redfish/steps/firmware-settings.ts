@@ -1,11 +1,11 @@
-/** What the firmware steps take: lists of updates, held against tables, and refused in the words that Ironic's schema check has for it. */
+/** The arguments of the firmware steps: lists of updates, validated by tables, and refused in the words of Ironic's schema check. */
 import { Fault } from '../../../model/errors';
 import { isObject } from '../../../model/json';
 import { repr } from '../../../model/python';
 
-/** Answers what is wrong with a value; undefined: nothing. */
+/** The error in a value; undefined: none. */
 type Check = (value: unknown) => string | undefined;
-interface ItemRow {
+interface ItemSchema {
   readonly required: readonly string[];
   readonly properties: Readonly<Record<string, Check>>;
 }
@@ -33,10 +33,10 @@ const component: Check = (value) =>
       ? undefined
       : `${repr(value)} is not valid under any of the given schemas`;
 
-/** A list that is longer is no list of a machine's firmware. */
+/** Longer lists are not plausible. */
 const MOST = 100;
 
-function itemErrors({ required, properties }: ItemRow, item: unknown): string | undefined {
+function itemErrors({ required, properties }: ItemSchema, item: unknown): string | undefined {
   if (!isObject(item)) return `${repr(item)} is not of type 'object'`;
   const missing = required.find((name) => !Object.hasOwn(item, name));
   if (missing !== undefined) return `${repr(missing)} is a required property`;
@@ -44,51 +44,51 @@ function itemErrors({ required, properties }: ItemRow, item: unknown): string | 
   if (others.length === 0) return undefined;
   return `Additional properties are not allowed (${others.map((name) => repr(name)).join(', ')} ${others.length === 1 ? 'was' : 'were'} unexpected)`;
 }
-/** The last property by name first: which of several errors is told, is told as Ironic does. */
-const valueErrors = ({ properties }: ItemRow, item: object): string | undefined =>
+/** Sorted by name, the last first: of several errors, this is the one that Ironic reports. */
+const valueErrors = ({ properties }: ItemSchema, item: object): string | undefined =>
   Object.entries(item)
     .sort(([a], [b]) => (a < b ? 1 : -1))
     .map(([name, value]) => properties[name]?.(value))
     .find((error) => error !== undefined);
 
-function errorOf(row: ItemRow, least: number, list: unknown): string | undefined {
+function errorOf(schema: ItemSchema, least: number, list: unknown): string | undefined {
   if (!Array.isArray(list)) return `${repr(list)} is not of type 'array'`;
   if (list.length < least) return `${repr(list)} should be non-empty`;
   if (list.length > MOST) return `${MOST} updates are taken at most`;
   const backwards = [...(list as unknown[])].reverse();
   const first = (check: (item: unknown) => string | undefined): string | undefined =>
     backwards.map(check).find((error) => error !== undefined);
-  return first((item) => itemErrors(row, item)) ?? first((item) => valueErrors(row, item as object));
+  return first((item) => itemErrors(schema, item)) ?? first((item) => valueErrors(schema, item as object));
 }
 /** Throws InvalidParameterValue. */
-function check(row: ItemRow, least: number, list: unknown): void {
-  const error = errorOf(row, least, list);
+function check(schema: ItemSchema, least: number, list: unknown): void {
+  const error = errorOf(schema, least, list);
   if (error === undefined) return;
   throw new Fault('InvalidParameterValue', { message: `Invalid firmware update ${repr(list)}. Errors: ${error}`.slice(0, 4000) });
 }
 
-/** What is to be updated, and from where. */
+/** One component's update. */
 export interface FirmwareSetting {
   /** bios, bmc, or nic:NAME. */
   readonly component: string;
   readonly url: string;
   readonly wait?: number;
 }
-const SETTING: ItemRow = { required: ['component', 'url'], properties: { component, url: text, wait: seconds } };
+const SETTING: ItemSchema = { required: ['component', 'url'], properties: { component, url: text, wait: seconds } };
 /** The argument of `firmware.update`. */
 export function firmwareSettings(list: unknown): readonly FirmwareSetting[] {
   check(SETTING, 1, list);
   return list as readonly FirmwareSetting[];
 }
 
-/** A file with its checksum. */
+/** A firmware file with its checksum. */
 export interface FirmwareImage {
   readonly url: string;
   readonly checksum: string;
   readonly wait?: number;
   readonly source?: FirmwareSource;
 }
-const IMAGE: ItemRow = { required: ['url', 'checksum'], properties: { url: text, checksum: text, wait: seconds, source } };
+const IMAGE: ItemSchema = { required: ['url', 'checksum'], properties: { url: text, checksum: text, wait: seconds, source } };
 /** The argument of `management.update_firmware`. */
 export function firmwareImages(list: unknown): readonly FirmwareImage[] {
   check(IMAGE, 0, list);

@@ -1,6 +1,6 @@
 /**
- * The firmware interface `redfish`: components are updated one after the other by the UpdateService. How far it is stands on the node
- * (`redfish_fw_updates`, the first is the one that runs), so that any conductor goes on with it.
+ * The firmware interface `redfish`: the UpdateService updates components one after the other. Progress is stored on the node
+ * (`redfish_fw_updates`, the first is the one in progress), so that any conductor can continue.
  */
 import { bareTimestamp, instantOf } from '../../../model/clock';
 import { reasonOf } from '../../../model/errors';
@@ -21,24 +21,24 @@ import {
   type UpdateState,
 } from './update';
 
-/** `task`: the service works on it; `wait`: for so many seconds after it; `settle`: until the service answers well several times in a row. */
+/** `task`: the service works; `wait`: a fixed delay after it; `settle`: until the service answers well several times in a row. */
 type Phase = 'task' | 'wait' | 'settle';
 interface Update extends FirmwareSetting {
-  /** Where the service tells how it stands; absent: it did it at once. */
+  /** Where the service reports progress; absent: it did the update at once. */
   readonly task_monitor?: string;
   readonly phase?: Phase;
   /** When the phase began. */
   readonly since?: string;
-  /** The machine was started anew for it. */
+  /** The machine was restarted for it. */
   readonly rebooted?: boolean;
-  /** It shall be, after it. */
+  /** The machine must be restarted after it. */
   readonly reboot?: boolean;
-  /** A network adapter's: since when it only starts. */
+  /** Network adapters: since when the task is in state Starting. */
   readonly starting?: string | undefined;
   readonly version_before?: string;
-  /** Good answers in a row. */
+  /** Consecutive good responses. */
   readonly good?: number;
-  /** There was an agent in the machine: it shall be there again when the step is over. */
+  /** An agent ran on the machine, and must be back before the step ends. */
   readonly with_agent?: boolean;
 }
 
@@ -47,14 +47,14 @@ const STARTED = 'redfish_fw_update_start_time';
 const updatesOf = ({ node }: Task): readonly Update[] => {
   return listOf(node.driver_internal_info[UPDATES]) as readonly Update[];
 };
-/** Seconds since a moment that was written down. */
+/** Seconds since a stored time. */
 const secondsSince = ({ clock }: Task, moment: unknown): number =>
   typeof moment === 'string' && !Number.isNaN(instantOf(moment)) ? (clock.now() - instantOf(moment)) / 1000 : Infinity;
 const now = ({ clock }: Task): string => bareTimestamp(clock.now());
 const waitFor = (seconds: number): Outcome => ({ kind: 'wait', pollEvery: Math.max(1, seconds) });
-const nextLook = ({ options }: Task): Outcome => waitFor(options['redfish.firmware_update_status_interval']);
+const pollLater = ({ options }: Task): Outcome => waitFor(options['redfish.firmware_update_status_interval']);
 
-/** Changes what is kept of the update that runs. */
+/** Changes the stored state of the update in progress. */
 async function note(task: Task, changes: Partial<Update>): Promise<void> {
   const [current, ...rest] = updatesOf(task);
   await task.saveInternal({ [UPDATES]: [{ ...current, ...changes }, ...rest] });
@@ -82,59 +82,59 @@ async function start(task: Task, updates: readonly Update[]): Promise<Outcome> {
     ...(before === undefined ? {} : { version_before: before }),
   };
   await task.saveInternal({ [UPDATES]: [current, ...rest] });
-  return nextLook(task);
+  return pollLater(task);
 }
 
-/** What follows from how an update stands. `look`: nothing yet; `reboot`: now, and then it goes on; `over`, and whether a reboot follows it. */
+/** What follows from an update's state. `wait`: poll again; `reboot`: restart the machine and go on; `over`: finished, with or without a restart. */
 type Verdict =
-  | { readonly kind: 'look'; readonly after?: number; readonly notes?: Partial<Update> }
+  | { readonly kind: 'wait'; readonly after?: number; readonly notes?: Partial<Update> }
   | { readonly kind: 'reboot' }
   | { readonly kind: 'over'; readonly reboot: boolean };
-const look: Verdict = { kind: 'look' };
+const keepWaiting: Verdict = { kind: 'wait' };
 const over = (reboot: boolean): Verdict => ({ kind: 'over', reboot });
 type Judge = (task: Task, update: Update, state: Exclude<UpdateState, { kind: 'failed' }>) => Verdict | Promise<Verdict>;
 
 const STAGED = ['Starting', 'Running', 'Pending'];
-/** It is applied while the machine starts: as soon as the service has begun with it, or is done with bringing it there. */
+/** The machine applies it when it starts: restart as soon as the service has begun with it, or has finished staging it. */
 const bios: Judge = (_, { rebooted }, state) => {
-  if (state.kind === 'away') return look;
-  if (state.kind === 'running') return rebooted || !STAGED.includes(state.state ?? '') ? look : { kind: 'reboot' };
+  if (state.kind === 'away') return keepWaiting;
+  if (state.kind === 'running') return rebooted || !STAGED.includes(state.state ?? '') ? keepWaiting : { kind: 'reboot' };
   return rebooted ? over(false) : { kind: 'reboot' };
 };
-/** Some begin only when the machine starts; others work at once, and need a start afterwards. */
+/** Some adapters begin when the machine starts; others work at once and need a restart afterwards. */
 const nic: Judge = (task, { rebooted, starting }, state) => {
-  if (state.kind === 'away') return look;
+  if (state.kind === 'away') return keepWaiting;
   if (state.kind !== 'running') return over(!rebooted);
   if (state.state === 'Running')
-    return rebooted || starting !== undefined ? { ...look, notes: { rebooted: false, starting: undefined } } : look;
-  if (state.state !== 'Starting' || rebooted) return look;
-  if (starting === undefined) return { ...look, notes: { starting: now(task) } };
-  return secondsSince(task, starting) < task.options['redfish.firmware_update_nic_starting_wait'] ? look : { kind: 'reboot' };
+    return rebooted || starting !== undefined ? { ...keepWaiting, notes: { rebooted: false, starting: undefined } } : keepWaiting;
+  if (state.state !== 'Starting' || rebooted) return keepWaiting;
+  if (starting === undefined) return { ...keepWaiting, notes: { starting: now(task) } };
+  return secondsSince(task, starting) < task.options['redfish.firmware_update_nic_starting_wait'] ? keepWaiting : { kind: 'reboot' };
 };
-/** How long a BMC is left alone that installs itself. */
+/** Seconds for which a BMC that installs itself gets no requests. */
 function bmcWait({ node, options }: Task, { wait }: Update): number {
   const own = Number(node.driver_info['firmware_update_unresponsive_bmc_wait'] ?? 0);
   return (
     wait ?? (own > 0 ? own : options['redfish.firmware_update_wait_unresponsive_bmc'] || options['redfish.firmware_update_reboot_delay'])
   );
 }
-/** It starts itself anew, and with it its tasks may be gone: what it says of its version tells. */
+/** The BMC restarts and may forget its tasks. Then its version shows the result. */
 const bmc: Judge = async (task, update, state) => {
   const elapsed = secondsSince(task, update.since);
   const quiet = bmcWait(task, update);
-  if (elapsed < quiet) return { ...look, after: Math.min(quiet - elapsed, task.options['redfish.firmware_update_status_interval']) };
-  if (state.kind === 'running') return look;
+  if (elapsed < quiet) return { ...keepWaiting, after: Math.min(quiet - elapsed, task.options['redfish.firmware_update_status_interval']) };
+  if (state.kind === 'running') return keepWaiting;
   const version = await bmcVersion(task);
   const known = version !== undefined && update.version_before !== undefined;
-  // Some machines take the next update only after a start.
+  // Some machines accept the next update only after a restart.
   if (known && version !== update.version_before) return over(updatesOf(task).length > 1);
   if (elapsed >= Math.max(quiet, task.options['redfish.firmware_update_reboot_delay'])) return over(!known);
-  return { ...look, after: task.options['redfish.firmware_update_bmc_version_check_interval'] };
+  return { ...keepWaiting, after: task.options['redfish.firmware_update_bmc_version_check_interval'] };
 };
 const judgeOf = (component: string): Judge => (component === 'bios' ? bios : component === 'bmc' ? bmc : nic);
 
-/** The machine's own task of the update, if it tells how far it is. */
-async function tellProgress(task: Task, percent: number | undefined): Promise<void> {
+/** Reports the progress of the service's task, if it gives a percentage. */
+async function reportProgress(task: Task, percent: number | undefined): Promise<void> {
   const kind = (['clean', 'deploy', 'service'] as const satisfies readonly SavedKind[]).find(
     (one) => task.node[`${one}_step`]['step'] !== undefined,
   );
@@ -147,22 +147,22 @@ async function reboot(task: Task): Promise<void> {
   await task.power('rebooting', task.options['redfish.firmware_update_reboot_delay']);
 }
 
-async function lookAtTask(task: Task, update: Update): Promise<Outcome> {
+async function pollTask(task: Task, update: Update): Promise<Outcome> {
   const state = await updateState(task, update.task_monitor);
   if (state.kind === 'failed') return fails(task, updateFailure(task, update.url, state.messages));
-  if (state.kind === 'away') task.log.warn('the service does not tell how a firmware update stands', { reason: state.reason });
+  if (state.kind === 'away') task.log.warn('the service does not report the state of a firmware update', { reason: state.reason });
   if (state.kind === 'gone') warnOfGoneTask(task, update.url);
-  if (state.kind === 'running') await tellProgress(task, state.percent);
+  if (state.kind === 'running') await reportProgress(task, state.percent);
   const verdict = await judgeOf(update.component)(task, update, state);
-  if (verdict.kind === 'look') {
+  if (verdict.kind === 'wait') {
     if (verdict.notes) await note(task, verdict.notes);
-    return verdict.after === undefined ? nextLook(task) : waitFor(verdict.after);
+    return verdict.after === undefined ? pollLater(task) : waitFor(verdict.after);
   }
   if (verdict.kind === 'reboot') {
-    // Written first: a machine that installs firmware must not be started twice.
+    // Saved before the restart: a machine that installs firmware must not be restarted twice.
     await note(task, { rebooted: true, starting: undefined });
     await reboot(task);
-    return nextLook(task);
+    return pollLater(task);
   }
   const waits = update.component !== 'bmc' && update.wait !== undefined;
   await note(task, { phase: waits ? 'wait' : 'settle', since: now(task), reboot: verdict.reboot });
@@ -183,25 +183,25 @@ async function settling(task: Task): Promise<Outcome> {
     await note(task, { reboot: false, since: now(task) });
     await reboot(task);
   }
-  const [wanted, limit] = [
+  const [required, limit] = [
     options['redfish.firmware_update_required_successes'],
     options['redfish.firmware_update_resource_validation_timeout'],
   ];
-  if (wanted === 0 || limit === 0) return next(task);
-  let last = '';
+  if (required === 0 || limit === 0) return next(task);
+  let lastError = '';
   const good = await machineOf(task, { adapters: true }).then(
     () => (update.good ?? 0) + 1,
     (error: unknown) => {
       if (!(error instanceof RedfishError)) throw error;
-      last = `, last error: ${reasonOf(error)}`;
+      lastError = `, last error: ${reasonOf(error)}`;
       return 0;
     },
   );
-  if (good >= wanted) return next(task);
+  if (good >= required) return next(task);
   if (secondsSince(task, updatesOf(task)[0]?.since) >= limit)
     return fails(
       task,
-      `Redfish exception occurred. Error: BMC resources failed to stabilize within ${limit} seconds for node ${task.node.uuid}${last}`,
+      `Redfish exception occurred. Error: BMC resources failed to stabilize within ${limit} seconds for node ${task.node.uuid}${lastError}`,
     );
   await note(task, { good });
   return waitFor(options['redfish.firmware_update_validation_interval']);
@@ -210,8 +210,8 @@ async function settling(task: Task): Promise<Outcome> {
 async function next(task: Task): Promise<Outcome> {
   const rest = updatesOf(task).slice(1);
   if (rest.length > 0) return start(task, rest);
-  // It forgot its agent with each start.
-  if (updatesOf(task)[0]?.with_agent && task.node.driver_internal_info['agent_url'] === undefined) return nextLook(task);
+  // Each restart forgets the agent.
+  if (updatesOf(task)[0]?.with_agent && task.node.driver_internal_info['agent_url'] === undefined) return pollLater(task);
   await forget(task);
   try {
     await task.saveFirmwareComponents(await firmwareComponents(task));
@@ -223,7 +223,7 @@ async function next(task: Task): Promise<Outcome> {
 }
 
 const PHASES: Readonly<Record<Phase, (task: Task, update: Update) => Promise<Outcome>>> = {
-  task: lookAtTask,
+  task: pollTask,
   wait: waiting,
   settle: settling,
 };

@@ -1,4 +1,4 @@
-/** The management interface of machines with a Redfish service, put together; power is its own. */
+/** The management interface of machines with a Redfish service, assembled from its parts. */
 import { RedfishError, isStatus, linkedCollection, member, readResource, rootPath, textOf } from '../../../wire/redfish';
 import type { ManagementInterface, Task } from '../../interfaces';
 import { BOOT_DEVICES, bootMode, getBootDevice, setBootDevice } from '../boot-settings';
@@ -11,7 +11,7 @@ import { redfishMedia } from '../virtual-media';
 import { redfishSensors } from '../sensors';
 import { REDFISH_PROPERTIES, onSystem, redfishSystem } from '../target';
 
-/** Who made the BMC's firmware, else the machine; undefined: neither is said. */
+/** The vendor of the BMC's firmware, otherwise the machine's; undefined: neither is reported. */
 const detectVendor = (task: Task): Promise<string | undefined> =>
   onSystem(task, undefined, async ({ ask, target, body }) => {
     const root = await readResource(ask, rootPath(target)).catch((error: unknown) => {

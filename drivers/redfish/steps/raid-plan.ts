@@ -1,11 +1,11 @@
 /**
- * Which drives become which RAID volumes: pure, and the same choice that Ironic makes. Volumes that name their drives come first, then those
- * for which drives are chosen, then those that take what is left (`MAX`).
+ * Assigns drives to RAID volumes: pure functions, with the same result as Ironic. Volumes that name their drives come first, then those
+ * whose drives are chosen here, then those that take the remaining space (`MAX`).
  */
 import { Fault } from '../../../model/errors';
 
-/** A logical disk as it is asked for (redfish-raid-asked.ts). */
-export interface AskedDisk {
+/** A requested logical disk (requested-disks.ts). */
+export interface RequestedDisk {
   readonly size_gb: number | 'MAX';
   readonly raid_level: string;
   readonly is_root_volume?: boolean;
@@ -18,10 +18,10 @@ export interface AskedDisk {
   readonly physical_disks?: readonly unknown[];
 }
 export interface Drive {
-  /** Where it is; no two have the same. */
+  /** Unique. */
   readonly path: string;
   readonly id: string;
-  /** Identifier of the Storage resource that has it. */
+  /** Identifier of its Storage resource. */
   readonly controller: string;
   /** HDD, SSD, … */
   readonly mediaType: string | null;
@@ -30,7 +30,7 @@ export interface Drive {
   readonly bytes: number;
 }
 export interface PlannedVolume {
-  readonly asked: AskedDisk;
+  readonly request: RequestedDisk;
   /** RAIDType. */
   readonly raidType: string;
   readonly drives: readonly Drive[];
@@ -38,15 +38,15 @@ export interface PlannedVolume {
 }
 
 interface Level {
-  /** In the API's words. */
+  /** The API's name. */
   readonly name: string;
   /** RAIDType (schema Volume). */
   readonly raidType: string;
-  /** Of one span: drives at least and at most, and how many of them hold what makes the others safe. */
+  /** For one span: the least and the largest number of drives, and how many of them hold redundancy. */
   readonly minDisks: number;
   readonly maxDisks: number;
   readonly overhead: number;
-  /** Spans of a volume with so many drives; absent: there is one. */
+  /** Spans of a volume with so many drives; absent: one. */
   readonly spans?: (drives: number) => number;
 }
 const MANY = 1000;
@@ -61,14 +61,14 @@ const LEVELS: readonly Level[] = [
   { name: '5+0', raidType: 'RAID50', minDisks: 3, maxDisks: MANY, overhead: 1, spans: two },
   { name: '6+0', raidType: 'RAID60', minDisks: 4, maxDisks: MANY, overhead: 2, spans: two },
 ];
-/** The level that a volume of this RAIDType has; undefined: none that can be asked for. */
+/** The level of a volume of this RAIDType; undefined: none that can be requested. */
 export const levelOfType = (raidType: unknown): string | undefined => LEVELS.find((level) => level.raidType === raidType)?.name;
 
-/** Why there is no such configuration. */
+/** The error of a configuration that cannot be created. */
 const impossible = (reason: string): Fault =>
   new Fault('DriverOperationError', { message: `Redfish exception occurred. Error: ${reason}` });
 
-/** Throws DriverOperationError for one that there is not. */
+/** Throws DriverOperationError for an unknown level. */
 export function levelOf(name: string): Level {
   const level = LEVELS.find((one) => one.name === name);
   if (level) return level;
@@ -78,9 +78,9 @@ export function levelOf(name: string): Level {
 const spansOf = (level: Level, drives: number): number => level.spans?.(drives) ?? 1;
 
 const GIB = 2 ** 30;
-/** Volumes are cut in stripes of this size on each drive. */
+/** Volumes take stripes of this size from each drive. */
 const STRIPE_BYTES = 64 * 2 ** 20;
-/** Drive path → bytes that no planned volume takes. */
+/** Drive path → bytes that no planned volume uses. */
 type Free = ReadonlyMap<string, number>;
 const freeOf = (free: Free, { path }: Drive): number => free.get(path) ?? 0;
 
@@ -94,52 +94,58 @@ function capacity(level: Level, drives: readonly Drive[], free: Free): number {
   const least = Math.min(...drives.map((drive) => freeOf(free, drive)));
   return Math.floor(least / STRIPE_BYTES) * STRIPE_BYTES * (drives.length - overhead);
 }
-/** What a volume of this size takes of each. */
+/** Bytes that a volume of this size uses of each drive. */
 function usage(level: Level, drives: readonly Drive[], bytes: number): number {
   const data = drives.length - level.overhead * spansOf(level, drives.length);
   return Math.ceil(Math.ceil(Math.floor(bytes / 1024) / (STRIPE_BYTES / 1024)) / data) * STRIPE_BYTES;
 }
 
-/** Puts a volume on these drives. Throws when they cannot hold it. */
-function place(asked: AskedDisk, drives: readonly Drive[], free: Free): { readonly volume: PlannedVolume; readonly free: Free } {
-  const level = levelOf(asked.raid_level);
+/** Places a volume on these drives. Throws when it does not fit. */
+function place(request: RequestedDisk, drives: readonly Drive[], free: Free): { readonly volume: PlannedVolume; readonly free: Free } {
+  const level = levelOf(request.raid_level);
   const spans = spansOf(level, drives.length);
   if (drives.length === 0 || spans === 0 || drives.length % spans !== 0)
     throw impossible(
-      `For RAID level ${asked.raid_level}, the number of physical disks provided (${drives.length}) must be a multiple of the spans count (${spans})`,
+      `For RAID level ${request.raid_level}, the number of physical disks provided (${drives.length}) must be a multiple of the spans count (${spans})`,
     );
   const most = capacity(level, drives, free);
-  const bytes = asked.size_gb === 'MAX' ? most : asked.size_gb * GIB;
-  if (asked.size_gb === 'MAX' && most === 0) throw impossible("size set to 'MAX' but could not allocate physical disk space");
+  const bytes = request.size_gb === 'MAX' ? most : request.size_gb * GIB;
+  if (request.size_gb === 'MAX' && most === 0) throw impossible("size set to 'MAX' but could not allocate physical disk space");
   if (most < bytes)
     throw impossible(`The physical disk space (${most} bytes) is not enough for the size of the logical disk (${bytes} bytes)`);
   const each = usage(level, drives, bytes);
   const left = new Map(free);
   for (const drive of drives) left.set(drive.path, freeOf(free, drive) - each);
-  return { volume: { asked, raidType: level.raidType, drives, bytes: asked.size_gb === 'MAX' ? 'MAX' : bytes }, free: left };
+  return { volume: { request, raidType: level.raidType, drives, bytes: request.size_gb === 'MAX' ? 'MAX' : bytes }, free: left };
 }
 
-const same = (asked: string | undefined, has: string | null): boolean => asked === undefined || asked.toLowerCase() === has?.toLowerCase();
+const matches = (requested: string | undefined, actual: string | null): boolean =>
+  requested === undefined || requested.toLowerCase() === actual?.toLowerCase();
 
-interface Found {
-  /** In the order in which they are made: what was placed last comes first, as Ironic has it. */
+interface Placement {
+  /** In the order of creation. The volume that was placed last comes first, as in Ironic. */
   readonly volumes: readonly PlannedVolume[];
   readonly free: Free;
 }
-/** Searches so many combinations at most: what is asked for must not keep the server busy. */
+/** Limits the combinations that are tried, so that a request cannot keep the server busy. */
 interface Search {
   left: number;
 }
 const MAX_TRIES = 5000;
 
-/** Drives for each volume, the fewest that hold it, one kind of drive after the other; undefined: there are none. */
-function choose(asked: readonly AskedDisk[], kinds: readonly (readonly Drive[])[], free: Free, search: Search): Found | undefined {
-  const [first, ...others] = asked;
+/** Chooses drives for each volume: the fewest that hold it, one kind of drive after the other. Undefined: there are none. */
+function choose(
+  requests: readonly RequestedDisk[],
+  kinds: readonly (readonly Drive[])[],
+  free: Free,
+  search: Search,
+): Placement | undefined {
+  const [first, ...others] = requests;
   if (!first) return { volumes: [], free };
   const level = levelOf(first.raid_level);
   for (const kind of kinds) {
     const [example] = kind;
-    if (!example || !same(first.disk_type, example.mediaType) || !same(first.interface_type, example.protocol)) continue;
+    if (!example || !matches(first.disk_type, example.mediaType) || !matches(first.interface_type, example.protocol)) continue;
     const usable = kind
       .filter((drive) => freeOf(free, drive) > 0)
       .filter((drive) => first.share_physical_disks === true || drive.bytes === freeOf(free, drive))
@@ -166,14 +172,14 @@ function attempt<T>(work: () => T): T | undefined {
   }
 }
 
-const named = ({ physical_disks: ids, controller }: AskedDisk, drives: readonly Drive[]): readonly Drive[] => {
+const named = ({ physical_disks: ids, controller }: RequestedDisk, drives: readonly Drive[]): readonly Drive[] => {
   const found = drives.filter(({ id }) => ids?.includes(id));
-  // Two controllers may number their drives alike.
+  // Drives of two controllers may have the same identifiers.
   const own = found.filter((drive) => drive.controller === controller);
   return own.length > 0 ? own : found;
 };
 
-/** Drives of one medium, protocol and size: what a volume is made of. In the order in which they were found. */
+/** Groups drives of one medium, protocol and size, in their order: a volume consists of one group's drives. */
 function byKind(drives: readonly Drive[]): readonly Drive[][] {
   const kinds = new Map<string, Drive[]>();
   for (const drive of drives) {
@@ -183,26 +189,26 @@ function byKind(drives: readonly Drive[]): readonly Drive[][] {
   return [...kinds.values()];
 }
 
-/** The volumes in the order in which they are made. Throws DriverOperationError when the drives do not allow it. */
-export function planVolumes(asked: readonly AskedDisk[], drives: readonly Drive[]): readonly PlannedVolume[] {
-  const hasDrives = (disk: AskedDisk): boolean => disk.physical_disks !== undefined;
+/** The volumes in the order of creation. Throws DriverOperationError when the drives do not suffice. */
+export function planVolumes(requests: readonly RequestedDisk[], drives: readonly Drive[]): readonly PlannedVolume[] {
+  const hasDrives = (disk: RequestedDisk): boolean => disk.physical_disks !== undefined;
   const placed: PlannedVolume[] = [];
   let free: Free = new Map(drives.map(({ path, bytes }) => [path, bytes]));
-  const placeNamed = (disk: AskedDisk): void => {
+  const placeNamed = (disk: RequestedDisk): void => {
     const put = place(disk, named(disk, drives), free);
     placed.push(put.volume);
     free = put.free;
   };
 
-  for (const disk of asked) if (hasDrives(disk) && disk.size_gb !== 'MAX') placeNamed(disk);
+  for (const disk of requests) if (hasDrives(disk) && disk.size_gb !== 'MAX') placeNamed(disk);
 
-  const open = asked.filter((disk) => !hasDrives(disk));
+  const open = requests.filter((disk) => !hasDrives(disk));
   if (open.length > 0) {
-    const paths = (of: readonly AskedDisk[]): ReadonlySet<string> =>
+    const paths = (of: readonly RequestedDisk[]): ReadonlySet<string> =>
       new Set(of.flatMap((disk) => named(disk, drives)).map(({ path }) => path));
-    const taken = paths(asked.filter((disk) => hasDrives(disk) && disk.share_physical_disks !== true));
-    // What a shared MAX volume takes the rest of, is touched only where nothing else does.
-    const reserved = paths(asked.filter((disk) => hasDrives(disk) && disk.share_physical_disks === true && disk.size_gb === 'MAX'));
+    const taken = paths(requests.filter((disk) => hasDrives(disk) && disk.share_physical_disks !== true));
+    // The drives of a shared MAX volume are used only where no others suffice.
+    const reserved = paths(requests.filter((disk) => hasDrives(disk) && disk.share_physical_disks === true && disk.size_gb === 'MAX'));
     const kinds = byKind(drives);
     const first = kinds.map((kind) => kind.filter(({ path }) => !taken.has(path) && !reserved.has(path)));
     const all = kinds.map((kind, index) => [...first[index]!, ...kind.filter(({ path }) => reserved.has(path))]);
@@ -213,6 +219,6 @@ export function planVolumes(asked: readonly AskedDisk[], drives: readonly Drive[
     ({ free } = found);
   }
 
-  for (const disk of asked) if (hasDrives(disk) && disk.size_gb === 'MAX') placeNamed(disk);
+  for (const disk of requests) if (hasDrives(disk) && disk.size_gb === 'MAX') placeNamed(disk);
   return placed;
 }

@@ -1,40 +1,40 @@
-/** RAID volumes of machines with a Redfish service: made and removed by requests that the service may carry out later, or at a restart. */
+/** RAID volumes of machines with a Redfish service. The service may carry out requests later, or at a restart. */
 import { Fault } from '../../../model/errors';
 import type { JsonObject } from '../../../model/records';
-import { RedfishError, isStatus, lookAtTask, startedTask, type RedfishAsk } from '../../../wire/redfish';
+import { RedfishError, isStatus, readTask, startedTask, type RedfishAsk } from '../../../wire/redfish';
 import { done, failed, type Outcome, type RaidInterface, type Step, type Task } from '../../interfaces';
 import { logicalDisks } from '../../agent/raid';
 import { hasAgent, isAgentBack, rebootForStep } from '../../common/reboot-step';
-import { askedDisks, checkAskedDisks, checkInterfaceTypes } from './raid-asked';
+import { requestedDisks, checkRequestedDisks, checkInterfaceTypes } from './requested-disks';
 import { planVolumes, type PlannedVolume } from './raid-plan';
 import { drivesOf, existingVolumes, raidConfigOf, storagesOf, type ApplyTime, type Storage, type Volume } from './storage';
 import { REDFISH_PROPERTIES, onSystem, redfishAsk, redfishFault, redfishSystem, systemOf } from '../target';
 
 const APPLY_TIME = '@Redfish.OperationApplyTime';
-/** What is asked of the service, ready to be sent. */
-interface Order {
+/** A request to the service, ready to be sent. */
+interface PendingRequest {
   readonly method: 'POST' | 'DELETE';
   readonly path: string;
   readonly body?: JsonObject;
 }
-/** Which of the logical disks are made. */
-interface Which {
+/** Which of the logical disks to create. */
+interface Selection {
   readonly root: boolean;
   readonly others: boolean;
 }
-/** driver_internal_info.raid_configs: work that goes on in the machine. It stands there before anything is asked for. */
+/** driver_internal_info.raid_configs: unfinished work. It is saved before the first request. */
 interface Work {
   readonly operation: 'create' | 'delete';
-  /** Controller → orders that were not sent yet: it may take one after the other only. */
-  readonly pending: Readonly<Record<string, readonly Order[]>>;
+  /** Controller → requests that are not sent yet: a controller may only accept one at a time. */
+  readonly pending: Readonly<Record<string, readonly PendingRequest[]>>;
   readonly task_monitor_uri: readonly string[];
-  /** What was sent needs a restart that has not been made. */
+  /** The sent requests need a restart that has not happened yet. */
   readonly reboot?: boolean;
-  /** There was one: the agent must come back. */
+  /** The restart has happened, so the agent must come back. */
   readonly rebooted?: boolean;
-  /** What follows the deletion. */
-  readonly then_create?: Which;
-  /** Paths of the volumes that there were. */
+  /** To be created after the deletion. */
+  readonly then_create?: Selection;
+  /** Paths of the volumes that existed before. */
   readonly known: readonly string[];
 }
 const KEY = 'raid_configs';
@@ -42,45 +42,45 @@ const workOf = ({ node }: Task): Work | undefined => node.driver_internal_info[K
 const save = (task: Task, work: Work | undefined): Promise<void> => task.saveInternal({ [KEY]: work });
 
 const applied = (body: JsonObject, applyTime: ApplyTime): JsonObject => ({ ...body, ...(applyTime ? { [APPLY_TIME]: applyTime } : {}) });
-const isImmediate = ({ body }: Order): boolean => body?.[APPLY_TIME] === 'Immediate';
+const isImmediate = ({ body }: PendingRequest): boolean => body?.[APPLY_TIME] === 'Immediate';
 
-/** The body of a new volume. Without a size the service takes the largest that it can. */
-const newVolume = ({ asked, raidType, drives, bytes }: PlannedVolume): JsonObject => ({
+/** The body of a new volume. Without a size the service chooses the largest. */
+const newVolume = ({ request, raidType, drives, bytes }: PlannedVolume): JsonObject => ({
   RAIDType: raidType,
   ...(bytes === 'MAX' ? {} : { CapacityBytes: bytes }),
   Links: { Drives: drives.map(({ path }) => ({ '@odata.id': path })) },
-  ...(asked.volume_name ? { Name: asked.volume_name } : {}),
+  ...(request.volume_name ? { Name: request.volume_name } : {}),
 });
 
-/** By controller, in the order of their names. */
-function grouped(orders: readonly (readonly [string, Order])[]): Work['pending'] {
-  const names = [...new Set(orders.map(([name]) => name))].sort();
-  return Object.fromEntries(names.map((name) => [name, orders.filter(([one]) => one === name).map(([, order]) => order)]));
+/** Grouped by controller, in the order of the controllers' names. */
+function grouped(requests: readonly (readonly [string, PendingRequest])[]): Work['pending'] {
+  const names = [...new Set(requests.map(([name]) => name))].sort();
+  return Object.fromEntries(names.map((name) => [name, requests.filter(([one]) => one === name).map(([, request]) => request)]));
 }
 
-/** The orders that make what target_raid_config asks for. Throws when the drives do not allow it. */
-async function creation(task: Task, ask: RedfishAsk, storages: readonly Storage[], { root, others }: Which): Promise<Work> {
+/** The requests that create target_raid_config. Throws when the drives do not suffice. */
+async function creation(task: Task, ask: RedfishAsk, storages: readonly Storage[], { root, others }: Selection): Promise<Work> {
   const drives = await drivesOf(ask, storages);
-  const planned = planVolumes(askedDisks(task.node.target_raid_config), drives);
-  const wanted = planned.filter(({ asked }) => (asked.is_root_volume ? root : others));
-  const orders = wanted.map((volume): readonly [string, Order] => {
+  const planned = planVolumes(requestedDisks(task.node.target_raid_config), drives);
+  const selected = planned.filter(({ request }) => (request.is_root_volume ? root : others));
+  const requests = selected.map((volume): readonly [string, PendingRequest] => {
     const owner = storages.find(({ id }) => id === volume.drives[0]!.controller)!.volumes!;
     return [volume.drives[0]!.controller, { method: 'POST', path: owner.path, body: applied(newVolume(volume), owner.applyTime) }];
   });
   const known = await existingVolumes(ask, storages);
-  return { operation: 'create', pending: grouped(orders), task_monitor_uri: [], known: known.map(({ path }) => path) };
+  return { operation: 'create', pending: grouped(requests), task_monitor_uri: [], known: known.map(({ path }) => path) };
 }
 function deletion(volumes: readonly Volume[]): Work {
   const raids = volumes.filter(({ raidType }) => raidType !== undefined);
-  const orders = raids.map(({ path, storage }): readonly [string, Order] => [
+  const requests = raids.map(({ path, storage }): readonly [string, PendingRequest] => [
     storage.id,
     { method: 'DELETE', path, ...(storage.volumes?.applyTime ? { body: applied({}, storage.volumes.applyTime) } : {}) },
   ]);
-  return { operation: 'delete', pending: grouped(orders), task_monitor_uri: [], known: volumes.map(({ path }) => path) };
+  return { operation: 'delete', pending: grouped(requests), task_monitor_uri: [], known: volumes.map(({ path }) => path) };
 }
 
-/** Sends it; answers the monitor of its task, if it has one. What is gone already needs no deletion. */
-async function send(ask: RedfishAsk, { method, path, body }: Order): Promise<string | undefined> {
+/** Sends a request and returns the monitor of its task, if any. A volume that is gone needs no deletion. */
+async function send(ask: RedfishAsk, { method, path, body }: PendingRequest): Promise<string | undefined> {
   try {
     return startedTask(await ask(method, path, body === undefined ? {} : { body }));
   } catch (error) {
@@ -92,42 +92,42 @@ async function send(ask: RedfishAsk, { method, path, body }: Order): Promise<str
   }
 }
 
-/** Sends of each controller what it takes, each noted when it was taken. */
+/** Sends to each controller what it accepts now. Each accepted request is saved at once. */
 async function sendPending(task: Task, ask: RedfishAsk, from: Work): Promise<Work> {
   let work = from;
   for (const controller of Object.keys(from.pending))
     for (let busy = false; !busy;) {
-      const [order, ...rest] = work.pending[controller] ?? [];
-      if (!order) break;
-      const monitor = await send(ask, order);
+      const [request, ...rest] = work.pending[controller] ?? [];
+      if (!request) break;
+      const monitor = await send(ask, request);
       busy = monitor !== undefined;
       work = {
         ...work,
         pending: { ...work.pending, [controller]: rest },
         ...(monitor === undefined
           ? {}
-          : { task_monitor_uri: [...work.task_monitor_uri, monitor], ...(isImmediate(order) ? {} : { reboot: true }) }),
+          : { task_monitor_uri: [...work.task_monitor_uri, monitor], ...(isImmediate(request) ? {} : { reboot: true }) }),
       };
       await save(task, work);
     }
   return work;
 }
 
-/** Seconds until the next look at what a service does at once. */
+/** Seconds until the next poll of immediate work. */
 const SOON = 5;
 function waiting({ options }: Task, work: Work, quiet: boolean): Outcome {
   const interval = options['redfish.raid_config_status_interval'] || 60;
   return { kind: 'wait', pollEvery: work.rebooted ? interval : Math.min(interval, SOON), ...(quiet ? { quiet: true } : {}) };
 }
-const hasPending = ({ pending }: Work): boolean => Object.values(pending).some((orders) => orders.length > 0);
+const hasPending = ({ pending }: Work): boolean => Object.values(pending).some((requests) => requests.length > 0);
 
-/** The volumes as they are now stand on the node. Throws RedfishError. */
+/** Saves the current volumes on the node. Throws RedfishError. */
 async function refresh(task: Task): Promise<void> {
   const system = await systemOf(task);
   const volumes = await existingVolumes(system.ask, await storagesOf(system));
   await task.save({ raid_config: raidConfigOf(task, volumes) });
 }
-/** The work ended badly: some of it may have been done, which shall be seen if it can. */
+/** After a failure: part of the work may be done, so the volumes are read again if possible. */
 async function tryRefreshing(task: Task): Promise<void> {
   await refresh(task).catch((error: unknown) => {
     if (!(error instanceof RedfishError)) throw error;
@@ -135,22 +135,22 @@ async function tryRefreshing(task: Task): Promise<void> {
   });
 }
 
-/** Which tasks go on; a failed one is a failure of the step. */
+/** The tasks that still run, or the failure of one. */
 async function runningTasks(
   ask: RedfishAsk,
   { task_monitor_uri: monitors }: Work,
 ): Promise<readonly string[] | { readonly failure: string }> {
   const running: string[] = [];
   for (const monitor of monitors) {
-    const look = await lookAtTask(ask, monitor);
-    if (look.kind === 'failed') return { failure: `task ${monitor} ended as ${look.state ?? 'failed'}: ${look.messages}` };
-    if (look.kind === 'running') running.push(monitor);
+    const current = await readTask(ask, monitor);
+    if (current.kind === 'failed') return { failure: `task ${monitor} ended as ${current.state ?? 'failed'}: ${current.messages}` };
+    if (current.kind === 'running') running.push(monitor);
   }
   return running;
 }
 
-/** Goes on with the work on the node as far as it goes now. Throws RedfishError, Fault. */
-async function goOn(task: Task, ask: RedfishAsk, begun: Work): Promise<Outcome> {
+/** Continues the work on the node as far as possible now. Throws RedfishError, Fault. */
+async function advance(task: Task, ask: RedfishAsk, begun: Work): Promise<Outcome> {
   let work = begun;
   for (;;) {
     if (work.reboot) {
@@ -189,66 +189,68 @@ async function goOn(task: Task, ask: RedfishAsk, begun: Work): Promise<Outcome> 
 const CREATING = 'Redfish RAID create configuration';
 const DELETING = 'Redfish RAID delete configuration';
 
-/** An order that was taken before its conductor could note it is not given again: its volume is there. */
-async function withoutDone(ask: RedfishAsk, storages: readonly Storage[], work: Work): Promise<Work> {
-  const fresh = (await existingVolumes(ask, storages)).filter(({ path }) => !work.known.includes(path));
-  const isThere = ({ method, body }: Order): boolean => {
+/** Drops requests that the service accepted before their conductor could save that: their volumes exist. */
+async function withoutAccepted(ask: RedfishAsk, storages: readonly Storage[], work: Work): Promise<Work> {
+  const created = (await existingVolumes(ask, storages)).filter(({ path }) => !work.known.includes(path));
+  const isCreated = ({ method, body }: PendingRequest): boolean => {
     const drives = ((body?.['Links'] as { readonly Drives?: readonly { readonly '@odata.id': string }[] } | undefined)?.Drives ?? []).map(
       (one) => one['@odata.id'],
     );
-    const alike = ({ raidType, drives: has }: Volume): boolean =>
+    const matches = ({ raidType, drives: has }: Volume): boolean =>
       raidType === body?.['RAIDType'] && has.length === drives.length && has.every((path) => drives.includes(path));
-    return method === 'POST' && fresh.some(alike);
+    return method === 'POST' && created.some(matches);
   };
-  const pending = Object.entries(work.pending).map(([name, orders]) => [name, orders.filter((order) => !isThere(order))] as const);
+  const pending = Object.entries(work.pending).map(
+    ([name, requests]) => [name, requests.filter((request) => !isCreated(request))] as const,
+  );
   return { ...work, pending: Object.fromEntries(pending) };
 }
 
-/** Begins the work, or takes up what a conductor that is gone has begun. */
+/** Begins the work, or continues the work of a conductor that died. */
 const begin = (task: Task, doing: string, make: (ask: RedfishAsk, storages: readonly Storage[]) => Promise<Work>): Promise<Outcome> =>
   onSystem(task, doing, async (system) => {
     const storages = await storagesOf(system);
     const before = workOf(task);
-    const work = before ? await withoutDone(system.ask, storages, before) : await make(system.ask, storages);
+    const work = before ? await withoutAccepted(system.ask, storages, before) : await make(system.ask, storages);
     await save(task, work);
     try {
-      return await goOn(task, system.ask, work);
+      return await advance(task, system.ask, work);
     } catch (error) {
       if (error instanceof RedfishError) await tryRefreshing(task);
       throw error;
     }
   });
 async function create(task: Task, config: unknown, args: JsonObject, defaults: { readonly others: boolean }): Promise<Outcome> {
-  checkAskedDisks(task.node.uuid, askedDisks(config));
-  const which: Which = {
+  checkRequestedDisks(task.node.uuid, requestedDisks(config));
+  const selection: Selection = {
     root: args['create_root_volume'] !== false,
     others: args['create_nonroot_volumes'] === undefined ? defaults.others : args['create_nonroot_volumes'] === true,
   };
   return begin(task, CREATING, async (ask, storages) => {
-    if (args['delete_existing'] !== true) return creation(task, ask, storages, which);
-    // What cannot be made shall not cost what there is.
-    await creation(task, ask, storages, which);
-    return { ...deletion(await existingVolumes(ask, storages)), then_create: which };
+    if (args['delete_existing'] !== true) return creation(task, ask, storages, selection);
+    // If the new volumes are not possible, nothing is deleted.
+    await creation(task, ask, storages, selection);
+    return { ...deletion(await existingVolumes(ask, storages)), then_create: selection };
   });
 }
 
-/** Asked from time to time. What cannot be learned now is learned later. */
-async function standing(task: Task): Promise<Outcome> {
+/** Polls the work. What cannot be read now is read at a later poll. */
+async function poll(task: Task): Promise<Outcome> {
   const work = workOf(task);
   if (!work) return done;
   try {
-    return await goOn(task, redfishAsk(task, (await redfishSystem(task)).target), work);
+    return await advance(task, redfishAsk(task, (await redfishSystem(task)).target), work);
   } catch (error) {
-    const silent = error instanceof RedfishError && ['unreachable', 'untrusted', 'interrupted'].includes(error.kind);
-    if (!silent && !isStatus(error, 401, 429, 500, 502, 503, 504))
+    const unreachable = error instanceof RedfishError && ['unreachable', 'untrusted', 'interrupted'].includes(error.kind);
+    if (!unreachable && !isStatus(error, 401, 429, 500, 502, 503, 504))
       throw redfishFault(task, error, work.operation === 'create' ? CREATING : DELETING);
-    task.log.warn('the Redfish service does not say how its RAID tasks stand', { reason: (error as Error).message });
+    task.log.warn('the Redfish service does not report the state of its RAID tasks', { reason: (error as Error).message });
     return waiting(task, work, true);
   }
 }
 
 const flag = (description: string) => ({ description, required: false, type: 'boolean' }) as const;
-const resumed = { resumable: true, poll: standing, pollAtHeartbeat: true } as const satisfies Partial<Step>;
+const resumed = { resumable: true, poll, pollAtHeartbeat: true } as const satisfies Partial<Step>;
 
 export const redfishRaid: RaidInterface = {
   properties: REDFISH_PROPERTIES,
@@ -294,7 +296,7 @@ export const redfishRaid: RaidInterface = {
         ),
       },
       run: async (task, { raid_config: config, ...args }) => {
-        askedDisks(config);
+        requestedDisks(config);
         await task.save({ target_raid_config: config as JsonObject });
         return create(task, config, args, { others: false });
       },

@@ -1,4 +1,4 @@
-/** The storage of a machine with a Redfish service (schemas Storage, Drive, Volume): its drives, and its volumes as they are now. */
+/** The storage of a machine with a Redfish service (schemas Storage, Drive, Volume): its drives, and its current volumes. */
 import { bareTimestamp } from '../../../model/clock';
 import type { JsonObject } from '../../../model/records';
 import {
@@ -19,25 +19,25 @@ import type { Task } from '../../interfaces';
 import { levelOfType, type Drive } from './raid-plan';
 import type { SystemView } from '../target';
 
-/** When the service carries out what is asked of volumes; undefined: it does not let us choose. */
+/** When the service applies requests for volumes; undefined: it gives no choice. */
 export type ApplyTime = 'Immediate' | 'OnReset' | undefined;
-export interface Volumes {
-  /** Of the collection. */
+interface Volumes {
+  /** Path of the collection. */
   readonly path: string;
   readonly applyTime: ApplyTime;
 }
 export interface Storage {
   readonly id: string;
-  /** Its controller makes RAID, or does not say. */
+  /** The controller supports RAID, or does not report its levels. */
   readonly makesRaid: boolean;
   readonly resource: RedfishResource;
-  /** Undefined: it has none. */
+  /** Undefined: it has no volumes. */
   readonly volumes: Volumes | undefined;
 }
 
 const idOf = ({ body, path }: RedfishResource): string => textOf(member(body, 'Id')) ?? path.replace(/\/+$/, '').split('/').at(-1)!;
 
-/** The RAID types of its first controller: no type of RAID among them means that it makes none. */
+/** Whether the RAID types of the first controller include a RAID level. Without a list of types it counts as capable. */
 async function makesRaid(ask: RedfishAsk, storage: RedfishResource): Promise<boolean> {
   const path = linkOf(member(storage.body, 'Controllers'));
   const [first] = path === undefined ? [] : await unlessMissing(memberPaths(ask, path), []);
@@ -61,7 +61,7 @@ async function volumesOf(ask: RedfishAsk, storage: RedfishResource): Promise<Vol
   return { path, applyTime: (['Immediate', 'OnReset'] as const).find((time) => times.includes(time)) };
 }
 
-/** Subsystems with more are cut off: no plan is made of thousands of drives. */
+/** Further subsystems are ignored. */
 const MAX_STORAGES = 64;
 export async function storagesOf({ ask, ...system }: SystemView): Promise<readonly Storage[]> {
   const resources = (await linkedCollection(ask, system, 'Storage')) ?? [];
@@ -72,7 +72,7 @@ export async function storagesOf({ ask, ...system }: SystemView): Promise<readon
 }
 
 const MAX_DRIVES = 512;
-/** The drives that volumes can be made of; one that does not tell its size cannot be used. */
+/** The drives that volumes can consist of. A drive without a size cannot be used. */
 export async function drivesOf(ask: RedfishAsk, storages: readonly Storage[]): Promise<readonly Drive[]> {
   const drives: Drive[] = [];
   for (const { id: controller, resource } of storages.filter((one) => one.makesRaid && one.volumes))
@@ -92,9 +92,9 @@ export interface Volume {
   readonly path: string;
   readonly id: string;
   readonly name: string | null;
-  /** The Storage resource that it belongs to. */
+  /** Its Storage resource. */
   readonly storage: Storage;
-  /** Undefined: it is a drive that is shown as a volume, say. */
+  /** Undefined: not RAID, for instance a drive that is shown as a volume. */
   readonly raidType: string | undefined;
   readonly bytes: number;
   /** Paths. */
@@ -118,7 +118,7 @@ export async function existingVolumes(ask: RedfishAsk, storages: readonly Storag
   return found;
 }
 
-/** What raid_config says: the volumes of the levels that can be asked for. */
+/** raid_config: the volumes whose levels can be requested. */
 export function raidConfigOf(task: Task, volumes: readonly Volume[]): JsonObject {
   const disks = volumes.flatMap(({ id, name, storage, raidType, bytes }) => {
     const level = levelOfType(raidType);

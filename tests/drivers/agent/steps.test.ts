@@ -115,7 +115,7 @@ describe('onHeartbeat', () => {
     const commands = [got, execute('RUNNING', { command_result: { progress: 40 } })];
     const { task } = await against(() => ({ body: { commands } }));
     const told: unknown[] = [];
-    const heard = { ...task, tellProgress: async (...said: readonly unknown[]) => void told.push(said) };
+    const heard = { ...task, reportProgress: async (...said: readonly unknown[]) => void told.push(said) };
     expect(await onHeartbeat(heard, 'clean', erase)).toEqual({ kind: 'wait' });
     expect(told).toEqual([['clean', erase, 40]]);
   });

@@ -117,7 +117,7 @@ it('sends a silent client away', async () => {
   await ipmiConsole.start(task);
   const it = await client(port);
   await it.ended;
-  expect(it.text()).toContain('nothing was said for too long');
+  expect(it.text()).toContain('no traffic for too long');
 });
 it.each<[JsonObject, object, string, string]>([
   [

@@ -7,7 +7,7 @@ import { configdriveOf } from '../../../drivers/agent/configdrive';
 import { silentLog } from '../../../model/log';
 import { silentMetrics } from '../../../model/metrics';
 import { tree } from '../../../ramdisk-agent/system/tree';
-import { toldBy } from '../../../ramdisk-agent/record';
+import { settingsOnDrive } from '../../../ramdisk-agent/record';
 import { readHardware } from '../../../ramdisk-agent/record-hardware';
 import { pushOnce, type Recording } from '../../../ramdisk-agent/recorder';
 import { systemClock, timestamp } from '../../../model/clock';
@@ -37,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(async () => whole?.close());
 
-const recording = (told: ReturnType<typeof toldBy>): Recording => ({
+const recording = (told: ReturnType<typeof settingsOnDrive>): Recording => ({
   pace: { intervalMs: 300_000, jitter: 0.3 },
   identity: async () => ({ url: whole.server.apiUrl!, node: told.node!, token: told.token! }),
   read: () =>
@@ -95,7 +95,7 @@ it('a host that was deployed tells of itself by the token of its config drive', 
   const packed = await configdriveOf(testTask({ node: { ...node, instance_info: { configdrive: {} } }, recorder }).task);
   const drive = join(root, 'drive');
   writeFileSync(drive, gunzipSync(Buffer.from(packed!, 'base64')));
-  const told = toldBy(drive);
+  const told = settingsOnDrive(drive);
   expect(told).toMatchObject({ node: uuid, interval: 300, url: whole.server.apiUrl });
   expect((await database.store().hardware.door(uuid))?.token_hash).toBe(createHash('sha256').update(told.token!).digest('hex'));
   expect(await pushOnce(recording(told))).toBe('recorded');

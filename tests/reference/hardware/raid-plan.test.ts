@@ -2,15 +2,15 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { isDeepStrictEqual, promisify } from 'node:util';
-import { planVolumes, type AskedDisk, type Drive } from '../../../drivers/redfish/steps/raid-plan';
-import { checkAskedDisks } from '../../../drivers/redfish/steps/raid-asked';
+import { planVolumes, type RequestedDisk, type Drive } from '../../../drivers/redfish/steps/raid-plan';
+import { checkRequestedDisks } from '../../../drivers/redfish/steps/requested-disks';
 import { reasonOf } from '../../../model/errors';
 import { programs } from '../../lab/support/venv';
 
 const CASES = 20_000;
 interface Case {
   readonly drives: readonly Drive[];
-  readonly asked: readonly AskedDisk[];
+  readonly asked: readonly RequestedDisk[];
 }
 interface Planned {
   readonly error?: string;
@@ -41,9 +41,9 @@ function randomCase(below: (n: number) => number): Case {
     const id = `d${n}`;
     return { ...pick(...kinds), path: `/drives/${id}`, id, controller: pick('C1', 'C2') };
   });
-  const asked = Array.from({ length: 1 + below(4) }, (): AskedDisk => {
+  const asked = Array.from({ length: 1 + below(4) }, (): RequestedDisk => {
     const chosen = sometimes(() => drives.filter(() => below(3) === 0).map(({ id }) => id), 3);
-    const more: Partial<AskedDisk> = {
+    const more: Partial<RequestedDisk> = {
       ...(sometimes(() => ({ share_physical_disks: true }), 3) ?? {}),
       ...(sometimes(() => ({ disk_type: pick('hdd', 'ssd') }), 6) ?? {}),
       ...(sometimes(() => ({ interface_type: pick('sas', 'sata') }), 6) ?? {}),
@@ -62,13 +62,13 @@ function randomCase(below: (n: number) => number): Case {
 
 function ours({ drives, asked }: Case): Planned {
   try {
-    checkAskedDisks('u', asked);
+    checkRequestedDisks('u', asked);
     const volumes = planVolumes(
       asked.map((disk, n) => ({ ...disk, volume_name: String(n) })),
       drives,
     );
     return {
-      volumes: volumes.map(({ asked: { volume_name: name }, drives: chosen, bytes }) => ({
+      volumes: volumes.map(({ request: { volume_name: name }, drives: chosen, bytes }) => ({
         ...{ name: name!, bytes },
         drives: drives.filter((one) => chosen.includes(one)).map(({ id }) => id),
       })),

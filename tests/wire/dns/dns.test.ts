@@ -1,5 +1,5 @@
 import { dataBytes, decodeDns, encodeDns, message, TYPE, type DnsRecord } from '../../../wire/dns/dns';
-import { foundIn, urlOf } from '../../../wire/dns/mdns';
+import { serviceIn, urlOf } from '../../../wire/dns/mdns';
 import { recordsOf } from '../../../wire/dns/mdns-responder';
 
 const NAME = 'baremetal._openstack._tcp.local';
@@ -89,7 +89,7 @@ function lookAt(bytes: Buffer): void {
   if (!heard) return;
   const records = [...heard.answers, ...heard.authorities, ...heard.additionals];
   for (const record of records) dataBytes(record);
-  const found = foundIn('baremetal', records);
+  const found = serviceIn('baremetal', records);
   if (found) urlOf(found);
   encodeDns(message({ id: heard.id, response: true, questions: heard.questions, answers: records }));
 }
@@ -121,6 +121,6 @@ it.each<[string, Parameters<typeof recordsOf>[0], string | undefined]>([
   ['the loopback only', { service: 'baremetal', addresses: ['127.0.0.1'], port: 80, params: {} }, undefined],
   ['another protocol', { service: 'baremetal', addresses: ['192.0.2.1'], port: 80, params: { protocol: 'ftp' } }, undefined],
 ])('%s becomes a URL', (_, announced, url) => {
-  const found = foundIn('baremetal', recordsOf(announced));
+  const found = serviceIn('baremetal', recordsOf(announced));
   expect(found && urlOf(found)).toBe(url);
 });

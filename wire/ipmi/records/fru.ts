@@ -1,9 +1,9 @@
-/** FRU inventory: reading it (IPMI 2.0 §34) and what stands in it (Platform Management FRU Information Storage Definition 1.0 rev 1.3). */
+/** FRU inventory: reading it (IPMI 2.0 §34) and decoding it (Platform Management FRU Information Storage Definition 1.0 rev 1.3). */
 import { readPortions, type Ask } from '../ask';
 import { COMMANDS, IpmiError } from '../constants';
 import { textOf } from './sdr';
 
-export interface FruBoard {
+interface FruBoard {
   /** ISO time; absent: not specified. */
   readonly manufactured?: string;
   readonly manufacturer?: string;
@@ -12,7 +12,7 @@ export interface FruBoard {
   readonly part?: string;
   readonly extra: readonly string[];
 }
-export interface FruProduct {
+interface FruProduct {
   readonly manufacturer?: string;
   readonly product?: string;
   readonly part?: string;
@@ -21,22 +21,22 @@ export interface FruProduct {
   readonly asset?: string;
   readonly extra: readonly string[];
 }
-export interface FruChassis {
+interface FruChassis {
   /** Number of SMBIOS 7.4.1. */
   readonly type: number;
   readonly part?: string;
   readonly serial?: string;
   readonly extra: readonly string[];
 }
-export interface Fru {
+interface Fru {
   readonly chassis?: FruChassis;
   readonly board?: FruBoard;
   readonly product?: FruProduct;
-  /** What could not be read, in words. */
+  /** What could not be decoded, as text. */
   readonly faults: readonly string[];
 }
 
-/** Bytes at most; the address in Read FRU Data has 16 bits. */
+/** Most bytes. The address in Read FRU Data has 16 bits. */
 const MAX_SIZE = 0x10000;
 const PORTION = 16;
 /** The bytes of a FRU device. Throws IpmiError. */
@@ -47,8 +47,8 @@ export async function readFruBytes(ask: Ask, device = 0): Promise<Buffer> {
   const byWords = (info[2]! & 1) === 1;
   const size = Math.min(info.readUInt16LE(0), MAX_SIZE);
   return readPortions(size, PORTION, async (offset, count) => {
-    const [at, wanted] = byWords ? [offset >> 1, count >> 1] : [offset, count];
-    const answer = await ask(COMMANDS.readFruData, [device, at & 0xff, at >> 8, wanted]);
+    const [at, units] = byWords ? [offset >> 1, count >> 1] : [offset, count];
+    const answer = await ask(COMMANDS.readFruData, [device, at & 0xff, at >> 8, units]);
     // The first byte is the count.
     return answer.subarray(1, 1 + Math.min(count, (answer[0] ?? 0) * (byWords ? 2 : 1)));
   });
@@ -56,7 +56,7 @@ export async function readFruBytes(ask: Ask, device = 0): Promise<Buffer> {
 
 const sum = (bytes: Buffer): number => bytes.reduce((total, byte) => (total + byte) & 0xff, 0);
 const END = 0xc1;
-/** Fields from a type/length byte on (§13), until C1h; undefined where one is empty. */
+/** Decodes fields from a type/length byte (§13) up to C1h; undefined for empty fields. */
 function fieldsOf(area: Buffer, start: number): (string | undefined)[] {
   const fields: (string | undefined)[] = [];
   for (let at = start; at < area.length && area[at] !== END;) {
@@ -67,7 +67,7 @@ function fieldsOf(area: Buffer, start: number): (string | undefined)[] {
   }
   return fields;
 }
-/** Names for the first fields ('': of no interest); the rest is `extra`. */
+/** Names the first fields ('' drops one); the others become `extra`. */
 function named<Name extends string>(
   fields: readonly (string | undefined)[],
   names: readonly Name[],
@@ -88,10 +88,10 @@ const AREAS = {
   }),
   product: (area: Buffer): FruProduct => named(fieldsOf(area, 3), ['manufacturer', 'product', 'part', 'version', 'serial', 'asset', '']),
 } as const;
-/** Byte of the common header that says where the area begins, in units of eight bytes (§8). */
+/** The byte of the common header with the area's start, in units of eight bytes (§8). */
 const OFFSETS = { chassis: 2, board: 3, product: 4 } as const;
 
-/** Whatever the bytes are: areas that are not right are named in `faults`. */
+/** Accepts any bytes. Damaged areas are listed in `faults`. */
 export function decodeFru(bytes: Buffer): Fru {
   const header = bytes.subarray(0, 8);
   if (header.length < 8 || (header[0]! & 0x0f) !== 1) return { faults: ['no common header of format 1'] };

@@ -1,4 +1,4 @@
-/** Who makes BMCs: numbers of IANA's private enterprises (Get Device ID, IPMI 2.0 §20.1) → their names there, as ipmitool shows them. */
+/** Manufacturers of BMCs: IANA private enterprise numbers (Get Device ID, IPMI 2.0 §20.1) → their names there, as ipmitool shows them. */
 const MANUFACTURERS: Readonly<Record<number, string>> = {
   2: 'IBM',
   11: 'Hewlett-Packard',
@@ -26,6 +26,6 @@ const MANUFACTURERS: Readonly<Record<number, string>> = {
 };
 const AT = 6;
 
-/** Who made the controller that answered Get Device ID so; undefined: nobody that is known here. */
+/** The manufacturer in a response to Get Device ID; undefined: not in the table. */
 export const manufacturerOf = (deviceId: Buffer): string | undefined =>
   deviceId.length < AT + 3 ? undefined : MANUFACTURERS[deviceId.readUIntLE(AT, 3) & 0x0fffff];

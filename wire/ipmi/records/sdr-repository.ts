@@ -1,25 +1,25 @@
-/** Reading a BMC's sensor data records (IPMI 2.0 §33, §35.2–35.4), with bounds: what it says of their chain is not trusted. */
+/** Reads a BMC's sensor data records (IPMI 2.0 §33, §35.2–35.4). The chain of records is not trusted, so reading is bounded. */
 import { readPortions, withReservation, type Ask } from '../ask';
 import { COMMANDS, COMPLETION, IpmiError } from '../constants';
 import { decodeSdr, type SensorDataRecord } from './sdr';
 
-/** Records read at most. Large machines have a few hundred. */
+/** Most records. Large machines have a few hundred. */
 const MAX_RECORDS = 4096;
 const HEADER = 5;
 const LAST = 0xffff;
-/** A message of IPMI over IPMB, which some BMCs think of on the LAN too, has room for no more. */
+/** The limit of IPMI over IPMB, which some BMCs also apply to the LAN. */
 const PORTION = 22;
 
 interface Source {
   readonly reserve: readonly [number, number];
   readonly get: readonly [number, number];
   readonly info: readonly [number, number];
-  /** Of its answer, what changes when a record does. */
+  /** The part of the response that changes when a record does. */
   readonly stamp: (info: Buffer) => Buffer;
 }
 const REPOSITORY: Source = {
   ...{ reserve: COMMANDS.reserveSdrRepository, get: COMMANDS.getSdr, info: COMMANDS.getSdrRepositoryInfo },
-  // How many, and when one was added or all were erased last (§33.9).
+  // The number of records, and the times of the last addition and erasure (§33.9).
   stamp: (info) => Buffer.concat([info.subarray(1, 3), info.subarray(5, 13)]),
 };
 /** Controllers without a repository have the records of their own sensors. */
@@ -28,44 +28,44 @@ const DEVICE: Source = {
   stamp: (info) => info,
 };
 
-/** Records of BMCs that were read before. */
+/** A cache of BMCs' records. */
 export interface SdrCache {
-  /** @returns the bytes of its records, one after another; undefined: read them again */
+  /** @returns the bytes of the records; undefined: not cached, or out of date */
   recall(bmc: string, stamp: string): Buffer | undefined;
   remember(bmc: string, stamp: string, records: Buffer): void;
 }
-/** Bytes that are kept at most, and for how long: not every BMC tells the time when it changes. */
-const MOST_KEPT = 64 << 20;
-const KEPT_FOR = 3_600_000;
+/** Most bytes of the cache, and the lifetime of an entry: not every BMC reports the time of changes. */
+const MAX_CACHE_BYTES = 64 << 20;
+const LIFETIME_MS = 3_600_000;
 
-/** Bounded: the BMC whose records were used longest ago goes first. */
-export function createSdrCache(clock: { now(): number }, mostBytes = MOST_KEPT): SdrCache {
-  const kept = new Map<string, { readonly stamp: string; readonly records: Buffer; readonly at: number }>();
+/** Bounded: the entry that was used longest ago goes first. */
+export function createSdrCache(clock: { now(): number }, mostBytes = MAX_CACHE_BYTES): SdrCache {
+  const entries = new Map<string, { readonly stamp: string; readonly records: Buffer; readonly at: number }>();
   let size = 0;
   const forget = (bmc: string): void => {
-    size -= kept.get(bmc)?.records.length ?? 0;
-    kept.delete(bmc);
+    size -= entries.get(bmc)?.records.length ?? 0;
+    entries.delete(bmc);
   };
   return {
     recall: (bmc, stamp) => {
-      const found = kept.get(bmc);
-      if (found?.stamp !== stamp || clock.now() - found.at >= KEPT_FOR) return undefined;
-      kept.delete(bmc);
-      kept.set(bmc, found);
+      const found = entries.get(bmc);
+      if (found?.stamp !== stamp || clock.now() - found.at >= LIFETIME_MS) return undefined;
+      entries.delete(bmc);
+      entries.set(bmc, found);
       return found.records;
     },
     remember: (bmc, stamp, records) => {
       forget(bmc);
-      kept.set(bmc, { stamp, records, at: clock.now() });
+      entries.set(bmc, { stamp, records, at: clock.now() });
       size += records.length;
-      for (const [oldest] of kept) if (size > mostBytes) forget(oldest);
+      for (const [oldest] of entries) if (size > mostBytes) forget(oldest);
     },
   };
 }
 
 /**
- * All records of the repository, or of the device when it has none.
- * @param known what was read of that BMC before
+ * Reads all records of the repository, or of the device when it has none.
+ * @param known the cache, and the BMC's key in it
  * @throws IpmiError; `protocol` when the chain of records does not end
  */
 export async function readSdrs(ask: Ask, known?: { readonly cache: SdrCache; readonly bmc: string }): Promise<readonly SensorDataRecord[]> {
@@ -74,15 +74,15 @@ export async function readSdrs(ask: Ask, known?: { readonly cache: SdrCache; rea
   const [provides = 0, support = 0] = [device[1], device[5]];
   const source = (support & 0x02) === 0 && (provides & 0x80) !== 0 ? DEVICE : REPOSITORY;
   const stamp = known && (await stampOf(ask, source, device));
-  const recalled = known && stamp !== undefined ? known.cache.recall(known.bmc, stamp) : undefined;
-  if (recalled) return decodeAll(recalled);
+  const cached = known && stamp !== undefined ? known.cache.recall(known.bmc, stamp) : undefined;
+  if (cached) return decodeAll(cached);
   const records: Buffer[] = [];
-  const seen = new Set<number>();
+  const ids = new Set<number>();
   for (let id = 0; id !== LAST;) {
-    if (seen.has(id) || seen.size >= MAX_RECORDS) throw new IpmiError('protocol', 'the chain of sensor data records does not end');
-    seen.add(id);
+    if (ids.has(id) || ids.size >= MAX_RECORDS) throw new IpmiError('protocol', 'the chain of sensor data records does not end');
+    ids.add(id);
     const { record, next } = await readOne(ask, source, id);
-    // One that is cut is nothing to go by.
+    // Truncated records are skipped.
     if (record.length >= HEADER && record.length === HEADER + record[HEADER - 1]!) records.push(record);
     id = next;
   }
@@ -100,7 +100,7 @@ function decodeAll(bytes: Buffer): readonly SensorDataRecord[] {
   }
   return records;
 }
-/** With its device ID: other firmware brings other records. @returns undefined when it does not tell */
+/** Includes the device ID, since other firmware has other records. @returns undefined when the BMC does not report it */
 async function stampOf(ask: Ask, { info, stamp }: Source, device: Buffer): Promise<string | undefined> {
   const answer = await ask(info, []).catch((error: unknown) => {
     if (error instanceof IpmiError && error.kind === 'completion') return undefined;

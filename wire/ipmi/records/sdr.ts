@@ -1,6 +1,6 @@
-/** Sensor data records (IPMI 2.0 §43): bytes to what they say. */
+/** Sensor data records (IPMI 2.0 §43): decoding. */
 
-/** Of the conversion from a raw byte to a value (§36.3). */
+/** Converts a raw byte to a value (§36.3). */
 export interface Factors {
   readonly m: number;
   readonly b: number;
@@ -11,11 +11,11 @@ export interface Factors {
 }
 export const THRESHOLDS = ['lnc', 'lcr', 'lnr', 'unc', 'ucr', 'unr'] as const;
 export type Threshold = (typeof THRESHOLDS)[number];
-/** A sensor that can be read: a full (§43.1) or a compact record (§43.2). */
+/** A readable sensor: a full (§43.1) or a compact record (§43.2). */
 export interface SensorRecord {
   readonly kind: 'full' | 'compact';
   readonly name: string;
-  /** Slave address of the controller that has it, or a software's ID (odd). */
+  /** Slave address of its controller, or a software ID (odd). */
   readonly owner: number;
   readonly channel: number;
   readonly lun: number;
@@ -27,7 +27,7 @@ export interface SensorRecord {
   readonly eventType: number;
   /** Bits of byte 12: event message control (1:0), threshold access (3:2). */
   readonly capabilities: number;
-  /** Masks of §43.1 bytes 15–20 as they are. */
+  /** Masks of §43.1 bytes 15–20, unchanged. */
   readonly masks: readonly [assertion: number, deassertion: number, reading: number];
   readonly units: Units;
   readonly hysteresis: { readonly positive: number; readonly negative: number };
@@ -43,7 +43,7 @@ export interface SensorRecord {
     readonly normalMaximum?: number;
     readonly minimum: number;
     readonly maximum: number;
-    /** Raw, all six; which of them can be read is in the mask. */
+    /** Raw, all six. The mask says which of them can be read. */
     readonly thresholds: Readonly<Record<Threshold, number>>;
   };
 }
@@ -57,21 +57,21 @@ export interface Units {
   readonly modifier: number;
 }
 /** §43.8. */
-export interface FruLocator {
+interface FruLocator {
   readonly kind: 'fru';
   readonly name: string;
   readonly address: number;
   /** FRU device ID at that controller; absent: not a logical device. */
   readonly device?: number;
 }
-/** Event-only (§43.3) and others: known by their type, and skipped. */
+/** Event-only (§43.3) and other records have only their type, and are skipped. */
 export type SensorDataRecord = SensorRecord | FruLocator | { readonly kind: 'other'; readonly type: number };
 
 const TYPE = { full: 0x01, compact: 0x02, fru: 0x11 } as const;
 const SIX_BIT = Array.from({ length: 64 }, (_, code) => String.fromCharCode(0x20 + code));
 const BCD_PLUS = '0123456789 -.:,_';
 
-/** A text by its type/length byte (§43.15; the FRU definition §13 has the same): `type` 0 is said by the caller. */
+/** Decodes a text by its type/length byte (§43.15; also FRU definition §13). The caller handles `type` 0. */
 export function textOf(type: number, bytes: Buffer): string {
   if (type === 1) return [...bytes].map((byte) => BCD_PLUS[byte >> 4]! + BCD_PLUS[byte & 0x0f]!).join('');
   if (type === 2) {
@@ -86,13 +86,13 @@ function idString(record: Buffer, at: number): string {
   const code = record[at] ?? 0;
   const [type, bytes] = [code >> 6, record.subarray(at + 1, at + 1 + (code & 0x1f))];
   const text = type === 0 ? bytes.toString('utf16le') : textOf(type, bytes);
-  // Some BMCs fill it with zeros.
+  // Some BMCs pad it with zeros.
   return text.replace(/\0.*$/s, '');
 }
 
-/** A number of so many bits, two's complement. */
+/** Two's complement of so many bits. */
 export const signed = (value: number, bits: number): number => (value & (1 << (bits - 1)) ? value - (1 << bits) : value);
-/** The six bytes of §43.1 bytes 25–30; Get Sensor Reading Factors (§35.5) has the same. */
+/** The six bytes of §43.1 bytes 25–30, also in Get Sensor Reading Factors (§35.5). */
 export const decodeFactors = (bytes: Buffer): Factors => ({
   m: signed(bytes[0]! | ((bytes[1]! & 0xc0) << 2), 10),
   tolerance: bytes[1]! & 0x3f,
@@ -116,8 +116,8 @@ function sensorRecord(kind: 'full' | 'compact', record: Buffer): SensorRecord | 
     oem: record[nameAt - 1]!,
   } as const;
   if (kind === 'compact') return common;
-  const given = (bit: number, at: number): number | undefined => (record[30]! & bit ? record[at] : undefined);
-  const [nominal, normalMaximum, normalMinimum] = [given(1, 31), given(2, 32), given(4, 33)];
+  const optional = (bit: number, at: number): number | undefined => (record[30]! & bit ? record[at] : undefined);
+  const [nominal, normalMaximum, normalMinimum] = [optional(1, 31), optional(2, 32), optional(4, 33)];
   return {
     ...common,
     analog: {
@@ -130,7 +130,7 @@ function sensorRecord(kind: 'full' | 'compact', record: Buffer): SensorRecord | 
   };
 }
 
-/** @param record with its header of five bytes. @returns undefined when it is too short for its type */
+/** @param record including its header of five bytes. @returns undefined when it is too short for its type */
 export function decodeSdr(record: Buffer): SensorDataRecord | undefined {
   if (record.length < 5) return undefined;
   const type = record[3]!;
@@ -138,7 +138,7 @@ export function decodeSdr(record: Buffer): SensorDataRecord | undefined {
   if (type === TYPE.compact) return sensorRecord('compact', record);
   if (type !== TYPE.fru) return { kind: 'other', type };
   if (record.length < 16) return undefined;
-  // Bit 7 of byte 8: a logical FRU device, which byte 7 names.
+  // Bit 7 of byte 8: a logical FRU device, identified by byte 7.
   return {
     ...{ kind: 'fru', name: idString(record, 15), address: record[5]! },
     ...(record[7]! & 0x80 ? { device: record[6]! } : {}),

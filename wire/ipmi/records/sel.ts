@@ -4,9 +4,9 @@ import { COMMANDS, COMPLETION, IpmiError } from '../constants';
 
 export interface SelEntry {
   readonly id: number;
-  /** 02h a system event; from C0h the vendor's, of which only the bytes are known. */
+  /** 02h: a system event; from C0h: a vendor's record, of which only the bytes are known. */
   readonly type: number;
-  /** Seconds since 1970; absent: the record has none, or the BMC's clock was not set yet. */
+  /** Seconds since 1970; absent: the record has no time, or the BMC's clock was not set. */
   readonly timestamp?: number;
   readonly event?: {
     /** Slave address or software ID. */
@@ -21,11 +21,11 @@ export interface SelEntry {
   /** The 16 bytes. */
   readonly bytes: Buffer;
 }
-/** Entries read at most: BMCs have room for some thousands. */
+/** Most entries. BMCs have room for some thousands. */
 const MAX_ENTRIES = 16_384;
 const LAST = 0xffff;
 const LENGTH = 16;
-/** Below it a time counts from the BMC's start (§37.1). */
+/** Smaller times count from the BMC's start (§37.1). */
 const FIRST_TIME = 0x2000_0000;
 
 export function decodeSelEntry(bytes: Buffer): SelEntry | undefined {
@@ -47,11 +47,11 @@ export function decodeSelEntry(bytes: Buffer): SelEntry | undefined {
 /** Throws IpmiError; `protocol` when the chain of entries does not end. */
 export async function readSel(ask: Ask): Promise<readonly SelEntry[]> {
   const entries: SelEntry[] = [];
-  const seen = new Set<number>();
+  const ids = new Set<number>();
   for (let id = 0; id !== LAST;) {
-    if (seen.has(id) || seen.size >= MAX_ENTRIES) throw new IpmiError('protocol', 'the chain of SEL entries does not end');
-    seen.add(id);
-    // Whole entries need no reservation (§31.5).
+    if (ids.has(id) || ids.size >= MAX_ENTRIES) throw new IpmiError('protocol', 'the chain of SEL entries does not end');
+    ids.add(id);
+    // Reading whole entries needs no reservation (§31.5).
     const answer = await ask(COMMANDS.getSelEntry, [0, 0, id & 0xff, id >> 8, 0, 0xff]).catch((error: unknown) => {
       if (id === 0 && error instanceof IpmiError && error.completionCode === COMPLETION.notPresent) return undefined;
       throw error;
@@ -68,17 +68,17 @@ export async function readSel(ask: Ask): Promise<readonly SelEntry[]> {
 const CLEAR = [0x43, 0x4c, 0x52] as const;
 const INITIATE = 0xaa;
 const STATUS = 0x00;
-/** Asks so often how far the erasure is. */
+/** Most polls of the erasure's progress. */
 const POLLS = 60;
-/** Clears it and waits until that is done (§31.9). @param pause between the questions. Throws IpmiError */
+/** Clears the log and waits for the end (§31.9). @param pause between polls. Throws IpmiError */
 export async function clearSel(ask: Ask, pause: () => Promise<void>): Promise<void> {
   await withReservation(
     () => ask(COMMANDS.reserveSel, []),
     async (reservation) => {
       let answer = await ask(COMMANDS.clearSel, [...reservation, ...CLEAR, INITIATE]);
-      // Bits 3:0 are 1 when it is over.
+      // Bits 3:0 are 1 at the end.
       for (let n = 0; ((answer[0] ?? 1) & 0x0f) === 0; n++) {
-        if (n >= POLLS) throw new IpmiError('protocol', 'the BMC does not come to an end with clearing its SEL');
+        if (n >= POLLS) throw new IpmiError('protocol', 'the BMC does not finish clearing its SEL');
         await pause();
         answer = await ask(COMMANDS.clearSel, [...reservation, ...CLEAR, STATUS]);
       }

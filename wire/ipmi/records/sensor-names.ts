@@ -1,4 +1,4 @@
-/** Names of the numbers in sensor data records, as ipmitool writes them: clients of Ironic know sensors by these. */
+/** Names of the numbers in sensor data records, as ipmitool writes them. Ironic's consumers know sensors by these names. */
 
 /** Table 42-3. */
 const SENSOR_TYPES =

@@ -1,5 +1,5 @@
-/** The BMC's side of sessions of IPMI 1.5 (IPMI 2.0 §13.6–13.14, §22.16–22.17). */
-import { MAX_SESSIONS, SESSION_SILENCE, refuse, type BmcAnswer, type BmcUser, type Privileged, type Recent } from '../bmc';
+/** The BMC's side of IPMI 1.5 sessions (IPMI 2.0 §13.6–13.14, §22.16–22.17). */
+import { MAX_SESSIONS, SESSION_SILENCE, refuse, type BmcAnswer, type BmcUser, type Privileged, type RecentRequest } from '../bmc';
 import { AUTHENTICATION_TYPE, encodeLan, type LanMessage, type Packet } from '../codec';
 import { COMPLETION, PRIVILEGE } from '../constants';
 import { lanCode } from '../lan-code';
@@ -14,19 +14,19 @@ interface LanSession extends Privileged {
   usedAt: number;
   received: SequenceWindow;
   sent: number;
-  /** The latest requests with their answers, the oldest first. */
-  recent: readonly Recent[];
+  /** The latest requests with their responses, the oldest first. */
+  recent: readonly RecentRequest[];
 }
-export interface LanSessions {
+interface LanSessions {
   /** Get Session Challenge. */
   challenge(data: Buffer): BmcAnswer;
-  /** @returns the session that an authentic packet belongs to; undefined: silence */
+  /** @returns the session of an authentic packet; undefined: no response */
   sessionOf(packet: LanPacket): LanSession | undefined;
   activate(session: LanSession, data: Buffer): BmcAnswer;
-  /** An answer as a packet of the session. */
+  /** Makes a packet of a response. */
   seal(session: LanSession, payload: Buffer): Buffer;
   close(id: number): boolean;
-  /** All of them end. */
+  /** Ends all sessions. */
   reset(): void;
 }
 
@@ -36,7 +36,7 @@ const numbers = (...values: readonly number[]): Buffer => {
   values.forEach((value, index) => bytes.writeUInt32LE(value, 4 * index));
   return bytes;
 };
-/** A request of IPMI 1.5, as the commands of a session are told apart (activation is not one of them). */
+/** Activate Session. It is handled apart from the other commands of a session. */
 export const isActivation = (message: LanMessage): boolean => message.networkFunction === 0x06 && message.command === 0x3a;
 
 export function createLanSessions(options: {
@@ -83,10 +83,10 @@ export function createLanSessions(options: {
     activate: (session, data) => {
       if (data.length !== 22) return refuse(COMPLETION.lengthInvalid);
       if (!data.subarray(2, 18).equals(session.challenge)) return refuse(COMPLETION.invalidField);
-      const asked = data[1]! & 0x0f;
-      if (asked > session.user.privilege) return refuse(0x86);
+      const level = data[1]! & 0x0f;
+      if (level > session.user.privilege) return refuse(0x86);
       session.active = true;
-      session.limit = asked === 0 ? session.user.privilege : asked;
+      session.limit = level === 0 ? session.user.privilege : level;
       session.privilege = Math.min(session.limit, PRIVILEGE.USER);
       session.sent = data.readUInt32LE(18) - 1;
       return {

@@ -1,5 +1,5 @@
-/** The BMC's side of sessions of RMCP+: how they are opened (IPMI 2.0 §13.17–13.23), and for how long they live. */
-import { MAX_SESSIONS, SESSION_SILENCE, type BmcOptions, type Privileged, type Recent } from '../bmc';
+/** The BMC's side of RMCP+ sessions: opening them (IPMI 2.0 §13.17–13.23), and their lifetime. */
+import { MAX_SESSIONS, SESSION_SILENCE, type BmcOptions, type Privileged, type RecentRequest } from '../bmc';
 import {
   decodeOpenSessionRequest,
   decodeRakp1,
@@ -24,38 +24,38 @@ import {
   type SessionKeys,
 } from '../suites';
 
-export interface RmcpPlusSession extends Privileged {
+interface RmcpPlusSession extends Privileged {
   readonly consoleId: number;
   readonly suite: CipherSuite;
   usedAt: number;
   handshake?: Handshake;
-  /** The answer to RAKP 1, by its tag and random number: a doubled one gets the same again. */
+  /** The response to RAKP 1, for repetitions of the same message. */
   rakp2?: { readonly to: Buffer; readonly answer: Buffer };
-  /** Once open. */
+  /** Set once the session is open. */
   keys?: SessionKeys;
   received: SequenceWindow;
   sent: number;
-  /** The latest requests with their answers, the oldest first. */
-  recent: readonly Recent[];
+  /** The latest requests with their responses, the oldest first. */
+  recent: readonly RecentRequest[];
 }
-export interface RmcpPlusSessions {
-  /** The answers to the three messages that open a session; undefined: silence. */
+interface RmcpPlusSessions {
+  /** The responses to the three messages that open a session; undefined: none. */
   readonly openSession: (payload: Buffer) => Buffer | undefined;
   readonly rakp2: (payload: Buffer) => Buffer | undefined;
   readonly rakp4: (payload: Buffer) => Buffer | undefined;
-  /** Alive ones only, also such as are not open yet. */
+  /** Only sessions that are alive, including those being opened. */
   readonly sessionOf: (id: number) => RmcpPlusSession | undefined;
-  /** Whether there was one that is open. */
+  /** Whether there was an open one. */
   readonly close: (id: number) => boolean;
   readonly reset: () => void;
 }
 
-/** Milliseconds after which a handshake that stands still has made room. */
+/** Milliseconds after which a stalled handshake may be dropped. */
 const HANDSHAKE_SILENCE = 10_000;
 
 /**
- * @param suites by number, those that are offered
- * @param ended called with the ID of a session that was silent for too long, or met a reset
+ * @param suites the offered suites by number
+ * @param ended called with the ID of a session that timed out or was reset
  */
 export function createRmcpPlusSessions(
   { users, guid, clock, random, kg }: Pick<BmcOptions, 'users' | 'guid' | 'clock' | 'random' | 'kg'>,
@@ -79,16 +79,16 @@ export function createRmcpPlusSessions(
 
   /** §13.17–18. */
   const openSession = (payload: Buffer): Buffer | undefined => {
-    const asked = decodeOpenSessionRequest(payload);
-    if (!asked) return undefined;
-    const { tag, consoleId } = asked;
-    const suite = suites.find((row) => sameAlgorithms(row, asked.algorithms));
+    const request = decodeOpenSessionRequest(payload);
+    if (!request) return undefined;
+    const { tag, consoleId } = request;
+    const suite = suites.find((row) => sameAlgorithms(row, request.algorithms));
     if (!suite) return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.noCipherSuiteMatch });
-    if (asked.privilege > PRIVILEGE.ADMINISTRATOR) return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.invalidRole });
+    if (request.privilege > PRIVILEGE.ADMINISTRATOR) return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.invalidRole });
     if (!makeRoom()) return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.insufficientResources });
     let id = 0;
     while (id === 0 || sessions.has(id)) id = random(4).readUInt32LE();
-    const limit = asked.privilege === 0 ? PRIVILEGE.ADMINISTRATOR : asked.privilege;
+    const limit = request.privilege === 0 ? PRIVILEGE.ADMINISTRATOR : request.privilege;
     sessions.set(id, { id, consoleId, suite, limit, privilege: 0, usedAt: clock.now(), received: newWindow, sent: 0, recent: [] });
     return encodeOpenSessionResponse({ tag, status: RAKP_STATUS.ok, privilege: limit, consoleId, bmcId: id, algorithms: suite });
   };
@@ -101,16 +101,16 @@ export function createRmcpPlusSessions(
     const { tag, role, username } = message;
     const { consoleId } = session;
     if (session.rakp2?.to.equals(payload)) return session.rakp2.answer;
-    const no = (status: number): Buffer => {
+    const refusal = (status: number): Buffer => {
       sessions.delete(session.id);
       return encodeRefusal({ tag, consoleId, status });
     };
     const user = users.find(({ name }) => Buffer.from(name).equals(username));
-    if (!user) return no(RAKP_STATUS.unauthorizedName);
-    const asked = role & 0x0f;
-    if (asked > PRIVILEGE.ADMINISTRATOR) return no(RAKP_STATUS.invalidRole);
-    if (asked > user.privilege || asked > session.limit) return no(RAKP_STATUS.unauthorizedRole);
-    session.limit = asked === 0 ? Math.min(session.limit, user.privilege) : asked;
+    if (!user) return refusal(RAKP_STATUS.unauthorizedName);
+    const level = role & 0x0f;
+    if (level > PRIVILEGE.ADMINISTRATOR) return refusal(RAKP_STATUS.invalidRole);
+    if (level > user.privilege || level > session.limit) return refusal(RAKP_STATUS.unauthorizedRole);
+    session.limit = level === 0 ? Math.min(session.limit, user.privilege) : level;
     session.handshake = {
       ...{ suite: session.suite, password: Buffer.from(user.password), consoleId, bmcId: session.id },
       ...{ consoleRandom: Buffer.from(message.consoleRandom), bmcRandom: random(16), guid, role, username: Buffer.from(username) },
@@ -131,16 +131,16 @@ export function createRmcpPlusSessions(
     const { tag, status } = message;
     const { consoleId, handshake } = session;
     if (status !== RAKP_STATUS.ok) {
-      // The console found a fault in RAKP 2 and says goodbye; there is no answer to that.
+      // The console rejects RAKP 2. There is no response to that.
       if (!session.keys) sessions.delete(session.id);
       return undefined;
     }
     if (!sameBytes(message.code, rakp3Code(handshake))) {
-      // Not the console that opened it: an open session stays.
+      // Another console than the one that opened the session: an open session stays.
       if (!session.keys) sessions.delete(session.id);
       return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.invalidIntegrityCheck });
     }
-    // A doubled RAKP 3 finds the session open already.
+    // A repeated RAKP 3 finds the session open.
     if (!session.keys) {
       session.keys = sessionKeys(handshake);
       session.privilege = Math.min(session.limit, PRIVILEGE.USER);

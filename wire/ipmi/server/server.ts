@@ -1,6 +1,6 @@
 /**
- * The BMC's side of IPMI over LAN: sessions, users and the commands that belong to them (IPMI 2.0 §13, §22). What the other commands do
- * is the caller's. Packets in, packets out: the socket is the caller's too.
+ * The BMC's side of IPMI over LAN: sessions, users and the commands for them (IPMI 2.0 §13, §22). The caller runs all other commands, and
+ * owns the socket: packets in, packets out.
  */
 import {
   ok,
@@ -10,7 +10,7 @@ import {
   type BmcOptions,
   type BmcRequest,
   type Privileged,
-  type Recent,
+  type RecentRequest,
   type Satellite,
 } from '../bmc';
 import {
@@ -30,15 +30,15 @@ import { createRmcpPlusSessions } from './rmcp-plus';
 import { createSolServer } from './sol';
 import { CIPHER_SUITES, acceptSequence, nextSequence, seal, unseal, type CipherSuite } from '../suites';
 
-/** Milliseconds within which a request with the same rqSeq is the same request, sent again (§5.5: 5 s on the IPMB). */
+/** Milliseconds within which an equal request with the same rqSeq is a repetition (§5.5: 5 s on the IPMB). */
 const SAME_REQUEST = 5000;
-/** Requests that are remembered for that: an older one is outside the window of session sequence numbers. */
+/** Requests that are remembered for that. Older ones are outside the window of session sequence numbers. */
 const MAX_RECENT = 16;
 
 const is = (message: LanMessage, [networkFunction, command]: readonly [number, number]): boolean =>
   message.networkFunction === networkFunction && message.command === command;
 const THIS_CHANNEL = 0x0e;
-/** The one LAN channel of this BMC. */
+/** The only LAN channel of this BMC. */
 const CHANNEL = 1;
 
 export function createBmc(options: BmcOptions): Bmc {
@@ -54,7 +54,7 @@ export function createBmc(options: BmcOptions): Bmc {
     (id) => sol?.forget(id),
   );
 
-  /** §22.13: what consoles ask before they open a session. */
+  /** §22.13: the console's first request, before it opens a session. */
   const authenticationCapabilities = (data: Buffer): BmcAnswer => {
     if (data.length !== 2) return refuse(COMPLETION.lengthInvalid);
     const channel = data[0]! & 0x0f;
@@ -116,7 +116,7 @@ export function createBmc(options: BmcOptions): Bmc {
     }
   };
 
-  /** @returns the packets: the answer, and what follows it */
+  /** @returns the packets: the response, and the message that follows it */
   const packets = (message: LanMessage, answer: BmcAnswer, sealed: (payload: Buffer) => Buffer): readonly Buffer[] =>
     [answerTo(message, answer), ...(answer.after ? [answer.after] : [])].map(sealed);
   const answerTo = (message: LanMessage, { completionCode, data = Buffer.alloc(0) }: BmcAnswer): Buffer =>
@@ -125,7 +125,7 @@ export function createBmc(options: BmcOptions): Bmc {
       networkFunction: message.networkFunction + 1,
       data: Buffer.concat([Buffer.from([completionCode]), completionCode === COMPLETION.ok ? data : Buffer.alloc(0)]),
     });
-  /** A request, not an answer. */
+  /** Decodes a request; undefined for a response. */
   const requestIn = (payload: Buffer): LanMessage | undefined => {
     const message = decodeLanMessage(payload);
     return message && (message.networkFunction & 1) === 0 ? message : undefined;
@@ -157,8 +157,8 @@ export function createBmc(options: BmcOptions): Bmc {
     const answer = await onceOnly(session, payload, () => solCommand(session.id, message, sendSol) ?? run(session, message));
     return packets(message, answer, (body) => sealed(PAYLOAD.ipmi, body));
   };
-  /** A request that came again, because its answer was lost or it took two ways, is not run again: it may be a power cycle. */
-  const onceOnly = (session: { recent: readonly Recent[] }, request: Buffer, work: () => Promise<BmcAnswer>): Promise<BmcAnswer> => {
+  /** Runs each request once. A repetition, sent because a response was lost, gets the same response: the request may be a power cycle. */
+  const onceOnly = (session: { recent: readonly RecentRequest[] }, request: Buffer, work: () => Promise<BmcAnswer>): Promise<BmcAnswer> => {
     const now = clock.now();
     const known = session.recent.find((one) => now - one.at <= SAME_REQUEST && one.request.equals(request));
     if (known) return known.answer;
@@ -222,7 +222,7 @@ export function createBmc(options: BmcOptions): Bmc {
   };
 }
 
-/** Send Message (§22.10): to a controller behind this one. Data 1: channel, and in bits 7:6 that the answer is tracked. */
+/** Send Message (§22.10) to a controller behind this one. Data 1: channel, and in bits 7:6 whether the response is tracked. */
 async function passOn(
   satellites: readonly Satellite[],
   request: BmcRequest & Pick<LanMessage, 'sequence' | 'requester'>,
@@ -230,19 +230,19 @@ async function passOn(
   const channel = request.data[0] ?? 0;
   const inner = decodeLanMessage(request.data.subarray(1));
   if (!inner || (inner.networkFunction & 1) !== 0) return refuse(COMPLETION.invalidField);
-  const to = satellites.find((one) => one.address === inner.responder && one.channel === (channel & 0x0f));
-  // 0x83: nothing answers there.
-  if (!to) return refuse(0x83);
+  const satellite = satellites.find((one) => one.address === inner.responder && one.channel === (channel & 0x0f));
+  // 0x83: no controller at that address.
+  if (!satellite) return refuse(0x83);
   const { networkFunction, command, data } = inner;
-  const behind =
-    is(inner, COMMANDS.sendMessage) && to.satellites
-      ? await passOn(to.satellites, { ...inner, privilege: request.privilege })
-      : await to.command({ networkFunction, command, data, privilege: request.privilege });
-  // What came from behind that one comes within the answer, as some BMCs have it; from that one itself as a message of its own.
-  const body = behind.after ? Buffer.concat([behind.data ?? Buffer.alloc(0), behind.after]) : (behind.data ?? Buffer.alloc(0));
+  const response =
+    is(inner, COMMANDS.sendMessage) && satellite.satellites
+      ? await passOn(satellite.satellites, { ...inner, privilege: request.privilege })
+      : await satellite.command({ networkFunction, command, data, privilege: request.privilege });
+  // A response from a further hop is inside the response, as with some BMCs. The satellite's own response is a separate message.
+  const body = response.after ? Buffer.concat([response.data ?? Buffer.alloc(0), response.after]) : (response.data ?? Buffer.alloc(0));
   const after = encodeLanMessage({
     ...{ responder: inner.responder, requester: request.requester, lun: inner.lun, sequence: request.sequence, command },
-    ...{ networkFunction: networkFunction + 1, data: Buffer.concat([Buffer.from([behind.completionCode]), body]) },
+    ...{ networkFunction: networkFunction + 1, data: Buffer.concat([Buffer.from([response.completionCode]), body]) },
   });
   return { completionCode: COMPLETION.ok, after };
 }

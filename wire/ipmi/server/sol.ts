@@ -1,27 +1,28 @@
-/** The BMC's side of serial-over-LAN (IPMI 2.0 §15, §24): one console at a time. */
+/** The BMC's side of serial-over-LAN (IPMI 2.0 §15, §24), for one console at a time. */
 import { ok, refuse, type BmcAnswer, type SolOptions } from '../bmc';
 import { PAYLOAD, type LanMessage } from '../codec';
 import { COMMANDS, COMPLETION } from '../constants';
 import { SOL_BITS, createSolStream, type SolStream } from '../sol-stream';
 
-export interface SolServer {
-  /** Undefined: not a command of payloads. */
+interface SolServer {
+  /** Undefined: not a payload command. */
   command(sessionId: number, message: LanMessage, send: (payload: Buffer) => void): BmcAnswer | undefined;
   receive(sessionId: number, payload: Buffer, send: (payload: Buffer) => void): void;
-  /** The session is over. */
+  /** The session has ended. */
   forget(sessionId: number): void;
 }
 
 const SIZE = 200;
 const RESEND_MS = 250;
-/** Characters that the machine writes while the console takes nothing; more is lost, as on a real line. */
+/** Characters that are buffered while the console accepts none. More is lost, as on a real line. */
 const MOST_WAITING = 64 * 1024;
 
 export function createSolServer({ serial, port }: SolOptions): SolServer {
   let active:
-    { readonly sessionId: number; readonly stream: SolStream; send: (payload: Buffer) => void; readonly quiet: () => void } | undefined;
+    | { readonly sessionId: number; readonly stream: SolStream; send: (payload: Buffer) => void; readonly stopListening: () => void }
+    | undefined;
   const detach = (): void => {
-    active?.quiet();
+    active?.stopListening();
     active?.stream.end();
     active = undefined;
   };
@@ -36,7 +37,7 @@ export function createSolServer({ serial, port }: SolOptions): SolServer {
       },
       failed: detach,
     });
-    // Gathered, because machines write character by character, and one packet at a time is on its way.
+    // Buffered, because machines write single characters, and only one packet at a time is unacknowledged.
     let waiting = Buffer.alloc(0);
     let writing = false;
     const write = async (): Promise<void> => {
@@ -49,12 +50,12 @@ export function createSolServer({ serial, port }: SolOptions): SolServer {
       }
       writing = false;
     };
-    const quiet = serial.listen((bytes) => {
+    const stopListening = serial.listen((bytes) => {
       waiting = Buffer.concat([waiting, bytes.subarray(0, MOST_WAITING - waiting.length)]);
-      // It fails when the console has gone, which detaches this.
+      // It fails when the console has disconnected, which also detaches this.
       write().catch(() => {});
     });
-    active = { sessionId, stream, send, quiet };
+    active = { sessionId, stream, send, stopListening };
   };
   const isSol = (data: Buffer): boolean => data[0] === PAYLOAD.sol;
   const rows: readonly (readonly [readonly [number, number], SolServer['command']])[] = [
@@ -89,7 +90,7 @@ export function createSolServer({ serial, port }: SolOptions): SolServer {
         return ok(...id, 0, 0, 0, 0, 0, 0, 0, 0);
       },
     ],
-    // Standard payloads 0 (IPMI) and 1 (SOL); the messages that open a session.
+    // Standard payloads 0 (IPMI) and 1 (SOL), and the messages that open a session.
     [COMMANDS.getChannelPayloadSupport, () => ok(0x03, 0x00, 0x3f, 0, 0, 0, 0, 0)],
     [COMMANDS.getSolConfigurationParameters, (_, { data }) => solParameter(data[1] ?? 0, port)],
   ];

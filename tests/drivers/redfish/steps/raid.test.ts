@@ -1,6 +1,6 @@
 import { fakeDeploy } from '../../../../drivers/fake/fake';
 import type { Outcome, Task } from '../../../../drivers/interfaces';
-import { planVolumes, type AskedDisk, type Drive } from '../../../../drivers/redfish/steps/raid-plan';
+import { planVolumes, type RequestedDisk, type Drive } from '../../../../drivers/redfish/steps/raid-plan';
 import { redfishRaid } from '../../../../drivers/redfish/steps/raid';
 import { createRedfishPool, type RedfishPool } from '../../../../wire/redfish';
 import { SYSTEM, redfishService, type RedfishService } from '../../../wire/redfish-service';
@@ -12,15 +12,19 @@ const drive = (id: string, gib: number, more: Partial<Drive> = {}): Drive => ({
   ...more,
 });
 const four = ['a', 'b', 'c', 'd'].map((id) => drive(id, 100));
-const disk = (raid_level: string, size_gb: number | 'MAX', more: Partial<AskedDisk> = {}): AskedDisk => ({ raid_level, size_gb, ...more });
-const chosen = (asked: readonly AskedDisk[], drives: readonly Drive[]): readonly string[] =>
-  planVolumes(asked, drives).map(({ asked: { raid_level: level }, drives: on, bytes }) => {
+const disk = (raid_level: string, size_gb: number | 'MAX', more: Partial<RequestedDisk> = {}): RequestedDisk => ({
+  raid_level,
+  size_gb,
+  ...more,
+});
+const chosen = (disks: readonly RequestedDisk[], drives: readonly Drive[]): readonly string[] =>
+  planVolumes(disks, drives).map(({ request: { raid_level: level }, drives: on, bytes }) => {
     const size = bytes === 'MAX' ? 'MAX' : bytes / GIB;
     return `${level} ${size} on ${on.map(({ id }) => id).join('')}`;
   });
 
 describe('the plan', () => {
-  it.each<[string, readonly AskedDisk[], readonly Drive[], readonly string[]]>([
+  it.each<[string, readonly RequestedDisk[], readonly Drive[], readonly string[]]>([
     ['the fewest drives', [disk('5', 150)], four, ['5 150 on abc']],
     ['as many as it needs', [disk('5', 250)], four, ['5 250 on abcd']],
     ['as many as are asked for', [disk('0', 10, { number_of_physical_disks: 3 })], four, ['0 10 on abc']],
@@ -38,7 +42,7 @@ describe('the plan', () => {
   ])('takes %s', (_, asked, drives, expected) => {
     expect(chosen(asked, drives)).toEqual(expected);
   });
-  it.each<[string, readonly AskedDisk[], RegExp]>([
+  it.each<[string, readonly RequestedDisk[], RegExp]>([
     ['too large', [disk('0', 500)], /failed to find matching physical disks for all logical disks$/],
     ['of no such level', [disk('JBOD', 1)], /RAID level JBOD is not supported by the driver/],
     ['on drives that are not there', [disk('0', 1, { controller: 'C', physical_disks: ['z'] })], /number of physical disks provided \(0\)/],
@@ -93,7 +97,7 @@ describe('the steps', () => {
     await pool.close();
     await service.close();
   });
-  const bench = (asked: readonly AskedDisk[] = [disk('1', 10, { volume_name: 'root', is_root_volume: true })]) =>
+  const bench = (asked: readonly RequestedDisk[] = [disk('1', 10, { volume_name: 'root', is_root_volume: true })]) =>
     bmcTask({
       node: {
         ...{ driver: 'redfish', provision_state: 'cleaning', driver_info: { redfish_address: service.url } },
@@ -182,7 +186,7 @@ describe('the steps', () => {
     service.reply = () => ({ status: 503 });
     expect(await poll(task)).toMatchObject({ kind: 'wait', quiet: true });
   });
-  it.each<[string, readonly AskedDisk[], RegExp]>([
+  it.each<[string, readonly RequestedDisk[], RegExp]>([
     ['no configuration', [], /has no target RAID configuration\.$/],
     ['software RAID', [disk('1', 10, { controller: 'software' })], /set the raid_interface of node .* to agent$/],
     ['the largest size on any drives', [disk('1', 'MAX')], /'physical_disks' is missing from logical_disk while 'size_gb'='MAX'/],

@@ -1,8 +1,8 @@
-/** The logical disks that are asked for: target_raid_config, or the argument of a step, held against what there can be. */
+/** Requested logical disks: target_raid_config, or the argument of a step, validated. */
 import { Fault } from '../../../model/errors';
 import { repr } from '../../../model/python';
 import { logicalDisks } from '../../agent/raid';
-import { levelOf, type AskedDisk } from './raid-plan';
+import { levelOf, type RequestedDisk } from './raid-plan';
 
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 
@@ -13,8 +13,8 @@ const isOneOf =
 const isText = (value: unknown): boolean => typeof value === 'string';
 const isBoolean = (value: unknown): boolean => typeof value === 'boolean';
 const isWhole = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
-/** Key → what it may be. Others are not known. */
-const MEMBERS: Readonly<Record<keyof AskedDisk, (value: unknown) => boolean>> = {
+/** Key → its check. Other keys are unknown. */
+const MEMBERS: Readonly<Record<keyof RequestedDisk, (value: unknown) => boolean>> = {
   size_gb: (value) => value === 'MAX' || isWhole(value),
   raid_level: isOneOf('JBOD', '0', '1', '2', '5', '6', '1+0', '5+0', '6+0'),
   is_root_volume: isBoolean,
@@ -28,11 +28,11 @@ const MEMBERS: Readonly<Record<keyof AskedDisk, (value: unknown) => boolean>> = 
 };
 const REQUIRED = ['size_gb', 'raid_level'] as const;
 
-/** A volume each; more are nobody's intention. */
+/** Each becomes a volume. More are not plausible. */
 const MAX_DISKS = 100;
 
-/** What the schema says, and that Redfish knows no SCSI. Throws InvalidParameterValue. */
-export function askedDisks(config: unknown): readonly AskedDisk[] {
+/** Checks the schema, and that no SCSI is requested, which Redfish does not know. Throws InvalidParameterValue. */
+export function requestedDisks(config: unknown): readonly RequestedDisk[] {
   const disks = logicalDisks(config);
   if (disks.length > MAX_DISKS) throw invalid(`RAID config validation error: there are more than ${MAX_DISKS} logical disks`);
   for (const disk of disks) {
@@ -41,25 +41,26 @@ export function askedDisks(config: unknown): readonly AskedDisk[] {
     for (const [key, value] of Object.entries(disk)) {
       if (!Object.hasOwn(MEMBERS, key))
         throw invalid(`RAID config validation error: Additional properties are not allowed (${repr(key)} was unexpected)`);
-      if (!MEMBERS[key as keyof AskedDisk](value)) throw invalid(`RAID config validation error: ${repr(value)} is not valid for ${key}`);
+      if (!MEMBERS[key as keyof RequestedDisk](value))
+        throw invalid(`RAID config validation error: ${repr(value)} is not valid for ${key}`);
     }
     if (disk['physical_disks'] !== undefined && disk['controller'] === undefined)
       throw invalid("RAID config validation error: 'controller' is a dependency of 'physical_disks'");
   }
   checkInterfaceTypes(config);
-  return disks as unknown as readonly AskedDisk[];
+  return disks as unknown as readonly RequestedDisk[];
 }
 
-/** Whatever else is wrong with it. Throws InvalidParameterValue. */
+/** Checks interface types, whatever else is wrong. Throws InvalidParameterValue. */
 export function checkInterfaceTypes(config: unknown): void {
   const disks = (config as { readonly logical_disks?: unknown }).logical_disks;
   const isScsi = (disk: unknown): boolean => (disk as { readonly interface_type?: unknown } | null)?.interface_type === 'scsi';
   if (Array.isArray(disks) && disks.some(isScsi)) throw invalid('interface type `scsi` not supported by Redfish RAID');
 }
 
-/** What can be said before the drives are known. Throws InvalidParameterValue, DriverOperationError. */
-export function checkAskedDisks(nodeUuid: string, asked: readonly AskedDisk[]): void {
-  for (const disk of asked) {
+/** The checks that need no drives. Throws InvalidParameterValue, DriverOperationError. */
+export function checkRequestedDisks(nodeUuid: string, disks: readonly RequestedDisk[]): void {
+  for (const disk of disks) {
     if (disk.controller === 'software')
       throw invalid(`Software RAID (controller "software") cannot be made by Redfish: set the raid_interface of node ${nodeUuid} to agent`);
     if (disk.size_gb === 'MAX' && disk.physical_disks === undefined)
