@@ -1,10 +1,12 @@
 /** Faults on demand, as the server's own clients meet them. */
 import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
-import { otherTypes } from '../../../simulator/bmc/altered-answers';
+import { alterAnswers } from '../../../simulator/bmc/altered-answers';
 import { parseFaults, readFaults, type Faults } from '../../../simulator/bmc/faults';
 import { startFleet, type Fleet } from '../../../simulator/fleet/fleet';
+import { listenOn, sendJson } from '../../../simulator/http';
 import { createIpmiPool, type IpmiPool, type IpmiTarget } from '../../../wire/ipmi/client';
 import { COMMANDS } from '../../../wire/ipmi/constants';
 
@@ -31,17 +33,25 @@ describe('reading', () => {
   });
 });
 
-it('gives each value another type, and keeps what leads on', () => {
-  expect(
-    otherTypes({ '@odata.id': '/redfish/v1', Name: 'x', Count: 3, On: true, Nothing: null, Members: [{ '@odata.id': '/a' }] }),
-  ).toEqual({
-    '@odata.id': '/redfish/v1',
-    Name: ['x'],
-    Count: '3',
-    On: 'yes',
-    Nothing: 0,
-    Members: { 0: { '@odata.id': '/a' } },
+it('gives each value another type, and keeps links', async () => {
+  const body = { '@odata.id': '/redfish/v1', Name: 'x', Count: 3, On: true, Nothing: null, Members: [{ '@odata.id': '/a' }] };
+  const server = createServer((_, response) => {
+    alterAnswers(response, 'types');
+    sendJson(response, 200, body);
   });
+  const { port, close } = await listenOn(server, 0, '127.0.0.1');
+  try {
+    expect(await (await fetch(`http://127.0.0.1:${port}/`)).json()).toEqual({
+      '@odata.id': '/redfish/v1',
+      Name: ['x'],
+      Count: '3',
+      On: 'yes',
+      Nothing: 0,
+      Members: { 0: { '@odata.id': '/a' } },
+    });
+  } finally {
+    await close();
+  }
 });
 
 describe('a BMC with', () => {
