@@ -147,14 +147,7 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
       boot = { ...setting, mode: setting.mode ?? boot.mode };
       changed();
     },
-    serial: {
-      listen: (output) => {
-        listeners.add(output);
-        return () => listeners.delete(output);
-      },
-      input: (bytes) => void running?.serialLine.write(bytes),
-      break: () => void running?.monitor.execute('chardev-send-break', { id: 'serial' }).catch(() => {}),
-    },
+    serial: serialPort(() => running, listeners),
     close: async () => {
       closed = true;
       await inTurn(stop);
@@ -163,6 +156,18 @@ export async function createQemuMachine(setup: QemuSetup): Promise<QemuMachine> 
     },
   };
 }
+
+const serialPort = (running: () => QemuProcess | undefined, listeners: Set<(bytes: Buffer) => void>): QemuMachine['serial'] => ({
+  listen: (output) => {
+    listeners.add(output);
+    return () => listeners.delete(output);
+  },
+  input: (bytes) => void running()?.serialLine.write(bytes),
+  break: () =>
+    void running()
+      ?.monitor.execute('chardev-send-break', { id: 'serial' })
+      .catch(() => {}),
+});
 
 async function createDisks(disks: MachineDescription['disks'], folder: string): Promise<readonly string[]> {
   const files = disks.map(({ name }) => join(folder, `${basename(name)}.qcow2`));

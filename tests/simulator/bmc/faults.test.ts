@@ -1,4 +1,4 @@
-/** Faults on demand, as the server's own clients meet them. */
+/** Faults of simulated BMCs, and their effect on the server's own clients. */
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import { systemClock } from '../../../model/clock';
@@ -57,7 +57,7 @@ it('gives each value another type, and keeps links', async () => {
 describe('a BMC with', () => {
   let fleet: Fleet;
   let pool: IpmiPool;
-  /** What the next choices by chance are; those after them do nothing. */
+  /** The next random choices; later choices have no effect. */
   let chances: number[];
   const begin = async (now: Faults): Promise<void> => {
     chances = [];
@@ -65,7 +65,7 @@ describe('a BMC with', () => {
       ...{ count: 1, host: '127.0.0.1', log: silentLog, clock: systemClock, faults: () => now },
       random: (bytes) => {
         if (bytes !== 4) return randomBytes(bytes);
-        // Names of sessions are made by this too: no two may be the same.
+        // Session identifiers are random too, and no two may be the same.
         const chance = randomBytes(4);
         chance[3] = Math.floor((chances.shift() ?? 0.99) * 256);
         return chance;
@@ -127,8 +127,8 @@ describe('a BMC with', () => {
   });
   it('flap tells a power state that turns over, while the machine stays what it is', async () => {
     await begin({ flap: 1 });
-    const seen = new Set<unknown>();
-    while (seen.size < 2) seen.add((JSON.parse((await get(SYSTEM)).text) as { readonly PowerState: string }).PowerState);
+    const states = new Set<unknown>();
+    while (states.size < 2) states.add((JSON.parse((await get(SYSTEM)).text) as { readonly PowerState: string }).PowerState);
     expect(fleet.machines[0]!.control.isOn()).toBe(false);
   });
   it('half of its Redfish broken, as it is told', async () => {

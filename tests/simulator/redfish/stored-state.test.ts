@@ -25,7 +25,7 @@ it('every part keeps its key', async () => {
     bmc.now += 100_000;
     await bmc.get('/Systems/sim-0');
     expect(bmc.system.hardware.snapshot()).toMatchObject({
-      bios: { current: { QuietBoot: true }, taken: expect.any(Number) },
+      bios: { current: { QuietBoot: true }, taken: expect.any(Number) as number },
       firmware: { bmc: '3.0' },
       tasks: { last: 2, records: [{ id: 'sim-0-1' }, { id: 'sim-0-2' }] },
       volumes: [{ id: '1', storage: 'RAID1', raid: 'RAID0', drives: ['sda'] }],
