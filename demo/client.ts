@@ -1,4 +1,4 @@
-/** The few calls of the API that the demonstration makes, as any client would make them. */
+/** A small client of the API for the demonstration. */
 export interface ShownNode {
   readonly uuid: string;
   readonly name: string;
@@ -13,7 +13,7 @@ export interface Client {
   request<T>(method: string, path: string, body?: unknown): Promise<T>;
 }
 
-/** One HTTP exchange; status and text. */
+/** One HTTP request and its response. */
 export type Exchange = (
   method: string,
   url: string,
@@ -28,7 +28,7 @@ const byFetch: Exchange = async (method, url, headers, body) => {
 
 /**
  * @param base URL of the API
- * @param exchange how it is reached, when that is not from this process (a network namespace)
+ * @param exchange sends a request; by default from this process, otherwise for example in a network namespace
  */
 export const openClient = (base: string, exchange: Exchange = byFetch): Client => ({
   request: async <T>(method: string, path: string, body?: unknown): Promise<T> => {

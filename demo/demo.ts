@@ -1,4 +1,4 @@
-/** npm run demo: the server, three simulated machines, and their way from enroll to active. */
+/** npm run demo: takes three simulated machines from enroll to active through a server of its own. */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,22 +23,22 @@ const USAGE = `npm run demo [-- OPTIONS]: three simulated machines from enroll t
   --qemu      one machine that really boots, in QEMU (root, Debian; see docs/install.md)
   --help      this text`;
 
-/** Whether 127.0.0.1 has this TCP port free. */
+/** Whether this TCP port of 127.0.0.1 is free. */
 const free = (port: number): Promise<boolean> =>
   new Promise((done) => {
     const probe = createServer();
     probe.once('error', () => done(false)).listen(port, '127.0.0.1', () => probe.close(() => done(true)));
   });
 
-/** A disk image of 8 MiB for machines that only pretend to boot it: its bytes are pseudo-random, so that its checksum means something. */
+/** Writes an image of 8 MiB; simulated machines only verify its checksum, so its bytes are random. @returns its SHA-256 */
 function makeImage(path: string): string {
   const bytes = randomBytes(8 << 20);
   writeFileSync(path, bytes);
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** Where the server is, by its ready line. */
-const placeOf = (ready: string, name: 'API' | 'boot'): string => new RegExp(`${name} (\\S+?),`).exec(ready)![1]!;
+/** The URL of a service in the server's ready line. */
+const urlIn = (ready: string, name: 'API' | 'boot'): string => new RegExp(`${name} (\\S+?),`).exec(ready)![1]!;
 
 const sections = (apiPort: number): Sections => ({
   DEFAULT: {
@@ -66,7 +66,7 @@ async function simulated(keep: boolean): Promise<void> {
   for (const name of ['kernel', 'ramdisk']) writeFileSync(join(folder, 'state/httpboot', name), randomBytes(64 << 10));
   const server = await startServerProcess(folder, sections((await free(6385)) ? 6385 : 0));
   console.log(server.ready);
-  const [api, boot] = [placeOf(server.ready, 'API'), placeOf(server.ready, 'boot')];
+  const [api, boot] = [urlIn(server.ready, 'API'), urlIn(server.ready, 'boot')];
   const fleet = await startFleet({
     count: 3,
     bootUrl: boot,

@@ -1,7 +1,7 @@
-/** How far a machine is, as a line on the terminal. */
+/** Shows each machine's progress as a line on the terminal. */
 import type { ShownNode } from './client';
 
-/** Where a state stands on the way from enroll to active, percent; within a range the steps count. */
+/** State → percent of the way from enroll to active; steps divide a range. */
 const STATES: Readonly<Record<string, readonly [from: number, to: number, steps?: 'clean' | 'deploy']>> = {
   enroll: [0, 0],
   verifying: [3, 3],
@@ -16,7 +16,7 @@ const STATES: Readonly<Record<string, readonly [from: number, to: number, steps?
   active: [100, 100],
 };
 
-/** Percent of the whole way; undefined for a state that is not on it. */
+/** Percent of the whole way; undefined: the state is not on it. */
 function percent(node: ShownNode): number | undefined {
   const row = STATES[node.provision_state];
   if (!row) return undefined;
@@ -37,11 +37,11 @@ function line(node: ShownNode, seconds: number): string {
 }
 
 export interface Display {
-  /** Shows the nodes as they are now; what has not changed is not printed again where lines cannot be replaced. */
+  /** Shows the nodes. Where lines cannot be replaced, it prints only the lines that have changed. */
   show(nodes: readonly ShownNode[]): void;
 }
 
-/** On a terminal the lines are replaced in place; in a file or pipe each change is a line. */
+/** On a terminal it replaces the lines; in a file or a pipe each change is a new line. */
 export function openDisplay(output: NodeJS.WriteStream, now: () => number): Display {
   const started = now();
   const last = new Map<string, string>();

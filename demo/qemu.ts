@@ -16,7 +16,7 @@ const REPORT_PORT = 8099;
 const WITHIN_SECONDS = 600;
 const PROGRAMS = ['qemu-system-x86_64', 'qemu-img', 'ipmi_sim', 'curl', 'ip', 'cpio', 'zstd', 'grub-mkimage', 'mcopy', 'sfdisk'];
 
-/** Says what is missing before anything is started. */
+/** Fails early with the missing requirements. */
 function check(): void {
   if (process.getuid?.() !== 0) throw new Error('--qemu needs root: it makes a network namespace and answers DHCP in it');
   const missing = PROGRAMS.filter((name) => spawnSync('sh', ['-c', `command -v ${name}`]).status !== 0);
@@ -26,7 +26,7 @@ function check(): void {
     );
 }
 
-/** The API is in the lab's namespace, this process is not. */
+/** Sends requests from the lab's namespace, where the API is. */
 const throughNamespace =
   (lab: Lab): Exchange =>
   async (method, url, headers, body) => {

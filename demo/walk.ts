@@ -1,4 +1,4 @@
-/** Takes machines from enroll to active through the API, all at once, and shows how far they are. */
+/** Takes machines from enroll to active through the API, all at the same time, and shows their progress. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ShownNode } from './client';
 import type { Display } from './progress';
@@ -17,7 +17,7 @@ export interface DemoImage {
 
 const FAILED = /failed$|^error$/;
 
-/** Waits until the node is in `state`; a failed state throws with the node's reason. */
+/** Waits until the node is in `state`. @throws the node's last error when it fails */
 async function reach(client: Client, uuid: string, state: string, deadline: number): Promise<void> {
   for (;;) {
     const node = await client.request<ShownNode>('GET', `/v1/nodes/${uuid}`);

@@ -1,11 +1,11 @@
-/** Answers of a half-broken service: what a handler says, spoilt on its way out. */
+/** Corrupts the answers of an HTTP handler, as a broken service would. */
 import type { ServerResponse } from 'node:http';
 
-/** `dropped`: the connection ends instead; `garbage`: half of the JSON; `types`: members of other types. */
+/** `dropped`: the connection ends without an answer; `garbage`: half of the JSON; `types`: members of other types. */
 export type Alteration = 'dropped' | 'garbage' | 'types';
 
-/** Another type for each value, the same each time; names that lead on stay, so that clients come to the next resource. */
-export function otherTypes(value: unknown, depth = 0): unknown {
+/** Gives each value another type. Links stay valid, so that clients reach the next resource. */
+function otherTypes(value: unknown, depth = 0): unknown {
   if (Array.isArray(value)) return { 0: (value[0] as unknown) ?? null };
   if (typeof value === 'string') return [value];
   if (typeof value === 'number') return String(value);
@@ -16,7 +16,7 @@ export function otherTypes(value: unknown, depth = 0): unknown {
   return Object.fromEntries(entries.map(([name, one]) => [name, name.startsWith('@odata.') ? one : otherTypes(one, depth + 1)]));
 }
 
-/** What is written to this response from now on is spoilt. */
+/** From now on the handler's writes to this response are corrupted. */
 export function alterAnswers(response: ServerResponse, alteration: Alteration): void {
   const [writeHead, write, end] = [response.writeHead.bind(response), response.write.bind(response), response.end.bind(response)];
   const parts: Buffer[] = [];
@@ -48,8 +48,8 @@ export function alterAnswers(response: ServerResponse, alteration: Alteration): 
       const text = Buffer.concat(parts).toString();
       const body = text === '' ? '' : altered(text);
       const { status, headers } = head ?? { status: response.statusCode, headers: {} };
-      const kept = Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'content-length');
-      return response.writeHead(status, { ...Object.fromEntries(kept), 'content-length': Buffer.byteLength(body) }).end(body);
+      const otherHeaders = Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'content-length');
+      return response.writeHead(status, { ...Object.fromEntries(otherHeaders), 'content-length': Buffer.byteLength(body) }).end(body);
     },
   });
 }

@@ -1,38 +1,38 @@
-/** What can be wrong with a simulated BMC, as rows; and how packets and requests fare with it. */
+/** The faults of simulated BMCs, and their effects on packets and requests. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Clock } from '../../model/clock';
 import { alterAnswers, type Alteration } from './altered-answers';
 import { sendJson } from '../http';
 
-interface FaultRow {
+interface FaultDefinition {
   readonly kind: 'number' | 'flag' | 'names';
-  /** Of numbers. */
+  /** Of `number`. */
   readonly most?: number;
   readonly about: string;
 }
 export const FAULTS = {
-  latency: { kind: 'number', most: 600_000, about: 'milliseconds by which each answer is late' },
+  latency: { kind: 'number', most: 600_000, about: 'milliseconds of delay before each answer' },
   loss: { kind: 'number', most: 1, about: 'share of UDP packets that are lost, each way; of HTTP requests, whose connection is dropped' },
-  hang: { kind: 'flag', about: 'it takes what it is sent, and never answers' },
+  hang: { kind: 'flag', about: 'it accepts requests and never answers' },
   wrong_password: { kind: 'flag', about: 'it refuses the password' },
-  flap: { kind: 'number', most: 3_600_000, about: 'the power state that it tells turns over every so many milliseconds' },
-  restart: { kind: 'number', most: 3_600_000, about: 'milliseconds that it is away when it is reset: 5000 unless told' },
-  redfish_missing: { kind: 'names', about: 'resources that are not there (404): Bios, Storage, … or * for all but the service root' },
+  flap: { kind: 'number', most: 3_600_000, about: 'milliseconds after which the reported power state changes, again and again' },
+  restart: { kind: 'number', most: 3_600_000, about: 'milliseconds without answers after a reset; default: 5000' },
+  redfish_missing: { kind: 'names', about: 'resources that do not exist (404): Bios, Storage, … or * for all but the service root' },
   redfish_error: { kind: 'names', about: 'resources that fail (500)' },
   redfish_types: { kind: 'names', about: 'resources whose members have wrong types' },
-  redfish_garbage: { kind: 'names', about: 'resources that are no whole JSON' },
-} as const satisfies Readonly<Record<string, FaultRow>>;
+  redfish_garbage: { kind: 'names', about: 'resources whose JSON is cut off' },
+} as const satisfies Readonly<Record<string, FaultDefinition>>;
 export type FaultName = keyof typeof FAULTS;
 type ValueOf = { readonly number: number; readonly flag: boolean; readonly names: readonly string[] };
-/** Absent: not so. */
+/** Absent: the BMC does not have this fault. */
 export type Faults = { readonly [name in FaultName]?: ValueOf[(typeof FAULTS)[name]['kind']] };
 
 const isName = (name: string): name is FaultName => Object.hasOwn(FAULTS, name);
 const FAULT_NAMES = Object.keys(FAULTS).join(', ');
 const RESOURCE = /^(\*|[\w.-]{1,80})$/;
 
-/** The value of a fault, from JSON; undefined: it is not of its kind. */
-function valueOf(row: FaultRow, value: unknown): number | boolean | readonly string[] | undefined {
+/** Checks a fault's value from JSON; undefined: it is invalid. */
+function valueOf(row: FaultDefinition, value: unknown): number | boolean | readonly string[] | undefined {
   if (row.kind === 'flag') return typeof value === 'boolean' ? value : undefined;
   if (row.kind === 'number') return typeof value === 'number' && value >= 0 && value <= row.most! ? value : undefined;
   return Array.isArray(value) && value.length <= 100 && value.every((one) => typeof one === 'string' && RESOURCE.test(one))
@@ -40,25 +40,25 @@ function valueOf(row: FaultRow, value: unknown): number | boolean | readonly str
     : undefined;
 }
 const KINDS = {
-  number: (row: FaultRow) => `a number, ${row.most!} at most`,
+  number: (row: FaultDefinition) => `a number, ${row.most!} at most`,
   flag: () => 'true or false',
   names: () => 'names of resources',
 };
 
-/** Faults as JSON has them. Throws an Error that names what is wrong. */
-export function readFaults(given: unknown): Faults {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) throw new Error('faults are an object');
-  const entries = Object.entries(given).map(([name, value]) => {
+/** Checks faults from JSON. @throws an Error that names the first wrong one */
+export function readFaults(faults: unknown): Faults {
+  if (typeof faults !== 'object' || faults === null || Array.isArray(faults)) throw new Error('faults are an object');
+  const entries = Object.entries(faults).map(([name, value]) => {
     if (!isName(name)) throw new Error(`there is no fault "${name.slice(0, 40)}": they are ${FAULT_NAMES}`);
-    const row: FaultRow = FAULTS[name];
-    const read = valueOf(row, value);
-    if (read === undefined) throw new Error(`the fault ${name} needs ${KINDS[row.kind](row)}`);
-    return [name, read] as const;
+    const fault: FaultDefinition = FAULTS[name];
+    const checked = valueOf(fault, value);
+    if (checked === undefined) throw new Error(`the fault ${name} needs ${KINDS[fault.kind](fault)}`);
+    return [name, checked] as const;
   });
-  // What does nothing is not there.
+  // Drops values without an effect.
   return Object.fromEntries(entries.filter(([, value]) => value !== 0 && value !== false && !(Array.isArray(value) && value.length === 0)));
 }
-/** Faults as people write them: latency=300,loss=0.2,hang,redfish_missing=Bios+Storage. An empty value takes the fault away. */
+/** Parses a command line's faults: latency=300,loss=0.2,hang,redfish_missing=Bios+Storage. An empty value removes the fault. */
 export function parseFaults(text: string): Readonly<Record<string, unknown>> {
   const words = text.split(/[,\s]+/).filter((word) => word !== '' && word !== 'none');
   return Object.fromEntries(
@@ -73,19 +73,21 @@ export function parseFaults(text: string): Readonly<Record<string, unknown>> {
   );
 }
 
-/** The faults of the BMCs of a machine, which may change while they run, and what they were asked. */
+/** The current faults of a machine's BMCs, and a count of their requests. */
 export interface FaultBox {
   now: Faults;
   readonly traffic?: Traffic;
 }
-/** Requests that were heard: how many, how many have no answer now, and the most that ever had none. */
-export interface Traffic {
+/** Counts of the requests that the BMCs received. */
+interface Traffic {
   calls: number;
+  /** Without an answer at this moment. */
   open: number;
+  /** The maximum of `open`. */
   most: number;
 }
 export const noTraffic = (): Traffic => ({ calls: 0, open: 0, most: 0 });
-/** Call what it answers when the request is answered, or never will be. */
+/** Counts a request. The caller calls the result when the request is answered or given up. */
 export function callBegins({ traffic }: FaultBox): () => void {
   if (!traffic) return () => {};
   traffic.calls++;
@@ -95,7 +97,7 @@ export function callBegins({ traffic }: FaultBox): () => void {
     traffic.open--;
   };
 }
-export interface FaultSetup {
+interface FaultSetup {
   readonly box: FaultBox;
   readonly clock: Clock;
   readonly random: (bytes: number) => Buffer;
@@ -103,15 +105,16 @@ export interface FaultSetup {
 const happens = (share: number | undefined, random: FaultSetup['random']): boolean =>
   share !== undefined && random(4).readUInt32LE() / 2 ** 32 < share;
 
-/** How datagrams fare: `take` says whether one is heard at all, `give` sends one, late or never; then it is `over`. */
-export interface DatagramFate {
-  take(): boolean;
-  give(send: () => void, over?: () => void): void;
+interface FaultyDatagrams {
+  /** Whether the next datagram arrives. */
+  arrives(): boolean;
+  /** Calls `send` now, later or never, and then `over`. */
+  deliver(send: () => void, over?: () => void): void;
 }
-export function datagramFate({ box, clock, random }: FaultSetup, signal: AbortSignal): DatagramFate {
+export function faultyDatagrams({ box, clock, random }: FaultSetup, signal: AbortSignal): FaultyDatagrams {
   return {
-    take: () => !box.now.hang && !happens(box.now.loss, random),
-    give: (send, over = () => {}) => {
+    arrives: () => !box.now.hang && !happens(box.now.loss, random),
+    deliver: (send, over = () => {}) => {
       const { latency, loss, hang } = box.now;
       const lost = hang === true || happens(loss, random);
       if (!lost && latency !== undefined) {
@@ -127,7 +130,7 @@ export function datagramFate({ box, clock, random }: FaultSetup, signal: AbortSi
   };
 }
 
-const named = (names: readonly string[] | undefined, parts: readonly string[]): boolean =>
+const includesAny = (names: readonly string[] | undefined, parts: readonly string[]): boolean =>
   names !== undefined && names.some((name) => name === '*' || parts.includes(name));
 const REFUSALS = {
   401: ['InsufficientPrivilege', 'There is no valid session established with the implementation.'],
@@ -139,18 +142,18 @@ function refuse(response: ServerResponse, status: keyof typeof REFUSALS): void {
   sendJson(response, status, { error: { code: `Base.1.8.${id}`, message } }, { 'odata-version': '4.0' });
 }
 
-/** How requests to a Redfish service fare. */
+/** Wraps the listener of a Redfish service with the faults. */
 export function faultyRequests(setup: FaultSetup, listener: RequestListener): RequestListener {
   const { box, clock, random } = setup;
-  const meet = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const faults = box.now;
     response.once('close', callBegins(box));
     if (faults.hang) return;
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
-    if (faults.latency !== undefined) await clock.sleep(faults.latency, gone.signal);
+    const closed = new AbortController();
+    response.once('close', () => closed.abort());
+    if (faults.latency !== undefined) await clock.sleep(faults.latency, closed.signal);
     const lost = happens(faults.loss, random);
-    // Half of what is lost was heard: the answer is what does not arrive.
+    // The service handles half of the lost requests: only their answers are lost.
     if (lost && happens(0.5, random)) {
       response.destroy();
       return;
@@ -159,8 +162,8 @@ export function faultyRequests(setup: FaultSetup, listener: RequestListener): Re
     const isRoot = parts.length <= 2;
     const refusals: readonly (readonly [keyof typeof REFUSALS, boolean])[] = [
       [401, faults.wrong_password === true],
-      [404, named(faults.redfish_missing, parts)],
-      [500, named(faults.redfish_error, parts)],
+      [404, includesAny(faults.redfish_missing, parts)],
+      [500, includesAny(faults.redfish_error, parts)],
     ];
     const refusal = isRoot ? undefined : refusals.find(([, isSo]) => isSo)?.[0];
     if (refusal) {
@@ -169,15 +172,15 @@ export function faultyRequests(setup: FaultSetup, listener: RequestListener): Re
     }
     const alterations: readonly (readonly [Alteration, boolean])[] = [
       ['dropped', lost],
-      ['garbage', named(faults.redfish_garbage, parts)],
-      ['types', named(faults.redfish_types, parts)],
+      ['garbage', includesAny(faults.redfish_garbage, parts)],
+      ['types', includesAny(faults.redfish_types, parts)],
     ];
     const alteration = alterations.find(([, isSo]) => isSo)?.[0];
     if (alteration) alterAnswers(response, alteration);
     listener(request, response);
   };
   return (request, response) =>
-    void meet(request, response).catch(() => {
+    void handle(request, response).catch(() => {
       response.destroy();
     });
 }

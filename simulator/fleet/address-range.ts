@@ -1,31 +1,34 @@
-/** Where the BMCs of a fleet are: the first one's address and port, from which the others follow. */
+/** The addresses and ports of a fleet's BMCs: those of the first machine determine the others. */
 import { isIPv4, isIPv6 } from 'node:net';
 
 export interface Place {
   readonly host: string;
-  /** 0: any free one, of each machine. */
+  /** 0: any free port for each machine. */
   readonly port: number;
-  /** What counts up from machine to machine: ports at one address, or addresses with one port, as real BMCs are. */
+  /** What increases from machine to machine: the port at one address, or, as with real BMCs, the address. */
   readonly count: 'ports' | 'addresses';
 }
 
-/** An address as URLs have it. */
+/** An address in its form in URLs. */
 export const shown = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 
 const MAX_PORT = 65_535;
 
-/** The place of the machine with this number. */
+/** The address and port of the machine with this number. */
 export function placeOf({ host, port, count }: Place, index: number): { readonly host: string; readonly port: number } {
   if (count === 'ports' || index === 0) return { host, port: port === 0 ? 0 : port + index };
   const value = host.split('.').reduce((sum, part) => sum * 256 + Number(part), 0) + index;
   return { host: [24, 16, 8, 0].map((shift) => Math.floor(value / 2 ** shift) % 256).join('.'), port };
 }
 
-/** ADDRESS, ADDRESS:PORT, PORT or ADDRESS+:PORT, where + says that addresses count up. Throws an Error with what is wrong. */
-export function parsePlace(text: string, machines: number, usual: string): Place {
+/**
+ * Parses ADDRESS, ADDRESS:PORT, PORT or ADDRESS+:PORT, where + means that the address increases.
+ * @throws an Error that names the mistake
+ */
+export function parsePlace(text: string, machines: number, defaultHost: string): Place {
   const [, bracketed, plain, plus, port] = /^(?:\[([^\]]+)\]|([^:+[]+))(\+?)(?::(\d{1,5}))?$/.exec(text) ?? [];
   const onlyPort = /^\d{1,5}$/.test(text);
-  const host = onlyPort ? usual : (bracketed ?? plain ?? '');
+  const host = onlyPort ? defaultHost : (bracketed ?? plain ?? '');
   const place: Place = { host, port: Number(onlyPort ? text : (port ?? 0)), count: plus === '+' ? 'addresses' : 'ports' };
   if (!isIPv4(host) && !isIPv6(host)) throw new Error(`"${text}" is no PORT, ADDRESS:PORT or ADDRESS+:PORT`);
   if (place.count === 'addresses' && (!isIPv4(host) || place.port === 0))

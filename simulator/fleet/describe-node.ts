@@ -1,4 +1,4 @@
-/** What a server is told of a simulated machine: the node and its ports, as Ironic's API and `openstack baremetal create` take them. */
+/** The node and the ports of a simulated machine, in the form that Ironic's API and `openstack baremetal create` accept. */
 import type { JsonObject } from '../../model/records';
 import type { FleetMachine, Protocol } from './fleet';
 
@@ -15,7 +15,7 @@ const DRIVER_INFO: Readonly<Record<Protocol, (machine: FleetMachine) => JsonObje
   }),
 };
 
-/** @param protocol of those that the machine has */
+/** @param protocol one that the machine has */
 export function nodeOf(machine: FleetMachine, protocol: Protocol): DescribedNode {
   const { cpus, memoryMiB, architecture, disks } = machine.control.description;
   return {
@@ -29,5 +29,5 @@ export function nodeOf(machine: FleetMachine, protocol: Protocol): DescribedNode
     ports: machine.macs.map((address, index) => ({ address, pxe_enabled: index === 0 })),
   };
 }
-/** The driver of a machine that has both: every second one of each. */
+/** The driver's protocol. Of machines with both, every second one has the other. */
 export const protocolOf = ({ protocols }: FleetMachine, index: number): Protocol => protocols[index % protocols.length]!;

@@ -1,5 +1,5 @@
-/** Many simulated machines in one process: each behind BMCs of its own, all agents behind one HTTP server. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+/** Many simulated machines in one process. Each has BMCs of its own, and one HTTPS server serves all agents. */
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import type { Behaviour } from '../machine/behaviour';
 import { describeMachine, type MachineDescription } from '../hardware/description';
 import { faultyRequests, noTraffic, type FaultBox, type Faults } from '../bmc/faults';
 import { newHardware, type HardwareState } from '../hardware/hardware';
-import { openHttpClient, readJson, sendJson, listenOn } from '../http';
+import { listenOn, openHttpClient, readJson, sendJson, type HttpClient } from '../http';
 import { serveIpmi } from '../ipmi/ipmi';
 import { createMachine, type MachineState, type SimulatedMachine } from '../machine/machine';
 import { placeOf, shown, type Place } from './address-range';
@@ -25,34 +25,34 @@ import { openStateFolder, type StateFolder } from './state-folder';
 export type Protocol = 'ipmi' | 'redfish';
 export interface FleetSetup {
   readonly count: number;
-  /** Number of the first machine: fleets that run side by side must not share machines. */
+  /** Number of the first machine. Two fleets on one network need different machines. */
   readonly first?: number;
-  /** Each machine is built differently, by this number; absent: all the same. */
+  /** Gives each machine other parts, deterministically; absent: all machines have the same. */
   readonly seed?: number;
-  /** Machines that really boot, in QEMU; absent: all only pretend. */
+  /** The machines that really boot, in QEMU; absent: all machines are simulated. */
   readonly qemu?: QemuFleet;
   /** URL of the HTTP boot service (the server's [deploy]http_url); absent: nothing boots from the network. */
   readonly bootUrl?: string;
   /** Address for BMCs and agents. */
   readonly host: string;
-  /** Where the first machine's BMCs are, and how those of the others follow; absent: at any free port of `host`. */
+  /** The addresses of the BMCs; absent: any free ports of `host`. */
   readonly ipmi?: Place;
   readonly redfish?: Place;
-  /** Which BMCs the machine with this number has; absent: both. */
+  /** The protocols of the machine with this number; absent: both. */
   readonly protocols?: (index: number) => readonly Protocol[];
-  /** Of all agents; absent or 0: where they were before, or any free port. */
+  /** Of the agents' server; absent or 0: the stored one, or any free port. */
   readonly agentPort?: number;
   readonly behaviour?: Partial<Behaviour>;
-  /** What a task of a Redfish service takes. */
+  /** Milliseconds that a task of a Redfish service runs. */
   readonly taskMs?: number;
-  /** Of the machine with this name, at the start. */
+  /** The faults of the machine with this name at the start. */
   readonly faults?: (name: string) => Faults;
-  /** What the machines remember is kept in this folder; absent: nowhere. */
+  /** Where the fleet stores its state; absent: nowhere. */
   readonly stateFolder?: string;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: (bytes: number) => Buffer;
-  /** Called at each change of what a machine does. */
+  /** Called at each change of a machine's phase. */
   readonly onPhase?: (machine: SimulatedMachine) => void;
 }
 export interface FleetMachine {
@@ -60,16 +60,16 @@ export interface FleetMachine {
   /** The first one boots. */
   readonly macs: readonly string[];
   readonly protocols: readonly Protocol[];
-  /** Meaningless for a machine without this BMC. */
+  /** Has no meaning for a machine without this protocol. */
   readonly redfish: { readonly address: string; readonly systemId: string; readonly username: string; readonly password: string };
   readonly ipmi: { readonly address: string; readonly port: number; readonly username: string; readonly password: string };
   readonly control: SimulatedMachine;
-  /** What is wrong with its BMCs; may be changed. */
+  /** The faults of its BMCs, which may change at any time. */
   readonly faults: FaultBox;
 }
 export interface Fleet {
   readonly machines: readonly FleetMachine[];
-  /** Ends all machines, as if the power had failed, and closes every port. */
+  /** Ends all machines like a power failure, and closes all ports. */
   close(): Promise<void>;
 }
 
@@ -79,102 +79,42 @@ const BOTH: readonly Protocol[] = ['ipmi', 'redfish'];
 const MAX_BODY = 64 * 2 ** 20;
 const AGENT_PATH = /^\/machine\/([^/]+)(\/.*)?$/;
 
-/** What BMCs see of a machine: its power, as far as they tell it right. */
-const seenThrough = (machine: SimulatedMachine, box: FaultBox, clock: Clock): System => ({
-  ...machine,
-  isOn: () => (box.now.flap === undefined ? machine.isOn() : Math.floor(clock.now() / box.now.flap) % 2 === 0),
-});
+/** What the machines of a fleet share. */
+interface Shared {
+  readonly setup: FleetSetup;
+  readonly states: StateFolder | undefined;
+  readonly http: HttpClient;
+  readonly agents: { readonly port: number; readonly certificate: string };
+  /** The folder for the disks of machines in QEMU. */
+  readonly qemuFolder: () => Promise<string>;
+  readonly byName: Map<string, SimulatedMachine>;
+  /** Called in reverse order when the fleet closes. */
+  readonly closers: (() => Promise<void>)[];
+}
 
-/** Rejects when a port cannot be had; nothing is left open then. */
+/** Rejects when a port is not available; nothing stays open then. */
 export async function startFleet(setup: FleetSetup): Promise<Fleet> {
-  const { host, log, clock, random, first = 0 } = setup;
+  const { host, log, clock, first = 0 } = setup;
   const closers: (() => Promise<void>)[] = [];
   const close = async (): Promise<void> => {
     for (const undo of closers.splice(0).reverse()) await undo();
   };
   const byName = new Map<string, SimulatedMachine>();
-  const anyPort: Place = { host, port: 0, count: 'ports' };
   try {
     const states = setup.stateFolder === undefined ? undefined : await openStateFolder(setup.stateFolder, { clock, log });
     if (states) closers.push(() => states.close());
     const http = openHttpClient();
     closers.push(() => http.close());
-    const own = agentsOf(setup, states);
-    const agents = await serveAgents({ host, log, ...own }, byName);
-    closers.push(agents.close);
-    // A server takes no heartbeat from an agent whose address or certificate changed.
-    states?.keep(savedAs(first), (): SavedAgents => ({ ...own, host, port: agents.port }))();
+    const identity = agentIdentity(setup, states);
+    const server = await serveAgents({ host, log, ...identity }, byName);
+    closers.push(server.close);
+    // The server accepts no heartbeat from an agent whose address or certificate has changed.
+    states?.keep(agentsName(first), (): SavedAgents => ({ ...identity, host, port: server.port }))();
 
-    /** Disks of machines in QEMU: beside what the others remember, or for as long as the fleet runs. */
-    let folder: Promise<string> | undefined;
-    const qemuFolder = (): Promise<string> => {
-      folder ??= setup.stateFolder === undefined ? mkdtemp(join(tmpdir(), 'simulate-')) : Promise.resolve(setup.stateFolder);
-      return folder;
-    };
-    if (setup.qemu && setup.stateFolder === undefined) closers.push(async () => rm(await qemuFolder(), { recursive: true, force: true }));
-
-    const add = async (index: number): Promise<FleetMachine> => {
-      const places = { ipmi: placeOf(setup.ipmi ?? anyPort, index), redfish: placeOf(setup.redfish ?? anyPort, index) };
-      const protocols = setup.protocols?.(index) ?? BOTH;
-      const qemu = index < (setup.qemu?.count ?? 0) ? setup.qemu : undefined;
-      const description: MachineDescription = {
-        ...describeMachine(first + index, places[protocols[0]!].host, qemu ? buildOfQemu(qemu) : setup.seed),
-        ...(qemu ? { mode: qemu.mode } : {}),
-      };
-      const { name } = description;
-      const state = states?.read(name) as SavedMachine | undefined;
-      let changed = (): void => {};
-      const hardware = newHardware(state?.hardware, () => changed());
-      failDownloads(hardware, clock.now());
-      const common = {
-        ...{ description, http, clock, log, hardware },
-        ...(setup.onPhase ? { onPhase: setup.onPhase } : {}),
-        ...(state ? { state: state.machine } : {}),
-        onChange: () => changed(),
-      };
-      const control = qemu
-        ? await startQemuMachine({ ...common, qemu, folder: join(await qemuFolder(), name) })
-        : createMachine({
-            ...common,
-            random,
-            bootUrl: setup.bootUrl?.replace(/\/+$/, ''),
-            callbackUrl: `https://${shown(host)}:${agents.port}/machine/${name}`,
-            certificate: own.certificate,
-            ...(setup.behaviour ? { behaviour: setup.behaviour } : {}),
-          });
-      if (states) changed = states.keep(name, (): SavedMachine => ({ machine: control.snapshot(), hardware: hardware.snapshot() }));
-      byName.set(name, control);
-      closers.push(() => control.close());
-      const faults: FaultBox = { now: setup.faults?.(name) ?? {}, traffic: noTraffic() };
-      const machine = seenThrough(control, faults, clock);
-      const restart = createRestart(clock, faults);
-      const access = { username: USERNAME, password: PASSWORD, restart, log, clock, random };
-      const ports = { ipmi: 0, redfish: 0 };
-      if (protocols.includes('redfish')) {
-        const wrap = (listener: Parameters<typeof faultyRequests>[1]) => faultyRequests({ box: faults, clock, random }, listener);
-        const times = setup.taskMs === undefined ? {} : { taskMs: setup.taskMs };
-        const redfish = await serveRedfish({ ...access, ...places.redfish, ...times, machines: [machine], wrap, http });
-        ports.redfish = redfish.port;
-        closers.push(() => redfish.close());
-      }
-      if (protocols.includes('ipmi')) {
-        const ipmi = await serveIpmi({ ...access, ...places.ipmi, machine, faults });
-        ports.ipmi = ipmi.port;
-        closers.push(() => ipmi.close());
-      }
-      return {
-        ...{ name, macs: control.macs, protocols, control, faults },
-        redfish: {
-          address: `http://${shown(places.redfish.host)}:${ports.redfish}`,
-          systemId: `/redfish/v1/Systems/${name}`,
-          username: USERNAME,
-          password: PASSWORD,
-        },
-        ipmi: { address: places.ipmi.host, port: ports.ipmi, username: USERNAME, password: PASSWORD },
-      };
-    };
+    const agents = { port: server.port, certificate: identity.certificate };
+    const shared: Shared = { setup, states, http, agents, qemuFolder: qemuFolderOf(setup, closers), byName, closers };
     const machines: FleetMachine[] = [];
-    for (let index = 0; index < setup.count; index++) machines.push(await add(index));
+    for (let index = 0; index < setup.count; index++) machines.push(await addMachine(shared, index));
     return { machines, close };
   } catch (error) {
     await close();
@@ -183,33 +123,122 @@ export async function startFleet(setup: FleetSetup): Promise<Fleet> {
   }
 }
 
-/** What is kept of a machine and its BMCs. */
+/** The state folder, or a temporary folder that the fleet removes when it closes. */
+function qemuFolderOf({ qemu, stateFolder }: FleetSetup, closers: Shared['closers']): () => Promise<string> {
+  let folder: Promise<string> | undefined;
+  const get = (): Promise<string> => {
+    folder ??= stateFolder === undefined ? mkdtemp(join(tmpdir(), 'simulate-')) : Promise.resolve(stateFolder);
+    return folder;
+  };
+  if (qemu && stateFolder === undefined) closers.push(async () => rm(await get(), { recursive: true, force: true }));
+  return get;
+}
+
+/** Starts the machine with this number and its BMCs. */
+async function addMachine(shared: Shared, index: number): Promise<FleetMachine> {
+  const { setup, states, byName, closers } = shared;
+  const { clock, log, random, host } = setup;
+  const anyPort: Place = { host, port: 0, count: 'ports' };
+  const places = { ipmi: placeOf(setup.ipmi ?? anyPort, index), redfish: placeOf(setup.redfish ?? anyPort, index) };
+  const protocols = setup.protocols?.(index) ?? BOTH;
+  const qemu = index < (setup.qemu?.count ?? 0) ? setup.qemu : undefined;
+  const description: MachineDescription = {
+    ...describeMachine((setup.first ?? 0) + index, places[protocols[0]!].host, qemu ? buildOfQemu(qemu) : setup.seed),
+    ...(qemu ? { mode: qemu.mode } : {}),
+  };
+  const { name } = description;
+  const saved = states?.read(name) as SavedMachine | undefined;
+  let changed = (): void => {};
+  const hardware = newHardware(saved?.hardware, () => changed());
+  failDownloads(hardware, clock.now());
+  const control = await startMachine(shared, {
+    ...{ description, http: shared.http, clock, log, hardware },
+    ...(setup.onPhase ? { onPhase: setup.onPhase } : {}),
+    ...(saved ? { state: saved.machine } : {}),
+    onChange: () => changed(),
+    ...(qemu ? { qemu } : {}),
+  });
+  if (states) changed = states.keep(name, (): SavedMachine => ({ machine: control.snapshot(), hardware: hardware.snapshot() }));
+  byName.set(name, control);
+  closers.push(() => control.close());
+  const faults: FaultBox = { now: setup.faults?.(name) ?? {}, traffic: noTraffic() };
+  const access = { username: USERNAME, password: PASSWORD, restart: createRestart(clock, faults), log, clock, random };
+  const machine = withFlappingPower(control, faults, clock);
+  const ports = { ipmi: 0, redfish: 0 };
+  if (protocols.includes('redfish')) {
+    const wrap = (listener: RequestListener): RequestListener => faultyRequests({ box: faults, clock, random }, listener);
+    const times = setup.taskMs === undefined ? {} : { taskMs: setup.taskMs };
+    const redfish = await serveRedfish({ ...access, ...places.redfish, ...times, machines: [machine], wrap, http: shared.http });
+    ports.redfish = redfish.port;
+    closers.push(() => redfish.close());
+  }
+  if (protocols.includes('ipmi')) {
+    const ipmi = await serveIpmi({ ...access, ...places.ipmi, machine, faults });
+    ports.ipmi = ipmi.port;
+    closers.push(() => ipmi.close());
+  }
+  return {
+    ...{ name, macs: control.macs, protocols, control, faults },
+    redfish: {
+      address: `http://${shown(places.redfish.host)}:${ports.redfish}`,
+      systemId: `/redfish/v1/Systems/${name}`,
+      username: USERNAME,
+      password: PASSWORD,
+    },
+    ipmi: { address: places.ipmi.host, port: ports.ipmi, username: USERNAME, password: PASSWORD },
+  };
+}
+
+type CommonSetup = Omit<Parameters<typeof startQemuMachine>[0], 'qemu' | 'folder'>;
+async function startMachine(
+  { setup, agents, qemuFolder }: Shared,
+  { qemu, ...common }: CommonSetup & { readonly qemu?: QemuFleet },
+): Promise<SimulatedMachine> {
+  const { name } = common.description;
+  if (qemu) return startQemuMachine({ ...common, qemu, folder: join(await qemuFolder(), name) });
+  return createMachine({
+    ...common,
+    random: setup.random,
+    bootUrl: setup.bootUrl?.replace(/\/+$/, ''),
+    callbackUrl: `https://${shown(setup.host)}:${agents.port}/machine/${name}`,
+    certificate: agents.certificate,
+    ...(setup.behaviour ? { behaviour: setup.behaviour } : {}),
+  });
+}
+
+/** The machine for its BMCs: with the fault `flap`, they report a power state that alternates. */
+const withFlappingPower = (machine: SimulatedMachine, box: FaultBox, clock: Clock): System => ({
+  ...machine,
+  isOn: () => (box.now.flap === undefined ? machine.isOn() : Math.floor(clock.now() / box.now.flap) % 2 === 0),
+});
+
+/** The stored state of a machine and its BMCs. */
 interface SavedMachine {
   readonly machine: MachineState;
   readonly hardware: HardwareState;
 }
 
-/** What is kept of the agents beside the machines, which have other names. */
+/** The stored state of the agents' server, under a name that no machine has. */
 interface SavedAgents extends OwnCertificate {
   readonly host: string;
   readonly port: number;
 }
-const savedAs = (first: number): string => `agents-${first}`;
-/** Nobody trusts it for anything else, and a fleet that is kept has to outlive a real ramdisk. */
+const agentsName = (first: number): string => `agents-${first}`;
+/** Long, because a stored fleet may run for years. Only this fleet's server trusts the certificate. */
 const CERTIFICATE_DAYS = 3650;
 
-/** Where the agents listen, and the one certificate for all of them: what they had before, at the same host. */
-function agentsOf(
+/** Port and certificate of the agents' server: the stored ones, if the host is the same. */
+function agentIdentity(
   { host, first = 0, agentPort = 0, clock, random }: FleetSetup,
   states: StateFolder | undefined,
 ): OwnCertificate & { readonly port: number } {
-  const saved = states?.read(savedAs(first)) as SavedAgents | undefined;
+  const saved = states?.read(agentsName(first)) as SavedAgents | undefined;
   if (saved?.host !== host) return { ...ownCertificate(host, 'simulated agents', clock.now(), random, CERTIFICATE_DAYS), port: agentPort };
   const { certificate, privateKey, port } = saved;
   return { certificate, privateKey, port: agentPort || port };
 }
 
-/** The agents' command API: /machine/NAME is what an agent's address is elsewhere. */
+/** Serves the command APIs of all agents: /machine/NAME takes the place of an agent's own address. */
 async function serveAgents(
   { host, port, certificate, privateKey, log }: OwnCertificate & { readonly host: string; readonly port: number; readonly log: Log },
   machines: ReadonlyMap<string, SimulatedMachine>,
@@ -220,11 +249,11 @@ async function serveAgents(
       const machine = name === undefined ? undefined : machines.get(name);
       const body = await readJson(request, MAX_BODY);
       const answer = await machine?.agentAnswer(request.method!, path ?? '/', body);
-      // Nothing listens on the address of a machine that is off.
+      // A machine whose agent does not run answers nothing, as nothing listens on its address.
       if (!answer || machine?.phase() !== 'agent') response.destroy();
       else sendJson(response, answer.status, answer.body);
     } catch (error) {
-      log.debug('agent request failed', { error: reasonOf(error) });
+      log.debug('a request to an agent failed', { error: reasonOf(error) });
       response.destroy();
     }
   };

@@ -1,4 +1,4 @@
-/** What simulated machines remember when the simulator is started again: a file for each, written whole, some time after a change. */
+/** Stores the state of simulated machines: a file for each machine, which is written as a whole some time after a change. */
 import { mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../model/clock';
@@ -6,28 +6,31 @@ import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 
 export interface StateFolder {
-  /** What was kept under this name; undefined: nothing. */
+  /** The state that was stored under this name; undefined: none. */
   read(name: string): unknown;
-  /** @param snapshot is asked for what shall be kept, when it is written. @returns what is to be called at each change */
+  /**
+   * @param snapshot called when the state is written
+   * @returns a function for the caller to call at each change
+   */
   keep(name: string, snapshot: () => unknown): () => void;
-  /** Writes what is not written yet. */
+  /** Writes all pending changes. */
   close(): Promise<void>;
 }
 
-/** Milliseconds that changes are gathered for. */
-const GATHER = 500;
-const AT_ONCE = 16;
+/** From a change to its write, so that one write covers many changes. */
+const DELAY_MS = 500;
+const CONCURRENT_WRITES = 16;
 const VERSION = 1;
 
-/** @throws the error of a folder that cannot be made, or a sentence about a file in it that is no state */
+/** @throws when the folder cannot be made, or when a file in it is no valid state */
 export async function openStateFolder(folder: string, { clock, log }: { readonly clock: Clock; readonly log: Log }): Promise<StateFolder> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const found = new Map<string, unknown>();
+  const stored = new Map<string, unknown>();
   for (const file of await readdir(folder)) {
-    // Half written when the simulator ended.
+    // The simulator ended during this write.
     if (file.endsWith('.new')) await rm(join(folder, file), { force: true });
     if (!file.endsWith('.json')) continue;
-    found.set(file.slice(0, -'.json'.length), await readState(join(folder, file)));
+    stored.set(file.slice(0, -'.json'.length), await readState(join(folder, file)));
   }
   const snapshots = new Map<string, () => unknown>();
   let changed = new Set<string>();
@@ -36,27 +39,27 @@ export async function openStateFolder(folder: string, { clock, log }: { readonly
 
   const write = async (name: string): Promise<void> => {
     const path = join(folder, `${name}.json`);
-    // Configuration drives and passwords are in it.
+    // 0600: the state has configuration drives and passwords.
     await writeFile(`${path}.new`, JSON.stringify({ version: VERSION, ...(snapshots.get(name)!() as object) }), { mode: 0o600 });
     await rename(`${path}.new`, path);
   };
   const writeAll = async (): Promise<void> => {
     while (changed.size > 0) {
-      await clock.sleep(GATHER, closing.signal).catch(() => {});
+      await clock.sleep(DELAY_MS, closing.signal).catch(() => {});
       const names = [...changed].values();
       changed = new Set();
-      const lane = async (): Promise<void> => {
+      const writer = async (): Promise<void> => {
         for (const name of names)
           await write(name).catch((error: unknown) =>
-            log.error('the state of a machine cannot be kept', { machine: name, error: reasonOf(error) }),
+            log.error('the state of a machine cannot be written', { machine: name, error: reasonOf(error) }),
           );
       };
-      await Promise.all(Array.from({ length: AT_ONCE }, lane));
+      await Promise.all(Array.from({ length: CONCURRENT_WRITES }, writer));
     }
     writing = undefined;
   };
   return {
-    read: (name) => found.get(name),
+    read: (name) => stored.get(name),
     keep: (name, snapshot) => {
       snapshots.set(name, snapshot);
       return () => {

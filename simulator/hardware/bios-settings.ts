@@ -69,7 +69,7 @@ export function biosProblem(name: string, value: unknown): readonly [message: st
   return undefined;
 }
 
-/** The settings after a start of the firmware; the same object: nothing was pending. No password is kept. */
+/** The settings after a start of the firmware; the same object: nothing was pending. Passwords are not stored. */
 export function applyBiosSettings(bios: BiosState, now: number): BiosState {
   if (!bios.pending && !bios.reset) return bios;
   const passwords = BIOS_ATTRIBUTES.filter(({ type }) => type === 'Password').map(({ name }) => [name, null] as const);

@@ -1,4 +1,4 @@
-/** A FRU inventory as bytes (Platform Management FRU Information Storage Definition 1.0). */
+/** Encodes a FRU inventory (Platform Management FRU Information Storage Definition 1.0). */
 const END = 0xc1;
 const text = (value: string): Buffer => {
   const bytes = Buffer.from(value, 'latin1').subarray(0, 0x3f);
@@ -8,7 +8,7 @@ const checked = (bytes: Buffer): Buffer => {
   bytes[bytes.length - 1] = -bytes.reduce((sum, byte) => sum + byte, 0) & 0xff;
   return bytes;
 };
-/** In units of eight bytes, with its length at byte 2 and a checksum at its end. */
+/** An area has a multiple of eight bytes, its length at byte 2 and a checksum at its end. */
 function area(head: readonly number[], fields: readonly string[]): Buffer {
   const body = Buffer.concat([Buffer.from([0x01, 0, ...head]), ...fields.map(text), Buffer.from([END])]);
   const whole = Buffer.concat([body], Math.ceil((body.length + 1) / 8) * 8);
@@ -18,15 +18,15 @@ function area(head: readonly number[], fields: readonly string[]): Buffer {
 const MANUFACTURER = 'Bloomery';
 const PRODUCT = 'Simulated machine';
 /** 2026-01-01 in minutes since 1996-01-01. */
-const MADE = (Date.UTC(2026, 0, 1) - Date.UTC(1996, 0, 1)) / 60_000;
+const MANUFACTURED = (Date.UTC(2026, 0, 1) - Date.UTC(1996, 0, 1)) / 60_000;
 const RACK_MOUNT = 0x17;
 const ENGLISH = 0x19;
 
-/** @param serial of chassis, board and product */
+/** @param serial the serial number of chassis, board and product */
 export function fruBytes(serial: string): Buffer {
   const areas = [
     area([RACK_MOUNT], [PRODUCT, serial]),
-    area([ENGLISH, MADE & 0xff, (MADE >> 8) & 0xff, MADE >> 16], [MANUFACTURER, PRODUCT, serial, 'SIM-1', '']),
+    area([ENGLISH, MANUFACTURED & 0xff, (MANUFACTURED >> 8) & 0xff, MANUFACTURED >> 16], [MANUFACTURER, PRODUCT, serial, 'SIM-1', '']),
     area([ENGLISH], [MANUFACTURER, PRODUCT, 'SIM-1', '1.0', serial, '', '']),
   ];
   let at = 1;

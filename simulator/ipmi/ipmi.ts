@@ -1,4 +1,4 @@
-/** An IPMI BMC in front of a simulated machine: chassis and boot commands on one UDP port (IPMI 2.0 §20, §28). */
+/** The IPMI BMC of a simulated machine: chassis and boot commands on one UDP port (IPMI 2.0 §20, §28). */
 import { createHash } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import type { Clock } from '../../model/clock';
@@ -18,7 +18,7 @@ import {
 import type { BmcAnswer, BmcRequest } from '../../wire/ipmi/bmc';
 import { createBmc } from '../../wire/ipmi/server/server';
 import type { BootSetting, MachineControl, PowerAction } from '../hardware/control';
-import { callBegins, datagramFate, type FaultBox } from '../bmc/faults';
+import { callBegins, faultyDatagrams, type FaultBox } from '../bmc/faults';
 import { FAR_SATELLITE, SATELLITE } from '../hardware/sensors';
 import { createRestart, type Restart } from '../bmc/restart';
 import { createSerial } from '../hardware/serial';
@@ -28,24 +28,24 @@ export interface IpmiEndpoint {
   readonly port: number;
   close(): Promise<void>;
 }
-export interface IpmiEndpointOptions {
+interface IpmiEndpointOptions {
   readonly host: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
   readonly username: string;
   readonly password: string;
   readonly machine: MachineControl;
-  /** What is wrong with it; absent: nothing ever. */
+  /** Absent: it never has a fault. */
   readonly faults?: FaultBox;
-  /** Shared with the BMC's other protocols; absent: it has none. */
+  /** Shared with the BMC's other protocols; absent: there is no other protocol. */
   readonly restart?: Restart;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: (bytes: number) => Buffer;
 }
 
-/** What the BMC remembers beside the machine's own state. */
-interface State {
+/** The state of the BMC, or of a controller behind it. */
+interface ControllerState {
   readonly store: Store;
   readonly machine: MachineControl;
   readonly restart: Restart;
@@ -60,19 +60,19 @@ interface State {
 }
 interface Command {
   readonly privilege: number;
-  run(state: State, data: Buffer): BmcAnswer | Promise<BmcAnswer>;
+  run(state: ControllerState, data: Buffer): BmcAnswer | Promise<BmcAnswer>;
 }
 
 const ok = (...bytes: readonly number[]): BmcAnswer => ({ completionCode: COMPLETION.ok, data: Buffer.from(bytes) });
 const refuse = (completionCode: number): BmcAnswer => ({ completionCode });
-const none: BootSetting = { device: 'none', persistent: false, mode: null };
+const NO_OVERRIDE: BootSetting = { device: 'none', persistent: false, mode: null };
 /** Milliseconds without a Chassis Control command after which boot flags are no longer valid (table 28-14, parameter 3). */
-const FLAGS_LAST = 60_000;
+const FLAGS_VALID_MS = 60_000;
 
 const CONTROLS: Readonly<Record<number, PowerAction>> = Object.fromEntries(
   (Object.keys(CHASSIS_CONTROL) as (keyof typeof CHASSIS_CONTROL)[]).map((name) => [CHASSIS_CONTROL[name], name]),
 );
-/** Device selector ↔ the machine's word. A UEFI HTTP boot, set by another protocol, is shown as network boot. */
+/** Device selector and our name. IPMI reports UEFI HTTP boot, which only Redfish can set, as network boot. */
 const DEVICES: readonly (readonly [number, BootSetting['device']])[] = [
   [BOOT_DEVICE.none, 'none'],
   [BOOT_DEVICE.pxe, 'pxe'],
@@ -83,26 +83,26 @@ const DEVICES: readonly (readonly [number, BootSetting['device']])[] = [
   [BOOT_DEVICE.pxe, 'uefi-http'],
 ];
 
-/** Forgets boot flags that were set 60 s ago, when no one asked to keep them. */
-function expireFlags(state: State): void {
+/** Clears boot flags that are 60 s old, unless parameter 3 keeps them. */
+function expireFlags(state: ControllerState): void {
   const since = state.flagsAt;
-  if (since === undefined || state.keepFlags & KEEP_WITHOUT_CHASSIS_CONTROL || state.clock.now() - since < FLAGS_LAST) return;
+  if (since === undefined || state.keepFlags & KEEP_WITHOUT_CHASSIS_CONTROL || state.clock.now() - since < FLAGS_VALID_MS) return;
   state.flagsAt = undefined;
-  state.machine.setBoot(none);
+  state.machine.setBoot(NO_OVERRIDE);
 }
 
-function setBootFlags(state: State, data: Buffer): BmcAnswer {
+function setBootFlags(state: ControllerState, data: Buffer): BmcAnswer {
   if (data.length !== 5) return refuse(COMPLETION.lengthInvalid);
   const [flags, selector] = [data[0]!, (data[1]! >> 2) & 0x0f];
   const device = DEVICES.find(([number]) => number === selector)?.[1];
   if (device === undefined) return refuse(COMPLETION.invalidField);
   const mode = flags & BOOT_FLAG.uefi ? 'uefi' : 'bios';
   const valid = (flags & BOOT_FLAG.valid) !== 0 && device !== 'none';
-  state.machine.setBoot(valid ? { device, persistent: (flags & BOOT_FLAG.persistent) !== 0, mode } : none);
+  state.machine.setBoot(valid ? { device, persistent: (flags & BOOT_FLAG.persistent) !== 0, mode } : NO_OVERRIDE);
   state.flagsAt = valid ? state.clock.now() : undefined;
   return ok();
 }
-function bootFlags(state: State): readonly number[] {
+function bootFlags(state: ControllerState): readonly number[] {
   expireFlags(state);
   const { device, persistent, mode } = state.machine.boot();
   if (device === 'none') return [0, 0, 0, 0, 0];
@@ -111,8 +111,8 @@ function bootFlags(state: State): readonly number[] {
   return [flags, selector << 2, 0, 0, 0];
 }
 
-/** §28.12. Bit 7 of data 1 marks a parameter invalid, which no parameter here can be; 0x80: not supported. */
-function setBootOption(state: State, data: Buffer): BmcAnswer {
+/** §28.12. Ignores bit 7 of data 1, which marks a parameter invalid. 0x80: parameter not supported. */
+function setBootOption(state: ControllerState, data: Buffer): BmcAnswer {
   if (data.length < 1) return refuse(COMPLETION.lengthInvalid);
   const value = data.subarray(1);
   switch (data[0]! & 0x7f) {
@@ -140,7 +140,7 @@ function setBootOption(state: State, data: Buffer): BmcAnswer {
   }
 }
 /** §28.13. */
-function getBootOption(state: State, data: Buffer): BmcAnswer {
+function getBootOption(state: ControllerState, data: Buffer): BmcAnswer {
   if (data.length !== 3) return refuse(COMPLETION.lengthInvalid);
   const parameter = data[0]! & 0x7f;
   const values: Readonly<Record<number, () => readonly number[]>> = {
@@ -155,8 +155,8 @@ function getBootOption(state: State, data: Buffer): BmcAnswer {
   return value ? ok(0x01, parameter, ...value()) : refuse(0x80);
 }
 
-/** §28.3. A machine that is off can only be switched on. */
-async function chassisControl(state: State, data: Buffer): Promise<BmcAnswer> {
+/** §28.3. Cycle, reset and diagnostic interrupt need a machine that is on. */
+async function chassisControl(state: ControllerState, data: Buffer): Promise<BmcAnswer> {
   if (data.length !== 1) return refuse(COMPLETION.lengthInvalid);
   const action = CONTROLS[data[0]! & 0x0f];
   if (!action) return refuse(COMPLETION.invalidField);
@@ -170,8 +170,8 @@ async function chassisControl(state: State, data: Buffer): Promise<BmcAnswer> {
   return ok();
 }
 
-/** §20.2. A controller behind the BMC starts again without anybody seeing it. */
-function coldReset({ store, restart }: State): BmcAnswer {
+/** §20.2. The reset of a controller behind the BMC has no visible effect. */
+function coldReset({ store, restart }: ControllerState): BmcAnswer {
   if (store.address === BMC_ADDRESS) restart.begin();
   return ok();
 }
@@ -188,7 +188,7 @@ const TABLE: ReadonlyMap<number, Command> = new Map(
       [COMMANDS.getSystemBootOptions, PRIVILEGE.OPERATOR, getBootOption],
       [COMMANDS.getDeviceId, PRIVILEGE.USER, ({ store }) => deviceId(store.address)],
       [COMMANDS.coldReset, PRIVILEGE.ADMINISTRATOR, coldReset],
-      // §20.3: nothing that was set, and no session, needs to be lost.
+      // §20.3: a warm reset may keep settings and sessions.
       [COMMANDS.warmReset, PRIVILEGE.ADMINISTRATOR, () => ok()],
       [COMMANDS.getSelfTestResults, PRIVILEGE.USER, () => ok(0x55, 0x00)],
       // Channel 1, 802.3 LAN, IPMB protocol, multi-session (§22.24).
@@ -198,7 +198,9 @@ const TABLE: ReadonlyMap<number, Command> = new Map(
         (_, data) =>
           data[0] === 0x01 || data[0] === 0x0e ? ok(0x01, 0x04, 0x01, 0x80, 0xf2, 0x1b, 0, 0, 0) : refuse(COMPLETION.invalidField),
       ],
-      ...STORE_COMMANDS.map(([words, privilege, run]) => [words, privilege, ({ store }: State, data: Buffer) => run(store, data)] as const),
+      ...STORE_COMMANDS.map(
+        ([words, privilege, run]) => [words, privilege, ({ store }: ControllerState, data: Buffer) => run(store, data)] as const,
+      ),
     ] as const satisfies readonly (readonly [readonly [number, number], number, Command['run']])[]
   ).map(([words, privilege, run]) => [key(words[0], words[1]), { privilege, run }]),
 );
@@ -206,25 +208,25 @@ const TABLE: ReadonlyMap<number, Command> = new Map(
 /** Get Device ID (§20.1) of a controller: device and firmware 1.0, IPMI 2.0, a chassis, FRU, SEL, SDR and sensor device; no manufacturer. */
 const deviceId = (address: number): BmcAnswer => ok(address, 0x01, 0x01, 0x00, 0x02, 0x8f, 0, 0, 0, 0, 0);
 
-async function execute(state: State, { networkFunction, command, data, privilege }: BmcRequest): Promise<BmcAnswer> {
-  const row = TABLE.get(key(networkFunction, command));
-  if (!row) return refuse(COMPLETION.invalidCommand);
-  return privilege < row.privilege ? refuse(COMPLETION.insufficientPrivilege) : row.run(state, data);
+async function execute(state: ControllerState, { networkFunction, command, data, privilege }: BmcRequest): Promise<BmcAnswer> {
+  const handler = TABLE.get(key(networkFunction, command));
+  if (!handler) return refuse(COMPLETION.invalidCommand);
+  return privilege < handler.privilege ? refuse(COMPLETION.insufficientPrivilege) : handler.run(state, data);
 }
 
 /**
- * Serves one BMC; thousands may run in a process.
- * @throws the socket's error when the port is taken
+ * Serves one BMC; a process can have thousands.
+ * @throws the socket's error when the port is in use
  */
 export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpoint> {
   const { machine, clock, random, username, password } = options;
   const box: FaultBox = options.faults ?? { now: {} };
   const closing = new AbortController();
-  const fate = datagramFate({ box, clock, random }, closing.signal);
+  const datagrams = faultyDatagrams({ box, clock, random }, closing.signal);
   const restart = options.restart ?? createRestart(clock, box);
   const log = options.log.child({ bmc: machine.name });
   const command =
-    (state: State) =>
+    (state: ControllerState) =>
     async (request: BmcRequest): Promise<BmcAnswer> => {
       try {
         return await execute(state, request);
@@ -233,7 +235,7 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
         return refuse(COMPLETION.unspecified);
       }
     };
-  const stateOf = (address?: number): State => ({
+  const stateOf = (address?: number): ControllerState => ({
     ...{ store: newStore(machine, clock, address), machine, restart, clock },
     ...{ keepFlags: 0, acknowledge: [0, 0], inProgress: 0, flagsAt: undefined },
   });
@@ -262,7 +264,7 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
     clock,
     random,
     command: command(stateOf()),
-    // They are of the same machine, with sensors, a log and boot flags of their own.
+    // Controllers of the same machine, with sensors, a log and boot flags of their own.
     satellites: [
       {
         ...{ ...SATELLITE, command: command(stateOf(SATELLITE.address)) },
@@ -273,10 +275,10 @@ export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpo
   restart.onBegin(() => bmc.reset());
   socket.on('error', (error) => log.warn('IPMI socket', { error: reasonOf(error) }));
   socket.on('message', (bytes, from) => {
-    if (restart.isAway() || !fate.take()) return;
+    if (restart.isAway() || !datagrams.arrives()) return;
     const over = callBegins(box);
     const push = (packet: Buffer, then?: () => void): void =>
-      fate.give(() => {
+      datagrams.deliver(() => {
         if (!closing.signal.aborted) socket.send(packet, from.port, from.address, () => {});
       }, then);
     bmc

@@ -8,14 +8,13 @@ const BMC = 0x20;
 /** Table 42-1: sensor-specific offsets. */
 const SENSOR_SPECIFIC = 0x6f;
 
-/** @param body from byte 6 on */
+/** @param body from byte 6 up to the name */
 function record(id: number, type: number, body: readonly number[], name: string): Buffer {
   const text = Buffer.from(name, 'latin1').subarray(0, 16);
-  const whole = Buffer.from([id & 0xff, id >> 8, 0x51, type, body.length + 1 + text.length, ...body, 0xc0 | text.length, ...text]);
-  return whole;
+  return Buffer.from([id & 0xff, id >> 8, 0x51, type, body.length + 1 + text.length, ...body, 0xc0 | text.length, ...text]);
 }
 const ten = (value: number): readonly [low: number, high: number] => [value & 0xff, (value >> 2) & 0xc0];
-/** Owner, channel and LUN 0; the sensor; its entity; initialization (§43.1 byte 11) all; */
+/** The common start: owner, channel and LUN 0, the sensor, its entity, and full initialization (§43.1 byte 11). */
 const head = ({ number, entity, sensorType, owner }: SensorSetup, capabilities: number, eventType: number): readonly number[] => [
   ...[owner?.address ?? BMC, (owner?.channel ?? 0) << 4, number, ...entity, 0x7f, capabilities, sensorType, eventType],
 ];
@@ -34,7 +33,7 @@ export function fullRecord(id: number, setup: AnalogSetup): Buffer {
     id,
     0x01,
     [
-      // Thresholds readable (01b << 2), or settable too, hysteresis too; event messages for each threshold.
+      // Thresholds are readable (01b << 2), or settable with hysteresis; each threshold has event messages.
       ...head(setup, readable === 0 ? 0x00 : setup.settable ? 0x28 : 0x04, 0x01),
       ...[0, lower, 0, upper, readable, setup.settable ? readable : 0],
       ...[format << 6, unit, 0, linearization, m0, m1 | tolerance, b0, b1, 0, ((rExponent & 0x0f) << 4) | (bExponent & 0x0f)],
@@ -45,7 +44,7 @@ export function fullRecord(id: number, setup: AnalogSetup): Buffer {
     setup.name,
   );
 }
-/** A compact record of a discrete sensor (§43.2). @param states that it can have */
+/** A compact record of a discrete sensor (§43.2). `states`: those that it can have. */
 export const compactRecord = (id: number, setup: SensorSetup & { readonly states: number }): Buffer =>
   record(
     id,
@@ -63,6 +62,6 @@ export const eventOnlyRecord = (id: number, setup: SensorSetup): Buffer =>
 /** §43.8: a logical FRU device of the BMC. */
 export const fruLocator = (id: number, device: number, name: string): Buffer =>
   record(id, 0x11, [BMC, device, 0x80, 0x00, 0, 0x10, 0, 7, 1, 0], name);
-/** §43.9: a controller, the BMC itself unless told: chassis, FRU, SEL, SDR and sensor device. */
+/** §43.9: a controller, by default the BMC, with chassis, FRU, SEL, SDR and sensor device. */
 export const controllerLocator = (id: number, name: string, { address = BMC, channel = 0 } = {}): Buffer =>
   record(id, 0x12, [address, channel, 0, 0x8f, 0, 0, 0, 7, 1, 0], name);

@@ -1,4 +1,4 @@
-/** The sensors of the simulated BMC, and of the controller behind it: records, readings, thresholds (IPMI 2.0 §35, §43). */
+/** The sensors of the simulated BMC and of the controller behind it: records, readings, thresholds (IPMI 2.0 §35, §43). */
 import { BMC_ADDRESS } from '../../wire/ipmi/codec';
 import { COMMANDS, COMPLETION, PRIVILEGE } from '../../wire/ipmi/constants';
 import { THRESHOLDS } from '../../wire/ipmi/records/sdr';
@@ -7,10 +7,10 @@ import type { MachineControl } from '../hardware/control';
 import { compactRecord, controllerLocator, eventOnlyRecord, fruLocator, fullRecord } from './sdr';
 import { ANALOG, DISCRETE, SATELLITE, type AnalogSensor } from '../hardware/sensors';
 
-/** Raw thresholds, those that there are. */
+/** Raw thresholds. */
 export type Limits = NonNullable<AnalogSensor['thresholds']>;
-/** What the commands need of a controller's store. */
-interface Sensing {
+/** The part of a controller's store that the commands use. */
+interface SensorStore {
   readonly machine: MachineControl;
   readonly address: number;
   readonly limits: Map<number, Limits>;
@@ -28,11 +28,11 @@ const RECORDS: readonly Buffer[] = [
   controllerLocator(OF_POWER + 2, 'BMC'),
   controllerLocator(OF_POWER + 3, 'Midplane', SATELLITE),
 ];
-const OWN: readonly Buffer[] = RECORDS.filter((record) => record[3] === 0x01 && record[5] === SATELLITE.address);
-/** The BMC has those of the controllers behind it too. */
+const SATELLITE_RECORDS: readonly Buffer[] = RECORDS.filter((record) => record[3] === 0x01 && record[5] === SATELLITE.address);
+/** The BMC's repository includes the records of the controllers behind it. */
 export const recordsOf = (address: number): readonly Buffer[] => {
   if (address === BMC_ADDRESS) return RECORDS;
-  return address === SATELLITE.address ? OWN : [];
+  return address === SATELLITE.address ? SATELLITE_RECORDS : [];
 };
 
 const ok = (...bytes: readonly number[]): BmcAnswer => ({ completionCode: COMPLETION.ok, data: Buffer.from(bytes) });
@@ -40,22 +40,22 @@ const refuse = (completionCode: number): BmcAnswer => ({ completionCode });
 const HYSTERESIS = 2;
 const numberOf = (value: number, format: number | undefined): number => (format === 2 ? (value << 24) >> 24 : value);
 
-/** Only the sensors of that very controller. */
-const analogOf = ({ address }: Sensing, number: number | undefined): AnalogSensor | undefined => {
+/** Undefined: this controller has no such sensor. */
+const analogOf = ({ address }: SensorStore, number: number | undefined): AnalogSensor | undefined => {
   const row = number === undefined ? undefined : ANALOG[number - 1];
   return row && (row.owner?.address ?? BMC_ADDRESS) === address ? row : undefined;
 };
-const limitsOf = ({ limits }: Sensing, number: number, row: AnalogSensor): Limits => ({ ...row.thresholds, ...limits.get(number) });
+const limitsOf = ({ limits }: SensorStore, number: number, row: AnalogSensor): Limits => ({ ...row.thresholds, ...limits.get(number) });
 
 /** §35.14. */
-function reading(store: Sensing, data: Buffer): BmcAnswer {
+function reading(store: SensorStore, data: Buffer): BmcAnswer {
   if (data.length !== 1) return refuse(COMPLETION.lengthInvalid);
   const [number = 0] = data;
   const on = store.machine.isOn();
   const row = analogOf(store, number);
   if (row) {
     const raw = on ? row.on : row.off;
-    // Event messages and scanning are on; bit 5: no reading now.
+    // Event messages and scanning are enabled; bit 5: the reading is unavailable.
     if (raw === undefined) return ok(0, 0xe0, 0xc0);
     const limits = limitsOf(store, number, row);
     const value = numberOf(raw, row.format);
@@ -71,7 +71,7 @@ function reading(store: Sensing, data: Buffer): BmcAnswer {
   return discrete ? ok(0, 0xc0, on ? discrete.on : discrete.off, 0x80) : refuse(COMPLETION.notPresent);
 }
 /** §35.9. */
-function thresholds(store: Sensing, data: Buffer): BmcAnswer {
+function thresholds(store: SensorStore, data: Buffer): BmcAnswer {
   const row = analogOf(store, data[0]);
   if (!row) return refuse(COMPLETION.notPresent);
   const limits = limitsOf(store, data[0]!, row);
@@ -79,7 +79,7 @@ function thresholds(store: Sensing, data: Buffer): BmcAnswer {
   return ok(mask, ...THRESHOLDS.map((name) => limits[name] ?? 0));
 }
 /** §35.8. */
-function setThresholds(store: Sensing, data: Buffer): BmcAnswer {
+function setThresholds(store: SensorStore, data: Buffer): BmcAnswer {
   if (data.length !== 8) return refuse(COMPLETION.lengthInvalid);
   const [number = 0, mask = 0, ...values] = data;
   const row = analogOf(store, number);
@@ -90,10 +90,10 @@ function setThresholds(store: Sensing, data: Buffer): BmcAnswer {
   return ok();
 }
 /** §35.7. */
-const hysteresis = (store: Sensing, data: Buffer): BmcAnswer =>
+const hysteresis = (store: SensorStore, data: Buffer): BmcAnswer =>
   analogOf(store, data[0]) ? ok(HYSTERESIS, HYSTERESIS) : refuse(COMPLETION.notPresent);
 
-/** As STORE_COMMANDS. */
+/** In the form of STORE_COMMANDS. */
 export const SENSOR_COMMANDS = [
   [COMMANDS.getSensorReading, PRIVILEGE.USER, reading],
   [COMMANDS.getSensorThresholds, PRIVILEGE.USER, thresholds],

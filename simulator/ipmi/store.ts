@@ -10,11 +10,11 @@ import { POWER_STATE_SENSOR, SENSOR_COMMANDS, recordsOf, type Limits } from './s
 export interface Store {
   readonly machine: MachineControl;
   readonly clock: Clock;
-  /** Of the controller that it is of. */
+  /** The controller's address. */
   readonly address: number;
-  /** By sensor: what was set. */
+  /** The thresholds that clients have set, by sensor number. */
   readonly limits: Map<number, Limits>;
-  /** The last reservations; a new one cancels the one before. */
+  /** The current reservations; a new one cancels its predecessor. */
   sdrReservation: number;
   selReservation: number;
   selErasedAt: number;
@@ -36,11 +36,11 @@ export const newStore = (machine: MachineControl, clock: Clock, address = BMC_AD
   },
 });
 
-/** Entries kept; the oldest go. */
+/** A new entry displaces the oldest. */
 const MAX_SEL = 512;
-/** More in one answer is refused, as BMCs do that think of the IPMB. */
-const MOST_BYTES = 64;
-const WHOLE = 0xff;
+/** Bound of one answer's data; like BMCs with an IPMB, this one refuses a request for more. */
+const MAX_BYTES = 64;
+const WHOLE_RECORD = 0xff;
 
 const ok = (...parts: readonly (readonly number[] | Buffer)[]): BmcAnswer => ({
   completionCode: COMPLETION.ok,
@@ -51,7 +51,7 @@ const uint16 = (value: number): readonly number[] => [value & 0xff, (value >> 8)
 const uint32 = (value: number): readonly number[] => [...uint16(value & 0xffff), ...uint16(value >>> 16)];
 const seconds = ({ clock }: Store): number => Math.floor(clock.now() / 1000);
 
-/** Logs that the machine went on or off (System ACPI Power State, table 42-3). */
+/** Logs a change of the machine's power (System ACPI Power State, table 42-3). */
 export function logPower(store: Store, on: boolean): void {
   const event = [0x20, 0x00, 0x04, 0x22, POWER_STATE_SENSOR, 0x6f, on ? 0x00 : 0x05, 0xff, 0xff];
   const entry = Buffer.from([...uint16(store.nextEntry), 0x02, ...uint32(seconds(store)), ...event]);
@@ -59,11 +59,11 @@ export function logPower(store: Store, on: boolean): void {
   store.sel = [...store.sel.slice(1 - MAX_SEL), entry];
 }
 
-/** Part of a record. @param next what follows it */
+/** Part of a record. @param next the identifier of the next record */
 function portion(record: Buffer, next: number, offset: number, count: number): BmcAnswer {
-  const end = count === WHOLE ? record.length : Math.min(record.length, offset + count);
+  const end = count === WHOLE_RECORD ? record.length : Math.min(record.length, offset + count);
   if (offset >= record.length) return refuse(COMPLETION.outOfRange);
-  return end - offset > MOST_BYTES ? refuse(COMPLETION.cannotReturnBytes) : ok(uint16(next), record.subarray(offset, end));
+  return end - offset > MAX_BYTES ? refuse(COMPLETION.cannotReturnBytes) : ok(uint16(next), record.subarray(offset, end));
 }
 /** §33.12. */
 function getSdr(store: Store, data: Buffer): BmcAnswer {
@@ -84,7 +84,7 @@ function getSelEntry({ sel, selReservation }: Store, data: Buffer): BmcAnswer {
   const entry = sel[index];
   return entry ? portion(entry, sel[index + 1]?.readUInt16LE(0) ?? 0xffff, offset, count) : refuse(COMPLETION.notPresent);
 }
-/** §31.9: erased at once. */
+/** §31.9. The log is erased at once. */
 function clearSel(store: Store, data: Buffer): BmcAnswer {
   if (data.length !== 6 || data.toString('latin1', 2, 5) !== 'CLR') return refuse(COMPLETION.invalidField);
   if (data.readUInt16LE(0) !== store.selReservation) return refuse(COMPLETION.reservationInvalid);
@@ -101,7 +101,7 @@ function readFru({ machine }: Store, data: Buffer): BmcAnswer {
   const bytes = fruBytes(machine.name);
   const [offset, count] = [data.readUInt16LE(1), data[3]!];
   if (offset >= bytes.length) return refuse(COMPLETION.outOfRange);
-  if (count > MOST_BYTES) return refuse(COMPLETION.cannotReturnBytes);
+  if (count > MAX_BYTES) return refuse(COMPLETION.cannotReturnBytes);
   const part = bytes.subarray(offset, offset + count);
   return ok([part.length], part);
 }
@@ -110,7 +110,7 @@ const reserve = (store: Store, key: 'sdrReservation' | 'selReservation'): BmcAns
   return ok(uint16(store[key]));
 };
 
-/** [command, least privilege, what it does] */
+/** [command, least privilege, handler] */
 export const STORE_COMMANDS: readonly (readonly [
   words: readonly [number, number],
   privilege: number,

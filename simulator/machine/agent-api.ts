@@ -24,9 +24,9 @@ interface StartedCommand {
 }
 interface CommandApiOptions {
   /** Undefined: the agent has no token yet, and requests need none. */
-  token(): string | undefined;
+  readonly token: () => string | undefined;
   /** Called when a command in the background has ended. */
-  onEnd(): void;
+  readonly onEnd: () => void;
 }
 
 const refusal = (status: number, type: string, message: string, details: string): AgentAnswer => ({

@@ -41,7 +41,7 @@ const INSPECTION_TRIES = 20;
 const LOOKUP_SECONDS = 600;
 const CONFLICT = 409;
 
-/** @param apiUrl absent: only `inspect` may be called */
+/** @param apiUrl absent: only `inspect` works */
 export function createAgentClient(setup: AgentClientSetup, apiUrl: string | undefined, knownVersion: string): AgentClient {
   const { http, clock, signal, log } = setup;
   let version = knownVersion;

@@ -92,7 +92,7 @@ interface Internals extends FirmwareHost {
   /** Aborted at power off; undefined: the machine is off. */
   power: AbortController | undefined;
   readonly changed: () => void;
-  /** Makes a new phase known. */
+  /** Reports a new phase. */
   readonly announce: () => void;
 }
 

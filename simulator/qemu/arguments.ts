@@ -1,4 +1,4 @@
-/** QEMU's command line for a machine: what is in it, and what it boots first. */
+/** QEMU's command line for a machine and one of its boots. */
 import type { BootSetting } from '../hardware/control';
 import type { MachineDescription } from '../hardware/description';
 import type { FirmwareFiles } from './programs';
@@ -6,20 +6,20 @@ import type { FirmwareFiles } from './programs';
 export interface QemuCommand {
   readonly machine: Pick<MachineDescription, 'name' | 'uuid' | 'serial' | 'cpus' | 'memoryMiB' | 'macs' | 'disks'>;
   readonly vendor: { readonly manufacturer: string; readonly product: string };
-  /** Of one boot: its mode is what the firmware is. */
+  /** The setting of this boot. Its mode has decided the firmware (`uefi`). */
   readonly boot: Pick<BootSetting, 'device'>;
-  /** UEFI firmware, and the file with this machine's variables; absent: BIOS. */
+  /** UEFI firmware and this machine's variables; absent: BIOS. */
   readonly uefi?: FirmwareFiles;
-  /** A file with the authorities whom UEFI firmware trusts when it boots by HTTPS (`signatureLists`); absent: nobody. */
+  /** A file with the authorities that UEFI firmware trusts for HTTPS boot (`signatureLists`); absent: none. */
   readonly authoritiesFile?: string;
   readonly accelerator: 'kvm' | 'tcg';
   /** A -netdev backend for each interface. */
   readonly backends: readonly string[];
   /** A qcow2 file for each disk. */
   readonly diskFiles: readonly string[];
-  /** What is in its CD drive; absent: there is no drive. */
+  /** The image in its CD drive; absent: the machine has no such drive. */
   readonly cdFile?: string;
-  /** Unix sockets that this process listens on, so that nothing is lost before somebody listens. */
+  /** Unix sockets on which this process listens, so that it receives all output from the start. */
   readonly monitorSocket: string;
   readonly serialSocket: string;
   readonly consoleFile: string;
@@ -27,7 +27,7 @@ export interface QemuCommand {
 }
 
 type Source = 'network' | 'disk' | 'cdrom';
-/** What firmware tries, in order. Setup and safe mode, which want somebody at a screen, boot as usual. */
+/** The order in which the firmware tries its devices. Setup and safe mode need a user at a screen, so they boot as usual. */
 const ORDER: Readonly<Record<BootSetting['device'], readonly Source[]>> = {
   none: ['disk', 'network', 'cdrom'],
   disk: ['disk', 'network', 'cdrom'],
@@ -37,7 +37,7 @@ const ORDER: Readonly<Record<BootSetting['device'], readonly Source[]>> = {
   'uefi-http': ['network', 'disk', 'cdrom'],
   cdrom: ['cdrom', 'disk', 'network'],
 };
-/** QEMU's option values have commas doubled. */
+/** A comma in an option's value is doubled. */
 const value = (text: string): string => text.replaceAll(',', ',,');
 
 export function qemuArguments(command: QemuCommand): readonly string[] {
@@ -47,13 +47,13 @@ export function qemuArguments(command: QemuCommand): readonly string[] {
   const before = (source: Source): number => order.slice(0, order.indexOf(source)).reduce((sum, one) => sum + counts[one], 0);
   const place = (source: Source, index: number): string => `bootindex=${before(source) + index + 1}`;
   const smbios = { manufacturer: vendor.manufacturer, product: vendor.product, serial: machine.serial, uuid: machine.uuid };
-  // PXE over IPv6 costs a minute where nobody answers; for HTTP boot neither IPv4 PXE: HTTP is what is left.
+  // PXE over IPv6 waits a minute on a network without IPv6. HTTP boot needs IPv4 PXE off too, so that the firmware uses HTTP.
   const noPxe = (version: string): readonly string[] => ['-fw_cfg', `name=opt/org.tianocore/IPv${version}PXESupport,string=n`];
   return [
     ...['-name', value(machine.name), '-machine', `q35,accel=${command.accelerator},graphics=off`, '-cpu', 'max'],
     ...['-smp', String(machine.cpus), '-m', String(machine.memoryMiB), '-uuid', machine.uuid],
     ...['-nodefaults', '-display', 'none', '-vga', 'none', '-no-user-config', '-rtc', 'base=utc'],
-    // When what runs in it switches it off or restarts it, the process waits to be told what becomes of it.
+    // When the machine's system powers off or restarts, QEMU pauses until the simulator ends it.
     ...['-action', 'reboot=shutdown,shutdown=pause', '-pidfile', command.pidFile],
     ...[
       '-smbios',

@@ -1,4 +1,4 @@
-/** A machine of a fleet that really boots: QEMU, with what a simulated machine's BMC and firmware keep between them. */
+/** A machine of a fleet that really boots, in QEMU, with the BMC state of a simulated machine. */
 import { createWriteStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -17,18 +17,18 @@ import { bridgeNetwork, userNetwork } from './network';
 import { HTTP_BOOT_URI, mediumIn, type Medium } from '../hardware/boot-media';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
-/** How the machines in QEMU of a fleet are built, and where they are. */
+/** The machines of a fleet that run in QEMU. */
 export interface QemuFleet {
-  /** The first so many machines of the fleet. */
+  /** They are the first ones of the fleet. */
   readonly count: number;
   readonly memoryMiB: number;
   readonly diskGiB: number;
   readonly mode: 'bios' | 'uefi';
-  /** tcg works everywhere, kvm only where the host virtualizes. */
+  /** tcg works on every host, kvm only on hosts with virtualization. */
   readonly accelerator: 'kvm' | 'tcg';
-  /** Absent: each is alone, on QEMU's user-mode network. */
+  /** Absent: each machine has a user-mode network of its own. */
   readonly bridge?: string;
-  /** Whom UEFI firmware trusts when it boots by HTTPS (`signatureLists`); absent: nobody. */
+  /** The authorities that UEFI firmware trusts for HTTPS boot (`signatureLists`); absent: none. */
   readonly authorities?: Buffer;
 }
 export const buildOfQemu = ({ memoryMiB, diskGiB }: QemuFleet): Build => ({
@@ -38,30 +38,30 @@ export const buildOfQemu = ({ memoryMiB, diskGiB }: QemuFleet): Build => ({
   disks: [['virtio', 1, diskGiB]],
 });
 
-export interface QemuMachineSetup {
+interface QemuMachineSetup {
   readonly description: MachineDescription;
   readonly qemu: QemuFleet;
   readonly hardware: Hardware;
-  /** Its disks are kept in it. */
+  /** For its disks. */
   readonly folder: string;
   readonly http: HttpClient;
   readonly clock: Clock;
   readonly log: Log;
   readonly onPhase?: (machine: SimulatedMachine) => void;
-  /** As `snapshot` answered: one that was on is switched on. */
+  /** As `snapshot` returned it; a machine that was on is switched on. */
   readonly state?: MachineState;
   readonly onChange?: () => void;
 }
 
-const MAX_MEDIUM = 8 * 2 ** 30;
-const MEDIUM_MS = 600_000;
+const MAX_MEDIUM_BYTES = 8 * 2 ** 30;
+const MEDIUM_TIMEOUT_MS = 600_000;
 
 export async function startQemuMachine(setup: QemuMachineSetup): Promise<SimulatedMachine> {
   const { description, hardware, qemu, folder, http, clock } = setup;
   const log = setup.log.child({ machine: description.name });
   const closing = new AbortController();
   let wasOn = false;
-  let kept: MachineState | undefined;
+  let final: MachineState | undefined;
 
   const starts = async (): Promise<FirmwareStart> => {
     startFirmware(hardware, clock.now());
@@ -74,13 +74,13 @@ export async function startQemuMachine(setup: QemuMachineSetup): Promise<Simulat
     const path = join(folder, 'cd.iso');
     await rm(path, { force: true });
     if (!medium) return undefined;
-    const signal = timeoutSignal(MEDIUM_MS, closing.signal);
+    const signal = timeoutSignal(MEDIUM_TIMEOUT_MS, closing.signal);
     try {
       await fetchMedium(http, medium, path, signal);
       return path;
     } catch (error) {
-      // As with a drive whose medium cannot be read.
-      log.warn('the medium in the virtual CD drive cannot be had', { error: reasonOf(error) });
+      // The machine starts with an empty drive.
+      log.warn('the image in the virtual CD drive cannot be downloaded', { error: reasonOf(error) });
       return undefined;
     }
   };
@@ -115,12 +115,12 @@ export async function startQemuMachine(setup: QemuMachineSetup): Promise<Simulat
     phase,
     content: () => undefined,
     behave: () => {
-      throw new Error(`${description.name} is in QEMU: how it behaves is up to what runs in it`);
+      throw new Error(`${description.name} runs in QEMU, and has no simulated behaviour`);
     },
     agentAnswer: async () => undefined,
-    snapshot: () => kept ?? snapshot(),
+    snapshot: () => final ?? snapshot(),
     close: async () => {
-      kept = snapshot();
+      final = snapshot();
       closing.abort();
       await inner.close();
     },
@@ -142,7 +142,7 @@ async function fetchMedium(http: HttpClient, { url, username, password = '' }: M
     let size = 0;
     for await (const part of answer.body) {
       size += part.length;
-      if (size > MAX_MEDIUM) throw new Error('it is too long');
+      if (size > MAX_MEDIUM_BYTES) throw new Error('the image is too large');
       yield part;
     }
   };

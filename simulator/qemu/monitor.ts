@@ -1,16 +1,16 @@
-/** QEMU's monitor (QMP): JSON lines on a Unix socket; commands are answered in turn, and events come between. */
+/** QEMU's monitor (QMP): JSON lines on a Unix socket, with answers in the order of the commands, and events among them. */
 import type { Socket } from 'node:net';
 import { isObject } from '../../model/json';
 
 export interface QemuMonitor {
-  /** Rejects with QEMU's own words, and when it does not answer. */
+  /** Rejects with QEMU's error, or when QEMU does not answer. */
   execute(command: string, args?: object): Promise<void>;
 }
-const PATIENCE_MS = 10_000;
-/** What one line may have; its greeting and events have less than 1,000 characters. */
+const ANSWER_TIMEOUT_MS = 10_000;
+/** Bound of a line. QEMU's greeting and events have fewer than 1,000 characters. */
 const MAX_LINE = 1 << 20;
 
-/** @param onEvent gets an event's name and data */
+/** @param onEvent called with an event's name and data */
 export async function openMonitor(
   socket: Socket,
   onEvent: (name: string, data: Readonly<Record<string, unknown>>) => void,
@@ -18,11 +18,11 @@ export async function openMonitor(
   const waiting: { readonly done: () => void; readonly fail: (error: Error) => void }[] = [];
   let text = '';
   const take = (line: string): void => {
-    const said: unknown = JSON.parse(line);
-    if (!isObject(said)) return;
-    if (typeof said['event'] === 'string') onEvent(said['event'], isObject(said['data']) ? said['data'] : {});
-    else if ('return' in said) waiting.shift()?.done();
-    else if (isObject(said['error'])) waiting.shift()?.fail(new Error(`QEMU: ${String(said['error']['desc'])}`));
+    const message: unknown = JSON.parse(line);
+    if (!isObject(message)) return;
+    if (typeof message['event'] === 'string') onEvent(message['event'], isObject(message['data']) ? message['data'] : {});
+    else if ('return' in message) waiting.shift()?.done();
+    else if (isObject(message['error'])) waiting.shift()?.fail(new Error(`QEMU: ${String(message['error']['desc'])}`));
   };
   socket.setEncoding('utf8');
   socket.on('data', (part: string) => {
@@ -46,7 +46,7 @@ export async function openMonitor(
         fail(new Error('QEMU has ended'));
         return;
       }
-      const late = setTimeout(() => socket.destroy(new Error('QEMU does not answer')), PATIENCE_MS);
+      const late = setTimeout(() => socket.destroy(new Error('QEMU does not answer')), ANSWER_TIMEOUT_MS);
       const settle = (finish: () => void): void => {
         clearTimeout(late);
         finish();

@@ -1,4 +1,4 @@
-/** How machines in QEMU are on a network: by a tap device on a bridge each, or by QEMU's own user-mode network. */
+/** Networks of machines in QEMU: tap devices on a bridge, or QEMU's user-mode network. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
@@ -10,17 +10,18 @@ export interface QemuNetwork {
   close(): Promise<void>;
 }
 
-/** Needs no rights: QEMU answers DHCP, and what a machine sends leaves the host as its own. Nobody can reach the machine. */
+/** Needs no privileges. QEMU answers DHCP and translates the machine's connections to the host's; no host can connect to the machine. */
 export const userNetwork = (macs: readonly string[]): QemuNetwork => ({ backends: macs.map(() => 'user'), close: async () => {} });
 
 /**
- * Root. @param namespace the bridge's network namespace; absent: this process's
- * @throws when a device cannot be made, as when a machine with this address runs already
+ * Needs root.
+ * @param namespace the bridge's network namespace; absent: this process's
+ * @throws when a device cannot be made, for example because a machine with this address is running
  */
 export async function bridgeNetwork(macs: readonly string[], bridge: string, namespace?: string): Promise<QemuNetwork> {
   const ip = (...words: readonly string[]): Promise<unknown> =>
     run('ip', [...(namespace === undefined ? [] : ['-n', namespace]), ...words], { timeout: 30_000 });
-  // The name of a device has 15 characters at most.
+  // A device's name has 15 characters at most.
   const taps = macs.map((mac) => `tap${mac.replaceAll(':', '').slice(4)}`);
   const remove = (tap: string): Promise<unknown> => ip('tuntap', 'del', tap, 'mode', 'tap').catch(() => {});
   const made: string[] = [];
@@ -29,7 +30,7 @@ export async function bridgeNetwork(macs: readonly string[], bridge: string, nam
   };
   try {
     for (const tap of taps) {
-      // One that was left behind; one that is in use stays, and cannot be made again.
+      // Removes a device that a killed simulator left. A device in use stays, and the next command fails.
       await remove(tap);
       await ip('tuntap', 'add', tap, 'mode', 'tap');
       made.push(tap);

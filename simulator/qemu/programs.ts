@@ -1,8 +1,8 @@
-/** The programs and firmware that machines in QEMU need, and where they are. */
+/** Finds the programs and the firmware that machines in QEMU need. */
 import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Which of these are not on the path. @param programs name → the Debian package that has it */
+/** A message for each program that is not installed. @param programs program → its Debian package */
 export function missingPrograms(programs: Readonly<Record<string, string>>): readonly string[] {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin'];
   const isThere = (name: string): boolean => folders.some((folder) => mayUse(join(folder, name), constants.X_OK));
@@ -21,17 +21,17 @@ function mayUse(path: string, mode: number): boolean {
 
 export interface FirmwareFiles {
   readonly code: string;
-  /** Empty variables, of which each machine has its own copy. */
+  /** The file with its variables. */
   readonly variables: string;
 }
-/** Where distributions put OVMF. */
+/** The distributions' paths of OVMF; each machine has its own copy of the variables. */
 const OVMF: readonly FirmwareFiles[] = [
   { code: '/usr/share/OVMF/OVMF_CODE_4M.fd', variables: '/usr/share/OVMF/OVMF_VARS_4M.fd' },
   { code: '/usr/share/OVMF/OVMF_CODE.fd', variables: '/usr/share/OVMF/OVMF_VARS.fd' },
   { code: '/usr/share/edk2/ovmf/OVMF_CODE.fd', variables: '/usr/share/edk2/ovmf/OVMF_VARS.fd' },
   { code: '/usr/share/edk2/x64/OVMF_CODE.4m.fd', variables: '/usr/share/edk2/x64/OVMF_VARS.4m.fd' },
 ];
-/** Throws when there is none. */
+/** @throws an Error when there is none */
 export function uefiFirmware(files: readonly FirmwareFiles[] = OVMF): FirmwareFiles {
   const found = files.find(({ code, variables }) => existsSync(code) && existsSync(variables));
   if (!found) throw new Error('there is no UEFI firmware for QEMU (OVMF): it is in the Debian package ovmf');
@@ -40,7 +40,7 @@ export function uefiFirmware(files: readonly FirmwareFiles[] = OVMF): FirmwareFi
 
 const QEMU_PROGRAMS = { 'qemu-system-x86_64': 'qemu-system-x86', 'qemu-img': 'qemu-utils' } as const;
 
-/** Throws, with the packages, when machines cannot be run here. @param bridge the one that they are to be on; absent: none */
+/** @throws an Error that names what QEMU lacks on this host @param bridge the machines' bridge; absent: user-mode networks */
 export function checkQemu({ bridge, accelerator }: { readonly bridge?: string; readonly accelerator: 'kvm' | 'tcg' }): void {
   const missing = missingPrograms({ ...QEMU_PROGRAMS, ...(bridge === undefined ? {} : { ip: 'iproute2' }) });
   if (missing.length > 0) throw new Error(missing.join('\n'));
@@ -48,5 +48,5 @@ export function checkQemu({ bridge, accelerator }: { readonly bridge?: string; r
   if (accelerator === 'kvm' && !mayUse('/dev/kvm', constants.R_OK | constants.W_OK)) throw new Error('this user may not use /dev/kvm');
   if (bridge === undefined) return;
   if (!existsSync(`/sys/class/net/${bridge}/bridge`)) throw new Error(`there is no bridge ${bridge}: ip link add ${bridge} type bridge`);
-  if (process.getuid?.() !== 0) throw new Error('machines can be put on a bridge by root only');
+  if (process.getuid?.() !== 0) throw new Error('only root can connect machines to a bridge');
 }

@@ -1,10 +1,10 @@
-/** What UEFI firmware (edk2) is told before the machine starts: variables in its flash file, and whom it trusts. */
+/** Prepares UEFI firmware (edk2) before the machine starts: variables in its flash file, and the authorities that it trusts. */
 
 import { X509Certificate } from 'node:crypto';
 
-/** EFI_GLOBAL_VARIABLE, 8be4df61-93ca-11d2-aa0d-00e098032b8c (UEFI 2.10 §3.3), as it is stored. */
+/** EFI_GLOBAL_VARIABLE, 8be4df61-93ca-11d2-aa0d-00e098032b8c (UEFI 2.10 §3.3), in its stored byte order. */
 const GLOBAL = Buffer.from('61dfe48bca93d211aa0d00e098032b8c', 'hex');
-/** EFI_SYSTEM_NV_DATA_FV_GUID and EFI_AUTHENTICATED_VARIABLE_GUID, by which the volume and the store in it are known. */
+/** EFI_SYSTEM_NV_DATA_FV_GUID and EFI_AUTHENTICATED_VARIABLE_GUID, which identify the volume and the variable store in it. */
 const VOLUME = Buffer.from('8d2bf1ff96768b4ca9852747075b4f50', 'hex');
 const STORE = Buffer.from('782cf3aa7b949a43a1802e144ec37792', 'hex');
 const START_OF_VARIABLE = 0x55aa;
@@ -30,7 +30,7 @@ function variable(name: string, data: Buffer): Buffer {
   return bytes;
 }
 
-/** EFI_LOAD_OPTION (§3.1.3) with a short-form path that is a URI alone (§3.1.2): the firmware looks for a network card that reaches it. */
+/** EFI_LOAD_OPTION (§3.1.3) with the short form of a path, a URI alone (§3.1.2): the firmware chooses the network card. */
 function loadOption(title: string, url: string): Buffer {
   const uri = Buffer.from(url, 'ascii');
   const path = Buffer.alloc(8 + uri.length);
@@ -45,21 +45,21 @@ function loadOption(title: string, url: string): Buffer {
   return Buffer.concat([head, name16(title), path]);
 }
 
-/** EFI_CERT_X509_GUID (§32.4.1), as it is stored. */
+/** EFI_CERT_X509_GUID (§32.4.1), in its stored byte order. */
 const X509 = Buffer.from('a159c0a5e494a74a87b5ab155c2bf072', 'hex');
 const PEM = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 /**
- * Certificates as the firmware takes those whom it trusts for HTTPS: an EFI_SIGNATURE_LIST (§32.4.1) each.
+ * The authorities that the firmware trusts for HTTPS, in its format: an EFI_SIGNATURE_LIST (§32.4.1) for each certificate.
  * @param text PEM
- * @throws an Error when there is none in it, or one is none
+ * @throws an Error when there is no certificate, or an invalid one
  */
 export function signatureLists(text: string): Buffer {
   const found = text.match(PEM) ?? [];
-  if (found.length === 0) throw new Error('there is no certificate in it (PEM)');
+  if (found.length === 0) throw new Error('it contains no certificate (PEM)');
   return Buffer.concat(
     found.map((pem) => {
       const { raw } = new X509Certificate(pem);
-      // After the type: the size of the list, of its header (none), of a signature, which is its owner (nobody) and the certificate.
+      // After the type: the sizes of the list, of its header (0) and of a signature, which is an owner (zeros) and the certificate.
       const head = Buffer.alloc(44);
       X509.copy(head);
       head.writeUInt32LE(head.length + raw.length, 16);
@@ -72,8 +72,8 @@ export function signatureLists(text: string): Buffer {
 const MAX_URL = 2048;
 
 /**
- * Has the firmware boot from a URL next, once.
- * @returns the file; undefined: it has no room, or is no such file
+ * Makes the next boot load an image from a URL.
+ * @returns the changed file; undefined: the file has no room, or another format
  */
 export function withHttpBoot(file: Buffer, url: string): Buffer | undefined {
   const volume = file.indexOf(VOLUME) - 16;
@@ -81,18 +81,18 @@ export function withHttpBoot(file: Buffer, url: string): Buffer | undefined {
   const store = volume + file.readUInt16LE(volume + 48);
   if (!file.subarray(store, store + 16).equals(STORE)) return undefined;
   const end = Math.min(store + file.readUInt32LE(store + 16), file.length);
-  // Its number is beyond those that the firmware gives by itself.
-  const wanted = { Boot0099: loadOption('Redfish UefiHttp', url), BootNext: Buffer.from([0x99, 0]) };
+  // The firmware's own options have lower numbers.
+  const variables = { Boot0099: loadOption('Redfish UefiHttp', url), BootNext: Buffer.from([0x99, 0]) };
   const bytes = Buffer.from(file);
   let at = store + STORE_HEADER;
   while (at + HEADER <= end && bytes.readUInt16LE(at) === START_OF_VARIABLE) {
     const [nameSize, dataSize] = [bytes.readUInt32LE(at + 36), bytes.readUInt32LE(at + 40)];
     const name = bytes.toString('utf16le', at + HEADER, at + HEADER + nameSize - 2);
-    // Bits go from one to zero, as in flash.
-    if (Object.hasOwn(wanted, name)) bytes.writeUInt8(bytes.readUInt8(at + 2) & DELETED, at + 2);
+    // In flash a bit can only change from one to zero.
+    if (Object.hasOwn(variables, name)) bytes.writeUInt8(bytes.readUInt8(at + 2) & DELETED, at + 2);
     at += padded(HEADER + nameSize + dataSize);
   }
-  const added = Buffer.concat(Object.entries(wanted).map(([name, data]) => variable(name, data)));
+  const added = Buffer.concat(Object.entries(variables).map(([name, data]) => variable(name, data)));
   if (at + added.length > end) return undefined;
   added.copy(bytes, at);
   return bytes;

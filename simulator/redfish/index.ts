@@ -73,7 +73,7 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
   };
   const server = tls ? createTlsServer({ cert: tls.certificate, key: tls.privateKey }, unlessAway) : createServer(unlessAway);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // Node rejects an unknown method before there is a request, and DSP0266 §7.1 requires 405 for it.
+    // Node rejects an unknown method without a request, and DSP0266 §7.1 requires 405 for it.
     const status = error.code === 'HPE_INVALID_METHOD' ? '405 Method Not Allowed' : '400 Bad Request';
     if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nallow: GET, HEAD\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
     else socket.destroy();

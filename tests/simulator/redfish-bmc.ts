@@ -1,4 +1,4 @@
-/** A simulated machine's Redfish service for tests, with a clock that stands and a server of files beside it. */
+/** A simulated machine's Redfish service for tests, with a clock that the test sets and a file server. */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -18,26 +18,26 @@ export interface Answered {
   readonly body: Record<string, unknown> & { readonly error?: { readonly code: string } };
 }
 export interface TestBmc {
-  /** What stands behind it: put it as the test wants it. */
+  /** The state of the machine behind it, which the test sets. */
   on: boolean;
   boot: BootSetting;
   readonly acted: PowerAction[];
   /** Milliseconds since the epoch. */
   now: number;
   readonly system: System;
-  /** Path → what the server of files has there. */
+  /** Path → content on the file server. */
   readonly files: Map<string, string>;
   readonly filesUrl: string;
-  /** Of the service. */
+  /** The URL of the service. */
   readonly url: string;
-  /** Hears what is posted to the server of files. */
+  /** Called at each POST to the file server. */
   onPost: (headers: IncomingHttpHeaders, body: string) => void;
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answered>;
-  /** Below /redfish/v1. */
+  /** @param path below /redfish/v1 */
   get(path: string): Promise<Answered['body']>;
-  /** The machine's firmware starts, as at a power on. */
+  /** Starts the machine's firmware, as at a power on. */
   start(): void;
-  /** Waits until the work that the service does on its own is done. */
+  /** Waits until the task at this path is in this state. */
   idle(path: string, phase: string): Promise<Answered['body']>;
   close(): Promise<void>;
 }
@@ -73,8 +73,8 @@ export async function testBmc(description: MachineDescription = describeMachine(
       headers: { ...headers, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
-    const said = await answer.text();
-    return { status: answer.status, headers: answer.headers, body: said === '' ? {} : (JSON.parse(said) as Answered['body']) };
+    const content = await answer.text();
+    return { status: answer.status, headers: answer.headers, body: content === '' ? {} : (JSON.parse(content) as Answered['body']) };
   };
   const get: TestBmc['get'] = async (path) => (await ask('GET', `/redfish/v1${path}`)).body;
   const bmc: TestBmc = {

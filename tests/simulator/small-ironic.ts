@@ -1,4 +1,4 @@
-/** What a simulated agent needs of a server, and nothing more: lookup, heartbeat, inspection; it keeps what it was told. */
+/** The part of a server that a simulated agent needs: lookup, heartbeat and inspection. It records the requests. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readJson, sendJson } from '../../simulator/http';
@@ -10,11 +10,11 @@ export interface SmallIronic {
   readonly inventories: { readonly inventory: { readonly boot: object } }[];
   /** Addresses of each lookup. */
   readonly lookups: string[];
-  /** Path → text; what is not here is 404. */
+  /** Path → content; any other path is 404. */
   readonly files: Map<string, string | Buffer>;
-  /** What the next lookups and inventories get instead of success. */
+  /** The statuses that refuse the next lookups and inventories. */
   readonly refuse: number[];
-  /** Resolves when there are so many heartbeats. */
+  /** Resolves when this number of heartbeats has arrived. */
   beat(count: number): Promise<void>;
   close(): Promise<void>;
 }

@@ -42,7 +42,7 @@ function chassisSensor(analog: AnalogSensor, { context, most }: NonNullable<Anal
     ...(thresholds.ucr !== undefined && { critical: value(thresholds.ucr) }),
   };
 }
-export const SENSORS: readonly ChassisSensor[] = ANALOG.flatMap((row) => (row.redfish ? [chassisSensor(row, row.redfish)] : []));
+const SENSORS: readonly ChassisSensor[] = ANALOG.flatMap((row) => (row.redfish ? [chassisSensor(row, row.redfish)] : []));
 const CAPACITY_WATTS = 750;
 const MAINS_VOLTS = 230;
 const ofType = (type: ChassisSensor['type']): readonly ChassisSensor[] => SENSORS.filter((one) => one.type === type);

@@ -1,10 +1,12 @@
-/** Faults on demand, as the server's own clients meet them. */
+/** Faults of simulated BMCs, and their effect on the server's own clients. */
 import { randomBytes } from 'node:crypto';
+import { createServer } from 'node:http';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
-import { otherTypes } from '../../../simulator/bmc/altered-answers';
+import { alterAnswers } from '../../../simulator/bmc/altered-answers';
 import { parseFaults, readFaults, type Faults } from '../../../simulator/bmc/faults';
 import { startFleet, type Fleet } from '../../../simulator/fleet/fleet';
+import { listenOn, sendJson } from '../../../simulator/http';
 import { createIpmiPool, type IpmiPool, type IpmiTarget } from '../../../wire/ipmi/client';
 import { COMMANDS } from '../../../wire/ipmi/constants';
 
@@ -31,23 +33,31 @@ describe('reading', () => {
   });
 });
 
-it('gives each value another type, and keeps what leads on', () => {
-  expect(
-    otherTypes({ '@odata.id': '/redfish/v1', Name: 'x', Count: 3, On: true, Nothing: null, Members: [{ '@odata.id': '/a' }] }),
-  ).toEqual({
-    '@odata.id': '/redfish/v1',
-    Name: ['x'],
-    Count: '3',
-    On: 'yes',
-    Nothing: 0,
-    Members: { 0: { '@odata.id': '/a' } },
+it('gives each value another type, and keeps links', async () => {
+  const body = { '@odata.id': '/redfish/v1', Name: 'x', Count: 3, On: true, Nothing: null, Members: [{ '@odata.id': '/a' }] };
+  const server = createServer((_, response) => {
+    alterAnswers(response, 'types');
+    sendJson(response, 200, body);
   });
+  const { port, close } = await listenOn(server, 0, '127.0.0.1');
+  try {
+    expect(await (await fetch(`http://127.0.0.1:${port}/`)).json()).toEqual({
+      '@odata.id': '/redfish/v1',
+      Name: ['x'],
+      Count: '3',
+      On: 'yes',
+      Nothing: 0,
+      Members: { 0: { '@odata.id': '/a' } },
+    });
+  } finally {
+    await close();
+  }
 });
 
 describe('a BMC with', () => {
   let fleet: Fleet;
   let pool: IpmiPool;
-  /** What the next choices by chance are; those after them do nothing. */
+  /** The next random choices; later choices have no effect. */
   let chances: number[];
   const begin = async (now: Faults): Promise<void> => {
     chances = [];
@@ -55,7 +65,7 @@ describe('a BMC with', () => {
       ...{ count: 1, host: '127.0.0.1', log: silentLog, clock: systemClock, faults: () => now },
       random: (bytes) => {
         if (bytes !== 4) return randomBytes(bytes);
-        // Names of sessions are made by this too: no two may be the same.
+        // Session identifiers are random too, and no two may be the same.
         const chance = randomBytes(4);
         chance[3] = Math.floor((chances.shift() ?? 0.99) * 256);
         return chance;
@@ -117,8 +127,8 @@ describe('a BMC with', () => {
   });
   it('flap tells a power state that turns over, while the machine stays what it is', async () => {
     await begin({ flap: 1 });
-    const seen = new Set<unknown>();
-    while (seen.size < 2) seen.add((JSON.parse((await get(SYSTEM)).text) as { readonly PowerState: string }).PowerState);
+    const states = new Set<unknown>();
+    while (states.size < 2) states.add((JSON.parse((await get(SYSTEM)).text) as { readonly PowerState: string }).PowerState);
     expect(fleet.machines[0]!.control.isOn()).toBe(false);
   });
   it('half of its Redfish broken, as it is told', async () => {

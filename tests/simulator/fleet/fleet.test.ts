@@ -1,4 +1,4 @@
-/** A fleet: where its BMCs are, how its machines differ, what they remember, and what is told of them. */
+/** A fleet: the addresses of its BMCs, the differences of its machines, its stored state and its descriptions of nodes. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -109,7 +109,7 @@ describe('what machines remember', () => {
       expect(fleet.machines.map(({ control }) => control.snapshot())).toEqual(before);
       await ironic.beat(2);
       expect(ironic.lookups).toHaveLength(lookups);
-      // A server refuses a beat whose address or certificate is another.
+      // A server refuses a heartbeat with another address or certificate.
       expect(ironic.beats[1]).toEqual(ironic.beats[0]);
       expect(ironic.beats[0]!.callback_url).toMatch(/^https:/);
       expect(fleet.machines[0]!.control.phase()).toBe('agent');

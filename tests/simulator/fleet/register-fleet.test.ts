@@ -1,4 +1,4 @@
-/** A fleet told to a server: one that only starts is waited for, a refusal is not. */
+/** Registers a fleet at a server. It waits for a server that is starting, and fails at a refusal. */
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,7 +9,7 @@ import { freePort } from '../../support/free-port';
 const NODES = [{ node: { name: 'sim-0', driver: 'ipmi' }, ports: [{ address: '52:54:00:b1:00:00' }] }];
 const never = new AbortController().signal;
 
-/** Answers with these statuses in turn, and 201 afterwards; what it was asked. */
+/** A server that answers with these statuses in turn, and then 201. @returns the requests that it received */
 function server(...statuses: readonly number[]): { readonly asked: string[]; readonly handle: RequestListener } {
   const [asked, left]: [string[], number[]] = [[], [...statuses]];
   return {

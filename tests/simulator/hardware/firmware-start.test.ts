@@ -1,4 +1,4 @@
-/** The firmware interface and the sensors of the driver `redfish` at a simulated BMC: its tasks, its versions, its fans. */
+/** The firmware interface and the sensors of the driver `redfish` with a simulated BMC. */
 import type { Step } from '../../../drivers/interfaces';
 import { redfishManagement } from '../../../drivers/redfish/steps/management';
 import { redfishFirmware } from '../../../drivers/redfish/steps/firmware';
@@ -47,7 +47,7 @@ it('updates BIOS, network adapter and BMC of a simulated machine, one after the 
   let outcome = await step.run(it.task, { settings: settings });
   let starts = 0;
   for (let looks = 0; outcome.kind === 'wait' && looks < 60; looks++) {
-    // The file is fetched in real time, everything else in the test's.
+    // Only the download runs in real time; the test's clock controls the rest.
     await new Promise((resolve) => setTimeout(resolve, 30));
     const seconds = outcome.pollEvery!;
     bmc.now += seconds * 1000;

@@ -14,7 +14,7 @@ interface Bench {
   readonly acts: string[];
   boot: BootSetting;
   on: boolean;
-  /** Turns the BMC's clock. */
+  /** Sets the BMC's clock forward. */
   pass(milliseconds: number): void;
   ask(words: readonly [number, number], ...data: readonly number[]): Promise<readonly number[]>;
 }
@@ -158,7 +158,7 @@ describe('other commands', () => {
 
 describe('hostile packets', () => {
   const LAST = 250;
-  /** Sends from a socket of its own, waits until a ping behind them is answered, and looks whether the BMC still works. */
+  /** Sends packets from a new socket, waits for the answer to a last ping, and then checks that the BMC still works. */
   const throwAt = async (packets: readonly Buffer[]): Promise<readonly Buffer[]> => {
     const socket = createSocket('udp4');
     const answers: Buffer[] = [];
@@ -199,7 +199,7 @@ describe('hostile packets', () => {
     await bench.ask(COMMANDS.getDeviceId);
     const answers = await throwAt(Array.from({ length: 30 }, (_, i) => open(i + 1)));
     expect(answers.filter((bytes) => bytes[17] === 1).length).toBeGreaterThanOrEqual(14);
-    // The handshakes of the flood time out; a new console finds room.
+    // The handshakes of the flood time out, and a new console can connect.
     bench.pass(11_000);
     await pool.close();
     pool = createIpmiPool({ log: silentLog, clock: { now: () => Date.now() }, random: randomBytes, resendMs: 100 });

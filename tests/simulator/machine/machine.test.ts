@@ -38,7 +38,7 @@ const start = async (setup: Partial<FleetSetup> = {}): Promise<void> => {
 };
 const until = (phase: Phase): Promise<void> =>
   new Promise((done) => (machine().phase() === phase ? done() : waiting.push({ phase, done })));
-/** What its firmware finds from now on. */
+/** Sets what the boot service has for the machine. */
 const offer = (purpose: 'ramdisk' | 'disk', kernelArgs = ''): void => {
   const boot = { node_uuid: NODE, macs: [], method: 'ipxe', purpose, kernel_args: kernelArgs, files: {} } as const;
   const mac = machine().macs[0]!.replaceAll(':', '-');
@@ -59,7 +59,7 @@ interface Result {
   readonly command_result: JsonObject | null;
   readonly command_error: { readonly type: string; readonly details: string } | null;
 }
-/** As a server does: it trusts the certificate that came with the heartbeat, and no other. */
+/** Like a server, it trusts only the certificate of the heartbeat. */
 const askAgent = async (url: string, init: RequestInit = {}): Promise<{ readonly status: number; readonly body: unknown }> => {
   const dispatcher = new Agent({ connect: { ca: ironic.beats[0]!.agent_verify_ca } });
   try {
@@ -288,7 +288,7 @@ describe('agent', () => {
     await machine().act('on');
     await until('system');
 
-    // Cleaned, it finds nothing to boot.
+    // After cleaning the machine has nothing to boot.
     offer('ramdisk', `ipa-api-url=${ironic.url}`);
     ironic.beats.length = 0;
     await machine().act('reset');

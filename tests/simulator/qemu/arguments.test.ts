@@ -15,7 +15,7 @@ const command: QemuCommand = {
   pidFile: '/state/qemu.pid',
 };
 const uefi = { code: '/ovmf/code.fd', variables: '/state/vars.fd' };
-/** What has a place in the boot order, by place. */
+/** The devices in the boot order, by bootindex. */
 const order = (words: readonly string[]): readonly string[] =>
   words
     .map((word) => /(?:netdev|drive)=(\w+),.*bootindex=(\d+)/.exec(word))

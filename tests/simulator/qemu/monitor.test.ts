@@ -7,7 +7,7 @@ afterEach(() => {
   for (const step of undo.splice(0)) step();
 });
 
-/** A monitor, and the end that QEMU would have: each line that it gets is given to `answer`. */
+/** A monitor, and QEMU's end of its socket, which passes each line to `answer`. */
 async function monitor(answer: (line: string, qemu: Socket) => void) {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -3,7 +3,7 @@ import { ownCertificate } from '../../../wire/http/certificate';
 import { signatureLists, withHttpBoot } from '../../../simulator/qemu/uefi-variables';
 
 const STORE_AT = 0x48;
-/** As edk2 leaves an empty one: the head of the volume, the head of the store, and flash that is erased. */
+/** An empty file of edk2: the volume's header, the store's header, and erased flash. */
 function emptyFile(storeBytes: number): Buffer {
   const bytes = Buffer.alloc(STORE_AT + storeBytes + 64, 0xff);
   bytes.fill(0, 0, STORE_AT + 28);
@@ -13,7 +13,7 @@ function emptyFile(storeBytes: number): Buffer {
   bytes.writeUInt32LE(storeBytes, STORE_AT + 16);
   return bytes;
 }
-/** Name → value of what counts. */
+/** The valid variables: name → value. */
 function variables(bytes: Buffer): readonly (readonly [string, Buffer])[] {
   const found: [string, Buffer][] = [];
   for (let at = STORE_AT + 28; bytes.readUInt16LE(at) === 0x55aa;) {

@@ -32,8 +32,8 @@ it('makes and deletes volumes by tasks; the machine sees them in place of their 
     Links: { Drives: [drive('sda'), drive('sdb')] },
   });
   expect((await bmc.ask('GET', made.headers.get('location')!)).body).toMatchObject({ TaskState: 'Completed' });
-  const seen = visibleDisks(bmc.system.description, bmc.system.hardware).map(({ name, size }) => [name, size / GIB]);
-  expect(seen).toEqual([
+  const disks = visibleDisks(bmc.system.description, bmc.system.hardware).map(({ name, size }) => [name, size / GIB]);
+  expect(disks).toEqual([
     ['/dev/sda', 50],
     ['/dev/sdc', 100],
     ['/dev/sdd', 100],
@@ -93,7 +93,7 @@ it('lights a drive, the machine and its chassis', async () => {
     expect(await bmc.get(path)).toMatchObject({ IndicatorLED: 'Lit', LocationIndicatorActive: true });
   }
   expect((await bmc.ask('PATCH', '/redfish/v1/Chassis/sim-0', { IndicatorLED: 'Red' })).status).toBe(400);
-  // By which Ironic names its lamp.
+  // Ironic names an indicator by this UUID.
   expect((await bmc.get('/Chassis/sim-0'))['UUID']).toMatch(/^b100e000-/);
   expect(await bmc.get(`${STORAGE}/Drives/sdb`)).toMatchObject({ IndicatorLED: 'Off' });
 });
