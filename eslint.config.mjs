@@ -20,7 +20,7 @@ export default tseslint.config(
         'error',
         {
           selector: 'CallExpression[callee.object.name="AbortSignal"][callee.property.name="any"] [callee.object.name="AbortSignal"]',
-          message: 'A timeout inside AbortSignal.any is collected before its time: use within() of wire/within.ts.',
+          message: 'A timeout inside AbortSignal.any is collected before its time: use timeoutSignal() of wire/timeout-signal.ts.',
         },
       ],
     },

@@ -1,8 +1,8 @@
 /** The only file that knows every room: opens the store, starts api, conductor and boot services, and stops them in reverse. */
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import { createHealthcheck } from './api/healthcheck';
-import { createProbes, probeListener } from './api/probes';
+import { createHealthcheck } from './api/http/healthcheck';
+import { createProbes, probeListener } from './api/http/probes';
 import { createIntrospectionApi } from './api/introspection/server';
 import { createApi, loadDocument, serverOptions } from './api/server';
 import { startDhcp } from './boot/dhcp-service';
@@ -10,19 +10,19 @@ import { pxeFilter } from './boot/discovery';
 import { startHttpBoot } from './boot/http';
 import { startTftp } from './boot/tftp';
 import { startConductor, type RunningConductor } from './conductor/index';
-import { createRouter } from './conductor/router';
-import { createRpcClient, type RpcClient } from './conductor/rpc-client';
-import { startRpcServer, type RpcServer } from './conductor/rpc-server';
+import { createRouter } from './conductor/rpc/router';
+import { createRpcClient, type RpcClient } from './conductor/rpc/client';
+import { startRpcServer, type RpcServer } from './conductor/rpc/server';
 import type { Options } from './config/options';
-import { withStepLog } from './drivers/fake-log';
-import { discoverdService } from './drivers/discoverd';
+import { withStepLog } from './drivers/fake/log';
+import { discoverdService } from './drivers/agent/discoverd';
 import { createConsoles } from './drivers/consoles';
-import { createIpmiClients } from './drivers/ipmi-clients';
+import { createIpmiClients } from './drivers/ipmi/clients';
 import { measureConnections } from './drivers/measured-connections';
-import { createRegistryCache } from './drivers/redfish-bios-registry';
+import { createRegistryCache } from './drivers/redfish/steps/bios-registry';
 import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
-import { takeDoor, type Door } from './doors';
-import { createMetrics, type Measured, withoutMachines } from './metrics';
+import { listenHttp, type HttpListener } from './listeners';
+import { createMetrics, type MetricsAndScrape, withoutMachines } from './metrics';
 import { systemClock, type Clock } from './model/clock';
 import { reasonOf } from './model/errors';
 import type { Log } from './model/log';
@@ -37,12 +37,12 @@ import {
   StartError,
   type ResolvedOptions,
 } from './settings';
-import { startEmbedded } from './store/embedded';
+import { startEmbedded } from './store/embedded/embedded';
 import { createNotifier } from './notifications';
 import { openStore, type OpenStore } from './store/postgres';
-import { mdnsInterfaces } from './wire/mdns';
-import { announcedAt } from './wire/mdns-endpoint';
-import { announceServices } from './wire/mdns-responder';
+import { mdnsInterfaces } from './wire/dns/mdns';
+import { announcedAt } from './wire/dns/mdns-endpoint';
+import { announceServices } from './wire/dns/mdns-responder';
 import { createRedfishPool } from './wire/redfish';
 import { programVersion } from './version';
 
@@ -57,7 +57,7 @@ export interface Setup {
   readonly log: Log;
   readonly clock?: Clock;
   /** Absent: made here, without those of the process. */
-  readonly measured?: Measured;
+  readonly measured?: MetricsAndScrape;
   /** postgresql:// URL that wins over [database]connection (DATABASE_URL). */
   readonly databaseUrl?: string | undefined;
 }
@@ -171,9 +171,9 @@ export async function startServer(setup: Setup): Promise<Server> {
     starting?.catch(() => {});
     if (starting) stops.push(async () => (await starting.catch(() => undefined))?.stop());
     const http = serverOptions(given);
-    const open = async (role: Role, host: string, port: number, what: string): Promise<Door | undefined> => {
+    const open = async (role: Role, host: string, port: number, what: string): Promise<HttpListener | undefined> => {
       if (!roles.includes(role)) return undefined;
-      const door = await takeDoor(http, host, port, what);
+      const door = await listenHttp(http, host, port, what);
       stops.push(() => door.close());
       return door;
     };
@@ -209,7 +209,7 @@ export async function startServer(setup: Setup): Promise<Server> {
     });
     const probePort = given['metrics.prometheus_port'];
     if (probePort !== null) {
-      const door = await takeDoor(http, given['metrics.prometheus_host'], probePort, 'metrics, [metrics]prometheus_port');
+      const door = await listenHttp(http, given['metrics.prometheus_host'], probePort, 'metrics, [metrics]prometheus_port');
       stops.push(() => door.close());
       const listener = probeListener(createProbes({ scrape, healthcheck }), log);
       door.answer((request, response) => void listener(request, response));

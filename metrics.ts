@@ -10,12 +10,12 @@ const READ_TIMEOUT_MS = 2000;
 const PROMETHEUS = prometheus.Registry.PROMETHEUS_CONTENT_TYPE;
 const OPENMETRICS = prometheus.Registry.OPENMETRICS_CONTENT_TYPE;
 
-export interface Measured {
+export interface MetricsAndScrape {
   readonly metrics: Metrics;
   readonly scrape: Scrape;
 }
 /** What prom-client says of a metric. */
-interface Json {
+interface MetricJson {
   readonly name: string;
   readonly values: readonly { readonly value: number; readonly metricName?: string }[];
 }
@@ -42,7 +42,7 @@ const within = <T>(work: Promise<T>, milliseconds: number): Promise<T | undefine
   });
 
 /** @param options.process measure the process too: CPU, memory, files, garbage collection, event loop. Once a process: prom-client never stops that */
-export function createMetrics(options: { readonly process?: boolean } = {}): Measured {
+export function createMetrics(options: { readonly process?: boolean } = {}): MetricsAndScrape {
   const registry = new prometheus.Registry();
   if (options.process) prometheus.collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 50 });
   const readers = new Map<string, Reader>();
@@ -77,7 +77,7 @@ export function createMetrics(options: { readonly process?: boolean } = {}): Mea
     return labels;
   }
 
-  const totalsOf = (all: readonly Json[]): Readonly<Record<string, Total>> =>
+  const totalsOf = (all: readonly MetricJson[]): Readonly<Record<string, Total>> =>
     Object.fromEntries(
       all.flatMap(({ name, values }): (readonly [string, Total])[] => {
         const kind = (METRICS as Readonly<Record<string, MetricRow>>)[name]?.kind;

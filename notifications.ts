@@ -8,7 +8,7 @@ import type { Metrics } from './model/metrics';
 import { LEVELS, type Level, type Notification, type Notifier } from './model/notifications';
 import type { JsonObject } from './model/records';
 import { withoutCredentials } from './model/urls';
-import { createWebhook, type Webhook } from './wire/webhook';
+import { createWebhook, type Webhook } from './wire/http/webhook';
 
 export interface OpenNotifier {
   readonly notifier: Notifier;
@@ -31,7 +31,7 @@ const context = ({ cause }: Notification): JsonObject => ({
   _context_project_id: cause?.project ?? null,
 });
 
-export interface NotifierRooms {
+export interface NotifierSetup {
   readonly options: Options;
   /** In publisher_id: this host. */
   readonly host: string;
@@ -42,7 +42,7 @@ export interface NotifierRooms {
 }
 
 /** Throws an Error for the operator when the URL is none. */
-export function createNotifier({ options, host, log, clock, metrics, random }: NotifierRooms): OpenNotifier {
+export function createNotifier({ options, host, log, clock, metrics, random }: NotifierSetup): OpenNotifier {
   const lowest = options['DEFAULT.notification_level'] as Level | null;
   const url = options['notifications.webhook_url'];
   const drivers = options['oslo_messaging_notifications.driver'];

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerOptions, ServerResponse } from 'node:http';
 import express from 'express';
-import type { ConductorDoor } from '../conductor/conductor';
+import type { ConductorApi } from '../conductor/conductor';
 import type { Clock } from '../model/clock';
 import { Fault, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
@@ -14,30 +14,30 @@ import { silentNotifier, type Notifier } from '../model/notifications';
 import { originFields, type Origin } from '../model/origin';
 import { HEADER, MAXIMUM, MINIMUM, negotiate } from '../model/versions';
 import type { Store } from '../store/store';
-import { accepts } from './accept';
-import { createHeads } from './alive';
-import { parseArguments, refuse, refuseNewer } from './arguments';
+import { accepts } from './http/accept';
+import { createCurrentState } from './http/current-state';
+import { parseArguments, refuseByGate, refuseNewer } from './schema/arguments';
 import { httpBasic } from './auth/http-basic';
 import { noauth } from './auth/noauth';
-import { limitFor, parseBody, readBody } from './body';
-import { createCors } from './cors';
-import { loadDocument, type Document } from './document';
-import { explain, Refusal, Unacceptable, Unauthenticated, Unread } from './errors';
-import { baseOf } from './forwarded';
-import { createFeed } from './event-feed';
-import { createFragments } from './fragments';
-import { createPushes } from './hardware-pushes';
+import { limitFor, parseBody, readBody } from './http/body';
+import { createCors } from './http/cors';
+import { loadDocument, type Document } from './schema/document';
+import { explain, Refusal, Unacceptable, Unauthenticated, Unread } from './http/errors';
+import { baseOf } from './http/forwarded';
+import { createEventFeed } from './resource/event-feed';
+import { createFragments } from './resource/fragments';
+import { createHardwarePushes } from './resource/hardware-pushes';
 import { handlers } from './handlers';
-import { measureNodes } from './node-counts';
-import type { ApiOptions } from './options';
-import { createProbes, sendProbe, type Probes } from './probes';
-import { originOf, tellRequest } from './request-log';
-import { createValidators, demand } from './schema';
-import { checkHandlers, matcher, type Answer, type Matcher, type Rooms, type Who } from './routes';
-import { sendStream } from './streaming';
+import { measureNodes } from './http/node-counts';
+import type { ApiOptions } from './http/options';
+import { createProbes, sendProbe, type Probes } from './http/probes';
+import { originOf, reportRequest } from './http/request-log';
+import { createValidators, demand } from './schema/schema';
+import { checkHandlers, matcher, type Answer, type Matcher, type ApiContext, type Caller } from './resource/routes';
+import { sendStream } from './http/streaming';
 
-export { loadDocument } from './document';
-export type { ApiOptions } from './options';
+export { loadDocument } from './schema/document';
+export type { ApiOptions } from './http/options';
 export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
 type Headers = Readonly<Record<string, string>>;
@@ -71,7 +71,7 @@ function cutOff(request: IncomingMessage): void {
   request.once('close', () => clearTimeout(late));
 }
 
-const fieldsOf = ({ origin, node }: Seen): object => ({ ...originFields(origin), ...(node === undefined ? {} : { node }) });
+const fieldsOf = ({ origin, node }: RequestReport): object => ({ ...originFields(origin), ...(node === undefined ? {} : { node }) });
 
 /** Many pieces go to the socket together. */
 function sendPieces(response: ServerResponse, pieces: readonly Buffer[]): void {
@@ -84,7 +84,7 @@ function sendPieces(response: ServerResponse, pieces: readonly Buffer[]): void {
 const DOCUMENT = '/v1/openapi.json';
 
 /** What the log and the metrics say of a request, as far as it came. */
-interface Seen {
+interface RequestReport {
   /** The path as openapi.yaml writes it. */
   route: string;
   /** A node as the caller names it. */
@@ -94,7 +94,7 @@ interface Seen {
 /** Paths that no operation was found for. */
 const NO_ROUTE = 'other';
 
-interface Asked {
+interface ParsedRequest {
   readonly method: string;
   /** As the caller wrote it, without the query. */
   readonly path: string;
@@ -121,7 +121,7 @@ function segmentsOf(path: string): string[] {
  * Members of the body that are arguments join those of the query; of a body that is no object there are none.
  * Further path segments name a field.
  */
-const argumentsSaid = (asked: Asked, params: object, body: unknown, field: string | undefined): Record<string, unknown> => ({
+const argumentsSaid = (asked: ParsedRequest, params: object, body: unknown, field: string | undefined): Record<string, unknown> => ({
   ...asked.query,
   ...(typeof body === 'object' && !Array.isArray(body) ? body : {}),
   ...(field === undefined ? {} : { fields: field }),
@@ -129,38 +129,38 @@ const argumentsSaid = (asked: Asked, params: object, body: unknown, field: strin
 });
 
 async function perform(
-  asked: Asked,
+  asked: ParsedRequest,
   match: Matcher,
   raw: Buffer,
-  who: Who,
+  caller: Caller,
   headers: IncomingHttpHeaders,
   base: string,
-  rooms: Omit<Rooms, 'conductor'>,
-  door: ConductorDoor,
-  seen: Seen,
+  context: Omit<ApiContext, 'conductor'>,
+  door: ConductorApi,
+  seen: RequestReport,
 ): Promise<Answer> {
   const { method, segments, minor, path, jsonSuffix } = asked;
   const { operation, params, field, closed } = match(method, segments, minor);
   seen.route = operation.path;
   if (params['node_ident'] !== undefined) seen.node = params['node_ident'];
   if (!accepts(headers.accept, operation.streams ? 'text/event-stream' : 'application/json')) throw new Unacceptable(headers.accept);
-  if (operation.policy && !rooms.auth.allowed(who, operation.policy)) throw new Fault('NotAuthorized');
+  if (operation.policy && !context.auth.allowed(caller, operation.policy)) throw new Fault('NotAuthorized');
   const { bodyName, bodySchema, bodyArguments, bodyFirst, below, gate } = operation;
-  const body = bodyArguments || bodyName !== null ? parseBody(raw, rooms.options['api.max_json_body_depth']) : {};
+  const body = bodyArguments || bodyName !== null ? parseBody(raw, context.options['api.max_json_body_depth']) : {};
   const said = argumentsSaid(asked, params, bodyArguments ? body : {}, field);
   // Resources are held against their field rows by their handlers.
   const checkBody = (): void => {
-    if (bodyName !== null && bodySchema && !rooms.document.isResource(bodySchema))
-      demand(bodyName, rooms.validators(bodySchema, () => rooms.document.schemas[bodySchema]!)(body));
+    if (bodyName !== null && bodySchema && !context.document.isResource(bodySchema))
+      demand(bodyName, context.validators(bodySchema, () => context.document.schemas[bodySchema]!)(body));
   };
   if (bodyFirst) checkBody();
   const query = parseArguments(operation, said);
   checkBody();
-  if (closed) refuse(below, gate.since);
+  if (closed) refuseByGate(below, gate.since);
   refuseNewer(operation, said, query, minor);
   const { origin } = seen;
-  const request = { minor, who, params, query, body, headers, base, path, jsonSuffix, origin };
-  return handlers[operation.operationId]!(request, { ...rooms, conductor: door.from(origin) });
+  const request = { minor, caller, params, query, body, headers, base, path, jsonSuffix, origin };
+  return handlers[operation.operationId]!(request, { ...context, conductor: door.from(origin) });
 }
 
 /** For node:http's createServer: whoever sends slowly is cut off. */
@@ -176,7 +176,7 @@ export const serverOptions = (options: ApiOptions): ServerOptions => {
  */
 export function createApi(given: {
   readonly store: Store;
-  readonly conductor: ConductorDoor;
+  readonly conductor: ConductorApi;
   readonly options: ApiOptions;
   readonly log: Log;
   readonly clock: Clock;
@@ -197,17 +197,17 @@ export function createApi(given: {
   const cors = createCors(options);
   const basic = options['DEFAULT.auth_strategy'] === 'http_basic';
   const stopping = given.signal ?? new AbortController().signal;
-  const rooms: Rooms = {
+  const context: ApiContext = {
     ...given,
     auth: basic ? httpBasic(options['DEFAULT.http_basic_auth_user_file'], log, clock) : noauth,
     document,
     random: randomBytes,
     validators: createValidators(),
-    heads: createHeads(store, options),
+    current: createCurrentState(store, options),
     fragments: createFragments(options['api.fragment_cache_size'] * 2 ** 20, metrics),
     notifier: given.notifier ?? silentNotifier,
-    feed: createFeed(store, clock, options, log, metrics),
-    pushes: createPushes({ store, clock, options, log, metrics, signal: stopping }),
+    feed: createEventFeed(store, clock, options, log, metrics),
+    pushes: createHardwarePushes({ store, clock, options, log, metrics, signal: stopping }),
   };
 
   function send(response: ServerResponse, head: boolean, { status, headers, body, bytes }: Answer): void {
@@ -224,7 +224,7 @@ export function createApi(given: {
     else sendPieces(response, pieces);
   }
 
-  async function answer(request: IncomingMessage, response: ServerResponse, seen: Seen): Promise<void> {
+  async function answer(request: IncomingMessage, response: ServerResponse, seen: RequestReport): Promise<void> {
     const method = request.method ?? 'GET';
     for (const [name, value] of Object.entries(cors(method, request.headers))) response.setHeader(name, value);
     const [written = '/', search = ''] = (request.url ?? '/').split(/\?(.*)/s);
@@ -246,8 +246,8 @@ export function createApi(given: {
     let versions: Headers = {};
     try {
       // Before anything is read of those who may not ask.
-      const who = await rooms.auth.identify(request.headers, bare, method);
-      seen.origin = { ...seen.origin, user: who.user, project: who.project };
+      const caller = await context.auth.identify(request.headers, bare, method);
+      seen.origin = { ...seen.origin, user: caller.user, project: caller.project };
       const raw = await readBody(request, limitFor(bare, options));
       const asked = negotiate(one(request.headers[HEADER.toLowerCase()]), one(request.headers['openstack-api-version']), document);
       if ('refusal' in asked) {
@@ -262,7 +262,7 @@ export function createApi(given: {
       const base = baseOf(request, options);
       const head = method === 'HEAD' && segments.length < 2;
       const show = head || segments.length === 0;
-      const said: Asked = {
+      const said: ParsedRequest = {
         method: show ? 'GET' : method,
         path: written,
         segments,
@@ -270,7 +270,7 @@ export function createApi(given: {
         minor: asked.minor,
         jsonSuffix,
       };
-      const result = await perform(said, match, raw, who, request.headers, base, rooms, given.conductor, seen);
+      const result = await perform(said, match, raw, caller, request.headers, base, context, given.conductor, seen);
       const headers = { ...versions, ...result.headers, ...ids };
       // Not waited for: the request is answered; what follows may take days.
       if (result.stream)
@@ -296,14 +296,14 @@ export function createApi(given: {
   /** Answers one request, and says of it what the log and the metrics want to know. */
   async function attend(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const took = metrics.timer();
-    const seen: Seen = { route: NO_ROUTE, origin: originOf(request) };
+    const seen: RequestReport = { route: NO_ROUTE, origin: originOf(request) };
     inFlight++;
     try {
       await answer(request, response, seen);
     } finally {
       inFlight--;
       const status = response.headersSent ? response.statusCode : undefined;
-      tellRequest(given, request, { route: seen.route, status, seconds: took(), fields: fieldsOf(seen) });
+      reportRequest(given, request, { route: seen.route, status, seconds: took(), fields: fieldsOf(seen) });
     }
   }
 

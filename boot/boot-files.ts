@@ -3,20 +3,20 @@ import { fileURLToPath } from 'node:url';
 import type { Log } from '../model/log';
 import type { BootRecord } from '../model/records';
 import type { Store } from '../store/store';
-import { bareUrl, type Cache, type CachedFile, UpstreamError } from './cache';
-import { choose, type ChoiceStore, type PxeFilter, type ReportBoots } from './discovery';
+import { loggableUrl, type Cache, type CachedFile, UpstreamError } from './cache';
+import { chooseBoots, type BootChoiceStore, type PxeFilter, type ReportBoots } from './discovery';
 import { openFile, type OpenFile } from './files';
 
 /** The caller closes, or releases. */
 export type BootFile = { readonly kind: 'local'; readonly file: OpenFile } | { readonly kind: 'remote'; readonly file: CachedFile };
 export interface BootFiles {
   /** What the machine with this address boots; undefined: nothing. */
-  rowFor(mac: string): Promise<BootRecord | undefined>;
+  recordFor(mac: string): Promise<BootRecord | undefined>;
   /** The file of that name of a node's row; undefined: there is none. Throws UpstreamError. */
   open(nodeUuid: string, name: string): Promise<BootFile | undefined>;
 }
 export interface BootFilesSetup {
-  readonly store: ChoiceStore & Pick<Store, 'boots'>;
+  readonly store: BootChoiceStore & Pick<Store, 'boots'>;
   readonly filter: PxeFilter;
   readonly cache: Cache;
   readonly log: Log;
@@ -27,7 +27,7 @@ export interface BootFilesSetup {
 export async function openSource(cache: Cache, source: string): Promise<BootFile | undefined> {
   if (/^https?:/i.test(source)) {
     const file = await cache.open(source).catch((error: unknown) => {
-      throw error instanceof UpstreamError ? new UpstreamError(`${bareUrl(source)}: ${error.message}`) : error;
+      throw error instanceof UpstreamError ? new UpstreamError(`${loggableUrl(source)}: ${error.message}`) : error;
     });
     return { kind: 'remote', file };
   }
@@ -35,10 +35,10 @@ export async function openSource(cache: Cache, source: string): Promise<BootFile
   return file && { kind: 'local', file };
 }
 
-export function bootFiles({ store, filter, cache, log, reports }: BootFilesSetup): BootFiles {
+export function createBootFiles({ store, filter, cache, log, reports }: BootFilesSetup): BootFiles {
   return {
-    rowFor: async (mac) => {
-      const { boots } = (await choose(store, filter, [mac])).get(mac)!;
+    recordFor: async (mac) => {
+      const { boots } = (await chooseBoots(store, filter, [mac])).get(mac)!;
       return typeof boots === 'string' ? reports?.[boots] : boots;
     },
     open: async (uuid, name) => {

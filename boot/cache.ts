@@ -40,7 +40,7 @@ export interface CacheSetup {
 export class UpstreamError extends Error {}
 
 /** What is written beside a file that came whole; a file without it is thrown away at the next start. */
-interface Kept {
+interface CachedFileMetadata {
   readonly url: string;
   readonly file: string;
   readonly size: number;
@@ -48,8 +48,8 @@ interface Kept {
   readonly etag: string | null;
   readonly lastModified: string | null;
 }
-interface Entry {
-  readonly kept: Kept;
+interface CacheEntry {
+  readonly kept: CachedFileMetadata;
   /** Bytes that are in the file; when it is whole, its size. */
   received: number;
   /** Milliseconds since the epoch. */
@@ -66,26 +66,26 @@ const FRESH = 2000;
 const AGENT = { connect: { timeout: 10_000 }, headersTimeout: 30_000, bodyTimeout: 60_000 };
 
 /** A URL for the log: credentials and query left out. */
-export const bareUrl = (url: string): string => withoutCredentials(url).replace(/[?#].*$/, '');
+export const loggableUrl = (url: string): string => withoutCredentials(url).replace(/[?#].*$/, '');
 
 export async function openCache({ folder, maxBytes, log, clock, metrics = silentMetrics }: CacheSetup): Promise<Cache> {
   await mkdir(folder, { recursive: true });
   const entries = await load(folder, clock);
-  const asking = new Map<string, Promise<Entry>>();
+  const asking = new Map<string, Promise<CacheEntry>>();
   const agent = new Agent(AGENT);
   const dispatcher = agent.compose(interceptors.redirect({ maxRedirections: 5 }));
   const closing = new AbortController();
   const fetching = new Set<Promise<void>>();
   let serial = clock.now();
 
-  const drop = async (entry: Entry): Promise<void> => {
+  const drop = async (entry: CacheEntry): Promise<void> => {
     const { url, file } = entry.kept;
     if (entries.get(url) === entry) entries.delete(url);
     await rm(join(folder, `${file}.json`), { force: true });
     await rm(join(folder, file), { force: true });
   };
   /** Whoever still reads a file that goes reads on: it is open. */
-  const makeRoomFor = async (newcomer: Entry): Promise<void> => {
+  const makeRoomFor = async (newcomer: CacheEntry): Promise<void> => {
     const bytes = newcomer.kept.size;
     if (bytes > maxBytes) throw new UpstreamError(`${bytes} bytes are more than the image cache may hold (${maxBytes})`);
     let total = 0;
@@ -95,13 +95,13 @@ export async function openCache({ folder, maxBytes, log, clock, metrics = silent
       if (total <= maxBytes) break;
       total -= entry.kept.size;
       await drop(entry);
-      log.info('HTTP boot: dropped from the image cache', { url: bareUrl(entry.kept.url), bytes: entry.kept.size });
+      log.info('HTTP boot: dropped from the image cache', { url: loggableUrl(entry.kept.url), bytes: entry.kept.size });
     }
     if (total > maxBytes) throw new UpstreamError('the image cache is full of files that are being fetched');
   };
 
   /** The entry as the other server has it now; a file that is new or changed there begins to come. */
-  const ask = async (url: string): Promise<Entry> => {
+  const ask = async (url: string): Promise<CacheEntry> => {
     const known = entries.get(url);
     const answer = await request(withoutCredentials(url), {
       dispatcher,
@@ -127,7 +127,7 @@ export async function openCache({ folder, maxBytes, log, clock, metrics = silent
       if (size === null || !/^\d{1,15}$/.test(size)) throw new UpstreamError('the server does not say how large it is');
       if (known) await drop(known);
       const modified = Date.parse(header('last-modified') ?? '');
-      const kept: Kept = {
+      const kept: CachedFileMetadata = {
         url,
         file: `${createHash('sha256').update(url).digest('hex').slice(0, 32)}-${(serial += 1)}`,
         size: Number(size),
@@ -135,7 +135,7 @@ export async function openCache({ folder, maxBytes, log, clock, metrics = silent
         etag: header('etag'),
         lastModified: header('last-modified'),
       };
-      const entry: Entry = { kept, received: 0, used: clock.now(), asked: clock.now(), signs: new EventEmitter().setMaxListeners(0) };
+      const entry: CacheEntry = { kept, received: 0, used: clock.now(), asked: clock.now(), signs: new EventEmitter().setMaxListeners(0) };
       // Counted before there is room, so that several that come at once do not take the same room.
       entries.set(url, entry);
       const handle = await makeRoomFor(entry)
@@ -155,9 +155,9 @@ export async function openCache({ folder, maxBytes, log, clock, metrics = silent
   };
 
   /** Never rejects: the failure stays in the entry, for those who read it. */
-  const fetchInto = async (body: AsyncIterable<Buffer>, handle: FileHandle, entry: Entry): Promise<void> => {
+  const fetchInto = async (body: AsyncIterable<Buffer>, handle: FileHandle, entry: CacheEntry): Promise<void> => {
     const { kept } = entry;
-    const where = { url: bareUrl(kept.url), bytes: kept.size };
+    const where = { url: loggableUrl(kept.url), bytes: kept.size };
     try {
       for await (const chunk of body) {
         if (entry.received + chunk.length > kept.size) throw new Error('more bytes came than were announced');
@@ -212,7 +212,7 @@ export async function openCache({ folder, maxBytes, log, clock, metrics = silent
 }
 
 /** Bytes of a file that may still be growing. */
-async function* follow(entry: Entry, handle: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
+async function* follow(entry: CacheEntry, handle: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
   for (let at = start; at <= end;) {
     while (entry.received <= at && !entry.failure) await once(entry.signs, 'more');
     if (entry.failure) throw entry.failure;
@@ -225,13 +225,13 @@ async function* follow(entry: Entry, handle: FileHandle, start: number, end: num
 }
 
 /** What an earlier run left; files that did not come whole are removed. */
-async function load(folder: string, clock: Clock): Promise<Map<string, Entry>> {
+async function load(folder: string, clock: Clock): Promise<Map<string, CacheEntry>> {
   const names = await readdir(folder);
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, CacheEntry>();
   const whole = new Set<string>();
   for (const name of names.filter((one) => one.endsWith('.json'))) {
     const kept = await readFile(join(folder, name), 'utf8')
-      .then((text) => JSON.parse(text) as Kept)
+      .then((text) => JSON.parse(text) as CachedFileMetadata)
       .catch(() => undefined);
     if (!kept || `${kept.file}.json` !== name || !names.includes(kept.file)) continue;
     whole.add(name).add(kept.file);

@@ -15,7 +15,7 @@ const CHANGES_PER_WRITE = 250;
 const STOP_MS = 3000;
 
 /** Until the work is over, for as long as a stop may wait for it. */
-export async function within(clock: Clock, work: Promise<unknown>): Promise<void> {
+export async function waitWithinStopTimeout(clock: Clock, work: Promise<unknown>): Promise<void> {
   const late = new AbortController();
   await Promise.race([work, clock.sleep(STOP_MS, late.signal).catch(() => {})]);
   late.abort();
@@ -67,7 +67,7 @@ export function createLeaseWriter(
     },
     async stop() {
       ended.abort();
-      await within(clock, (running ?? Promise.resolve()).then(write));
+      await waitWithinStopTimeout(clock, (running ?? Promise.resolve()).then(write));
     },
   };
 }

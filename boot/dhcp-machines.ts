@@ -1,11 +1,11 @@
 /** What the store knows about a MAC address, asked for many machines at once when many ask at once. */
 import type { Machine } from './dhcp';
-import { choose, type ChoiceStore, type PxeFilter } from './discovery';
+import { chooseBoots, type BootChoiceStore, type PxeFilter } from './discovery';
 
 /** Machines in one query for where they stand; also bounds the queries for boot rows that run side by side. */
 const LARGEST_BATCH = 64;
 
-interface Question {
+interface PendingLookup {
   readonly mac: string;
   readonly answer: Promise<Machine>;
   readonly resolve: (machine: Machine) => void;
@@ -16,12 +16,12 @@ interface Question {
  * One batch is asked at a time; what arrives meanwhile is the next one. Nothing is remembered: a node enrolled or a boot row written a
  * moment ago counts.
  */
-export function createLookup(store: ChoiceStore, filter: PxeFilter): (mac: string) => Promise<Machine> {
-  const waiting = new Map<string, Question>();
+export function createMachineLookup(store: BootChoiceStore, filter: PxeFilter): (mac: string) => Promise<Machine> {
+  const waiting = new Map<string, PendingLookup>();
   let asking = false;
 
-  async function ask(batch: readonly Question[]): Promise<void> {
-    const choices = await choose(
+  async function ask(batch: readonly PendingLookup[]): Promise<void> {
+    const choices = await chooseBoots(
       store,
       filter,
       batch.map(({ mac }) => mac),
@@ -44,8 +44,8 @@ export function createLookup(store: ChoiceStore, filter: PxeFilter): (mac: strin
   return async (mac) => {
     const same = waiting.get(mac);
     if (same) return same.answer;
-    let resolve!: Question['resolve'];
-    let reject!: Question['reject'];
+    let resolve!: PendingLookup['resolve'];
+    let reject!: PendingLookup['reject'];
     const answer = new Promise<Machine>((done, fail) => {
       resolve = done;
       reject = fail;

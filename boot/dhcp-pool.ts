@@ -1,9 +1,9 @@
 /**
  * Which machine has which address. All in memory, every question answered without a scan; what has to outlive the process is handed out
- * by `changes`. Addresses are numbers here (wire/dhcp.ts: addressToNumber), times milliseconds since the epoch.
+ * by `changes`. Addresses are numbers here (wire/dhcp/dhcp.ts: addressToNumber), times milliseconds since the epoch.
  */
 import type { LeaseRecord } from '../model/records';
-import { addressToNumber, numberToAddress } from '../wire/dhcp';
+import { addressToNumber, numberToAddress } from '../wire/dhcp/dhcp';
 
 /** More would be a mistyped range rather than a network of machines; bounds the memory. */
 export const LARGEST_POOL = 65_536;
@@ -52,30 +52,30 @@ export interface Pool<Note> {
 }
 
 /** An address and what is known of it; in exactly one queue at a time. */
-interface Cell<Note> extends Binding<Note> {
+interface PoolAddress<Note> extends Binding<Note> {
   state: BindingState;
   mac: string;
   until: number;
   note: Note | undefined;
   /** The machine has a lease in the store: after an offer that no one took the address stays the machine's. */
   stored: boolean;
-  before: Cell<Note> | undefined;
-  after: Cell<Note> | undefined;
+  before: PoolAddress<Note> | undefined;
+  after: PoolAddress<Note> | undefined;
 }
 
 /** A list that gives up any member at once (a Map's head costs a walk over what was deleted before it). */
 function createQueue<Note>() {
-  let head: Cell<Note> | undefined;
-  let tail: Cell<Note> | undefined;
+  let head: PoolAddress<Note> | undefined;
+  let tail: PoolAddress<Note> | undefined;
   return {
     head: () => head,
-    push(cell: Cell<Note>): void {
+    push(cell: PoolAddress<Note>): void {
       cell.before = tail;
       if (tail) tail.after = cell;
       else head = cell;
       tail = cell;
     },
-    remove(cell: Cell<Note>): void {
+    remove(cell: PoolAddress<Note>): void {
       if (cell.before) cell.before.after = cell.after;
       else head = cell.after;
       if (cell.after) cell.after.before = cell.before;
@@ -103,8 +103,8 @@ export interface PoolRange {
 /** @param leases of an earlier run; those that the range does not hold are forgotten */
 export function createPool<Note>(range: PoolRange, leases: readonly LeaseRecord[], now: number): Pool<Note> {
   const { first, last, leaseMs } = range;
-  const byMac = new Map<string, Cell<Note>>();
-  const cells = new Map<number, Cell<Note>>();
+  const byMac = new Map<string, PoolAddress<Note>>();
+  const cells = new Map<number, PoolAddress<Note>>();
   /** Each in the order of its end, since all in one state stay in it equally long: the head is the next to leave it. */
   const queues = {
     free: createQueue<Note>(),
@@ -119,10 +119,10 @@ export function createPool<Note>(range: PoolRange, leases: readonly LeaseRecord[
 
   const inside = (address: number): boolean => address >= first && address <= last && !range.excluded.includes(address);
 
-  function cellOf(address: number): Cell<Note> {
+  function cellOf(address: number): PoolAddress<Note> {
     const known = cells.get(address);
     if (known) return known;
-    const cell: Cell<Note> = {
+    const cell: PoolAddress<Note> = {
       address,
       state: 'free',
       mac: '',
@@ -136,7 +136,7 @@ export function createPool<Note>(range: PoolRange, leases: readonly LeaseRecord[
     queues.free.push(cell);
     return cell;
   }
-  function move(cell: Cell<Note>, state: BindingState, mac: string, until: number, note?: Note): Cell<Note> {
+  function move(cell: PoolAddress<Note>, state: BindingState, mac: string, until: number, note?: Note): PoolAddress<Note> {
     queues[cell.state].remove(cell);
     if (byMac.get(cell.mac) === cell) byMac.delete(cell.mac);
     Object.assign(cell, { state, mac, until, note });
@@ -146,13 +146,14 @@ export function createPool<Note>(range: PoolRange, leases: readonly LeaseRecord[
   }
   const record = (mac: string, lease: LeaseRecord | undefined): void => void changed.set(mac, { mac, lease });
   /** The address is no machine's any more, in the store neither. */
-  function strip(cell: Cell<Note>, state: 'free' | 'declined', until: number): Cell<Note> {
+  function strip(cell: PoolAddress<Note>, state: 'free' | 'declined', until: number): PoolAddress<Note> {
     if (cell.stored) record(cell.mac, undefined);
     cell.stored = false;
     return move(cell, state, '', until);
   }
-  const end = (cell: Cell<Note>): unknown => (cell.stored ? move(cell, 'ended', cell.mac, cell.until) : strip(cell, 'free', 0));
-  const save = ({ mac, address, until }: Cell<Note>): void => record(mac, { mac, address: numberToAddress(address), expires_at: until });
+  const end = (cell: PoolAddress<Note>): unknown => (cell.stored ? move(cell, 'ended', cell.mac, cell.until) : strip(cell, 'free', 0));
+  const save = ({ mac, address, until }: PoolAddress<Note>): void =>
+    record(mac, { mac, address: numberToAddress(address), expires_at: until });
 
   /** Takes what is over out of its state: each cell is touched once for each time it was given. */
   function settle(at: number): void {
@@ -161,7 +162,7 @@ export function createPool<Note>(range: PoolRange, leases: readonly LeaseRecord[
   }
 
   const isFree = (address: number): boolean => inside(address) && (cells.get(address)?.state ?? 'free') === 'free';
-  function choose(mac: string, wanted: number): Cell<Note> | undefined {
+  function choose(mac: string, wanted: number): PoolAddress<Note> | undefined {
     const preferred = [wanted, first + spread(mac, last - first + 1)].find(isFree);
     if (preferred !== undefined) return cellOf(preferred);
     while (fresh <= last && !isFree(fresh)) fresh += 1;
@@ -169,7 +170,7 @@ export function createPool<Note>(range: PoolRange, leases: readonly LeaseRecord[
     const [unused, oldest] = [queues.free.head(), queues.ended.head()];
     return unused ?? (oldest && strip(oldest, 'free', 0));
   }
-  const own = (mac: string, address: number): Cell<Note> | undefined => {
+  const own = (mac: string, address: number): PoolAddress<Note> | undefined => {
     const cell = byMac.get(mac);
     return cell?.address === address ? cell : undefined;
   };

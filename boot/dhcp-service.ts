@@ -4,14 +4,14 @@ import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import type { Store } from '../store/store';
-import { decode, encode, type DhcpPacket } from '../wire/dhcp';
-import { linkAddresses, openUdp } from '../wire/link';
-import { answer, SERVER_PORT, type Decision } from './dhcp';
-import { createLeaseWriter, within } from './dhcp-leases';
-import { createLookup } from './dhcp-machines';
+import { decode, encode, type DhcpPacket } from '../wire/dhcp/dhcp';
+import { linkAddresses, openUdp } from '../wire/sockets/link';
+import { answerDhcp, SERVER_PORT, type Decision } from './dhcp';
+import { createLeaseWriter, waitWithinStopTimeout } from './dhcp-leases';
+import { createMachineLookup } from './dhcp-machines';
 import { createPool } from './dhcp-pool';
-import type { ChoiceStore, PxeFilter } from './discovery';
-import { setUp, type DhcpOptions } from './dhcp-setup';
+import type { BootChoiceStore, PxeFilter } from './discovery';
+import { planDhcp, type DhcpOptions } from './dhcp-setup';
 import { startRouterAdvertisements } from './router-advertisements';
 
 export type { DhcpOptions } from './dhcp-setup';
@@ -31,7 +31,7 @@ const HEADERS = 28;
 
 export interface DhcpSetup {
   readonly options: DhcpOptions;
-  readonly store: ChoiceStore & Pick<Store, 'leases' | 'transaction'>;
+  readonly store: BootChoiceStore & Pick<Store, 'leases' | 'transaction'>;
   readonly filter: PxeFilter;
   readonly log: Log;
   readonly clock: Clock;
@@ -62,11 +62,11 @@ function createWarnings(log: Log, clock: Clock): (message: string, fields: objec
 export async function startDhcp(setup: DhcpSetup): Promise<{ stop(): Promise<void> }> {
   const { options, store, filter, clock, metrics = silentMetrics } = setup;
   const name = options['boot.interface'] ?? '';
-  const { policy, range, direct } = setUp(options, name === '' ? undefined : await linkAddresses(name));
+  const { policy, range, direct } = planDhcp(options, name === '' ? undefined : await linkAddresses(name));
   const log = setup.log.child({ interface: name });
   const warn = createWarnings(log, clock);
   const pool = createPool<Decision>(range, await store.leases.list(), clock.now());
-  const lookup = createLookup(store, filter);
+  const lookup = createMachineLookup(store, filter);
   const writer = createLeaseWriter(store, pool, clock, warn);
   const socket = await openUdp(name, SERVER_PORT, RECEIVE_BUFFER);
   const pending = new Set<Promise<void>>();
@@ -78,7 +78,7 @@ export async function startDhcp(setup: DhcpSetup): Promise<{ stop(): Promise<voi
     });
 
   async function handle(packet: DhcpPacket): Promise<void> {
-    const outcome = await answer(policy, pool, lookup, packet, clock);
+    const outcome = await answerDhcp(policy, pool, lookup, packet, clock);
     writer.schedule();
     const about = { mac: packet.chaddr, type: packet.options.messageType };
     if (outcome.kind === 'silence') {
@@ -132,7 +132,7 @@ export async function startDhcp(setup: DhcpSetup): Promise<{ stop(): Promise<voi
       await advertisements?.stop();
       // No new packets; those in work are answered still.
       socket.removeAllListeners('message');
-      await within(clock, Promise.allSettled(pending));
+      await waitWithinStopTimeout(clock, Promise.allSettled(pending));
       await new Promise<void>((done) => void socket.close(done));
       await writer.stop();
     },

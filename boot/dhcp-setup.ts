@@ -1,7 +1,7 @@
 /** From the options and the interface's addresses to what the DHCP service works with; whatever cannot work stops the start. */
 import { isIPv4 } from 'node:net';
-import { addressToNumber, numberToAddress } from '../wire/dhcp';
-import type { LinkAddress } from '../wire/link';
+import { addressToNumber, numberToAddress } from '../wire/dhcp/dhcp';
+import type { LinkAddress } from '../wire/sockets/link';
 import type { DhcpPolicy } from './dhcp';
 import { LARGEST_POOL, type PoolRange } from './dhcp-pool';
 
@@ -62,7 +62,7 @@ export interface DhcpPlan {
  * @param addresses of the interface; undefined: there is no such interface
  * @throws DhcpSetupError
  */
-export function setUp(options: DhcpOptions, addresses: readonly LinkAddress[] | undefined): DhcpPlan {
+export function planDhcp(options: DhcpOptions, addresses: readonly LinkAddress[] | undefined): DhcpPlan {
   const name = options['boot.interface'];
   if (!name) throw new DhcpSetupError('[boot]interface is not set: DHCP answers on one interface only');
   if (!addresses) throw new DhcpSetupError(`[boot]interface = ${name}: there is no such interface`);

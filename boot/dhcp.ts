@@ -12,7 +12,7 @@ import {
   numberToAddress,
   type DhcpPacket,
   type OptionValues,
-} from '../wire/dhcp';
+} from '../wire/dhcp/dhcp';
 import type { BootRecord } from '../model/records';
 import type { Pool } from './dhcp-pool';
 
@@ -158,7 +158,7 @@ function refusalFor(machine: Machine, client: Client): string | undefined {
  * @param lookup what the store knows about a MAC address
  * @param now milliseconds since the epoch
  */
-export async function answer(
+export async function answerDhcp(
   policy: DhcpPolicy,
   pool: Pool<Decision>,
   lookup: (mac: string) => Promise<Machine>,
@@ -207,7 +207,7 @@ export async function answer(
   if (type === MESSAGE.discover) {
     const wanted = addressToNumber(requested);
     const offered = pool.offer(mac, wanted, now, { machine, at: now });
-    if (!offered) return { kind: 'silence', reason: EXHAUSTED, notable: true };
+    if (!offered) return { kind: 'silence', reason: POOL_EXHAUSTED, notable: true };
     return grant(policy, packet, fields, MESSAGE.offer, numberToAddress(offered.address));
   }
   if (type === MESSAGE.inform) {
@@ -220,7 +220,7 @@ export async function answer(
   if (pool.bind(mac, addressToNumber(address), now)) return grant(policy, packet, fields, MESSAGE.ack, address);
   return nak(policy, packet);
 }
-export const EXHAUSTED = 'no address is left in [boot]dhcp_range';
+export const POOL_EXHAUSTED = 'no address is left in [boot]dhcp_range';
 
 /** What every answer has of its question. RFC 6842: the client identifier; RFC 4578 §2.3: the machine's; RFC 3046 §2.2: the relay's. */
 function reply(policy: DhcpPolicy, packet: DhcpPacket, messageType: number): DhcpPacket {

@@ -26,24 +26,28 @@ export const pxeFilter = (options: FilterOptions): PxeFilter => ({
 });
 
 /** A machine without a boot of its own boots the agent, which reports its inventory: to the API, or to the introspection service. */
-export type Report = 'discovery' | 'introspection';
+export type ReportKind = 'discovery' | 'introspection';
 /** What such machines boot; absent: nothing. */
-export type ReportBoots = Readonly<Record<Report, BootRecord>>;
+export type ReportBoots = Readonly<Record<ReportKind, BootRecord>>;
 
-export interface Choice {
+export interface BootChoice {
   /** A node has this address. */
   readonly known: boolean;
-  readonly boots: BootRecord | Report | undefined;
+  readonly boots: BootRecord | ReportKind | undefined;
 }
-export interface ChoiceStore {
+export interface BootChoiceStore {
   readonly discoveries: Pick<Store['discoveries'], 'standing'>;
   readonly boots: Pick<Store['boots'], 'forMac'>;
 }
 
 /** For many machines at once: one query for where they stand, and one each for its boot row. */
-export async function choose(store: ChoiceStore, filter: PxeFilter, macs: readonly string[]): Promise<ReadonlyMap<string, Choice>> {
+export async function chooseBoots(
+  store: BootChoiceStore,
+  filter: PxeFilter,
+  macs: readonly string[],
+): Promise<ReadonlyMap<string, BootChoice>> {
   const standing = new Map((await store.discoveries.standing(macs)).map((one) => [one.mac, one]));
-  const choice = async (mac: string): Promise<Choice> => {
+  const choice = async (mac: string): Promise<BootChoice> => {
     const node = standing.get(mac);
     const row = await store.boots.forMac(mac);
     if (node) {

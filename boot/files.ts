@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { open, realpath, type FileHandle } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 
-export interface Served {
+export interface ServedFiles {
   /** Name → path of single files outside the root: [pxe]loader_file_paths. */
   readonly named: Readonly<Record<string, string>>;
   readonly root: string;
@@ -18,7 +18,7 @@ export interface OpenFile {
 }
 
 /** The file of that name, open for reading; the caller closes it. Undefined: there is none, or it is not to be served. */
-export async function openServed(served: Served, name: string): Promise<OpenFile | undefined> {
+export async function openServedFile(served: ServedFiles, name: string): Promise<OpenFile | undefined> {
   const path = name.replace(/^\/+/, '');
   if (Object.hasOwn(served.named, path)) return openFile(served.named[path]!);
   if (path === '' || path.includes('\0') || path.split('/').includes('..')) return undefined;

@@ -6,11 +6,11 @@ import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import type { Store } from '../store/store';
-import { bootFiles, openSource, type BootFiles } from './boot-files';
+import { createBootFiles, openSource, type BootFiles } from './boot-files';
 import { openCache, UpstreamError, type CachedFile } from './cache';
 import { sendContent } from './content';
-import type { ChoiceStore, PxeFilter, ReportBoots } from './discovery';
-import { openServed, type OpenFile } from './files';
+import type { BootChoiceStore, PxeFilter, ReportBoots } from './discovery';
+import { openServedFile, type OpenFile } from './files';
 import { ipxeScript } from './ipxe';
 import { openMedium } from './media';
 
@@ -29,7 +29,7 @@ export interface HttpBootOptions {
 }
 export interface HttpBootSetup {
   readonly options: HttpBootOptions;
-  readonly store: ChoiceStore & Pick<Store, 'boots' | 'media'>;
+  readonly store: BootChoiceStore & Pick<Store, 'boots' | 'media'>;
   readonly filter: PxeFilter;
   readonly log: Log;
   readonly clock: Clock;
@@ -70,7 +70,7 @@ export async function startHttpBoot({
     clock,
     metrics,
   });
-  const files = bootFiles({ store, filter, cache, log, reports });
+  const files = createBootFiles({ store, filter, cache, log, reports });
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
   const server = createServer(
     { headersTimeout: ASKING, requestTimeout: ASKING, keepAliveTimeout: ASKING, connectionsCheckingInterval: ASKING / 4 },
@@ -121,13 +121,13 @@ export async function startHttpBoot({
     if (uuid !== undefined) return bootFile(request, response, uuid.toLowerCase(), name!);
     const token = MEDIUM.exec(path)?.[1];
     if (token !== undefined) return medium(request, response, token, path);
-    const file = await openServed(served, path);
+    const file = await openServedFile(served, path);
     if (file) return localFile(request, response, file);
     refuse(response, 404, 'Not found');
   };
 
   const script = async (response: ServerResponse, mac: string): Promise<number | undefined> => {
-    const boot = await files.rowFor(mac);
+    const boot = await files.recordFor(mac);
     if (!boot) {
       refuse(response, 404, `Nothing to boot for ${mac}`);
       return;

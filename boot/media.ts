@@ -7,8 +7,8 @@ import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { MediumContent, MediumRecord } from '../model/records';
-import { fatImage, fatLayout } from '../wire/fat';
-import { isoLayout, type IsoBoot, type IsoContent } from '../wire/iso9660';
+import { fatImage, fatLayout } from '../wire/images/fat';
+import { isoLayout, type IsoBoot, type IsoContent } from '../wire/images/iso9660';
 import { UpstreamError, type CachedFile } from './cache';
 import { grubWords, kernelWords } from './pxe';
 

@@ -4,9 +4,15 @@
  */
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
-import { LinkError } from '../wire/libc';
-import { IPPROTO_ICMPV6, openIcmpv6 } from '../wire/link';
-import { ALL_NODES, ALL_ROUTERS, emptyRouterAdvertisement, isRouterSolicitation, ROUTER_SOLICITATION } from '../wire/router-advertisement';
+import { LinkError } from '../wire/sockets/libc';
+import { IPPROTO_ICMPV6, openIcmpv6 } from '../wire/sockets/link';
+import {
+  ALL_NODES,
+  ALL_ROUTERS,
+  emptyRouterAdvertisement,
+  isRouterSolicitation,
+  ROUTER_SOLICITATION,
+} from '../wire/dhcp/router-advertisement';
 
 /** RFC 4861 §6.2.1: unsolicited ones come at random between Min- and MaxRtrAdvInterval. */
 const INTERVAL_MS = { least: 200_000, most: 600_000 } as const;

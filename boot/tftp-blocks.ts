@@ -4,14 +4,14 @@ import type { CachedFile } from './cache';
 import type { OpenFile } from './files';
 
 /** What is sent. */
-export interface Source {
+export interface BlockSource {
   /** Octets. */
   readonly size: number;
   /** Fills the buffers, one after the other, with what is from `start` on. */
   fill(views: readonly Buffer[], start: number): Promise<void>;
 }
-export const fileSource = (file: OpenFile): Source => ({ size: file.size, fill: (views, start) => readFully(file, views, start) });
-export const textSource = (text: Buffer): Source => ({
+export const fileSource = (file: OpenFile): BlockSource => ({ size: file.size, fill: (views, start) => readFully(file, views, start) });
+export const textSource = (text: Buffer): BlockSource => ({
   size: text.length,
   fill: async (views, start) => {
     let at = start;
@@ -19,7 +19,7 @@ export const textSource = (text: Buffer): Source => ({
   },
 });
 /** A file that may still be on its way here. */
-export const cachedSource = (file: CachedFile): Source => ({
+export const cachedSource = (file: CachedFile): BlockSource => ({
   size: file.size,
   fill: async (views, start) => {
     const end = start + lengthOf(views);
@@ -54,7 +54,7 @@ const PIECE = 256 * 1024;
 const MAX_TEXT = 1024 * 1024;
 
 /** Undefined: a text too large. */
-export async function openBlocks(given: Source, mode: string, blockSize: number, window: number): Promise<Blocks | undefined> {
+export async function openBlocks(given: BlockSource, mode: string, blockSize: number, window: number): Promise<Blocks | undefined> {
   const source = mode === 'netascii' ? await netascii(given) : given;
   if (source === undefined) return undefined;
   const { size } = source;
@@ -128,7 +128,7 @@ async function readFully(file: OpenFile, views: readonly Buffer[], start: number
 }
 
 /** LF → CR LF, CR → CR NUL (RFC 764, by RFC 1350 §1). */
-async function netascii(source: Source): Promise<Source | undefined> {
+async function netascii(source: BlockSource): Promise<BlockSource | undefined> {
   if (source.size > MAX_TEXT) return undefined;
   const bytes = Buffer.alloc(source.size);
   await source.fill([bytes], 0);

@@ -6,9 +6,9 @@ import type { Socket } from 'node:dgram';
 import type { Clock } from '../model/clock';
 import { decodeTftp, encodeTftp, type TftpOptions } from '../wire/tftp';
 import type { Blocks } from './tftp-blocks';
-import { createPace } from './tftp-pace';
+import { createRetransmissionTimer } from './retransmission-timer';
 
-export interface Agreed {
+export interface NegotiatedOptions {
   /** Octets of data in a packet. */
   readonly blockSize: number;
   /** Packets in a window. */
@@ -21,7 +21,7 @@ export interface Transfer {
   /** Connected to the client. */
   readonly socket: Socket;
   readonly blocks: Blocks;
-  readonly agreed: Agreed;
+  readonly agreed: NegotiatedOptions;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Called when the client has spoken. */
@@ -44,7 +44,7 @@ const NEGOTIATING = -1;
 export async function sendFile({ socket, blocks, agreed, clock, signal, answered }: Transfer): Promise<TransferResult> {
   const timeout = agreed.timeoutSeconds === undefined ? undefined : agreed.timeoutSeconds * 1000;
   const patience = Math.max(ANSWERS_NO_MORE, 3 * (timeout ?? 0));
-  const pace = createPace(timeout);
+  const pace = createRetransmissionTimer(timeout);
   /** The sleep of the loop below, and when it ends. */
   let nap = new AbortController();
   let napEnds = 0;
@@ -70,7 +70,7 @@ export async function sendFile({ socket, blocks, agreed, clock, signal, answered
 
   const stamp = (): void => {
     sentAt = clock.now();
-    const wait = pace.wait();
+    const wait = pace.timeout();
     deadline = sentAt + wait;
     // Waits became much shorter than the one that is slept through.
     if (napEnds > deadline + wait) nap.abort();
@@ -120,7 +120,7 @@ export async function sendFile({ socket, blocks, agreed, clock, signal, answered
     if (base !== NEGOTIATING && ahead > sent - base) return;
     base += ahead;
     if (!again) pace.measured(clock.now() - sentAt);
-    pace.progressed();
+    pace.acknowledged();
     again = false;
     repeated = false;
     if (base === blocks.count) end('done');
@@ -155,7 +155,7 @@ export async function sendFile({ socket, blocks, agreed, clock, signal, answered
     if (now - heard > (everHeard ? patience : NEVER_ANSWERED)) {
       end('silent');
     } else {
-      pace.inVain();
+      pace.expired();
       again = true;
       sendWindow();
     }

@@ -6,10 +6,10 @@ import { silentMetrics, type Metrics } from '../model/metrics';
 import { reasonOf } from '../model/errors';
 import { decodeTftp, encodeTftp, TFTP_ERRORS, type TftpOptions, type TftpPacket } from '../wire/tftp';
 import type { BootFiles } from './boot-files';
-import { openServed, type Served } from './files';
+import { openServedFile, type ServedFiles } from './files';
 import { GRUB_START, grubConfig, pxelinuxConfig, pxeName } from './pxe';
-import { sendFile, type Agreed } from './tftp-transfer';
-import { cachedSource, fileSource, openBlocks, textSource, type Source } from './tftp-blocks';
+import { sendFile, type NegotiatedOptions } from './tftp-transfer';
+import { cachedSource, fileSource, openBlocks, textSource, type BlockSource } from './tftp-blocks';
 
 export interface TftpServiceOptions {
   readonly 'boot.tftp_host': string;
@@ -49,7 +49,7 @@ export async function startTftp({
   boots,
   maxTransfers = 512,
 }: TftpSetup): Promise<TftpService> {
-  const served: Served = { named: options['pxe.loader_file_paths'], root: options['pxe.tftp_root'] };
+  const served: ServedFiles = { named: options['pxe.loader_file_paths'], root: options['pxe.tftp_root'] };
   const host = options['boot.tftp_host'];
   const family = host.includes(':') ? 'udp6' : 'udp4';
   const transfers = new Map<string, { readonly end: AbortController; readonly over: Promise<void>; answered: boolean }>();
@@ -113,7 +113,7 @@ export async function startTftp({
       return;
     }
     try {
-      const agreed = agree(request.options, opened.source, request.mode);
+      const agreed = negotiate(request.options, opened.source, request.mode);
       const blocks = await openBlocks(opened.source, request.mode, agreed.blockSize, agreed.window);
       if (!blocks) {
         refuse(TFTP_ERRORS.notDefined, 'Too large for netascii mode, use octet');
@@ -152,16 +152,16 @@ export async function startTftp({
 }
 
 interface Opened {
-  readonly source: Source;
+  readonly source: BlockSource;
   close(): Promise<void>;
 }
 const text = (content: string): Opened => ({ source: textSource(Buffer.from(content)), close: async () => {} });
 
 /** By the rows of the boots, else a file under the root. Undefined: there is none. */
-async function openSource(served: Served, boots: BootFiles | undefined, asked: string): Promise<Opened | undefined> {
+async function openSource(served: ServedFiles, boots: BootFiles | undefined, asked: string): Promise<Opened | undefined> {
   const name = boots && pxeName(asked);
   if (name?.kind === 'pxelinux' || name?.kind === 'grub') {
-    const boot = await boots!.rowFor(name.mac);
+    const boot = await boots!.recordFor(name.mac);
     if (boot) return text((name.kind === 'grub' ? grubConfig : pxelinuxConfig)(boot));
   }
   if (name?.kind === 'file') {
@@ -169,13 +169,13 @@ async function openSource(served: Served, boots: BootFiles | undefined, asked: s
     if (opened?.kind === 'remote') return { source: cachedSource(opened.file), close: () => opened.file.release() };
     if (opened) return { source: fileSource(opened.file), close: () => opened.file.handle.close() };
   }
-  const file = await openServed(served, asked);
+  const file = await openServedFile(served, asked);
   if (file) return { source: fileSource(file), close: () => file.handle.close() };
   return name?.kind === 'grub start' ? text(GRUB_START) : undefined;
 }
 
 /** What of the client's options is granted (RFC 2347: what is not granted is left out of the OACK). */
-export function agree(asked: TftpOptions, file: Pick<Source, 'size'>, mode: string): Agreed {
+export function negotiate(asked: TftpOptions, file: Pick<BlockSource, 'size'>, mode: string): NegotiatedOptions {
   const granted = new Map<string, string>();
   const number = (name: string, least: number, most: number): number | undefined => {
     const text = asked.get(name);

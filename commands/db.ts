@@ -9,12 +9,12 @@ import type { Command } from 'commander';
 import type { Options } from '../config/options';
 import { systemClock, timestamp } from '../model/clock';
 import type { Log } from '../model/log';
-import { backup, type Progress, type Summary } from '../store/backup';
-import { connect, unusable } from '../store/connection';
-import type { Connected } from '../store/connection';
-import { findEmbedded, startEmbedded } from '../store/embedded';
-import { restore } from '../store/restore';
-import { migrate, schemaState, stepsDone, LATEST, type SchemaState } from '../store/schema';
+import { backup, type Progress, type Summary } from '../store/backup/backup';
+import { connect, unusable } from '../store/sql/connection';
+import type { Connected } from '../store/sql/connection';
+import { findEmbedded, startEmbedded } from '../store/embedded/embedded';
+import { restore } from '../store/backup/restore';
+import { migrate, schemaState, stepsDone, LATEST, type SchemaState } from '../store/sql/schema';
 import { databaseUrl, readOptions, withSetup, type SetupArguments } from './setup';
 
 /** What is told on the way goes to the standard error: the standard output is for answers. */
@@ -28,7 +28,7 @@ function interrupted(): AbortSignal {
   return controller.signal;
 }
 
-interface Job {
+interface DatabaseJob {
   readonly connected: Connected;
   /** How to call the database for its operator. */
   readonly what: string;
@@ -37,7 +37,7 @@ interface Job {
   readonly options: Options;
   readonly signal: AbortSignal;
 }
-interface Needs {
+interface DatabaseNeeds {
   /** Makes the embedded database where there is none. */
   readonly make?: boolean;
   /** Not while a server runs on it. */
@@ -45,7 +45,11 @@ interface Needs {
 }
 
 /** Connects to the database that a server with these settings would use. The embedded one is started for as long as this takes, if no server runs it. */
-async function onDatabase<T>(given: SetupArguments, { make = false, alone = false }: Needs, work: (job: Job) => Promise<T>): Promise<T> {
+async function onDatabase<T>(
+  given: SetupArguments,
+  { make = false, alone = false }: DatabaseNeeds,
+  work: (job: DatabaseJob) => Promise<T>,
+): Promise<T> {
   const { options } = readOptions(given);
   const signal = interrupted();
   const on = async (connection: string, what: (where: string) => string, own = false): Promise<T> => {

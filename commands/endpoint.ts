@@ -11,7 +11,7 @@ export function authorization({ OS_USERNAME: name, OS_PASSWORD: password }: Node
   return { authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` };
 }
 
-export function parsed(text: string): unknown {
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -19,8 +19,8 @@ export function parsed(text: string): unknown {
   }
 }
 /** Of a refusal, in either of its shapes. */
-export function sentenceOf(text: string): string | undefined {
-  const { error_message: inner, error } = (parsed(text) ?? {}) as { error_message?: unknown; error?: { message?: unknown } };
-  const told = (typeof inner === 'string' ? parsed(inner) : inner) as { faultstring?: unknown; description?: unknown } | undefined;
+export function errorMessageOf(text: string): string | undefined {
+  const { error_message: inner, error } = (parseJson(text) ?? {}) as { error_message?: unknown; error?: { message?: unknown } };
+  const told = (typeof inner === 'string' ? parseJson(inner) : inner) as { faultstring?: unknown; description?: unknown } | undefined;
   return [told?.faultstring, told?.description, error?.message].find((one): one is string => typeof one === 'string' && one !== '');
 }

@@ -1,9 +1,9 @@
 /** Tells a server of simulated machines: a node and its ports for each; a node that is there already gets the BMC's new address. */
 import type { Clock } from '../model/clock';
-import type { DescribedNode } from '../simulator/node-of';
+import type { DescribedNode } from '../simulator/fleet/describe-node';
 import { HEADER } from '../model/versions';
-import { authorization, parsed, sentenceOf } from './endpoint';
-import { within } from '../wire/within';
+import { authorization, parseJson, errorMessageOf } from './endpoint';
+import { timeoutSignal } from '../wire/timeout-signal';
 
 const AT_ONCE = 8;
 const PATIENCE_MS = 60_000;
@@ -21,7 +21,7 @@ export interface Registered {
 async function started(base: string, clock: Clock, signal: AbortSignal): Promise<void> {
   const end = clock.now() + START_MS;
   while (clock.now() < end) {
-    const options = { signal: within(PATIENCE_MS, signal) };
+    const options = { signal: timeoutSignal(PATIENCE_MS, signal) };
     const isThere = await fetch(`${base}/`, options).then(
       async ({ status, body }) => {
         await body?.cancel();
@@ -46,7 +46,7 @@ export async function registerFleet(base: string, nodes: readonly DescribedNode[
       method,
       headers: { 'content-type': 'application/json', accept: 'application/json', [HEADER]: VERSION, ...authorization(process.env) },
       body: JSON.stringify(body),
-      signal: within(PATIENCE_MS, signal),
+      signal: timeoutSignal(PATIENCE_MS, signal),
     }).catch((error: unknown) => {
       const { cause, message } = error as Error;
       throw new Error(`${base} does not answer: ${cause instanceof Error && cause.message ? cause.message : message}`);
@@ -54,7 +54,7 @@ export async function registerFleet(base: string, nodes: readonly DescribedNode[
     return { status: response.status, text: await response.text() };
   };
   const refused = (what: string, { status, text }: { readonly status: number; readonly text: string }): Error =>
-    new Error(`${what}: ${base} answers ${status}: ${sentenceOf(text) ?? text.slice(0, 300)}`);
+    new Error(`${what}: ${base} answers ${status}: ${errorMessageOf(text) ?? text.slice(0, 300)}`);
 
   const register = async ({ node, ports }: DescribedNode): Promise<void> => {
     const name = String(node['name']);
@@ -66,7 +66,7 @@ export async function registerFleet(base: string, nodes: readonly DescribedNode[
       return;
     }
     if (made.status !== 201) throw refused(`node ${name}`, made);
-    const { uuid } = parsed(made.text) as { readonly uuid: string };
+    const { uuid } = parseJson(made.text) as { readonly uuid: string };
     for (const port of ports) {
       const answer = await call('POST', '/ports', { ...port, node_uuid: uuid });
       if (answer.status !== 201) throw refused(`port ${String(port['address'])} of node ${name}`, answer);

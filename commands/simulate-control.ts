@@ -1,17 +1,17 @@
 /** `bloomery simulate control`: looks at a fleet that runs, makes its BMCs faulty, and presses its power buttons. */
 import type { Command } from 'commander';
-import { parseFaults } from '../simulator/faults';
+import { parseFaults } from '../simulator/bmc/faults';
 
 export const CONTROL_PORT = 6390;
 const PATIENCE_MS = 30_000;
 
-interface Seen {
+interface MachineStatus {
   readonly name: string;
   readonly power: string;
   readonly phase: string;
   readonly faults: Readonly<Record<string, unknown>>;
 }
-const line = ({ name, power, phase, faults }: Seen): string => {
+const line = ({ name, power, phase, faults }: MachineStatus): string => {
   const told = Object.entries(faults).map(([fault, value]) => (value === true ? fault : `${fault}=${String(value).replaceAll(',', '+')}`));
   return [name.padEnd(12), power.padEnd(4), phase.padEnd(9), told.join(',')].join(' ').trimEnd();
 };
@@ -40,8 +40,8 @@ async function control(machine: string | undefined, words: readonly string[], { 
   const faults = parseFaults(words.join(' '));
   if (words.length > 0) await ask(url, words[0] === 'none' ? 'PUT' : 'PATCH', `${path}/faults`, faults);
   if (power !== undefined) await ask(url, 'POST', `${path}/power`, { action: power });
-  const answer = (await ask(url, 'GET', machine === undefined || machine === 'all' ? '/machines' : path)) as Seen & {
-    readonly machines?: readonly Seen[];
+  const answer = (await ask(url, 'GET', machine === undefined || machine === 'all' ? '/machines' : path)) as MachineStatus & {
+    readonly machines?: readonly MachineStatus[];
   };
   if (json) console.log(JSON.stringify(answer, null, 2));
   else for (const one of answer.machines ?? [answer]) console.log(line(one));

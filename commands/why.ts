@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import type { Checked, Readiness } from '../model/readiness';
 import { HEADER } from '../model/versions';
-import { authorization, endpoint, parsed, sentenceOf } from './endpoint';
+import { authorization, endpoint, parseJson, errorMessageOf } from './endpoint';
 
 interface WhyArguments {
   readonly url?: string;
@@ -23,10 +23,10 @@ async function ask(node: string, given: WhyArguments): Promise<Readiness> {
   });
   const text = await response.text();
   if (response.ok) {
-    const answer = parsed(text) as Partial<Readiness> | undefined;
+    const answer = parseJson(text) as Partial<Readiness> | undefined;
     if (Array.isArray(answer?.checks)) return answer as Readiness;
   }
-  throw new Error(`${base} answers ${response.status}: ${sentenceOf(text) ?? 'it is no Bloomery, or an older one'}`);
+  throw new Error(`${base} answers ${response.status}: ${errorMessageOf(text) ?? 'it is no Bloomery, or an older one'}`);
 }
 type Paint = (code: number, text: string) => string;
 const MARKS: Readonly<Record<Checked['result'], readonly [string, number]>> = {

@@ -6,68 +6,30 @@ import type {
   ChangesOf,
   Heartbeat,
   Inventory,
-  Json,
   JsonObject,
   NewNode,
-  NewOf,
   NewPort,
   NodeChanges,
   NodeRecord,
   PortChanges,
   PortgroupRecord,
   PortRecord,
-  VolumeConnectorRecord,
-  VolumeTargetRecord,
   Vif,
 } from '../model/records';
 import type { Origin } from '../model/origin';
+import type {
+  Validation,
+  ProvisionArgs,
+  VendorMethodInfo,
+  VendorAnswer,
+  Lookup,
+  VolumeRecords,
+  VolumeKind,
+  NewAllocation,
+} from './core/call-types';
 
 export type { HttpMethod, IndicatorTable, VirtualMediaType };
-export interface Validation {
-  readonly result: boolean;
-  readonly reason?: string;
-}
-/** What comes with a provision verb, its body keys as clients name them. */
-export interface ProvisionArgs {
-  readonly configdrive?: string | JsonObject | null;
-  readonly clean_steps?: readonly JsonObject[];
-  readonly deploy_steps?: readonly JsonObject[];
-  readonly service_steps?: readonly JsonObject[];
-  readonly rescue_password?: string;
-  readonly disable_ramdisk?: boolean;
-}
-/** A vendor's method, as clients are told of it. */
-export interface VendorMethodInfo {
-  readonly http_methods: readonly HttpMethod[];
-  readonly async: boolean;
-  readonly description: string;
-  readonly attach: boolean;
-  readonly require_exclusive_lock: boolean;
-}
-export interface VendorAnswer {
-  /** Accepted; the work goes on. */
-  readonly async: boolean;
-  readonly result: Json;
-}
-export interface Lookup {
-  readonly macs: readonly string[];
-  readonly bmcAddresses?: readonly string[];
-  readonly nodeUuid?: string;
-  /** How a machine is enrolled that none has these addresses of; absent: it is not. */
-  readonly discovery?: Discovery;
-}
-export interface Discovery {
-  readonly driver: string;
-  readonly conductor_group: string;
-}
-
-/** What a node can boot from over a network. */
-export interface VolumeRecords {
-  readonly connector: VolumeConnectorRecord;
-  readonly target: VolumeTargetRecord;
-}
-export type VolumeKind = keyof VolumeRecords;
-export type NewAllocation = Omit<NewOf<AllocationRecord, never>, 'state' | 'node_uuid' | 'last_error'>;
+export type { Lookup, NewAllocation, ProvisionArgs, VendorAnswer, VolumeKind };
 
 export interface Calls {
   /** Fills the interfaces by the hardware type; throws when the type or an interface is not enabled (400). */
@@ -148,7 +110,7 @@ export interface Calls {
 
 /** What the API has of the conductors. */
 export type Conductor = Calls;
-export interface ConductorDoor extends Conductor {
+export interface ConductorApi extends Conductor {
   /** The same on behalf of somebody. */
   from(origin: Origin): Conductor;
 }

@@ -3,30 +3,32 @@ import { setMaxListeners } from 'node:events';
 import { Fault, reasonOf } from '../model/errors';
 import { macLists } from '../model/mac-lists';
 import { silentNotifier } from '../model/notifications';
-import { createBmcTurns } from './bmc-turns';
-import { createBeats } from './beats';
-import { finishAllocations, unfinishedAllocations } from './allocations';
-import type { ConductorDoor } from './conductor';
-import type { ConductorRooms, Context } from './context';
-import { createHardware } from './hardware';
-import { goOn } from './heartbeat';
-import { pciAliases, readAccelerators } from './inspection/devices';
+import { createBmcTurns } from './core/bmc-turns';
+import { createHeartbeatBuffer } from './core/heartbeat-buffer';
+import { finishAllocations, unfinishedAllocations } from './requests/allocations';
+import type { ConductorApi } from './conductor';
+import type { ConductorParts, Context } from './core/context';
+import { createHardware } from './core/create-hardware';
+import { FLOWS } from './flows';
+import { wakeNode } from './engine/heartbeat';
+import { readAccelerators } from './inspection/hooks/accelerators';
+import { pciAliases } from './inspection/hooks/devices';
 import { chosenHooks, hookOf } from './inspection/hooks';
 import { readBuiltInRules } from './inspection/rules/built-in';
-import { namedHere } from './introspection/hooks';
-import { cidrMap } from './inspection/switches';
-import { createLease, type Lease } from './lease';
-import { createLocks } from './locks';
-import { doorTo, performHere, type Perform } from './operations';
-import { createOwnership } from './ownership';
-import { runPeriodics } from './periodics';
-import { resumeAbandoned, takeShare } from './recovery';
-import { createTokens } from './token';
-import { createWorkers } from './workers';
+import { hookNames } from './introspection/hooks';
+import { cidrMap } from './inspection/hooks/switches';
+import { createLease, type Lease } from './core/lease';
+import { createLocks } from './core/locks';
+import { conductorApi, performHere, type Perform } from './operations';
+import { createOwnership } from './core/ownership';
+import { runPeriodics } from './periodic/periodics';
+import { resumeAbandoned, takeShare } from './engine/recovery';
+import { createTokens } from './core/token';
+import { createWorkers } from './core/workers';
 
-export type { ConductorOptions, ConductorRooms } from './context';
+export type { ConductorOptions, ConductorParts } from './core/context';
 
-export interface RunningConductor extends ConductorDoor {
+export interface RunningConductor extends ConductorApi {
   /** Its name in `reservation` and in the conductor list. */
   readonly host: string;
   /** A call of the table, done here. */
@@ -53,15 +55,15 @@ const LONGEST_MS = 2 ** 31 - 1;
 const NAME_PAUSE_MS = 1000;
 
 /** Asks waiting nodes again, once each: a later call for a node takes the place of an earlier. */
-function createAskLater(context: () => Context): Pick<Context, 'askLater' | 'isAsked' | 'askNoMore'> {
+function createPolls(context: () => Context): Pick<Context, 'pollLater' | 'isPolling' | 'stopPolling'> {
   const waiting = new Map<string, AbortController>();
   return {
-    isAsked: (uuid) => waiting.has(uuid),
-    askNoMore: (uuid) => {
+    isPolling: (uuid) => waiting.has(uuid),
+    stopPolling: (uuid) => {
       waiting.get(uuid)?.abort();
       waiting.delete(uuid);
     },
-    askLater: (uuid, seconds) => {
+    pollLater: (uuid, seconds) => {
       const { clock, signal, log } = context();
       waiting.get(uuid)?.abort();
       const mine = new AbortController();
@@ -70,12 +72,12 @@ function createAskLater(context: () => Context): Pick<Context, 'askLater' | 'isA
         .sleep(seconds * 1000, AbortSignal.any([signal, mine.signal]))
         .then(() => {
           waiting.delete(uuid);
-          return context().round(goOn(context(), uuid, 'poll'));
+          return context().track(wakeNode(context(), uuid, 'poll'));
         })
         .catch((error: unknown) => {
           if (signal.aborted || mine.signal.aborted) return;
           // The database is away, or all places for work are taken: it still waits.
-          if (error instanceof Fault && error.status === 503) context().askLater(uuid, seconds);
+          if (error instanceof Fault && error.status === 503) context().pollLater(uuid, seconds);
           else log.warn(`node ${uuid} was not asked again`, { reason: reasonOf(error) });
         });
     },
@@ -87,10 +89,10 @@ function createAskLater(context: () => Context): Pick<Context, 'askLater' | 'isA
  * until its row is old when nothing answers at all.
  * @throws Error for the operator when another process with the name is alive
  */
-async function join(lease: Lease, { clock, log, options, probe }: ConductorRooms, signal: AbortSignal) {
+async function join(lease: Lease, { clock, log, options, probe }: ConductorParts, signal: AbortSignal) {
   const host = options['DEFAULT.host'];
   for (let tried = 0; ; tried++) {
-    const isIn = await lease.join(async ({ address }) => {
+    const isIn = await lease.register(async ({ address }) => {
       const stands = address === null || !probe ? 'gone' : await probe({ hostname: host, address });
       if (stands === 'answers')
         throw new Error(`a conductor named ${host} runs already and answers at ${address!}: give this one another [DEFAULT]host`);
@@ -103,7 +105,7 @@ async function join(lease: Lease, { clock, log, options, probe }: ConductorRooms
 }
 
 /** Throws an Error for the operator when the options name hardware or hooks that cannot be had, or another process has the name. */
-export async function startConductor(rooms: ConductorRooms): Promise<RunningConductor> {
+export async function startConductor(rooms: ConductorParts): Promise<RunningConductor> {
   const { store, options, log, clock, random } = rooms;
   const host = options['DEFAULT.host'];
   const timeout = options['conductor.heartbeat_timeout'];
@@ -113,7 +115,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
   let isLeaving = false;
   const underWay = new Set<Promise<unknown>>();
   for (const option of ['inspector.hooks', 'redfish.inspection_hooks'] as const) chosenHooks(options[option], option);
-  chosenHooks(namedHere(options['processing.processing_hooks']), 'processing.processing_hooks');
+  chosenHooks(hookNames(options['processing.processing_hooks']), 'processing.processing_hooks');
   for (const name of options['inspector.overwrite_existing_hooks']) hookOf(name, 'inspector.overwrite_existing_hooks');
   const hardware = createHardware(options, rooms.hardwareTypes, rooms.interfaces, log);
   const builtInRules = await readBuiltInRules(options['inspection_rules.built_in_rules']);
@@ -141,8 +143,8 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
       () => store.conductors.alive(timeout),
       () => isLeaving,
     ),
-    ...createAskLater(() => context),
-    round: (work) => {
+    ...createPolls(() => context),
+    track: (work) => {
       const one = work.finally(() => underWay.delete(one));
       underWay.add(one);
       return one;
@@ -150,12 +152,13 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     notifier: rooms.notifier ?? silentNotifier,
     host,
     hardware,
+    flows: FLOWS,
     builtInRules,
     accelerators,
-    strangers: macLists(options),
+    unknownMacs: macLists(options),
     lease,
     bmcTurns: createBmcTurns(),
-    lookedAt: new Set(),
+    nodesBeingRead: new Set(),
     tokens: createTokens(store, random),
     workers: createWorkers(
       options['conductor.workers_pool_size'],
@@ -165,7 +168,7 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     ),
     locks: createLocks(clock, rooms.metrics),
     flowStarts: new Map(),
-    beats: createBeats({ store, clock, log, signal: stopping.signal }),
+    heartbeats: createHeartbeatBuffer({ store, clock, log, signal: stopping.signal }),
     signal: stopping.signal,
   };
   await join(lease, rooms, stopping.signal);
@@ -194,12 +197,12 @@ export async function startConductor(rooms: ConductorRooms): Promise<RunningCond
     stopping.abort(new Error('The conductor is stopping.'));
     await Promise.race([Promise.all([idle, periodics]), atMost(LEAVE_MS)]);
     ended.abort();
-    await context.beats.close();
+    await context.heartbeats.close();
     await quietly('not unregistered', lease.end());
   };
   let stopped: Promise<void> | undefined;
   const perform = performHere(context);
-  return Object.assign(doorTo(perform), {
+  return Object.assign(conductorApi(perform), {
     host,
     perform,
     isLeaving: () => isLeaving,

@@ -6,32 +6,33 @@ import { originFields, type Origin } from '../model/origin';
 import type { JsonObject, NodeRecord } from '../model/records';
 import { INTERFACE_KINDS } from '../model/records';
 import type { Store } from '../store/store';
-import { createAllocation, deleteAllocation } from './allocations';
-import { getBootDevice, setBootDevice, supportedBootDevices } from './boot-device';
-import { setBootMode, setSecureBoot } from './boot-mode';
-import type { Calls, ConductorDoor, Lookup, VolumeKind } from './conductor';
-import { consoleInfo, setConsole } from './console';
-import type { Context } from './context';
-import { defaultInterface } from './hardware';
-import { heartbeat } from './heartbeat';
-import { getIndicator, injectNmi, listIndicators, setIndicator } from './indicators';
-import { continueInspection } from './inspection/continue';
+import { createAllocation, deleteAllocation } from './requests/allocations';
+import { getBootDevice, setBootDevice, supportedBootDevices } from './requests/boot-device';
+import { setBootMode, setSecureBoot } from './requests/boot-mode';
+import type { Calls, ConductorApi } from './conductor';
+import type { Lookup, VolumeKind } from './core/call-types';
+import { consoleInfo, setConsole } from './requests/console';
+import type { Context } from './core/context';
+import { defaultInterface } from './core/hardware';
+import { heartbeat } from './engine/heartbeat';
+import { getIndicator, injectNmi, listIndicators, setIndicator } from './requests/indicators';
+import { continueInspection } from './engine/continue-inspection';
 import { continueIntrospection, reapplyIntrospection } from './introspection/continue';
 import { readReport } from './introspection/report';
 import { startIntrospection } from './introspection/start';
 import { abortIntrospection } from './introspection/unfinished';
-import { deletePortgroup, updatePortgroup } from './portgroups';
-import { createPort, deletePort, updatePort } from './ports';
-import { setPower } from './power';
-import { provision } from './provision';
-import { setRaidConfig } from './raid';
-import { probeReadiness } from './readiness';
-import { createNode, deleteNode, setMaintenance, setTraits, updateNode } from './update';
-import { validateNode } from './validate';
-import { callDriverVendor, callVendor, driverVendorMethods, vendorMethods } from './vendor';
-import { attachVif, detachVif, listVifs } from './vifs';
-import { attachVirtualMedia, detachVirtualMedia, getVirtualMedia } from './virtual-media';
-import { deleteVolume, updateVolume } from './volumes';
+import { deletePortgroup, updatePortgroup } from './requests/portgroups';
+import { createPort, deletePort, updatePort } from './requests/ports';
+import { setPower } from './requests/power';
+import { provision } from './engine/provision';
+import { setRaidConfig } from './requests/raid';
+import { probeReadiness } from './requests/readiness';
+import { createNode, deleteNode, setMaintenance, setTraits, updateNode } from './requests/nodes';
+import { validateNode } from './requests/validate';
+import { callDriverVendor, callVendor, driverVendorMethods, vendorMethods } from './requests/vendor';
+import { attachVif, detachVif, listVifs } from './requests/vifs';
+import { attachVirtualMedia, detachVirtualMedia, getVirtualMedia } from './requests/virtual-media';
+import { deleteVolume, updateVolume } from './requests/volumes';
 
 export type OperationName = keyof Calls;
 /** Whom a call is for: the conductor of this driver, in this group (absent: any), with the highest hash for the key. */
@@ -171,7 +172,7 @@ export const performHere =
   };
 
 /** The table as the functions that the API calls. */
-export function doorTo(perform: Perform): ConductorDoor {
+export function conductorApi(perform: Perform): ConductorApi {
   const functions: Record<string, unknown> = {
     from: (origin: Origin) => Object.assign(Object.create(functions) as object, { origin }),
   };
@@ -179,5 +180,5 @@ export function doorTo(perform: Perform): ConductorDoor {
     functions[name] = function (this: { readonly origin?: Origin }, ...args: readonly unknown[]): Promise<unknown> {
       return perform(name, args, this.origin);
     };
-  return functions as unknown as ConductorDoor;
+  return functions as unknown as ConductorApi;
 }

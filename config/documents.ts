@@ -41,8 +41,12 @@ export const configurationPage = (): string =>
   [
     '# Configuration',
     '',
-    'Generated from `config/options.ts`; do not edit. Section and option names are those of `ironic.conf`; a `+` marks options that Ironic does not have.',
-    'Each can also be given as a variable `OS_<SECTION>__<OPTION>`, which wins over the files. Options that are not listed are reported and have no effect.',
+    'This page is for operators who write an `ironic.conf`: it lists every option with its type and default.',
+    'It is generated from `config/options.ts`; do not edit it.',
+    '',
+    'Section and option names are those of `ironic.conf`. A `+` marks options that Ironic does not have.',
+    'A variable `OS_<SECTION>__<OPTION>` sets an option too, and takes precedence over the files.',
+    'The server reports options that are not listed here; they have no effect.',
     '',
     ...sections().flatMap((section) => [
       `## [${section}]`,

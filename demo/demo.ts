@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { systemClock } from '../model/clock';
 import { silentLog } from '../model/log';
-import { startFleet } from '../simulator/fleet';
+import { startFleet } from '../simulator/fleet/fleet';
 import { startServerProcess, type Sections } from '../tests/lab/support/server';
 import { openClient } from './client';
 import { openDisplay } from './progress';

@@ -1,31 +1,31 @@
 /** The only list of what drivers there are: name in the API → implementation, and hardware type → names. Nothing registers itself. */
 import type { InterfaceKind } from '../model/records';
-import { customAgentDeploy } from './agent-deploy';
-import { agentInspect } from './agent-inspect';
-import { agentPower } from './agent-power';
-import { agentRaid } from './agent-raid';
-import { agentRescue } from './agent-rescue';
-import { directDeploy } from './direct';
-import { discoverdInspect } from './discoverd';
-import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakeManagement, fakePower, fakeRaid, fakeRescue, fakeStorage } from './fake';
-import { fakeBios, fakeFirmware } from './fake-settings';
-import { fakeVendor } from './fake-vendor';
+import { customAgentDeploy } from './agent/deploy';
+import { agentInspect } from './agent/inspect';
+import { agentPower } from './agent/power';
+import { agentRaid } from './agent/raid';
+import { agentRescue } from './agent/rescue';
+import { directDeploy } from './agent/direct';
+import { discoverdInspect } from './agent/discoverd';
+import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakeManagement, fakePower, fakeRaid, fakeRescue, fakeStorage } from './fake/fake';
+import { fakeBios, fakeFirmware } from './fake/settings';
+import { fakeVendor } from './fake/vendor';
 import { ANY, type HardwareType, type Interfaces } from './interfaces';
-import { ipmiManagement, ipmiPower } from './ipmi';
-import { ipmiConsole } from './ipmi-console';
-import { ipmiVendor } from './ipmi-vendor';
-import { httpIpxeBoot, ipxeBoot, pxeBoot } from './network-boot';
-import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './no-interfaces';
-import { noopDeploy, noopManagement, noopNetwork, noopStorage } from './noop';
-import { ramdiskDeploy } from './ramdisk-deploy';
-import { redfishManagement } from './redfish';
-import { redfishBios } from './redfish-bios';
-import { redfishFirmware } from './redfish-firmware';
-import { redfishInspect } from './redfish-inspect';
-import { redfishPower } from './redfish-power';
-import { redfishVendor } from './redfish-vendor';
-import { redfishRaid } from './redfish-raid';
-import { redfishHttpsBoot, redfishVirtualMediaBoot } from './virtual-media-boot';
+import { ipmiManagement, ipmiPower } from './ipmi/management';
+import { ipmiConsole } from './ipmi/console';
+import { ipmiVendor } from './ipmi/vendor';
+import { httpIpxeBoot, ipxeBoot, pxeBoot } from './boot/network-boot';
+import { noBios, noConsole, noFirmware, noInspect, noRaid, noRescue, noVendor } from './common/no-interfaces';
+import { noopDeploy, noopManagement, noopNetwork, noopStorage } from './network/noop';
+import { ramdiskDeploy } from './agent/ramdisk-deploy';
+import { redfishManagement } from './redfish/steps/management';
+import { redfishBios } from './redfish/steps/bios';
+import { redfishFirmware } from './redfish/steps/firmware';
+import { redfishInspect } from './redfish/inspect';
+import { redfishPower } from './redfish/power';
+import { redfishVendor } from './redfish/vendor';
+import { redfishRaid } from './redfish/steps/raid';
+import { redfishHttpsBoot, redfishVirtualMediaBoot } from './boot/virtual-media-boot';
 
 export const INTERFACES: Interfaces = {
   bios: { redfish: redfishBios, 'no-bios': noBios, fake: fakeBios },

@@ -19,21 +19,25 @@ import type {
 } from '../model/records';
 import type { ProvisionState } from '../model/states';
 import type { IpmiPool, SolPool } from '../wire/ipmi/client';
-import type { IntrospectionClient } from '../wire/introspection';
-import type { SdrCache } from '../wire/ipmi/sdr-repository';
+import type { IntrospectionClient } from '../wire/http/introspection';
+import type { SdrCache } from '../wire/ipmi/records/sdr-repository';
 import type { RedfishPool } from '../wire/redfish';
 import type { Consoles } from './consoles';
 import type { DriverOptions } from './options';
-import type { RegistryCache } from './redfish-bios-registry';
 
-/** Kept sessions to BMCs, shared by all tasks of a conductor. */
+/** Bounded: the entry that was used longest ago goes first. */
+export interface KeyedCache<Value> {
+  get(key: string): Value | undefined;
+  put(key: string, value: Value): void;
+}
+/** Sessions to BMCs, and what was read from them, shared by all tasks of a conductor. */
 export interface Connections {
   readonly ipmi: IpmiPool;
-  /** Sensor data records of BMCs; absent: they are read each time. */
+  /** Sensor data records of BMCs. Absent: each task reads them. */
   readonly sdrCache?: SdrCache;
   readonly redfish: RedfishPool;
-  /** Absent: each is read anew. */
-  readonly biosRegistries?: RegistryCache;
+  /** Attribute registries of BIOSes. Absent: each task reads them. */
+  readonly biosRegistries?: KeyedCache<BiosAttributeRegistry>;
   /** Absent: this process serves none. */
   readonly consoles?: Consoles & SolPool;
   /** Absent: [discoverd] names none. */
@@ -66,7 +70,7 @@ export interface Task {
   /** Sets keys of driver_internal_info; `undefined` removes one. */
   saveInternal(keys: Readonly<Record<string, unknown>>): Promise<void>;
   /** Tells those who listen to events how far the running step is. Absent: nobody can. */
-  tellProgress?(kind: SavedKind, step: PlannedStep, percent: number): Promise<void>;
+  reportProgress?(kind: SavedKind, step: PlannedStep, percent: number): Promise<void>;
   /** What the machine's BIOS settings are now: others than these are forgotten. */
   saveBiosSettings(settings: readonly BiosSetting[]): Promise<void>;
   /** What firmware the machine has now; components that it does not name stay as they were. */
@@ -79,6 +83,11 @@ export interface Task {
 
 /** A setting of the BIOS by its name; what is not known of it stays away. */
 export type BiosSetting = Pick<BiosSettingRecord, 'name' | 'value'> & Partial<Omit<BiosSettingRecord, 'created_at' | 'updated_at'>>;
+
+/** What a BMC publishes about a BIOS attribute besides its value. */
+export type BiosAttributeFacts = Required<Omit<BiosSetting, 'name' | 'value'>>;
+/** By the attribute's name. */
+export type BiosAttributeRegistry = ReadonlyMap<string, BiosAttributeFacts>;
 
 /** A piece of firmware by its name: bios, bmc, nic:SERIAL. */
 export type FirmwareComponent = Pick<FirmwareComponentRecord, 'component' | 'vendor' | 'model' | 'serial_number'> & {
@@ -178,19 +187,19 @@ export interface InterfacePeriodic {
    * In the place of `run`, for nodes that others work on meanwhile: asked without holding the node (the task has no ports), which is held
    * only for what is news. Throws ServiceAway.
    */
-  look?(task: Task): Promise<Looked | undefined>;
+  check?(task: Task): Promise<CheckResult | undefined>;
   /** Whether `look` needs the node as it is now: nodes of a round were read at its beginning. */
-  needsNew?(node: NodeRecord): boolean;
+  needsFreshNode?(node: NodeRecord): boolean;
 }
 /** What a look at a node that nobody holds showed. */
-export interface Looked {
+export interface CheckResult {
   /** How its work stands; absent: nothing new. */
   readonly outcome?: Outcome;
   /** Keys of driver_internal_info to set, `undefined` removes one; before the outcome counts. */
   readonly internal?: Readonly<Record<string, unknown>>;
 }
 /** Whom a look asks does not answer: the other nodes of the round need not be asked. */
-export class ServiceAway extends Error {}
+export class ServiceUnavailable extends Error {}
 
 export type Power = 'power on' | 'power off' | 'rebooting' | 'soft power off' | 'soft rebooting';
 export interface PowerInterface extends Interface {
@@ -203,12 +212,12 @@ export interface PowerInterface extends Interface {
   /** Null: it cannot be told (fake hardware whose power was never set). */
   get(task: Task): Promise<'power on' | 'power off' | null>;
   /** `get`, with what else the same answer of the BMC says. Absent: it says nothing else. */
-  look?(task: Task): Promise<MachineLook>;
+  getStatus?(task: Task): Promise<MachineStatus>;
   /** Asks the BMC; returns when it took the order. The caller (Task.power) waits for the state. */
   set(task: Task, state: Power, timeoutSeconds?: number): Promise<void>;
 }
 /** What a BMC says of its machine in one answer. */
-export interface MachineLook {
+export interface MachineStatus {
   readonly power: 'power on' | 'power off' | null;
   /** Null: it does not say. */
   readonly health: 'OK' | 'Warning' | 'Critical' | null;
@@ -317,14 +326,14 @@ export interface InspectInterface extends Interface {
   /** A service of its own inspects, and takes the callbacks of its ramdisk itself: none of those that come here are meant for the node. */
   readonly byService?: true;
   /** In band: boots the ramdisk, then `wait`; out of band: what was found. */
-  inspect(task: Task): Promise<Outcome | Found>;
+  inspect(task: Task): Promise<Outcome | InspectionFindings>;
   /** The inventory arrived and its hooks ran: puts the machine to rest again. */
   finish?(task: Task): Promise<void>;
   /** Undoes `inspect`: when it failed, was aborted or took too long. */
   abort?(task: Task): Promise<void>;
 }
 /** A machine as its BMC describes it: the inspection is over but for the hooks. */
-export interface Found {
+export interface InspectionFindings {
   readonly kind: 'found';
   readonly inventory: Inventory;
   readonly pluginData: JsonObject;

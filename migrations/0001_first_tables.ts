@@ -6,7 +6,7 @@ import type { Knex } from 'knex';
  * - Text is compared byte by byte (`COLLATE "C"`), so that sorting is the same on every database.
  * - What clients wrote stays `json`: it comes back with its keys in their order, and no character is refused. `jsonb` is for the one
  *   object that is changed key by key.
- * - Constraints have names: store/faults.ts tells by them what went wrong.
+ * - Constraints have names: store/sql/faults.ts tells by them what went wrong.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`

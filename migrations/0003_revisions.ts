@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 
 /**
- * Kept answers (api/fragments.ts) are held against `revision`: no write of a node or a port may leave it as it was, whoever writes. Our
+ * Kept answers (api/resource/fragments.ts) are held against `revision`: no write of a node or a port may leave it as it was, whoever writes. Our
  * own statements raise it themselves; the trigger is for those that forget, and for hands. A conductor's revision changes with what it
  * offers, not with its signs of life.
  */

@@ -53,7 +53,7 @@ const stepTrigger = (flow: (typeof FLOWS)[number]): string => {
 
 /**
  * What happens to nodes, as rows of the same transaction (docs/events.md). Written by triggers, so that nobody has to think of it; they
- * fire only for the columns that are told of. `transaction` is what makes reading on sure: see store/events.ts.
+ * fire only for the columns that are told of. `transaction` is what makes reading on sure: see store/tables/events.ts.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`

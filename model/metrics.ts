@@ -17,7 +17,7 @@ const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 
 const REMOTE = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const LONG = [0.01, 0.1, 0.5, 1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400];
 
-/** Series of a metric of machines' sensors. They alone have labels that machines make; what is kept of a machine is bounded (conductor/sensors.ts). */
+/** Series of a metric of machines' sensors. They alone have labels that machines make; what is kept of a machine is bounded (conductor/periodic/sensors.ts). */
 const MOST_SENSORS = 500_000;
 
 // One row a line, however long: a table is read by its columns.

@@ -3,28 +3,27 @@
  * changed here" and the drawing in the docs all read these rows. Source: Ironic 39's behaviour (docs/states.md is generated).
  */
 
-/** One row a state. `target` is what the machine is on its way to while it is in this state. */
-export interface StateRow {
+/** One row a state. `target`: the state that the node shall reach from here. */
+interface StateShape {
   readonly stable?: true;
   readonly target?: string;
-  /** A transition ended badly here: `last_error` is kept by power actions, the target stays visible. */
+  /** A transition failed: power actions keep `last_error`, and the target stays visible. */
   readonly failed?: true;
-  /** What a ramdisk heartbeat means here: go on with the flow, or only note that the agent lives. Absent: accepted and dropped. */
+  /** What a heartbeat does here: continue the flow, or only record that the agent runs. Absent: it is accepted and ignored. */
   readonly heartbeat?: 'resume' | 'record';
-  /** The flow that owns the state. */
-  readonly flow?: FlowName;
-  /** A conductor works in this state (no one waits): found so at start-up, the flow was cut off. */
+  /** The flow that the state belongs to. */
+  readonly flow?: string;
+  /** A conductor works in this state. A node that nobody holds in it was left by its conductor. */
   readonly working?: true;
-  /** The option (section.name) that bounds the wait in this state, in seconds. */
+  /** The option (section.name) that limits the wait in this state, in seconds. */
   readonly timeout?: string;
   /** A ramdisk may look its node up here. */
   readonly lookup?: true;
-  /** A node may be changed here although it is on its way to another state. */
+  /** Clients may change the node here, although it is on its way to another state. */
   readonly changeable?: true;
   /** The power synchronisation leaves nodes in this state alone. */
   readonly skipPowerSync?: true;
 }
-export type FlowName = 'verify' | 'inspect' | 'deploy' | 'undeploy' | 'clean' | 'service' | 'rescue' | 'unrescue' | 'adopt';
 
 export const STATES = {
   enroll: { stable: true, skipPowerSync: true },
@@ -71,11 +70,21 @@ export const STATES = {
   'service wait': { target: 'active', flow: 'service', heartbeat: 'resume', timeout: 'conductor.service_callback_timeout', lookup: true },
   'service failed': { target: 'active', failed: true, changeable: true },
   'service hold': { target: 'active', flow: 'service', heartbeat: 'record', changeable: true },
-} as const satisfies Record<string, StateRow>;
+} as const satisfies Record<string, StateShape>;
 export type ProvisionState = keyof typeof STATES;
 
+/** The values of a member over all rows. */
+type ValueOf<Member extends keyof StateShape> = Extract<(typeof STATES)[ProvisionState], Readonly<Record<Member, string>>>[Member];
+export type FlowName = ValueOf<'flow'>;
+export interface StateRow extends StateShape {
+  readonly target?: ValueOf<'target'>;
+  readonly flow?: FlowName;
+  readonly timeout?: ValueOf<'timeout'>;
+}
 /** The row of a state, with every optional member visible. */
 export const stateRow = (state: ProvisionState): StateRow => STATES[state];
+/** The node waits for its machine, and no longer than the state's limit. */
+export const isWaiting = (state: ProvisionState): boolean => stateRow(state).timeout !== undefined;
 
 export type Event =
   | 'deploy'

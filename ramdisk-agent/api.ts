@@ -1,7 +1,7 @@
 /** The calls that the agent makes to the bare metal API: version, lookup, heartbeat, inspection data. */
 import type { Inventory, JsonObject } from '../model/records';
-import { AgentError } from './errors';
-import { ask, type HttpAnswer, type HttpRequest, type Trust } from './http';
+import { AgentError } from './system/errors';
+import { ask, type HttpAnswer, type HttpRequest, type Trust } from './system/http';
 
 /** The newest minor version whose additions the agent uses (agent_verify_ca). */
 const NEWEST_KNOWN = 68;

@@ -1,7 +1,7 @@
 /** Runs the commands that the conductor sends: one at a time, results kept since the start. */
 import type { JsonObject } from '../model/records';
 import type { Log } from '../model/log';
-import { AgentError, type ErrorBody, reasonOf, toBody } from './errors';
+import { AgentError, type ErrorBody, reasonOf, toBody } from './system/errors';
 
 export interface Command {
   /** Answered at once, while it goes on; its end forces a heartbeat. */

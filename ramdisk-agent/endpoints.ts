@@ -1,6 +1,6 @@
 /** Where the API and the introspection service are: as the command line says, or as multicast DNS tells, where it is asked to. */
-import { urlOf, type Found } from '../wire/mdns';
-import { AgentError } from './errors';
+import { urlOf, type DiscoveredService } from '../wire/dns/mdns';
+import { AgentError } from './system/errors';
 import type { Machine } from './machine';
 
 const BY_MDNS = 'mdns';
@@ -9,7 +9,11 @@ export interface Endpoints {
   readonly inspectionUrls: readonly string[];
 }
 
-async function find(machine: Machine, service: string, signal: AbortSignal): Promise<(Found & { readonly url: string }) | undefined> {
+async function find(
+  machine: Machine,
+  service: string,
+  signal: AbortSignal,
+): Promise<(DiscoveredService & { readonly url: string }) | undefined> {
   const found = await machine.findService(service, signal);
   const url = found && urlOf(found);
   if (!found || url === undefined) return undefined;

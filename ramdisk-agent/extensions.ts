@@ -3,7 +3,7 @@ import type { InventoryDisk, JsonObject } from '../model/records';
 import type { Command, Commands } from './commands';
 import { installBootEntry } from './disk/efi';
 import { rootDisk } from './disk/root';
-import { AgentError, type ErrorType, reasonOf } from './errors';
+import { AgentError, type ErrorType, reasonOf } from './system/errors';
 import { bootMode, readInventory } from './inventory/inventory';
 import { collectLogs } from './logs';
 import { disksOf, type Machine, openDisk, syncDisks } from './machine';

@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
-import { reasonOf } from './errors';
+import { reasonOf } from './system/errors';
 
 export interface Heart {
   /** Something is to be told: beat soon, whatever the interval. */

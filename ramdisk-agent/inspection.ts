@@ -2,8 +2,8 @@
 import type { JsonObject } from '../model/records';
 import type { Api, InspectionData } from './api';
 import { rootDisk } from './disk/root';
-import { reasonOf } from './errors';
-import { COLLECTORS } from './inventory/collectors';
+import { reasonOf } from './system/errors';
+import { COLLECTORS } from './collectors';
 import { readInventory } from './inventory/inventory';
 import { hearSwitches, type Tlvs } from './inventory/lldp';
 import { collectLogs } from './logs';

@@ -1,7 +1,7 @@
 /** What the machine says about itself when something went wrong: a gzipped tar archive, base64 encoded. */
 import { gzipSync } from 'node:zlib';
-import { reasonOf } from './errors';
-import type { Run } from './run';
+import { reasonOf } from './system/errors';
+import type { Run } from './system/run';
 
 /** File in the archive → the program whose output it is. */
 const SOURCES: Readonly<Record<string, readonly [string, ...string[]]>> = {

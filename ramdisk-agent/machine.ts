@@ -1,7 +1,7 @@
 /** What commands and steps work on: the machine, and what is known of its node. */
 import type { Clock } from '../model/clock';
 import type { InventoryDisk, JsonObject } from '../model/records';
-import type { Found } from '../wire/mdns';
+import type { DiscoveredService } from '../wire/dns/mdns';
 import { type Device, openDevice } from './disk/device';
 import type { Fetching } from './disk/download';
 import { readDisks } from './inventory/disks';
@@ -14,7 +14,7 @@ export interface Machine extends Surroundings {
   readonly parameters: Parameters;
   readonly frames: Frames;
   /** Asks multicast DNS for a service; undefined: nobody has it. */
-  readonly findService: (service: string, signal: AbortSignal) => Promise<Found | undefined>;
+  readonly findService: (service: string, signal: AbortSignal) => Promise<DiscoveredService | undefined>;
   readonly clock: Clock;
   readonly log: KeptLog;
   readonly fetching: Fetching;

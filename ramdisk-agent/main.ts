@@ -3,16 +3,16 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { hostname, machine as architecture, networkInterfaces } from 'node:os';
 import { systemClock } from '../model/clock';
-import { findService, mdnsInterfaces } from '../wire/mdns';
-import { firstFrames } from '../wire/packet-socket';
+import { findService, mdnsInterfaces } from '../wire/dns/mdns';
+import { firstFrames } from '../wire/sockets/packet-socket';
 import { runAgent } from './agent';
-import { reasonOf } from './errors';
-import { tree } from './inventory/tree';
+import { reasonOf } from './system/errors';
+import { tree } from './system/tree';
 import { consoleLog } from './log';
 import type { Machine } from './machine';
 import { mediumWords, parseParameters } from './parameters';
 import { record } from './record';
-import { run } from './run';
+import { run } from './system/run';
 
 /** What the init of the ramdisk found on a medium of the BMC. */
 const MEDIUM = '/run/parameters';

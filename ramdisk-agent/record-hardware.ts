@@ -5,8 +5,8 @@ import type { InventoryDisk, JsonObject } from '../model/records';
 import { readPciDevices } from './inventory/interfaces';
 import { bootMode, readInventory, type Surroundings } from './inventory/inventory';
 import { readSmbios } from './inventory/smbios';
-import type { Tree } from './inventory/tree';
-import type { Run } from './run';
+import type { Tree } from './system/tree';
+import type { Run } from './system/run';
 
 /** Disks made of others, or of a network: a host gets and loses them while nobody touches the machine. */
 const MADE = /^\/dev\/(md|rbd|drbd|zd|bcache|nullb)/;

@@ -5,12 +5,12 @@ import { parseArgs } from 'node:util';
 import { systemClock } from '../model/clock';
 import { isObject } from '../model/json';
 import { readConfigDrive } from './config-drive';
-import { reasonOf } from './errors';
-import { tree } from './inventory/tree';
+import { reasonOf } from './system/errors';
+import { tree } from './system/tree';
 import { consoleLog } from './log';
 import { rarely, readHardware } from './record-hardware';
 import { keepPushing, pushOnce, type Identity, type Recording } from './recorder';
-import { run } from './run';
+import { run } from './system/run';
 
 const HELP = `bloomery-agent record: tells the bare metal service what hardware this host has, again and again. It changes nothing.
 
@@ -37,7 +37,7 @@ export const RECORD_OPTIONS = {
   once: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
 } as const;
-/** As the server writes it into the vendor data (conductor/recorders.ts). */
+/** As the server writes it into the vendor data (conductor/core/recorders.ts). */
 const KEY = 'bloomery-recorder';
 
 function numberOf(name: string, text: string, least: number, most: number): number {

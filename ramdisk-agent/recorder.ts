@@ -3,8 +3,8 @@ import { gzipSync } from 'node:zlib';
 import type { Clock } from '../model/clock';
 import { digestOf, type HardwareRecord } from '../model/hardware';
 import type { Log } from '../model/log';
-import { reasonOf } from './errors';
-import { ask, type HttpAnswer, type Trust } from './http';
+import { reasonOf } from './system/errors';
+import { ask, type HttpAnswer, type Trust } from './system/http';
 
 export interface Pace {
   readonly intervalMs: number;

@@ -1,7 +1,7 @@
 /** The last act of the agent in a rescue system: whoever knows the password may log in, as `rescue`; then it leaves the machine to them. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AgentError } from './errors';
+import { AgentError } from './system/errors';
 
 /** crypt(5): a method, its parameters and salt, the hash. What stands in a line of /etc/shadow: no colon, no line end. */
 const HASH = /^\$[a-z0-9]{1,8}\$[./A-Za-z0-9$,=*-]{8,500}$/;

@@ -5,9 +5,9 @@ import { createServer, type Server } from 'node:https';
 import type { SecureVersion } from 'node:tls';
 import type { JsonObject } from '../model/records';
 import type { Log } from '../model/log';
-import type { OwnCertificate } from '../wire/certificate';
+import type { OwnCertificate } from '../wire/http/certificate';
 import type { Runner } from './commands';
-import { AgentError, reasonOf } from './errors';
+import { AgentError, reasonOf } from './system/errors';
 
 export interface ServerOptions {
   readonly host: string;

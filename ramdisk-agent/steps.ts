@@ -3,7 +3,7 @@ import type { InventoryDisk, JsonObject } from '../model/records';
 import { type Erasing, eraseDisk, eraseMetadata } from './disk/erase';
 import { rootDisk, usableDisks } from './disk/root';
 import { writeImage } from './disk/write';
-import { AgentError, reasonOf } from './errors';
+import { AgentError, reasonOf } from './system/errors';
 import { disksOf, type Machine, openDisk } from './machine';
 
 export type StepKind = 'clean' | 'deploy' | 'service';

@@ -8,7 +8,7 @@ import { root } from './install.mjs';
 
 const PASSWORD = 'bench-password';
 const BMCS = `
-const { serveIpmi } = require('./dist/simulator/ipmi.js');
+const { serveIpmi } = require('./dist/simulator/ipmi/ipmi.js');
 const machine = (name) => ({ name, macs: [], isOn: () => true, act: async () => {}, boot: () => ({ device: 'none', persistent: false, mode: null }), setBoot: () => {} });
 const log = { debug() {}, info() {}, warn() {}, error() {}, child: () => log };
 const at = { host: '127.0.0.1', port: 0, username: 'admin', password: '${PASSWORD}', log, clock: { now: Date.now, sleep: async () => {} }, random: require('node:crypto').randomBytes };

@@ -383,7 +383,7 @@ const scenario = SCENARIOS[given.argument];
 installPackages();
 build();
 const dist = async (file) => (await import(join(root, 'dist', file))).default;
-const { startEmbedded } = await dist('store/embedded.js');
+const { startEmbedded } = await dist('store/embedded/embedded.js');
 const { openStore } = await dist('store/postgres.js');
 const { systemClock } = await dist('model/clock.js');
 const { silentLog } = await dist('model/log.js');

@@ -29,7 +29,7 @@ try {
 // What is left of a source that is gone would be found before the folder that has its name now.
 for (const file of readdirSync(join(root, 'dist'), { recursive: true }))
   if (file.endsWith('.js') && !existsSync(join(root, file.replace(/\.js$/, '.ts')))) rmSync(join(root, 'dist', file));
-// What the server reads at its start, read once (api/document.ts).
+// What the server reads at its start, read once (api/schema/document.ts).
 const text = readFileSync(join(root, 'openapi.yaml'), 'utf8');
 const read = { sha256: createHash('sha256').update(text).digest('hex'), document: parse(text, { maxAliasCount: -1 }) };
 writeFileSync(join(root, 'dist/openapi.json'), JSON.stringify(read));

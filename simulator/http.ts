@@ -1,18 +1,18 @@
-/** HTTP as the simulated machines use it: one client and one server for all of them. */
+/** The simulator's HTTP: a client for all machines, and what its servers share. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Agent, request } from 'undici';
 
-export interface HttpAnswer {
+export interface HttpResponse {
   readonly status: number;
   header(name: string): string | undefined;
-  /** Read it, or `drain` it. */
+  /** The caller reads it or calls `drain`. */
   readonly body: AsyncIterable<Buffer>;
   drain(): Promise<void>;
   json(): Promise<unknown>;
   text(): Promise<string>;
 }
-export interface HttpAsk {
+interface HttpRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
   readonly json?: unknown;
@@ -20,14 +20,14 @@ export interface HttpAsk {
 }
 export interface HttpClient {
   /** Rejects when there is no answer. */
-  ask(url: string, ask: HttpAsk): Promise<HttpAnswer>;
+  request(url: string, options: HttpRequest): Promise<HttpResponse>;
   close(): Promise<void>;
 }
 
 export function openHttpClient(): HttpClient {
   const dispatcher = new Agent({ connect: { timeout: 5000, rejectUnauthorized: false }, headersTimeout: 30_000, bodyTimeout: 30_000 });
   return {
-    ask: async (url, { method = 'GET', headers = {}, json, signal }) => {
+    request: async (url, { method = 'GET', headers = {}, json, signal }) => {
       const answer = await request(url, {
         dispatcher,
         method,
@@ -48,7 +48,7 @@ export function openHttpClient(): HttpClient {
   };
 }
 
-/** The body of a request as JSON: undefined for none; throws for what is too long or no JSON. */
+/** Reads a request's body as JSON; undefined: there is none. @throws when the body is too long or no JSON */
 export async function readJson(incoming: IncomingMessage, maxBytes: number): Promise<unknown> {
   const parts: Buffer[] = [];
   let length = 0;
@@ -71,13 +71,13 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
     .end(text);
 }
 
-export interface Listening {
+export interface HttpListener {
   readonly port: number;
-  /** Ends the connections too. */
+  /** Closes the connections too. */
   readonly close: () => Promise<void>;
 }
-/** Rejects when the port cannot be had. */
-export async function listenOn(server: Server, port: number, host: string): Promise<Listening> {
+/** Rejects when the server cannot listen on the port. */
+export async function listenOn(server: Server, port: number, host: string): Promise<HttpListener> {
   await new Promise<void>((done, fail) => {
     server.once('error', fail);
     server.listen(port, host, () => {

@@ -7,7 +7,7 @@ import { timestamp, type Clock } from '../model/clock';
 import { Fault } from '../model/errors';
 import { isUuid } from '../model/idents';
 import type { InventoryRecord } from '../model/records';
-import { run } from './faults';
+import { run } from './sql/faults';
 import type { Inventories } from './store';
 
 /** Nothing is kept. */

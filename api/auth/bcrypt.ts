@@ -1,6 +1,6 @@
 /** bcrypt away from the thread that answers: at usual costs one check takes a tenth of a second, and anybody may cause one. */
 import { Worker } from 'node:worker_threads';
-import { Unauthenticated } from '../errors';
+import { Unauthenticated } from '../http/errors';
 
 /** Whether the password is the digest's. */
 export type Bcrypt = (password: string, digest: string) => Promise<boolean>;

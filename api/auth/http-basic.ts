@@ -4,15 +4,15 @@ import { readFileSync, statSync } from 'node:fs';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { Clock } from '../../model/clock';
-import { Unauthenticated } from '../errors';
-import type { Auth, Who } from '../routes';
+import { Unauthenticated } from '../http/errors';
+import type { Auth, Caller } from '../resource/routes';
 import { createBcrypt, type Bcrypt } from './bcrypt';
 
 /** What needs no name: discovery, and what ramdisks call. Matched as written, so that no escape reads otherwise here than in the router. */
 const PUBLIC = /^(?:\/?|\/v1|\/v1\/lookup|\/v1\/heartbeat\/[a-z0-9-]+|\/v1\/continue_inspection)(?:\.json|\.xml)?$/;
 /** Recorders prove themselves by a token of their own. */
 const PUSH = /^\/v1\/nodes\/[0-9a-f-]{36}\/hardware$/;
-const NOBODY: Who = { user: null, project: null, roles: [], system: false };
+const NOBODY: Caller = { user: null, project: null, roles: [], system: false };
 const BCRYPT = /^\$2[yab]\$\d\d\$[./A-Za-z0-9]{53}$/;
 
 class HtpasswdError extends Error {}

@@ -1,4 +1,4 @@
-import type { ApiOptions } from '../options';
+import type { ApiOptions } from '../http/options';
 
 /** The options that the introspection service's door reads (section.name); main hands them over. */
 export interface IntrospectionOptions extends ApiOptions {

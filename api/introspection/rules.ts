@@ -1,10 +1,10 @@
 /** /v1/rules of the introspection service. They are not those of /v1/inspection_rules: conditions and actions look otherwise. */
 import { Fault } from '../../model/errors';
-import { checkedIntrospectionRule } from '../../model/introspection-rules';
+import { checkedIntrospectionRule } from '../../model/rules/introspection-rules';
 import { isUuid, newUuid } from '../../model/idents';
 import { isObject } from '../../model/json';
 import type { IntrospectionRuleRecord } from '../../model/records';
-import type { Handle } from './routes';
+import type { Handler } from './operation';
 
 const MAX_SCOPE = 255;
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
@@ -23,11 +23,11 @@ const textOrNull = (value: unknown, name: string): string | null => {
   throw invalid(`Invalid ${name}: a string is expected`);
 };
 
-export const listRules: Handle = async (_, { store }) => ({
+export const listRules: Handler = async (_, { store }) => ({
   status: 200,
   body: { rules: (await store.introspectionRules.list({})).map(brief) },
 });
-export const createRule: Handle = async ({ json, minor }, { store, random }) => {
+export const createRule: Handler = async ({ json, minor }, { store, random }) => {
   const body = json();
   if (!isObject(body)) throw invalid('Invalid data: expected a JSON object');
   const { uuid, conditions = [], actions = [] } = body;
@@ -43,15 +43,15 @@ export const createRule: Handle = async ({ json, minor }, { store, random }) => 
   });
   return { status: minor < 6 ? 200 : 201, body: whole(rule) };
 };
-export const removeRules: Handle = async (_, { store }) => {
+export const removeRules: Handler = async (_, { store }) => {
   await store.introspectionRules.removeAll();
   return { status: 204 };
 };
-export const showRule: Handle = async ({ params }, { store }) => ({
+export const showRule: Handler = async ({ params }, { store }) => ({
   status: 200,
   body: whole(await store.introspectionRules.find(params[0]!)),
 });
-export const removeRule: Handle = async ({ params }, { store }) => {
+export const removeRule: Handler = async ({ params }, { store }) => {
   await store.introspectionRules.remove(params[0]!);
   return { status: 204 };
 };

@@ -1,7 +1,7 @@
 /** The introspection service's front door: ironic-inspector's API on a port of its own, with versions, refusals and headers as there. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ConductorDoor } from '../../conductor/conductor';
+import type { ConductorApi } from '../../conductor/conductor';
 import type { Clock } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
@@ -10,16 +10,17 @@ import { originFields, type Origin } from '../../model/origin';
 import type { Store } from '../../store/store';
 import { httpBasic } from '../auth/http-basic';
 import { noauth } from '../auth/noauth';
-import { limitFor, parseBody, readBody } from '../body';
-import { createCors } from '../cors';
-import { loadDocument, type Document } from '../document';
-import { Unauthenticated, Unread } from '../errors';
-import { baseOf } from '../forwarded';
-import { originOf, tellRequest } from '../request-log';
-import { createValidators, demand } from '../schema';
+import { limitFor, parseBody, readBody } from '../http/body';
+import { createCors } from '../http/cors';
+import { loadDocument, type Document } from '../schema/document';
+import { Unauthenticated, Unread } from '../http/errors';
+import { baseOf } from '../http/forwarded';
+import { originOf, reportRequest } from '../http/request-log';
+import { createValidators, demand } from '../schema/schema';
 import { answerText } from './encode';
 import type { IntrospectionOptions } from './options';
-import { findRoute, MAXIMUM, MINIMUM, type Answer, type Rooms } from './routes';
+import type { Answer, IntrospectionContext } from './operation';
+import { findRoute, MAXIMUM, MINIMUM } from './routes';
 
 const HEADER = 'x-openstack-ironic-inspector-api-version';
 const written = ({ major, minor }: { readonly major: number; readonly minor: number }): string => `${major}.${minor}`;
@@ -79,14 +80,14 @@ function send(response: ServerResponse, head: boolean, { status, body, text, pag
 }
 
 /** What the log and the metrics say of a request, as far as it came. */
-interface Seen {
+interface RequestReport {
   route: string;
   origin: Origin;
 }
 /** @returns a listener for node:http */
 export function createIntrospectionApi(given: {
   readonly store: Store;
-  readonly conductor: ConductorDoor;
+  readonly conductor: ConductorApi;
   readonly options: IntrospectionOptions;
   readonly log: Log;
   readonly clock: Clock;
@@ -101,7 +102,7 @@ export function createIntrospectionApi(given: {
   const { schemas } = given.document ?? loadDocument();
   const problemOf = createValidators()('InspectionData', () => schemas['InspectionData']!);
 
-  async function perform(request: IncomingMessage, head: boolean, seen: Seen): Promise<Reply> {
+  async function perform(request: IncomingMessage, head: boolean, seen: RequestReport): Promise<Reply> {
     const [path = '/', search = ''] = (request.url ?? '/').split(/\?(.*)/s);
     const header = request.headers[HEADER];
     const minor = versionOf(Array.isArray(header) ? header.join(',') : header);
@@ -112,13 +113,13 @@ export function createIntrospectionApi(given: {
     const names = Object.keys(route.methods);
     const allowed = { Allow: [...names, 'OPTIONS', ...(names.includes('GET') ? ['HEAD'] : [])].join(', ') };
     if (request.method === 'OPTIONS') return { status: 200, headers: allowed };
-    const door = route.methods[head ? 'GET' : request.method!];
-    if (!door) return { status: 405, page: PAGE_405, headers: allowed };
+    const operation = route.methods[head ? 'GET' : request.method!];
+    if (!operation) return { status: 405, page: PAGE_405, headers: allowed };
     // Which paths are public differs from the API's: its root document is, this word is not.
-    const who = await auth.identify(request.headers, route.isPublic ? '/' : '/v1/introspection', request.method!);
-    seen.origin = { ...seen.origin, user: who.user, project: who.project };
+    const caller = await auth.identify(request.headers, route.isPublic ? '/' : '/v1/introspection', request.method!);
+    seen.origin = { ...seen.origin, user: caller.user, project: caller.project };
     const raw = await readBody(request, limitFor('continue_inspection', options));
-    const rooms: Rooms = {
+    const context: IntrospectionContext = {
       store: given.store,
       conductor: given.conductor.from(seen.origin),
       options,
@@ -126,16 +127,16 @@ export function createIntrospectionApi(given: {
       checkReport: (report) => demand('data', problemOf(report)),
     };
     const json = (): unknown => parseBody(raw, options['api.max_json_body_depth']);
-    return door.handle(
+    return operation.handler(
       { params, query: new URLSearchParams(search), minor, base: baseOf(request, options), hasBody: raw.length > 0, json },
-      rooms,
+      context,
     );
   }
 
   return (request, response) => {
     const took = metrics.timer();
     const head = request.method === 'HEAD';
-    const seen: Seen = { route: 'introspection:other', origin: originOf(request) };
+    const seen: RequestReport = { route: 'introspection:other', origin: originOf(request) };
     response.setHeader('OpenStack-Request-Id', seen.origin.requestId);
     for (const [name, value] of Object.entries(cors(request.method ?? 'GET', request.headers))) response.setHeader(name, value);
     perform(request, head, seen)
@@ -156,7 +157,7 @@ export function createIntrospectionApi(given: {
         request.resume();
         send(response, head, reply);
         const status = response.headersSent ? reply.status : undefined;
-        tellRequest(given, request, { route: seen.route, status, seconds: took(), fields: originFields(seen.origin) });
+        reportRequest(given, request, { route: seen.route, status, seconds: took(), fields: originFields(seen.origin) });
       })
       .catch((error: unknown) => log.error('an answer cannot be sent', { error: reasonOf(error) }));
   };

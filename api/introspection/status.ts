@@ -8,7 +8,7 @@ import { repr, toBoolean, typeName } from '../../model/python';
 import type { JsonObject } from '../../model/records';
 import type { Store } from '../../store/store';
 import { dataText } from './encode';
-import type { Handle } from './routes';
+import type { Handler } from './operation';
 
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
 const notInCache = (uuid: string): Fault => new Fault('NotFound', { message: `Could not find node ${uuid} in cache` });
@@ -36,7 +36,7 @@ const shown = (base: string, record: IntrospectionRecord): object => ({
   links: [{ rel: 'self', href: `${base}/v1/introspection/${record.node_uuid}` }],
 });
 
-export const showIntrospection: Handle = async ({ params, base }, { store }) => {
+export const showIntrospection: Handler = async ({ params, base }, { store }) => {
   const uuid = await cachedUuid(store, params[0]!);
   const record = await store.introspections.find(uuid);
   if (!record) throw notInCache(uuid);
@@ -58,7 +58,7 @@ function statesOf(value: string | null): readonly IntrospectionState[] | undefin
   if (unknown.length > 0) throw bad(`State(s) "${unknown.join(', ')}" are not valid`);
   return states as readonly IntrospectionState[] | undefined;
 }
-export const listIntrospections: Handle = async ({ query, base }, { store, options }) => {
+export const listIntrospections: Handler = async ({ query, base }, { store, options }) => {
   const marker = query.get('marker');
   if (marker !== null && !isUuid(marker)) throw bad('Marker not UUID-like');
   const limit = limitOf(query.get('limit'), options['api.max_limit']);
@@ -67,7 +67,7 @@ export const listIntrospections: Handle = async ({ query, base }, { store, optio
   return { status: 200, body: { introspection: records.map((record) => shown(base, record)) } };
 };
 
-export const startIntrospection: Handle = async ({ params, query }, { store, conductor, options }) => {
+export const startIntrospection: Handler = async ({ params, query }, { store, conductor, options }) => {
   const said = query.get('manage_boot') ?? 'True';
   const manageBoot = toBoolean(said);
   if (manageBoot === undefined) throw invalid(`Invalid boolean value for manage_boot: ${said}`);
@@ -76,7 +76,7 @@ export const startIntrospection: Handle = async ({ params, query }, { store, con
   await conductor.startIntrospection(await nodeOf(store, params[0]!), manageBoot);
   return { status: 202, body: {} };
 };
-export const abortIntrospection: Handle = async ({ params }, { store, conductor }) => {
+export const abortIntrospection: Handler = async ({ params }, { store, conductor }) => {
   const uuid = await cachedUuid(store, params[0]!);
   if (!(await store.introspections.find(uuid))) throw notInCache(uuid);
   await conductor.abortIntrospection(uuid);
@@ -84,7 +84,7 @@ export const abortIntrospection: Handle = async ({ params }, { store, conductor 
 };
 
 const dataHandle =
-  (which: 'processed' | 'unprocessed'): Handle =>
+  (which: 'processed' | 'unprocessed'): Handler =>
   async ({ params }, { store, options }) => {
     const uuid = await cachedUuid(store, params[0]!);
     if (options['processing.store_data'] === 'none')
@@ -103,7 +103,7 @@ function objectOf(body: unknown): JsonObject {
   if (isObject(body)) return body;
   throw invalid(`Invalid data: expected a JSON object, got ${typeName(body)}`);
 }
-export const reapply: Handle = async ({ params, json, hasBody }, { store, conductor, options, checkReport }) => {
+export const reapply: Handler = async ({ params, json, hasBody }, { store, conductor, options, checkReport }) => {
   let data: JsonObject | null = null;
   if (hasBody) {
     let body: unknown;
@@ -126,7 +126,7 @@ export const reapply: Handle = async ({ params, json, hasBody }, { store, conduc
   return { status: 202, body: {} };
 };
 
-export const continueIntrospection: Handle = async ({ json, hasBody }, { conductor, checkReport }) => {
+export const continueIntrospection: Handler = async ({ json, hasBody }, { conductor, checkReport }) => {
   if (!hasBody) throw invalid('Invalid data: expected a JSON object, got nothing');
   const report = objectOf(json());
   checkReport(report);

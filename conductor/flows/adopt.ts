@@ -1,25 +1,34 @@
 /** manageable, adopt failed → active: an instance that is on the machine already. Neither its disk nor its power is touched. */
-import { done, type Outcome } from '../../drivers/interfaces';
-import { restoreConsole } from '../console';
-import type { Held } from '../task';
-import { validateInterface } from '../validate';
-import { clause, saying, type Flow } from './flow';
-
-export const beginAdopt = (task: Held): Promise<Outcome> =>
-  saying(
-    task,
-    (reason) => `Error while attempting to adopt node ${task.node.uuid}: ${clause(reason)}.`,
-    async () => {
-      // What boots over the network each time must be told to be able to.
-      if (task.driver.deploy.inMemory) await validateInterface(task, 'boot');
-      await task.driver.deploy.prepare?.(task);
-      await restoreConsole(task, 'taking over', 'takeover');
-      return done;
-    },
-  );
+import { done } from '../../drivers/interfaces';
+import { withFailureText, withoutFullStop } from '../core/attempt';
+import { validateInterface } from '../core/validate';
+import { restoreConsole } from '../requests/console';
+import { imageType } from './deploy';
+import type { Flow } from './flow';
 
 export const adopt: Flow = {
+  errorType: 'adoption',
+  admit: {
+    adopt: {
+      check: async (task) => {
+        const { changes, internal } = imageType(task.node);
+        return { changes: { last_error: null, ...changes }, internal };
+      },
+    },
+  },
+  begin: (task) =>
+    withFailureText(
+      task,
+      (reason) => `Error while attempting to adopt node ${task.node.uuid}: ${withoutFullStop(reason)}.`,
+      async () => {
+        // Such a machine boots over the network each time.
+        if (task.driver.deploy.inMemory) await validateInterface(task, 'boot');
+        await task.driver.deploy.prepare?.(task);
+        await restoreConsole(task, 'taking over', 'takeover');
+        return done;
+      },
+    ),
   finish: (task) => task.fire('done'),
-  // The power state was read while the machine was somebody else's.
+  // The power state was read while somebody else used the machine.
   fail: (task, reason) => task.fire('fail', { last_error: reason, power_state: null }),
 };

@@ -1,150 +1,128 @@
 /** Cleaning, automated (deleting or manageable → available) and manual (manageable → manageable with a list of steps). */
-import { done, failed, wait, type PlannedStep } from '../../drivers/interfaces';
-import { FORGET_CLEANING, forgetPosition, unlessNeeded } from '../agent-info';
-import { runningAgentSteps } from '../agent-steps';
-import type { RunbookSteps } from '../automated-runbook';
-import { cacheFacts } from '../hardware-facts';
-import { recordSteps } from '../history';
-import type { StepOutcome } from '../reserved-steps';
-import { positionOf, runSteps, savedList } from '../running';
+import { done, failed, wait } from '../../drivers/interfaces';
+import { Fault } from '../../model/errors';
+import { FORGET_CLEANING, unlessNeeded } from '../core/agent-info';
+import { withoutFullStop } from '../core/attempt';
+import { CLEANINGS } from '../core/concurrency';
+import { cacheFacts } from '../core/hardware-facts';
+import type { InternalChanges, NodeTask } from '../core/node-task';
+import { runningAgentSteps } from '../steps/agent-steps';
+import { automatedRunbook, type RunbookSteps } from '../steps/automated-runbook';
+import type { StepOutcome } from '../steps/reserved-steps';
+import { savedList } from '../steps/running';
+import { recordSteps } from '../steps/step-history';
+import { allowedSteps, automatedSteps, cleanPriorities, manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
+import { forgottenAtBegin } from './admission';
 import {
-  allowedSteps,
-  askedSteps,
-  automatedSteps,
-  cleanPriorities,
-  manualSteps,
-  needsRamdisk,
-  offeredSteps,
-  type AskedStep,
-} from '../steps';
-import type { Held, Internal } from '../task';
-import { validateInterface } from '../validate';
-import { aborted, clause, manualStepFailure, powerOffAfter, saying, trying, type SteppedFlow } from './flow';
+  beforeSteps,
+  checkList,
+  checkListRequest,
+  cleanUpAborted,
+  listedFlow,
+  prepareForSteps,
+  requestedSteps,
+  runsWithoutRamdisk,
+  tearDownAfterSteps,
+  validateForSteps,
+  type ListedSteps,
+} from './listed-steps';
+import { abortSteps } from './steps-flow';
 
-const isManual = (task: Held): boolean => task.node.target_provision_state === 'manageable';
-/** The steps are those of a list, and not what driver and agent give a priority. */
-const isListed = (task: Held): boolean => task.node.driver_internal_info.declarative_cleaning === true;
+const list: ListedSteps = {
+  kind: 'clean',
+  noun: 'cleaning',
+  gerund: 'cleaning',
+  withoutRamdisk: 'cleaning_disable_ramdisk',
+  forgotten: FORGET_CLEANING,
+  tearDown: async (task) => task.driver.deploy.tearDownCleaning(task),
+  alsoFailed: ({ uuid }, reason, also) => `${withoutFullStop(reason)}. Also Failed to tear down cleaning on node ${uuid}, reason: ${also}`,
+};
 
-/** Whether the node is cleaned without being asked: its own word, else the option's. */
-const wanted = (task: Held): boolean => task.node.automated_clean ?? task.context.options['conductor.automated_clean'];
+const isManual = (task: NodeTask): boolean => task.node.target_provision_state === 'manageable';
+/** The steps are those of a list, and not those to which driver and agent give a priority. */
+const isListed = (task: NodeTask): boolean => task.node.driver_internal_info.declarative_cleaning === true;
+/** Whether automated cleaning is on: the node's own setting, else the option. */
+const isAutomated = (task: NodeTask): boolean => task.node.automated_clean ?? task.context.options['conductor.automated_clean'];
+const withoutRamdisk = (task: NodeTask): boolean => runsWithoutRamdisk(task, list);
 
-const withoutRamdisk = (task: Held): boolean => task.node.driver_internal_info.cleaning_disable_ramdisk === true;
-
-/** Until the list is made, what the client asked for stands in its place. */
-const askedOf = (task: Held): readonly AskedStep[] => askedSteps(positionOf(task, 'clean').steps);
-
-/** The list, made of what driver and agent offer: saved, and then what runs. */
-async function planClean(task: Held, fromAgent: readonly PlannedStep[]): Promise<void> {
-  const offered = offeredSteps(task.driver, 'clean', fromAgent);
-  const steps = isListed(task)
-    ? manualSteps('clean', askedOf(task), offered, { withoutRamdisk: withoutRamdisk(task) })
-    : automatedSteps('clean', offered, cleanPriorities(task.context.options));
-  task.note({}, savedList('clean', allowedSteps(task.context.options, 'clean', steps), 0));
-}
-const cannot =
-  (task: Held) =>
-  (reason: string): string =>
-    `Cannot clean node ${task.node.uuid}: ${reason}`;
-
-/**
- * The event that begins cleaning goes with these: what was asked for, by a client or the runbook of automated cleaning, stands on the node
- * before anything happens.
- */
-export const startingClean = ({ steps, disableRamdisk }: Partial<RunbookSteps> = {}): Internal => ({
+/** Written with the event that begins cleaning: the steps that a client, or the runbook of automated cleaning, names. */
+export const startingClean = ({ steps, disableRamdisk }: Partial<RunbookSteps> = {}): InternalChanges => ({
   ...FORGET_CLEANING,
   ...(steps ? { clean_steps: steps, cleaning_disable_ramdisk: disableRamdisk === true, declarative_cleaning: true } : {}),
 });
 
-/** From the beginning; a restarted conductor does it again as long as no list was made. */
-export async function beginClean(task: Held): Promise<StepOutcome> {
-  const { uuid, maintenance } = task.node;
-  const manual = isManual(task);
-  if (!manual && !wanted(task)) {
+/** Another conductor does it again as long as no list is saved. */
+async function begin(task: NodeTask): Promise<StepOutcome> {
+  if (!isManual(task) && !isAutomated(task)) {
     task.log.info('automated cleaning is disabled for this node');
     task.note({}, { cleaning_disable_ramdisk: true });
     return done;
   }
-  if (maintenance && !task.context.options['conductor.allow_provisioning_in_maintenance'])
+  if (task.node.maintenance && !task.context.options['conductor.allow_provisioning_in_maintenance'])
     return failed('Cleaning a node in maintenance mode is not allowed');
-  await saying(
-    task,
-    (reason) => `Validation of node ${uuid} for cleaning failed: ${reason}`,
-    async () => {
-      await validateInterface(task, 'power');
-      if (!withoutRamdisk(task)) await validateInterface(task, 'network');
-    },
-  );
+  await validateForSteps(task, list);
   await cacheFacts(task);
-  if (isListed(task)) await saying(task, cannot(task), () => checkListed(task));
-  if (!withoutRamdisk(task)) {
-    const prepared = await saying(
-      task,
-      (reason) => `Failed to prepare node ${uuid} for cleaning: ${reason}`,
-      () => task.driver.deploy.prepareCleaning(task),
-    );
-    if (prepared.kind !== 'done') return prepared;
-    if (prepared.agentThere) {
-      const fromAgent = await saying(task, cannot(task), () => runningAgentSteps(task, 'clean'));
-      return fromAgent ? startCleanSteps(task, fromAgent) : wait;
-    }
-  }
-  return startCleanSteps(task, []);
+  if (isListed(task)) await beforeSteps(task, list, () => checkBeforeRamdisk(task));
+  if (withoutRamdisk(task)) return clean.start(task, []);
+  const prepared = await prepareForSteps(task, list, () => task.driver.deploy.prepareCleaning(task));
+  if (prepared.kind !== 'done') return prepared;
+  if (!prepared.agentThere) return clean.start(task, []);
+  const fromAgent = await beforeSteps(task, list, () => runningAgentSteps(task, 'clean'));
+  return fromAgent ? clean.start(task, fromAgent) : wait;
 }
 
-/** What can be known before the ramdisk is there, and whether one is needed at all. */
-async function checkListed(task: Held): Promise<void> {
-  const asked = askedOf(task);
+/** What can be known before the ramdisk runs, and whether one is needed at all. */
+async function checkBeforeRamdisk(task: NodeTask): Promise<void> {
+  const asked = requestedSteps(task, list);
   const offered = offeredSteps(task.driver, 'clean');
   const without = withoutRamdisk(task) || !needsRamdisk('clean', asked, offered);
   manualSteps('clean', asked, offered, { unknownLater: !without, withoutRamdisk: withoutRamdisk(task) });
   await task.saveInternal({ cleaning_disable_ramdisk: without });
 }
 
-/** The ramdisk is there, or none is needed: makes the list and runs it. */
-export async function startCleanSteps(task: Held, fromAgent: readonly PlannedStep[]): Promise<StepOutcome> {
-  await saying(task, cannot(task), () => planClean(task, fromAgent));
-  await recordSteps(task, 'clean', positionOf(task, 'clean').steps, 'start');
-  return clean.proceed(task, 0);
-}
-
-export const clean: SteppedFlow = {
-  kind: 'clean',
-  cannotLoad: 'Node failed to start the first cleaning step',
-  proceed: async (task, from) => {
-    const outcome = await runSteps(task, 'clean', from);
-    return outcome.kind === 'failed' ? failed(clean.stepFailure(task, outcome.reason)) : outcome;
+export const clean = listedFlow(list, {
+  errorType: 'cleaning',
+  inMaintenance: 'Cleaning aborted as node is in maintenance mode',
+  admit: {
+    provide: {
+      check: async (task) => {
+        const { uuid: node, retired, maintenance } = task.node;
+        if (maintenance && !task.context.options['conductor.allow_provisioning_in_maintenance'])
+          throw new Fault('NodeInMaintenance', { op: 'providing', node });
+        if (retired) throw new Fault('NodeIsRetired', { op: 'providing', node });
+        const runbook = await automatedRunbook(task.context, task.node);
+        if (runbook) checkList(task, list, runbook.steps, runbook.disableRamdisk);
+        return { changes: { last_error: null, clean_step: {} }, internal: forgottenAtBegin(task, startingClean(runbook)) };
+      },
+    },
+    clean: {
+      limit: CLEANINGS,
+      check: async (task, { clean_steps: steps = [], disable_ramdisk: disableRamdisk = false }) => {
+        await checkListRequest(task, list, steps, disableRamdisk);
+        return {
+          changes: { last_error: null, clean_step: {}, target_provision_state: 'manageable' },
+          internal: forgottenAtBegin(task, startingClean({ steps, disableRamdisk })),
+        };
+      },
+    },
   },
-  stepFailure: (task, reason) => manualStepFailure(task, 'clean', reason),
-  afterAbort: async (task) => {
-    const lastError = aborted(task, 'clean');
-    const reason = await trying(task, 'tearing down cleaning', async () => task.driver.deploy.tearDownCleaning(task));
-    const text = reason === undefined ? lastError : 'Failed to tear down cleaning after aborting the operation';
-    await task.write({ clean_step: {}, last_error: text }, FORGET_CLEANING);
+  begin,
+  plan: async (task, fromAgent) => {
+    const offered = offeredSteps(task.driver, 'clean', fromAgent);
+    const steps = isListed(task)
+      ? manualSteps('clean', requestedSteps(task, list), offered, { withoutRamdisk: withoutRamdisk(task) })
+      : automatedSteps('clean', offered, cleanPriorities(task.context.options));
+    task.note({}, savedList('clean', allowedSteps(task.context.options, 'clean', steps), 0));
   },
   finish: async (task) => {
-    const without = withoutRamdisk(task);
-    if (!without)
-      await saying(
-        task,
-        (reason) => `Failed to tear down from cleaning for node ${task.node.uuid}, reason: ${reason}`,
-        () => task.driver.deploy.tearDownCleaning(task),
-      );
-    // Of a cleaning that was not wanted there is nothing to tell.
-    if (isManual(task) || wanted(task)) {
+    if (!withoutRamdisk(task)) await tearDownAfterSteps(task, list);
+    // A cleaning that is switched off leaves no entry in the history.
+    if (isManual(task) || isAutomated(task)) {
       await cacheFacts(task);
       await recordSteps(task, 'clean', [], 'end');
     }
     await task.fire(isManual(task) || task.node.retired ? 'manage' : 'done', { clean_step: {} }, unlessNeeded(task, FORGET_CLEANING));
   },
-  fail: async (task, reason) => {
-    // A disk may be half erased: no one shall take the node before someone looked. What ends the cleaning sees that, and leaves the machine.
-    const { maintenance_reason: why } = task.node;
-    if (positionOf(task, 'clean').running)
-      await task.save({ maintenance: true, fault: 'clean failure', maintenance_reason: why ?? reason });
-    const also = await trying(task, 'tearing down cleaning', async () => task.driver.deploy.tearDownCleaning(task));
-    const text =
-      also === undefined ? reason : `${clause(reason)}. Also Failed to tear down cleaning on node ${task.node.uuid}, reason: ${also}`;
-    await powerOffAfter(task, 'conductor.poweroff_in_cleanfail');
-    await task.fire('fail', { clean_step: {}, last_error: text }, forgetPosition('clean'));
-  },
-};
+  abort: { 'clean wait': abortSteps('clean'), 'clean hold': abortSteps('clean') },
+  afterAbort: { states: ['clean failed'], work: (task) => cleanUpAborted(task, list) },
+});

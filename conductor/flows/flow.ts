@@ -1,104 +1,87 @@
-/** What the flows have in common: how the outcome of their work becomes an event. Drivers never move a node; this file does. */
-import { Fault, reasonOf } from '../../model/errors';
-import { positionOf } from '../running';
-import type { StepOutcome } from '../reserved-steps';
-import { showStep, stepId, type SavedKind } from '../steps';
-import { mustLeave, type Held } from '../task';
+/**
+ * What a flow is: all that the engine needs of it, as one record. `index.ts` lists the flows; the engine goes from the row of a node's
+ * state, or from an event, to the flow.
+ */
+import type { Outcome, SavedKind } from '../../drivers/interfaces';
+import type { NodeChanges, NodeRecord } from '../../model/records';
+import type { Event, FlowName, ProvisionState } from '../../model/states';
+import type { ProvisionArgs } from '../core/call-types';
+import type { ConcurrencyLimit } from '../core/concurrency';
+import type { InternalChanges, NodeTask } from '../core/node-task';
+import type { StepOutcome } from '../steps/reserved-steps';
+
+/** What is written together with the event that begins a flow. */
+export interface Admitted {
+  readonly changes: NodeChanges;
+  readonly internal?: InternalChanges;
+}
+export interface Admission {
+  /** Over this limit the request is refused before the node is held. */
+  readonly limit?: ConcurrencyLimit;
+  /** Checks the request before its answer. Throws the Fault that the client gets. */
+  check(task: NodeTask, args: ProvisionArgs): Promise<Admitted>;
+}
+
+/** `silence`: the agent missed its heartbeats, and the conductor asks it. */
+export type WakeReason = 'heartbeat' | 'poll' | 'unhold' | 'silence';
+/** How a flow waits for its machine. The node's state row names the option that limits the wait. */
+export interface Waiting {
+  /** Why the flow fails when the node goes into maintenance while it waits. */
+  readonly inMaintenance: string;
+  /** @param outcome of the running step, when the caller knows it already */
+  wake(task: NodeTask, why: WakeReason, outcome?: Outcome): Promise<void>;
+  readonly timeout: {
+    /** `last_error` of a node that waited too long. */
+    readonly text: (node: NodeRecord) => string;
+    /** When the wait began; default: `provision_updated_at`, which each effective heartbeat sets anew. */
+    readonly since?: 'inspection_started_at';
+    /** How often the conductor checks; default: [conductor]check_provision_state_interval. */
+    readonly interval?: 'conductor.check_rescue_state_interval';
+  };
+}
+
+/** Cleans up after an abort, which the node's state shows already. Another conductor may do it again from its beginning. */
+export interface AfterAbort {
+  /** Where the abort leads. In another state somebody used the node since: nothing is left to do. */
+  readonly states: readonly ProvisionState[];
+  /** @param variant as given to `unfinishedAbort` */
+  work(task: NodeTask, variant?: string): Promise<void>;
+}
 
 export interface Flow {
-  /** All work was done: puts the node to rest and fires the event that ends the flow. What it throws fails the flow. */
-  finish(task: Held): Promise<void>;
-  /** Cleans up as far as it goes, and fires `fail` with the reason as `last_error`. */
-  fail(task: Held, reason: string, how?: { readonly late: true }): Promise<void>;
+  /** The type of the flow's errors in the node's history, in Ironic's words. */
+  readonly errorType: string;
+  /** By the event of the verb that begins the flow. */
+  readonly admit: Readonly<Partial<Record<Event, Admission>>>;
+  /** The work, under the lock, after the event. */
+  begin(task: NodeTask): Promise<StepOutcome>;
+  /** All work is done: fires the event that ends the flow. An error that it throws fails the flow. */
+  finish(task: NodeTask): Promise<void>;
+  /** Cleans up as far as possible, and fires `fail` with the reason as `last_error`. */
+  fail(task: NodeTask, reason: string, how?: { readonly late: true }): Promise<void>;
+  /** Absent: the flow has no waiting state. */
+  readonly waiting?: Waiting;
+  /** By the state in which the client aborts: fires `abort`, or only marks the running step. */
+  readonly abort?: Readonly<Partial<Record<ProvisionState, (task: NodeTask) => Promise<void>>>>;
+  readonly afterAbort?: AfterAbort;
+  /** How a conductor continues a node that another one left in the working state; absent: it begins again. */
+  resume?(task: NodeTask): Promise<StepOutcome>;
+  /** The kind of the flow's steps; absent: it has none. */
+  readonly kind?: SavedKind;
+  /** The end of a hold wakes the flow at once, and not only the agent's next heartbeat. */
+  readonly wakeAtUnhold?: true;
+  /** Whether the interface's periodic looks at the node as soon as the lock is free. */
+  lookWhenReleased?(task: NodeTask): boolean;
 }
 
-/** A flow whose work is a list of steps. */
-export interface SteppedFlow extends Flow {
-  readonly kind: SavedKind;
-  /** What stands before the reason when the agent's steps cannot be had. */
-  readonly cannotLoad: string;
-  /** Runs the saved list from this position on. */
-  proceed(task: Held, from: number): Promise<StepOutcome>;
-  /** The reason of a failure, with the step that failed. */
-  stepFailure(task: Held, reason: string): string;
-  /** After an abort, which the state shows already. */
-  afterAbort(task: Held): Promise<void>;
+/** Key of driver_internal_info: the flow whose abort is not cleaned up yet, with its variant. */
+export const UNFINISHED_ABORT = 'abort_unfinished';
+/** Goes with the event of the abort, and stays on the node until the clean-up is over. */
+export const unfinishedAbort = (flow: FlowName, variant?: string): InternalChanges => ({
+  [UNFINISHED_ABORT]: variant === undefined ? flow : `${flow}, ${variant}`,
+});
+/** Runs the clean-up, unless somebody used the node since. */
+export async function completeAbort(task: NodeTask, { afterAbort }: Flow, variant?: string): Promise<void> {
+  if (afterAbort?.states.includes(task.node.provision_state)) await afterAbort.work(task, variant);
+  task.note({}, { [UNFINISHED_ABORT]: undefined });
 }
-
-/** `last_error` of an operation that was aborted. */
-export function aborted(task: Held, kind: SavedKind): string {
-  const { running } = positionOf(task, kind);
-  const during = running ? ` during or after the completion of step "${stepId(running)}"` : '';
-  return `By request, the ${kind} operation was aborted${during}`;
-}
-
-/** The sentence of a step of manual cleaning or servicing that failed; a driver's own may name the step already. */
-export function manualStepFailure(task: Held, kind: SavedKind, reason: string): string {
-  const { running } = positionOf(task, kind);
-  return running && !reason.includes(stepId(running)) ? `Node ${task.node.uuid} failed step ${showStep(running)}: ${reason}` : reason;
-}
-
-/** Why a flow failed, in the sentence that `last_error` shall have. */
-class Explained extends Error {}
-
-/** A piece of a flow: what it throws becomes the flow's reason, in the sentence that `say` makes of it. */
-export async function saying<T>(task: Held, say: (reason: string) => string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (mustLeave(task.context, error)) throw error;
-    if (!(error instanceof Fault)) task.log.warn('a piece of a flow threw', { error });
-    throw new Explained(say(reasonOf(error)), { cause: error });
-  }
-}
-
-/** Tries a piece of cleaning up. Answers the reason why it failed; undefined: it did not. */
-export async function trying(task: Held, what: string, work: () => Promise<unknown>): Promise<string | undefined> {
-  try {
-    await work();
-    return undefined;
-  } catch (error) {
-    if (mustLeave(task.context, error)) throw error;
-    task.log.warn(`${what} failed`, { reason: reasonOf(error), ...(error instanceof Fault ? {} : { error }) });
-    return reasonOf(error);
-  }
-}
-
-/** What the operator wants of machines whose flow failed; what cannot be off stays as it is. */
-export async function powerOffAfter(
-  task: Held,
-  option: `conductor.poweroff_in_${'clean' | 'service'}fail` | 'deploy.power_off_after_deploy_failure',
-): Promise<void> {
-  if (task.context.options[option] && !task.node.disable_power_off)
-    await trying(task, 'powering off after a failure', () => task.power('power off'));
-}
-
-/** The only place where an outcome becomes an event. */
-export async function settle(task: Held, flow: Flow, work: () => Promise<StepOutcome>): Promise<void> {
-  let reason: string;
-  try {
-    const outcome = await work();
-    if (outcome.kind === 'failed') ({ reason } = outcome);
-    else {
-      await {
-        done: () => flow.finish(task),
-        hold: () => task.fire('hold'),
-        wait: () => startWaiting(task, 'pollEvery' in outcome ? outcome.pollEvery : undefined),
-      }[outcome.kind]();
-      return;
-    }
-  } catch (error) {
-    if (mustLeave(task.context, error)) throw error;
-    if (!(error instanceof Fault || error instanceof Explained)) task.log.error('a flow ended unexpectedly', { error });
-    reason = reasonOf(error);
-  }
-  await flow.fail(task, reason);
-}
-
-async function startWaiting(task: Held, pollEvery: number | undefined): Promise<void> {
-  await task.fire('wait', {}, { step_poll_every: pollEvery });
-  if (pollEvery !== undefined) task.context.askLater(task.node.uuid, pollEvery);
-}
-
-/** A sentence without its full stop, so that it can stand inside another. */
-export const clause = (text: string): string => text.replace(/\.\s*$/, '');

@@ -1,63 +1,100 @@
-/** active → rescue, by way of rescue wait when an agent must call; and back. */
-import { done, type Outcome } from '../../drivers/interfaces';
-import type { NodeRecord, JsonObject } from '../../model/records';
-import { FORGET_POLL, FORGET_TOKEN_AND_URL } from '../agent-info';
-import type { Held } from '../task';
-import { saying, trying, type Flow } from './flow';
+/** active → rescue, by way of rescue wait while the agent boots. */
+import { done } from '../../drivers/interfaces';
+import { Fault, reasonOf } from '../../model/errors';
+import type { InterfaceKind, JsonObject, NodeRecord } from '../../model/records';
+import { FORGET_POLL, FORGET_TOKEN_AND_URL } from '../core/agent-info';
+import { attempt, withFailureText } from '../core/attempt';
+import type { NodeTask } from '../core/node-task';
+import { validateInterface } from '../core/validate';
+import { refuseInMaintenance } from './admission';
+import { unfinishedAbort, type Flow } from './flow';
+import { applyOutcome } from './outcome';
+import { hashPassword, type HashAlgorithm } from './password-hash';
 
 const PASSWORDS = ['rescue_password', 'hashed_rescue_password'];
 /** instance_info without the passwords of the rescue system. */
-export const withoutPasswords = ({ instance_info: info }: NodeRecord): JsonObject =>
+const withoutPasswords = ({ instance_info: info }: NodeRecord): JsonObject =>
   Object.fromEntries(Object.entries(info).filter(([key]) => !PASSWORDS.includes(key)));
-/** A rescue system may be in the machine: its passwords are on the node. */
+/** The passwords of a rescue system are on the node: the machine may run one. */
 export const isRescued = ({ instance_info: info }: NodeRecord): boolean => PASSWORDS.some((key) => Object.hasOwn(info, key));
 
-export const beginRescue = (task: Held): Promise<Outcome> =>
-  saying(
-    task,
-    (reason) => `Failed to rescue: ${reason}`,
-    () => task.driver.rescue.rescue(task),
-  );
-
-/** The agent called: what is left to do before the rescue system is the user's. */
-export async function finishRescue(task: Held): Promise<Outcome> {
-  await saying(
-    task,
-    (reason) => `Node failed to perform rescue operation: ${reason}`,
-    async () => task.driver.rescue.finish?.(task),
-  );
-  return done;
+/** Checks interfaces before the answer. Any refusal becomes this fault. */
+export async function validateForRescue(
+  task: NodeTask,
+  fault: 'InstanceRescueFailure' | 'InstanceUnrescueFailure',
+  kinds: readonly InterfaceKind[],
+): Promise<void> {
+  try {
+    for (const kind of kinds) await validateInterface(task, kind);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const { uuid: node, instance_uuid: instance } = task.node;
+    throw new Fault(fault, { instance: instance ?? 'None', node, reason: `Validation failed: ${reasonOf(error)}` }, { cause: error });
+  }
 }
 
 export const rescue: Flow = {
+  errorType: 'rescue',
+  admit: {
+    rescue: {
+      check: async (task, { rescue_password: password = '' }) => {
+        refuseInMaintenance(task, 'rescuing');
+        const { options, random } = task.context;
+        const hashed = hashPassword(password, options['conductor.rescue_password_hash_algorithm'] as HashAlgorithm, random);
+        const instance = { ...withoutPasswords(task.node), rescue_password: password, hashed_rescue_password: hashed };
+        // The rescue interface checks the password too, which is saved only when everything is valid.
+        const withPassword: NodeTask = { ...task, node: { ...task.node, instance_info: instance } };
+        await validateForRescue(withPassword, 'InstanceRescueFailure', ['power', 'rescue', 'network']);
+        return { changes: { last_error: null, instance_info: instance }, internal: FORGET_TOKEN_AND_URL };
+      },
+    },
+  },
+  begin: (task) =>
+    withFailureText(
+      task,
+      (reason) => `Failed to rescue: ${reason}`,
+      () => task.driver.rescue.rescue(task),
+    ),
+  waiting: {
+    inMaintenance: 'Rescue aborted as node is in maintenance mode',
+    wake: async (task) => {
+      await task.fire('resume');
+      await applyOutcome(task, rescue, async () => {
+        await withFailureText(
+          task,
+          (reason) => `Node failed to perform rescue operation: ${reason}`,
+          async () => task.driver.rescue.finish?.(task),
+        );
+        return done;
+      });
+    },
+    timeout: {
+      text: () => 'Timeout reached while waiting for rescue ramdisk callback for node',
+      interval: 'conductor.check_rescue_state_interval',
+    },
+  },
   finish: (task) => task.fire('done', {}, FORGET_POLL),
   fail: async (task, reason) => {
-    const failure = await trying(task, 'cleaning up the rescue', async () => {
+    const failure = await attempt(task, 'cleaning up the rescue', async () => {
       if (!task.node.disable_power_off) await task.power('power off');
       await task.driver.rescue.cleanUp?.(task);
     });
     const text = failure === undefined ? reason : `Rescue operation was unsuccessful, clean up failed for node: ${failure}`;
     await task.fire('fail', { last_error: text, instance_info: withoutPasswords(task.node) }, { ...FORGET_TOKEN_AND_URL, ...FORGET_POLL });
   },
-};
-
-/** After `abort` in rescue wait: the node is in rescue failed already. */
-export async function afterRescueAbort(task: Held): Promise<void> {
-  const failure = await trying(task, 'cleaning up the rescue', async () => task.driver.rescue.cleanUp?.(task));
-  const type = 'rescue';
-  if (failure === undefined)
-    return task.record({ type, event: 'By request, the rescue operation was aborted.', error: false }, {}, FORGET_TOKEN_AND_URL);
-  const event = 'Failed to clean up rescue after aborting the operation';
-  return task.record({ type, event, error: true }, { maintenance: true, maintenance_reason: event, fault: 'rescue abort failure' });
-}
-
-export const beginUnrescue = (task: Held): Promise<Outcome> =>
-  saying(
-    task,
-    (reason) => `Failed to unrescue: ${reason}`,
-    () => task.driver.rescue.unrescue(task),
-  );
-export const unrescue: Flow = {
-  finish: (task) => task.fire('done', {}, FORGET_TOKEN_AND_URL),
-  fail: (task, reason) => task.fire('fail', { last_error: reason }),
+  abort: {
+    'rescue wait': (task) =>
+      task.fire('abort', { last_error: null, instance_info: withoutPasswords(task.node) }, unfinishedAbort('rescue')),
+  },
+  afterAbort: {
+    states: ['rescue failed'],
+    work: async (task) => {
+      const failure = await attempt(task, 'cleaning up the rescue', async () => task.driver.rescue.cleanUp?.(task));
+      const type = 'rescue';
+      if (failure === undefined)
+        return task.record({ type, event: 'By request, the rescue operation was aborted.', error: false }, {}, FORGET_TOKEN_AND_URL);
+      const event = 'Failed to clean up rescue after aborting the operation';
+      return task.record({ type, event, error: true }, { maintenance: true, maintenance_reason: event, fault: 'rescue abort failure' });
+    },
+  },
 };

@@ -1,55 +1,56 @@
-/** active, service failed → active, with a list of steps on the way, as manual cleaning. */
-import { failed, type PlannedStep } from '../../drivers/interfaces';
-import type { JsonObject } from '../../model/records';
-import { FORGET_SERVICING, forgetPosition } from '../agent-info';
-import { cacheFacts } from '../hardware-facts';
-import { recordSteps } from '../history';
-import { reservedStep, type StepOutcome } from '../reserved-steps';
-import { positionOf, runSteps, savedList } from '../running';
-import { allowedSteps, askedSteps, manualSteps, needsRamdisk, offeredSteps, type AskedStep } from '../steps';
-import type { Held, Internal } from '../task';
-import { validateInterface } from '../validate';
-import { aborted, manualStepFailure, powerOffAfter, saying, trying, type SteppedFlow } from './flow';
+/** active, service failed → active: a list of steps, as in manual cleaning, on a machine with an instance. */
+import type { PlannedStep } from '../../drivers/interfaces';
+import { Fault } from '../../model/errors';
+import { FORGET_SERVICING } from '../core/agent-info';
+import { cacheFacts } from '../core/hardware-facts';
+import type { NodeTask } from '../core/node-task';
+import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
+import { savedList } from '../steps/running';
+import { recordSteps } from '../steps/step-history';
+import { allowedSteps, manualSteps, needsRamdisk, offeredSteps } from '../steps/steps';
+import { unfinishedAbort } from './flow';
+import {
+  checkListRequest,
+  cleanUpAborted,
+  listedFlow,
+  prepareForSteps,
+  requestedSteps,
+  runsWithoutRamdisk,
+  tearDownAfterSteps,
+  validateForSteps,
+  type ListedSteps,
+} from './listed-steps';
+import { deferAbort } from './steps-flow';
 
-const withoutRamdisk = (task: Held): boolean => task.node.driver_internal_info.service_disable_ramdisk === true;
-/** Until the list is made, what the client asked for stands in its place. */
-const askedOf = (task: Held): readonly AskedStep[] => askedSteps(positionOf(task, 'service').steps);
+const list: ListedSteps = {
+  kind: 'service',
+  noun: 'service',
+  gerund: 'servicing',
+  withoutRamdisk: 'service_disable_ramdisk',
+  forgotten: FORGET_SERVICING,
+  tearDown: async (task) => {
+    if (!withoutRamdisk(task)) await task.driver.deploy.tearDownService?.(task);
+  },
+  alsoFailed: (_, reason) => `${reason}. Also failed to tear down servicing.`,
+};
+const withoutRamdisk = (task: NodeTask): boolean => runsWithoutRamdisk(task, list);
 
-/** The event that begins servicing goes with these: what was asked for stands on the node before anything happens. */
-export const startingService = (asked: readonly JsonObject[], disableRamdisk: boolean): Internal => ({
-  ...FORGET_SERVICING,
-  service_steps: asked,
-  service_disable_ramdisk: disableRamdisk,
-});
-
-/** From the beginning; a restarted conductor does it again as long as no list was made. */
-export async function beginService(task: Held): Promise<StepOutcome> {
-  const { uuid } = task.node;
-  await saying(
-    task,
-    (reason) => `Validation of node ${uuid} for service failed: ${reason}`,
-    async () => {
-      await validateInterface(task, 'power');
-      if (!withoutRamdisk(task)) await validateInterface(task, 'network');
-    },
-  );
+/** Another conductor does it again as long as no list is saved. */
+async function begin(task: NodeTask): Promise<StepOutcome> {
+  await validateForSteps(task, list);
   await cacheFacts(task);
+  if (withoutRamdisk(task)) return service.start(task, []);
   const offered = offeredSteps(task.driver, 'service');
-  if (withoutRamdisk(task)) return startServiceSteps(task, []);
-  if (task.driver.deploy.prepareService && needsRamdisk('service', askedOf(task), offered)) {
-    const prepared = await saying(
-      task,
-      (reason) => `Failed to prepare node ${uuid} for service: ${reason}`,
-      async () => task.driver.deploy.prepareService!(task),
-    );
-    if (prepared.kind !== 'done') return prepared;
-    return startServiceSteps(task, []);
+  const { deploy } = task.driver;
+  if (deploy.prepareService && needsRamdisk('service', requestedSteps(task, list), offered)) {
+    const prepared = await prepareForSteps(task, list, async () => deploy.prepareService!(task));
+    return prepared.kind === 'done' ? service.start(task, []) : prepared;
   }
-  // No agent will come: a step that is not known fails when it is its turn.
-  return startServiceSteps(task, unknownOf(task, offered), { service_disable_ramdisk: true });
+  // No agent will run: an unknown step fails when its turn comes.
+  return service.start(task, unknownSteps(task, offered), { service_disable_ramdisk: true });
 }
-const unknownOf = (task: Held, offered: readonly PlannedStep[]): readonly PlannedStep[] =>
-  askedOf(task)
+const unknownSteps = (task: NodeTask, offered: readonly PlannedStep[]): readonly PlannedStep[] =>
+  requestedSteps(task, list)
     .filter((step) => !reservedStep(step) && !offered.some((one) => one.interface === step.interface && one.step === step.step))
     .map(({ interface: owner, step, args = {} }) => ({
       interface: owner,
@@ -58,58 +59,58 @@ const unknownOf = (task: Held, offered: readonly PlannedStep[]): readonly Planne
       argsinfo: Object.fromEntries(Object.keys(args).map((name) => [name, { description: '' }])),
     }));
 
-/** The ramdisk is there, or none is needed: makes the list and runs it. */
-export async function startServiceSteps(task: Held, fromAgent: readonly PlannedStep[], also: Internal = {}): Promise<StepOutcome> {
-  await saying(
-    task,
-    (reason) => `Cannot service node ${task.node.uuid}: ${reason}`,
-    async () => {
-      const offered = offeredSteps(task.driver, 'service', fromAgent);
-      const steps = manualSteps('service', askedOf(task), offered, { withoutRamdisk: withoutRamdisk(task) });
-      const allowed = allowedSteps(task.context.options, 'service', steps);
-      await task.saveInternal({ ...savedList('service', allowed, 0), ...also });
-    },
-  );
-  await recordSteps(task, 'service', positionOf(task, 'service').steps, 'start');
-  return service.proceed(task, 0);
+/** The node had an instance before: it becomes active again. */
+async function abort(task: NodeTask): Promise<void> {
+  if (await deferAbort(task, 'service')) return;
+  await task.fire('fail', {}, unfinishedAbort('service', ACTIVE_AGAIN));
+  await task.fire('abort', { last_error: null });
+}
+/** Variant of an unfinished abort: two events lead to `active`, and the conductor may have stopped between them. */
+const ACTIVE_AGAIN = 'active again';
+
+async function abortFailed(task: NodeTask): Promise<void> {
+  if (task.node.maintenance)
+    throw new Fault('InvalidState', {
+      message:
+        `Can not abort service on node "${task.node.uuid}" while it is in maintenance mode. Please remove the node from ` +
+        'maintenance prior to issuing the request to abort the service operation.',
+    });
+  await task.fire('abort', { last_error: null }, unfinishedAbort('service'));
 }
 
-const tearDown = async (task: Held): Promise<void> => {
-  if (!withoutRamdisk(task)) await task.driver.deploy.tearDownService?.(task);
-};
-
-export const service: SteppedFlow = {
-  kind: 'service',
-  cannotLoad: 'Node failed to start the first service step',
-  proceed: async (task, from) => {
-    const outcome = await runSteps(task, 'service', from);
-    return outcome.kind === 'failed' ? failed(service.stepFailure(task, outcome.reason)) : outcome;
+export const service = listedFlow(list, {
+  errorType: 'servicing',
+  inMaintenance: 'Service aborted as node is in maintenance mode',
+  admit: {
+    service: {
+      check: async (task, { service_steps: steps = [], disable_ramdisk: disableRamdisk = false }) => {
+        await checkListRequest(task, list, steps, disableRamdisk);
+        return {
+          changes: { last_error: null, service_step: {} },
+          internal: { ...FORGET_SERVICING, service_steps: steps, service_disable_ramdisk: disableRamdisk },
+        };
+      },
+    },
   },
-  stepFailure: (task, reason) => manualStepFailure(task, 'service', reason),
+  begin,
+  plan: async (task, fromAgent, also) => {
+    const offered = offeredSteps(task.driver, 'service', fromAgent);
+    const steps = manualSteps('service', requestedSteps(task, list), offered, { withoutRamdisk: withoutRamdisk(task) });
+    await task.saveInternal({ ...savedList('service', allowedSteps(task.context.options, 'service', steps), 0), ...also });
+  },
   finish: async (task) => {
     await recordSteps(task, 'service', [], 'end');
-    await saying(
-      task,
-      (reason) => `Failed to tear down from service for node ${task.node.uuid}, reason: ${reason}`,
-      () => tearDown(task),
-    );
+    await tearDownAfterSteps(task, list);
     await cacheFacts(task);
     await task.fire('done', { service_step: {} }, FORGET_SERVICING);
   },
-  fail: async (task, reason) => {
-    const { maintenance_reason: why } = task.node;
-    // As in cleaning.
-    if (positionOf(task, 'service').running)
-      await task.save({ maintenance: true, fault: 'service failure', maintenance_reason: why ?? reason });
-    const also = await trying(task, 'tearing down servicing', () => tearDown(task));
-    const text = also === undefined ? reason : `${reason}. Also failed to tear down servicing.`;
-    await powerOffAfter(task, 'conductor.poweroff_in_servicefail');
-    await task.fire('fail', { service_step: {}, last_error: text }, forgetPosition('service'));
+  abort: { 'service wait': abort, 'service hold': abort, 'service failed': abortFailed },
+  afterAbort: {
+    states: ['service failed', 'active'],
+    work: async (task, variant) => {
+      if (variant === ACTIVE_AGAIN && task.node.provision_state === 'service failed') await task.fire('abort', { last_error: null });
+      await cleanUpAborted(task, list);
+    },
   },
-  afterAbort: async (task) => {
-    const lastError = aborted(task, 'service');
-    const reason = await trying(task, 'tearing down servicing', () => tearDown(task));
-    const text = reason === undefined ? lastError : 'Failed to tear down service after aborting the operation';
-    await task.write({ service_step: {}, last_error: text }, FORGET_SERVICING);
-  },
-};
+  wakeAtUnhold: true,
+});

@@ -1,18 +1,24 @@
-/** active and its like → deleting → cleaning: the instance ends, nothing of it stays on the node. */
-import { stopConsole } from '../console';
-import { done, failed, type Outcome } from '../../drivers/interfaces';
+/** active and other states with an instance → deleting → cleaning: the instance ends, and nothing of it stays on the node. */
+import { done, failed } from '../../drivers/interfaces';
+import { Fault, reasonOf } from '../../model/errors';
 import type { NodeChanges } from '../../model/records';
-import { endAllocation } from '../allocations';
-import { reasonOf } from '../../model/errors';
-import { FORGET_INSTANCE } from '../agent-info';
-import { automatedRunbook } from '../automated-runbook';
-import { mustLeave, type Held } from '../task';
-import { beginClean, clean, startingClean } from './clean';
-import { saying, settle, type Flow } from './flow';
+import { FORGET_INSTANCE, FORGET_TOKEN_AND_URL } from '../core/agent-info';
+import { withFailureText } from '../core/attempt';
+import { CLEANINGS } from '../core/concurrency';
+import { isInterrupted } from '../core/interruption';
+import type { NodeTask } from '../core/node-task';
+import { validateInterface } from '../core/validate';
+import { endAllocation } from '../requests/allocations';
+import { stopConsole } from '../requests/console';
+import { automatedRunbook } from '../steps/automated-runbook';
+import { refuseWith } from './admission';
+import { clean, startingClean } from './clean';
+import type { Flow } from './flow';
+import { applyOutcome } from './outcome';
 import { isRescued } from './rescue';
 
 /** The columns that belong to the instance. */
-const WIPED: NodeChanges = {
+const INSTANCE_COLUMNS: NodeChanges = {
   instance_info: {},
   instance_uuid: null,
   allocation_uuid: null,
@@ -20,40 +26,52 @@ const WIPED: NodeChanges = {
   protected: false,
   protected_reason: null,
 };
-const wiped = (task: Held): NodeChanges => ({
-  ...WIPED,
+const withoutInstance = (task: NodeTask): NodeChanges => ({
+  ...INSTANCE_COLUMNS,
   ...(task.node.driver_internal_info.automatic_lessee === true ? { lessee: null } : {}),
 });
 
-export async function beginUndeploy(task: Held): Promise<Outcome> {
-  return saying(
-    task,
-    (reason) => `Failed to tear down: ${reason}`,
-    async () => {
-      if (isRescued(task.node)) await task.driver.rescue.cleanUp?.(task);
-      // It stays enabled: the next instance has it again.
-      if (task.node.console_enabled) await stopConsole(task);
-      await task.driver.deploy.cleanUp?.(task);
-      const outcome = await task.driver.deploy.tearDown(task);
-      if (outcome.kind === 'failed') throw new Error(outcome.reason);
-      return outcome.kind === 'done' ? done : failed('Failed to tear down: the deploy interface cannot wait here');
-    },
-  );
-}
-
-/** The runbook of the cleaning that follows, or why it cannot be had: no machine becomes available that was not cleaned as it shall be. */
-const runbookOr = (task: Held) =>
+/** The runbook of the cleaning that follows, or the reason why there is none: then the cleaning fails, and the node is not available. */
+const runbookOrReason = (task: NodeTask) =>
   automatedRunbook(task.context, task.node).catch((error: unknown) => {
-    if (mustLeave(task.context, error)) throw error;
+    if (isInterrupted(task.context, error)) throw error;
     return reasonOf(error);
   });
 
 export const undeploy: Flow = {
-  finish: async (task) => {
-    const runbook = await runbookOr(task);
-    const asked = typeof runbook === 'string' ? {} : runbook;
-    await task.fire('clean', wiped(task), { ...FORGET_INSTANCE, ...startingClean(asked) }, endAllocation(task.node));
-    await settle(task, clean, async () => (typeof runbook === 'string' ? failed(runbook) : beginClean(task)));
+  errorType: 'unprovision',
+  admit: {
+    delete: {
+      limit: { ...CLEANINGS, action: 'unprovisioning' },
+      check: async (task) => {
+        if (task.node.protected) throw new Fault('NodeProtected', { node: task.node.uuid });
+        await refuseWith(
+          (reason) => `Failed to validate power driver interface. Can not delete instance. Error: ${reason}`,
+          () => validateInterface(task, 'power'),
+        );
+        return { changes: { last_error: null }, internal: FORGET_TOKEN_AND_URL };
+      },
+    },
   },
-  fail: (task, reason) => task.fire('fail', { ...wiped(task), last_error: reason }, FORGET_INSTANCE, endAllocation(task.node)),
+  begin: (task) =>
+    withFailureText(
+      task,
+      (reason) => `Failed to tear down: ${reason}`,
+      async () => {
+        if (isRescued(task.node)) await task.driver.rescue.cleanUp?.(task);
+        // The console stays enabled: the next instance has it again.
+        if (task.node.console_enabled) await stopConsole(task);
+        await task.driver.deploy.cleanUp?.(task);
+        const outcome = await task.driver.deploy.tearDown(task);
+        if (outcome.kind === 'failed') throw new Error(outcome.reason);
+        return outcome.kind === 'done' ? done : failed('Failed to tear down: the deploy interface cannot wait here');
+      },
+    ),
+  finish: async (task) => {
+    const runbook = await runbookOrReason(task);
+    const steps = typeof runbook === 'string' ? {} : runbook;
+    await task.fire('clean', withoutInstance(task), { ...FORGET_INSTANCE, ...startingClean(steps) }, endAllocation(task.node));
+    await applyOutcome(task, clean, async () => (typeof runbook === 'string' ? failed(runbook) : clean.begin(task)));
+  },
+  fail: (task, reason) => task.fire('fail', { ...withoutInstance(task), last_error: reason }, FORGET_INSTANCE, endAllocation(task.node)),
 };

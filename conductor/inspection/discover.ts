@@ -1,66 +1,73 @@
 /**
- * A machine that nobody knows reports itself: it becomes a node in enroll, once, however often and however many at a time it reports.
- * The addresses that it was enrolled by stay with the node, so that a later report with any of them finds it.
+ * Discovery: an unknown machine that reports itself becomes a node in enroll. It is enrolled once, even if several reports arrive
+ * together. The node keeps the addresses that it was enrolled with, so that a later report with any of them finds it.
  */
 import { Fault, reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import { announce } from '../../model/notifications';
 import type { NodeRecord } from '../../model/records';
-import type { Discovery, Lookup } from '../conductor';
-import type { Context } from '../context';
-import { createNode } from '../update';
-import { nothing } from './lookup';
+import type { Discovery, Lookup } from '../core/call-types';
+import type { Context } from '../core/context';
+import { createNode } from '../requests/nodes';
+import { nodeNotFound } from './lookup';
 
-/** Without a MAC address only the BMC tells machines apart; several may stand behind one. */
+/** Without a MAC address only the BMC address identifies the machine; several machines may share one. */
 const addressesOf = ({ macs, bmcAddresses = [] }: Lookup): readonly string[] =>
   macs.length > 0 ? macs.map((mac) => mac.toLowerCase()) : bmcAddresses;
 
-async function enrol(context: Context, addresses: readonly string[], as: Discovery): Promise<NodeRecord | undefined> {
+async function enrol(context: Context, addresses: readonly string[], discovery: Discovery): Promise<NodeRecord | undefined> {
   const { store, options, random, notifier, origin, log } = context;
   const scope = options['auto_discovery.inspection_scope'];
-  const asked = { uuid: newUuid(random), driver: as.driver, ...(scope === null ? {} : { properties: { inspection_scope: scope } }) };
+  const newNode = {
+    uuid: newUuid(random),
+    driver: discovery.driver,
+    ...(scope === null ? {} : { properties: { inspection_scope: scope } }),
+  };
   const taken = new Error('taken');
   const made = await store
     .transaction(async (inner) => {
-      const node = await createNode({ ...context, store: inner }, asked);
+      const node = await createNode({ ...context, store: inner }, newNode);
       if (!(await inner.discoveries.claim(node.uuid, addresses))) throw taken;
       return node;
     })
     .catch((error: unknown) => {
       if (error === taken) return undefined;
       if (!(error instanceof Fault) || error.status >= 500) throw error;
-      // What is wrong with the options is none of the machine's business; once it is mended, it may come again.
-      log.error(`a machine could not be enrolled with driver ${as.driver}`, { addresses, reason: reasonOf(error) });
+      // Wrong options are the operator's problem, not the machine's: it may retry once they are corrected.
+      log.error(`an unknown machine could not be enrolled with driver ${discovery.driver}`, { addresses, reason: reasonOf(error) });
       throw new Fault('TemporaryFailure', { message: 'The machine cannot be enrolled now.' });
     });
   if (made) {
-    log.info('a machine that nobody knew was enrolled', { node: made.uuid, driver: as.driver, addresses });
-    announce(notifier, 'node', 'create', 'start', asked, origin);
+    log.info('enrolled an unknown machine', { node: made.uuid, driver: discovery.driver, addresses });
+    announce(notifier, 'node', 'create', 'start', newNode, origin);
     announce(notifier, 'node', 'create', 'end', made, origin);
   }
   return made;
 }
 
-/** The node of a machine that no lookup found; its report is to be taken in. Throws NotFound: it was taken in before, or is not wanted. */
-export async function discovered(context: Context, lookup: Lookup, as: Discovery): Promise<string> {
-  const { store, strangers, log } = context;
+/**
+ * Returns the node of a machine that no lookup found. Throws NotFound if its report was processed before, or if the machine is not to be
+ * enrolled.
+ */
+export async function discoverNode(context: Context, lookup: Lookup, discovery: Discovery): Promise<string> {
+  const { store, unknownMacs, log } = context;
   const addresses = addressesOf(lookup);
-  if (lookup.nodeUuid !== undefined || addresses.length === 0) throw nothing();
-  if (addresses.some((one) => strangers.isDenied(one)) || !addresses.some((one) => strangers.isAllowed(one))) {
-    log.warn('a machine that nobody knows may not be enrolled by [pxe_filter]', { addresses });
-    throw nothing();
+  if (lookup.nodeUuid !== undefined || addresses.length === 0) throw nodeNotFound();
+  if (addresses.some((one) => unknownMacs.isDenied(one)) || !addresses.some((one) => unknownMacs.isAllowed(one))) {
+    log.warn('[pxe_filter] does not allow to enrol an unknown machine', { addresses });
+    throw nodeNotFound();
   }
   const owners = await store.discoveries.owners(addresses);
   if (owners.length === 0) {
-    const made = await enrol(context, addresses, as);
+    const made = await enrol(context, addresses, discovery);
     if (made) return made.uuid;
-    // Another report of the same machine was sooner.
-    return discovered(context, lookup, as);
+    // A concurrent report of the same machine won.
+    return discoverNode(context, lookup, discovery);
   }
   const [owner] = owners;
   if (owners.length > 1 || !owner || owner.finished) {
-    log.warn('a machine that was discovered before reports itself again: refused', { addresses });
-    throw nothing();
+    log.warn('refused the report of a machine that was discovered before', { addresses });
+    throw nodeNotFound();
   }
   return owner.node_uuid;
 }

@@ -1,34 +1,34 @@
-/** Whose inventory it is: by UUID, by MAC addresses of ports, by BMC addresses; they must not contradict each other. */
+/** Finds the node of an inventory by UUID, by MAC addresses of ports and by BMC addresses. These must not contradict each other. */
 import { Fault } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { NodeRecord } from '../../model/records';
 import type { ProvisionState } from '../../model/states';
 import type { Store } from '../../store/store';
 import type { Lookup } from '../conductor';
-import { normalMac } from './interfaces';
+import { normalMac } from './hooks/interfaces';
 
 /**
- * A quick machine may report before its conductor has written down that it waits for it: `inspecting` is believed here, and looked at
- * again under the node's lock.
+ * A fast machine may report before its conductor has written `inspect wait`, so `inspecting` is accepted too. The state is checked again
+ * under the node's lock.
  */
 const AWAITED: readonly ProvisionState[] = ['inspecting', 'inspect wait'];
 
-/** One text for every failure: a stranger shall not learn which nodes there are. */
-export const nothing = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });
+/** Every failure has the same text, so that an unauthenticated caller cannot find out which nodes exist. */
+export const nodeNotFound = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });
 
 async function findOrNothing(store: Store, uuid: string): Promise<NodeRecord> {
   try {
     return await store.nodes.find(uuid);
   } catch (error) {
-    throw error instanceof Fault && error.name === 'NodeNotFound' ? nothing() : error;
+    throw error instanceof Fault && error.name === 'NodeNotFound' ? nodeNotFound() : error;
   }
 }
 
 async function byMacs(store: Store, macs: readonly string[], node: NodeRecord | undefined, log: Log): Promise<NodeRecord | undefined> {
   const owners = [...new Set((await store.ports.byMacs(macs)).map((port) => port.node_uuid))];
   if (owners.length > 1 || (node && owners.some((owner) => owner !== node.uuid))) {
-    log.warn('inspection lookup: the MAC addresses are not those of one node', { macs, nodes: owners });
-    throw nothing();
+    log.warn('inspection lookup: the MAC addresses belong to several nodes', { macs, nodes: owners });
+    throw nodeNotFound();
   }
   return node ?? (owners[0] === undefined ? undefined : findOrNothing(store, owners[0]));
 }
@@ -38,16 +38,19 @@ async function byBmc(store: Store, addresses: readonly string[], node: NodeRecor
   const matching = waiting.filter(({ driver_internal_info: { lookup_bmc_addresses: hints } }) =>
     addresses.some((address) => Array.isArray(hints) && hints.includes(address)),
   );
-  // Several machines may stand behind one BMC address (a chassis, a proxy): the node that is known already is enough then.
+  // Several machines may share one BMC address (a chassis, a proxy). Then the node found so far is enough.
   if (node && (matching.length === 0 || matching.some(({ uuid }) => uuid === node.uuid))) return node;
   if (matching.length > 1 || (node && matching.length > 0)) {
-    log.warn('inspection lookup: the BMC addresses do not name the same node', { addresses, nodes: matching.map(({ uuid }) => uuid) });
-    throw nothing();
+    log.warn('inspection lookup: the BMC addresses belong to another node', { addresses, nodes: matching.map(({ uuid }) => uuid) });
+    throw nodeNotFound();
   }
   return matching[0];
 }
 
-/** The node, which is being inspected; undefined: nobody has these addresses. Throws Invalid (nothing to look for), NotFound (any other reason). */
+/**
+ * Returns the node, which is being inspected, or undefined if no node has these addresses. Throws Invalid if there is nothing to look
+ * for, and NotFound for any other reason.
+ */
 export async function lookupInspected(store: Store, lookup: Lookup, log: Log): Promise<NodeRecord | undefined> {
   const macs = [...new Set(lookup.macs.map(normalMac).filter((mac) => mac !== undefined))];
   const addresses = (lookup.bmcAddresses ?? []).filter((address) => address !== '');
@@ -56,8 +59,8 @@ export async function lookupInspected(store: Store, lookup: Lookup, log: Log): P
   let node = lookup.nodeUuid === undefined ? undefined : await findOrNothing(store, lookup.nodeUuid);
   if (macs.length > 0) node = await byMacs(store, macs, node, log);
   if (node && !AWAITED.includes(node.provision_state)) {
-    log.warn(`inspection data of node ${node.uuid} in state ${node.provision_state} refused`);
-    throw nothing();
+    log.warn(`refused inspection data of node ${node.uuid} in state ${node.provision_state}`);
+    throw nodeNotFound();
   }
   if (addresses.length > 0) node = await byBmc(store, addresses, node, log);
   if (!node) log.warn('inspection lookup: no node has these addresses', { macs, addresses });

@@ -1,15 +1,18 @@
-/** Ports of the MAC addresses that a BMC knows, made before the machine boots for its inspection: by them it is known and let boot. */
+/**
+ * Creates ports for the MAC addresses that a BMC reports, before the machine boots for inspection. They let the machine boot and identify
+ * it.
+ */
 import { Fault } from '../../model/errors';
 import { isMac, newUuid } from '../../model/idents';
-import type { Held } from '../task';
+import type { NodeTask } from '../core/node-task';
 
-/** Throws what the BMC's answer throws. A machine whose BMC cannot be asked, or knows of none, keeps the ports that it has. */
-export async function preCreatePorts(task: Held): Promise<void> {
+/** Throws what the driver throws. A machine whose BMC cannot be queried, or reports no addresses, keeps its ports. */
+export async function preCreatePorts(task: NodeTask): Promise<void> {
   const { store, random, options } = task.context;
   const { management } = task.driver;
   if (!management.macAddresses || !options['inspector.pre_create_ports']) return;
   const found = [...new Set((await management.macAddresses(task)).filter(isMac))];
-  if (found.length === 0) task.log.warn('no ports are made before inspection: the BMC knows of no network interface that is enabled');
+  if (found.length === 0) task.log.warn('no ports created before inspection: the BMC reports no enabled network interface');
   const taken = new Set((await store.ports.byMacs(found)).map(({ address }) => address));
   const fresh = found.filter((address) => !taken.has(address));
   if (fresh.length === 0) return;
@@ -17,10 +20,10 @@ export async function preCreatePorts(task: Held): Promise<void> {
     try {
       await store.ports.create({ uuid: newUuid(random), node_uuid: task.node.uuid, address });
     } catch (error) {
-      // Somebody made it meanwhile.
+      // Another request created it meanwhile.
       if (!(error instanceof Fault && error.name === 'MACAlreadyExists')) throw error;
     }
   }
-  task.log.info('ports made of the MAC addresses that the BMC knows', { addresses: fresh });
+  task.log.info('created ports for the MAC addresses that the BMC reports', { addresses: fresh });
   await task.refresh();
 }

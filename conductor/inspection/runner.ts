@@ -1,37 +1,37 @@
-/** Runs the hooks over what an agent (or a BMC) reported, and writes what they say in one transaction with the inventory itself. */
+/** Runs the hooks on what an agent or a BMC reported. Writes their changes and the inventory in one transaction. */
 import { Fault } from '../../model/errors';
 import { newUuid } from '../../model/idents';
-import type { Found } from '../../drivers/interfaces';
+import type { InspectionFindings } from '../../drivers/interfaces';
 import type { JsonObject, NodeRecord, PortChanges } from '../../model/records';
 import type { Store } from '../../store/store';
-import type { Held } from '../task';
-import { joinCapabilities, readCapabilities } from './capabilities';
-import { inspectionFailure, type HookOptions, type Change, type Look, type Seen } from './hook';
+import type { NodeTask } from '../core/node-task';
+import { joinCapabilities, readCapabilities } from './hooks/capabilities';
+import { inspectionFailure, type HookOptions, type Change, type HookFunction, type InspectionData } from './hooks/hook';
 import { chosenHooks } from './hooks';
-import { configured, everything, onlyMissing, type Overwrites } from './overwrite';
+import { overwritesAsConfigured, overwritesAll, onlyMissing, type Overwrites } from './hooks/overwrite';
 import { runRules, type ApplyRules } from './rules';
 
-/** Pure: what the hooks say, and the plugin_data with their additions. Throws the Fault of a hook that refuses. */
-export function lookAtAll(
+/** Pure: returns the changes of the hooks, and the data with their additions to plugin_data. Throws the Fault of a failing hook. */
+export function applyHooks(
   hookNames: readonly string[],
-  start: Seen,
-  overwrites: Overwrites = configured(start.options),
-): { readonly changes: readonly Change[]; readonly seen: Seen } {
+  start: InspectionData,
+  overwrites: Overwrites = overwritesAsConfigured(start.options),
+): { readonly changes: readonly Change[]; readonly data: InspectionData } {
   const hooks = chosenHooks(hookNames);
-  let seen = start;
+  let data = start;
   const changes: Change[] = [];
-  const run = (name: string, look: Look | undefined): void => {
-    for (const given of look?.(seen) ?? []) {
+  const run = (name: string, hookFunction: HookFunction | undefined): void => {
+    for (const given of hookFunction?.(data) ?? []) {
       const change = overwrites(name) ? given : onlyMissing(given, start);
       if (!change) continue;
       changes.push(change);
       if (change.on !== 'plugin_data') continue;
-      const others = Object.entries(seen.pluginData).filter(([name]) => name !== change.name);
-      seen = { ...seen, pluginData: Object.fromEntries(change.value === undefined ? others : [...others, [change.name, change.value]]) };
+      const others = Object.entries(data.pluginData).filter(([name]) => name !== change.name);
+      data = { ...data, pluginData: Object.fromEntries(change.value === undefined ? others : [...others, [change.name, change.value]]) };
     }
   };
   const { uuid } = start.node;
-  // All of them, so that whoever mends one thing need not find the next by another inspection.
+  // All preprocess hooks run, so that the operator sees all problems at once.
   const wrong = hooks.flatMap(({ name, preprocess }) => {
     const fault = faultOf(() => run(name, preprocess));
     if (!fault) return [];
@@ -40,16 +40,16 @@ export function lookAtAll(
   });
   if (wrong.length > 0)
     throw inspectionFailure(`The following failures happened while running preprocess hooks for node ${uuid}:\n${wrong.join('\n')}`);
-  for (const { name, look } of hooks) {
-    const fault = faultOf(() => run(name, look));
+  for (const { name, apply: hookFunction } of hooks) {
+    const fault = faultOf(() => run(name, hookFunction));
     if (!fault) continue;
     if (isFailure(fault)) throw fault;
     throw inspectionFailure(`Unexpected exception ${fault.name} during processing for node: ${uuid}. Error: ${fault.message}`);
   }
-  return { changes, seen };
+  return { changes, data };
 }
 
-/** The Fault that the work throws; what else it throws is a defect of ours. */
+/** Returns the Fault that `work` throws. Any other error is a defect and is thrown on. */
 function faultOf(work: () => void): Fault | undefined {
   try {
     work();
@@ -59,8 +59,8 @@ function faultOf(work: () => void): Fault | undefined {
     throw error;
   }
 }
-/** What the work returns; its Fault becomes a part of the sentence. */
-function explained<T>(before: string | undefined, work: () => T): T {
+/** Returns the result of `work`. A Fault is thrown as an inspection failure whose message begins with `before`. */
+function withPrefix<T>(before: string | undefined, work: () => T): T {
   try {
     return work();
   } catch (error) {
@@ -69,7 +69,6 @@ function explained<T>(before: string | undefined, work: () => T): T {
 }
 const isFailure = ({ name }: Fault): boolean => name === 'HardwareInspectionFailure';
 
-/** The node's properties after the changes. */
 export function newProperties(before: JsonObject, changes: readonly Change[]): JsonObject {
   const properties: Record<string, unknown> = { ...before };
   for (const change of changes) {
@@ -82,10 +81,10 @@ export function newProperties(before: JsonObject, changes: readonly Change[]): J
   return properties;
 }
 
-async function changePorts(store: Store, task: Held, changes: readonly Change[]): Promise<void> {
+async function changePorts(store: Store, task: NodeTask, changes: readonly Change[]): Promise<void> {
   const { random } = task.context;
   const created = changes.flatMap((change) => (change.on === 'port' ? [change] : []));
-  // An address that is another node's port stays there.
+  // An address that belongs to another node's port stays there.
   await store.ports.createMissing(
     created.map(({ mac, pxeEnabled, clientId }) => ({
       uuid: newUuid(random),
@@ -102,38 +101,41 @@ async function changePorts(store: Store, task: Held, changes: readonly Change[])
     else if (Object.keys(more).length > 0) await store.ports.update(uuid, more);
   }
 }
-/** All that is changed on the port with this address. */
+/** All changes to the port with this address. */
 const updatesOf = (changes: readonly Change[], mac: string): PortChanges =>
   Object.assign({}, ...changes.map((change) => (change.on === 'port update' && change.mac === mac ? change.changes : {}))) as PortChanges;
 
-/** What the BMC itself says, as changes before those of the hooks; capabilities that the node names stay as they are. */
-function toldByBmc(node: NodeRecord, { properties = {}, capabilities: told = {} }: Findings): readonly Change[] {
+/** The BMC's own findings, applied before the changes of hooks. Capabilities that are set on the node stay. */
+function changesFromBmc(node: NodeRecord, { properties = {}, capabilities: reported = {} }: HookInput): readonly Change[] {
   const own = readCapabilities(node.properties.capabilities);
   return [
     ...Object.entries(properties).map(([name, value]) => ({ on: 'property' as const, name, value })),
-    ...Object.entries(told).flatMap(([name, value]) => (own.has(name) ? [] : [{ on: 'capability' as const, name, value }])),
+    ...Object.entries(reported).flatMap(([name, value]) => (own.has(name) ? [] : [{ on: 'capability' as const, name, value }])),
   ];
 }
 
-/** What an inspection found; an agent tells an inventory and its plugin_data only. */
-export type Findings = Pick<Found, 'inventory' | 'pluginData' | 'hooks'> & Partial<Found>;
-/** What differs between those who inspect. */
-export interface Ways {
-  /** What stands before a hook's refusal. */
-  readonly refusal?: string;
+/** What an inspection found. An agent reports only an inventory and plugin_data. */
+export type HookInput = Pick<InspectionFindings, 'inventory' | 'pluginData' | 'hooks'> & Partial<InspectionFindings>;
+/** How out-of-band inspections, callbacks and introspections differ. */
+export interface HookRunOptions {
+  /** Begins the error message if a hook fails. */
+  readonly failurePrefix?: string;
   readonly rules?: ApplyRules;
   readonly options?: Partial<HookOptions>;
-  /** Written with all the rest. */
-  readonly also?: (store: Store, pluginData: JsonObject) => Promise<void>;
+  /** Runs in the same transaction. */
+  readonly writeMore?: (store: Store, pluginData: JsonObject) => Promise<void>;
 }
-/** Throws the Fault of a hook that refuses, or for lack of an essential property: then nothing is written. The logs of a ramdisk are dropped. */
-export async function runHooks(task: Held, findings: Findings, ways: Ways = {}): Promise<void> {
+/**
+ * Throws the Fault of a failing hook, or an inspection failure if an essential property is missing. Then nothing is written. The
+ * ramdisk's logs are not stored with plugin_data.
+ */
+export async function runHooks(task: NodeTask, findings: HookInput, runOptions: HookRunOptions = {}): Promise<void> {
   const { inventory, pluginData, hooks, essential = [] } = findings;
   const { store: rows, accelerators } = task.context;
-  const options = { ...task.context.options, ...ways.options };
-  const compares = chosenHooks(hooks).some(({ wantsPrevious }) => wantsPrevious);
+  const options = { ...task.context.options, ...runOptions.options };
+  const compares = chosenHooks(hooks).some(({ usesPrevious: wantsPrevious }) => wantsPrevious);
   const previous = compares ? (await rows.inventories.find(task.node.uuid))?.inventory : undefined;
-  const start: Seen = {
+  const start: InspectionData = {
     node: task.node,
     ports: task.ports,
     inventory,
@@ -142,24 +144,24 @@ export async function runHooks(task: Held, findings: Findings, ways: Ways = {}):
     accelerators,
     ...(previous ? { previous } : {}),
   };
-  // A BMC proves who it is; whoever posts an inventory does not.
-  const overwrites = 'kind' in findings ? everything : configured(options);
-  const { changes, seen } = explained(ways.refusal, () => lookAtAll(hooks, start, overwrites));
-  const properties = newProperties(task.node.properties, [...toldByBmc(task.node, findings), ...changes]);
+  // A BMC is authenticated; a client that posts an inventory is not.
+  const overwrites = 'kind' in findings ? overwritesAll : overwritesAsConfigured(options);
+  const { changes, data } = withPrefix(runOptions.failurePrefix, () => applyHooks(hooks, start, overwrites));
+  const properties = newProperties(task.node.properties, [...changesFromBmc(task.node, findings), ...changes]);
   const missing = essential.filter((name) => !Object.hasOwn(properties, name));
   if (missing.length > 0)
     throw inspectionFailure(`Failed to discover the following properties: ${missing.join(', ')} on node ${task.node.uuid}`);
-  const ruled = await runRules(task, { ...seen, node: { ...task.node, properties } }, ways.rules);
-  const kept = Object.fromEntries(Object.entries(ruled.pluginData).filter(([name]) => name !== 'logs'));
-  const found = { inventory, plugin_data: kept };
+  const ruleChanges = await runRules(task, { ...data, node: { ...task.node, properties } }, runOptions.rules);
+  const storedPluginData = Object.fromEntries(Object.entries(ruleChanges.pluginData).filter(([name]) => name !== 'logs'));
+  const found = { inventory, plugin_data: storedPluginData };
   const size = Buffer.byteLength(JSON.stringify(found)) / 1024;
   if (size > options['inventory.max_size'])
     throw inspectionFailure(`${Math.ceil(size)} KiB were found, and [inventory]max_size is ${options['inventory.max_size']}`);
-  await task.write({ properties, ...ruled.node }, {}, async (store) => {
+  await task.write({ properties, ...ruleChanges.node }, {}, async (store) => {
     await changePorts(store, task, changes);
-    for (const [uuid, more] of ruled.ports) await store.ports.update(uuid, more);
+    for (const [uuid, more] of ruleChanges.ports) await store.ports.update(uuid, more);
     await store.inventories.put(task.node.uuid, found);
-    await ways.also?.(store, kept);
+    await runOptions.writeMore?.(store, storedPluginData);
   });
   await task.refresh();
 }

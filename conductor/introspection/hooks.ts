@@ -1,8 +1,8 @@
-/** [processing]processing_hooks: the hooks of an inspection by ironic-inspector's names, or by our own. */
+/** [processing]processing_hooks: selects inspection hooks by ironic-inspector's names or by our names. */
 import type { Inventory } from '../../model/records';
 
-/** The name there → what does the same here. */
-const HERE: Readonly<Record<string, readonly string[]>> = {
+/** ironic-inspector's hook → the hooks here that do the same. */
+const EQUIVALENTS: Readonly<Record<string, readonly string[]>> = {
   ramdisk_error: ['ramdisk-error'],
   root_disk_selection: ['root-device'],
   scheduler: ['cpus', 'architecture', 'memory'],
@@ -15,13 +15,13 @@ const HERE: Readonly<Record<string, readonly string[]>> = {
   physnet_cidr_map: ['physical-network'],
   raid_device: ['raid-device'],
 };
-/** What these hooks refuse to go without is only missed here, as there. */
-const WANTS: Readonly<Record<string, (inventory: Inventory) => boolean>> = {
+/** These hooks fail without their data. As in ironic-inspector, they are skipped then. */
+const HAS_DATA: Readonly<Record<string, (inventory: Inventory) => boolean>> = {
   architecture: ({ cpu }) => typeof cpu?.architecture === 'string',
   memory: ({ memory }) => typeof memory?.physical_mb === 'number',
 };
-export const namedHere = (names: readonly string[]): readonly string[] => [
-  ...new Set(names.flatMap((name) => (Object.hasOwn(HERE, name) ? HERE[name]! : [name]))),
+export const hookNames = (names: readonly string[]): readonly string[] => [
+  ...new Set(names.flatMap((name) => (Object.hasOwn(EQUIVALENTS, name) ? EQUIVALENTS[name]! : [name]))),
 ];
 export const hooksFor = (names: readonly string[], inventory: Inventory): readonly string[] =>
-  namedHere(names).filter((name) => WANTS[name]?.(inventory) ?? true);
+  hookNames(names).filter((name) => HAS_DATA[name]?.(inventory) ?? true);

@@ -1,39 +1,41 @@
-/** What a ramdisk posted to the introspection service: looked at before anybody knows whose it is, and as it is kept afterwards. */
+/**
+ * A report that a ramdisk posted to the introspection service: parsed before its node is known, and in the form in which it is stored.
+ */
 import { isIP } from 'node:net';
 import { isObject } from '../../model/json';
 import { repr, str } from '../../model/python';
 import type { Inventory, InventoryInterface, JsonObject } from '../../model/records';
 
-/** An interface as the service's data shows it. */
-interface Seen {
+/** An interface in the service's data. */
+interface ReportedInterface {
   readonly ip: string | null;
   readonly mac: string;
   readonly client_id: unknown;
   readonly pxe: boolean;
 }
 export interface Report {
-  /** As it came, without logs. */
+  /** The posted data without logs. */
   readonly raw: JsonObject;
-  /** With what is learned of it at first sight. */
+  /** With the results of preprocessing. */
   readonly data: JsonObject;
   readonly inventory: Inventory;
   readonly macs: readonly string[];
   readonly bmcAddresses: readonly string[];
-  /** Why it cannot be used; told when it is known whose it is. */
+  /** Why it cannot be used. They are reported once the node is known. */
   readonly failures: readonly string[];
-  /** It says what the machine booted from. */
+  /** The report names the interface that the machine booted from. */
   readonly saysBootInterface: boolean;
 }
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
-/** 0.0.0.0 and ::/0: the BMC does not know it. */
+/** The BMC does not know its address. */
 const UNKNOWN = ['0.0.0.0', '::/0'];
 function bmcAddress(raw: JsonObject, inBand: 'bmc_address' | 'bmc_v6address', old: string): string | null {
   const { inventory } = raw;
   const value = textOf(isObject(inventory) && Object.hasOwn(inventory, inBand) ? inventory[inBand] : raw[old]);
   return value === undefined || UNKNOWN.includes(value) ? null : value;
 }
-/** pxelinux's form (01-aa-bb-…) or a plain address. */
+/** In pxelinux's form (01-aa-bb-…) or as a plain address. */
 function bootMac(raw: JsonObject): string | undefined {
   const given = textOf(raw['boot_interface']);
   return given?.includes('-')
@@ -44,13 +46,13 @@ function bootMac(raw: JsonObject): string | undefined {
     : given;
 }
 
-function allInterfaces(raw: JsonObject): Readonly<Record<string, Seen>> {
+function allInterfaces(raw: JsonObject): Readonly<Record<string, ReportedInterface>> {
   const { inventory } = raw;
   if (!isObject(inventory) || Object.keys(inventory).length === 0) throw new Error('Hardware inventory is empty or missing');
   const given: unknown = inventory['interfaces'];
   if (!Array.isArray(given) || given.length === 0) throw new Error('No network interfaces provided in the inventory');
   const booted = bootMac(raw);
-  const found = new Map<string, Seen>();
+  const found = new Map<string, ReportedInterface>();
   for (const one of given as readonly Partial<Record<keyof InventoryInterface, unknown>>[]) {
     if (!isObject(one)) throw new Error(`Malformed interface record: ${repr(one)}`);
     const [name, mac] = [textOf(one['name']), textOf(one['mac_address'])?.toLowerCase()];
@@ -62,12 +64,16 @@ function allInterfaces(raw: JsonObject): Readonly<Record<string, Seen>> {
 }
 const isLoopback = (ip: string): boolean => isIP(ip) > 0 && (ip.startsWith('127.') || ip === '::1');
 
-/** Those that ports are made for. Throws an Error when there are none. */
-function suitable(all: Readonly<Record<string, Seen>>, which: string, saysBoot: boolean): Readonly<Record<string, Seen>> {
+/** The interfaces that get ports. Throws an Error if there are none. */
+function suitable(
+  all: Readonly<Record<string, ReportedInterface>>,
+  which: string,
+  namesBoot: boolean,
+): Readonly<Record<string, ReportedInterface>> {
   if (Object.keys(all).length === 0) throw new Error('No interfaces supplied by the ramdisk');
   const chosen = Object.entries(all).filter(([name, { ip, pxe }]) => {
     if (name === 'lo' || (ip !== null && isLoopback(ip))) return false;
-    if (which === 'pxe' && saysBoot && !pxe) return false;
+    if (which === 'pxe' && namesBoot && !pxe) return false;
     return which === 'all' || ip !== null;
   });
   if (chosen.length === 0) throw new Error(`No suitable interfaces found in ${repr(all)}`);
@@ -79,7 +85,7 @@ export function readReport(given: JsonObject, addPorts: string): Report {
   const raw = Object.fromEntries(Object.entries(given).filter(([name]) => name !== 'logs'));
   const [address, v6] = [bmcAddress(raw, 'bmc_address', 'ipmi_address'), bmcAddress(raw, 'bmc_v6address', 'ipmi_v6address')];
   const booted = bootMac(raw);
-  const told = isObject(raw['inventory']) ? (raw['inventory'] as Inventory) : ({} as Inventory);
+  const postedInventory = isObject(raw['inventory']) ? (raw['inventory'] as Inventory) : ({} as Inventory);
   const failures: string[] = [];
   if (raw['error']) failures.push(`Preprocessing hook ramdisk_error: Ramdisk reported error: ${str(raw['error'])}`);
   let learned: JsonObject = {};
@@ -92,7 +98,8 @@ export function readReport(given: JsonObject, addPorts: string): Report {
   } catch (error) {
     failures.push(`Preprocessing hook validate_interfaces: ${(error as Error).message}`);
   }
-  const inventory: Inventory = Array.isArray(told.disks) && told.disks.length > 0 ? told : { ...told, disks: [] };
+  const inventory: Inventory =
+    Array.isArray(postedInventory.disks) && postedInventory.disks.length > 0 ? postedInventory : { ...postedInventory, disks: [] };
   return {
     raw,
     data: { ...raw, inventory: inventory, ipmi_address: address, ipmi_v6address: v6, ...learned },
@@ -111,9 +118,9 @@ const integer = (value: unknown): number | undefined => {
   const number = typeof value === 'string' ? Number(value) : value;
   return typeof number === 'number' && Number.isFinite(number) ? Math.trunc(number) : undefined;
 };
-/** What the service's data says in a form of its own; hooks keep theirs in the node's inventory. */
+/** Members that the service has in a form of its own; the hooks' values belong to the node's inventory. */
 const OWN = ['inventory', 'ipmi_address', 'ipmi_v6address', 'all_interfaces', 'interfaces', 'valid_interfaces', 'macs'];
-/** The data as rules see it and as it is kept: with what the hooks found, in the place of what was said of it. */
+/** The data as rules see it and as it is stored: values of hooks replace the posted ones. */
 export function processedData({ data, inventory }: Report, pluginData: JsonObject): JsonObject {
   const { cpu, memory } = inventory;
   const facts = {
@@ -124,13 +131,13 @@ export function processedData({ data, inventory }: Report, pluginData: JsonObjec
   };
   const known = Object.entries(facts).filter(([, value]) => value !== undefined);
   const found = new Map<string, unknown>([...Object.entries(pluginData).filter(([name]) => !OWN.includes(name)), ...known]);
-  const kept = Object.entries(data).flatMap(([name, value]) =>
+  const replaced = Object.entries(data).flatMap(([name, value]) =>
     OWN.includes(name) ? [[name, value] as const] : found.has(name) ? [[name, found.get(name)] as const] : [],
   );
   const order = [...Object.keys(facts), ...found.keys()].filter((name, at, all) => all.indexOf(name) === at);
   const more = order.flatMap((name) => (found.has(name) && !Object.hasOwn(data, name) ? [[name, found.get(name)] as const] : []));
-  return Object.fromEntries([...kept, ...more]);
+  return Object.fromEntries([...replaced, ...more]);
 }
-/** What hooks get beside the inventory. */
+/** What hooks get besides the inventory. */
 export const pluginDataOf = ({ raw }: Report): JsonObject =>
   Object.fromEntries(Object.entries(raw).filter(([name]) => name !== 'inventory'));

@@ -1,15 +1,18 @@
-/** The introspection service's own rules, on the draft that inspection rules work on too: first all conditions, then the actions. */
+/**
+ * The rules of the introspection service, applied to the draft that inspection rules use. All conditions are checked before any action
+ * runs.
+ */
 import { Fault, reasonOf } from '../../model/errors';
-import { fieldOf } from '../../model/introspection-rules';
-import { parseJsonPath } from '../../model/json-path';
+import { fieldOf } from '../../model/rules/introspection-rules';
+import { parseJsonPath } from '../../model/rules/json-path';
 import { repr } from '../../model/python';
 import type { IntrospectionRuleRecord, JsonObject } from '../../model/records';
-import { ACTS, type Outward } from '../inspection/rules/actions';
+import { ACTION_HANDLERS, type RuleEffects } from '../inspection/rules/actions';
 import { format } from '../inspection/rules/format';
-import { CHECKS } from '../inspection/rules/operators';
-import type { Draft, Values } from '../inspection/rules/rule';
+import { OPERATOR_CHECKS } from '../inspection/rules/operators';
+import type { Draft, RuleArguments } from '../inspection/rules/rule';
 
-/** A found value as the expected one is: numbers are compared with numbers. */
+/** Converts a found value to a number if the expected value is one. */
 function coerced(found: unknown, expected: unknown): unknown {
   if (typeof expected !== 'number' && typeof expected !== 'boolean') return found;
   const number = typeof found === 'string' ? (found.trim() === '' ? NaN : Number(found)) : Number(found ?? NaN);
@@ -20,7 +23,7 @@ type Check = (found: unknown, expected: unknown) => boolean;
 const compared =
   (name: 'eq' | 'lt' | 'gt', isSo: boolean): Check =>
   (found, expected) =>
-    CHECKS[name]!({ values: [coerced(found, expected), expected] }) === isSo;
+    OPERATOR_CHECKS[name]!({ values: [coerced(found, expected), expected] }) === isSo;
 const CONDITIONS: Readonly<Record<string, Check>> = {
   eq: compared('eq', true),
   ne: compared('eq', false),
@@ -28,10 +31,10 @@ const CONDITIONS: Readonly<Record<string, Check>> = {
   ge: compared('lt', false),
   gt: compared('gt', true),
   le: compared('gt', false),
-  'is-empty': (value) => CHECKS['is-empty']!({ value }),
-  'in-net': (address, subnet) => CHECKS['in-net']!({ address, subnet }),
-  matches: (value, regex) => CHECKS['matches']!({ value, regex }),
-  contains: (value, regex) => CHECKS['contains']!({ value, regex }),
+  'is-empty': (value) => OPERATOR_CHECKS['is-empty']!({ value }),
+  'in-net': (address, subnet) => OPERATOR_CHECKS['in-net']!({ address, subnet }),
+  matches: (value, regex) => OPERATOR_CHECKS['matches']!({ value, regex }),
+  contains: (value, regex) => OPERATOR_CHECKS['contains']!({ value, regex }),
 };
 const first = (results: readonly (() => boolean)[]): boolean => results[0]!();
 const MULTIPLE: Readonly<Record<string, (results: readonly (() => boolean)[]) => boolean>> = {
@@ -43,7 +46,7 @@ const MULTIPLE: Readonly<Record<string, (results: readonly (() => boolean)[]) =>
 function holds({ op, field, multiple, invert, value }: JsonObject, sources: Readonly<Record<string, unknown>>): boolean {
   const { scheme, path } = fieldOf(field as string);
   const found = parseJsonPath(path)(sources[scheme]);
-  // Only emptiness can be told of what is not there.
+  // Only is-empty applies to missing values.
   if (found.length === 0 && op !== 'is-empty') return false;
   const results = (found.length === 0 ? [null] : found).map((one) => () => CONDITIONS[op as string]!(one, value) !== (invert === true));
   return MULTIPLE[multiple as string]!(results);
@@ -55,11 +58,11 @@ const filled = (value: unknown, data: JsonObject): unknown => {
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [String(filled(key, data)), filled(one, data)]));
 };
-/** Rule's action → ours. */
-const ACTION: Readonly<Record<string, (params: Values) => readonly [name: string, args: Values]>> = {
+/** Action of an introspection rule → action of an inspection rule. */
+const ACTION: Readonly<Record<string, (params: RuleArguments) => readonly [name: string, args: RuleArguments]>> = {
   'set-attribute': ({ path, value }) => ['set-attribute', { path, value }],
   'extend-attribute': ({ path, value, unique }) => ['extend-attribute', { path, value, unique }],
-  // A capability without a value is none.
+  // A capability without a value is removed.
   'set-capability': ({ name, value = null }) => (value === null ? ['unset-capability', { name }] : ['set-capability', { name, value }]),
   'add-trait': ({ name }) => ['add-trait', { name }],
   'remove-trait': ({ name }) => ['remove-trait', { name }],
@@ -69,15 +72,15 @@ const isInScope = ({ scope }: IntrospectionRuleRecord, { node }: Draft): boolean
   !scope || (node['properties'] as JsonObject)['inspection_scope'] === scope;
 
 /**
- * Changes the draft only.
- * @param data as the service keeps it
- * @throws Fault that names the rule and says why
+ * Changes only the draft.
+ * @param data the service's stored data
+ * @throws Fault that names the rule and the reason
  */
 export async function applyIntrospectionRules(
   rules: readonly IntrospectionRuleRecord[],
   draft: Draft,
   data: JsonObject,
-  outward: Outward,
+  effects: RuleEffects,
 ): Promise<void> {
   const sources = { data, node: structuredClone(draft.node) };
   const failing = (rule: IntrospectionRuleRecord, reason: string, cause: unknown): Fault =>
@@ -91,13 +94,13 @@ export async function applyIntrospectionRules(
     }
   });
   for (const rule of applying) {
-    outward.log.info(`introspection rule ${rule.uuid} applies`);
+    effects.log.info(`introspection rule ${rule.uuid} applies`);
     for (const { action, ...params } of rule.actions) {
       if (action === 'fail') throw failing(rule, String(params['message']), undefined);
       try {
         const value = filled(params['value'], data);
         const [name, args] = ACTION[action as string]!(Object.hasOwn(params, 'value') ? { ...params, value } : params);
-        await ACTS[name]!(draft, args, outward);
+        await ACTION_HANDLERS[name]!(draft, args, effects);
       } catch (error) {
         throw failing(rule, reasonOf(error), error);
       }

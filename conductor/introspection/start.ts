@@ -1,28 +1,30 @@
-/** POST /v1/introspection/<node>: the machine is booted, and its report waited for. */
-import { bmcAddresses, kernelParameters } from '../../drivers/agent-inspect';
-import { setBootDevice } from '../../drivers/boot-settings';
+/** POST /v1/introspection/<node>: boots the machine and waits for its report. */
+import { bmcAddresses, kernelParameters } from '../../drivers/agent/inspect';
+import { setBootDevice } from '../../drivers/common/boot-settings';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { INTROSPECTION_EVENTS, type IntrospectionRecord } from '../../model/introspection';
-import type { Context } from '../context';
-import { mustLeave, withTask, type Held } from '../task';
-import { validateInterface } from '../validate';
-import { cached, checkProvisionState, end, move, refused } from './cache';
+import type { Context } from '../core/context';
+import { withTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
+import { isInterrupted } from '../core/interruption';
+import { validateInterface } from '../core/validate';
+import { findIntrospection, checkProvisionState, endIntrospection, transition, invalidRequest } from './record';
 
 const purpose = 'introspection';
 
-async function validatePower(task: Held): Promise<void> {
+async function validatePower(task: NodeTask): Promise<void> {
   try {
     await validateInterface(task, 'power');
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     const why = `Validation failed for required interfaces of node ${task.node.uuid}: power (${error.message})`;
-    throw refused(`Failed validation of power interface: ${why}`);
+    throw invalidRequest(`Failed validation of power interface: ${why}`);
   }
 }
 
-/** Whether the boot interface can boot the ramdisk; else whatever the network boots is expected to be one. */
-async function bootsRamdisk(task: Held): Promise<boolean> {
+/** Whether the boot interface can boot the ramdisk. If not, the network is expected to boot a ramdisk. */
+async function bootsRamdisk(task: NodeTask): Promise<boolean> {
   const { boot } = task.driver;
   if (!boot.validateInspection) return false;
   try {
@@ -30,18 +32,18 @@ async function bootsRamdisk(task: Held): Promise<boolean> {
     return true;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    task.log.debug('The boot interface cannot boot the ramdisk for introspection', { reason: error.message });
+    task.log.debug('the boot interface cannot boot the ramdisk for introspection', { reason: error.message });
     return false;
   }
 }
-async function boot(task: Held, { node_uuid: uuid }: IntrospectionRecord): Promise<void> {
+async function boot(task: NodeTask, { node_uuid: uuid }: IntrospectionRecord): Promise<void> {
   const { context, options } = task;
   const failing = async (what: string, work: () => Promise<void>): Promise<void> => {
     try {
       await work();
     } catch (error) {
-      if (mustLeave(context, error)) throw error;
-      throw refused(`${what}: ${reasonOf(error)}`);
+      if (isInterrupted(context, error)) throw error;
+      throw invalidRequest(`${what}: ${reasonOf(error)}`);
     }
   };
   await failing('Failed to set boot device to PXE', async () => {
@@ -57,42 +59,42 @@ async function boot(task: Held, { node_uuid: uuid }: IntrospectionRecord): Promi
 }
 
 /**
- * From `starting` to `waiting`, unless another has seen to it, or it is aborted meanwhile. Throws what made an error of it.
- * @param task holds the node, if its machine is to be booted
+ * From `starting` to `waiting`, unless the introspection was started elsewhere or aborted meanwhile. Throws the introspection's error.
+ * @param task holds the node's lock; absent if the machine is not to be booted
  */
-async function begin(context: Context, uuid: string, task?: Held): Promise<void> {
-  const record = await cached(context, uuid);
+async function begin(context: Context, uuid: string, task?: NodeTask): Promise<void> {
+  const record = await findIntrospection(context, uuid);
   if (record.state !== 'starting') return;
   const { macs, bmc_addresses: addresses, manage_boot: manages } = record;
   if (macs.length + addresses.length === 0)
-    throw refused(
+    throw invalidRequest(
       "No lookup attributes were found, inspector won't be able to find it after introspection, consider creating ironic ports or providing an IPMI address",
     );
   if (task && manages) {
     checkProvisionState(task.node);
     await boot(task, record);
   }
-  await move(context, uuid, 'wait', { state: 'waiting' });
+  await transition(context, uuid, 'wait', { state: 'waiting' });
 }
-/** Does what it takes to begin; a failure is the introspection's error, and thrown. */
-async function beginning(context: Context, uuid: string, work: () => Promise<void>): Promise<void> {
+/** Runs `work`. A failure ends the introspection with an error and is thrown. */
+async function endOnFailure(context: Context, uuid: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    // Gone on with by whoever has the node then.
-    if (mustLeave(context, error)) throw error;
-    await end(context, uuid, reasonOf(error), ['starting']);
+    // The conductor that takes the node over resumes it.
+    if (isInterrupted(context, error)) throw error;
+    await endIntrospection(context, uuid, reasonOf(error), ['starting']);
     throw error;
   }
 }
-/** Goes on with one that its conductor left `starting`. */
-export const beginAgain = (task: Held): Promise<void> =>
-  beginning(task.context, task.node.uuid, () => begin(task.context, task.node.uuid, task));
+/** Resumes an introspection that its conductor left in `starting`. */
+export const resumeStart = (task: NodeTask): Promise<void> =>
+  endOnFailure(task.context, task.node.uuid, () => begin(task.context, task.node.uuid, task));
 
-/** Returns when accepted, and without managed boot when it waits for its report. Throws Invalid. */
+/** Returns when accepted; without managed boot, when the introspection waits for its report. Throws Invalid. */
 export async function startIntrospection(context: Context, uuid: string, manageBoot: boolean): Promise<void> {
   const { store, clock, log } = context;
-  const place = context.workers.take();
+  const worker = context.workers.take();
   try {
     await withTask(context, uuid, { purpose, lock: 'shared' }, async (task) => {
       checkProvisionState(task.node);
@@ -105,17 +107,17 @@ export async function startIntrospection(context: Context, uuid: string, manageB
         bmc_addresses: await bmcAddresses(task.node, task),
       };
       if (await store.introspections.start(begun, INTROSPECTION_EVENTS.start)) return;
-      const { state } = await cached(context, uuid);
-      throw refused(`Can not transition from state '${state}' on event 'start' (no defined transition)`);
+      const { state } = await findIntrospection(context, uuid);
+      throw invalidRequest(`Can not transition from state '${state}' on event 'start' (no defined transition)`);
     });
-    if (!manageBoot) await beginning(context, uuid, () => begin(context, uuid));
+    if (!manageBoot) await endOnFailure(context, uuid, () => begin(context, uuid));
     else
-      place.run(() =>
-        beginning(context, uuid, () => withTask(context, uuid, { purpose, retry: true }, (task) => begin(context, uuid, task))).catch(
+      worker.run(() =>
+        endOnFailure(context, uuid, () => withTask(context, uuid, { purpose, retry: true }, (task) => begin(context, uuid, task))).catch(
           (error: unknown) => log.warn('introspection not started', { node: uuid, reason: reasonOf(error) }),
         ),
       );
   } finally {
-    place.giveBack();
+    worker.giveBack();
   }
 }

@@ -1,67 +1,69 @@
-/** How an introspection ends without a report of its machine: aborted, late, or left by its conductor. */
+/** Introspections without a report: aborted, late, or left by their conductor. */
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import type { IntrospectionRecord, IntrospectionState } from '../../model/introspection';
-import type { Context } from '../context';
-import { OWNED } from '../ownership';
-import { mustLeave, withTask, type Held } from '../task';
-import { cached, end, isPossible, move, powerOff, unprepare } from './cache';
-import { processAgain, reapplyAgain } from './continue';
-import { beginAgain } from './start';
+import type { Context } from '../core/context';
+import { OWNERSHIP_COLUMNS } from '../core/ownership';
+import { withTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
+import { isInterrupted } from '../core/interruption';
+import { findIntrospection, endIntrospection, canBeIntrospected, transition, powerOff, cleanUpBoot } from './record';
+import { resumeProcessing, resumeReapply } from './continue';
+import { resumeStart } from './start';
 
-/** The machine is only told to go off while its node is still where it could be introspected. */
-async function finishAbort(task: Held, record: IntrospectionRecord): Promise<void> {
+/** The machine is only powered off while its node is in a state that allows introspection. */
+async function finishAbort(task: NodeTask, record: IntrospectionRecord): Promise<void> {
   const { context, node } = task;
-  if (record.manage_boot && isPossible(node))
+  if (record.manage_boot && canBeIntrospected(node))
     await powerOff(task).catch((error: unknown) => {
-      if (mustLeave(context, error)) throw error;
-      task.log.warn('the machine cannot be powered off', { reason: reasonOf(error) });
+      if (isInterrupted(context, error)) throw error;
+      task.log.warn('could not power off the machine', { reason: reasonOf(error) });
     });
-  await unprepare(task, record);
-  await end(context, node.uuid, 'Canceled by operator', ['aborting']);
+  await cleanUpBoot(task, record);
+  await endIntrospection(context, node.uuid, 'Canceled by operator', ['aborting']);
 }
-/** State → how it goes on at a conductor that holds the node, so that nobody else is at it. */
-const GO_ON: Readonly<Partial<Record<IntrospectionState, (task: Held, record: IntrospectionRecord) => Promise<void>>>> = {
-  starting: beginAgain,
-  processing: processAgain,
-  reapplying: reapplyAgain,
+/** State → how a conductor that holds the node's lock resumes it. */
+const RESUME: Readonly<Partial<Record<IntrospectionState, (task: NodeTask, record: IntrospectionRecord) => Promise<void>>>> = {
+  starting: resumeStart,
+  processing: resumeProcessing,
+  reapplying: resumeReapply,
   aborting: finishAbort,
 };
-/** States in which somebody is at it, or has left it. */
-export const BUSY = Object.keys(GO_ON) as IntrospectionState[];
+/** States in which a conductor works on the introspection, or stopped before it was done. */
+export const RESUMABLE_STATES = Object.keys(RESUME) as IntrospectionState[];
 
-export async function goOn(task: Held): Promise<void> {
-  const record = await cached(task.context, task.node.uuid);
-  await GO_ON[record.state]?.(task, record);
+export async function resumeIntrospection(task: NodeTask): Promise<void> {
+  const record = await findIntrospection(task.context, task.node.uuid);
+  await RESUME[record.state]?.(task, record);
 }
 
 /**
- * Returns when accepted: where there is nothing to abort, nothing is done. The machine is put to rest when the node is free, which who
- * aborts may hold: as soon as it can be had here, else when what was left is looked for (recovery.ts). Throws NotFound, Conflict.
+ * Returns when accepted; nothing happens if there is nothing to abort. The machine is powered off when the node's lock is free, because
+ * the caller may hold it. If the lock cannot be had here, recovery (recovery.ts) does it. Throws NotFound, Conflict.
  */
 export async function abortIntrospection(context: Context, uuid: string): Promise<void> {
-  await cached(context, uuid);
-  const place = context.workers.take();
+  await findIntrospection(context, uuid);
+  const worker = context.workers.take();
   try {
-    if (!(await move(context, uuid, 'abort', { state: 'aborting', finished_at: null }))) {
-      const { state } = await cached(context, uuid);
+    if (!(await transition(context, uuid, 'abort', { state: 'aborting', finished_at: null }))) {
+      const { state } = await findIntrospection(context, uuid);
       if (state === 'processing' || state === 'reapplying') throw new Fault('Conflict', { message: 'Node is locked, please, retry later' });
       return;
     }
-    place.run(() =>
-      withTask(context, uuid, { purpose: 'abort of an introspection', retry: true }, goOn).catch((error: unknown) =>
-        context.log.info('the introspection of a node is aborted, and its machine later put to rest', {
+    worker.run(() =>
+      withTask(context, uuid, { purpose: 'abort of an introspection', retry: true }, resumeIntrospection).catch((error: unknown) =>
+        context.log.info('the introspection is aborted; its machine is powered off later', {
           node: uuid,
           reason: reasonOf(error),
         }),
       ),
     );
   } finally {
-    place.giveBack();
+    worker.giveBack();
   }
 }
 
-/** [DEFAULT]timeout; a node that somebody holds is looked at again in the next round. Answers how many are late. */
+/** [DEFAULT]timeout. A locked node is tried again in the next round. Returns how many introspections are late. */
 export async function endLateIntrospections(context: Context): Promise<number> {
   const { store, clock, options, log } = context;
   const limit = options['DEFAULT.timeout'];
@@ -69,18 +71,18 @@ export async function endLateIntrospections(context: Context): Promise<number> {
   const moment = timestamp(clock.now() - limit * 1000);
   const began = new Map((await store.introspections.startedBefore(moment)).map((record) => [record.node_uuid, record.started_at]));
   if (began.size === 0) return 0;
-  const late = await context.mine(await store.nodes.pick(OWNED, { where: { uuid: [...began.keys()] }, children: 'all' }));
+  const late = await context.ownNodes(await store.nodes.pick(OWNERSHIP_COLUMNS, { where: { uuid: [...began.keys()] }, children: 'all' }));
   for (const { uuid } of late) {
     try {
       await withTask(context, uuid, { purpose: 'timeout of an introspection' }, async (task) => {
         const now = await store.introspections.find(uuid);
         if (!now || now.finished_at !== null || now.started_at !== began.get(uuid)) return;
-        await unprepare(task, now);
-        await end(context, uuid, 'Introspection timeout');
+        await cleanUpBoot(task, now);
+        await endIntrospection(context, uuid, 'Introspection timeout');
       });
     } catch (error) {
       if (context.signal.aborted) throw error;
-      log.warn('the introspection of a node is late, and the node is held', { node: uuid, reason: reasonOf(error) });
+      log.warn('the introspection timed out, but its node is locked', { node: uuid, reason: reasonOf(error) });
     }
   }
   return late.length;

@@ -1,7 +1,7 @@
 /** What an image's checksum has to be: given, or read from a checksum file. */
 import { getHashes } from 'node:crypto';
 import type { JsonObject } from '../../model/records';
-import { AgentError } from '../errors';
+import { AgentError } from '../system/errors';
 
 export interface Checksum {
   /** Name of the hash for node:crypto. */

@@ -1,6 +1,6 @@
 /** The config drive: an ISO 9660 or FAT volume called config-2, which the deployed system reads at its first start. */
 import { gunzipSync } from 'node:zlib';
-import { AgentError } from '../errors';
+import { AgentError } from '../system/errors';
 import type { Device } from './device';
 import { addAtEnd, type Partition, readPartitions } from './partitions';
 

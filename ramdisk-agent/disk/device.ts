@@ -1,6 +1,6 @@
 /** A disk as a place to read and write bytes; in tests a plain file. */
 import { open } from 'node:fs/promises';
-import type { Run } from '../run';
+import type { Run } from '../system/run';
 
 export interface Device {
   readonly path: string;

@@ -1,7 +1,7 @@
 /** Fetches what a deployment names by URL: the image as a stream, small texts whole. */
 import type { JsonObject } from '../../model/records';
-import { AgentError, reasonOf } from '../errors';
-import { ask, open, type Trust } from '../http';
+import { AgentError, reasonOf } from '../system/errors';
+import { ask, open, type Trust } from '../system/http';
 
 export interface Fetching {
   readonly trust: Trust;

@@ -1,8 +1,8 @@
 /** UEFI: an entry in the firmware's boot order for the loader that the image brought. */
 import { mkdtemp, readdir, readFile, rmdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { AgentError } from '../errors';
-import type { Run } from '../run';
+import { AgentError } from '../system/errors';
+import type { Run } from '../system/run';
 import type { Device } from './device';
 import { EFI_SYSTEM, partitionPath, readPartitions } from './partitions';
 

@@ -1,10 +1,10 @@
 /** Erases disks: the best method that the disk has, from one table. */
 import type { InventoryDisk, JsonObject } from '../../model/records';
 import type { Log } from '../../model/log';
-import { AgentError, reasonOf } from '../errors';
-import type { Tree } from '../inventory/tree';
-import { numberIn } from '../inventory/tree';
-import type { Run } from '../run';
+import { AgentError, reasonOf } from '../system/errors';
+import type { Tree } from '../system/tree';
+import { numberIn } from '../system/tree';
+import type { Run } from '../system/run';
 import type { Device } from './device';
 import { wipeEdges } from './image';
 import { readPartitions } from './partitions';

@@ -1,7 +1,7 @@
 /** Which disk the image goes to, and which disks are not to be touched. */
 import { matchDisks, parseHints } from '../../model/hints';
 import type { InventoryDisk, JsonObject } from '../../model/records';
-import { AgentError, reasonOf } from '../errors';
+import { AgentError, reasonOf } from '../system/errors';
 
 /** Bytes that a root disk has at least when no hint names one. */
 const SMALLEST_ROOT = 4 * 2 ** 30;

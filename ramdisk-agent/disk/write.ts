@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../../model/clock';
 import type { JsonObject } from '../../model/records';
 import type { Log } from '../../model/log';
-import { AgentError, reasonOf } from '../errors';
+import { AgentError, reasonOf } from '../system/errors';
 import { type Checksum, expectedChecksum } from './checksum';
 import { readConfigDrive, writeConfigDrive } from './configdrive';
 import type { Device } from './device';

@@ -1,6 +1,6 @@
 /** The machine's disks, from /sys/block alone: there is no udev in the ramdisk. */
 import type { InventoryDisk } from '../../model/records';
-import { numberIn, type Tree } from './tree';
+import { numberIn, type Tree } from '../system/tree';
 
 /** Disks whose content is not on a disk of its own. */
 const NOT_DISKS = /^(loop|ram|zram|sr|fd|dm-|nbd|mtd)/;

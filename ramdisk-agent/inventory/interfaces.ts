@@ -1,6 +1,6 @@
 /** Network interfaces with hardware behind them, and what is on the PCI bus. */
 import type { InventoryInterface, JsonObject } from '../../model/records';
-import { numberIn, type Tree } from './tree';
+import { numberIn, type Tree } from '../system/tree';
 
 /** What os.networkInterfaces() answers. */
 export type Addresses = Readonly<Record<string, readonly { readonly address: string; readonly family: string }[] | undefined>>;

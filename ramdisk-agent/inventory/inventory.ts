@@ -1,11 +1,11 @@
 /** The hardware as the server gets it: inventory, and the collectors' other keys. */
 import type { Inventory, InventoryDisk, JsonObject } from '../../model/records';
-import type { Run } from '../run';
+import type { Run } from '../system/run';
 import { readDisks } from './disks';
 import { type Addresses, readInterfaces } from './interfaces';
 import { readCpu, readMemory } from './processor';
 import { readSmbios } from './smbios';
-import type { Tree } from './tree';
+import type { Tree } from '../system/tree';
 
 export interface Surroundings {
   readonly tree: Tree;

@@ -1,7 +1,7 @@
 /** What switches say about themselves (LLDP, IEEE 802.1AB-2016), as inventories carry it: each TLV as its type and its value in hexadecimal. */
 import type { Addresses } from './interfaces';
 import { readInterfaces } from './interfaces';
-import type { Tree } from './tree';
+import type { Tree } from '../system/tree';
 
 export type Tlvs = readonly (readonly [number, string])[];
 /** The first frame of a protocol at each interface, within milliseconds. */

@@ -1,6 +1,6 @@
 /** Which memory, processors and network interfaces belong together (NUMA), from /sys/devices/system/node. */
 import type { JsonObject } from '../../model/records';
-import { numberIn, type Tree } from './tree';
+import { numberIn, type Tree } from '../system/tree';
 
 const NODES = '/sys/devices/system/node';
 const numbered = (names: readonly string[], kind: string): readonly number[] =>

@@ -1,6 +1,6 @@
 /** Processors and memory as inventories show them. */
 import type { JsonObject } from '../../model/records';
-import { numberIn, type Tree } from './tree';
+import { numberIn, type Tree } from '../system/tree';
 
 /** `machine`: what uname -m says. The frequency is a string of MHz: the highest where it is known, else the current one. */
 export function readCpu(tree: Tree, machine: string): JsonObject & { readonly architecture: string; readonly count: number } {

@@ -1,6 +1,6 @@
 /** What is plugged in on USB, hubs apart. */
 import type { JsonObject } from '../../model/records';
-import type { Tree } from './tree';
+import type { Tree } from '../system/tree';
 
 /** bDeviceClass (USB 2.0 §9.6.1). */
 const HUB = '09';

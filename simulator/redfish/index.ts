@@ -1,47 +1,48 @@
-/** A Redfish service (DSP0266) in front of simulated machines: authentication, methods, entity tags, paging, errors. */
+/** The Redfish service (DSP0266) of simulated machines: authentication, methods, entity tags, paging, errors. */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { reasonOf } from '../../model/errors';
 import { isObject } from '../../model/json';
+import { backgroundWork } from '../background';
 import { listenOn, openHttpClient, readJson, sendJson } from '../http';
-import { createRestart, type Restart } from '../restart';
-import { refuse } from './messages';
-import { ROOT, link, type Answer, type Service, type Shown, type System } from './rows';
-import { mayDo } from './accounts';
-import { whoAsks } from './sessions';
-import { find, type Found } from './table';
-import { SCHEMAS } from './versions';
+import { createRestart, type Restart } from '../bmc/restart';
+import { refuse } from './protocol/messages';
+import { ROOT, link, type Answer, type Service, type ResourceBody, type System } from './protocol/routes';
+import { mayDo } from './protocol/privileges';
+import { authenticate } from './resources/sessions';
+import { matchRoute, type MatchedRoute } from './table';
+import { SCHEMAS } from './protocol/versions';
 
-export type { System } from './rows';
+export type { System } from './protocol/routes';
 export interface RedfishEndpoint {
   readonly port: number;
   close(): Promise<void>;
 }
-export interface RedfishEndpointOptions extends Pick<Service, 'username' | 'password' | 'log' | 'clock' | 'random'> {
+interface RedfishEndpointOptions extends Pick<Service, 'username' | 'password' | 'log' | 'clock' | 'random'> {
   readonly host: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
   readonly machines: readonly System[];
-  /** What stands between the network and the service: faults. */
+  /** Wraps the service's listener, to inject faults. */
   readonly wrap?: (listener: RequestListener) => RequestListener;
-  /** Shared with the BMC's other protocols; absent: it has none. */
+  /** Shared with the BMC's other protocols; absent: there is no other protocol. */
   readonly restart?: Restart;
-  /** Shared with others; absent: one of its own. */
+  /** Absent: the service opens its own. */
   readonly http?: Service['http'];
-  /** PEM: it speaks https. */
+  /** PEM; absent: the service uses http. */
   readonly tls?: { readonly certificate: string; readonly privateKey: string };
-  /** Milliseconds that a task takes once it runs (3000). */
+  /** Milliseconds that a task runs; absent: 3000. */
   readonly taskMs?: number;
 }
 
 const MAX_BODY = 64 * 1024;
-/** Members of a collection in one answer; the rest is behind Members@odata.nextLink. */
+/** Members of a collection in one answer; Members@odata.nextLink leads to the next ones. */
 const PAGE = 500;
 const HEADERS = { 'odata-version': '4.0', 'cache-control': 'no-store' } as const;
 const METHODS = ['get', 'patch', 'post', 'delete'] as const;
-const allowedAt = (row: Found['row']): string =>
-  METHODS.filter((one) => row[one] ?? (one === 'get' && row.answer))
+const allowedAt = (route: MatchedRoute['route']): string =>
+  METHODS.filter((one) => route[one] ?? (one === 'get' && route.answer))
     .flatMap((one) => (one === 'get' ? ['GET', 'HEAD'] : [one.toUpperCase()]))
     .join(', ');
 
@@ -51,22 +52,14 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
   const { username, password, log, clock, random } = options;
   const own = options.http ? undefined : openHttpClient();
   const http = options.http ?? own!;
-  const running = new Set<Promise<void>>();
-  const track = (work: Promise<void>): void => {
-    const tracked = work
-      .catch((error: unknown) => {
-        if (!ended.signal.aborted) log.warn('Redfish: work failed', { error: reasonOf(error) });
-      })
-      .finally(() => running.delete(tracked));
-    running.add(tracked);
-  };
+  const work = backgroundWork((error) => log.warn('Redfish: work failed', { error: reasonOf(error) }));
   const restart = options.restart ?? createRestart(clock);
   const service: Service = {
     ...{ username, password, log, clock, random },
     systems: new Map(options.machines.map((machine) => [machine.name, machine])),
     sessions: new Map(),
     settings: { sessionSeconds: 1800, taskMs: options.taskMs ?? 3000 },
-    background: track,
+    background: (promise) => work.start(promise, ended.signal),
     ...{ http, restart },
     signal: ended.signal,
   };
@@ -74,13 +67,13 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
   const listener: RequestListener = (request, response) => void handle(service, request, response);
   const { tls } = options;
   const wrapped = options.wrap?.(listener) ?? listener;
-  const present: RequestListener = (request, response) => {
+  const unlessAway: RequestListener = (request, response) => {
     if (restart.isAway()) request.socket.destroy();
     else wrapped(request, response);
   };
-  const server = tls ? createTlsServer({ cert: tls.certificate, key: tls.privateKey }, present) : createServer(present);
+  const server = tls ? createTlsServer({ cert: tls.certificate, key: tls.privateKey }, unlessAway) : createServer(unlessAway);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    // What is no method at all never becomes a request; DSP0266 §7.1 wants 405 for it all the same.
+    // Node rejects an unknown method before there is a request, and DSP0266 §7.1 requires 405 for it.
     const status = error.code === 'HPE_INVALID_METHOD' ? '405 Method Not Allowed' : '400 Bad Request';
     if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nallow: GET, HEAD\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
     else socket.destroy();
@@ -92,7 +85,7 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
       close: async () => {
         ended.abort(new Error('the BMC is closed'));
         await close();
-        await Promise.all(running);
+        await work.ended();
         await own?.close();
       },
     };
@@ -111,11 +104,11 @@ async function handle(service: Service, request: IncomingMessage, response: Serv
       return;
     }
     const inside = path === ROOT || path.startsWith(`${ROOT}/`);
-    // A POST to the members of a collection is one to the collection (DSP0266 §7.9).
-    const asked = request.method === 'POST' ? path.replace(/\/Members$/, '') : path;
-    const found = inside ? find(service, asked.slice(ROOT.length)) : undefined;
+    // A POST to the members of a collection is a POST to the collection (DSP0266 §7.9).
+    const target = request.method === 'POST' ? path.replace(/\/Members$/, '') : path;
+    const found = inside ? matchRoute(service, target.slice(ROOT.length)) : undefined;
     const { status, body, headers: more, text } = await answer(service, request, path, found, searchParams);
-    const headers = { ...HEADERS, ...(found && { allow: allowedAt(found.row) }), ...describedBy(body), ...LOGIN[status], ...more };
+    const headers = { ...HEADERS, ...(found && { allow: allowedAt(found.route) }), ...describedBy(body), ...LOGIN[status], ...more };
     if (text !== undefined) response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(text) }).end(text);
     else sendJson(response, status, body, headers);
   } catch (error) {
@@ -126,8 +119,8 @@ async function handle(service: Service, request: IncomingMessage, response: Serv
 }
 
 const LOGIN: Readonly<Record<number, Readonly<Record<string, string>>>> = { 401: { 'www-authenticate': 'Basic realm="Redfish"' } };
-/** The schema of what is shown (DSP0266 §7.2.5). */
-function describedBy(body: Shown | undefined): Readonly<Record<string, string>> {
+/** The Link header with the schema of a body (DSP0266 §7.2.5). */
+function describedBy(body: ResourceBody | undefined): Readonly<Record<string, string>> {
   const name = body?.['@odata.type'];
   const [, type] = (typeof name === 'string' ? /^#(.+)\.\w+$/.exec(name) : undefined) ?? [];
   return type === undefined ? {} : { link: `<${SCHEMAS}/${type}.json>; rel=describedby` };
@@ -137,38 +130,39 @@ async function answer(
   service: Service,
   request: IncomingMessage,
   path: string,
-  found: Found | undefined,
+  found: MatchedRoute | undefined,
   query: URLSearchParams,
 ): Promise<Answer> {
   const method = request.method === 'HEAD' ? 'get' : request.method!.toLowerCase();
-  // DSP0266 §13.3.2: the service root and the making of a session need no login.
-  const isOpen = found && ((method === 'get' && (found.row.path === '' || found.row.public)) || (method === 'post' && found.row.open));
-  const account = isOpen ? undefined : whoAsks(service, request);
+  // DSP0266 §13.3.2: the service root and the creation of a session need no login.
+  const isOpen =
+    found && ((method === 'get' && (found.route.path === '' || found.route.public)) || (method === 'post' && found.route.open));
+  const account = isOpen ? undefined : authenticate(service, request);
   if (!isOpen && !account) return refuse('NoValidSession');
   const version = request.headers['odata-version'];
   if (version !== undefined && version !== '4.0') return refuse('PreconditionFailed');
   if (!found) return refuse('ResourceMissingAtURI', path);
-  const { row, at } = found;
-  if (method === 'get' && row.answer) return row.answer(at);
-  const shown = row.get?.(at);
-  if (row.get && !shown) return refuse('ResourceMissingAtURI', path);
-  if (method === 'get' && shown) return page(shown, at.path, query) ?? { status: 200, body: shown, headers: { etag: etagOf(shown) } };
-  const run = method === 'patch' || method === 'post' || method === 'delete' ? row[method] : undefined;
-  if (!run) return { ...refuse('OperationNotAllowed'), headers: { allow: allowedAt(row) } };
-  if (account && !mayDo(account.role, row.needs ?? 'ConfigureComponents')) return refuse('InsufficientPrivilege');
-  const done = await withBody(request, (body) => {
-    // Only now, so that of two who know the same state the second is refused.
-    const wanted = request.headers['if-match'];
-    const now = wanted === undefined || wanted === '*' ? undefined : row.get?.(at);
-    return now && !wanted!.split(/\s*,\s*/).includes(etagOf(now)) ? refuse('PreconditionFailed') : run(at, body);
+  const { route, at } = found;
+  if (method === 'get' && route.answer) return route.answer(at);
+  const body = route.get?.(at);
+  if (route.get && !body) return refuse('ResourceMissingAtURI', path);
+  if (method === 'get' && body) return page(body, at.path, query) ?? { status: 200, body, headers: { etag: etagOf(body) } };
+  const run = method === 'patch' || method === 'post' || method === 'delete' ? route[method] : undefined;
+  if (!run) return { ...refuse('OperationNotAllowed'), headers: { allow: allowedAt(route) } };
+  if (account && !mayDo(account.role, route.needs ?? 'ConfigureComponents')) return refuse('InsufficientPrivilege');
+  const answered = await withBody(request, (sent) => {
+    // After the body has arrived: of two requests that know the same state, the second must fail.
+    const expected = request.headers['if-match'];
+    const now = expected === undefined || expected === '*' ? undefined : route.get?.(at);
+    return now && !expected!.split(/\s*,\s*/).includes(etagOf(now)) ? refuse('PreconditionFailed') : run(at, sent);
   });
-  return done ?? { status: 204 };
+  return answered ?? { status: 204 };
 }
 
-/** Runs with the request's body, which is an object; none at all is an empty one. */
+/** Calls `run` with the request's body, which must be an object. No body counts as an empty object. */
 async function withBody(
   request: IncomingMessage,
-  run: (body: Shown) => Answer | undefined | Promise<Answer | undefined>,
+  run: (body: ResourceBody) => Answer | undefined | Promise<Answer | undefined>,
 ): Promise<Answer | undefined> {
   let body: unknown;
   try {
@@ -179,12 +173,12 @@ async function withBody(
   return isObject(body) ? run(body) : refuse('UnrecognizedRequestBody');
 }
 
-/** Part of a collection (DSP0266 §7.3): by $top and $skip, or as much as fits into one answer. Undefined: all of it. */
-function page(shown: Shown, path: string, query: URLSearchParams): Answer | undefined {
+/** A page of a collection (DSP0266 §7.3), by $top and $skip. Undefined: `body` is no collection. */
+function page(whole: ResourceBody, path: string, query: URLSearchParams): Answer | undefined {
   const names = [...query.keys()];
   const unknown = names.find((name) => name.startsWith('$') && name !== '$top' && name !== '$skip');
   if (unknown !== undefined) return refuse('QueryNotSupported');
-  const all = shown['Members'];
+  const all = whole['Members'];
   if (!Array.isArray(all)) return names.some((name) => name.startsWith('$')) ? refuse('QueryNotSupported') : undefined;
   const [top, skip] = [query.get('$top') ?? PAGE, query.get('$skip') ?? 0].map(Number) as [number, number];
   for (const [value, name] of [
@@ -195,11 +189,11 @@ function page(shown: Shown, path: string, query: URLSearchParams): Answer | unde
     if (!Number.isInteger(value) || value < 0) return refuse('QueryParameterOutOfRange', query.get(name)!, name, '0 and more');
   }
   const size = Math.min(top, PAGE);
-  const members = all.slice(skip, skip + size) as readonly Shown[];
+  const members = all.slice(skip, skip + size) as readonly ResourceBody[];
   const rest = all.length > skip + size && size > 0;
   const next = `${path}?$skip=${skip + size}${query.has('$top') ? `&$top=${top}` : ''}`;
-  const body = { ...shown, Members: members, ...(rest ? { 'Members@odata.nextLink': link(next)['@odata.id'] } : {}) };
+  const body = { ...whole, Members: members, ...(rest ? { 'Members@odata.nextLink': link(next)['@odata.id'] } : {}) };
   return { status: 200, body, headers: { etag: etagOf(body) } };
 }
 
-const etagOf = (shown: Shown): string => `"${createHash('sha256').update(JSON.stringify(shown)).digest('hex').slice(0, 16)}"`;
+const etagOf = (body: ResourceBody): string => `"${createHash('sha256').update(JSON.stringify(body)).digest('hex').slice(0, 16)}"`;

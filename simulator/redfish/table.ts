@@ -1,75 +1,86 @@
-/** All resources of the service, and which one a path is. */
-import { ACCOUNT_ROWS } from './accounts';
-import { EVENT_ROWS } from './events';
-import { LOG_ROWS } from './log';
-import { ODATA_ROWS } from './odata';
-import { PART_ROWS } from './parts';
-import { ADAPTER_ROWS } from './adapters';
-import { BIOS_ROWS } from './bios';
-import { CHASSIS_ROWS } from './chassis';
-import { MANAGER_ROWS } from './manager';
-import { MEDIA_ROWS } from './virtual-media';
-import { REGISTRY_ROWS } from './registries';
-import { ROOT_ROWS } from './root';
-import type { At, Row, Service, SystemAt } from './rows';
-import { SECURE_BOOT_ROWS } from './secure-boot';
-import { SENSOR_ROWS } from './sensors';
-import { SESSION_ROWS } from './sessions';
-import { STORAGE_ROWS } from './storage';
-import { SYSTEM_ROWS } from './system';
-import { settle } from './task-records';
-import { TASK_ROWS } from './tasks';
-import { UPDATE_ROWS } from './update';
+/** All routes of the service, and the one that serves a path. */
+import { ACCOUNT_ROUTES } from './resources/accounts';
+import { EVENT_ROUTES } from './resources/events';
+import { LOG_ROUTES } from './resources/log';
+import { ODATA_ROUTES } from './resources/odata';
+import { PART_ROUTES } from './resources/parts';
+import { ADAPTER_ROUTES } from './resources/adapters';
+import { BIOS_ROUTES } from './resources/bios';
+import { CHASSIS_ROUTES } from './resources/chassis';
+import { MANAGER_ROUTES } from './resources/manager';
+import { MEDIA_ROUTES } from './resources/virtual-media';
+import { REGISTRY_ROUTES } from './resources/registries';
+import { ROOT_ROUTES } from './resources/root';
+import type { RouteContext, Route, Service, SystemContext } from './protocol/routes';
+import { SECURE_BOOT_ROUTES } from './resources/secure-boot';
+import { SENSOR_ROUTES } from './resources/sensors';
+import { SESSION_ROUTES } from './resources/sessions';
+import { STORAGE_ROUTES } from './resources/storage';
+import { SYSTEM_ROUTES } from './resources/system';
+import { settleTasks } from '../hardware/task-records';
+import { TASK_ROUTES } from './resources/tasks';
+import { UPDATE_ROUTES } from './resources/update';
 
-/** Of the service as a whole. */
-const SERVICE_TABLE = [ROOT_ROWS, ODATA_ROWS, SESSION_ROWS, ACCOUNT_ROWS, EVENT_ROWS, REGISTRY_ROWS, TASK_ROWS, UPDATE_ROWS].flat();
-/** Of one machine: {system} is the first name in the path. */
+/** Routes of the service as a whole. */
+const SERVICE_TABLE = [
+  ROOT_ROUTES,
+  ODATA_ROUTES,
+  SESSION_ROUTES,
+  ACCOUNT_ROUTES,
+  EVENT_ROUTES,
+  REGISTRY_ROUTES,
+  TASK_ROUTES,
+  UPDATE_ROUTES,
+].flat();
+/** Routes of one machine: {system} is the first name in the path. */
 const SYSTEM_TABLE = [
-  SYSTEM_ROWS,
-  PART_ROWS,
-  LOG_ROWS,
-  BIOS_ROWS,
-  STORAGE_ROWS,
-  SECURE_BOOT_ROWS,
-  SENSOR_ROWS,
-  CHASSIS_ROWS,
-  ADAPTER_ROWS,
-  MANAGER_ROWS,
-  MEDIA_ROWS,
+  SYSTEM_ROUTES,
+  PART_ROUTES,
+  LOG_ROUTES,
+  BIOS_ROUTES,
+  STORAGE_ROUTES,
+  SECURE_BOOT_ROUTES,
+  SENSOR_ROUTES,
+  CHASSIS_ROUTES,
+  ADAPTER_ROUTES,
+  MANAGER_ROUTES,
+  MEDIA_ROUTES,
 ].flat();
 
-interface Compiled {
+interface CompiledRoute {
   readonly pattern: RegExp;
-  readonly row: Row<SystemAt>;
+  readonly route: Route<SystemContext>;
   readonly ofSystem: boolean;
 }
-const compile = (row: Row<SystemAt>, ofSystem: boolean): Compiled => ({
-  pattern: new RegExp(`^${row.path.replace(/[.$]/g, '\\$&').replace(/\{\w+\}/g, '([^/]+)')}$`),
-  row,
+const compile = (route: Route<SystemContext>, ofSystem: boolean): CompiledRoute => ({
+  pattern: new RegExp(`^${route.path.replace(/[.$]/g, '\\$&').replace(/\{\w+\}/g, '([^/]+)')}$`),
+  route,
   ofSystem,
 });
-// A row without machine never reads `system`.
-const ROWS = [...SERVICE_TABLE.map((row) => compile(row as Row<SystemAt>, false)), ...SYSTEM_TABLE.map((row) => compile(row, true))];
+// A route of the service never reads `system`.
+const COMPILED = [
+  ...SERVICE_TABLE.map((route) => compile(route as Route<SystemContext>, false)),
+  ...SYSTEM_TABLE.map((route) => compile(route, true)),
+];
 const depthOf = (path: string): number => path.split('/').length;
-/** By number of segments, so that a request is held against few. */
-const BY_DEPTH = Array.from({ length: Math.max(...ROWS.map(({ row }) => depthOf(row.path))) + 1 }, (_, depth) =>
-  ROWS.filter(({ row }) => depthOf(row.path) === depth),
+/** By number of segments, so that a request is compared with few routes. */
+const BY_DEPTH = Array.from({ length: Math.max(...COMPILED.map(({ route }) => depthOf(route.path))) + 1 }, (_, depth) =>
+  COMPILED.filter(({ route }) => depthOf(route.path) === depth),
 );
 
-export interface Found {
-  readonly row: Row<SystemAt>;
-  readonly at: SystemAt;
+export interface MatchedRoute {
+  readonly route: Route<SystemContext>;
+  readonly at: SystemContext;
 }
 /** @param path below the service root */
-export function find(service: Service, path: string): Found | undefined {
-  for (const { pattern, row, ofSystem } of BY_DEPTH[depthOf(path)] ?? []) {
+export function matchRoute(service: Service, path: string): MatchedRoute | undefined {
+  for (const { pattern, route, ofSystem } of BY_DEPTH[depthOf(path)] ?? []) {
     const values = pattern.exec(path)?.slice(1);
     const system = values && ofSystem ? service.systems.get(values[0]!) : undefined;
     if (!values || (ofSystem && !system)) continue;
-    // What was due has happened before anyone looks.
-    if (system) settle(system.hardware, service.clock.now());
-    const at: At = { service, path, values };
-    return { row, at: { ...at, system: system! } };
+    if (system) settleTasks(system.hardware, service.clock.now());
+    const at: RouteContext = { service, path, values };
+    return { route, at: { ...at, system: system! } };
   }
   return undefined;
 }

@@ -1,11 +1,11 @@
 /** What happens before a handler is asked: other origins, proxies, Accept, health checks, callers that are slow. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
-import { accepts } from '../../api/accept';
-import { createCors } from '../../api/cors';
-import { baseOf } from '../../api/forwarded';
-import { createHealthcheck } from '../../api/healthcheck';
-import { createProbes } from '../../api/probes';
+import { accepts } from '../../api/http/accept';
+import { createCors } from '../../api/http/cors';
+import { baseOf } from '../../api/http/forwarded';
+import { createHealthcheck } from '../../api/http/healthcheck';
+import { createProbes } from '../../api/http/probes';
 import { loadOptions } from '../../config/load';
 import { OPTIONS, useApi } from '../support/api';
 

@@ -3,7 +3,7 @@ import { createPool, type Pool } from '../../boot/dhcp-pool';
 import type { LeaseRecord } from '../../model/records';
 import { testClock } from '../support/clock';
 import { dhcpStore } from '../support/dhcp-store';
-import { numberToAddress } from '../../wire/dhcp';
+import { numberToAddress } from '../../wire/dhcp/dhcp';
 
 const LEASE = 3_600_000;
 const OFFER = 30_000;

@@ -1,6 +1,6 @@
-import { DhcpSetupError, setUp, type DhcpOptions } from '../../boot/dhcp-setup';
-import { addressToNumber } from '../../wire/dhcp';
-import { emptyRouterAdvertisement, isRouterSolicitation } from '../../wire/router-advertisement';
+import { DhcpSetupError, planDhcp, type DhcpOptions } from '../../boot/dhcp-setup';
+import { addressToNumber } from '../../wire/dhcp/dhcp';
+import { emptyRouterAdvertisement, isRouterSolicitation } from '../../wire/dhcp/router-advertisement';
 
 const OPTIONS: DhcpOptions = {
   'DEFAULT.my_ip': '10.0.0.1',
@@ -23,7 +23,7 @@ const OPTIONS: DhcpOptions = {
 const HOME = { address: '10.0.0.1', netmask: '255.255.255.0' };
 const OTHER = { address: '192.168.7.1', netmask: '255.255.255.128' };
 
-it.each<[string, Partial<DhcpOptions>, Parameters<typeof setUp>[1], string]>([
+it.each<[string, Partial<DhcpOptions>, Parameters<typeof planDhcp>[1], string]>([
   ['no interface', { 'boot.interface': null }, undefined, '[boot]interface is not set: DHCP answers on one interface only'],
   ['an interface that is not there', {}, undefined, '[boot]interface = eth1: there is no such interface'],
   ['an interface without an address', {}, [], '[boot]interface = eth1: it has no IPv4 address'],
@@ -58,10 +58,10 @@ it.each<[string, Partial<DhcpOptions>, Parameters<typeof setUp>[1], string]>([
   ['a name for a name server', { 'boot.dhcp_dns': ['dns'] }, [HOME], '[boot]dhcp_dns = dns is not an IPv4 address'],
   ['a name for the TFTP server', { 'pxe.tftp_server': 'tftp' }, [HOME], '[pxe]tftp_server = tftp is not an IPv4 address'],
 ])('refuses %s', (_, options, addresses, message) => {
-  expect(() => setUp({ ...OPTIONS, ...options }, addresses)).toThrow(new DhcpSetupError(message));
+  expect(() => planDhcp({ ...OPTIONS, ...options }, addresses)).toThrow(new DhcpSetupError(message));
 });
 
-it.each<[string, Partial<DhcpOptions>, Parameters<typeof setUp>[1], object]>([
+it.each<[string, Partial<DhcpOptions>, Parameters<typeof planDhcp>[1], object]>([
   [
     'the netmask of the interface',
     {},
@@ -78,15 +78,15 @@ it.each<[string, Partial<DhcpOptions>, Parameters<typeof setUp>[1], object]>([
   ['the address of the subnet where my_ip is another', { 'DEFAULT.my_ip': '192.168.7.1' }, [OTHER, HOME], { server: '10.0.0.1' }],
   ['the first address where only relays bring machines', { 'boot.dhcp_netmask': '255.255.255.0' }, [OTHER], { server: '192.168.7.1' }],
 ])('takes %s', (_, options, addresses, policy) => {
-  expect(setUp({ ...OPTIONS, ...options }, addresses).policy).toMatchObject(policy);
+  expect(planDhcp({ ...OPTIONS, ...options }, addresses).policy).toMatchObject(policy);
 });
 it('keeps network, broadcast, own addresses and gateway out of the pool', () => {
-  const { range } = setUp({ ...OPTIONS, 'boot.dhcp_range': '10.0.0.0-10.0.0.255', 'boot.dhcp_gateway': '10.0.0.254' }, [HOME]);
+  const { range } = planDhcp({ ...OPTIONS, 'boot.dhcp_range': '10.0.0.0-10.0.0.255', 'boot.dhcp_gateway': '10.0.0.254' }, [HOME]);
   expect(range.excluded).toEqual(['10.0.0.0', '10.0.0.255', '10.0.0.1', '10.0.0.254'].map(addressToNumber));
 });
 it('knows when only relays can bring machines', () => {
-  expect(setUp(OPTIONS, [HOME]).direct).toBe(true);
-  expect(setUp({ ...OPTIONS, 'boot.dhcp_netmask': '255.255.255.0' }, [OTHER]).direct).toBe(false);
+  expect(planDhcp(OPTIONS, [HOME]).direct).toBe(true);
+  expect(planDhcp({ ...OPTIONS, 'boot.dhcp_netmask': '255.255.255.0' }, [OTHER]).direct).toBe(false);
 });
 
 it('a router advertisement that says nothing is 16 bytes, type 134', () => {

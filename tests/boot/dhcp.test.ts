@@ -1,8 +1,8 @@
-import { answer, EXHAUSTED, type Decision, type DhcpPolicy, type Outcome } from '../../boot/dhcp';
-import { createLookup } from '../../boot/dhcp-machines';
+import { answerDhcp, POOL_EXHAUSTED, type Decision, type DhcpPolicy, type Outcome } from '../../boot/dhcp';
+import { createMachineLookup } from '../../boot/dhcp-machines';
 import type { PxeFilter } from '../../boot/discovery';
 import { createPool, type Pool } from '../../boot/dhcp-pool';
-import { addressToNumber, decode, MESSAGE, type DhcpPacket, type OptionValues } from '../../wire/dhcp';
+import { addressToNumber, decode, MESSAGE, type DhcpPacket, type OptionValues } from '../../wire/dhcp/dhcp';
 import { dhcpStore } from '../support/dhcp-store';
 import { filterWith } from '../support/pxe-filter';
 import { PACKETS } from '../wire/dhcp-packets';
@@ -49,13 +49,13 @@ function server(
     boots: [MACS.boots, MACS.pxe],
     pxe: [MACS.pxe],
   });
-  const lookup = createLookup(store, filter);
+  const lookup = createMachineLookup(store, filter);
   let now = START;
   return {
     pool,
     queries,
     wait: (seconds: number) => void (now += seconds * 1000),
-    ask: (packet: DhcpPacket) => answer(all, pool, lookup, packet, { now: () => now }),
+    ask: (packet: DhcpPacket) => answerDhcp(all, pool, lookup, packet, { now: () => now }),
   };
 }
 const DISCOVERS = filterWith({ 'auto_discovery.enabled': true });
@@ -254,7 +254,7 @@ describe('the exchange', () => {
     const pool = poolOf('10.0.0.100', '10.0.0.100');
     const { ask } = server({}, pool);
     given(await ask(discover('boots')));
-    expect(await ask(discover('idle'))).toEqual({ kind: 'silence', reason: EXHAUSTED, notable: true });
+    expect(await ask(discover('idle'))).toEqual({ kind: 'silence', reason: POOL_EXHAUSTED, notable: true });
     expect(await ask(request('boots', '10.0.0.9', { serverIdentifier: '10.0.0.99' }))).toMatchObject({
       kind: 'silence',
       reason: 'meant for another server',
@@ -377,7 +377,7 @@ describe('giving back', () => {
 describe('the lookup', () => {
   it('asks for many machines at once, and hands a failure to each', async () => {
     const { store, queries } = dhcpStore({ ports: [MACS.boots], boots: [MACS.boots] });
-    const lookup = createLookup(store, DISCOVERS);
+    const lookup = createMachineLookup(store, DISCOVERS);
     const first = lookup(MACS.unknown);
     const others = await Promise.all([
       first,
@@ -386,13 +386,13 @@ describe('the lookup', () => {
     ]);
     expect(others.at(-1)).toEqual({ known: true, boots: 'ipxe' });
     expect(queries).toEqual({ ports: 2, boots: 62 });
-    const broken = createLookup({ ...store, discoveries: { standing: async () => Promise.reject(new Error('gone')) } }, DISCOVERS);
+    const broken = createMachineLookup({ ...store, discoveries: { standing: async () => Promise.reject(new Error('gone')) } }, DISCOVERS);
     const results = await Promise.allSettled([broken('a'), broken('b'), broken('c')]);
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
     await expect(broken('a')).rejects.toThrow('gone');
   });
   it('a boot row whose MAC address no port has counts', async () => {
     const { store } = dhcpStore({ ports: [], boots: [MACS.boots] });
-    expect(await createLookup(store, filterWith())(MACS.boots)).toEqual({ known: false, boots: 'ipxe' });
+    expect(await createMachineLookup(store, filterWith())(MACS.boots)).toEqual({ known: false, boots: 'ipxe' });
   });
 });

@@ -1,5 +1,5 @@
 /** The PXE filter, as a table: who boots what. */
-import { choose, type Choice, type FilterOptions } from '../../boot/discovery';
+import { chooseBoots, type BootChoice, type FilterOptions } from '../../boot/discovery';
 import type { BootRecord } from '../../model/records';
 import { filterWith } from '../support/pxe-filter';
 
@@ -12,7 +12,7 @@ const OWN = row(MAC);
 /** Of a node without ports that is booted by its boot interface. */
 const OPEN = row();
 
-it.each<[string, Partial<FilterOptions>, Stands, BootRecord | undefined, Choice['boots']]>([
+it.each<[string, Partial<FilterOptions>, Stands, BootRecord | undefined, BootChoice['boots']]>([
   ['unknown, discovery off', {}, undefined, undefined, undefined],
   ['unknown, discovery on', ON, undefined, undefined, 'discovery'],
   ['unknown, discovery on for the network alone', { 'boot.dhcp_unknown_macs': 'discover' }, undefined, undefined, 'discovery'],
@@ -47,5 +47,5 @@ it.each<[string, Partial<FilterOptions>, Stands, BootRecord | undefined, Choice[
     discoveries: { standing: async () => (stands ? [{ mac: MAC, introspected: false, ...stands }] : []) },
     boots: { forMac: async () => boot },
   };
-  expect((await choose(store, filterWith(options), [MAC])).get(MAC)).toEqual({ known: stands !== undefined, boots: expected });
+  expect((await chooseBoots(store, filterWith(options), [MAC])).get(MAC)).toEqual({ known: stands !== undefined, boots: expected });
 });

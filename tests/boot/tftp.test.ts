@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { createPace } from '../../boot/tftp-pace';
-import { agree, startTftp, type TftpService, type TftpSetup } from '../../boot/tftp';
+import { createRetransmissionTimer } from '../../boot/retransmission-timer';
+import { negotiate, startTftp, type TftpService, type TftpSetup } from '../../boot/tftp';
 import type { BootFile, BootFiles } from '../../boot/boot-files';
 import { openFile } from '../../boot/files';
 import { systemClock } from '../../model/clock';
@@ -105,7 +105,7 @@ it.each([
   ['not what is out of bounds', { blksize: '7', windowsize: '0', timeout: '256', tsize: '0' }, { tsize: '1024' }],
   ['not what is no number', { blksize: '1e3', windowsize: '-1', timeout: '' }, {}],
 ])('grants %s', (_, asked, granted) => {
-  expect(Object.fromEntries(agree(new Map(Object.entries(asked)), { size: 1024 }, 'octet').granted)).toEqual(granted);
+  expect(Object.fromEntries(negotiate(new Map(Object.entries(asked)), { size: 1024 }, 'octet').granted)).toEqual(granted);
 });
 
 it('changes line ends in netascii mode, and names no size then', async () => {
@@ -200,17 +200,17 @@ it('refuses to start on a port that is taken', async () => {
 });
 
 it('waits as long as the round trip asks for, and then for long enough that the client speaks first', () => {
-  const pace = createPace();
-  expect(pace.wait()).toBe(250);
+  const pace = createRetransmissionTimer();
+  expect(pace.timeout()).toBe(250);
   for (let i = 0; i < 50; i++) pace.measured(100);
-  expect(pace.wait()).toBeCloseTo(100, 0);
-  pace.inVain();
-  expect(pace.wait()).toBeCloseTo(400, 0);
-  for (let i = 0; i < 3; i++) pace.inVain();
-  expect(pace.wait()).toBe(6000);
-  pace.progressed();
-  expect(pace.wait()).toBeCloseTo(100, 0);
-  expect(createPace(10_000).wait()).toBe(250);
+  expect(pace.timeout()).toBeCloseTo(100, 0);
+  pace.expired();
+  expect(pace.timeout()).toBeCloseTo(400, 0);
+  for (let i = 0; i < 3; i++) pace.expired();
+  expect(pace.timeout()).toBe(6000);
+  pace.acknowledged();
+  expect(pace.timeout()).toBeCloseTo(100, 0);
+  expect(createRetransmissionTimer(10_000).timeout()).toBe(250);
 });
 
 describe('by the rows of the boots', () => {
@@ -233,7 +233,7 @@ describe('by the rows of the boots', () => {
     },
   });
   const boots: BootFiles = {
-    rowFor: async (mac) =>
+    recordFor: async (mac) =>
       mac === '52:54:00:aa:bb:01'
         ? { node_uuid: UUID, macs: [mac], method: 'pxe', purpose: 'ramdisk', kernel_args: 'a=1', files: {} }
         : undefined,

@@ -1,6 +1,6 @@
 /** What the fake hardware was told ([fake]step_log): nothing that may run once ran twice, and nobody gave orders after his successor. */
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
-import type { FakeEvent } from '../../drivers/fake-log';
+import type { FakeEvent } from '../../drivers/fake/log';
 import type { Journal } from './journal';
 
 export interface StepLog {

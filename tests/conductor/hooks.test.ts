@@ -1,10 +1,10 @@
 /** Inspection hooks: an inventory and what they would change. */
-import type { Change, HookOptions, Seen } from '../../conductor/inspection/hook';
-import { pciAliases } from '../../conductor/inspection/devices';
+import type { Change, HookOptions, InspectionData } from '../../conductor/inspection/hooks/hook';
+import { pciAliases } from '../../conductor/inspection/hooks/devices';
 import { HOOKS } from '../../conductor/inspection/hooks';
-import { normalMac, pxeMac } from '../../conductor/inspection/interfaces';
-import { lookAtAll, newProperties } from '../../conductor/inspection/runner';
-import { cidrMap } from '../../conductor/inspection/switches';
+import { normalMac, pxeMac } from '../../conductor/inspection/hooks/interfaces';
+import { applyHooks, newProperties } from '../../conductor/inspection/runner';
+import { cidrMap } from '../../conductor/inspection/hooks/switches';
 import type { Inventory, JsonObject, NodeRecord, PortChanges, PortRecord } from '../../model/records';
 import { nodeRecord, portRecord } from '../support/task';
 
@@ -29,7 +29,7 @@ interface Given {
   readonly options?: Partial<HookOptions>;
   readonly previous?: Inventory;
 }
-const seen = ({ inventory = {}, data = {}, node, ports = [], options, previous }: Given): Seen => ({
+const seen = ({ inventory = {}, data = {}, node, ports = [], options, previous }: Given): InspectionData => ({
   node: nodeRecord(node),
   ports,
   inventory: { interfaces: [], ...(inventory as object) },
@@ -38,7 +38,7 @@ const seen = ({ inventory = {}, data = {}, node, ports = [], options, previous }
   accelerators: [{ vendor_id: '10de', device_id: '2236', type: 'GPU' }],
   ...(previous ? { previous } : {}),
 });
-const look = (names: readonly string[], given: Given): readonly Change[] => lookAtAll(names, seen(given)).changes;
+const look = (names: readonly string[], given: Given): readonly Change[] => applyHooks(names, seen(given)).changes;
 const hidden = (change: Change): boolean =>
   change.on === 'plugin_data' && ['all_interfaces', 'valid_interfaces', 'macs'].includes(change.name);
 
@@ -247,7 +247,7 @@ it('says which hooks refuse, and how', () => {
 });
 
 it('keeps what it made of the interfaces in plugin_data', () => {
-  const { seen: after } = lookAtAll(['validate-interfaces'], seen({ inventory: interfaces(A) }));
+  const { data: after } = applyHooks(['validate-interfaces'], seen({ inventory: interfaces(A) }));
   expect(after.pluginData).toMatchObject({
     macs: [A],
     valid_interfaces: { eth0: { mac_address: A, pxe_enabled: true, ipv6_address: 'fe80::1' } },

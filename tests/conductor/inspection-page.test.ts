@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HOOKS } from '../../conductor/inspection/hooks';
 import { OPTIONS } from '../../config/options';
-import { COLLECTORS } from '../../ramdisk-agent/inventory/collectors';
+import { COLLECTORS } from '../../ramdisk-agent/collectors';
 
 const page = readFileSync(join(__dirname, '../../docs/inspection.md'), 'utf8');
 /** The first cells of the tables of a section. */

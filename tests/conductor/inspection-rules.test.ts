@@ -2,13 +2,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Call } from '../../conductor/inspection/rules/actions';
+import type { ApiCall } from '../../conductor/inspection/rules/actions';
 import { readBuiltInRules } from '../../conductor/inspection/rules/built-in';
 import { applyRules } from '../../conductor/inspection/rules/engine';
-import { format, Unfillable } from '../../conductor/inspection/rules/format';
-import { changesOf, draftOf, type Rule } from '../../conductor/inspection/rules/rule';
+import { format, FormatError } from '../../conductor/inspection/rules/format';
+import { changesOf, draftOf } from '../../conductor/inspection/rules/rule';
 import { silentLog } from '../../model/log';
-import type { RuleStep } from '../../model/inspection-rules';
+import type { RuleStep, InspectionRule } from '../../model/rules/inspection-rules';
 import { nodeRecord, portRecord } from '../support/task';
 
 const names = { node: { name: 'n1', driver_info: { a: 'b' } }, inventory: { cpu: { count: 4, flags: ['x', 'y'] } }, item: "it's" };
@@ -39,7 +39,7 @@ it.each([
   try {
     got = format(template, names, ['node'], (value) => value);
   } catch (error) {
-    got = (error as Unfillable).kind;
+    got = (error as FormatError).kind;
   }
   expect(got).toBe(expected);
 });
@@ -52,14 +52,14 @@ const node = nodeRecord({
 });
 const port = portRecord({ uuid: PORT, extra: { list: [1] } });
 const inventory = { cpu: { count: 8, flags: ['vmx'] }, bmc_address: '192.0.2.7', boot: null, bmc_password: 'hush' };
-const rule = (conditions: readonly RuleStep[], actions: readonly RuleStep[], more: Partial<Rule> = {}): Rule => ({
+const rule = (conditions: readonly RuleStep[], actions: readonly RuleStep[], more: Partial<InspectionRule> = {}): InspectionRule => ({
   ...{ uuid: 'the-rule', priority: 0, phase: 'main', sensitive: false, conditions, actions },
   ...more,
 });
-async function apply(rules: readonly Rule[], mask = 'always', calls: Call[] = [], said: string[] = []) {
+async function apply(rules: readonly InspectionRule[], mask = 'always', calls: ApiCall[] = [], said: string[] = []) {
   const draft = draftOf(node, [port], inventory as never, { seen: { a: [1] }, password: 'hush' });
   const log = { ...silentLog, info: (text: string) => said.push(text) };
-  const call = (what: Call): Promise<void> => {
+  const call = (what: ApiCall): Promise<void> => {
     calls.push(what);
     return what.url.includes('down') ? Promise.reject(new Error('nobody is there')) : Promise.resolve();
   };
@@ -218,7 +218,7 @@ it.each([
 });
 
 it('calls other services, and says what it is told to say', async () => {
-  const calls: Call[] = [];
+  const calls: ApiCall[] = [];
   const said: string[] = [];
   const steps: RuleStep[] = [
     { op: 'api-call', args: { url: 'http://x/{node.name}', headers: { a: 1 }, retries: 0 } },
@@ -237,9 +237,9 @@ describe('built-in rules', () => {
   afterAll(() => rm(folder, { recursive: true }));
   it.each<[string, string | RegExp]>([
     ['- actions: [{op: log, args: {msg: x}}]\n  priority: 20000\n', '00000000-0000-0000-0000-000000000000'],
-    ['a: 1', /should contain a list of rules/],
+    ['a: 1', /must contain a list of rules/],
     ['- actions: []', /rule 1: it has no actions/],
-    ['- 5', /rule 1: it is no object/],
+    ['- 5', /rule 1: it is not an object/],
     ['- actions: [{op: log, args: {}}]', /missing required argument\(s\): msg/],
     ['- actions: [{op: nope, args: {}}]', /unknown op nope in actions/],
     ['- {actions: [{op: log, args: [x]}], phase: late}', /Invalid phase: late/],

@@ -1,8 +1,8 @@
 /** What a conductor keeps in memory: places for work, and who waits for a node. */
-import { createLocks } from '../../conductor/locks';
-import { inParallel } from '../../conductor/parallel';
-import { createWorkers } from '../../conductor/workers';
-import { lookEvery } from '../../conductor/timeouts';
+import { createLocks } from '../../conductor/core/locks';
+import { inParallel } from '../../conductor/core/parallel';
+import { createWorkers } from '../../conductor/core/workers';
+import { timeoutInterval } from '../../conductor/engine/timeouts';
 import { silentLog } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
 import { conductorOptions, gate } from '../support/conductor';
@@ -73,5 +73,5 @@ it.each([
   ['clean wait', { 'conductor.clean_callback_timeout': 0 }, 0],
   ['rescue wait', { 'conductor.check_provision_state_interval': 0, 'conductor.check_rescue_state_interval': 30 }, 30],
 ] as const)('looks for late nodes as often as the limits need it: %s, %j, every %s s', (state, options, seconds) => {
-  expect(lookEvery(state, conductorOptions(options))).toBe(seconds);
+  expect(timeoutInterval(state, conductorOptions(options))).toBe(seconds);
 });

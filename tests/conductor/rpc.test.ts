@@ -12,9 +12,9 @@ import {
   encodeResult,
   MAX_SKEW_MS,
   PING,
-} from '../../conductor/rpc-codec';
-import { createRpcClient, NotAnswered } from '../../conductor/rpc-client';
-import { startRpcServer, type RpcServerOptions } from '../../conductor/rpc-server';
+} from '../../conductor/rpc/codec';
+import { createRpcClient, NoResponse } from '../../conductor/rpc/client';
+import { startRpcServer, type RpcServerOptions } from '../../conductor/rpc/server';
 import { OPERATIONS, type Perform } from '../../conductor/operations';
 import { randomBytes } from 'node:crypto';
 import { connect, type AddressInfo } from 'node:net';
@@ -189,12 +189,12 @@ describe('between processes', () => {
       false,
       'gone',
     ],
-  ])('%s', async (_, there, here, maybeDone, probed) => {
+  ])('%s', async (_, there, here, mayHaveRun, probed) => {
     const callee = await there();
     const caller = here();
     const error: unknown = await caller.call(callee, validate('n'), never).catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(NotAnswered);
-    expect((error as NotAnswered).maybeDone).toBe(maybeDone);
+    expect(error).toBeInstanceOf(NoResponse);
+    expect((error as NoResponse).mayHaveRun).toBe(mayHaveRun);
     expect((error as Error).message).not.toContain(SECRET);
     expect(await caller.probe(callee)).toBe(probed);
   });
@@ -207,7 +207,7 @@ describe('between processes', () => {
     const error: unknown = await client()
       .call(there, validate('n'), giveUp.signal)
       .catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ maybeDone: true });
+    expect(error).toMatchObject({ mayHaveRun: true });
   });
   it('what is done for a caller knows when the caller goes', async () => {
     let told: AbortSignal | undefined;
@@ -218,7 +218,7 @@ describe('between processes', () => {
       return new Promise(() => {});
     });
     const ended = client().call(there, validate('n'), giveUp.signal);
-    await expect(ended).rejects.toMatchObject({ maybeDone: true });
+    await expect(ended).rejects.toMatchObject({ mayHaveRun: true });
     await until('its abort', () => told?.aborted === true);
   });
   it('a call whose caller is gone by the time it is read is not done', async () => {
@@ -254,7 +254,7 @@ describe('between processes', () => {
     expect((await send({ authorization }))[0]).toBe(200);
     expect(await send({ authorization })).toEqual([401, '']);
     const changed = authorize(SECRET, 'c1', { time: Date.now(), nonce: 'two', digest: digestOf(body) });
-    expect((await send({ authorization: changed }, body.replace('"n"', '"m"')))[1]).toMatch(/not what was signed/);
+    expect((await send({ authorization: changed }, body.replace('"n"', '"m"')))[1]).toMatch(/does not match its signature/);
     expect(calls).toBe(1);
   });
   it('a port that is taken stops the start', async () => {
@@ -278,7 +278,7 @@ it('is measured on both sides, by operation and outcome', async () => {
   });
   await client().call(callee, validate('one'), never);
   await expect(client().call(callee, validate('bad'), never)).rejects.toThrow(Fault);
-  await expect(client('another secret').call(callee, validate('one'), never)).rejects.toThrow(NotAnswered);
+  await expect(client('another secret').call(callee, validate('one'), never)).rejects.toThrow(NoResponse);
   expect(measured.sort()).toEqual([
     'bloomery_rpc_refused_total',
     ...['client validate failed', 'client validate ok', 'client validate unanswered'],

@@ -1,5 +1,5 @@
 /** Where events lead, and what a node is bound for there. */
-import { transition } from '../../conductor/task';
+import { transition } from '../../conductor/core/task';
 import type { Event, ProvisionState } from '../../model/states';
 import { nodeRecord } from '../support/task';
 import { errorWith } from '../support/expect';

@@ -1,13 +1,13 @@
 /** RAID and rescue by the agent, beside the flows: what is told to the agent, and what the node says afterwards. */
-import { agentRaid } from '../../drivers/agent-raid';
-import { agentRescue } from '../../drivers/agent-rescue';
-import { onHeartbeat } from '../../drivers/agent-steps';
-import { withCapability } from '../../drivers/capabilities';
-import { customAgentDeploy } from '../../drivers/agent-deploy';
-import { fakeBoot } from '../../drivers/fake';
+import { agentRaid } from '../../drivers/agent/raid';
+import { agentRescue } from '../../drivers/agent/rescue';
+import { onHeartbeat } from '../../drivers/agent/steps';
+import { withCapability } from '../../drivers/common/capabilities';
+import { customAgentDeploy } from '../../drivers/agent/deploy';
+import { fakeBoot } from '../../drivers/fake/fake';
 import { done, wait, type PlannedStep, type SavedKind } from '../../drivers/interfaces';
-import { ipxeBoot, pxeBoot } from '../../drivers/network-boot';
-import { ramdiskDeploy } from '../../drivers/ramdisk-deploy';
+import { ipxeBoot, pxeBoot } from '../../drivers/boot/network-boot';
+import { ramdiskDeploy } from '../../drivers/agent/ramdisk-deploy';
 import { type Answer, type FakeAgent, result, startFakeAgent } from '../support/fake-agent';
 import { NODE_UUID, testTask } from '../support/task';
 

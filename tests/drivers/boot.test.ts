@@ -1,11 +1,18 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bootModeOf, checkBootMode, configureSecureBoot, forgetSecureBoot, setBootDevice, syncBootMode } from '../../drivers/boot-settings';
-import { instanceCapabilities, machineCapabilities, validateCapabilities } from '../../drivers/capabilities';
+import {
+  bootModeOf,
+  checkBootMode,
+  configureSecureBoot,
+  forgetSecureBoot,
+  setBootDevice,
+  syncBootMode,
+} from '../../drivers/common/boot-settings';
+import { instanceCapabilities, machineCapabilities, validateCapabilities } from '../../drivers/common/capabilities';
 import type { ManagementInterface } from '../../drivers/interfaces';
-import { httpIpxeBoot, ipxeBoot } from '../../drivers/network-boot';
-import { noopManagement } from '../../drivers/noop';
+import { httpIpxeBoot, ipxeBoot } from '../../drivers/boot/network-boot';
+import { noopManagement } from '../../drivers/network/noop';
 import { Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import { NODE_UUID, nodeRecord, portRecord, testTask } from '../support/task';

@@ -1,13 +1,13 @@
 /** Half-broken BMCs asked for their power by the drivers: they tell what is so, or that it cannot be read; silence is never "power off". */
 import { randomBytes } from 'node:crypto';
-import { ipmiPower } from '../../drivers/ipmi';
-import { redfishPower } from '../../drivers/redfish-power';
+import { ipmiPower } from '../../drivers/ipmi/management';
+import { redfishPower } from '../../drivers/redfish/power';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import type { JsonObject } from '../../model/records';
-import { parseFaults, readFaults } from '../../simulator/faults';
-import { startFleet, type Fleet, type Protocol } from '../../simulator/fleet';
-import { nodeOf } from '../../simulator/node-of';
+import { parseFaults, readFaults } from '../../simulator/bmc/faults';
+import { startFleet, type Fleet, type Protocol } from '../../simulator/fleet/fleet';
+import { nodeOf } from '../../simulator/fleet/describe-node';
 import { createIpmiPool, type IpmiTarget } from '../../wire/ipmi/client';
 import { COMMANDS } from '../../wire/ipmi/constants';
 import { createRedfishPool, type RedfishTarget } from '../../wire/redfish';

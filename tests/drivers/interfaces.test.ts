@@ -1,4 +1,4 @@
-import { delayOf } from '../../drivers/fake-delay';
+import { delayOf } from '../../drivers/fake/delay';
 import { HARDWARE_TYPES, INTERFACES } from '../../drivers/index';
 import { ANY, type Interface } from '../../drivers/interfaces';
 import { INTERFACE_KINDS } from '../../model/records';

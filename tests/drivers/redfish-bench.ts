@@ -1,6 +1,6 @@
 /** A node on the small Redfish service of tests/wire, for tests of its interfaces. */
-import { redfishManagement } from '../../drivers/redfish';
-import { redfishPower } from '../../drivers/redfish-power';
+import { redfishManagement } from '../../drivers/redfish/steps/management';
+import { redfishPower } from '../../drivers/redfish/power';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { createRedfishPool, type RedfishPool } from '../../wire/redfish';
 import { SYSTEM, redfishService, type RedfishService } from '../wire/redfish-service';

@@ -1,8 +1,8 @@
 /** What the Redfish management interface does beside boot devices: secure boot, lamps, the clock, vendors' ways. */
-import { redfishManagement } from '../../drivers/redfish';
-import { redfishPower } from '../../drivers/redfish-power';
+import { redfishManagement } from '../../drivers/redfish/steps/management';
+import { redfishPower } from '../../drivers/redfish/power';
 import type { Step, Task } from '../../drivers/interfaces';
-import { publish as publishMedium } from '../../drivers/media';
+import { publish as publishMedium } from '../../drivers/common/media';
 import { NODE_UUID } from '../support/task';
 import { startsWith } from '../support/expect';
 import { SYSTEM, redfishError } from '../wire/redfish-service';
@@ -304,10 +304,15 @@ describe("the BMC's clock", () => {
 });
 
 it('one answer tells power, health, boot mode and whether there is a vendor', async () => {
-  expect(await redfishPower.look!(bench().task)).toEqual({ power: 'power on', health: null, bootMode: 'uefi', namesVendor: false });
+  expect(await redfishPower.getStatus!(bench().task)).toEqual({ power: 'power on', health: null, bootMode: 'uefi', namesVendor: false });
   Object.assign(resource(), { Status: { Health: 'Warning' }, Manufacturer: 'ACME' });
   service().asked.length = 0;
-  expect(await redfishPower.look!(bench().task)).toEqual({ power: 'power on', health: 'Warning', bootMode: 'uefi', namesVendor: true });
+  expect(await redfishPower.getStatus!(bench().task)).toEqual({
+    power: 'power on',
+    health: 'Warning',
+    bootMode: 'uefi',
+    namesVendor: true,
+  });
   expect(service().asked.length).toBe(1);
 });
 

@@ -11,7 +11,7 @@ import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import type { JsonObject } from '../../model/records';
 import { routeSource, runAgent } from '../../ramdisk-agent/agent';
-import { tree } from '../../ramdisk-agent/inventory/tree';
+import { tree } from '../../ramdisk-agent/system/tree';
 import type { Machine } from '../../ramdisk-agent/machine';
 import { parseParameters } from '../../ramdisk-agent/parameters';
 import { fileTree } from './support';

@@ -1,7 +1,7 @@
 import { readDmi } from '../../ramdisk-agent/inventory/dmi';
 import { hearSwitches, tlvsOf } from '../../ramdisk-agent/inventory/lldp';
 import { readNuma } from '../../ramdisk-agent/inventory/numa';
-import { tree } from '../../ramdisk-agent/inventory/tree';
+import { tree } from '../../ramdisk-agent/system/tree';
 import { readUsbDevices } from '../../ramdisk-agent/inventory/usb';
 import { fileTree } from './support';
 

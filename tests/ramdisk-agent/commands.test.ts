@@ -1,6 +1,6 @@
 import { silentLog } from '../../model/log';
 import { type Commands, runner } from '../../ramdisk-agent/commands';
-import { AgentError } from '../../ramdisk-agent/errors';
+import { AgentError } from '../../ramdisk-agent/system/errors';
 
 function make(): { readonly it: ReturnType<typeof runner>; readonly finish: (error?: Error) => void; readonly finished: () => number } {
   let end: (error?: Error) => void = () => {};

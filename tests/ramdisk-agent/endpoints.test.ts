@@ -2,17 +2,17 @@ import { endpoints } from '../../ramdisk-agent/endpoints';
 import type { Machine } from '../../ramdisk-agent/machine';
 import { parseParameters } from '../../ramdisk-agent/parameters';
 import { silentLog } from '../../model/log';
-import type { Found } from '../../wire/mdns';
+import type { DiscoveredService } from '../../wire/dns/mdns';
 
-const API: Found = { addresses: ['10.0.0.1'], port: 6385, params: { protocol: 'http' } };
-const SERVICE: Found = { addresses: ['10.0.0.2'], port: 5050, params: { protocol: 'http', path: '/inspection/' } };
+const API: DiscoveredService = { addresses: ['10.0.0.1'], port: 6385, params: { protocol: 'http' } };
+const SERVICE: DiscoveredService = { addresses: ['10.0.0.2'], port: 5050, params: { protocol: 'http', path: '/inspection/' } };
 const TOLD = { ...API, params: { ...API.params, ipa_inspection_callback_url: 'http://told/v1/continue' } };
 const NOBODY = { addresses: ['127.0.0.1'], port: 6385, params: {} };
 const found = 'http://10.0.0.1:6385';
 const service = 'http://10.0.0.2:5050/inspection/v1/continue';
 
 /** What it comes to, and which services were asked for. */
-async function resolve(commandLine: string, answers: Readonly<Record<string, Found>>): Promise<object> {
+async function resolve(commandLine: string, answers: Readonly<Record<string, DiscoveredService>>): Promise<object> {
   const asked: string[] = [];
   const machine = {
     parameters: parseParameters(commandLine),
@@ -26,7 +26,9 @@ async function resolve(commandLine: string, answers: Readonly<Record<string, Fou
 }
 
 const both = { baremetal: API, 'baremetal-introspection': SERVICE };
-it.each<[commandLine: string, answers: Readonly<Record<string, Found>>, apiUrls: string[], inspectionUrls: string[], asked: string[]]>([
+it.each<
+  [commandLine: string, answers: Readonly<Record<string, DiscoveredService>>, apiUrls: string[], inspectionUrls: string[], asked: string[]]
+>([
   ['', both, [], [], []],
   ['ipa-api-url=http://a,http://b', both, ['http://a', 'http://b'], [], []],
   ['ipa-api-url=http://a ipa-inspection-callback-url=http://c', both, ['http://a'], ['http://c'], []],

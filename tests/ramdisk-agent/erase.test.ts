@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { silentLog } from '../../model/log';
 import type { InventoryDisk, JsonObject } from '../../model/records';
 import { eraseDisk, eraseMetadata } from '../../ramdisk-agent/disk/erase';
-import { tree } from '../../ramdisk-agent/inventory/tree';
+import { tree } from '../../ramdisk-agent/system/tree';
 import { fileDevice, fileTree, isFull } from './support';
 
 const MiB = 2 ** 20;

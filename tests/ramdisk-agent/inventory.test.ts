@@ -4,7 +4,7 @@ import { readInterfaces, readPciDevices } from '../../ramdisk-agent/inventory/in
 import { bootMode, readInventory } from '../../ramdisk-agent/inventory/inventory';
 import { readCpu, readMemory } from '../../ramdisk-agent/inventory/processor';
 import { readSmbios } from '../../ramdisk-agent/inventory/smbios';
-import { type Tree, tree } from '../../ramdisk-agent/inventory/tree';
+import { type Tree, tree } from '../../ramdisk-agent/system/tree';
 import { fileTree } from './support';
 
 const of = (files: Readonly<Record<string, string | Buffer>>): Tree => tree(fileTree(files));

@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { digestOf } from '../../model/hardware';
 import { silentLog } from '../../model/log';
 import { readConfigDrive } from '../../ramdisk-agent/config-drive';
-import { tree } from '../../ramdisk-agent/inventory/tree';
+import { tree } from '../../ramdisk-agent/system/tree';
 import { toldBy } from '../../ramdisk-agent/record';
 import { rarely, readHardware } from '../../ramdisk-agent/record-hardware';
 import { firstPause, keepPushing, pauseAfter, pushOnce, type Recording } from '../../ramdisk-agent/recorder';
-import { isoImage } from '../../wire/iso9660';
+import { isoImage } from '../../wire/images/iso9660';
 import { fakeClock, fileTree, folder } from './support';
 
 const pci = '../../../devices/pci0000:00/0000:00:01.0';

@@ -3,7 +3,7 @@ import { type RequestOptions, request, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:tls';
 import { silentLog } from '../../model/log';
-import { ownCertificate } from '../../wire/certificate';
+import { ownCertificate } from '../../wire/http/certificate';
 import { runner } from '../../ramdisk-agent/commands';
 import { serve } from '../../ramdisk-agent/server';
 

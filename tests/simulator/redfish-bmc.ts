@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { Clock } from '../../model/clock';
 import { silentLog } from '../../model/log';
-import type { BootSetting, PowerAction } from '../../simulator/control';
-import { describeMachine, type MachineDescription } from '../../simulator/description';
-import { firmwareStarts } from '../../simulator/firmware';
-import { newHardware } from '../../simulator/hardware';
+import type { BootSetting, PowerAction } from '../../simulator/hardware/control';
+import { describeMachine, type MachineDescription } from '../../simulator/hardware/description';
+import { startFirmware } from '../../simulator/hardware/firmware-start';
+import { newHardware } from '../../simulator/hardware/hardware';
 import { serveRedfish, type RedfishEndpoint, type System } from '../../simulator/redfish';
 
 export const BASIC = { authorization: `Basic ${Buffer.from('admin:password').toString('base64')}` };
@@ -86,7 +86,7 @@ export async function testBmc(description: MachineDescription = describeMachine(
     filesUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     url: `http://127.0.0.1:${endpoint.port}`,
     onPost: () => {},
-    start: () => firmwareStarts(system.hardware, bmc.now),
+    start: () => startFirmware(system.hardware, bmc.now),
     idle: async (path, phase) => {
       for (let tries = 0; tries < 1000; tries++) {
         const { body } = await ask('GET', path);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { NewNode, NodeRecord, PortRecord } from '../../model/records';
-import { NODE_COLUMNS } from '../../store/nodes';
-import { PORT_COLUMNS } from '../../store/ports';
+import { NODE_COLUMNS } from '../../store/tables/nodes';
+import { PORT_COLUMNS } from '../../store/tables/ports';
 import type { NodeFilter, PortFilter } from '../../store/store';
 import { useDatabase } from '../support/database';
 

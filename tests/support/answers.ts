@@ -1,9 +1,9 @@
 /** Holds answers against openapi.yaml as the request's version sees it: a status that is declared, and a body of its schema. */
 import Ajv, { type ValidateFunction } from 'ajv';
-import { loadDocument, type Document } from '../../api/document';
-import { project } from '../../api/project';
-import { matcher } from '../../api/routes';
-import { toJsonSchema } from '../../api/schema';
+import { loadDocument, type Document } from '../../api/schema/document';
+import { project } from '../../api/schema/project';
+import { matcher } from '../../api/resource/routes';
+import { toJsonSchema } from '../../api/schema/schema';
 
 type Node = Readonly<Record<string, unknown>>;
 export interface Answered {

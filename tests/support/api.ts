@@ -1,7 +1,7 @@
 /** The API on a database of its own with a fake conductor, asked over HTTP as clients do. */
 import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createProbes, type Probes } from '../../api/probes';
+import { createProbes, type Probes } from '../../api/http/probes';
 import { createApi, serverOptions, type ApiOptions } from '../../api/server';
 import { systemClock } from '../../model/clock';
 import type { Log } from '../../model/log';

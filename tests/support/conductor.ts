@@ -1,13 +1,13 @@
 /** A conductor on a test's database, with a machine that is a few variables: what it was told is written down, what it answers is set. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { OPTIONS } from '../../config/options';
-import { startConductor, type ConductorOptions, type ConductorRooms, type RunningConductor } from '../../conductor/index';
+import { startConductor, type ConductorOptions, type ConductorParts, type RunningConductor } from '../../conductor/index';
 import type {
-  Found,
+  InspectionFindings,
   HardwareType,
   Interface,
   Interfaces,
-  MachineLook,
+  MachineStatus,
   Outcome,
   PlannedStep,
   PortChange,
@@ -17,7 +17,7 @@ import type {
   Task,
 } from '../../drivers/interfaces';
 import { done, wait } from '../../drivers/interfaces';
-import { attachedVifs, checkPortChange, checkPortgroupChange, currentVif } from '../../drivers/vifs';
+import { attachedVifs, checkPortChange, checkPortgroupChange, currentVif } from '../../drivers/network/vifs';
 import type { Clock } from '../../model/clock';
 import { silentLog, type Log } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
@@ -44,12 +44,12 @@ export interface Machine {
   steps: readonly Step[];
   sensors?: JsonObject;
   /** What the BMC says with the power state; absent: nothing. */
-  looks?: Omit<MachineLook, 'power'>;
+  looks?: Omit<MachineStatus, 'power'>;
   vendor?: string;
   /** MAC addresses that the BMC knows; an error: what it answers. Absent: it cannot be asked, and inspection is none by a ramdisk. */
   macs?: readonly string[] | Error;
   /** What an inspection finds without booting anything. */
-  finds?: Found;
+  finds?: InspectionFindings;
   /** Does the BMC follow power orders? */
   obeys: boolean;
 }
@@ -337,7 +337,7 @@ export async function started(
     readonly machine?: Machine;
     /** Periodic work of the interfaces `test`. */
     readonly periodics?: Readonly<Partial<Record<InterfaceKind, Interface['periodics']>>>;
-    readonly rooms?: Partial<ConductorRooms>;
+    readonly rooms?: Partial<ConductorParts>;
     /** Gets what is logged as information. */
     readonly tell?: Log['info'];
   } = {},

@@ -1,5 +1,5 @@
 /** A conductor without machines: what the API asks of it goes straight into the store, and is remembered. */
-import type { Conductor, ConductorDoor, VolumeKind } from '../../conductor/conductor';
+import type { Conductor, ConductorApi, VolumeKind } from '../../conductor/conductor';
 import { Fault } from '../../model/errors';
 import type { EnabledHardware, NodeRecord } from '../../model/records';
 import { INTERFACE_KINDS } from '../../model/records';
@@ -9,7 +9,7 @@ export interface Call {
   readonly name: string;
   readonly arguments: readonly unknown[];
 }
-export interface FakeConductor extends ConductorDoor {
+export interface FakeConductor extends ConductorApi {
   /** What it was asked, in order. */
   readonly calls: readonly Call[];
   /** What the next call of this name throws. */

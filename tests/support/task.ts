@@ -1,7 +1,7 @@
 /** A task without a conductor, for tests of drivers: the node in memory, a clock that jumps, every order to the machine written down. */
 import { OPTIONS } from '../../config/options';
-import { noopManagement, noopNetwork, noopStorage } from '../../drivers/noop';
-import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakePower, fakeRescue } from '../../drivers/fake';
+import { noopManagement, noopNetwork, noopStorage } from '../../drivers/network/noop';
+import { fakeBoot, fakeConsole, fakeDeploy, fakeInspect, fakePower, fakeRescue } from '../../drivers/fake/fake';
 import type { Connections, Driver, Task } from '../../drivers/interfaces';
 import type { DriverOptions } from '../../drivers/options';
 import type { Log } from '../../model/log';

@@ -10,7 +10,7 @@ import { systemClock } from '../../model/clock';
 import { silentLog, type Log } from '../../model/log';
 import { startServer, type Server } from '../../main';
 import { answerCheck } from './answers';
-import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet';
+import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet/fleet';
 import { NEVER_MS } from './until';
 
 export interface Answer {

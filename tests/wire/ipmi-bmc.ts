@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { PRIVILEGE } from '../../wire/ipmi/constants';
 import type { BmcAnswer, BmcOptions, BmcRequest } from '../../wire/ipmi/bmc';
-import { createBmc } from '../../wire/ipmi/server';
+import { createBmc } from '../../wire/ipmi/server/server';
 
 export interface TestBmc {
   readonly port: number;

@@ -1,7 +1,7 @@
 /** Bends what a BMC says, in an order that is the same in every run, and lets our side look at it. */
 import { randomBytes } from 'node:crypto';
-import { fruBytes } from '../../simulator/ipmi-fru';
-import { compactRecord, fruLocator, fullRecord } from '../../simulator/ipmi-sdr';
+import { fruBytes } from '../../simulator/ipmi/fru';
+import { compactRecord, fruLocator, fullRecord } from '../../simulator/ipmi/sdr';
 import {
   decodeAnswered,
   decodeLanMessage,
@@ -13,12 +13,12 @@ import {
   encodePlain,
   encodeRmcpPlus,
 } from '../../wire/ipmi/codec';
-import { decodeFru } from '../../wire/ipmi/fru';
-import { decodeSdr } from '../../wire/ipmi/sdr';
-import { decodeSelEntry } from '../../wire/ipmi/sel';
+import { decodeFru } from '../../wire/ipmi/records/fru';
+import { decodeSdr } from '../../wire/ipmi/records/sdr';
+import { decodeSelEntry } from '../../wire/ipmi/records/sel';
 import { createSolStream } from '../../wire/ipmi/sol-stream';
 import { heard } from '../../wire/ipmi/session';
-import { hasAnalogReading, valueOf } from '../../wire/ipmi/sensors';
+import { hasAnalogReading, valueOf } from '../../wire/ipmi/records/sensors';
 import { CIPHER_SUITES, acceptSequence, newWindow, seal, sessionKeys, unseal } from '../../wire/ipmi/suites';
 import { sameNumbers } from './udp-relay';
 

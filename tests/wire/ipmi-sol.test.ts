@@ -1,6 +1,6 @@
 /** Serial-over-LAN: our console at our BMC, over good and bad networks. */
 import { randomBytes } from 'node:crypto';
-import { createSerial } from '../../simulator/serial';
+import { createSerial } from '../../simulator/hardware/serial';
 import { createIpmiPool, type IpmiPool, type IpmiTarget, type SolPool } from '../../wire/ipmi/client';
 import type { SerialPort } from '../../wire/ipmi/bmc';
 import type { SolChannel } from '../../wire/ipmi/sol';

@@ -1,13 +1,13 @@
 /** SDR, sensors, SEL and FRU: what a BMC's bytes say, and bounds against a BMC that says nonsense. */
-import { fruBytes } from '../../simulator/ipmi-fru';
-import { compactRecord, controllerLocator, eventOnlyRecord, fruLocator, fullRecord, type AnalogSetup } from '../../simulator/ipmi-sdr';
+import { fruBytes } from '../../simulator/ipmi/fru';
+import { compactRecord, controllerLocator, eventOnlyRecord, fruLocator, fullRecord, type AnalogSetup } from '../../simulator/ipmi/sdr';
 import type { Ask } from '../../wire/ipmi/ask';
 import { COMMANDS, IpmiError } from '../../wire/ipmi/constants';
-import { decodeFru, readFruBytes } from '../../wire/ipmi/fru';
-import { decodeSdr, textOf, type SensorRecord } from '../../wire/ipmi/sdr';
-import { createSdrCache, readSdrs } from '../../wire/ipmi/sdr-repository';
-import { clearSel, decodeSelEntry, readSel } from '../../wire/ipmi/sel';
-import { distanceOf, readSensor, toleranceOf, valueOf, withLimits } from '../../wire/ipmi/sensors';
+import { decodeFru, readFruBytes } from '../../wire/ipmi/records/fru';
+import { decodeSdr, textOf, type SensorRecord } from '../../wire/ipmi/records/sdr';
+import { createSdrCache, readSdrs } from '../../wire/ipmi/records/sdr-repository';
+import { clearSel, decodeSelEntry, readSel } from '../../wire/ipmi/records/sel';
+import { distanceOf, readSensor, toleranceOf, valueOf, withLimits } from '../../wire/ipmi/records/sensors';
 
 const code = (completionCode: number): IpmiError => new IpmiError('completion', `code ${completionCode}`, { completionCode });
 const setup: AnalogSetup = { number: 9, name: 'Temp', entity: [3, 1], sensorType: 1, unit: 1, m: 1 };

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { ownCertificate } from '../../wire/certificate';
+import { ownCertificate } from '../../wire/http/certificate';
 import { createRedfishPool, RedfishError, rootPath, type RedfishPool, type RedfishTarget } from '../../wire/redfish';
 import { SYSTEM, redfishError, redfishService, type RedfishService } from './redfish-service';
 import { until } from '../support/until';

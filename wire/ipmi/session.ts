@@ -44,7 +44,8 @@ export const newPace = (): Pace => ({ variation: 0, wait: 0 });
 /** Of `resendMs`: a BMC that takes longer than that is asked again meanwhile. */
 const LONGEST_WAIT = 8;
 
-function answered(pace: Pace, milliseconds: number, packets: number): void {
+/** Learns from an answer: how long after the first of how many packets it came. */
+export function answered(pace: Pace, milliseconds: number, packets: number): void {
   const { smoothed, variation, resent } = pace;
   if (packets > 1) {
     // Once it was a loss, most likely. Twice it takes that long, so that the next, sent once, can be measured.

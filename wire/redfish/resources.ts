@@ -1,6 +1,6 @@
 /**
  * Resources of a service: read one, read the members of a collection, change one, ask it for an action. All of them ask by a `RedfishAsk`
- * (drivers: `redfishAsk` of drivers/redfish-target.ts, or `ask` of a SystemView) and throw RedfishError.
+ * (drivers: `redfishAsk` of drivers/redfish/target.ts, or `ask` of a SystemView) and throw RedfishError.
  */
 import { RedfishError, isStatus } from './errors';
 import { linkOf, listOf, member, textOf, textsOf } from './json';

@@ -1,16 +1,16 @@
-/** The actions of inspection rules: name → what it does to the draft. What only looks outward (log, api-call) is given in. */
+/** The actions of inspection rules: name → handler that changes the draft. Effects beyond the draft (log, api-call) are passed in. */
 import { Fault, reasonOf } from '../../../model/errors';
 import { isObject } from '../../../model/json';
 import type { Log } from '../../../model/log';
 import { repr, str, toBoolean } from '../../../model/python';
 import { INTERFACE_KINDS } from '../../../model/records';
 import { isTrait, MAX_TRAITS } from '../../../model/traits';
-import { inspectionFailure } from '../hook';
-import { joinCapabilities, readCapabilities } from '../capabilities';
+import { inspectionFailure } from '../hooks/hook';
+import { joinCapabilities, readCapabilities } from '../hooks/capabilities';
 import { equal } from './operators';
-import { actionFailure, executionFailure, type Draft, type Values } from './rule';
+import { actionFailure, executionFailure, type Draft, type RuleArguments } from './rule';
 
-export interface Call {
+export interface ApiCall {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly proxies: Readonly<Record<string, string>>;
@@ -18,15 +18,15 @@ export interface Call {
   readonly retries: number;
   readonly backoffFactor: number;
 }
-export interface Outward {
+export interface RuleEffects {
   readonly log: Log;
-  /** Throws when it is not answered well. */
-  call(what: Call): Promise<void>;
+  /** Throws unless the response is a success. */
+  call(request: ApiCall): Promise<void>;
 }
-type Action = (draft: Draft, args: Values, outward: Outward) => void | Promise<void>;
+type Action = (draft: Draft, args: RuleArguments, effects: RuleEffects) => void | Promise<void>;
 
 type Kind = 'text' | 'text or null' | 'boolean' | 'object';
-/** Fields of a node that a rule may set; the state machine's, the locks' and the store's own are not among them. */
+/** Node fields that a rule may set. Fields of the state machine, of locks and of the store are excluded. */
 const NODE_FIELDS: Readonly<Record<string, Kind>> = {
   ...Object.fromEntries(INTERFACE_KINDS.map((kind) => [`${kind}_interface`, 'text'])),
   ...{ driver: 'text', conductor_group: 'text' },
@@ -45,8 +45,8 @@ const PORT_FIELDS: Readonly<Record<string, Kind>> = {
   ...Object.fromEntries(['pxe_enabled', 'is_smartnic', 'available_for_dynamic_portgroup'].map((name) => [name, 'boolean'])),
   ...Object.fromEntries(['extra', 'local_link_connection'].map((name) => [name, 'object'])),
 };
-/** The value as the field takes it. Throws an Error that says why not. */
-function fitting(kind: Kind, value: unknown): unknown {
+/** Converts the value to the type of the field. Throws an Error with the reason if that is impossible. */
+function converted(kind: Kind, value: unknown): unknown {
   if (kind === 'object') {
     if (isObject(value)) return value;
     throw new Error(`an object is needed, not ${repr(value)}`);
@@ -61,13 +61,16 @@ function fitting(kind: Kind, value: unknown): unknown {
   return str(value);
 }
 
-/** a/b/c, or a.b.c. */
+/** Splits a/b/c or a.b.c. */
 const partsOf = (path: unknown): readonly string[] => {
   const text = str(path);
   return text.includes('/') ? text.replace(/^\/+|\/+$/g, '').split('/') : text.split('.');
 };
-/** The object in which the last part stands. @param make objects on the way that are not there */
-function holder(root: Record<string, unknown>, parts: readonly string[], make: boolean): Record<string, unknown> {
+/**
+ * Returns the object that holds the last part of the path.
+ * @param make create missing objects on the way
+ */
+function parentOf(root: Record<string, unknown>, parts: readonly string[], make: boolean): Record<string, unknown> {
   return parts.slice(0, -1).reduce<Record<string, unknown>>((at, part) => {
     if (make && !Object.hasOwn(at, part)) put(at, part, {});
     const next = Object.hasOwn(at, part) ? at[part] : undefined;
@@ -75,22 +78,22 @@ function holder(root: Record<string, unknown>, parts: readonly string[], make: b
     return next;
   }, root);
 }
-/** Also a name that means something to the language, such as __proto__, is only a name. */
+/** Defines names such as __proto__ as ordinary members. */
 const put = (at: Record<string, unknown>, name: string, value: unknown): void => {
   Object.defineProperty(at, name, { value, enumerable: true, configurable: true, writable: true });
 };
 
-/** Sets a field, or a member of a field that is an object. */
+/** Sets a field, or a member of an object field. */
 function set(record: Record<string, unknown>, fields: Readonly<Record<string, Kind>>, path: unknown, value: unknown): void {
   const parts = partsOf(path);
   const kind = Object.hasOwn(fields, parts[0]!) ? fields[parts[0]!] : undefined;
   if (!kind) throw new Error(`${repr(parts[0])} cannot be set by a rule`);
   if (parts.length > 1 && kind !== 'object') throw new Error(`${repr(parts[0])} has no members`);
-  put(holder(record, parts, true), parts.at(-1)!, parts.length === 1 ? fitting(kind, value) : value);
+  put(parentOf(record, parts, true), parts.at(-1)!, parts.length === 1 ? converted(kind, value) : value);
 }
-function extend(record: Record<string, unknown>, fields: Readonly<Record<string, Kind>>, { path, value, unique }: Values): void {
+function extend(record: Record<string, unknown>, fields: Readonly<Record<string, Kind>>, { path, value, unique }: RuleArguments): void {
   const parts = partsOf(path);
-  const at = parts.length > 1 ? holder(record, parts, true) : record;
+  const at = parts.length > 1 ? parentOf(record, parts, true) : record;
   const before = Object.hasOwn(at, parts.at(-1)!) ? at[parts.at(-1)!] : [];
   if (!Array.isArray(before)) throw actionFailure(`Cannot extend non-list attribute ${str(path)} with value ${str(value)}`);
   set(record, fields, path, extended(before, value, unique));
@@ -100,30 +103,30 @@ const extended = (list: readonly unknown[], value: unknown, unique: unknown): re
 function remove(record: Record<string, unknown>, fields: Readonly<Record<string, Kind>>, path: unknown): void {
   const parts = partsOf(path);
   if (parts.length === 1 || !Object.hasOwn(fields, parts[0]!)) throw new Error(`${repr(parts[0])} cannot be removed by a rule`);
-  const at = holder(record, parts, false);
+  const at = parentOf(record, parts, false);
   if (!Object.hasOwn(at, parts.at(-1)!)) throw new Error(repr(parts.at(-1)));
   delete at[parts.at(-1)!];
 }
 
-/** What goes wrong in it is the rule's failure, which says what was tried. */
-const trying =
-  (what: (args: Values) => string, act: Action): Action =>
-  async (draft, args, outward) => {
+/** Wraps an error of the handler in a failure that names the attempted action. */
+const reportingFailure =
+  (what: (args: RuleArguments) => string, act: Action): Action =>
+  async (draft, args, effects) => {
     try {
-      await act(draft, args, outward);
+      await act(draft, args, effects);
     } catch (error) {
       throw actionFailure(`${what(args)}: ${reasonOf(error)}`);
     }
   };
 const onPort =
-  (what: string, act: (port: Record<string, unknown>, args: Values) => void): Action =>
-  (draft, args, outward) => {
+  (what: string, act: (port: Record<string, unknown>, args: RuleArguments) => void): Action =>
+  (draft, args, effects) => {
     const port = draft.ports.find(({ uuid }) => uuid === args['port_id']);
     if (!port) throw new Fault('PortNotFound', { port: str(args['port_id']) });
-    return trying(
+    return reportingFailure(
       ({ path, port_id: id }) => `Failed to ${what} attribute ${str(path)} for port ${str(id)}`,
       () => act(port, args),
-    )(draft, args, outward);
+    )(draft, args, effects);
   };
 function changeCapabilities({ node }: Draft, change: (all: Map<string, string>) => void): void {
   const properties = node['properties'] as Record<string, unknown>;
@@ -147,7 +150,7 @@ const positive = (value: unknown, name: string): number => {
 };
 
 /** Each throws the Fault of a failed inspection. */
-export const ACTS: Readonly<Record<string, Action>> = {
+export const ACTION_HANDLERS: Readonly<Record<string, Action>> = {
   fail: (_, { msg }) => {
     throw inspectionFailure(str(msg));
   },
@@ -156,27 +159,27 @@ export const ACTS: Readonly<Record<string, Action>> = {
     if (!Object.hasOwn(LEVELS, name)) throw executionFailure(`Invalid log level: ${name}. Choose from ${repr(Object.keys(LEVELS))}`);
     log[LEVELS[name]!](str(msg));
   },
-  'set-attribute': trying(
+  'set-attribute': reportingFailure(
     ({ path, value }) => `Failed to set attribute ${str(path)} with value ${str(value)}`,
     ({ node }, { path, value }) => set(node, NODE_FIELDS, path, value),
   ),
-  'extend-attribute': trying(
+  'extend-attribute': reportingFailure(
     ({ path }) => `Failed to extend attribute ${str(path)}`,
     ({ node }, args) => extend(node, NODE_FIELDS, args),
   ),
-  'del-attribute': trying(
+  'del-attribute': reportingFailure(
     ({ path }) => `Failed to delete attribute at ${str(path)}`,
     ({ node }, { path }) => remove(node, NODE_FIELDS, path),
   ),
-  'set-capability': trying(
+  'set-capability': reportingFailure(
     ({ name }) => `Failed to set capability ${str(name)}`,
     (draft, { name, value }) => changeCapabilities(draft, (all) => all.set(str(name), str(value))),
   ),
-  'unset-capability': trying(
+  'unset-capability': reportingFailure(
     ({ name }) => `Failed to unset capability ${str(name)}`,
     (draft, { name }) => changeCapabilities(draft, (all) => all.delete(str(name))),
   ),
-  'add-trait': trying(
+  'add-trait': reportingFailure(
     ({ name }) => `Failed to add new trait ${str(name)}`,
     ({ node }, { name }) => {
       const traits = new Set(node['traits'] as readonly string[]).add(str(name));
@@ -188,15 +191,15 @@ export const ACTS: Readonly<Record<string, Action>> = {
   'remove-trait': ({ node }, { name }) => {
     node['traits'] = (node['traits'] as readonly string[]).filter((one) => one !== name);
   },
-  'set-plugin-data': trying(
+  'set-plugin-data': reportingFailure(
     ({ path }) => `Failed to set plugin data at ${str(path)}`,
-    ({ pluginData }, { path, value }) => put(holder(pluginData, str(path).split('.'), true), str(path).split('.').at(-1)!, value),
+    ({ pluginData }, { path, value }) => put(parentOf(pluginData, str(path).split('.'), true), str(path).split('.').at(-1)!, value),
   ),
-  'extend-plugin-data': trying(
+  'extend-plugin-data': reportingFailure(
     ({ path }) => `Failed to extend plugin data at ${str(path)}`,
     ({ pluginData }, { path, value, unique }) => {
       const parts = str(path).split('.');
-      const at = holder(pluginData, parts, true);
+      const at = parentOf(pluginData, parts, true);
       const before = Object.hasOwn(at, parts.at(-1)!) ? (at[parts.at(-1)!] ?? []) : [];
       if (!Array.isArray(before)) throw new Error('it is no list');
       put(at, parts.at(-1)!, extended(before, value, unique));
@@ -205,11 +208,11 @@ export const ACTS: Readonly<Record<string, Action>> = {
   'unset-plugin-data': ({ pluginData }, { path }, { log }) => {
     const parts = str(path).split('.');
     try {
-      const at = holder(pluginData, parts, false);
+      const at = parentOf(pluginData, parts, false);
       if (!Object.hasOwn(at, parts.at(-1)!)) throw new Error('it is not there');
       delete at[parts.at(-1)!];
-      // An object that is left empty goes too.
-      if (parts.length > 1 && Object.keys(at).length === 0) delete holder(pluginData, parts.slice(0, -1), false)[parts.at(-2)!];
+      // An object that becomes empty is removed.
+      if (parts.length > 1 && Object.keys(at).length === 0) delete parentOf(pluginData, parts.slice(0, -1), false)[parts.at(-2)!];
     } catch {
       log.warn(`an inspection rule unsets ${str(path)}, which is not in the plugin data`);
     }
@@ -217,8 +220,8 @@ export const ACTS: Readonly<Record<string, Action>> = {
   'set-port-attribute': onPort('set', (port, { path, value }) => set(port, PORT_FIELDS, path, value)),
   'extend-port-attribute': onPort('extend', (port, args) => extend(port, PORT_FIELDS, args)),
   'del-port-attribute': onPort('delete', (port, { path }) => remove(port, PORT_FIELDS, path)),
-  'api-call': async (_, { url, headers, proxies, timeout = 5, retries = 3, backoff_factor: backoff = 0.3 }, outward) => {
-    const call: Call = {
+  'api-call': async (_, { url, headers, proxies, timeout = 5, retries = 3, backoff_factor: backoff = 0.3 }, effects) => {
+    const call: ApiCall = {
       url: str(url),
       headers: texts(headers),
       proxies: texts(proxies),
@@ -229,7 +232,7 @@ export const ACTS: Readonly<Record<string, Action>> = {
     if (!Number.isInteger(call.retries) || call.retries < 0 || !(call.backoffFactor >= 0))
       throw actionFailure('Invalid parameter: retries and backoff_factor must be numbers of zero or more');
     try {
-      await outward.call(call);
+      await effects.call(call);
     } catch (error) {
       throw actionFailure(`Request to ${call.url} failed: ${reasonOf(error)}`);
     }

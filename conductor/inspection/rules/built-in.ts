@@ -1,16 +1,15 @@
-/** [inspection_rules]built_in_rules: a YAML file with rules that are always there. */
+/** [inspection_rules]built_in_rules: a YAML file with built-in rules. */
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { reasonOf } from '../../../model/errors';
-import { ACTIONS, checkedRule, operatorOf, OPERATORS, type RuleStep } from '../../../model/inspection-rules';
+import { ACTIONS, checkedRule, operatorOf, OPERATORS, type RuleStep, type InspectionRule } from '../../../model/rules/inspection-rules';
 import { isObject } from '../../../model/json';
-import type { Rule } from './rule';
 
 type Loose = Readonly<Record<string, unknown>>;
 
 function stepsOf(rule: Loose, part: 'conditions' | 'actions', known: object): readonly RuleStep[] {
   const given = rule[part] ?? [];
-  if (!Array.isArray(given)) throw new Error(`${part} is no list`);
+  if (!Array.isArray(given)) throw new Error(`${part} is not a list`);
   for (const step of given as readonly unknown[]) {
     if (!isObject(step) || typeof step['op'] !== 'string') throw new Error(`each of ${part} needs an op`);
     if (!Object.hasOwn(known, operatorOf(step['op']))) throw new Error(`unknown op ${step['op']} in ${part}`);
@@ -18,21 +17,21 @@ function stepsOf(rule: Loose, part: 'conditions' | 'actions', known: object): re
   }
   return given as readonly RuleStep[];
 }
-function ruleOf(given: unknown, at: number): Rule {
-  if (!isObject(given)) throw new Error('it is no object');
+function ruleOf(given: unknown, at: number): InspectionRule {
+  if (!isObject(given)) throw new Error('it is not an object');
   const { uuid = `00000000-0000-0000-0000-${at.toString(16).padStart(12, '0')}`, priority = 0, phase = 'main', sensitive = false } = given;
   const rule = { conditions: stepsOf(given, 'conditions', OPERATORS), actions: stepsOf(given, 'actions', ACTIONS) };
   if (rule.actions.length === 0) throw new Error('it has no actions');
   if (typeof uuid !== 'string' || !Number.isInteger(priority) || typeof sensitive !== 'boolean')
     throw new Error('uuid, priority or sensitive is of the wrong type');
-  // Below and above the priorities of clients' rules are places for these.
+  // Built-in rules may use priorities outside the range of clients' rules.
   const { conditions, actions, wrong } = checkedRule({ ...rule, phase });
   if (wrong.length > 0) throw new Error(wrong.join('; '));
   return { uuid, priority: priority as number, phase: phase as string, sensitive, conditions, actions };
 }
 
 /** @throws Error for the operator, which names the file and the rule */
-export async function readBuiltInRules(path: string | null): Promise<readonly Rule[]> {
+export async function readBuiltInRules(path: string | null): Promise<readonly InspectionRule[]> {
   if (path === null) return [];
   const fail = (what: string, error: unknown): never => {
     throw new Error(`[inspection_rules]built_in_rules: ${path}: ${what}${reasonOf(error)}`, { cause: error });
@@ -44,7 +43,7 @@ export async function readBuiltInRules(path: string | null): Promise<readonly Ru
   } catch (error) {
     fail('', error);
   }
-  if (!Array.isArray(list)) return fail('', new Error('it should contain a list of rules'));
+  if (!Array.isArray(list)) return fail('', new Error('it must contain a list of rules'));
   return list.map((one: unknown, at) => {
     try {
       return ruleOf(one, at);

@@ -1,15 +1,15 @@
-/** The request of the action `api-call`: a GET, tried again while the service says that it may be answered later. */
+/** The HTTP request of the action `api-call`: a GET with retries for temporary errors. */
 import { Agent, ProxyAgent, request, type Dispatcher } from 'undici';
 import type { Clock } from '../../../model/clock';
-import type { Call } from './actions';
+import type { ApiCall } from './actions';
 
 const LATER: readonly number[] = [429, 500, 502, 503, 504];
-/** The longest pause between two tries, as others that wait so. Seconds. */
+/** Seconds; urllib3 has the same limit. */
 const LONGEST_PAUSE = 120;
 
-/** Throws when the last answer is no good one, or there is none. */
+/** Throws if the last response is an error, or if there is none. */
 export async function callApi(
-  { url, headers, proxies, timeoutSeconds, retries, backoffFactor }: Call,
+  { url, headers, proxies, timeoutSeconds, retries, backoffFactor }: ApiCall,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
@@ -24,12 +24,12 @@ export async function callApi(
       const again = tried < retries;
       try {
         const { statusCode, body } = await request(url, { dispatcher, headers, signal });
-        // What it says is not looked at.
+        // The response body is discarded.
         await body.dump({ limit: 1 << 20, signal });
         if (statusCode < 400) return;
-        if (!again || !LATER.includes(statusCode)) throw new Answered(`it answered ${statusCode}`);
+        if (!again || !LATER.includes(statusCode)) throw new ErrorResponse(`it answered ${statusCode}`);
       } catch (error) {
-        if (!again || error instanceof Answered || signal.aborted) throw error;
+        if (!again || error instanceof ErrorResponse || signal.aborted) throw error;
       }
       await clock.sleep(Math.min(backoffFactor * 2 ** tried, LONGEST_PAUSE) * 1000, signal);
     }
@@ -37,4 +37,4 @@ export async function callApi(
     await dispatcher.destroy();
   }
 }
-class Answered extends Error {}
+class ErrorResponse extends Error {}

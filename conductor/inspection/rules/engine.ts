@@ -1,20 +1,20 @@
-/** Runs inspection rules over what was found in a machine: the highest priority first, conditions, then actions, on a draft. */
+/** Runs inspection rules on a draft, by descending priority: first the conditions, then the actions. */
 import { Fault, reasonOf } from '../../../model/errors';
-import { ACTIONS, namedArguments, operatorOf, OPERATORS, type RuleStep } from '../../../model/inspection-rules';
-import { ACTS, type Outward } from './actions';
-import { format, Unfillable, type Names } from './format';
-import { CHECKS } from './operators';
-import { executionFailure, type Draft, type Rule, type Values } from './rule';
+import { ACTIONS, namedArguments, operatorOf, OPERATORS, type InspectionRule, type RuleStep } from '../../../model/rules/inspection-rules';
+import { ACTION_HANDLERS, type RuleEffects } from './actions';
+import { format, FormatError, type Names } from './format';
+import { OPERATOR_CHECKS } from './operators';
+import { executionFailure, type Draft, type RuleArguments } from './rule';
 
 export interface RuleOptions {
-  /** From which rules passwords in what was found are hidden. */
+  /** Which rules see inspection data with masked passwords. */
   readonly 'inspection_rules.mask_secrets': string;
 }
 const SECRETS = ['password', 'auth_token', 'bmc_password'];
 const MASK = '***';
-/** Names of what the machine told. */
+/** Names of data that the machine sent. */
 const FROM_MACHINE = ['inventory', 'plugin_data'];
-/** With stars in the place of its secrets, at every depth. */
+/** Masks secrets at every depth. */
 function masked(value: unknown, name?: string): unknown {
   if (name !== undefined && SECRETS.includes(name)) return MASK;
   if (Array.isArray(value)) return value.map((one) => masked(one));
@@ -22,19 +22,19 @@ function masked(value: unknown, name?: string): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, masked(one, key)]));
 }
 
-interface Run extends Outward {
+interface RuleRun extends RuleEffects {
   readonly draft: Draft;
-  readonly hides: boolean;
+  readonly masksSecrets: boolean;
 }
-/** What replacement fields may name. */
-const namesIn = ({ draft }: Run, item: readonly unknown[]): Names => ({
+/** The names that replacement fields may use. */
+const namesIn = ({ draft }: RuleRun, item: readonly unknown[]): Names => ({
   node: draft.node,
   inventory: draft.inventory,
   plugin_data: draft.pluginData,
   ...(item.length > 0 ? { item: item[0] } : {}),
 });
-/** A value with its replacement fields filled in; what cannot be filled in stays as it is, and to `is-empty` is nothing. */
-function filled(run: Run, op: string, value: unknown, names: Names): unknown {
+/** Fills in the replacement fields of a value. A value that cannot be filled in stays; `is-empty` gets null for a missing name. */
+function filled(run: RuleRun, op: string, value: unknown, names: Names): unknown {
   if (Array.isArray(value)) return value.map((one) => filled(run, op, one, names));
   if (typeof value === 'object' && value !== null)
     return Object.fromEntries(
@@ -43,17 +43,17 @@ function filled(run: Run, op: string, value: unknown, names: Names): unknown {
   if (typeof value !== 'string') return value;
   try {
     return format(value, names, ['node'], (found, path) =>
-      run.hides && FROM_MACHINE.includes(path[0]!) ? masked(found, path.at(-1)) : found,
+      run.masksSecrets && FROM_MACHINE.includes(path[0]!) ? masked(found, path.at(-1)) : found,
     );
   } catch (error) {
-    if (!(error instanceof Unfillable)) throw error;
+    if (!(error instanceof FormatError)) throw error;
     if (error.kind === 'missing' && op === 'is-empty') return null;
-    run.log.warn(`an inspection rule's ${op}: ${value} is left as it is`, { reason: error.message });
+    run.log.warn(`inspection rule, ${op}: the fields of ${value} cannot be filled in`, { reason: error.message });
     return value;
   }
 }
-/** @param item of the loop; empty: there is none */
-function argumentsOf(run: Run, step: RuleStep, signature: (typeof OPERATORS)[string], item: readonly unknown[]): Values {
+/** @param item the loop's item; empty without a loop */
+function argumentsOf(run: RuleRun, step: RuleStep, signature: (typeof OPERATORS)[string], item: readonly unknown[]): RuleArguments {
   const names = namesIn(run, item);
   const op = operatorOf(step.op);
   return Object.fromEntries(
@@ -63,21 +63,21 @@ function argumentsOf(run: Run, step: RuleStep, signature: (typeof OPERATORS)[str
     ]),
   );
 }
-/** The items of a loop, each alone; an object is one item. No loop: one turn without an item. */
-function turns({ loop }: RuleStep): readonly (readonly unknown[])[] {
+/** The iterations of a loop: one per item of a list, one for an object. Without a loop, one iteration without an item. */
+function iterations({ loop }: RuleStep): readonly (readonly unknown[])[] {
   if (typeof loop !== 'object' || loop === null || Object.keys(loop).length === 0) return [[]];
   return Array.isArray(loop) ? loop.map((item: unknown) => [item]) : [[loop]];
 }
 
-function holds(run: Run, condition: RuleStep): boolean {
+function holds(run: RuleRun, condition: RuleStep): boolean {
   const op = operatorOf(condition.op);
   const signature = OPERATORS[op];
-  const check = CHECKS[op];
+  const check = OPERATOR_CHECKS[op];
   if (!signature || !check)
-    throw executionFailure(`Unsupported operator: '${op}'. Supported operators are: ${Object.keys(CHECKS).join(', ')}.`);
-  const results = turns(condition).map((item) => () => {
+    throw executionFailure(`Unsupported operator: '${op}'. Supported operators are: ${Object.keys(OPERATOR_CHECKS).join(', ')}.`);
+  const results = iterations(condition).map((item) => () => {
     const args = argumentsOf(run, condition, signature, item);
-    // Filled-in numbers are strings: in a loop all are compared as such.
+    // Filled-in numbers are strings, so a loop compares all values as strings.
     const asStrings = item.length > 0 && signature.optional.includes('force_strings');
     return check(asStrings ? { ...args, force_strings: true } : args) !== condition.op.startsWith('!');
   });
@@ -86,26 +86,31 @@ function holds(run: Run, condition: RuleStep): boolean {
   if (how === 'last') return results.at(-1)!();
   return results.some((result) => result());
 }
-async function act(run: Run, action: RuleStep): Promise<void> {
+async function act(run: RuleRun, action: RuleStep): Promise<void> {
   const signature = ACTIONS[action.op];
-  const work = ACTS[action.op];
+  const work = ACTION_HANDLERS[action.op];
   if (!signature || !work)
-    throw executionFailure(`Unsupported action: '${action.op}'. Supported actions are: ${Object.keys(ACTS).join(', ')}.`);
-  for (const item of turns(action)) await work(run.draft, argumentsOf(run, action, signature, item), run);
+    throw executionFailure(`Unsupported action: '${action.op}'. Supported actions are: ${Object.keys(ACTION_HANDLERS).join(', ')}.`);
+  for (const item of iterations(action)) await work(run.draft, argumentsOf(run, action, signature, item), run);
 }
 
 /**
- * Changes the draft only. A rule that fails ends it.
- * @throws Fault that names the rule and says why
+ * Changes only the draft, and stops at the first failing rule.
+ * @throws Fault that names the rule and the reason
  */
-export async function applyRules(rules: readonly Rule[], draft: Draft, options: RuleOptions, outward: Outward): Promise<void> {
-  const hide = options['inspection_rules.mask_secrets'];
+export async function applyRules(
+  rules: readonly InspectionRule[],
+  draft: Draft,
+  options: RuleOptions,
+  effects: RuleEffects,
+): Promise<void> {
+  const policy = options['inspection_rules.mask_secrets'];
   for (const rule of [...rules].sort((one, other) => other.priority - one.priority)) {
-    const hides = hide === 'always' || (hide === 'sensitive' && !rule.sensitive);
-    const run: Run = { ...outward, draft, hides };
+    const masksSecrets = policy === 'always' || (policy === 'sensitive' && !rule.sensitive);
+    const run: RuleRun = { ...effects, draft, masksSecrets };
     try {
       if (!rule.conditions.every((condition) => holds(run, condition))) continue;
-      outward.log.info(`inspection rule ${rule.uuid} applies`);
+      effects.log.info(`inspection rule ${rule.uuid} applies`);
       for (const action of rule.actions) await act(run, action);
     } catch (error) {
       const message =

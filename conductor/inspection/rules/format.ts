@@ -1,8 +1,11 @@
-/** Replacement fields in the arguments of inspection rules, as Python's str.format reads them: {node.name}, {inventory[cpu][count]}, {item!r}. */
+/**
+ * Replacement fields in the arguments of inspection rules, in the syntax of Python's str.format: {node.name}, {inventory[cpu][count]},
+ * {item!r}.
+ */
 import { repr, str } from '../../../model/python';
 
-/** `missing`: a name that is not there, which is an empty value to some operators; `wrong`: anything else that cannot be filled in. */
-export class Unfillable extends Error {
+/** `missing`: the name does not exist, which some operators treat as empty. `wrong`: any other error. */
+export class FormatError extends Error {
   override readonly name = 'Unfillable';
   constructor(
     readonly kind: 'missing' | 'wrong',
@@ -11,14 +14,14 @@ export class Unfillable extends Error {
     super(message);
   }
 }
-const missing = (name: string): Unfillable => new Unfillable('missing', `${repr(name)} is not there`);
-const wrong = (message: string): Unfillable => new Unfillable('wrong', message);
+const missing = (name: string): FormatError => new FormatError('missing', `${repr(name)} is not there`);
+const wrong = (message: string): FormatError => new FormatError('wrong', message);
 
-/** A value by a part of the path: `.name` of a record, `[key]` of an object or a list. */
+/** Resolves a part of the path: `.name` of a record, `[key]` of an object or a list. */
 function step(value: unknown, part: string, isRecord: boolean): unknown {
   if (part.startsWith('.')) {
     const name = part.slice(1);
-    // The members of plain objects are no attributes.
+    // Members of plain objects are not attributes.
     if (isRecord && Object.hasOwn(value as object, name)) return (value as Record<string, unknown>)[name];
     throw wrong(`no attribute ${repr(name)}`);
   }
@@ -33,24 +36,23 @@ function step(value: unknown, part: string, isRecord: boolean): unknown {
   throw missing(key);
 }
 
-/** One piece: text, a doubled brace, a field, or a brace that stands alone. */
+/** Text, a doubled brace, a field, or a single brace. */
 const PIECE = /[^{}]+|\{\{|\}\}|\{([^{}]*)\}|[{}]/g;
 const FIELD = /^(\w*)((?:\.\w+|\[[^\]]+\])*)(![rsa])?(:.*)?$/;
 
 export interface Names {
-  /** A value by its name. */
   readonly [name: string]: unknown;
 }
 /**
- * @param records the names whose members are attributes
- * @param shown what is shown of the value at the end of such a path, which begins with the name
- * @throws Unfillable
+ * @param records names whose members are attributes
+ * @param convert converts the value at the end of a path before it is convert; the path begins with the name
+ * @throws FormatError
  */
 export function format(
   template: string,
   names: Names,
   records: readonly string[],
-  shown: (found: unknown, path: readonly string[]) => unknown,
+  convert: (found: unknown, path: readonly string[]) => unknown,
 ): string {
   return template.replace(PIECE, (piece, field?: string) => {
     if (piece === '{{' || piece === '}}') return piece[0]!;
@@ -63,7 +65,7 @@ export function format(
     if (!Object.hasOwn(names, name)) throw missing(name);
     const parts = path!.match(/\.\w+|\[[^\]]+\]/g) ?? [];
     const found = parts.reduce<unknown>((value, part, at) => step(value, part, at === 0 && records.includes(name)), names[name]);
-    const value = shown(found, [name, ...parts.map((part) => part.replace(/^[.[]|\]$/g, ''))]);
+    const value = convert(found, [name, ...parts.map((part) => part.replace(/^[.[]|\]$/g, ''))]);
     return conversion === '!r' || conversion === '!a' ? repr(value) : str(value);
   });
 }

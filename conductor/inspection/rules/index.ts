@@ -1,50 +1,57 @@
-/** Inspection rules in an inspection: which there are, and what they change, to be written with all the rest. */
-import type { RuleStep } from '../../../model/inspection-rules';
+/** Applies inspection rules during an inspection. Their changes are written together with those of the hooks. */
+import type { InspectionRule, RuleStep } from '../../../model/rules/inspection-rules';
 import { INTERFACE_KINDS, type InspectionRuleRecord, type JsonObject, type NodeChanges, type PortChanges } from '../../../model/records';
-import type { Held } from '../../task';
-import type { Seen } from '../hook';
-import type { Outward } from './actions';
+import type { NodeTask } from '../../core/node-task';
+import type { InspectionData } from '../hooks/hook';
+import type { RuleEffects } from './actions';
 import { callApi } from './call';
 import { applyRules } from './engine';
-import { changesOf, draftOf, type Draft, type Rule } from './rule';
+import { changesOf, draftOf, type Draft } from './rule';
 
-const stored = (rule: InspectionRuleRecord): Rule => ({
+const stored = (rule: InspectionRuleRecord): InspectionRule => ({
   ...rule,
   conditions: rule.conditions as unknown as readonly RuleStep[],
   actions: rule.actions as unknown as readonly RuleStep[],
 });
 
-export interface Ruled {
+export interface RuleChanges {
   readonly node: NodeChanges;
   readonly ports: readonly (readonly [uuid: string, changes: PortChanges])[];
   readonly pluginData: JsonObject;
 }
-/** Another driver has interfaces of its own: those that no rule named are its defaults. */
-function withInterfaces({ node, context }: Held, changes: NodeChanges): NodeChanges {
+/** If the driver changes, interfaces that no rule sets become the defaults of the new driver. */
+function withInterfaces({ node, context }: NodeTask, changes: NodeChanges): NodeChanges {
   const fields = INTERFACE_KINDS.map((kind) => `${kind}_interface` as const);
   if (changes.driver === undefined && !fields.some((field) => field in changes)) return changes;
-  const kept = Object.fromEntries(fields.map((field) => [field, changes[field] ?? (changes.driver === undefined ? node[field] : null)]));
-  return { ...changes, ...context.hardware.fill(changes.driver ?? node.driver, kept) };
+  const interfaces = Object.fromEntries(
+    fields.map((field) => [field, changes[field] ?? (changes.driver === undefined ? node[field] : null)]),
+  );
+  return { ...changes, ...context.hardware.fill(changes.driver ?? node.driver, interfaces) };
 }
 
-/** Changes the draft. Throws the Fault of a rule that fails. */
-export type ApplyRules = (draft: Draft, outward: Outward) => Promise<void>;
-/** The rules of clients and of the file; undefined: there are none. */
-async function inspectionRules({ context: { store, builtInRules, options } }: Held): Promise<ApplyRules | undefined> {
+/** Changes the draft. Throws the Fault of a failing rule. */
+export type ApplyRules = (draft: Draft, effects: RuleEffects) => Promise<void>;
+/** The rules of clients and the built-in ones; undefined if there are none. */
+async function inspectionRules({ context: { store, builtInRules, options } }: NodeTask): Promise<ApplyRules | undefined> {
   const rules = [...(await store.inspectionRules.list({})).map(stored), ...builtInRules].filter(({ phase }) => phase === 'main');
-  return rules.length === 0 ? undefined : (draft, outward) => applyRules(rules, draft, options, outward);
+  return rules.length === 0 ? undefined : (draft, effects) => applyRules(rules, draft, options, effects);
 }
 
 /**
- * @param seen as the hooks leave it
- * @param own other rules than those of inspections. Throws the Fault of a rule that fails.
+ * @param data the inspection data after the hooks
+ * @param own used instead of the inspection rules
+ * @throws Fault of a failing rule
  */
-export async function runRules(task: Held, { node, ports, inventory, pluginData }: Seen, own?: ApplyRules): Promise<Ruled> {
+export async function runRules(
+  task: NodeTask,
+  { node, ports, inventory, pluginData }: InspectionData,
+  own?: ApplyRules,
+): Promise<RuleChanges> {
   const { clock, signal } = task.context;
   const apply = own ?? (await inspectionRules(task));
   if (!apply) return { node: {}, ports: [], pluginData };
   const draft = draftOf(node, ports, inventory, pluginData);
-  await apply(draft, { log: task.log, call: (what) => callApi(what, clock, AbortSignal.any([signal, task.signal])) });
+  await apply(draft, { log: task.log, call: (request) => callApi(request, clock, AbortSignal.any([signal, task.signal])) });
   const changed = ports.map((port, at) => [port.uuid, changesOf(port, draft.ports[at]!)] as const);
   return {
     node: withInterfaces(task, changesOf(node, draft.node)),

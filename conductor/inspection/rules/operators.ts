@@ -1,11 +1,11 @@
-/** The conditions of inspection rules: name → whether it holds for its arguments, compared as Python does. */
+/** The operators of conditions: name → check of the arguments. Values compare as in Python. */
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import { createContext, Script } from 'node:vm';
 import { repr, str, typeName } from '../../../model/python';
-import { conditionFailure, executionFailure, type Values } from './rule';
+import { conditionFailure, executionFailure, type RuleArguments } from './rule';
 
 const isNumber = (value: unknown): value is number | boolean => typeof value === 'number' || typeof value === 'boolean';
-/** As `==`: what is true equals 1. */
+/** Python's `==`: True equals 1. */
 export function equal(one: unknown, other: unknown): boolean {
   if (isNumber(one) && isNumber(other)) return Number(one) === Number(other);
   if (Array.isArray(one) && Array.isArray(other)) return one.length === other.length && one.every((value, at) => equal(value, other[at]));
@@ -17,7 +17,7 @@ export function equal(one: unknown, other: unknown): boolean {
     names.length === others.length && names.every((name) => Object.hasOwn(other, name) && equal(member(one, name), member(other, name)))
   );
 }
-/** As `<`. Throws a TypeError with Python's words for values that have no order. */
+/** Python's `<`. Throws a TypeError with Python's message for values without an order. */
 function less(one: unknown, other: unknown, sign: '<' | '>'): boolean {
   if (isNumber(one) && isNumber(other)) return Number(one) < Number(other);
   if (typeof one === 'string' && typeof other === 'string') return Buffer.compare(Buffer.from(one), Buffer.from(other)) < 0;
@@ -30,10 +30,10 @@ function less(one: unknown, other: unknown, sign: '<' | '>'): boolean {
   throw new TypeError(`'${sign}' not supported between instances of '${typeName(left)}' and '${typeName(right)}'`);
 }
 
-/** Each value against the next. */
+/** Compares each value with the next. */
 const chain =
   (name: string, holds: (one: unknown, next: unknown) => boolean) =>
-  ({ values, force_strings: strings }: Values): boolean => {
+  ({ values, force_strings: strings }: RuleArguments): boolean => {
     if (!Array.isArray(values))
       throw conditionFailure(
         `Failed to check condition: '${name}' on values: ${str(values)}: Expected list for 'values', got: ${typeName(values)}`,
@@ -42,9 +42,9 @@ const chain =
     return all.every((value, at) => at === 0 || holds(all[at - 1], value));
   };
 
-/** Milliseconds that a regular expression may take: what it is held against comes from a machine. */
+/** Milliseconds. The text comes from a machine, so the time of a regular expression is bounded. */
 const LONGEST_MATCH = 500;
-/** Python's way of writing what JavaScript writes otherwise. */
+/** Python's syntax → JavaScript's. */
 const DIALECT: readonly (readonly [RegExp, string])[] = [
   [/\(\?P</g, '(?<'],
   [/\(\?P=(\w+)\)/g, '\\k<$1>'],
@@ -71,7 +71,7 @@ function test(source: string, flags: string, text: string): boolean {
   }
 }
 
-function inNet({ address, subnet }: Values): boolean {
+function inNet({ address, subnet }: RuleArguments): boolean {
   const [net = '', size] = str(subnet).split('/');
   const family = isIP(net) === 4 ? 'ipv4' : 'ipv6';
   const bits = family === 'ipv4' ? 32 : 128;
@@ -83,7 +83,7 @@ function inNet({ address, subnet }: Values): boolean {
   list.addSubnet(net, length, family);
   return (kind === 4) === (family === 'ipv4') && list.check(str(address), family);
 }
-/** Bits of 255.255.0.0; NaN: it is no mask. */
+/** The prefix length of a netmask such as 255.255.0.0; NaN if it is not a netmask. */
 function maskLength(mask: string): number {
   const bits = mask
     .split('.')
@@ -92,7 +92,7 @@ function maskLength(mask: string): number {
   return /^1*0*$/.test(bits) ? bits.lastIndexOf('1') + 1 : NaN;
 }
 
-const oneOf = ({ value, values = [] }: Values): boolean => {
+const oneOf = ({ value, values = [] }: RuleArguments): boolean => {
   if (Array.isArray(values)) return values.some((one) => equal(one, value));
   if (typeof values === 'string' && typeof value === 'string') return values.includes(value);
   if (typeof values === 'object' && values !== null) return typeof value === 'string' && Object.hasOwn(values, value);
@@ -100,13 +100,13 @@ const oneOf = ({ value, values = [] }: Values): boolean => {
 };
 const says =
   (words: readonly string[], whenNumber: (value: number) => boolean, otherwise: (value: unknown) => boolean) =>
-  ({ value }: Values): boolean => {
+  ({ value }: RuleArguments): boolean => {
     if (isNumber(value)) return whenNumber(Number(value));
     return typeof value === 'string' ? words.includes(value.toLowerCase()) : otherwise(value);
   };
 
-/** Throws the Fault of a failed inspection; TypeError for values that cannot be compared. */
-export const CHECKS: Readonly<Record<string, (args: Values) => boolean>> = {
+/** Throws the Fault of a failed inspection, or a TypeError for values that cannot be compared. */
+export const OPERATOR_CHECKS: Readonly<Record<string, (args: RuleArguments) => boolean>> = {
   eq: chain('eq', equal),
   lt: chain('lt', (one, next) => less(one, next, '<')),
   gt: chain('gt', (one, next) => less(next, one, '>')),
@@ -114,7 +114,7 @@ export const CHECKS: Readonly<Record<string, (args: Values) => boolean>> = {
   'in-net': inNet,
   matches: ({ value, regex }) => {
     const { source, flags } = compile(regex);
-    // The end belongs to the last alternative alone, as there.
+    // As in Ironic, `$` belongs to the last alternative only.
     return test(`^(?:${source}${source.endsWith('$') ? '' : '$'})`, flags, str(value));
   },
   contains: ({ value, regex }) => {

@@ -1,21 +1,11 @@
-/** What the parts of the rule engine share: a rule, its arguments, what it works on, and how it fails. */
+/** What the parts of the rule engine share: rules, arguments, the draft and the failures. */
 import { Fault } from '../../../model/errors';
-import type { RuleStep } from '../../../model/inspection-rules';
 import type { Inventory, JsonObject, NodeChanges, NodeRecord, PortChanges, PortRecord } from '../../../model/records';
 
-/** A rule of the database or of the file with built-in ones. */
-export interface Rule {
-  readonly uuid: string;
-  readonly priority: number;
-  readonly phase: string | null;
-  readonly sensitive: boolean;
-  readonly conditions: readonly RuleStep[];
-  readonly actions: readonly RuleStep[];
-}
-/** Arguments by their names, filled in. */
-export type Values = Readonly<Record<string, unknown>>;
+/** Arguments by name, with their fields filled in. */
+export type RuleArguments = Readonly<Record<string, unknown>>;
 
-/** What rules see and change: copies, of which the changes are written together when all rules have run. */
+/** Copies that rules read and change. The changes are written together after all rules. */
 export interface Draft {
   readonly node: Record<string, unknown>;
   readonly ports: readonly Record<string, unknown>[];
@@ -24,7 +14,7 @@ export interface Draft {
 }
 export const draftOf = (node: NodeRecord, ports: readonly PortRecord[], inventory: Inventory, pluginData: JsonObject): Draft =>
   structuredClone({ node, ports, inventory, pluginData }) as unknown as Draft;
-/** What differs from the records that the draft was made of. */
+/** The differences from the records that the draft was made from. */
 export function changesOf<T extends NodeRecord | PortRecord>(
   before: T,
   after: Readonly<Record<string, unknown>>,

@@ -1,5 +1,5 @@
 /** Work that comes again: agents that are silent, steps that are polled, sensors, and what interfaces bring along. */
-import { PERIODICS } from '../../../conductor/periodics';
+import { PERIODICS } from '../../../conductor/periodic/periodics';
 import type { Interfaces, Outcome, Step } from '../../../drivers/interfaces';
 import { done } from '../../../drivers/interfaces';
 import { createMetrics } from '../../../metrics';

@@ -1,6 +1,6 @@
 /** Each way in which a node's Redfish service cannot be used has a sentence of its own: in validate, or in last_error; the power stays unknown. */
 import { randomBytes } from 'node:crypto';
-import { ownCertificate } from '../../../wire/certificate';
+import { ownCertificate } from '../../../wire/http/certificate';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';
 import { useDatabase } from '../../support/database';
 import { redfishService, type RedfishService } from '../../wire/redfish-service';

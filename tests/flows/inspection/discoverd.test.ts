@@ -1,5 +1,5 @@
 /** A service of its own inspects: how its node waits, goes on, fails, is aborted, times out, and changes conductors meanwhile. */
-import { discoverdInspect, discoverdService, type DiscoverdOptions } from '../../../drivers/discoverd';
+import { discoverdInspect, discoverdService, type DiscoverdOptions } from '../../../drivers/agent/discoverd';
 import type { NodeRecord } from '../../../model/records';
 import { testClock } from '../../support/clock';
 import { conductorOptions, HARDWARE, interfacesOf, newMachine, started, type Machine, type Started } from '../../support/conductor';

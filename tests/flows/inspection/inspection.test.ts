@@ -1,5 +1,5 @@
 /** Inspection without a ramdisk: what a BMC tells becomes the node's, all of it or nothing. */
-import type { Found } from '../../../drivers/interfaces';
+import type { InspectionFindings } from '../../../drivers/interfaces';
 import type { JsonObject, NodeChanges } from '../../../model/records';
 import { newMachine, type Started } from '../../support/conductor';
 import { useConductor } from '../../support/use-conductor';
@@ -7,7 +7,7 @@ import { useConductor } from '../../support/use-conductor';
 const { database, start } = useConductor();
 
 const MAC = '52:54:00:00:00:01';
-const found = (changes: Partial<Found> = {}): Found => ({
+const found = (changes: Partial<InspectionFindings> = {}): InspectionFindings => ({
   kind: 'found',
   inventory: { interfaces: [{ name: '1', mac_address: MAC }], cpu: { architecture: 'x86_64', count: 4 } },
   pluginData: { parsed_lldp: { 1: { switch_port_id: 'p' } } },
@@ -17,7 +17,7 @@ const found = (changes: Partial<Found> = {}): Found => ({
   hooks: ['validate-interfaces', 'ports', 'architecture'],
   ...changes,
 });
-async function inspected(finds: Found, properties: JsonObject = {}): Promise<Started & { readonly uuid: string }> {
+async function inspected(finds: InspectionFindings, properties: JsonObject = {}): Promise<Started & { readonly uuid: string }> {
   const now = await start({ machine: newMachine({ finds }) });
   const { conductor, enrol } = now;
   const { uuid } = await enrol({ provision_state: 'manageable', properties } satisfies NodeChanges);
@@ -49,7 +49,7 @@ it.each<[string, JsonObject, JsonObject]>([
   expect((await node(uuid)).properties).toMatchObject(after);
 });
 
-it.each<[string, Partial<Found>, JsonObject, string | null]>([
+it.each<[string, Partial<InspectionFindings>, JsonObject, string | null]>([
   ['memory', { properties: { local_gb: 1 } }, {}, 'memory_mb'],
   ['memory that the operator gave', { properties: { local_gb: 1 } }, { memory_mb: 7 }, null],
   ['more', { properties: {}, hooks: [] }, {}, 'memory_mb, local_gb, cpu_arch'],

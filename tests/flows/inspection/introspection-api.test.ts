@@ -7,8 +7,8 @@ import Ajv from 'ajv';
 import type { IntrospectionOptions } from '../../../api/introspection/options';
 import { findRoute, ROUTES } from '../../../api/introspection/routes';
 import { createIntrospectionApi } from '../../../api/introspection/server';
-import { toJsonSchema } from '../../../api/schema';
-import { createRouter } from '../../../conductor/router';
+import { toJsonSchema } from '../../../api/schema/schema';
+import { createRouter } from '../../../conductor/rpc/router';
 import type { Log } from '../../../model/log';
 import { silentMetrics, type Metrics } from '../../../model/metrics';
 import { testClock } from '../../support/clock';
@@ -112,7 +112,7 @@ it('has an OpenAPI document of all its doors, to a reader that is not ours', () 
   const read = JSON.parse(
     execFileSync(process.execPath, ['-e', READER], { cwd: join(__dirname, '../../..'), encoding: 'utf8', input }),
   ) as string[];
-  expect(read.sort()).toEqual(ROUTES.flatMap(({ methods }) => Object.values(methods).map(({ does }) => does)).sort());
+  expect(read.sort()).toEqual(ROUTES.flatMap(({ methods }) => Object.values(methods).map(({ operationId }) => operationId)).sort());
   expect(input).not.toContain('undefined');
   const unused = Object.keys(document.components.schemas).filter((name) => !input.includes(`"#/components/schemas/${name}"`));
   expect(unused).toEqual([]);

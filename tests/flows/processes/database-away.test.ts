@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { loadDocument } from '../../../api/document';
+import { loadDocument } from '../../../api/schema/document';
 import { startOwnServer, type OwnServer } from '../../support/cluster';
 import { startWholeServer, type Answer, type WholeServer } from '../../support/whole-server';
 
@@ -85,7 +85,7 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   method: 'none',
 };
 
-const operations = loadDocument().places.flatMap(({ operations: all }) => [...all.values()]);
+const operations = loadDocument().paths.flatMap(({ operations: all }) => [...all.values()]);
 const callOf = ({ operationId, path, method }: (typeof operations)[number]): readonly [string, string, unknown] => {
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => (name === 'node_ident' ? node : (PARAMETERS[name] ?? UUID)));
   const query = QUERIES[operationId] ?? (/\/vendor_passthru$/.test(path) ? '?method=none' : '');

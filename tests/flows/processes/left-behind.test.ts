@@ -1,6 +1,6 @@
 /** What a conductor left that went, or that could not write at the wrong moment, is found by looking, not by who tells. */
 import { Fault } from '../../../model/errors';
-import { createOwnership } from '../../../conductor/ownership';
+import { createOwnership } from '../../../conductor/core/ownership';
 import { type Started } from '../../support/conductor';
 import { useConductor } from '../../support/use-conductor';
 
@@ -73,8 +73,10 @@ it('a share that could not be taken is taken again', async () => {
   const take = async (): Promise<void> => {
     done++;
   };
-  await expect(share.whenShareIsNew(() => Promise.reject(new Fault('TemporaryFailure', { message: 'away' })))).rejects.toThrow('away');
-  await share.whenShareIsNew(take);
-  await share.whenShareIsNew(take);
+  await expect(share.whenConductorsChange(() => Promise.reject(new Fault('TemporaryFailure', { message: 'away' })))).rejects.toThrow(
+    'away',
+  );
+  await share.whenConductorsChange(take);
+  await share.whenConductorsChange(take);
   expect(done).toBe(1);
 });

@@ -1,6 +1,6 @@
 /** What the operator's options make of the flows: limits, runbooks of automated cleaning, lessees, machines left on or off; and consoles. */
 import { randomUUID } from 'node:crypto';
-import type { ConductorOptions } from '../../../conductor/context';
+import type { ConductorOptions } from '../../../conductor/core/context';
 import { agentThere, done, failed, type Step } from '../../../drivers/interfaces';
 import type { JsonObject, NodeChanges, NodeRecord, StepRecord } from '../../../model/records';
 import { newMachine, type Machine, type Started } from '../../support/conductor';

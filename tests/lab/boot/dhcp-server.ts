@@ -8,7 +8,7 @@ import { startDhcp, type DhcpOptions, type DhcpSetup } from '../../../boot/dhcp-
 import { pxeFilter, type FilterOptions } from '../../../boot/discovery';
 import { systemClock } from '../../../model/clock';
 import type { Log } from '../../../model/log';
-import { startEmbedded } from '../../../store/embedded';
+import { startEmbedded } from '../../../store/embedded/embedded';
 import { openStore } from '../../../store/postgres';
 import { dhcpStore, type DhcpRows } from '../../support/dhcp-store';
 import { FILTER_DEFAULTS } from '../../support/pxe-filter';

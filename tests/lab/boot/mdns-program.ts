@@ -3,9 +3,9 @@
  * `announce SERVICE URL INTERFACE` until SIGTERM (prints `ready`, warnings as lines), and `lookup SERVICE`, which prints the URL or nothing.
  */
 import { systemClock } from '../../../model/clock';
-import { findService, mdnsInterfaces, urlOf } from '../../../wire/mdns';
-import { announcedAt } from '../../../wire/mdns-endpoint';
-import { announceServices } from '../../../wire/mdns-responder';
+import { findService, mdnsInterfaces, urlOf } from '../../../wire/dns/mdns';
+import { announcedAt } from '../../../wire/dns/mdns-endpoint';
+import { announceServices } from '../../../wire/dns/mdns-responder';
 
 async function main([verb, service = '', url = '', name = '']: readonly string[]): Promise<void> {
   if (verb === 'lookup') {

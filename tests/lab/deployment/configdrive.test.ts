@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { configdriveOf } from '../../../drivers/configdrive';
+import { configdriveOf } from '../../../drivers/agent/configdrive';
 import { NODE_UUID, testTask } from '../../support/task';
 
 const network = { links: Array.from({ length: 40 }, (_, at) => ({ id: `interface-${at}`, type: 'phy', mtu: 1500 })) };

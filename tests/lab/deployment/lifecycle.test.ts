@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
-import { startFleet, type Fleet, type FleetMachine } from '../../../simulator/fleet';
+import { startFleet, type Fleet, type FleetMachine } from '../../../simulator/fleet/fleet';
 import { freePort } from '../../support/free-port';
 import { openCli, type Cli } from '../support/cli';
 import { startServerProcess, type RunningServer } from '../support/server';

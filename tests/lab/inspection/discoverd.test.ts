@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
-import { startEmbedded } from '../../../store/embedded';
+import { startEmbedded } from '../../../store/embedded/embedded';
 import { freePort } from '../../support/free-port';
 import { startRealInspector, type RealInspector } from './real-inspector';
 import { startServerProcess, type RunningServer } from '../support/server';

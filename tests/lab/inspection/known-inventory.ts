@@ -1,5 +1,5 @@
 /** What any agent has to say of the machine of known-machine.ts. Names of devices are the ramdisk's own: the machine does not give them. */
-import { lldpFacts, tlvOf } from '../../../conductor/inspection/lldp';
+import { lldpFacts, tlvOf } from '../../../conductor/inspection/hooks/lldp';
 import type { Inventory, JsonObject } from '../../../model/records';
 import { KNOWN } from './known-machine';
 

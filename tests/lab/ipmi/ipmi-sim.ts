@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { chmodSync, createWriteStream, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import type { BootSetting, MachineControl } from '../../../simulator/control';
+import type { BootSetting, MachineControl } from '../../../simulator/hardware/control';
 
 export const BMC_MAC = '52:54:00:0b:0c:0d';
 /** ipmi_sim's words for boot devices (what its chassis_control program is told) → ours. */

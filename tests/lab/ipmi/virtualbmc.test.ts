@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Task } from '../../../drivers/interfaces';
-import { ipmiManagement, ipmiPower } from '../../../drivers/ipmi';
+import { ipmiManagement, ipmiPower } from '../../../drivers/ipmi/management';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
 import { createIpmiPool, type IpmiPool } from '../../../wire/ipmi/client';

@@ -8,12 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { redfishManagement } from '../../../drivers/redfish';
-import { redfishPower } from '../../../drivers/redfish-power';
+import { redfishManagement } from '../../../drivers/redfish/steps/management';
+import { redfishPower } from '../../../drivers/redfish/power';
 import type { Task } from '../../../drivers/interfaces';
 import { Fault } from '../../../model/errors';
 import type { JsonObject } from '../../../model/records';
-import { ownCertificate } from '../../../wire/certificate';
+import { ownCertificate } from '../../../wire/http/certificate';
 import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
 import { bmcTask } from '../../drivers/bmc-task';
 import { needs } from '../support/needs';
@@ -158,7 +158,7 @@ describe('with one machine', () => {
   });
   it('tells more than power in one answer, and shows what it has of lamps and secure boot', async () => {
     const task = taskAt(address);
-    expect(await redfishPower.look!(task)).toMatchObject({ power: 'power off', bootMode: 'uefi' });
+    expect(await redfishPower.getStatus!(task)).toMatchObject({ power: 'power off', bootMode: 'uefi' });
     expect(await redfishManagement.detectVendor!(task)).not.toBe('');
     const { indicators, secureBoot } = redfishManagement;
     for (const [component, lamps] of Object.entries(await indicators!.supported(task)))

@@ -2,10 +2,10 @@
 import { randomBytes } from 'node:crypto';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
-import { ownCertificate } from '../../../wire/certificate';
-import { describeMachine, type MachineDescription } from '../../../simulator/description';
+import { ownCertificate } from '../../../wire/http/certificate';
+import { describeMachine, type MachineDescription } from '../../../simulator/hardware/description';
 import { openHttpClient } from '../../../simulator/http';
-import { createMachine, type SimulatedMachine } from '../../../simulator/machine';
+import { createMachine, type SimulatedMachine } from '../../../simulator/machine/machine';
 import { serveRedfish } from '../../../simulator/redfish';
 
 const HOST = '127.0.0.1';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
-import { startEmbedded, type Embedded } from '../../../store/embedded';
+import { startEmbedded, type Embedded } from '../../../store/embedded/embedded';
 import { openStore, type OpenStore } from '../../../store/postgres';
 import { freePort } from '../../support/free-port';
 import { needs } from '../support/needs';

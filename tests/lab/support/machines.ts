@@ -11,8 +11,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { silentLog } from '../../../model/log';
-import { createQemuMachine, type QemuMachine } from '../../../simulator/qemu';
-import { bridgeNetwork } from '../../../simulator/qemu-network';
+import { createQemuMachine, type QemuMachine } from '../../../simulator/qemu/qemu';
+import { bridgeNetwork } from '../../../simulator/qemu/network';
 import { addNamespace, removeNamespace } from './namespace';
 
 const run = promisify(execFile);

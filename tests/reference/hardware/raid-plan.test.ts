@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { isDeepStrictEqual, promisify } from 'node:util';
-import { planVolumes, type AskedDisk, type Drive } from '../../../drivers/redfish-raid-plan';
-import { checkAskedDisks } from '../../../drivers/redfish-raid-asked';
+import { planVolumes, type AskedDisk, type Drive } from '../../../drivers/redfish/steps/raid-plan';
+import { checkAskedDisks } from '../../../drivers/redfish/steps/raid-asked';
 import { reasonOf } from '../../../model/errors';
 import { programs } from '../../lab/support/venv';
 

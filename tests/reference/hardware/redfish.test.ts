@@ -11,8 +11,9 @@ import { join } from 'node:path';
 import { systemClock } from '../../../model/clock';
 import { silentLog } from '../../../model/log';
 import type { JsonObject } from '../../../model/records';
-import type { Media } from '../../../simulator/redfish/drives';
-import { startFleet, type Fleet, type FleetMachine } from '../../../simulator/fleet';
+import type { BiosState } from '../../../simulator/hardware/bios-settings';
+import type { Media } from '../../../simulator/hardware/boot-media';
+import { startFleet, type Fleet, type FleetMachine } from '../../../simulator/fleet/fleet';
 import { until } from '../../lab/support/machines';
 import { startBoth, type Both } from '../both';
 import { alike, ask } from '../compare';
@@ -136,7 +137,8 @@ async function seen(side: Side): Promise<JsonObject> {
   const path = `/v1/nodes/${NAME}`;
   const { bios } = (await json(side, `${path}/bios?detail=true`)) as { bios?: readonly JsonObject[] };
   const { firmware } = (await json(side, `${path}/firmware`)) as { firmware?: readonly JsonObject[] };
-  const { bios: settings, firmware: versions, volumes, secureBoot, media, indicators } = side.machine.control.hardware.state;
+  const state = side.machine.control.hardware.snapshot() as JsonObject & { readonly bios?: BiosState; readonly media?: Media };
+  const { bios: settings, firmware: versions, volumes, secureBoot, media, indicators } = state;
   const byName = (key: string) => (a: JsonObject, b: JsonObject) => String(a[key]).localeCompare(String(b[key]));
   return alike({
     node: Object.fromEntries(NODE.map((name) => [name, node[name]])),

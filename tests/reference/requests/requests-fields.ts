@@ -1,5 +1,5 @@
 /** Requests about each field of nodes and ports: asked for, given at the creation, in bodies and in patches, with values that fit and that do not. */
-import type { FieldRow } from '../../../api/document';
+import type { FieldRow } from '../../../api/schema/document';
 import { around, at, document, get, MAX, quietly, send, type Step } from './steps';
 import { MAC, NEW, NEW_PORT, NOBODY, NODE, PORT, SECOND, op } from './requests-world';
 

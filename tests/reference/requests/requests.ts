@@ -1,5 +1,5 @@
 /** The requests that both servers are asked, generated from openapi.yaml's rows and from tables of good and bad values. */
-import type { Argument } from '../../../api/document';
+import type { Argument } from '../../../api/schema/document';
 import { around, at, document, get, MAX, type Step } from './steps';
 import { allocationGroups } from './requests-allocations';
 import { volumeGroups } from './requests-volumes';
@@ -91,7 +91,7 @@ const routing = (): Step[] => {
     // Others are asked for in files of their own.
     return name ? (idents[name] ?? []).flatMap((ident) => filled(path.replace(`{${name}}`, escape(ident)))) : [path];
   };
-  const paths = document.places.flatMap(({ path }) => (isOurs(path) ? [] : filled(path))).filter((path) => !SILENT.test(path));
+  const paths = document.paths.flatMap(({ path }) => (isOurs(path) ? [] : filled(path))).filter((path) => !SILENT.test(path));
   const odd = [
     '/',
     '/v1/',
@@ -149,7 +149,7 @@ function valuesFor({ name, kind }: Argument): readonly string[] {
   return special[name] ?? byKind[kind] ?? ['x'];
 }
 const queries = (): Step[] =>
-  document.places.flatMap(({ path, operations }) => {
+  document.paths.flatMap(({ path, operations }) => {
     const operation = operations.get('GET');
     if (isOurs(path)) return [];
     const real = path

@@ -1,5 +1,5 @@
 /** What the files of requests are written in. */
-import { loadDocument } from '../../../api/document';
+import { loadDocument } from '../../../api/schema/document';
 
 export interface Sent {
   readonly method: string;

@@ -18,7 +18,8 @@ export function statesPage(): string {
   return [
     '# Provision states',
     '',
-    'Generated from `model/states.ts`; do not edit (`UPDATE_DOCS=1 npx jest tests/model/states` writes it).',
+    'This page is for everyone who works with nodes: the provision states, and the verbs that lead from one to another.',
+    'It is generated from `model/states.ts`; do not edit it (`UPDATE_DOCS=1 npx jest tests/model/states` writes it).',
     '',
     '```mermaid',
     'stateDiagram-v2',
@@ -26,7 +27,7 @@ export function statesPage(): string {
     ...drawn,
     '```',
     '',
-    '| state | kind | bound for | a heartbeat | longest wait | verbs |',
+    '| state | kind | target state | effect of a heartbeat | timeout | verbs |',
     '|---|---|---|---|---|---|',
     ...table,
     '',

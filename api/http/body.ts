@@ -1,0 +1,81 @@
+/** A request's body: read up to a limit, its nesting counted before it is parsed. */
+import type { IncomingMessage } from 'node:http';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import { Fault } from '../../model/errors';
+import type { ApiOptions } from './options';
+import { Unread } from './errors';
+
+/** The option that bounds the body of this path: config drives, inventories and records of recorders are large. */
+export const limitFor = (path: string, options: ApiOptions): number =>
+  1024 *
+  (path.endsWith('states/provision')
+    ? options['api.max_json_body_size_provision']
+    : path.endsWith('continue_inspection')
+      ? options['api.max_json_body_size_inspection']
+      : path.endsWith('/hardware')
+        ? options['recorder.max_record_size']
+        : options['api.max_json_body_size']);
+
+const tooLarge = (): Unread => new Unread(413, 'Request body is too large. Please contact the service administrator.');
+
+const NOTHING = Buffer.alloc(0);
+/**
+ * @param limit bytes
+ * @throws Unread when it is longer, also unpacked; the rest is not read
+ */
+export async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+  const { 'content-length': announced, 'transfer-encoding': coding } = request.headers;
+  if (announced === undefined && coding === undefined) return NOTHING;
+  if (Number(announced ?? 0) > limit) throw tooLarge();
+  const chunks: Buffer[] = [];
+  let length = 0;
+  // Whoever is refused still gets the answer on this connection: leaving the loop must not destroy it.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    length += (chunk as Buffer).length;
+    if (length > limit) throw tooLarge();
+    chunks.push(chunk as Buffer);
+  }
+  const body = Buffer.concat(chunks);
+  return request.headers['content-encoding'] === 'gzip' ? unpacked(body, limit) : body;
+}
+
+/** What is packed small and is large unpacked is not unpacked. */
+async function unpacked(body: Buffer, limit: number): Promise<Buffer> {
+  try {
+    return await promisify(gunzip)(body, { maxOutputLength: limit });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge();
+    throw new Unread(400, 'The request body is not what its Content-Encoding says.');
+  }
+}
+
+const [QUOTE, ESCAPE] = [0x22, 0x5c];
+/** Brackets count outside of strings only. */
+function isTooDeep(body: Buffer, limit: number): boolean {
+  let depth = 0;
+  for (let index = 0; index < body.length; index++) {
+    const byte = body[index]!;
+    if (byte === QUOTE) {
+      for (index++; index < body.length && body[index] !== QUOTE; index++) if (body[index] === ESCAPE) index++;
+    } else if (byte === 0x7b || byte === 0x5b) {
+      if (++depth > limit) return true;
+    } else if (byte === 0x7d || byte === 0x5d) depth--;
+  }
+  return false;
+}
+
+/**
+ * @param depth most nesting
+ * @returns the JSON value; `{}` for no body
+ * @throws Unread, Fault Invalid (Ironic answers 500 to what is no JSON)
+ */
+export function parseBody(body: Buffer, depth: number): unknown {
+  if (body.length === 0) return {};
+  if (isTooDeep(body, depth)) throw new Unread(400, 'Request body JSON is nested too deeply. Please contact the service administrator.');
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown;
+  } catch (error) {
+    throw new Fault('Invalid', { message: `The request body is not valid JSON: ${(error as Error).message}` }, { cause: error });
+  }
+}

@@ -1,0 +1,26 @@
+/** Which conductors are alive and how a node stands: asked of the database every time, in few and small words. */
+import { Fault } from '../../model/errors';
+import { batched } from '../../store/sql/batch';
+import type { Alive, NodeHead, Store } from '../../store/store';
+
+export interface CurrentState {
+  /** The alive conductors. `word`: that of now, when it is known already. */
+  conductors(word?: string): Promise<Alive>;
+  /** By UUID or name. Throws NodeNotFound. */
+  node(ident: string): Promise<NodeHead>;
+}
+
+export function createCurrentState(
+  store: Store,
+  { 'conductor.heartbeat_timeout': timeout }: { readonly 'conductor.heartbeat_timeout': number },
+): CurrentState {
+  const head = batched((idents: readonly string[]) => store.nodes.heads(idents, timeout));
+  return {
+    conductors: (word) => store.conductors.alive(timeout, word),
+    async node(ident) {
+      const found = await head(ident);
+      if (!found) throw new Fault('NodeNotFound', { node: ident });
+      return found;
+    },
+  };
+}

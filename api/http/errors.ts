@@ -1,0 +1,70 @@
+/** How a refusal looks on the wire. Several shapes, because Ironic has several. */
+import { Fault } from '../../model/errors';
+
+/** What the router itself refuses: no such path, wrong method, a bad identifier in the path, a version out of range. */
+export class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    readonly description = '',
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(description);
+  }
+}
+/** A body that was not read: too large or too deep. */
+export class Unread extends Error {
+  constructor(
+    readonly status: number,
+    readonly sentence: string,
+  ) {
+    super(sentence);
+  }
+}
+/** Who asks was not proved (401), or could not be read (400) or checked (503). */
+export class Unauthenticated extends Error {
+  constructor(
+    readonly status: number,
+    readonly sentence: string,
+  ) {
+    super(sentence);
+  }
+}
+/** The caller takes no JSON. */
+export class Unacceptable extends Error {}
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  406: 'Not Acceptable',
+};
+const wrapped = (inner: object): object => ({ error_message: JSON.stringify(inner) });
+
+/** Status, body and headers for whatever was thrown. Anything that the design does not know is a 500 that tells nothing. */
+export function explain(error: unknown): {
+  readonly status: number;
+  readonly body: object;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly known: boolean;
+} {
+  if (error instanceof Refusal) {
+    const body = wrapped({ code: error.status, title: TITLES[error.status] ?? '', description: error.description });
+    return { status: error.status, body, headers: error.headers, known: true };
+  }
+  if (error instanceof Unread)
+    return { status: error.status, body: { faultcode: 'Client', faultstring: error.sentence }, headers: {}, known: true };
+  if (error instanceof Unauthenticated) {
+    const { status, sentence } = error;
+    const challenge: Record<string, string> = status === 401 ? { 'WWW-Authenticate': 'Basic realm="Baremetal API"' } : {};
+    return { status, body: { error: { message: sentence, code: status } }, headers: challenge, known: true };
+  }
+  if (error instanceof Unacceptable) {
+    const accept = error.message;
+    const sentence = `The resource could not be generated that was acceptable to your browser (content of type ${accept}. \n\n `;
+    return { status: 406, body: { error_message: `406 Not Acceptable\n\n${sentence}` }, headers: {}, known: true };
+  }
+  const known = error instanceof Fault;
+  const status = known ? error.status : 500;
+  const faultstring = known ? error.message : 'An unexpected error occurred. The log of the server has the details.';
+  return { status, body: wrapped({ faultcode: status < 500 ? 'Client' : 'Server', faultstring, debuginfo: null }), headers: {}, known };
+}

@@ -1,0 +1,155 @@
+/**
+ * `/healthcheck`, as oslo.middleware answers it: whether this process wants and is able to work, for load balancers and supervisors;
+ * nobody has to say who asks.
+ */
+import { existsSync } from 'node:fs';
+import { hostname, release, type } from 'node:os';
+import { BlockList, isIP } from 'node:net';
+import type { IncomingHttpHeaders } from 'node:http';
+import { preferred } from './accept';
+
+export interface HealthcheckOptions {
+  readonly 'healthcheck.detailed': boolean;
+  readonly 'healthcheck.backends': readonly string[];
+  readonly 'healthcheck.disable_by_file_path': string | null;
+  readonly 'healthcheck.disable_by_file_paths': readonly string[];
+  readonly 'healthcheck.enable_by_file_paths': readonly string[];
+  readonly 'healthcheck.allowed_source_ranges': readonly string[];
+  readonly 'healthcheck.ignore_proxied_requests': boolean;
+}
+export interface HealthAnswer {
+  readonly status: number;
+  readonly type?: string;
+  readonly text: string;
+}
+/** Undefined: the request is not for it, and goes on as any other. */
+export type Healthcheck = (request: HealthRequest) => Promise<HealthAnswer | undefined>;
+export interface HealthRequest {
+  readonly method: string;
+  readonly headers: IncomingHttpHeaders;
+  /** The caller's address, and the port that it asked. */
+  readonly from: string | undefined;
+  readonly port: number | undefined;
+}
+
+export const isHealthcheck = (path: string): boolean => path === '/healthcheck' || path.startsWith('/healthcheck/');
+
+interface CheckResult {
+  readonly available: boolean;
+  readonly reason: string;
+  readonly details?: string;
+}
+const OK: CheckResult = { available: true, reason: 'OK' };
+const DISABLED: CheckResult = { available: false, reason: 'DISABLED BY FILE' };
+interface CheckInput {
+  readonly options: HealthcheckOptions;
+  /** That the request came in by. */
+  readonly port: number | undefined;
+  readonly isDatabaseUp: () => Promise<boolean>;
+}
+/** [healthcheck]backends. `database` is ours. */
+const BACKENDS: Readonly<Record<string, (asked: CheckInput) => CheckResult | Promise<CheckResult>>> = {
+  disable_by_file: ({ options }) => {
+    const path = options['healthcheck.disable_by_file_path'];
+    if (!path) return { ...OK, details: "No 'disable_by_file_path' configuration value specified" };
+    return existsSync(path) ? { ...DISABLED, details: `Path '${path}' was found` } : { ...OK, details: `Path '${path}' was not found` };
+  },
+  disable_by_files_ports: ({ options, port }) => {
+    const path = options['healthcheck.disable_by_file_paths'].find((pair) => pair.startsWith(`${port}:`))?.replace(/^\d+:/, '');
+    return path && existsSync(path) ? DISABLED : OK;
+  },
+  enable_by_files: ({ options }) => {
+    const missing = options['healthcheck.enable_by_file_paths'].find((path) => !existsSync(path));
+    return missing === undefined
+      ? { ...OK, details: 'Specified file paths are available' }
+      : { available: false, reason: 'FILE PATH MISSING', details: `File path ${missing} is missing` };
+  },
+  database: async ({ isDatabaseUp }) =>
+    (await isDatabaseUp()) ? OK : { available: false, reason: 'DATABASE UNREACHABLE', details: 'The database does not answer' },
+};
+
+/** The headers of a proxy that oslo.middleware looks for. */
+const PROXIED = ['x-forwarded', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-for', 'x-forwarded-prefix'];
+
+const escaped = (text: string): string =>
+  text.replace(/[&<>'"]/g, (character) => `&${{ '&': 'amp', '<': 'lt', '>': 'gt', "'": '#39', '"': '#34' }[character]!};`);
+interface ReportOptions {
+  readonly detailed: boolean;
+  readonly now: string;
+}
+const platform = (): string => `${type()}-${release()}-${process.arch}`;
+const cell = (text: string): string => `<TD>${escaped(text)}</TD>`;
+
+/** The page of the real one (without its threads, which we do not have). */
+function html(results: readonly CheckResult[], { detailed, now }: ReportOptions): string {
+  const facts = { 'Server hostname': hostname(), 'Current time': now, 'Node version': process.version, Platform: platform() };
+  const head = Object.entries(facts).map(([name, fact]) => `<B>${name}:</B><PRE>${escaped(fact)}</PRE>\n`);
+  const columns = (detailed ? ['Kind', 'Reason', 'Details'] : ['Reason']).map((name) => `<TH>\n${name}\n</TH>\n`).join('');
+  const rows = results.map(({ reason, details = '' }) =>
+    detailed ? `<TR>\n${cell('HealthcheckResult')}\n    ${cell(reason)}\n${cell(details)}\n</TR>` : `<TR>\n\n    ${cell(reason)}\n\n</TR>`,
+  );
+  return (
+    `<HTML>\n<HEAD><TITLE>Healthcheck Status</TITLE></HEAD>\n<BODY>\n` +
+    (detailed ? `<H1>Server status</H1>\n${head.join('')}<HR></HR>\n` : '\n') +
+    `<H2>Result of ${results.length} checks:</H2>\n<TABLE bgcolor="#ffffff" border="1">\n<TBODY>\n<TR>\n` +
+    (detailed ? `${columns}\n</TR>\n` : `\n${columns}</TR>\n`) +
+    `${rows.join('')}\n</TBODY>\n</TABLE>\n<HR></HR>\n\n</BODY>\n</HTML>`
+  );
+}
+const json = (results: readonly CheckResult[], { detailed, now }: ReportOptions): string =>
+  JSON.stringify(
+    {
+      detailed,
+      ...(detailed ? { node_version: process.version, now, platform: platform() } : {}),
+      reasons: results.map(({ reason, details = '' }) => (detailed ? { class: 'HealthcheckResult', details, reason } : reason)),
+    },
+    null,
+    4,
+  );
+/** Type → how it is written; of those that a caller likes as much, the first. */
+const WRITERS: Readonly<Record<string, (results: readonly CheckResult[], shown: ReportOptions) => string>> = {
+  'text/plain': (results) => results.map(({ reason }) => reason).join('\n'),
+  'text/html': html,
+  'application/json': json,
+};
+const TYPES = Object.keys(WRITERS);
+
+/** IPv4 in the clothes of IPv6 (RFC 4291 §2.5.5.2), as sockets of both kinds tell it. */
+const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');
+const family = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
+
+function readRanges(ranges: readonly string[]): BlockList | undefined {
+  if (ranges.length === 0) return undefined;
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = '', length] = range.split('/');
+    const most = isIP(address) === 6 ? 128 : 32;
+    const bits = length === undefined ? most : /^\d{1,3}$/.test(length) ? Number(length) : NaN;
+    if (isIP(address) === 0 || !(bits <= most)) throw new Error(`[healthcheck]allowed_source_ranges: "${range}" is no network`);
+    list.addSubnet(address, bits, family(address));
+  }
+  return list;
+}
+
+/** Throws an Error for the operator when the options cannot be used. */
+export function createHealthcheck(options: HealthcheckOptions, isDatabaseUp: () => Promise<boolean>, now: () => number): Healthcheck {
+  const names = options['healthcheck.backends'];
+  const unknown = names.find((name) => !Object.hasOwn(BACKENDS, name));
+  if (unknown !== undefined) throw new Error(`[healthcheck]backends: "${unknown}" is none of ${Object.keys(BACKENDS).join(', ')}`);
+  if (names.includes('disable_by_file') && names.includes('enable_by_files'))
+    throw new Error('[healthcheck]backends: disable_by_file and enable_by_files exclude each other');
+  const ranges = readRanges(options['healthcheck.allowed_source_ranges']);
+  const detailed = options['healthcheck.detailed'];
+
+  return async ({ method, headers, from: address = '', port }) => {
+    const from = plainAddress(address);
+    if (ranges && !(isIP(from) && ranges.check(from, family(from)))) return undefined;
+    if (options['healthcheck.ignore_proxied_requests'] && PROXIED.some((name) => headers[name])) return undefined;
+    const results = await Promise.all(names.map(async (name) => BACKENDS[name]!({ options, port, isDatabaseUp })));
+    const healthy = results.every(({ available }) => available);
+    if (method === 'HEAD') return healthy ? { status: 204, text: '' } : { status: 503, type: 'text/plain; charset=UTF-8', text: '' };
+    const chosen = preferred(headers.accept, TYPES) ?? TYPES[0]!;
+    const text = WRITERS[chosen]!(results, { detailed, now: new Date(now()).toISOString() });
+    return { status: healthy ? 200 : 503, type: chosen.startsWith('text/') ? `${chosen}; charset=UTF-8` : chosen, text };
+  };
+}

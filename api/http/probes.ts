@@ -1,0 +1,61 @@
+/** What monitors ask, on the API's port and on [metrics]prometheus_port: `/metrics` and `/healthcheck`. Nobody has to say who asks. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Log } from '../../model/log';
+import type { Scrape } from '../../model/metrics';
+import { isHealthcheck, type Healthcheck } from './healthcheck';
+
+export interface ProbeAnswer {
+  /** As metrics and log call the door. */
+  readonly route: string;
+  readonly status: number;
+  readonly type?: string;
+  readonly text: string;
+}
+/** @param path as the caller wrote it, without the query. Undefined: this is no probe. */
+export type Probes = (request: IncomingMessage, path: string) => Promise<ProbeAnswer | undefined>;
+
+const METRICS_PATH = '/metrics';
+
+/** Either part may be absent: there is no such path then. */
+export const createProbes =
+  ({ scrape, healthcheck }: { readonly scrape?: Scrape; readonly healthcheck?: Healthcheck }): Probes =>
+  async (request, path) => {
+    const { method = 'GET' } = request;
+    if (healthcheck && isHealthcheck(path)) {
+      const { remoteAddress: from, localPort: port } = request.socket;
+      const answer = await healthcheck({ method, headers: request.headers, from, port });
+      return answer && { route: '/healthcheck', ...answer };
+    }
+    if (scrape && path === METRICS_PATH && (method === 'GET' || method === 'HEAD'))
+      return { route: METRICS_PATH, status: 200, ...(await scrape(request.headers.accept)) };
+    return undefined;
+  };
+
+export function sendProbe(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, type, text }: ProbeAnswer,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response.writeHead(status, {
+    ...(type === undefined ? {} : { 'Content-Type': type }),
+    ...headers,
+    // RFC 9110 §8.6: 204 has no length.
+    ...(status === 204 ? {} : { 'Content-Length': String(Buffer.byteLength(text)) }),
+  });
+  response.end(request.method === 'HEAD' ? '' : text);
+}
+
+/** For a port of their own. */
+export const probeListener =
+  (probes: Probes, log: Log) =>
+  async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    try {
+      const answer = await probes(request, (request.url ?? '/').split('?')[0]!);
+      sendProbe(request, response, answer ?? { route: '', status: 404, type: 'text/plain', text: 'Not found\n' });
+    } catch (error) {
+      log.error('a probe failed', { path: request.url, error });
+      if (!response.headersSent)
+        sendProbe(request, response, { route: '', status: 500, type: 'text/plain', text: 'Internal server error\n' });
+    }
+  };

@@ -1,0 +1,51 @@
+/** What is told of a request once it is answered: its time to the metrics, and its line to the log if [api]log_requests says so. */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Log } from '../../model/log';
+import type { Metrics } from '../../model/metrics';
+import { isRequestId, type Origin } from '../../model/origin';
+import type { ApiOptions } from './options';
+
+/** HTTP's own (RFC 9110, RFC 5789): callers may write any word. */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
+/** [api]log_requests → whether a request has its line. */
+const LOGGED: Readonly<Record<string, (method: string, status: number | undefined) => boolean>> = {
+  all: () => true,
+  changes: (method, status) => !['GET', 'HEAD', 'OPTIONS'].includes(method) || (status ?? 500) >= 400,
+  failures: (_, status) => (status ?? 500) >= 400,
+  none: () => false,
+};
+
+/** Its id is new; the caller's own goes along. */
+export function originOf({ headers }: IncomingMessage): Origin {
+  const given = [headers['x-openstack-request-id']].flat().join(',');
+  return {
+    requestId: `req-${randomUUID()}`,
+    ...(isRequestId(given) ? { globalRequestId: given } : {}),
+    user: null,
+    project: null,
+  };
+}
+
+export interface RequestSummary {
+  /** The path as the document of the API writes it. */
+  readonly route: string;
+  /** Absent: the caller went first. */
+  readonly status: number | undefined;
+  readonly seconds: number;
+  /** Who asked, and of what. */
+  readonly fields: object;
+}
+export function reportRequest(
+  { log, metrics, options }: { readonly log: Log; readonly metrics: Metrics; readonly options: ApiOptions },
+  { method = 'GET', url = '/' }: IncomingMessage,
+  { route, status, seconds, fields }: RequestSummary,
+): void {
+  metrics.observe(
+    'bloomery_api_request_duration_seconds',
+    { method: METHODS.has(method) ? method : 'other', route, status: status ? `${Math.floor(status / 100)}xx` : 'aborted' },
+    seconds,
+  );
+  if (LOGGED[options['api.log_requests']]!(method, status))
+    log.info('request', { ...fields, method, path: url.split('?')[0], status, ms: Math.round(seconds * 1e4) / 10 });
+}

@@ -1,0 +1,74 @@
+/** An answer that goes on until one side ends it. */
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Clock } from '../../model/clock';
+import { Fault } from '../../model/errors';
+
+export interface Sink {
+  /** Aborted when the client is gone or the server stops. */
+  readonly signal: AbortSignal;
+  /** Once the client took it. Throws when it does not for too long. */
+  write(text: string): Promise<void>;
+  /** The last words, for a client that may not read any more. */
+  end(text: string): Promise<void>;
+}
+export type Stream = (sink: Sink) => Promise<void>;
+
+/** How long a client may take to read what was sent, before it is cut off; and to read the last words. */
+const PATIENCE_MS = 30_000;
+const LINGER_MS = 1000;
+
+/**
+ * @param stopping aborted when the server stops
+ * @returns when all is over, whichever side ended it
+ */
+export async function sendStream(
+  response: ServerResponse,
+  headers: Readonly<Record<string, string>>,
+  stream: Stream,
+  clock: Clock,
+  stopping: AbortSignal,
+): Promise<void> {
+  // Proxies must not collect what shall arrive at once.
+  response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no', ...headers });
+  response.flushHeaders();
+  response.socket?.setNoDelay(true);
+  const over = new AbortController();
+  const end = (): void => over.abort();
+  response.once('close', end);
+  stopping.addEventListener('abort', end);
+  if (stopping.aborted) end();
+
+  /** Whether one of these happened in time. */
+  const happens = async (milliseconds: number, ...events: readonly string[]): Promise<boolean> => {
+    const waiting = new AbortController();
+    const { signal } = waiting;
+    const each = events.map((event) => once(response, event, { signal }).then(() => true));
+    const all = [...each, clock.sleep(milliseconds, signal).then(() => false)];
+    try {
+      return await Promise.race(all);
+    } finally {
+      waiting.abort();
+      await Promise.allSettled(all);
+    }
+  };
+  const sink: Sink = {
+    signal: over.signal,
+    async write(text) {
+      if (response.destroyed || response.write(text)) return;
+      if (!(await happens(PATIENCE_MS, 'drain', 'close')))
+        throw new Fault('TemporaryFailure', { message: 'The client did not read for too long.' });
+    },
+    async end(text) {
+      if (response.destroyed) return;
+      response.end(text);
+      await happens(LINGER_MS, 'close');
+    },
+  };
+  try {
+    await stream(sink);
+  } finally {
+    stopping.removeEventListener('abort', end);
+    if (!response.writableFinished) response.destroy();
+  }
+}

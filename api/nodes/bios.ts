@@ -1,0 +1,64 @@
+/** /v1/nodes/X/bios: the BIOS settings of a node as they were last seen. */
+import { Fault } from '../../model/errors';
+import { repr } from '../../model/python';
+import type { BiosSettingRecord } from '../../model/records';
+import { linksTo } from '../resource/links';
+import { nodeOf } from '../resource/node-find';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+
+const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
+/** Since when the BIOS's own words on a setting are shown. */
+const REGISTRY_SINCE = 74;
+const SHORT = ['name', 'value'];
+/** With what the BIOS says of the setting itself. */
+const WHOLE = [
+  ...['name', 'value', 'attribute_type', 'allowable_values', 'lower_bound', 'max_length', 'min_length'],
+  ...['read_only', 'reset_required', 'unique', 'upper_bound'],
+];
+/** What can be asked for, in the order in which the refusal lists it. */
+const SELECTABLE = [
+  ...['allowable_values', 'attribute_type', 'created_at', 'lower_bound', 'links', 'max_length', 'min_length', 'name'],
+  ...['node_uuid', 'read_only', 'reset_required', 'unique', 'updated_at', 'value'],
+];
+
+type Shown = Record<string, unknown>;
+/** Times and links are always shown. `ident`: the node as links name it. */
+function present(setting: BiosSettingRecord, nodeUuid: string, ident: string, fields: readonly string[], base: string): Shown {
+  const record: Shown = { ...setting, allowable_values: setting.allowable_values ?? [], node_uuid: nodeUuid };
+  const chosen = fields.filter((field) => Object.hasOwn(record, field)).map((field) => [field, record[field]]);
+  return {
+    created_at: setting.created_at,
+    updated_at: setting.updated_at,
+    ...(Object.fromEntries(chosen) as Shown),
+    links: linksTo(base, `nodes/${ident}/bios/${setting.name}`),
+  };
+}
+
+async function listBiosSettings(request: Request, context: ApiContext): Promise<Answer> {
+  const { query, base, params, minor } = request;
+  const early = minor < REGISTRY_SINCE ? ['detail', 'fields'].filter((name) => Object.hasOwn(query, name)) : [];
+  if (early.length > 0)
+    throw invalid(
+      `Schema error: Additional properties are not allowed (${early.map(repr).join(', ')} ${early.length === 1 ? 'was' : 'were'} unexpected)`,
+    );
+  const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
+  const unknown = fields?.find((field) => !SELECTABLE.includes(field));
+  if (unknown !== undefined) throw invalid(`Schema error: ${repr(unknown)} is not one of ${repr(SELECTABLE)}`);
+  const node = await nodeOf(request, context, 'node:bios:get');
+  if (query['detail'] === true && fields?.length) throw invalid('Can not specify ?detail=True and fields in the same request.');
+  const shown = query['detail'] === true ? WHOLE : (fields ?? SHORT);
+  const settings = await context.store.biosSettings.ofNode(node.uuid);
+  return { status: 200, body: { bios: settings.map((setting) => present(setting, node.uuid, params['node_ident']!, shown, base)) } };
+}
+
+async function showBiosSetting(request: Request, context: ApiContext): Promise<Answer> {
+  const { minor, base, params } = request;
+  const name = params['setting_name']!;
+  if (!/^[A-Z0-9-._~]+$/i.test(name)) throw invalid(`Schema error: ${repr(name)} does not match '(?i)^[A-Z0-9-._~]+$'`);
+  const node = await nodeOf(request, context, 'node:bios:get');
+  const setting = (await context.store.biosSettings.ofNode(node.uuid)).find((one) => one.name === name);
+  if (!setting) throw new Fault('BIOSSettingNotFound', { node: node.uuid, name });
+  return { status: 200, body: { [name]: present(setting, node.uuid, node.uuid, minor < REGISTRY_SINCE ? SHORT : WHOLE, base) } };
+}
+
+export const biosHandlers: Handlers = { listBiosSettings, showBiosSetting };

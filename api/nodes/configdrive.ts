@@ -1,0 +1,50 @@
+/** Config drives as clients give them: the form of it, and what no agent could make a drive of. */
+import { Fault } from '../../model/errors';
+import type { ApiContext } from '../resource/routes';
+import { describeAtLength } from '../schema/schema';
+
+const invalid = (message: string): Fault => new Fault('Invalid', { message });
+const isEmpty = (drive: unknown): boolean => !drive || (typeof drive === 'object' && Object.keys(drive).length === 0);
+
+/** Blanks and line ends are common in base64. */
+const BASE64 = /^[A-Za-z0-9+/=\n\r\t ]*$/;
+/** Which verbs take one, and what it may be at this version, in Ironic's words. */
+export function checkConfigdrive(target: string, drive: unknown, minor: number, { validators, document }: ApiContext): void {
+  if (isEmpty(drive)) return;
+  const targets = minor >= 35 ? ['active', 'rebuild'] : ['active'];
+  if (!targets.includes(target))
+    throw invalid(`Adding a config drive is only supported when setting provision state to ${targets.join(', ')}`);
+  const problem = validators('Configdrive', () => document.schemas['Configdrive']!, describeAtLength)(drive);
+  if (problem !== undefined) throw invalid(`Invalid configdrive format: ${problem}`);
+  if (typeof drive === 'object' && drive !== null) {
+    if (minor < 56) throw invalid('Providing a JSON object for configdrive is only supported starting with API version 1.56');
+    if ('vendor_data' in drive && minor < 59)
+      throw invalid('Providing vendor_data in configdrive is only supported starting with API version 1.59');
+  } else if (typeof drive === 'string' && !drive.includes('://') && !BASE64.test(drive))
+    throw invalid('Invalid configdrive format: it is neither a JSON, nor a URL, nor a base64 string');
+}
+
+/** Ramdisks make a partition of at most so much for it. */
+const MOST_MIB = 64;
+const GZIP = [0x1f, 0x8b];
+/** RFC 1952, 2.3.1: the last four bytes say how long the content is. */
+const contentLength = (gzip: Buffer): number => gzip.readUInt32LE(gzip.length - 4);
+/** A header of ten bytes and a trailer of eight stand around the content. */
+const LEAST_GZIP = 18;
+
+function problemOf(drive: string): string | undefined {
+  if (drive.includes('://'))
+    return URL.canParse(drive) && /^https?:/i.test(drive) ? undefined : 'ramdisks fetch it from http and https URLs only';
+  const text = drive.replace(/\s+/g, '');
+  if (text.length % 4 !== 0 || !/^[^=]*={0,2}$/.test(text)) return 'it is not a whole base64 string';
+  const bytes = Buffer.from(text, 'base64');
+  if (bytes.length < LEAST_GZIP || GZIP.some((byte, index) => bytes[index] !== byte)) return 'the base64 string is not that of a gzip file';
+  if (contentLength(bytes) > MOST_MIB * 1024 * 1024) return `it is larger than ${MOST_MIB} MiB`;
+  return undefined;
+}
+/** What Ironic takes and no agent could use. Nothing has been asked of the conductor yet. */
+export function checkDrive(drive: unknown): void {
+  if (typeof drive !== 'string' || drive === '') return;
+  const problem = problemOf(drive);
+  if (problem !== undefined) throw invalid(`Invalid configdrive: ${problem}`);
+}

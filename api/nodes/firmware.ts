@@ -1,0 +1,32 @@
+/** /v1/nodes/X/firmware: the firmware of a node as it was last seen. */
+import { Fault } from '../../model/errors';
+import { repr } from '../../model/python';
+import { nodeOf } from '../resource/node-find';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+
+const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
+const TIMES = ['created_at', 'updated_at'];
+const VERSIONS = ['component', 'initial_version', 'current_version', 'last_version_flashed'];
+const IDENTITY = ['vendor', 'model', 'serial_number'];
+const IDENTITY_SINCE = 114;
+
+async function listFirmware(request: Request, context: ApiContext): Promise<Answer> {
+  const { query, minor } = request;
+  const { fields, detail } = query as { fields?: readonly string[] | null; detail?: string | null };
+  const known = [...TIMES, ...VERSIONS, ...IDENTITY];
+  const unknown = fields?.find((field) => !known.includes(field));
+  if (unknown !== undefined) throw invalid(`Schema error: ${repr(unknown)} is not one of ${repr(known)}`);
+  if (detail !== undefined && detail !== null) throw invalid(`Schema error: ${repr(detail)} is not of type 'boolean'`);
+  const node = await nodeOf(request, context, 'node:firmware:get');
+  const early = minor < IDENTITY_SINCE ? (fields ?? []).filter((field) => IDENTITY.includes(field)).sort() : [];
+  if (early.length > 0)
+    throw invalid(`Fields ${early.join(', ')} are not allowed in this API version. They require at least API version 1.${IDENTITY_SINCE}.`);
+  const shown = [...TIMES, ...(fields ?? [...VERSIONS, ...(minor < IDENTITY_SINCE ? [] : IDENTITY)])];
+  const components = await context.store.firmwareComponents.ofNode(node.uuid);
+  const firmware = components.map((one) =>
+    Object.fromEntries(shown.map((field) => [field, (one as unknown as Readonly<Record<string, unknown>>)[field]])),
+  );
+  return { status: 200, body: { firmware } };
+}
+
+export const firmwareHandlers: Handlers = { listFirmware };

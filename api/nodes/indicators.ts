@@ -1,0 +1,44 @@
+/** /v1/nodes/X/management/inject_nmi and indicators. */
+import { Fault } from '../../model/errors';
+import { linksTo } from '../resource/links';
+import { nodeOf } from '../resource/node-find';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+
+/** An indicator is named `NAME@COMPONENT`. */
+function indicatorOf({ params }: Request): readonly [component: string, name: string] {
+  const text = params['indicator']!;
+  const at = text.indexOf('@');
+  if (at < 0) throw new Fault('InvalidParameterValue', { message: `Malformed indicator name "${text}"` });
+  return [text.slice(at + 1), text.slice(0, at)];
+}
+
+async function listIndicators(request: Request, context: ApiContext): Promise<Answer> {
+  const { base, params } = request;
+  const node = await nodeOf(request, context, 'node:get_indicator_state');
+  const table = await context.conductor.listIndicators(node.uuid);
+  const indicators = Object.entries(table).flatMap(([component, named]) =>
+    Object.entries(named).map(([one, { readonly, states }]) => {
+      const name = `${one}@${component}`;
+      return { name, component, readonly, states, links: linksTo(base, `nodes/${params['node_ident']!}/management/indicators/${name}`) };
+    }),
+  );
+  return { status: 200, body: { indicators } };
+}
+
+export const indicatorHandlers: Handlers = {
+  injectNmi: async (request, context) => {
+    const node = await nodeOf(request, context, 'node:inject_nmi');
+    await context.conductor.injectNmi(node.uuid);
+    return { status: 204 };
+  },
+  listIndicators,
+  showIndicator: async (request, context) => {
+    const node = await nodeOf(request, context, 'node:get_indicator_state');
+    return { status: 200, body: { state: await context.conductor.getIndicator(node.uuid, ...indicatorOf(request)) } };
+  },
+  setIndicator: async (request, context) => {
+    const node = await nodeOf(request, context, 'node:set_indicator_state');
+    await context.conductor.setIndicator(node.uuid, ...indicatorOf(request), (request.query['state'] as string | null) ?? '');
+    return { status: 204 };
+  },
+};

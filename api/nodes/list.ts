@@ -1,0 +1,140 @@
+/** GET /v1/nodes and /v1/nodes/detail: filters, fields, pages. */
+import { Fault } from '../../model/errors';
+import { conductorOf } from '../../model/ring';
+import { STATES } from '../../model/states';
+import type { Alive, NodeFilter } from '../../store/store';
+import type { Arguments } from '../schema/arguments';
+import { checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from '../resource/lists';
+import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from '../resource/present';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+
+const BRIEF = ['instance_uuid', 'maintenance', 'power_state', 'provision_state', 'uuid', 'name'];
+const UNSORTABLE = [
+  'properties',
+  'driver_info',
+  'extra',
+  'instance_info',
+  'driver_internal_info',
+  'clean_step',
+  'deploy_step',
+  'raid_config',
+  'target_raid_config',
+  'traits',
+  'network_data',
+  'service_step',
+];
+/** Fields that are no column of the node. */
+const NO_COLUMNS = ['chassis_uuid', 'allocation_uuid', 'conductor', 'links', 'ports', 'states', 'portgroups', 'volume'];
+const FAULTS_OF_NODES = ['power failure', 'clean failure', 'rescue abort failure', 'service failure'];
+/** Parameters that are columns to be matched exactly. */
+const EXACT = [
+  'chassis_uuid',
+  'instance_uuid',
+  'maintenance',
+  'retired',
+  'provision_state',
+  'driver',
+  'resource_class',
+  'fault',
+  'conductor_group',
+  'owner',
+  'lessee',
+  'instance_name',
+] as const;
+
+function checkValues(query: Arguments): void {
+  const { provision_state: state, fault } = query as { provision_state?: string; fault?: string };
+  if (state && !Object.hasOwn(STATES, state))
+    throw new Fault('InvalidParameterValue', { message: `Provision state "${state}" is not valid` });
+  if (fault && !FAULTS_OF_NODES.includes(fault)) {
+    const known = FAULTS_OF_NODES.map((one) => `'${one}'`).join(', ');
+    throw new Fault('Invalid', { message: `Unrecognized fault "${fault}" is specified, allowed faults are (${known})` });
+  }
+}
+
+const NOBODY: Alive = { word: '', conductors: [] };
+
+interface Said {
+  readonly shard?: readonly string[] | null;
+  readonly associated?: boolean | null;
+  readonly sharded?: boolean | null;
+  readonly project?: string | null;
+  readonly description_contains?: string | null;
+  readonly parent_node?: string | null;
+  /** On /detail any text means yes. */
+  readonly include_children?: boolean | string | null;
+}
+function filterOf(query: Arguments): NodeFilter {
+  const where = Object.fromEntries(EXACT.filter((name) => (query[name] ?? undefined) !== undefined).map((name) => [name, query[name]]));
+  const {
+    shard: shards,
+    associated,
+    sharded,
+    project,
+    description_contains: part,
+    parent_node: parent,
+    include_children: all,
+  } = query as Said;
+  const children = parent ?? (all ? 'all' : undefined);
+  return {
+    where: { ...where, ...(shards ? { shard: shards } : {}) },
+    ...(typeof associated === 'boolean' ? { associated } : {}),
+    ...(typeof sharded === 'boolean' ? { sharded } : {}),
+    ...(typeof part === 'string' ? { descriptionContains: part } : {}),
+    ...(typeof project === 'string' ? { project } : {}),
+    ...(typeof children === 'string' ? { children } : {}),
+  };
+}
+
+/** @param path of the list, for the link to its next page */
+async function list(request: Request, context: ApiContext, path: string, fields: readonly string[] | undefined): Promise<Answer> {
+  const { query, base, minor, caller } = request;
+  const { document, store, auth, options, fragments } = context;
+  const all = document.fields('Node');
+  checkNewer(
+    [...((query['fields'] as readonly string[] | null | undefined) ?? []), query['sort_key'] as string],
+    all.filter(({ selectable }) => selectable),
+    minor,
+  );
+  checkValues(query);
+  const page = pageOf(query, UNSORTABLE, options);
+  checkSortable(page.sortKey, ['id', ...all.map(({ name }) => name).filter((name) => !NO_COLUMNS.includes(name))]);
+  checkNodeFields(fields, all);
+  // A chassis that nobody knows has no list.
+  const chassis = query['chassis_uuid'] as string | null | undefined;
+  if (chassis) await store.chassis.find(chassis);
+
+  const rows = nodeRowsToShow(all, minor, fields);
+  const wanted = query['conductor'] as string | null | undefined;
+  const { word, conductors } = wanted || rows.some(({ name }) => name === 'conductor') ? await context.current.conductors() : NOBODY;
+  const filter = filterOf(query);
+  // Whose a node is, the database does not know.
+  const found = wanted ? await store.nodes.list({ ...filter, ...page }) : undefined;
+  const versions =
+    found?.filter((node) => conductorOf(conductors, node)?.hostname === wanted) ?? (await store.nodes.versions({ ...filter, ...page }));
+  const view = { base, minor, caller, auth, rows };
+  const items = await fragments.of({
+    shape: viewShape('nodes', view, word),
+    versions,
+    // The filter again: a node may have changed meanwhile.
+    read: (ids) => store.nodes.list({ ...filter, ids }),
+    renderer: () => nodePresenter(view, conductors),
+  });
+
+  const also = [
+    ...(['associated', 'maintenance', 'retired'] as const).filter((name) => query[name] === true).map((name) => [name, true] as const),
+    ...(typeof query['detail'] === 'boolean' ? [['detail', query['detail']] as const] : []),
+    ...(fields && fields.length > 0 ? [['fields', fields.join(',')] as const] : []),
+  ];
+  // An instance is on one node: there is no next page.
+  const limit = query['instance_uuid'] ? 0 : page.limit;
+  return { status: 200, bytes: envelopeOf('nodes', items, versions.length, { base, path, page, limit, also }) };
+}
+
+export const nodeListHandlers: Handlers = {
+  listNodes: (request, context) => list(request, context, 'nodes', fieldsToShow(request.query, BRIEF)),
+  listNodesDetail: (request, context) => list(request, context, 'nodes/detail', undefined),
+  // The UUID of the path is the filter of that name.
+  listChassisNodes: (request, context) => list(request, context, 'nodes', fieldsToShow(request.query, BRIEF)),
+  listChassisNodesDetail: (request, context) => list(request, context, 'nodes/detail', undefined),
+};

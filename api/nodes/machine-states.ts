@@ -1,0 +1,63 @@
+/** /v1/nodes/X/states/boot_mode, secure_boot and console: states of the machine beside its power. */
+import { Fault } from '../../model/errors';
+import { repr } from '../../model/python';
+import type { NodeRecord } from '../../model/records';
+import { stateRow } from '../../model/states';
+import { location } from '../resource/links';
+import { nodeOf } from '../resource/node-find';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+
+const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
+const accepted = ({ base, params }: Request, rest: string): Answer => ({
+  status: 202,
+  headers: location(base, `nodes/${params['node_ident']!}/${rest}`),
+});
+
+const SINCE = 76;
+function checkVersion({ minor }: Request): void {
+  if (minor < SINCE) throw new Fault('NotFound', { message: `This endpoint is supported starting with the API version 1.${SINCE}` });
+}
+/** A node on its way to another state keeps its settings, since the way may depend on them. */
+function checkStill({ provision_state: state }: NodeRecord): void {
+  const { working, timeout } = stateRow(state);
+  if (!working && timeout === undefined) return;
+  throw new Fault('Conflict', {
+    message: `Node is in ${state} state. Since node is transitioning, the boot mode will not be set as this may interfere with ongoing changes and result in erroneous modification. Try again later.`,
+  });
+}
+
+async function setBootMode(request: Request, context: ApiContext): Promise<Answer> {
+  const node = await nodeOf(request, context, 'node:set_boot_mode');
+  const target = request.query['target'] as string | null;
+  checkVersion(request);
+  if (target !== 'bios' && target !== 'uefi')
+    throw invalid(`Invalid boot mode ${target ?? repr(null)} requested for node. Allowed boot modes are: bios, uefi`);
+  checkStill(node);
+  await context.conductor.setBootMode(node.uuid, target);
+  return accepted(request, 'states');
+}
+
+async function setSecureBoot(request: Request, context: ApiContext): Promise<Answer> {
+  const node = await nodeOf(request, context, 'node:set_secure_boot');
+  const target = request.query['target'] as boolean | null;
+  checkVersion(request);
+  if (target === null)
+    throw invalid(`Invalid secure_boot ${repr(target)} requested for node. Allowed secure_boot states are: True, False) `);
+  checkStill(node);
+  await context.conductor.setSecureBoot(node.uuid, target);
+  return accepted(request, 'states');
+}
+
+async function showConsole(request: Request, context: ApiContext): Promise<Answer> {
+  const node = await nodeOf(request, context, 'node:get_console');
+  const info = await context.conductor.consoleInfo(node.uuid);
+  return { status: 200, body: { console_enabled: info !== null, console_info: info } };
+}
+
+async function setConsole(request: Request, context: ApiContext): Promise<Answer> {
+  const node = await nodeOf(request, context, 'node:set_console_state');
+  await context.conductor.setConsole(node.uuid, request.query['enabled'] === true);
+  return accepted(request, 'states/console');
+}
+
+export const machineStateHandlers: Handlers = { setBootMode, setSecureBoot, showConsole, setConsole };

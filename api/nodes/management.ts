@@ -1,0 +1,29 @@
+/** /v1/nodes/X/management/boot_device and /v1/nodes/X/inventory. */
+import { Fault } from '../../model/errors';
+import { repr } from '../../model/python';
+import { nodeOf } from '../resource/node-find';
+import type { Handlers } from '../resource/routes';
+
+export const nodeManagementHandlers: Handlers = {
+  showBootDevice: async (request, context) => {
+    const node = await nodeOf(request, context, 'node:get_boot_device');
+    return { status: 200, body: await context.conductor.getBootDevice(node.uuid) };
+  },
+  setBootDevice: async (request, context) => {
+    const node = await nodeOf(request, context, 'node:set_boot_device');
+    const { boot_device: device, persistent } = request.query as { boot_device: string | null; persistent?: boolean | null };
+    await context.conductor.setBootDevice(node.uuid, device ?? repr(null), persistent ?? false);
+    return { status: 204 };
+  },
+  listBootDevices: async (request, context) => {
+    const node = await nodeOf(request, context, 'node:get_boot_device');
+    return { status: 200, body: { supported_boot_devices: await context.conductor.supportedBootDevices(node.uuid) } };
+  },
+  showInventory: async (request, context) => {
+    const node = await nodeOf(request, context, 'node:inventory:get');
+    const record = await context.store.inventories.find(node.uuid);
+    // Its number, as clients know this sentence.
+    if (!record) throw new Fault('NodeInventoryNotFound', { node: String(node.id) });
+    return { status: 200, body: { inventory: record.inventory, plugin_data: record.plugin_data } };
+  },
+};

@@ -1,0 +1,126 @@
+/** /v1/nodes: create, show, change, delete, validate. */
+import { Fault } from '../../model/errors';
+import { isUuid, newUuid } from '../../model/idents';
+import { repr } from '../../model/python';
+import type { NewNode, NodeRecord } from '../../model/records';
+import { open } from '../../model/versions';
+import type { NodeHead } from '../../store/store';
+import { refuseByGate } from '../schema/arguments';
+import { checkedRecord, refuseNewer, type Values } from '../resource/fields';
+import { location } from '../resource/links';
+import { checkFieldsAllowed, checkNewer } from '../resource/lists';
+import { checkChassis, checkName, checkServed, linkedNode, nodeHeadOf, nodeByIdent, nodeOf } from '../resource/node-find';
+import { changedNode } from './patch';
+import { withNotifications } from '../resource/notifications';
+import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from '../resource/present';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+
+/**
+ * The whole node, or some fields, as this caller sees it; what is rendered is kept for the next.
+ * @param node its record, or what stands for it
+ */
+async function nodeBytes(
+  node: NodeHead | NodeRecord,
+  request: Request,
+  { document, auth, current, fragments, store }: ApiContext,
+  fields?: readonly string[],
+): Promise<readonly Buffer[]> {
+  const { base, minor, caller } = request;
+  const rows = nodeRowsToShow(document.fields('Node'), minor, fields);
+  const view = { base, minor, caller, auth, rows };
+  const { word, conductors } = await current.conductors('alive' in node ? node.alive : undefined);
+  const [fragment] = await fragments.of({
+    shape: viewShape('nodes', view, rows.some(({ name }) => name === 'conductor') ? word : ''),
+    versions: [node],
+    read: async (ids) => ('driver' in node ? [node] : store.nodes.list({ ids, children: 'all' })),
+    renderer: () => nodePresenter(view, conductors),
+  });
+  if (!fragment) throw new Fault('NodeNotFound', { node: node.uuid });
+  return [fragment.bytes];
+}
+
+/** Who creates in a project owns what he creates, and nothing else. */
+function ownerOf(record: Values, { caller }: Request): string | null {
+  if (caller.system) return (record['owner'] as string | null | undefined) ?? null;
+  if (record['owner'] && record['owner'] !== caller.project)
+    throw new Fault('Invalid', { message: 'Cannot create a node as a project scoped admin with an owner other than your own project.' });
+  return caller.project;
+}
+
+async function createNode(request: Request, context: ApiContext): Promise<Answer> {
+  const { minor, base, body } = request;
+  const { document, options, conductor, random } = context;
+  const rows = document.fields('Node').filter(({ create }) => create);
+  const record = checkedRecord('node', 'Node', rows, body, context);
+  refuseNewer(record, rows, minor);
+  // null means what absence means.
+  const given = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
+  if ('name' in given) checkName(given['name'], minor, 'Cannot create node with invalid name');
+  const owner = ownerOf(given, request);
+  await checkChassis(given['chassis_uuid'], context);
+  const parent = given['parent_node']
+    ? (await linkedNode('parent_node', given['parent_node'], owner, request, context)).uuid
+    : ((given['parent_node'] as '' | undefined) ?? null);
+  const node: NewNode = {
+    ...given,
+    uuid: (given['uuid'] as string | undefined)?.toLowerCase() ?? newUuid(random),
+    driver: given['driver'] as string,
+    conductor_group: (given['conductor_group'] as string | undefined) || options['DEFAULT.default_conductor_group'],
+    resource_class: (given['resource_class'] as string | undefined) || options['DEFAULT.default_resource_class'],
+    provision_state: minor < 11 ? 'available' : 'enroll',
+    owner,
+    parent_node: parent,
+  };
+  await checkServed({ driver: node.driver, conductor_group: node.conductor_group! }, context);
+  const made = await withNotifications(context, request, 'node', 'create', node, () => conductor.createNode(node));
+  return { status: 201, bytes: await nodeBytes(made, request, context), headers: location(base, `nodes/${made.uuid}`) };
+}
+
+async function showNode(request: Request, context: ApiContext): Promise<Answer> {
+  const { minor, query } = request;
+  const rows = context.document.fields('Node');
+  const node = await nodeHeadOf(request, context, 'node:get');
+  const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
+  checkFieldsAllowed(fields, minor);
+  checkNewer(
+    fields ?? [],
+    rows.filter(({ selectable }) => selectable),
+    minor,
+  );
+  checkNodeFields(fields, rows);
+  return { status: 200, bytes: await nodeBytes(node, request, context, fields) };
+}
+
+async function updateNode(request: Request, context: ApiContext): Promise<Answer> {
+  const { node, changes, resetInterfaces } = await changedNode(request, context);
+  const changed = await withNotifications(context, request, 'node', 'update', { ...node, ...changes }, () =>
+    context.conductor.updateNode(node.uuid, changes, resetInterfaces),
+  );
+  return { status: 200, bytes: await nodeBytes(changed, request, context) };
+}
+
+async function deleteNode(request: Request, context: ApiContext): Promise<Answer> {
+  const node = await nodeOf(request, context, 'node:delete', true);
+  await withNotifications(context, request, 'node', 'delete', node, () => context.conductor.deleteNode(node.uuid));
+  return { status: 204 };
+}
+
+/** Names only from 1.5 on, which this door says with 406. */
+async function validate(ident: unknown, request: Request, context: ApiContext): Promise<Answer> {
+  const { minor, caller } = request;
+  if (typeof ident !== 'string')
+    throw minor < 5 ? new Fault('NodeNotFound', { node: repr(ident) }) : new Fault('InvalidUuidOrName', { name: repr(ident) });
+  if (!isUuid(ident) && !open({ since: 5 }, minor)) refuseByGate([406, 'Request not acceptable.'], 5);
+  const node = await nodeByIdent(ident, minor, context);
+  if (!context.auth.allowed(caller, 'node:validate', node)) throw new Fault('NotAuthorized');
+  return { status: 200, body: await context.conductor.validate(node.uuid) };
+}
+
+export const nodeHandlers: Handlers = {
+  createNode,
+  showNode,
+  updateNode,
+  deleteNode,
+  validateNode: (request, context) => validate(request.query['node_uuid'] ?? request.query['node'], request, context),
+  validateThisNode: (request, context) => validate(request.params['node_ident'], request, context),
+};

@@ -1,0 +1,58 @@
+/** A runbook named with a provision verb: whether this node may be put through it, and the arguments that it stands for. */
+import { Fault } from '../../model/errors';
+import { repr } from '../../model/python';
+import type { NodeRecord, RunbookRecord, StepRecord } from '../../model/records';
+import type { Arguments } from '../schema/arguments';
+import type { Request, ApiContext } from '../resource/routes';
+import { checkStepPolicies } from '../resource/step-policies';
+
+/** A node is approved for a runbook by a trait: since this version one of the runbook's traits, before the runbook's name. */
+const TRAITS_SINCE = 112;
+const invalid = (message: string): Fault => new Fault('Invalid', { message });
+
+function checkApproved({ uuid, name, traits }: RunbookRecord, node: NodeRecord, minor: number): void {
+  const begins = `This runbook has not been approved for use on this node ${node.uuid}.`;
+  if (minor < TRAITS_SINCE) {
+    if (!node.traits.includes(name)) throw invalid(`${begins} Please ask an administrator to add it to your node traits.`);
+    return;
+  }
+  if (traits.length === 0)
+    throw invalid(`Runbook ${uuid} has no traits configured. Please ask an administrator to add traits to the runbook.`);
+  if (!traits.some((trait) => node.traits.includes(trait)))
+    throw invalid(
+      `${begins} The node does not have any of the runbook's traits ${repr([...traits].sort())}. ` +
+        'Please ask an administrator to add a matching trait to your node.',
+    );
+}
+
+const asked = ({ interface: owner, step, args, order }: StepRecord): StepRecord => ({
+  interface: owner,
+  step,
+  args,
+  ...(order === undefined ? {} : { order }),
+});
+
+/** The arguments of a provision verb, with what its runbook says in place of the runbook. Throws RunbookNotFound, Invalid, NotAcceptable. */
+export async function withRunbook(
+  target: string,
+  node: NodeRecord,
+  { query, minor, caller }: Request,
+  context: ApiContext,
+): Promise<Arguments> {
+  const ident = query['runbook'];
+  if (!ident) return query;
+  if (minor < 92) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+  const runbook = await context.store.runbooks.find(ident as string);
+  const owned = { owner: runbook.owner, lessee: null };
+  if (!runbook.public && !context.auth.allowed(caller, 'runbook:use', owned))
+    throw new Fault('RunbookNotFound', { runbook: ident as string });
+  checkApproved(runbook, node, minor);
+  // What an administrator made or published is approved.
+  if (runbook.owner !== null && !runbook.public) checkStepPolicies(runbook.steps, { caller }, context, node);
+  const said: Arguments = { ...query, runbook: null, disable_ramdisk: runbook.disable_ramdisk };
+  if (target !== 'clean' && target !== 'service') return said;
+  const key = `${target}_steps`;
+  if (Array.isArray(query[key]) && query[key].length > 0) throw invalid(`Please provide either "${key}" or a runbook, but not both.`);
+  const steps = [...runbook.steps].sort((a, b) => (a.order ?? 0) - (b.order ?? 0));
+  return { ...said, [key]: steps.map(asked) };
+}

@@ -1,0 +1,172 @@
+/** /v1/nodes/X/states, power, provision and maintenance. */
+import { Fault } from '../../model/errors';
+import { repr } from '../../model/python';
+import type { JsonObject, NodeRecord } from '../../model/records';
+import { isUuid } from '../../model/idents';
+import { next, TRANSITIONS, VERBS } from '../../model/states';
+import { open } from '../../model/versions';
+import type { ProvisionArgs } from '../../conductor/conductor';
+import type { Arguments } from '../schema/arguments';
+import { checkConfigdrive, checkDrive } from './configdrive';
+import { location } from '../resource/links';
+import { nodeByIdent, nodeOf } from '../resource/node-find';
+import { withMaintenanceNotifications } from '../resource/notifications';
+import { rewrite, rewritesFor } from '../resource/present';
+import { withRunbook } from './provision-runbook';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import { describeAtLength } from '../schema/schema';
+import { checkStepPolicies } from '../resource/step-policies';
+
+const unacceptable = (message = 'Request not acceptable.'): Fault => new Fault('NotAcceptable', { message });
+const invalid = (message: string): Fault => new Fault('Invalid', { message });
+const accepted = ({ base, params }: Request): Answer => ({ status: 202, headers: location(base, `nodes/${params['node_ident']!}/states`) });
+
+async function showStates(request: Request, context: ApiContext): Promise<Answer> {
+  const { minor } = request;
+  const node = (await nodeOf(request, context, 'node:get_states')) as unknown as Readonly<Record<string, unknown>>;
+  const rules = rewritesFor(minor);
+  const rows = context.document.fields('States').filter(({ gate }) => open(gate, minor));
+  return { status: 200, body: Object.fromEntries(rows.map(({ name }) => [name, rewrite(rules, name, node[name])])) };
+}
+
+/** What power can be asked for, and since when. */
+const POWER: Readonly<Record<string, number>> = { 'power on': 1, 'power off': 1, rebooting: 1, 'soft rebooting': 27, 'soft power off': 27 };
+
+async function setPower(request: Request, context: ApiContext): Promise<Answer> {
+  const { minor, query, params } = request;
+  const node = await nodeOf(request, context, 'node:set_power_state');
+  const target = query['target'] as string | null;
+  const timeout = (query['timeout'] as number | null | undefined) ?? undefined;
+  const known = target !== null && Object.hasOwn(POWER, target);
+  if ((known && POWER[target]! > minor) || (timeout && minor < 27)) throw unacceptable();
+  if (timeout !== undefined && timeout < 1) throw invalid('timeout has to be positive integer');
+  const refused = (state: string | null): Fault =>
+    new Fault('InvalidStateRequested', { action: target ?? repr(null), node: params['node_ident']!, state: state ?? repr(null) });
+  if (!known) throw refused(node.power_state);
+  if (node.provision_state === 'clean wait' || node.provision_state === 'cleaning') throw refused(node.provision_state);
+  if (node.disable_power_off && (target === 'power off' || target === 'soft power off'))
+    throw new Fault('PowerStateFailure', { pstate: target });
+  await context.conductor.setPower(node.uuid, target, timeout);
+  return accepted(request);
+}
+
+/** Verbs whose gate is looked at after the state and the body; `undeploy` is taken at every version, although documented since 1.73. */
+const LATE = ['unhold', 'service', 'undeploy'];
+
+/** The verb fits the version and the state; else 409 while somebody holds the node, 400 otherwise. */
+function checkVerb(target: string | null, node: NodeRecord, minor: number): void {
+  const verb = target !== null && Object.hasOwn(VERBS, target) ? VERBS[target] : undefined;
+  if (verb && verb.since > minor && !LATE.includes(target!)) throw unacceptable();
+  if ((target === 'active' || target === 'rebuild') && node.maintenance)
+    throw new Fault('NodeInMaintenance', { op: 'provisioning', node: node.uuid });
+  if (verb && next(node.provision_state, verb.event)) return;
+  if (node.reservation) throw new Fault('NodeLocked', { node: node.uuid, host: node.reservation });
+  throw new Fault('InvalidStateRequested', { action: target ?? repr(null), node: node.uuid, state: node.provision_state });
+}
+
+function checkDisableRamdisk(target: string, minor: number): void {
+  const since = { clean: 70, service: 108 }[target];
+  if (since === undefined) throw invalid('disable_ramdisk is supported only with manual cleaning or servicing');
+  if (minor < since) throw unacceptable('disable_ramdisk is not acceptable in this API version');
+}
+
+/** Which body keys belong to which verbs; the first that does not fit is named. */
+function checkKeys(target: string, query: Arguments, node: NodeRecord, minor: number): void {
+  const given = (name: string): boolean => Array.isArray(query[name]) && (query[name] as unknown[]).length > 0;
+  const only = (name: string, verb: string): Fault => invalid(`"${name}" is only valid when setting target provision state to ${verb}`);
+  if (query['disable_ramdisk'] !== undefined && query['disable_ramdisk'] !== null) checkDisableRamdisk(target, minor);
+  if (given('clean_steps') && target !== 'clean') throw only('clean_steps', 'clean');
+  if (given('deploy_steps')) {
+    if (minor < 69) throw unacceptable('Request not acceptable. The minimal required API version should be 1.69');
+    if (target !== 'active' && target !== 'rebuild') throw only('deploy_steps', 'active or rebuild');
+  }
+  if (typeof query['rescue_password'] === 'string' && target !== 'rescue') throw only('rescue_password', 'rescue');
+  // The edge itself may be younger than its verb: abort in inspect wait and in wait call-back.
+  const edge = TRANSITIONS.find(([from, event]) => from === node.provision_state && event === VERBS[target]!.event);
+  if ((edge?.[3] ?? 1) > minor) throw unacceptable();
+  if (target === 'unhold' && minor < VERBS['unhold']!.since) throw unacceptable();
+  if (given('service_steps') && target !== 'service') throw only('service_steps', 'service');
+  if (target === 'service' && minor < VERBS['service']!.since) throw unacceptable();
+}
+
+async function checkSteps(
+  kind: 'clean' | 'deploy' | 'service',
+  steps: readonly JsonObject[],
+  request: Request,
+  context: ApiContext,
+): Promise<void> {
+  const schema = { clean: 'CleanSteps', deploy: 'DeploySteps', service: 'ServiceSteps' }[kind];
+  const problem = context.validators(schema, () => context.document.schemas[schema]!, describeAtLength)(steps);
+  if (problem !== undefined) throw invalid(`Invalid ${kind}_steps: ${problem}`);
+  for (const { step, execute_on_child_nodes: onChildren, limit_child_node_execution: children } of steps) {
+    if (!onChildren || !Array.isArray(children)) continue;
+    for (const child of children as unknown[]) {
+      if (!isUuid(child)) throw invalid(`Invalid entry detected for execute_on_child_node parameter in step ${String(step)}.`);
+      const node = await nodeByIdent(child, request.minor, context);
+      if (!context.auth.allowed(request.caller, 'node:set_provision_state', node)) throw new Fault('NotAuthorized');
+    }
+  }
+  const names = steps.map(({ interface: one, step }) => `${String(one)}.${String(step)}`);
+  const bad = names.find((name) => context.options[`api.disallow_${kind}_steps`].includes(name));
+  if (bad) throw new Fault('StepNotAllowed', { step: bad, step_type: kind });
+}
+
+/** What each verb needs of its arguments. */
+async function checkNeeds(target: string, args: ProvisionArgs, request: Request, context: ApiContext): Promise<void> {
+  const needed = (name: string): Fault => invalid(`"${name}" is required when setting target provision state to ${target}`);
+  if (args.deploy_steps?.length) await checkSteps('deploy', args.deploy_steps, request, context);
+  if (target === 'rescue' && !args.rescue_password?.trim())
+    throw invalid('A non-empty "rescue_password" is required when setting target provision state to rescue');
+  for (const kind of ['clean', 'service'] as const) {
+    if (target !== kind) continue;
+    const steps = args[`${kind}_steps`];
+    if (!steps?.length) throw needed(`${kind}_steps`);
+    await checkSteps(kind, steps, request, context);
+  }
+}
+
+const isStep = (value: unknown): value is { readonly interface: string; readonly step: string } => {
+  const { interface: owner, step } = (value ?? {}) as JsonObject;
+  return typeof owner === 'string' && typeof step === 'string';
+};
+/** What the request names beside the verb's own arguments. */
+const NO_ARGUMENTS = ['node_ident', 'target', 'runbook'];
+
+async function setProvision(request: Request, context: ApiContext): Promise<Answer> {
+  const { minor, caller } = request;
+  const node = await nodeOf(request, context, 'node:set_provision_state');
+  const verb = request.query['target'] as string | null;
+  for (const kind of ['clean_steps', 'service_steps'])
+    if (request.query[kind] && !request.query['runbook'] && !context.auth.allowed(caller, `node:set_provision_state:${kind}`, node))
+      throw new Fault('NotAuthorized');
+  const named = ['deploy_steps', 'clean_steps', 'service_steps'].flatMap((kind) => request.query[kind] ?? []) as JsonObject[];
+  checkStepPolicies(named.filter(isStep), request, context, node);
+  checkVerb(verb, node, minor);
+  const target = verb!;
+  checkConfigdrive(target, request.query['configdrive'], minor, context);
+  const query = await withRunbook(target, node, request, context);
+  checkKeys(target, query, node, minor);
+  const args = Object.fromEntries(
+    Object.entries(query).filter(([name, value]) => value !== null && !NO_ARGUMENTS.includes(name)),
+  ) as ProvisionArgs;
+  await checkNeeds(target, args, request, context);
+  checkDrive(args.configdrive);
+  await context.conductor.provision(node.uuid, target, args);
+  return accepted(request);
+}
+
+async function maintain(request: Request, context: ApiContext, on: boolean): Promise<Answer> {
+  const node = await nodeOf(request, context, on ? 'node:set_maintenance' : 'node:clear_maintenance');
+  const reason = (request.query['reason'] as string | null | undefined) ?? null;
+  const after = { ...node, maintenance: on, maintenance_reason: on ? reason : null };
+  await withMaintenanceNotifications(context, request, after, () => context.conductor.setMaintenance(node.uuid, on, reason));
+  return { status: 202 };
+}
+
+export const nodeStateHandlers: Handlers = {
+  showStates,
+  setPower,
+  setProvision,
+  setMaintenance: (request, context) => maintain(request, context, true),
+  clearMaintenance: (request, context) => maintain(request, context, false),
+};

@@ -1,0 +1,79 @@
+/** /v1/nodes/X/traits. */
+import { Fault } from '../../model/errors';
+import type { NodeRecord } from '../../model/records';
+import { MAX_TRAITS } from '../../model/traits';
+import type { Schema } from '../schema/document';
+import { location } from '../resource/links';
+import { nodeOf } from '../resource/node-find';
+import { withNotifications } from '../resource/notifications';
+import { sortedTraits } from '../resource/present';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import { demand } from '../schema/schema';
+
+const USAGE =
+  'A single node trait may be added via PUT /v1/nodes/<node identifier>/traits/<trait> with no body, or all node traits may be replaced via PUT /v1/nodes/<node identifier>/traits with the list of traits specified in the request body.';
+
+export function checkTrait(trait: string, { validators, document }: ApiContext): void {
+  const { properties } = document.schemas['Traits'] as { properties: { traits: { items: Schema } } };
+  demand('trait', validators('Trait', () => properties.traits.items)(trait));
+}
+function checkCount(node: NodeRecord, traits: readonly string[]): void {
+  if (traits.length <= MAX_TRAITS) return;
+  const message = `Could not modify traits for node ${node.id} as it would exceed the maximum number of traits per node (${traits.length} vs. ${MAX_TRAITS})`;
+  throw new Fault('InvalidParameterValue', { message });
+}
+
+const change = (
+  node: NodeRecord,
+  what: Parameters<ApiContext['conductor']['setTraits']>[1],
+  after: readonly string[],
+  request: Request,
+  context: ApiContext,
+): Promise<void> =>
+  withNotifications(context, request, 'node', 'update', { ...node, traits: after }, () => context.conductor.setTraits(node.uuid, what));
+
+async function replaceTraits(request: Request, context: ApiContext): Promise<Answer> {
+  const node = await nodeOf(request, context, 'node:traits:set');
+  const { traits } = request.body as { traits?: readonly string[] };
+  if (!traits) throw new Fault('Invalid', { message: USAGE });
+  const replace = [...new Set(traits)];
+  checkCount(node, replace);
+  await change(node, { replace }, replace, request, context);
+  return { status: 204 };
+}
+
+async function addTrait(request: Request, context: ApiContext): Promise<Answer> {
+  const { base, params, body } = request;
+  const add = params['trait']!;
+  checkTrait(add, context);
+  const node = await nodeOf(request, context, 'node:traits:set');
+  if ((body as { traits?: unknown }).traits !== undefined) throw new Fault('Invalid', { message: USAGE });
+  const after = [...new Set([...node.traits, add])];
+  checkCount(node, after);
+  await change(node, { add }, after, request, context);
+  return { status: 204, headers: location(base, `nodes/${params['node_ident']!}/traits/${add}`) };
+}
+
+async function removeTrait(request: Request, context: ApiContext): Promise<Answer> {
+  const node = await nodeOf(request, context, 'node:traits:delete');
+  const remove = request.params['trait']!;
+  if (!node.traits.includes(remove)) throw new Fault('NodeTraitNotFound', { node_id: node.uuid, trait: remove });
+  const after = node.traits.filter((trait) => trait !== remove);
+  await change(node, { remove }, after, request, context);
+  return { status: 204 };
+}
+
+export const nodeTraitHandlers: Handlers = {
+  listTraits: async (request, context) => ({
+    status: 200,
+    body: { traits: sortedTraits(await nodeOf(request, context, 'node:traits:list')) },
+  }),
+  replaceTraits,
+  addTrait,
+  removeTrait,
+  removeTraits: async (request, context) => {
+    const node = await nodeOf(request, context, 'node:traits:delete');
+    await change(node, { replace: [] }, [], request, context);
+    return { status: 204 };
+  },
+};

@@ -1,0 +1,28 @@
+/** /v1/nodes/X/vifs: the virtual ports that tenants plug into a node. */
+import { Fault } from '../../model/errors';
+import { isLogicalName, isUuid } from '../../model/idents';
+import type { Vif } from '../../model/records';
+import { nodeOf } from '../resource/node-find';
+import type { Handlers } from '../resource/routes';
+
+export const nodeVifHandlers: Handlers = {
+  listVifs: async (request, context) => {
+    const node = await nodeOf(request, context, 'node:vif:list');
+    return { status: 200, body: { vifs: await context.conductor.listVifs(node.uuid) } };
+  },
+  attachVif: async (request, context) => {
+    const vif = request.body as Vif;
+    if (!isUuid(vif.id) && !isLogicalName(vif.id))
+      throw new Fault('InvalidParameterValue', { message: `Expected UUID or name for id: ${String(vif.id)}` });
+    const node = await nodeOf(request, context, 'node:vif:attach');
+    if (request.minor >= 67 && 'port_uuid' in vif && 'portgroup_uuid' in vif)
+      throw new Fault('Invalid', { message: 'Cannot specify both port_uuid and portgroup_uuid' });
+    await context.conductor.attachVif(node.uuid, vif);
+    return { status: 204 };
+  },
+  detachVif: async (request, context) => {
+    const node = await nodeOf(request, context, 'node:vif:detach');
+    await context.conductor.detachVif(node.uuid, request.params['vif_id']!);
+    return { status: 204 };
+  },
+};

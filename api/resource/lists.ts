@@ -1,0 +1,87 @@
+/** What all lists share: the fields to show, limits, sorting, and the link to the next page. */
+import { Fault } from '../../model/errors';
+import { repr } from '../../model/python';
+import { open } from '../../model/versions';
+import type { Arguments } from '../schema/arguments';
+import type { FieldRow } from '../schema/document';
+import type { Fragment } from './fragments';
+import type { ApiOptions } from '../http/options';
+
+const unacceptable = (): Fault => new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
+
+/** Fields may be named from 1.8 on. */
+export function checkFieldsAllowed(fields: readonly string[] | undefined, minor: number): void {
+  if (fields && minor < 8) throw unacceptable();
+}
+/** A field newer than the request cannot be named. */
+export function checkNewer(names: readonly string[], rows: readonly FieldRow[], minor: number): void {
+  if (rows.some(({ name, named }) => names.includes(name) && !open(named, minor))) throw unacceptable();
+}
+/** `fields` or `detail`, not both. @returns the fields to show; undefined: all */
+export function fieldsToShow(query: Arguments, brief: readonly string[] | undefined): readonly string[] | undefined {
+  const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
+  if (fields && query['detail'] === true) throw invalid('Can not specify ?detail=True and fields in the same request.');
+  return fields ?? (query['detail'] === true ? undefined : brief);
+}
+
+export interface Page {
+  readonly limit: number;
+  readonly sortKey: string;
+  readonly sortDir: 'asc' | 'desc';
+  readonly marker?: string;
+}
+/** @param unsortable fields that have no order */
+export function pageOf(query: Arguments, unsortable: readonly string[], options: ApiOptions): Page {
+  const limit = (query['limit'] as number | null | undefined) ?? options['api.max_limit'];
+  if (limit <= 0) throw new Fault('Invalid', { message: 'Limit must be positive' });
+  const sortDir = query['sort_dir'] as string;
+  if (sortDir !== 'asc' && sortDir !== 'desc')
+    throw new Fault('Invalid', { message: `Invalid sort direction: ${sortDir}. Acceptable values are 'asc' or 'desc'` });
+  const sortKey = (query['sort_key'] as string) || 'id';
+  if (unsortable.includes(sortKey)) throw invalid(`The sort_key value ${sortKey} is an invalid field for sorting`);
+  const marker = query['marker'] as string | null | undefined;
+  return { limit: Math.min(limit, options['api.max_limit']), sortKey, sortDir, ...(marker ? { marker } : {}) };
+}
+/** A sort key that is no column of its resource. */
+export function checkSortable(key: string, sortable: readonly string[]): void {
+  if (!sortable.includes(key)) throw invalid(`The sort_key value "${key}" is an invalid field for sorting`);
+}
+
+/**
+ * @param name what the list is called
+ * @param also further parameters that the next page needs, in the order in which clients see them
+ * @param last the marker of the last item
+ */
+export interface NextPage {
+  readonly base: string;
+  readonly path: string;
+  readonly page: Page;
+  readonly limit: number;
+  readonly last: string | undefined;
+  /** Parameters that the next page's query begins with. */
+  readonly first?: readonly (readonly [string, unknown])[];
+  readonly also: readonly (readonly [string, unknown])[];
+}
+/** The link to the next page; undefined: there is none. */
+function nextLink(count: number, { base, path, page, limit, last, first = [], also }: NextPage): string | undefined {
+  if (count === 0 || count !== limit || last === undefined) return undefined;
+  const query = [...first, ['sort_key', page.sortKey], ['sort_dir', page.sortDir], ...also, ['limit', limit], ['marker', last]] as const;
+  const words = query.map(([key, value]) => `${key}=${typeof value === 'boolean' ? repr(value) : (value as string)}`);
+  return `${base}/v1/${path}?${words.join('&')}`;
+}
+export function envelope(name: string, items: readonly unknown[], next: NextPage): object {
+  const link = nextLink(items.length, next);
+  return { [name]: items, ...(link === undefined ? {} : { next: link }) };
+}
+const COMMA = Buffer.from(',');
+/**
+ * The same of items that are JSON already. The last one is the marker of the next page.
+ * @param count how many rows the page had when it was looked up: rows may be gone since, and still there is a next page
+ */
+export function envelopeOf(name: string, items: readonly Fragment[], count: number, next: Omit<NextPage, 'last'>): readonly Buffer[] {
+  const link = nextLink(count, { ...next, last: items.at(-1)?.uuid });
+  const end = link === undefined ? ']}' : `],"next":${JSON.stringify(link)}}`;
+  const pieces = items.flatMap(({ bytes }, index) => (index === 0 ? [bytes] : [COMMA, bytes]));
+  return [Buffer.from(`{"${name}":[`), ...pieces, Buffer.from(end)];
+}

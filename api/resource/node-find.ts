@@ -1,0 +1,118 @@
+/** Nodes as callers name them, and what belongs to a node beside its row. */
+import { Fault } from '../../model/errors';
+import { isHostName, isLogicalName, isUuid, RESERVED_NODE_NAMES } from '../../model/idents';
+import { str } from '../../model/python';
+import type { NodeRecord } from '../../model/records';
+import { serving } from '../../model/ring';
+import type { NodeHead } from '../../store/store';
+import type { Request, ApiContext } from './routes';
+
+/** Names are host names before 1.10, RFC 3986 unreserved characters since. */
+const isName = (name: unknown, minor: number): boolean => (minor < 10 ? isHostName(name) : isLogicalName(name));
+
+/** @param error the sentence, up to the name */
+export function checkName(name: unknown, minor: number, error: string): void {
+  if (minor < 5) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+  const text = str(name);
+  if (!isName(name, minor) || isUuid(name)) throw new Fault('Invalid', { message: `${error} '${text}'` });
+  if ((RESERVED_NODE_NAMES as readonly string[]).includes(text))
+    throw new Fault('Invalid', {
+      message: `The word "${text}" is reserved and can not be used as a node name. Reserved words are: ${RESERVED_NODE_NAMES.join(', ')}.`,
+    });
+}
+
+/** Reads the node of an identifier; throws NodeNotFound. */
+type Finder<Node> = (ident: string) => Promise<Node>;
+export async function findByIdent<Node>(ident: string, minor: number, find: Finder<Node>): Promise<Node> {
+  if (!isUuid(ident)) {
+    if (minor < 5) throw new Fault('NodeNotFound', { node: ident });
+    if (!isName(ident, minor)) throw new Fault('InvalidUuidOrName', { name: ident });
+  }
+  return find(ident);
+}
+/** By UUID, or from 1.5 on by name. Throws NodeNotFound, InvalidUuidOrName. */
+export const nodeByIdent = (ident: string, minor: number, { store }: ApiContext): Promise<NodeRecord> =>
+  findByIdent(ident, minor, (one) => store.nodes.find(one));
+
+/**
+ * The node of the path. Who may not see it gets the same answer as if it were not there.
+ * @param policy what the caller wants of it
+ */
+export const nodeOf = (request: Request, context: ApiContext, policy: string, suffix = false): Promise<NodeRecord> =>
+  allowedNode(request, context, policy, suffix, (ident) => context.store.nodes.find(ident));
+/** The same, when the record itself may not be needed. */
+export const nodeHeadOf = (request: Request, context: ApiContext, policy: string): Promise<NodeHead> =>
+  allowedNode(request, context, policy, true, (ident) => context.current.node(ident));
+
+async function allowedNode<Node extends Pick<NodeRecord, 'owner' | 'lessee'>>(
+  request: Request,
+  context: ApiContext,
+  policy: string,
+  suffix: boolean,
+  find: Finder<Node>,
+): Promise<Node> {
+  const { minor, params, jsonSuffix, caller } = request;
+  const ident = params['node_ident']!;
+  const node = await findByIdent(ident, minor, find).catch((error: unknown) => {
+    // `.json` was cut off, but perhaps it is the end of a name.
+    if (suffix && jsonSuffix && error instanceof Fault && error.name === 'NodeNotFound') return findByIdent(`${ident}.json`, minor, find);
+    throw error;
+  });
+  if (!context.auth.allowed(caller, 'node:get', node)) throw new Fault('NodeNotFound', { node: ident });
+  if (!context.auth.allowed(caller, policy, node)) throw new Fault('NotAuthorized');
+  return node;
+}
+
+/** Somebody must serve the driver in the group. */
+export async function checkServed(node: { readonly driver: string; readonly conductor_group: string }, context: ApiContext): Promise<void> {
+  const { driver, conductor_group: group } = node;
+  if (serving((await context.current.conductors()).conductors, node).length > 0) return;
+  const reason = `No conductor service registered which supports driver ${driver} for conductor group "${group}". Ensure the driver is valid and enabled.`;
+  throw new Fault('NoConductor', { reason });
+}
+
+/** What a body names and nobody knows is the caller's mistake, where in a path it is not found. */
+export const asBadRequest = <T>(found: Promise<T>, unknown: Fault): Promise<T> =>
+  found.catch((error: unknown) => {
+    throw error instanceof Fault && error.status === 404 ? unknown : error;
+  });
+/** The chassis that a node shall stand in, if any. Throws ChassisUnknown. */
+export async function checkChassis(uuid: unknown, { store }: ApiContext): Promise<void> {
+  if (uuid) await asBadRequest(store.chassis.find(uuid as string), new Fault('ChassisUnknown', { chassis: uuid as string }));
+}
+
+/** What belongs to a node that is being inspected stays as it is (from 1.39 on). */
+export function checkNotInspecting(what: string, node: NodeRecord, minor: number): void {
+  if (node.provision_state === 'inspecting' && minor >= 39)
+    throw new Fault('Conflict', { message: `Cannot update ${what} "${node.uuid}" while it is in state "inspecting".` });
+}
+
+/** A node that another record points to: it must be visible and of the same owner, and the answer does not tell which it is not. */
+export async function linkedNode(
+  field: string,
+  ident: unknown,
+  owner: string | null,
+  request: Request,
+  context: ApiContext,
+): Promise<NodeRecord> {
+  const found = typeof ident === 'string' ? nodeByIdent(ident, request.minor, context) : Promise.resolve(undefined);
+  const node = await found.catch((error: unknown) => {
+    if (error instanceof Fault && error.status < 500) return undefined;
+    throw error;
+  });
+  if (node?.owner === owner && context.auth.allowed(request.caller, 'node:get', node)) return node;
+  throw new Fault('Invalid', { message: `Unable to apply the requested ${field} '${str(ident)}'. Requested value was invalid.` });
+}
+
+/** The node whose ports or portgroups are listed: found by its UUID only, and the refusal speaks of a portgroup, which clients know. */
+export async function nodeOfList({ params, caller }: Request, { store, auth }: ApiContext): Promise<NodeRecord> {
+  const ident = params['node_ident']!;
+  const node = isUuid(ident)
+    ? await store.nodes.find(ident).catch((error: unknown) => {
+        if (error instanceof Fault && error.name === 'NodeNotFound') return undefined;
+        throw error;
+      })
+    : undefined;
+  if (!node || !auth.allowed(caller, 'node:get', node)) throw new Fault('PortgroupNotFound', { portgroup: 'None' });
+  return node;
+}

@@ -1,0 +1,103 @@
+/** Records as JSON for one version: which fields, under which old values, with which secrets masked. */
+import { Fault } from '../../model/errors';
+import { NODE_MASKS } from '../../model/masks';
+import type { ConductorRecord, JsonObject, NodeRecord, PortRecord } from '../../model/records';
+import { conductorOf } from '../../model/ring';
+import { open, REWRITES, type Rewrite } from '../../model/versions';
+import type { FieldRow } from '../schema/document';
+import { shapeOf } from './fragments';
+import { linksTo } from './links';
+import type { Auth, Caller } from './routes';
+
+/** The rows that an answer shows, in order. `fields`: those asked for; absent: all. */
+export const rowsToShow = (rows: readonly FieldRow[], minor: number, fields?: readonly string[]): readonly FieldRow[] =>
+  rows.filter((row) => !row.hidden && open(row.gate, minor) && (!fields || row.name === 'links' || fields.includes(row.name)));
+
+/** Fields of a node that Ironic puts behind the others. */
+const LAST = ['links', 'conductor', 'allocation_uuid', 'chassis_uuid'];
+/** Of a node, fields asked for come in the order asked for (the UUID first): command lines print them so. */
+export function nodeRowsToShow(rows: readonly FieldRow[], minor: number, fields?: readonly string[]): readonly FieldRow[] {
+  const shown = rowsToShow(rows, minor, fields);
+  if (!fields) return shown;
+  const place = ({ name }: FieldRow): number =>
+    name === 'uuid' ? -1 : LAST.includes(name) ? fields.length + LAST.indexOf(name) : fields.indexOf(name);
+  return [...shown].sort((one, other) => place(one) - place(other));
+}
+
+export const rewritesFor = (minor: number): readonly Rewrite[] => REWRITES.filter(({ before }) => minor < before);
+/** The value as older versions knew it. */
+export function rewrite(rules: readonly Rewrite[], field: string, value: unknown): unknown {
+  const rule = rules.find((one) => one.field === field && one.from === value);
+  return rule ? rule.to : value;
+}
+
+/** Fields that a node can be asked to show alone. */
+export function checkNodeFields(fields: readonly string[] | undefined, rows: readonly FieldRow[]): void {
+  for (const field of fields ?? [])
+    if (!rows.some(({ name, selectable }) => name === field && selectable))
+      throw new Fault('Invalid', { message: `Field ${field} is not a valid field.` });
+}
+/** The same for the other resources, in their words. */
+export function checkFields(fields: readonly string[] | undefined, rows: readonly FieldRow[]): void {
+  const unknown = (fields ?? []).filter((field) => !rows.some(({ name, hidden }) => name === field && !hidden));
+  if (unknown.length > 0) throw new Fault('InvalidParameterValue', { message: `Field(s) "${unknown.join(', ')}" are not valid` });
+}
+
+/** Who sees what, for a whole list at once. */
+export interface View {
+  readonly base: string;
+  readonly minor: number;
+  readonly caller: Caller;
+  readonly auth: Auth;
+  readonly rows: readonly FieldRow[];
+}
+/** What an answer depends on beside the row: with it, answers can be kept (fragments.ts). `also`: of what else the fields are made. */
+export function viewShape(resource: string, { base, minor, caller, rows }: View, also = ''): string {
+  const names = rows.map(({ name }) => name);
+  return shapeOf(resource, base, minor, names, rows.some(({ readPolicy }) => readPolicy !== null) ? caller : null, also);
+}
+/** What callers see who may not see the field: its kind decides the shape. */
+const redacted = (row: FieldRow): unknown => {
+  const text = `** Redacted - requires baremetal:${row.readPolicy!} permission. **`;
+  return row.schema['type'] === 'object' ? { content: text } : text;
+};
+
+/** Clients see them by name, whatever the order in which they came. */
+export const sortedTraits = ({ traits }: NodeRecord): readonly string[] => [...traits].sort();
+
+/** @param conductors the alive ones; needed when the field `conductor` is shown */
+export function nodePresenter(view: View, conductors: readonly ConductorRecord[]): (node: NodeRecord) => Record<string, unknown> {
+  const { base, minor, caller, auth, rows } = view;
+  const rules = rewritesFor(minor);
+  return (node) => {
+    const shown: Record<string, unknown> = {};
+    const record = node as unknown as Readonly<Record<string, unknown>>;
+    for (const row of rows) {
+      const { name } = row;
+      if (row.links) shown[name] = linksTo(base, name === 'links' ? `nodes/${node.uuid}` : `nodes/${node.uuid}/${name}`);
+      else if (name === 'traits') shown[name] = sortedTraits(node);
+      else if (name === 'conductor') shown[name] = conductorOf(conductors, node)?.hostname ?? null;
+      else if (row.readPolicy && !auth.allowed(caller, row.readPolicy, node)) shown[name] = redacted(row);
+      else {
+        const mask = NODE_MASKS[name];
+        shown[name] = mask ? mask(record[name] as JsonObject) : rules.length > 0 ? rewrite(rules, name, record[name]) : record[name];
+      }
+    }
+    return shown;
+  };
+}
+
+/** VTEP switches were known from 1.90 to 1.104 only. */
+const VTEP = ['vtep-logical-switch', 'vtep-physical-switch'];
+export const knowsVtep = (minor: number): boolean => minor >= 90 && minor < 105;
+
+export function portPresenter({ base, minor, rows }: View): (port: PortRecord) => Record<string, unknown> {
+  return (port) => {
+    const shown: Record<string, unknown> = {};
+    const record = port as unknown as Readonly<Record<string, unknown>>;
+    for (const { name, links } of rows) shown[name] = links ? linksTo(base, `ports/${port.uuid}`) : record[name];
+    if (shown['local_link_connection'] && !knowsVtep(minor) && VTEP.some((key) => key in port.local_link_connection))
+      shown['local_link_connection'] = {};
+    return shown;
+  };
+}

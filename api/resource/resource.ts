@@ -1,0 +1,260 @@
+/**
+ * What the resources beside nodes and ports have in common: lists with fields, sorting and pages; one shown, made, changed, removed.
+ * A resource is a table of what is its own; its rules are the functions that it hooks in.
+ */
+import { Fault } from '../../model/errors';
+import { newUuid } from '../../model/idents';
+import type { Announced } from '../../model/notifications';
+import { applyPatch, same, valuesAt, type PatchOperation } from '../../model/patch';
+import { repr } from '../../model/python';
+import type { Row } from '../../model/records';
+import { open } from '../../model/versions';
+import type { Table, TableFilter } from '../../store/store';
+import type { FieldRow } from '../schema/document';
+import { checkedPatch, checkedRecord, emptyOf, refuseNewer, type Values } from './fields';
+import { linksTo, location } from './links';
+import { checkFieldsAllowed, checkNewer, checkSortable, envelope, fieldsToShow, pageOf } from './lists';
+import { withNotifications } from './notifications';
+import { checkFields, rowsToShow } from './present';
+import type { Answer, Request, ApiContext } from './routes';
+
+export interface Resource<RecordType extends Row> {
+  /** Its schema in openapi.yaml. */
+  readonly schema: string;
+  /** Its place below /v1, and what its list is called. */
+  readonly path: string;
+  readonly list: string;
+  /** What messages call the body of one. */
+  readonly bodyLabel: string;
+  /** Its path parameter in openapi.yaml. */
+  readonly ident: string;
+  /** Its policies are `POLICY:get` and so on. */
+  readonly policy: string;
+  /** What lists show of one when nothing is asked for; absent: all. */
+  readonly brief?: readonly string[];
+  /** Columns that have no order, and fields that are no column. */
+  readonly unsortable: readonly string[];
+  readonly computed: readonly string[];
+  /** Whether `fields` and `sort_dir` are held against a schema, which speaks first (in its own words); `versioned`: each version's own. */
+  readonly strict: boolean | 'versioned';
+  /** What else such a schema says of a list's query. */
+  checkQuery?(request: Request): void;
+  /** The path that links and next pages name, where it is not its own; and what comes first in the next page's query. */
+  readonly linked?: string;
+  next?(request: Request): readonly (readonly [string, unknown])[];
+  /** Below this version bodies are held against another schema, and later fields are no fields at all. */
+  readonly older?: { readonly before: number; readonly schema: string };
+  /** A patch may name anything; what is not the caller's to change stays as it is. */
+  readonly lenient?: true;
+  /** Lists show all fields at every version. */
+  readonly wholeLists?: true;
+  table(context: ApiContext): Pick<Table<RecordType>, 'find' | 'list'>;
+  /** The project that a record belongs to, directly or by its node. Absent: to nobody. */
+  owner?(record: RecordType, context: ApiContext): Promise<{ readonly owner: string | null; readonly lessee: string | null }>;
+  /** Which ones a list has, by the request's own parameters; parameters that the next page needs come in `also`. */
+  filter?(request: Request, context: ApiContext): Promise<TableFilter<RecordType>['where']>;
+  /** The same by the nodes that the records belong to. */
+  ofNodes?(request: Request): TableFilter<RecordType>['ofNodes'];
+  /** Fields whose value is not the column's. */
+  readonly values?: Readonly<Record<string, (record: RecordType, request: Request, context: ApiContext) => unknown>>;
+  /** A patch that changes nothing has to be allowed, too. */
+  readonly alwaysUpdates?: true;
+  /** Rules for a new record or a changed one (`before`), and what is stored of it. Throws the refusal. */
+  check?(values: Values, request: Request, context: ApiContext, before?: RecordType): Promise<Values> | Values;
+  /** A look at the patch and at what came of it, before that is held against the schema. Answers what comes of it. Throws the refusal. */
+  patched?(patched: Values, patch: readonly PatchOperation[], before: RecordType, request: Request, context: ApiContext): Promise<Values>;
+  create(record: Values & { readonly uuid: string }, context: ApiContext): Promise<RecordType>;
+  update(before: RecordType, changes: Values, context: ApiContext): Promise<RecordType>;
+  remove(record: RecordType, context: ApiContext): Promise<void>;
+}
+
+const refuse = (value: unknown, known: readonly string[]): never => {
+  throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(value)} is not one of ${repr(known)}` });
+};
+/** What the schema of a query says of `sort_dir`. */
+export function checkDirection({ query }: Request): void {
+  const direction = query['sort_dir'];
+  if (direction !== undefined && direction !== 'asc' && direction !== 'desc') refuse(direction, ['asc', 'desc']);
+}
+/** The same, and what it says of `fields`. */
+export function checkStrict(request: Request, rows: readonly FieldRow[], strict: boolean | 'versioned' = true): void {
+  const ordered = [...rows].sort((one, other) => (one.name < other.name ? -1 : 1));
+  // What came later stands behind.
+  if (strict === 'versioned') ordered.sort((one, other) => one.gate.since - other.gate.since);
+  const names = ordered.map(({ name }) => name);
+  const unknown = ((request.query['fields'] as readonly string[] | null | undefined) ?? []).find((field) => !names.includes(field));
+  if (unknown !== undefined) refuse(unknown, names);
+  checkDirection(request);
+}
+/** What a schema knows by name: what is shown, and what may be changed unseen. */
+const strictRows = <RecordType extends Row>(
+  { schema, strict }: Resource<RecordType>,
+  minor: number,
+  { document }: ApiContext,
+): readonly FieldRow[] =>
+  document.fields(schema).filter(({ hidden, patch, gate }) => (!hidden || patch) && (strict !== 'versioned' || open(gate, minor)));
+/** What this version may ask for by name; where later fields are no fields, they are not even refused as newer. */
+function nameableRows<RecordType extends Row>(
+  { schema, older, strict }: Resource<RecordType>,
+  minor: number,
+  { document }: ApiContext,
+): readonly FieldRow[] {
+  return document.fields(schema).filter(({ hidden, gate }) => !hidden && ((!older && strict !== 'versioned') || open(gate, minor)));
+}
+
+const notificationName = <RecordType extends Row>({ schema }: Resource<RecordType>): Announced => schema.toLowerCase() as Announced;
+
+/** One record as this caller sees it. */
+export function presenterOf<RecordType extends Row>(
+  resource: Resource<RecordType>,
+  request: Request,
+  context: ApiContext,
+  fields?: readonly string[],
+  minor = request.minor,
+): (record: RecordType) => Record<string, unknown> {
+  const { schema, values } = resource;
+  const path = resource.linked ?? resource.path;
+  const rows = rowsToShow(context.document.fields(schema), minor, fields);
+  return (record) => {
+    const columns = record as unknown as Readonly<Record<string, unknown>>;
+    const shown: Record<string, unknown> = {};
+    for (const { name, links } of rows) {
+      const own = values && Object.hasOwn(values, name) ? values[name] : undefined;
+      if (own) shown[name] = own(record, request, context);
+      else if (links) shown[name] = linksTo(request.base, `${path}/${record.uuid}${name === 'links' ? '' : `/${name}`}`);
+      else shown[name] = columns[name];
+    }
+    return shown;
+  };
+}
+
+/** The record of the path; hidden from who may not see it. */
+async function recordOf<RecordType extends Row>(
+  resource: Resource<RecordType>,
+  action: 'get' | 'update' | 'delete',
+  request: Request,
+  context: ApiContext,
+): Promise<RecordType> {
+  const record = await resource.table(context).find(request.params[resource.ident]!);
+  if (!resource.owner) return record;
+  const owner = await resource.owner(record, context);
+  const may = (policy: string): boolean => context.auth.allowed(request.caller, `${resource.policy}:${policy}`, owner);
+  // The table says "not found" in its own words.
+  if (!may('get')) return resource.table(context).find('');
+  if (!may(action)) throw new Fault('NotAuthorized');
+  return record;
+}
+
+/** @param given what a sub-collection adds: its own path (for the next page), and its filter; `detail`: all fields */
+export async function listOf<RecordType extends Row>(
+  resource: Resource<RecordType>,
+  request: Request,
+  context: ApiContext,
+  given: { readonly detail?: true; readonly path?: string; readonly where?: TableFilter<RecordType>['where'] } = {},
+): Promise<Answer> {
+  const { query, base, minor } = request;
+  const { schema, list, brief, unsortable, computed, strict } = resource;
+  const all = nameableRows(resource, minor, context);
+  if (strict) checkStrict(request, strictRows(resource, minor, context), strict);
+  resource.checkQuery?.(request);
+  checkFieldsAllowed((query['fields'] as readonly string[] | null | undefined) ?? undefined, minor);
+  checkNewer([...((query['fields'] as readonly string[] | null | undefined) ?? []), query['sort_key'] as string], all, minor);
+  const fields = given.detail ? undefined : fieldsToShow(query, brief);
+  const page = pageOf(query, unsortable, context.options);
+  const where = { ...(await resource.filter?.(request, context)), ...given.where } as NonNullable<TableFilter<RecordType>['where']>;
+  const columns = context.document.fields(schema).filter(({ hidden, links, name }) => !hidden && !links && !computed.includes(name));
+  checkSortable(page.sortKey, ['id', ...columns.map(({ name }) => name)]);
+  checkFields(fields, all);
+  const ofNodes = resource.ofNodes?.(request);
+  const records = await resource.table(context).list({ where, ...(ofNodes ? { ofNodes } : {}), ...page });
+  const also = [
+    ...(typeof query['detail'] === 'boolean' ? [['detail', query['detail']] as const] : []),
+    ...(fields ? [['fields', fields.join(',')] as const] : []),
+  ];
+  const path = given.path ?? resource.linked ?? (given.detail ? `${resource.path}/detail` : resource.path);
+  const first = resource.next?.(request) ?? [];
+  const items = records.map(presenterOf(resource, request, context, fields, resource.wholeLists ? context.document.max : minor));
+  return { status: 200, body: envelope(list, items, { base, path, page, limit: page.limit, last: records.at(-1)?.uuid, first, also }) };
+}
+
+export async function showOf<RecordType extends Row>(
+  resource: Resource<RecordType>,
+  request: Request,
+  context: ApiContext,
+): Promise<Answer> {
+  const { minor, query } = request;
+  const all = nameableRows(resource, minor, context);
+  const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
+  if (resource.strict) checkStrict(request, strictRows(resource, minor, context), resource.strict);
+  checkFieldsAllowed(fields, minor);
+  checkNewer(fields ?? [], all, minor);
+  const record = await recordOf(resource, 'get', request, context);
+  checkFields(fields, all);
+  return { status: 200, body: presenterOf(resource, request, context, fields)(record) };
+}
+
+export async function createOf<RecordType extends Row>(
+  resource: Resource<RecordType>,
+  request: Request,
+  context: ApiContext,
+): Promise<Answer> {
+  const schema = resource.older && request.minor < resource.older.before ? resource.older.schema : resource.schema;
+  const rows = context.document.fields(schema).filter(({ create }) => create);
+  const record = checkedRecord(resource.bodyLabel, schema, rows, request.body, context);
+  refuseNewer(record, rows, request.minor);
+  // null means what absence means.
+  const given = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
+  const checked = (await resource.check?.(given, request, context)) ?? given;
+  const uuid = (checked['uuid'] as string | undefined)?.toLowerCase() ?? newUuid(context.random);
+  const asked = { ...checked, uuid };
+  const made = await withNotifications(context, request, notificationName(resource), 'create', asked, () =>
+    resource.create(asked, context),
+  );
+  return {
+    status: 201,
+    body: presenterOf(resource, request, context)(made),
+    headers: location(request.base, `${resource.path}/${made.uuid}`),
+  };
+}
+
+export async function updateOf<RecordType extends Row>(
+  resource: Resource<RecordType>,
+  request: Request,
+  context: ApiContext,
+): Promise<Answer> {
+  const rows = context.document.fields(resource.schema);
+  const known = resource.older ? rows.filter(({ gate }) => open(gate, request.minor)) : rows;
+  const patch = resource.lenient ? (request.body as readonly PatchOperation[]) : checkedPatch(request.body, known);
+  if (rows.some(({ name, named }) => !open(named, request.minor) && valuesAt(patch, `/${name}`).length > 0))
+    throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+  const before = await recordOf(resource, 'update', request, context);
+  const patchable = rows.filter(({ create, patch: may }) => create || may);
+  const applied = applyPatch(before as unknown as Values, patch);
+  const patched = (await resource.patched?.(applied, patch, before, request, context)) ?? applied;
+  const own = Object.fromEntries(Object.entries(patched).filter(([name]) => patchable.some((row) => row.name === name)));
+  const record = checkedRecord('patch', resource.schema, patchable, own, context);
+  const checked = (await resource.check?.(record, request, context, before)) ?? record;
+  const columns = before as unknown as Values;
+  if (rows.some(({ name, patch: may }) => name === 'uuid' && may) && checked['uuid'] !== before.uuid)
+    throw new Fault('Invalid', { message: `Cannot overwrite UUID for an existing ${resource.schema}.` });
+  const changes: Values = {};
+  for (const row of patchable.filter(({ name, hidden, patch: may }) => !hidden && may && name !== 'uuid')) {
+    const value = checked[row.name] ?? emptyOf(row);
+    if (!same(value, columns[row.name])) changes[row.name] = value;
+  }
+  const isAsked = resource.alwaysUpdates || Object.keys(changes).length > 0;
+  const changed = await withNotifications(context, request, notificationName(resource), 'update', { ...before, ...changes }, async () =>
+    isAsked ? resource.update(before, changes, context) : before,
+  );
+  return { status: 200, body: presenterOf(resource, request, context)(changed) };
+}
+
+export async function removeOf<RecordType extends Row>(
+  resource: Resource<RecordType>,
+  request: Request,
+  context: ApiContext,
+): Promise<Answer> {
+  const record = await recordOf(resource, 'delete', request, context);
+  await withNotifications(context, request, notificationName(resource), 'delete', record, () => resource.remove(record, context));
+  return { status: 204 };
+}

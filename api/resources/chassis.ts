@@ -1,0 +1,33 @@
+/** /v1/chassis: which nodes stand in one box. */
+import type { ChassisRecord } from '../../model/records';
+import { linksTo } from '../resource/links';
+import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import type { Handlers } from '../resource/routes';
+
+const CHASSIS: Resource<ChassisRecord> = {
+  schema: 'Chassis',
+  path: 'chassis',
+  list: 'chassis',
+  bodyLabel: 'chassis',
+  ident: 'chassis_uuid',
+  policy: 'chassis',
+  brief: ['uuid', 'description'],
+  unsortable: ['extra'],
+  computed: [],
+  strict: true,
+  table: ({ store }) => store.chassis,
+  // A list of links within a list: clients know it so.
+  values: { nodes: ({ uuid }, { base }) => [linksTo(base, `chassis/${uuid}/nodes`)] },
+  create: (record, { store }) => store.chassis.create(record),
+  update: ({ uuid }, changes, { store }) => store.chassis.update(uuid, changes),
+  remove: ({ uuid }, { store }) => store.chassis.remove(uuid),
+};
+
+export const chassisHandlers: Handlers = {
+  listChassis: (request, context) => listOf(CHASSIS, request, context),
+  listChassisDetail: (request, context) => listOf(CHASSIS, request, context, { detail: true }),
+  createChassis: (request, context) => createOf(CHASSIS, request, context),
+  showChassis: (request, context) => showOf(CHASSIS, request, context),
+  updateChassis: (request, context) => updateOf(CHASSIS, request, context),
+  deleteChassis: (request, context) => removeOf(CHASSIS, request, context),
+};

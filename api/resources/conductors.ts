@@ -1,0 +1,67 @@
+/** /v1/conductors. */
+import { Fault } from '../../model/errors';
+import type { ConductorRecord } from '../../model/records';
+import type { FieldRow } from '../schema/document';
+import { linksTo } from '../resource/links';
+import { checkSortable, envelope, fieldsToShow, pageOf, type Page } from '../resource/lists';
+import { rowsToShow } from '../resource/present';
+import { checkStrict } from '../resource/resource';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+
+const BRIEF = ['hostname', 'conductor_group', 'alive'];
+const UNSORTABLE = ['alive', 'drivers'];
+const SORTABLE = ['id', 'hostname', 'conductor_group', 'created_at', 'updated_at', 'online'];
+
+function presenter({ base }: Request, rows: readonly FieldRow[]) {
+  return (conductor: ConductorRecord): object => {
+    const values: Readonly<Record<string, unknown>> = {
+      ...conductor,
+      drivers: Object.keys(conductor.drivers).sort(),
+      links: linksTo(base, `conductors/${conductor.hostname}`),
+    };
+    return Object.fromEntries(rows.map(({ name }) => [name, values[name]]));
+  };
+}
+
+/** Conductors are few: they are sorted and cut here. */
+function pageFrom(all: readonly ConductorRecord[], { sortKey, sortDir, marker, limit }: Page): readonly ConductorRecord[] {
+  const key = sortKey as keyof ConductorRecord;
+  const sorted = [...all].sort((a, b) => (a[key] === b[key] ? a.id - b.id : a[key]! < b[key]! ? -1 : 1));
+  if (sortDir === 'desc') sorted.reverse();
+  if (marker === undefined) return sorted.slice(0, limit);
+  const start = sorted.findIndex(({ hostname }) => hostname === marker);
+  if (start < 0) throw new Fault('ConductorNotFound', { conductor: marker });
+  return sorted.slice(start + 1, start + 1 + limit);
+}
+
+async function listConductors(request: Request, context: ApiContext): Promise<Answer> {
+  const { query, base, minor } = request;
+  const all = context.document.fields('Conductor');
+  checkStrict(request, all);
+  const fields = fieldsToShow(query, BRIEF);
+  const page = pageOf(query, UNSORTABLE, context.options);
+  checkSortable(page.sortKey, SORTABLE);
+  const conductors = pageFrom(await context.store.conductors.list(context.options['conductor.heartbeat_timeout']), page);
+  const items = conductors.map(presenter(request, rowsToShow(all, minor, fields)));
+  const also = [
+    ...(typeof query['detail'] === 'boolean' ? [['detail', query['detail']] as const] : []),
+    ...(fields ? [['fields', fields.join(',')] as const] : []),
+  ];
+  const last = conductors.at(-1)?.hostname;
+  return { status: 200, body: envelope('conductors', items, { base, path: 'conductors', page, limit: page.limit, last, also }) };
+}
+
+async function showConductor(request: Request, context: ApiContext): Promise<Answer> {
+  const { query, params, minor } = request;
+  const all = context.document.fields('Conductor');
+  const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
+  checkStrict(request, all);
+  const hostname = params['hostname']!;
+  const conductor = (await context.store.conductors.list(context.options['conductor.heartbeat_timeout'])).find(
+    (one) => one.hostname === hostname,
+  );
+  if (!conductor) throw new Fault('ConductorNotFound', { conductor: hostname });
+  return { status: 200, body: presenter(request, rowsToShow(all, minor, fields))(conductor) };
+}
+
+export const conductorHandlers: Handlers = { listConductors, showConductor };

@@ -1,0 +1,45 @@
+/** /v1/deploy_templates: steps that are run when a node is deployed that has the trait that a template is named by. */
+import type { DeployTemplateRecord, NewOf, StepRecord } from '../../model/records';
+import type { Values } from '../resource/fields';
+import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import type { Handlers } from '../resource/routes';
+import { checkDuplicates, masked, merged, pruned, stored, type StepInput } from '../resource/steps';
+
+const stepsOf = (values: Values): readonly StepInput[] => values['steps'] as readonly StepInput[];
+
+const TEMPLATES: Resource<DeployTemplateRecord> = {
+  schema: 'DeployTemplate',
+  path: 'deploy_templates',
+  list: 'deploy_templates',
+  bodyLabel: 'template',
+  ident: 'template_ident',
+  policy: 'deploy_template',
+  brief: ['uuid', 'name'],
+  unsortable: ['extra', 'steps'],
+  computed: [],
+  strict: true,
+  table: ({ store }) => store.deployTemplates,
+  values: { steps: ({ steps }) => masked(steps) },
+  patched: (patched) => Promise.resolve({ ...patched, ...('steps' in patched ? { steps: pruned(patched['steps']) } : {}) }),
+  check(values, _request, _rooms, before) {
+    checkDuplicates(stepsOf(values));
+    // Taken, but neither kept nor shown.
+    const kept = Object.fromEntries(Object.entries(values).filter(([name]) => name !== 'description'));
+    return before ? { ...kept, steps: merged(before.steps, stored(stepsOf(values))) } : kept;
+  },
+  async create(record, { store }) {
+    const made = await store.deployTemplates.create({ ...record, steps: stored(stepsOf(record)) } as NewOf<DeployTemplateRecord, 'name'>);
+    // The answer to the caller has the numbers as they were spelled.
+    return { ...made, steps: stepsOf(record) as readonly StepRecord[] };
+  },
+  update: ({ uuid }, changes, { store }) => store.deployTemplates.update(uuid, changes),
+  remove: ({ uuid }, { store }) => store.deployTemplates.remove(uuid),
+};
+
+export const deployTemplateHandlers: Handlers = {
+  listDeployTemplates: (request, context) => listOf(TEMPLATES, request, context),
+  createDeployTemplate: (request, context) => createOf(TEMPLATES, request, context),
+  showDeployTemplate: (request, context) => showOf(TEMPLATES, request, context),
+  updateDeployTemplate: (request, context) => updateOf(TEMPLATES, request, context),
+  deleteDeployTemplate: (request, context) => removeOf(TEMPLATES, request, context),
+};

@@ -1,0 +1,66 @@
+/** Ours: the document of the API for one version, and a page that shows it, made of files of this server only. */
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Fault } from '../../model/errors';
+import type { Document } from '../schema/document';
+import { project } from '../schema/project';
+import type { Answer, Handlers } from '../resource/routes';
+
+/** @throws Fault InvalidParameterValue */
+function minorOf(version: string | undefined, { min, max }: Document): number {
+  if (version === undefined || version === 'latest') return max;
+  const minor = /^1\.(\d{1,4})$/.exec(version)?.[1];
+  if (minor === undefined || Number(minor) < min || Number(minor) > max)
+    throw new Fault('InvalidParameterValue', { message: `Invalid value for version: the versions are 1.${min} to 1.${max}` });
+  return Number(minor);
+}
+
+const SAFE = {
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+};
+const page = (type: string, bytes: Buffer): Answer => ({
+  status: 200,
+  bytes: [bytes],
+  headers: { ...SAFE, 'Content-Type': `${type}; charset=utf-8` },
+});
+
+/** name: its type. Those of the package, and the script that starts it. */
+const ASSETS: Readonly<Record<string, string>> = { 'swagger-ui.css': 'text/css', 'swagger-ui-bundle.js': 'text/javascript' };
+const START = 'start.js';
+/** What stands before our paths where a proxy serves us below one. */
+const prefixOf = (base: string): string => new URL(base).pathname.replace(/\/$/, '');
+
+export const docsHandlers: Handlers = {
+  showDocument: async ({ query }, { document }) => ({
+    status: 200,
+    body: project(document, minorOf(query['version'] as string | undefined, document)),
+  }),
+  showDocsPage: async ({ base }) => {
+    const at = `${prefixOf(base)}/v1/docs`;
+    const scripts = ['swagger-ui-bundle.js', START].map((name) => `<script src="${at}/${name}"></script>`).join('\n');
+    const html = `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Bloomery: the API</title><link rel="stylesheet" href="${at}/swagger-ui.css"></head>
+<body><div id="api"></div>
+${scripts}
+</body>
+</html>
+`;
+    return page('text/html', Buffer.from(html));
+  },
+  showDocsAsset: async ({ params, base }) => {
+    const name = params['asset']!;
+    if (name === START) {
+      const url = JSON.stringify(`${prefixOf(base)}/v1/openapi.json`);
+      // The version is chosen in the page's own address: /docs?version=1.72.
+      const script = `SwaggerUIBundle({ url: ${url} + location.search, dom_id: '#api', deepLinking: true, validatorUrl: null });\n`;
+      return page('text/javascript', Buffer.from(script));
+    }
+    const type = Object.hasOwn(ASSETS, name) ? ASSETS[name] : undefined;
+    if (type === undefined) throw new Fault('NotFound', { message: 'Resource could not be found.' });
+    return page(type, await readFile(join(dirname(require.resolve('swagger-ui-dist/package.json')), name)));
+  },
+};

@@ -1,0 +1,100 @@
+/** /v1/drivers: the hardware types that the alive conductors offer together. */
+import { Fault } from '../../model/errors';
+import { repr } from '../../model/python';
+import { INTERFACE_KINDS, type ConductorRecord, type EnabledHardware, type InterfaceKind } from '../../model/records';
+import { open } from '../../model/versions';
+import type { FieldRow } from '../schema/document';
+import { linksTo } from '../resource/links';
+import { rowsToShow } from '../resource/present';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+
+/** What conductors say of one hardware type, by the conductor's name. */
+type Offers = readonly (readonly [host: string, offer: EnabledHardware])[];
+
+const offersOf = (conductors: readonly ConductorRecord[], type: string): Offers =>
+  conductors.flatMap(({ hostname, drivers }) => (Object.hasOwn(drivers, type) ? [[hostname, drivers[type]!] as const] : []));
+
+/** Interfaces are told in detail only. */
+const isInterface = ({ name }: FieldRow): boolean => /^(default|enabled)_/.test(name);
+function interfaceField(name: string, offers: Offers): unknown {
+  const kind = INTERFACE_KINDS.find((one) => name === `default_${one}_interface` || name === `enabled_${one}_interfaces`) as InterfaceKind;
+  if (name.startsWith('default_')) return offers.map(([, { defaults }]) => defaults[kind]).find((value) => value !== null) ?? null;
+  return [...new Set(offers.flatMap(([, { enabled }]) => enabled[kind]))];
+}
+
+function present(name: string, offers: Offers, rows: readonly FieldRow[], base: string): Record<string, unknown> {
+  const values: Readonly<Record<string, () => unknown>> = {
+    name: () => name,
+    hosts: () => offers.map(([host]) => host),
+    links: () => linksTo(base, `drivers/${name}`),
+    properties: () => linksTo(base, `drivers/${name}/properties`),
+    type: () => 'dynamic',
+  };
+  return Object.fromEntries(rows.map((row) => [row.name, (values[row.name] ?? (() => interfaceField(row.name, offers)))()]));
+}
+
+/** Names of all fields, as refusals list them. */
+function fieldNames(rows: readonly FieldRow[], minor: number): string[] {
+  const late = ['storage', 'rescue', 'bios', 'firmware'];
+  const kinds = [...INTERFACE_KINDS.filter((kind) => !late.includes(kind)), ...late];
+  const interfaces = kinds.flatMap((kind) => [`default_${kind}_interface`, `enabled_${kind}_interfaces`]);
+  return ['hosts', 'links', 'name', ...interfaces, 'properties', 'type'].filter((name) =>
+    rows.some((row) => row.name === name && open(row.gate, minor)),
+  );
+}
+function checkKnown(fields: readonly string[] | undefined, rows: readonly FieldRow[], minor: number): void {
+  const names = fieldNames(rows, minor);
+  const unknown = fields?.find((field) => !names.includes(field));
+  if (unknown !== undefined)
+    throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(unknown)} is not one of ${repr(names)}` });
+}
+
+const fieldsOf = ({ query }: Request): readonly string[] | undefined =>
+  (query['fields'] as readonly string[] | null | undefined) ?? undefined;
+
+async function listDrivers(request: Request, context: ApiContext): Promise<Answer> {
+  const { query, minor, base } = request;
+  const all = context.document.fields('Driver');
+  const fields = fieldsOf(request);
+  if (minor >= 77) checkKnown(fields, all, minor);
+  if (fields?.length && query['detail'] === true)
+    throw new Fault('InvalidParameterValue', { message: 'Can not specify ?detail=True and fields in the same request.' });
+  const type = (query['type'] as string | null | undefined) ?? 'dynamic';
+  if (type !== 'classic' && type !== 'dynamic')
+    throw new Fault('Invalid', { message: '"type" filter must be one of "classic" or "dynamic", if specified.' });
+  const conductors = (await context.current.conductors()).conductors;
+  // Classic drivers went away with the Rocky release.
+  const names = type === 'classic' ? [] : [...new Set(conductors.flatMap(({ drivers }) => Object.keys(drivers)))].sort();
+  const rows = rowsToShow(all, minor, fields).filter((row) => query['detail'] === true || !isInterface(row));
+  const missing = (fields ?? []).filter((field) => !rows.some(({ name }) => name === field));
+  if (missing.length > 0 && names.length > 0)
+    throw new Fault('InvalidParameterValue', { message: `Field(s) "${missing.join(', ')}" are not valid` });
+  return { status: 200, body: { drivers: names.map((name) => present(name, offersOf(conductors, name), rows, base)) } };
+}
+
+async function showDriver(request: Request, context: ApiContext): Promise<Answer> {
+  const { minor, base, params } = request;
+  const all = context.document.fields('Driver');
+  const fields = fieldsOf(request);
+  checkKnown(fields, all, minor);
+  const name = params['driver_name']!;
+  const offers = offersOf((await context.current.conductors()).conductors, name);
+  if (offers.length === 0) throw new Fault('DriverNotFound', { driver_name: name });
+  return { status: 200, body: present(name, offers, rowsToShow(all, minor, fields), base) };
+}
+
+/** Throws NotFound when no alive conductor has the hardware type. */
+export async function checkDriverServed(name: string, context: ApiContext): Promise<void> {
+  if (offersOf((await context.current.conductors()).conductors, name).length === 0)
+    throw new Fault('NotFound', { message: `The driver '${name}' is unknown.` });
+}
+
+export const driverHandlers: Handlers = {
+  listDrivers,
+  showDriver,
+  showDriverProperties: async ({ params }, context) => {
+    const name = params['driver_name']!;
+    await checkDriverServed(name, context);
+    return { status: 200, body: await context.conductor.driverProperties(name) };
+  },
+};

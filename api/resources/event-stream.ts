@@ -1,0 +1,123 @@
+/** GET /v1/events/stream and GET /v1/events: what happens to nodes, as server-sent events and as pages. Ironic has neither. */
+import { Fault, reasonOf } from '../../model/errors';
+import { EVENT_KINDS, isPosition, type EventKind, type EventRecord } from '../../model/events';
+import { isLogicalName, isUuid } from '../../model/idents';
+import { STATES } from '../../model/states';
+import { pageAfter } from '../resource/event-feed';
+import type { Handlers, Request, ApiContext } from '../resource/routes';
+import type { Sink } from '../http/streaming';
+
+const invalid = (message: string): never => {
+  throw new Fault('InvalidParameterValue', { message });
+};
+
+interface EventQuery {
+  readonly since?: string | null;
+  readonly limit?: number | null;
+  /** Lists with commas. */
+  readonly node?: string | null;
+  readonly kind?: string | null;
+  readonly state?: string | null;
+}
+/** The words of a list with commas; undefined: none was said. */
+function wordsOf(
+  name: keyof EventQuery,
+  text: string | null | undefined,
+  isRight: (word: string) => boolean,
+): readonly string[] | undefined {
+  const words = text?.split(',').map((word) => word.trim());
+  const wrong = words?.find((word) => !isRight(word));
+  return wrong === undefined ? words : invalid(`Invalid ${name}: "${wrong}"`);
+}
+
+/** Which events a caller wants and may see. */
+function chooser({ query, caller }: Request, { auth }: ApiContext): (event: EventRecord) => boolean {
+  const said = query as EventQuery;
+  const nodes = wordsOf('node', said.node, (word) => isUuid(word) || isLogicalName(word));
+  const states = wordsOf('state', said.state, (word) => Object.hasOwn(STATES, word));
+  const kinds = wordsOf('kind', said.kind, (word) => Object.hasOwn(EVENT_KINDS, word)) ?? (states ? ['state'] : undefined);
+  return ({ node_uuid: uuid, node_name: name, owner, lessee, kind, payload }) =>
+    (!nodes || nodes.includes(uuid) || (name !== null && nodes.includes(name))) &&
+    (!kinds || kinds.includes(kind)) &&
+    (!states || kind !== ('state' satisfies EventKind) || states.includes(payload['provision_state'] as string)) &&
+    auth.allowed(caller, 'node:get', { owner, lessee });
+}
+
+/** Where the caller goes on: what a browser says when it comes back wins over the address, which stays the same. */
+function sinceOf({ query, headers }: Request): string | undefined {
+  const since = headers['last-event-id'] ?? (query as EventQuery).since ?? undefined;
+  if (since === undefined || since === '') return undefined;
+  return typeof since === 'string' && isPosition(since) ? since : invalid('The position is not one of this stream');
+}
+
+const shown = ({ position, at, kind, node_uuid, node_name, payload }: EventRecord): object => ({
+  id: position,
+  at,
+  kind,
+  node_uuid,
+  node_name,
+  payload,
+});
+/** One event as it is sent (WHATWG HTML §9.2.6); JSON has no line ends in it. */
+const framed = (id: string | undefined, event: string, data: object): string =>
+  `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+
+/** Milliseconds after which a client that was cut off comes back. */
+const RETRY_MS = 2000;
+
+async function listen(request: Request, context: ApiContext) {
+  const wanted = chooser(request, context);
+  const since = sinceOf(request);
+  const listener = context.feed.join();
+  if (!listener) throw new Fault('TemporaryFailure', { message: 'As many listen to events as [events]max_listeners allows.' });
+  const { store, clock, options, log } = context;
+  const stream = async (sink: Sink): Promise<void> => {
+    const tellGap = (from: string, at: string): Promise<void> =>
+      sink.write(framed(at, 'gap', { since: from, reason: 'Events after this position are not kept any more.' }));
+    try {
+      let at = since ?? (await store.events.end());
+      await sink.write(`retry: ${RETRY_MS}\nid: ${at}\n\n`);
+      if (since !== undefined && !(await store.events.isReachable(since))) {
+        at = await store.events.end();
+        await tellGap(since, at);
+      }
+      let spoke = clock.now();
+      while (!sink.signal.aborted) {
+        const { events, reached, gap } = await listener.next(at, sink.signal);
+        if (sink.signal.aborted) break;
+        if (gap) await tellGap(at, reached);
+        at = reached;
+        const texts = events.filter(wanted).map((event) => framed(event.position, event.kind, shown(event)));
+        const isQuiet = texts.length === 0 && clock.now() - spoke >= options['events.keep_alive_interval'] * 1000;
+        // A position without an event: whoever hears nothing for long does not fall behind what is kept.
+        if (isQuiet) await sink.write(`: alive\nid: ${at}\n\n`);
+        else if (texts.length > 0) await sink.write(texts.join(''));
+        else continue;
+        spoke = clock.now();
+      }
+      await sink.end(framed(undefined, 'end', { reason: 'The server stops.' }));
+    } catch (error) {
+      if (sink.signal.aborted) return;
+      log.warn('a listener to events was cut off', { reason: reasonOf(error) });
+      await sink.end(framed(undefined, 'end', { reason: error instanceof Fault ? error.message : 'Events cannot be sent now.' }));
+    } finally {
+      listener.leave();
+    }
+  };
+  return { status: 200, stream };
+}
+
+export const eventStreamHandlers: Handlers = {
+  streamEvents: listen,
+  listEvents: async (request, context) => {
+    const wanted = chooser(request, context);
+    const most = context.options['api.max_limit'];
+    const limit = Math.min((request.query as EventQuery).limit || most, most);
+    if (limit < 0) invalid('Limit must be positive');
+    const since = sinceOf(request);
+    const page = since === undefined ? await context.store.events.read('0-0', limit) : await pageAfter(context.store, since, limit);
+    const { events, reached, gap = false } = { gap: undefined, ...page };
+    const body = { events: events.filter(wanted).map(shown), resume: reached, more: events.length === limit, gap };
+    return { status: 200, body };
+  },
+};

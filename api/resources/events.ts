@@ -1,0 +1,17 @@
+/** POST /v1/events: what a network service tells of its ports. They are noted in the log, as Ironic does; nothing waits for them. */
+import { originFields } from '../../model/origin';
+import type { Handlers } from '../resource/routes';
+
+interface NetworkEvent {
+  readonly event: string;
+  readonly port_id: string;
+  readonly mac_address: string;
+  readonly status: string;
+}
+export const eventHandlers: Handlers = {
+  postEvents: async ({ body, origin }, { log }) => {
+    for (const { event, port_id: port, mac_address: mac, status } of (body as { readonly events: readonly NetworkEvent[] }).events)
+      log.debug('external event', { ...originFields(origin), event, port, mac, status });
+    return { status: 204 };
+  },
+};

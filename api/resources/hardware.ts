@@ -1,0 +1,196 @@
+/** What recorders on running hosts push, and what is told of it. Extensions (docs/recorder.md); nothing else reads what they say. */
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
+import { timestamp } from '../../model/clock';
+import { Fault } from '../../model/errors';
+import {
+  CHANGE_KINDS,
+  changesBetween,
+  COMPONENTS,
+  describeChange,
+  digestOf,
+  type ChangeKind,
+  type Component,
+  type HardwareChange,
+  type HardwareRecord,
+} from '../../model/hardware';
+import { isUuid, newUuid } from '../../model/idents';
+import type { HardwareChangeFilter, Store } from '../../store/store';
+import { Refusal } from '../http/errors';
+import { hashToken } from '../resource/hardware-pushes';
+import { nodeOf } from '../resource/node-find';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+
+const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
+const TOKEN_BYTES = 32;
+
+// ---- pushes
+interface Push {
+  readonly digest?: string;
+  readonly boot_id?: string;
+  readonly hardware?: HardwareRecord;
+}
+/** Changes that one push may make; and of those, how many its event and its entry in the history name. */
+const MOST_CHANGES = 1000;
+const MOST_TOLD = 50;
+
+/** What nobody can use is not unpacked again and again: a record that does not compare with what is kept makes no changes. */
+const recordOf = async (packed: Buffer): Promise<HardwareRecord> =>
+  JSON.parse((await promisify(gunzip)(packed)).toString('utf8')) as HardwareRecord;
+
+/** Tells of the changes: rows of their own, an event, an entry in the node's history, all or none. */
+async function tellChanges(store: Store, uuid: string, changes: readonly HardwareChange[], { options, random }: ApiContext): Promise<void> {
+  const node = await store.nodes.find(uuid);
+  const named = changes.slice(0, MOST_TOLD);
+  await store.events.note(node, 'hardware', {
+    count: changes.length,
+    changes: named.map(({ kind, component, key }) => ({ kind, component, key })),
+  });
+  const more = changes.length > named.length ? `, and ${changes.length - named.length} more` : '';
+  if (options['conductor.node_history'])
+    await store.history.create({
+      uuid: newUuid(random),
+      node_uuid: uuid,
+      conductor: null,
+      user: null,
+      event_type: 'hardware',
+      severity: 'INFO',
+      event: `Hardware of the running host: ${named.map(describeChange).join('; ')}${more}`.slice(0, 65_535),
+      state: node.provision_state,
+      target_provision_state: node.target_provision_state,
+      duration_seconds: null,
+    });
+  await store.hardware.addChanges(uuid, changes, options['recorder.history_max_entries']);
+}
+
+/** Answers what became of the push. */
+async function takeRecord(uuid: string, hash: string, push: Push & { readonly hardware: HardwareRecord }, context: ApiContext) {
+  const digest = digestOf(push.hardware);
+  const bootId = push.boot_id ?? null;
+  const record = await promisify(gzip)(JSON.stringify(push.hardware));
+  return context.store.transaction(async (store) => {
+    const before = await store.hardware.lock(uuid);
+    // Revoked meanwhile.
+    if (before?.token_hash !== hash) throw new Fault('NotAuthorized');
+    const changes =
+      before.record === null || before.digest === digest ? [] : changesBetween(await recordOf(before.record), push.hardware, MOST_CHANGES);
+    await store.hardware.put(uuid, { digest, record, bootId }, context.options['conductor.node_history']);
+    if (changes.length > 0) await tellChanges(store, uuid, changes, context);
+    const result = before.record === null ? 'first' : changes.length > 0 ? 'changed' : before.digest === digest ? 'unchanged' : 'updated';
+    return { digest, changes, result };
+  });
+}
+
+async function push(request: Request, context: ApiContext): Promise<Answer> {
+  const { options, metrics, pushes } = context;
+  const { params, headers, path } = request;
+  const uuid = params['node_ident']!;
+  const body = request.body as Push;
+  const refuse = (result: string, error: Error): never => {
+    metrics.count('bloomery_recorder_pushes_total', { result });
+    throw error;
+  };
+  if (!options['recorder.enabled']) refuse('disabled', new Fault('HTTPForbidden', { resource: path }));
+  const token = headers['x-recorder-token'];
+  const door = isUuid(uuid) && typeof token === 'string' ? await pushes.authenticate(uuid, token) : undefined;
+  // Who has no token is not told which nodes there are.
+  if (!door) return refuse('refused', new Fault('NotAuthorized'));
+  if (!pushes.mayPush(uuid)) refuse('limited', new Refusal(429, 'Too many pushes of this node.', { 'Retry-After': '60' }));
+  if (body.hardware) {
+    const { digest, changes, result } = await takeRecord(uuid, door.token_hash!, { ...body, hardware: body.hardware }, context);
+    metrics.count('bloomery_recorder_pushes_total', { result });
+    for (const { component, kind } of changes) metrics.count('bloomery_recorder_changes_total', { component, kind });
+    return { status: 200, body: { digest } };
+  }
+  if (body.digest === undefined) throw invalid('A push has the hardware, or the digest of what was pushed before.');
+  if (body.digest !== door.digest)
+    refuse('unknown', new Fault('Conflict', { message: 'Another record than the one of this digest is kept: push the hardware itself.' }));
+  pushes.sign(uuid, body.digest, body.boot_id ?? null);
+  metrics.count('bloomery_recorder_pushes_total', { result: 'unchanged' });
+  return { status: 200, body: { digest: body.digest } };
+}
+
+// ---- what is told
+const among = <Word extends string>(name: string, said: unknown, known: readonly Word[]): readonly Word[] | undefined => {
+  const words = said as readonly string[] | null | undefined;
+  const wrong = words?.find((word) => !(known as readonly string[]).includes(word));
+  if (wrong !== undefined) throw invalid(`Unknown ${name} ${wrong}: use ${known.join(', ')}.`);
+  return (words as readonly Word[] | null | undefined) ?? undefined;
+};
+/** A day, or a moment; without a zone in UTC. The plus of a zone is a space where somebody wrote it into a URL as it is. */
+const MOMENT = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[ +-]\d\d:\d\d)?)?$/;
+function momentOf(said: string | null | undefined): string | undefined {
+  if (said == null) return undefined;
+  const [, day = '', time = '00:00', zone = 'Z'] = MOMENT.exec(said) ?? [];
+  const moment = Date.parse(`${day}T${time}${zone.replace(' ', '+')}`);
+  // PostgreSQL's years have four digits too, as far as anybody needs them.
+  if (Number.isNaN(moment) || moment < 0 || moment > Date.UTC(9999, 0)) throw invalid(`Expected a moment (ISO 8601) for since: ${said}`);
+  return timestamp(moment);
+}
+async function listChanges(
+  { query, base, caller }: Request,
+  { store, options, auth }: ApiContext,
+  path: string,
+  nodeUuid?: string,
+): Promise<Answer> {
+  const limit = Math.min((query['limit'] as number | null | undefined) ?? Infinity, options['api.max_limit']);
+  if (limit <= 0) throw new Fault('Invalid', { message: 'Limit must be positive' });
+  const after = (query['marker'] as number | null | undefined) ?? undefined;
+  if (after !== undefined && !Number.isSafeInteger(after)) throw invalid(`Expected the id of a change for marker: ${after}`);
+  const kinds = among<ChangeKind>('kind', query['kind'], CHANGE_KINDS);
+  const components = among('component', query['component'], Object.keys(COMPONENTS) as Component[]);
+  const since = momentOf(query['since'] as string | null | undefined);
+  const filter: HardwareChangeFilter = {
+    limit,
+    ...(nodeUuid === undefined ? {} : { nodeUuid }),
+    ...(kinds ? { kinds } : {}),
+    ...(components ? { components } : {}),
+    ...(since === undefined ? {} : { since }),
+    ...(after === undefined ? {} : { after }),
+  };
+  const rows = await store.hardware.changes(filter);
+  const shown = rows.filter((row) => auth.allowed(caller, 'node:get', row));
+  const changes = shown.map(({ id, at, node_uuid, node_name, kind, component, key, before, after: now }) => {
+    return { id, at, node_uuid, node_name, kind, component, key, before, after: now };
+  });
+  if (rows.length < limit) return { status: 200, body: { changes } };
+  const said = new URLSearchParams({
+    ...(kinds ? { kind: kinds.join() } : {}),
+    ...(components ? { component: components.join() } : {}),
+    ...(since === undefined ? {} : { since }),
+    limit: String(limit),
+    marker: String(rows.at(-1)!.id),
+  });
+  return { status: 200, body: { changes, next: `${base}/v1/${path}?${said.toString()}` } };
+}
+
+export const hardwareHandlers: Handlers = {
+  pushHardware: push,
+  showHardware: async (request, context) => {
+    const { uuid } = await nodeOf(request, context, 'node:hardware:get');
+    const row = await context.store.hardware.find(uuid);
+    if (!row?.record) throw new Fault('NotFound', { message: `No recorder has pushed the hardware of node ${uuid}.` });
+    const { digest, boot_id, recorded_at, received_at, stale, token_from: from, token_made_at: made_at } = row;
+    const age = Math.max(0, Math.floor((context.clock.now() - Date.parse(received_at!)) / 1000));
+    const token = from === null ? null : { from, made_at };
+    const hardware = await recordOf(row.record);
+    return { status: 200, body: { node_uuid: uuid, digest, boot_id, recorded_at, received_at, age, stale, token, hardware } };
+  },
+  listHardwareChanges: async (request, context) => {
+    const { uuid } = await nodeOf(request, context, 'node:hardware:get');
+    return listChanges(request, context, `nodes/${request.params['node_ident']!}/hardware/changes`, uuid);
+  },
+  listAllHardwareChanges: (request, context) => listChanges(request, context, 'hardware/changes'),
+  createHardwareToken: async (request, context) => {
+    const { uuid } = await nodeOf(request, context, 'node:hardware:token');
+    if (!context.options['recorder.enabled']) throw invalid('This server takes nothing from recorders: [recorder]enabled is false.');
+    const token = context.random(TOKEN_BYTES).toString('base64url');
+    await context.store.hardware.putToken(uuid, hashToken(token), 'operator');
+    return { status: 201, body: { token } };
+  },
+  deleteHardwareToken: async (request, context) => {
+    const { uuid } = await nodeOf(request, context, 'node:hardware:token');
+    await context.store.hardware.revoke(uuid);
+    return { status: 204 };
+  },
+};

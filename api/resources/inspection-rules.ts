@@ -1,0 +1,81 @@
+/** /v1/inspection_rules: what is done with a node when what was found in it meets conditions. */
+import { Fault } from '../../model/errors';
+import { checkedRule, type RuleStep } from '../../model/rules/inspection-rules';
+import { repr } from '../../model/python';
+import type { InspectionRuleRecord, JsonObject } from '../../model/records';
+import type { Values } from '../resource/fields';
+import { checkDirection, createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import type { Handlers, Request } from '../resource/routes';
+
+const UNSORTABLE = ['actions', 'conditions'];
+const invalid = (message: string): Fault => new Fault('Invalid', { message });
+
+function checkQuery(request: Request): void {
+  checkDirection(request);
+  const key = request.query['sort_key'] as string;
+  if (!UNSORTABLE.includes(key)) return;
+  const known = repr({ type: 'string', enum: UNSORTABLE });
+  throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(key)} should not be valid under ${known}` });
+}
+
+const isFilled = (value: unknown): boolean => value !== null && typeof value === 'object' && Object.keys(value).length > 0;
+const looped = ({ loop }: RuleStep): object => (isFilled(loop) ? { loop } : {});
+const shownAction = (step: RuleStep): object => ({ op: step.op, args: step.args, ...looped(step) });
+const shownCondition = (step: RuleStep): object => ({
+  ...shownAction(step),
+  ...(isFilled(step.loop) ? { multiple: step.multiple ?? 'any' } : {}),
+});
+/** The parts of a sensitive rule are shown to nobody. */
+const partsOf =
+  (name: 'conditions' | 'actions', shown: (step: RuleStep) => object) =>
+  (rule: InspectionRuleRecord): unknown =>
+    rule.sensitive ? null : (rule[name] as unknown as readonly RuleStep[]).map(shown);
+
+const RULES: Resource<InspectionRuleRecord> = {
+  schema: 'InspectionRule',
+  path: 'inspection_rules',
+  // No such path, but clients know the links so.
+  linked: 'inspection',
+  list: 'inspection_rules',
+  bodyLabel: '',
+  ident: 'inspection_rule_uuid',
+  policy: 'inspection_rule',
+  brief: ['uuid', 'priority', 'phase', 'description'],
+  unsortable: [],
+  computed: [],
+  strict: false,
+  lenient: true,
+  checkQuery,
+  // The phase is taken and repeated, but lists have all rules, as there.
+  next: ({ query }) => [['filters', repr(query['phase'] ? { phase: query['phase'] } : {})]],
+  table: ({ store }) => store.inspectionRules,
+  values: { conditions: partsOf('conditions', shownCondition), actions: partsOf('actions', shownAction) },
+  patched(patched, patch, before) {
+    // What was hidden stays hidden, whichever way the flag would go.
+    if (before.sensitive && patched['sensitive'] !== true)
+      throw new Fault('PatchError', { patch: repr(patch), reason: 'Inspection rules cannot have the sensitive flag unset.' });
+    return Promise.resolve(patched);
+  },
+  check(values, { body }, _rooms, before) {
+    if (before && values['uuid'] !== before.uuid) throw new Fault('InspectionRuleNotFound', { rule: String(values['uuid']) });
+    // Of a new rule, a phase that is null is wrong where none is right.
+    const { phase } = before ? values : (body as Values);
+    const { conditions = [], actions, priority } = values as { conditions?: RuleStep[]; actions: RuleStep[]; priority?: number };
+    const checked = checkedRule({ conditions, actions, phase, priority });
+    const [first, ...more] = checked.wrong;
+    if (first !== undefined) throw invalid(more.length === 0 ? first : `Multiple validation errors occurred: ${checked.wrong.join('; ')}`);
+    const steps = (list: readonly RuleStep[]) => list as unknown as readonly JsonObject[];
+    return { ...values, conditions: steps(checked.conditions), actions: steps(checked.actions) };
+  },
+  create: (record, { store }) => store.inspectionRules.create({ phase: 'main', ...record }),
+  update: ({ uuid }, changes, { store }) => store.inspectionRules.update(uuid, changes),
+  remove: ({ uuid }, { store }) => store.inspectionRules.remove(uuid),
+};
+
+export const inspectionRuleHandlers: Handlers = {
+  listInspectionRules: (request, context) => listOf(RULES, request, context),
+  createInspectionRule: (request, context) => createOf(RULES, request, context),
+  showInspectionRule: (request, context) => showOf(RULES, request, context),
+  updateInspectionRule: (request, context) => updateOf(RULES, request, context),
+  deleteInspectionRule: (request, context) => removeOf(RULES, request, context),
+};

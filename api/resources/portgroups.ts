@@ -1,0 +1,111 @@
+/** /v1/portgroups, and the portgroups of a node. */
+import { Fault } from '../../model/errors';
+import { isLogicalName } from '../../model/idents';
+import type { PatchOperation } from '../../model/patch';
+import { valuesAt } from '../../model/patch';
+import { str } from '../../model/python';
+import type { NewOf, NodeRecord, PortgroupRecord } from '../../model/records';
+import type { Values } from '../resource/fields';
+import { checkNotInspecting, asBadRequest, linkedNode, nodeByIdent, nodeOfList } from '../resource/node-find';
+import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+
+const invalid = (message: string): Fault => new Fault('Invalid', { message });
+
+interface ListQuery {
+  readonly node?: string | null;
+  readonly address?: string | null;
+  readonly shard?: readonly string[] | null;
+  readonly conductor_groups?: readonly string[] | null;
+}
+/** At most one filter; the node of the path is one. */
+async function filterOf(
+  { query, params, minor }: Request,
+  context: ApiContext,
+): Promise<Partial<Pick<PortgroupRecord, 'node_uuid' | 'address'>>> {
+  const { node: asked, address, shard, conductor_groups: groups } = query as ListQuery;
+  const node = params['node_ident'] ?? asked;
+  if ([node, address, shard?.length, groups?.length].filter(Boolean).length > 1)
+    throw invalid('Filtering by node, address, or shard simultaneously is not supported.');
+  if (node) return { node_uuid: (await nodeByIdent(node, minor, context)).uuid };
+  return address ? { address } : {};
+}
+
+function checkName(name: unknown, sentence: string): void {
+  if (name && !isLogicalName(name)) throw invalid(`${sentence} invalid name '${str(name)}'`);
+}
+
+/** A patch may move the portgroup to another node, whose name it may say; the mode is for good. */
+async function patched(
+  values: Values,
+  patch: readonly PatchOperation[],
+  before: PortgroupRecord,
+  request: Request,
+  context: ApiContext,
+): Promise<Values> {
+  // Ironic looks at the first operation only, and there also below the field.
+  const [, first] = patch[0]?.path.split('/') ?? [];
+  if (request.minor < 26 && (first === 'mode' || first === 'properties'))
+    throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+  for (const name of valuesAt(patch, '/name')) checkName(name, `Portgroup ${request.params['portgroup_ident']!}: Cannot change name to`);
+  const node = await context.store.nodes.find(before.node_uuid);
+  const [wanted] = valuesAt(patch, '/node_uuid');
+  const owner: NodeRecord = wanted === undefined ? node : await linkedNode('node_uuid', wanted, node.owner, request, context);
+  if (!('mode' in values)) throw invalid("'mode' is a mandatory attribute and can not be removed");
+  return { ...values, node_uuid: owner.uuid };
+}
+
+/** @param before absent: a new one */
+async function check(values: Values, request: Request, context: ApiContext, before?: PortgroupRecord): Promise<Values> {
+  const uuid = values['node_uuid'] as string;
+  const node = await asBadRequest(context.store.nodes.find(uuid), new Fault('NodeUnknown', { node: uuid }));
+  if (before) {
+    checkNotInspecting(`portgroup "${before.uuid}" on node`, node, request.minor);
+    return values;
+  }
+  if (!context.auth.allowed(request.caller, 'portgroup:create', node)) throw new Fault('NotAuthorized');
+  checkName(values['name'], 'Cannot create portgroup with');
+  return { ...values, mode: values['mode'] || context.options['DEFAULT.default_portgroup_mode'] };
+}
+
+const PORTGROUPS: Resource<PortgroupRecord> = {
+  schema: 'Portgroup',
+  path: 'portgroups',
+  list: 'portgroups',
+  bodyLabel: 'portgroup',
+  ident: 'portgroup_ident',
+  policy: 'portgroup',
+  brief: ['uuid', 'address', 'name'],
+  unsortable: ['extra', 'internal_info', 'properties'],
+  computed: ['node_uuid'],
+  strict: true,
+  wholeLists: true,
+  table: ({ store }) => store.portgroups,
+  owner: ({ node_uuid: uuid }, { store }) => store.nodes.find(uuid),
+  filter: filterOf,
+  ofNodes: ({ query }) => {
+    const { shard: shards, conductor_groups: groups } = query as ListQuery;
+    return { ...(shards?.length ? { shards } : {}), ...(groups?.length ? { conductorGroups: groups } : {}) };
+  },
+  check,
+  patched,
+  create: (record, { store }) => store.portgroups.create(record as unknown as NewOf<PortgroupRecord, 'node_uuid'>),
+  update: ({ uuid }, changes, { conductor }) => conductor.updatePortgroup(uuid, changes),
+  remove: ({ uuid }, { conductor }) => conductor.deletePortgroup(uuid),
+};
+
+async function listOfNode(request: Request, context: ApiContext, detail?: true): Promise<Answer> {
+  await nodeOfList(request, context);
+  return listOf(PORTGROUPS, request, context, detail ? { detail } : {});
+}
+
+export const portgroupHandlers: Handlers = {
+  listPortgroups: (request, context) => listOf(PORTGROUPS, request, context),
+  listPortgroupsDetail: (request, context) => listOf(PORTGROUPS, request, context, { detail: true }),
+  listNodePortgroups: (request, context) => listOfNode(request, context),
+  listNodePortgroupsDetail: (request, context) => listOfNode(request, context, true),
+  createPortgroup: (request, context) => createOf(PORTGROUPS, request, context),
+  showPortgroup: (request, context) => showOf(PORTGROUPS, request, context),
+  updatePortgroup: (request, context) => updateOf(PORTGROUPS, request, context),
+  deletePortgroup: (request, context) => removeOf(PORTGROUPS, request, context),
+};

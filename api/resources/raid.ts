@@ -1,0 +1,38 @@
+/** PUT /v1/nodes/X/states/raid, and what logical disks may say: /v1/drivers/X/raid/logical_disk_properties. */
+import { Fault } from '../../model/errors';
+import { str } from '../../model/python';
+import type { JsonObject } from '../../model/records';
+import type { Schema } from '../schema/document';
+import { checkDriverServed } from './drivers';
+import { nodeOf } from '../resource/node-find';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+
+/** What is wrong with the configuration; undefined: nothing. */
+function objectionTo(config: JsonObject, { validators, document }: ApiContext): string | undefined {
+  const problem = validators('RaidConfig', () => document.schemas['RaidConfig']!)(config);
+  // Of a choice, only that none fits is told here.
+  if (problem !== undefined) return `RAID config validation error: ${problem.split('. Possible root cause: ')[0]}`;
+  const roots = (config['logical_disks'] as readonly JsonObject[]).filter((disk) => disk['is_root_volume'] === true);
+  return roots.length > 1 ? `Raid config cannot have more than one root volume. ${roots.length} root volumes were specified` : undefined;
+}
+
+async function setRaidConfig(request: Request, context: ApiContext): Promise<Answer> {
+  const { body, minor } = request;
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new Fault('InvalidParameterValue', { message: `Expected types <class 'dict'> for target_raid_config: ${str(body)}` });
+  const node = await nodeOf(request, context, 'node:set_raid_state');
+  if (minor < 12) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+  const config = body as JsonObject;
+  await context.conductor.setRaidConfig(node.uuid, config, objectionTo(config, context));
+  return { status: 204 };
+}
+
+/** The descriptions stand in the schema. */
+async function showLogicalDiskProperties({ params }: Request, context: ApiContext): Promise<Answer> {
+  await checkDriverServed(params['driver_name']!, context);
+  const { properties } = context.document.schemas['RaidConfig'] as { properties: { logical_disks: { items: { properties: Schema } } } };
+  const rows = Object.entries(properties.logical_disks.items.properties) as [string, { readonly description: string }][];
+  return { status: 200, body: Object.fromEntries(rows.map(([name, { description }]) => [name, description])) };
+}
+
+export const raidHandlers: Handlers = { setRaidConfig, showLogicalDiskProperties };

@@ -1,0 +1,137 @@
+/** /v1/volume: the connectors and targets by which nodes boot from volumes, and those of one node. */
+import { Fault } from '../../model/errors';
+import { isUuid } from '../../model/idents';
+import { maskSecrets } from '../../model/masks';
+import { valuesAt, type PatchOperation } from '../../model/patch';
+import { str } from '../../model/python';
+import type { VolumeConnectorRecord, VolumeTargetRecord } from '../../model/records';
+import type { Values } from '../resource/fields';
+import { linksTo } from '../resource/links';
+import { linkedNode, nodeByIdent } from '../resource/node-find';
+import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+
+type VolumeRecord = VolumeConnectorRecord | VolumeTargetRecord;
+
+async function filterByNode({ query, minor }: Request, context: ApiContext): Promise<{ readonly node_uuid?: string }> {
+  const node = query['node'] as string | null | undefined;
+  return node ? { node_uuid: (await nodeByIdent(node, minor, context)).uuid } : {};
+}
+/** A new one's node must be there; a body that names another is the caller's mistake. */
+async function checkNode(values: Values, { caller }: Request, { store, auth }: ApiContext, before?: VolumeRecord): Promise<Values> {
+  if (before) return values;
+  const value = values['node_uuid'] as string;
+  const node = await store.nodes.find(value).catch((error: unknown) => {
+    if (error instanceof Fault && error.status === 404)
+      throw new Fault('Invalid', { message: `Invalid input for field/attribute node_uuid. Value: '${value}'. ` });
+    throw error;
+  });
+  if (!auth.allowed(caller, 'volume:create', node)) throw new Fault('NotAuthorized');
+  return { ...values, node_uuid: node.uuid };
+}
+/** Where a patch moves it to; taking its node away leaves it where it is. */
+async function withNode(
+  patched: Values,
+  patch: readonly PatchOperation[],
+  before: VolumeRecord,
+  request: Request,
+  context: ApiContext,
+): Promise<Values> {
+  const wanted = valuesAt(patch, '/node_uuid');
+  for (const value of wanted)
+    if (!isUuid(value)) throw new Fault('Invalid', { message: `Expected a UUID for node_uuid, but received ${str(value)}.` });
+  if (wanted.length === 0) return { ...patched, node_uuid: before.node_uuid };
+  const { owner } = await context.store.nodes.find(before.node_uuid);
+  return { ...patched, node_uuid: (await linkedNode('node_uuid', wanted[0], owner, request, context)).uuid };
+}
+const SHARED = {
+  ident: 'connector_uuid',
+  policy: 'volume',
+  computed: ['node_uuid'],
+  strict: true,
+  asksAlways: true,
+  owner: ({ node_uuid: node }: VolumeRecord, { store }: ApiContext) => store.nodes.find(node),
+  filter: filterByNode,
+  patched: withNode,
+  check: checkNode,
+} as const;
+
+const CONNECTORS: Resource<VolumeConnectorRecord> = {
+  ...SHARED,
+  schema: 'VolumeConnector',
+  path: 'volume/connectors',
+  list: 'connectors',
+  bodyLabel: 'connector',
+  brief: ['uuid', 'node_uuid', 'type', 'connector_id'],
+  unsortable: ['extra'],
+  table: ({ store }) => store.volumeConnectors,
+  create: (record, { store }) => store.volumeConnectors.create(record as never),
+  update: ({ uuid }, changes, { conductor }) => conductor.updateVolume('connector', uuid, changes),
+  remove: ({ uuid }, { conductor }) => conductor.deleteVolume('connector', uuid),
+};
+
+const REDACTED = '** Value redacted: Requires permission baremetal:volume:view_target_properties access. Permission denied. **';
+const TARGETS: Resource<VolumeTargetRecord> = {
+  ...SHARED,
+  ident: 'target_uuid',
+  schema: 'VolumeTarget',
+  path: 'volume/targets',
+  list: 'targets',
+  bodyLabel: 'target',
+  brief: ['uuid', 'node_uuid', 'volume_type', 'boot_index', 'volume_id'],
+  unsortable: ['extra', 'properties'],
+  values: {
+    properties: ({ properties }, { caller }, { auth }) =>
+      auth.allowed(caller, 'volume:view_target_properties') ? maskSecrets(properties) : { redacted_contents: REDACTED },
+  },
+  table: ({ store }) => store.volumeTargets,
+  create: (record, { store }) => store.volumeTargets.create(record as never),
+  update: ({ uuid }, changes, { conductor }) => conductor.updateVolume('target', uuid, changes),
+  remove: ({ uuid }, { conductor }) => conductor.deleteVolume('target', uuid),
+};
+
+/** The list's own words for what other lists refuse, too. */
+function list<RecordType extends VolumeRecord>(resource: Resource<RecordType>, request: Request, context: ApiContext): Promise<Answer> {
+  const { fields, detail } = request.query as { readonly fields?: readonly string[] | null; readonly detail?: boolean | null };
+  if (fields && fields.length > 0 && detail)
+    throw new Fault('InvalidParameterValue', { message: "Can't fetch a subset of fields with 'detail' set" });
+  // The next page is told of `detail` only when it is wanted.
+  return listOf(resource, { ...request, query: { ...request.query, detail: detail === true || null } }, context);
+}
+/** Those of a node, which is found by its UUID only; the next page is one of all, as Ironic's. */
+async function listOfNode<RecordType extends VolumeRecord>(
+  resource: Resource<RecordType>,
+  request: Request,
+  context: ApiContext,
+): Promise<Answer> {
+  const ident = request.params['node_ident']!;
+  const node = isUuid(ident) ? await context.store.nodes.find(ident) : undefined;
+  if (!node || !context.auth.allowed(request.caller, 'node:get', node)) throw new Fault('NodeNotFound', { node: ident });
+  return list(resource, { ...request, query: { ...request.query, node: node.uuid } }, context);
+}
+
+function volumeLinks({ base }: Request, path: string): Answer {
+  const body = {
+    links: linksTo(base, `${path}/`),
+    connectors: linksTo(base, `${path}/connectors`),
+    targets: linksTo(base, `${path}/targets`),
+  };
+  return { status: 200, body };
+}
+
+export const volumeHandlers: Handlers = {
+  showVolume: async (request) => volumeLinks(request, 'volume'),
+  showNodeVolume: async (request) => volumeLinks(request, `nodes/${request.params['node_ident']!}/volume`),
+  listVolumeConnectors: (request, context) => list(CONNECTORS, request, context),
+  listNodeVolumeConnectors: (request, context) => listOfNode(CONNECTORS, request, context),
+  createVolumeConnector: (request, context) => createOf(CONNECTORS, request, context),
+  showVolumeConnector: (request, context) => showOf(CONNECTORS, request, context),
+  updateVolumeConnector: (request, context) => updateOf(CONNECTORS, request, context),
+  deleteVolumeConnector: (request, context) => removeOf(CONNECTORS, request, context),
+  listVolumeTargets: (request, context) => list(TARGETS, request, context),
+  listNodeVolumeTargets: (request, context) => listOfNode(TARGETS, request, context),
+  createVolumeTarget: (request, context) => createOf(TARGETS, request, context),
+  showVolumeTarget: (request, context) => showOf(TARGETS, request, context),
+  updateVolumeTarget: (request, context) => updateOf(TARGETS, request, context),
+  deleteVolumeTarget: (request, context) => removeOf(TARGETS, request, context),
+};

@@ -1,0 +1,131 @@
+/** What callers say in paths, queries and bodies, checked and turned into values. The sentences are Ironic's. */
+import { Fault, type FaultName } from '../../model/errors';
+import { isLogicalName, isMac, isUuid } from '../../model/idents';
+import { BOOLEAN_WORDS, repr, str, toBoolean, toInteger, typeName } from '../../model/python';
+import { open } from '../../model/versions';
+import type { Argument, ArgumentKind, GateRefusal, Operation } from './document';
+import { Refusal } from '../http/errors';
+
+export type Arguments = Readonly<Record<string, unknown>>;
+
+const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
+
+/** A boolean that may be spelled as text. */
+export function booleanOf(name: string, value: unknown): boolean {
+  const said = toBoolean(value);
+  if (said === undefined) throw invalid(`Invalid ${name}: Unrecognized value '${str(value)}', acceptable values are: ${BOOLEAN_WORDS}`);
+  return said;
+}
+export function uuidOf(name: string, value: unknown): string {
+  if (!isUuid(value)) throw invalid(`Expected UUID for ${name}: ${str(value)}`);
+  return value;
+}
+export function macOf(name: string, value: unknown): string {
+  if (!isMac(value)) throw invalid(`Expected valid MAC address for ${name}: ${str(value)}`);
+  return value.toLowerCase();
+}
+function stringOf(name: string, value: unknown): string {
+  if (typeof value !== 'string') throw invalid(`Expected string for ${name}: ${str(value)}`);
+  return value;
+}
+function hostPort(name: string, value: unknown): string {
+  const text = stringOf(name, value);
+  // host, host:port, [v6] or [v6]:port; several colons without brackets are an address.
+  const [host, port] = text.startsWith('[') ? text.slice(1).split(/\]:?/) : text.split(':').length === 2 ? text.split(':') : [text];
+  if (port && toInteger(port) === undefined) throw invalid(`${name}: invalid literal for int() with base 10: ${repr(port)}`);
+  if (!host) throw invalid(`Missing host in ${name}`);
+  return text;
+}
+const PYTHON_TYPES: Readonly<Record<string, string>> = { object: 'dict', string: 'str', array: 'list' };
+function typesOf(name: string, value: unknown, types: readonly string[]): unknown {
+  const names = types.map((type) => PYTHON_TYPES[type]!);
+  if (!names.includes(typeName(value)))
+    throw invalid(`Expected types ${['NoneType', ...names].map((one) => `<class '${one}'>`).join(', ')} for ${name}: ${str(value)}`);
+  return value;
+}
+
+/** Held against a schema: its words. */
+const strict =
+  (fits: (value: unknown) => boolean, format: string, lead = '') =>
+  (_name: string, value: unknown): unknown => {
+    const wrong = typeof value !== 'string' ? `is not of type 'string'` : fits(value) ? undefined : `is not a '${format}'`;
+    if (wrong !== undefined) throw invalid(`Schema error: ${lead && `${repr(value)} ${lead}`}${repr(value)} ${wrong}`);
+    return value;
+  };
+
+const CHECKS: Readonly<Record<ArgumentKind, (name: string, value: unknown, argument: Argument) => unknown>> = {
+  string: stringOf,
+  boolean: booleanOf,
+  uuid: uuidOf,
+  mac: macOf,
+  integer: (name, value) => {
+    const number = toInteger(value);
+    if (number === undefined) throw invalid(`Expected an integer for ${name}: ${str(value)}`);
+    return number;
+  },
+  ident: (name, value) => {
+    if (!isLogicalName(value) && !isUuid(value)) throw invalid(`Expected UUID or name for ${name}: ${str(value)}`);
+    return value;
+  },
+  name: (name, value) => {
+    if (!isLogicalName(value)) throw invalid(`Expected name for ${name}: ${str(value)}`);
+    return value;
+  },
+  names: (name, value) => {
+    if (Array.isArray(value)) return value.map((item) => stringOf(name, item));
+    const words = stringOf(name, value)
+      .split(',')
+      .map((word) => word.trim().toLowerCase());
+    return [...new Set(words.filter(Boolean))];
+  },
+  'host-port': hostPort,
+  'strict-uuid': strict(isUuid, 'uuid'),
+  'strict-mac': strict(isMac, 'mac-address'),
+  'strict-ident': strict(
+    (value) => isLogicalName(value) || isUuid(value),
+    'uuid',
+    'is not valid under any of the given schemas. Possible root cause: ',
+  ),
+  types: (name, value, { schema }) => typesOf(name, value, schema['x-types'] as string[]),
+};
+
+const FAULT_NAMES: Readonly<Record<number, FaultName>> = { 404: 'NotFound', 405: 'MethodNotAllowed', 406: 'NotAcceptable' };
+/** Throws what a closed gate says. `value`: the caller's, for the sentence. */
+export function refuseByGate(below: GateRefusal, since: number, value?: unknown): never {
+  if (typeof below === 'number') throw new Refusal(below);
+  if (typeof below === 'string') throw new Refusal(404);
+  const [status, sentence] = below;
+  const message = sentence.replace('{since}', `1.${since}`).replace('{value}', str(value));
+  throw new Fault(FAULT_NAMES[status] ?? 'Invalid', { message });
+}
+
+/**
+ * @param said path parameters, query and body members by name; a name said twice has a list
+ * @returns a value for each argument that was given (or has a default); null where the caller said null
+ */
+export function parseArguments({ arguments: known }: Operation, said: Readonly<Record<string, unknown>>): Arguments {
+  const unexpected = Object.keys(said).filter((name) => !known.some((argument) => argument.name === name));
+  if (unexpected.length > 0) throw invalid(`Unexpected arguments: ${unexpected.join(', ')}`);
+  const values: Record<string, unknown> = {};
+  for (const argument of known) {
+    const { name, required, kind, schema } = argument;
+    if (!Object.hasOwn(said, name)) {
+      if (required) throw new Fault('MissingParameterValue', { message: `Missing mandatory parameter: ${argument.label}` });
+      if (schema['default'] !== undefined) values[name] = schema['default'];
+    } else if (said[name] === null) values[name] = null;
+    else values[name] = CHECKS[kind](argument.label, said[name], argument);
+  }
+  return values;
+}
+
+/** Arguments newer than the request, in the order in which they are declared. */
+export function refuseNewer(
+  { arguments: known }: Operation,
+  said: Readonly<Record<string, unknown>>,
+  values: Arguments,
+  minor: number,
+): void {
+  for (const { name, gate, below } of known)
+    if (below !== 'handler' && Object.hasOwn(said, name) && said[name] !== null && !open(gate, minor))
+      refuseByGate(below, gate.since, values[name]);
+}

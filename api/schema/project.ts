@@ -1,0 +1,183 @@
+/** openapi.yaml as one microversion sees it: plain OpenAPI 3.0, for clients, for the page at /docs and for whoever checks answers. */
+import { HEADER, open } from '../../model/versions';
+import type { Document, Operation, PathItem, Schema } from './document';
+
+type Node = Readonly<Record<string, unknown>>;
+type Side = 'request' | 'response';
+
+/** Formats that are ours, as patterns that every tool knows. */
+const PATTERNS: Readonly<Record<string, string>> = {
+  mac: '^([0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}$',
+  ident: '^[A-Za-z0-9._~-]+$',
+  'standard-trait': '^[A-Z0-9_]+$',
+  'host-port': '^[A-Za-z0-9._-]+(:[0-9]+)?$',
+};
+const withoutOurs = (node: Node): [string, unknown][] => Object.entries(node).filter(([key]) => !key.startsWith('x-'));
+const isOpen = (node: Node, minor: number): boolean =>
+  open(
+    {
+      since: (node['x-since'] as number | undefined) ?? 1,
+      ...(node['x-until'] === undefined ? {} : { until: node['x-until'] as number }),
+      ...(node['x-also'] === undefined ? {} : { also: node['x-also'] as number[] }),
+    },
+    minor,
+  );
+
+/** What a refusal is on the wire, and what each status says. */
+const REFUSAL = {
+  description: 'A refusal: `error_message` is text with JSON in it; what was not read has the sentence bare; so has an unproved caller.',
+  anyOf: [
+    { type: 'object', required: ['error_message'], additionalProperties: false, properties: { error_message: { type: 'string' } } },
+    {
+      type: 'object',
+      required: ['faultcode', 'faultstring'],
+      additionalProperties: false,
+      properties: { faultcode: { type: 'string' }, faultstring: { type: 'string' } },
+    },
+    {
+      type: 'object',
+      required: ['error'],
+      additionalProperties: false,
+      properties: { error: { type: 'object', properties: { message: { type: 'string' }, code: { type: 'integer' } } } },
+    },
+  ],
+};
+const REFUSED: readonly (readonly [status: string, description: string, when: (operation: Operation) => boolean])[] = [
+  ['400', 'The request is wrong', () => true],
+  ['401', 'Nobody proved who asks', () => true],
+  ['403', 'The caller may not do so, or nobody may now', ({ policy }) => policy !== null],
+  ['404', 'It is not there, or not for this version', () => true],
+  ['406', 'The version, or something asked for, is not for this version', () => true],
+  ['409', 'The state of the thing, or who holds it, does not allow it', ({ policy }) => policy !== null],
+  ['413', 'The body is too large', () => true],
+  ['429', 'The node pushes too often', ({ operationId }) => operationId === 'pushHardware'],
+  ['500', 'What nobody foresaw, or the machine does not do as told', ({ policy }) => policy !== null],
+  ['503', 'There is too much to do just now', () => true],
+];
+
+/** @returns the document for `1.minor`, without rows of ours; it shares nothing that could be changed with the one that is served */
+export function project(document: Document, minor: number): Schema {
+  const used = new Set<string>();
+  const nameOf = (name: string, side: Side): string => (side === 'request' && document.isResource(name) ? `New${name}` : name);
+
+  function schemaOf(value: unknown, side: Side, resource = false, closed = resource): unknown {
+    if (Array.isArray(value)) return value.map((one) => schemaOf(one, side));
+    if (value === null || typeof value !== 'object') return value;
+    const node = value as Node;
+    const target = (node['$ref'] as string | undefined)?.split('/').at(-1);
+    if (target !== undefined) {
+      const name = nameOf(target, side);
+      used.add(`${side} ${target}`);
+      return { $ref: `#/components/schemas/${name}` };
+    }
+    // A body argument is of one of its types; none is named for other values.
+    if (node['x-types']) return { anyOf: (node['x-types'] as string[]).map((type) => (type === 'array' ? { type, items: {} } : { type })) };
+    if (node['x-spelled'] === true && side === 'request')
+      return { anyOf: [{ type: 'boolean', ...(node['nullable'] === true ? { nullable: true } : {}) }, { type: 'string' }] };
+    const entries = withoutOurs(node).flatMap(([key, one]): [string, unknown][] => {
+      if (key === 'enum' || key === 'default') return [[key, one]];
+      if (key === 'format' && PATTERNS[one as string] !== undefined) return [['pattern', PATTERNS[one as string]]];
+      if (key === 'properties') return [[key, propertiesOf(one as Readonly<Record<string, Node>>, side, resource)]];
+      // What must be said to make a resource need not be shown: callers choose its fields.
+      if (resource && side === 'response' && (key === 'required' || key === 'oneOf')) return [];
+      return [[key, schemaOf(one, side)]];
+    });
+    if (node['x-masked'] === true && side === 'response') entries.push(['nullable', true]);
+    return { ...(closed ? { additionalProperties: false } : {}), ...(Object.fromEntries(entries) as object) };
+  }
+  const propertiesOf = (rows: Readonly<Record<string, Node>>, side: Side, resource: boolean): object =>
+    Object.fromEntries(
+      Object.entries(rows)
+        .filter(
+          ([, row]) => isOpen(row, minor) && (!resource || (side === 'request' ? row['x-create'] === true : row['x-hidden'] !== true)),
+        )
+        .map(([name, row]) => [name, schemaOf(row, side)]),
+    );
+
+  const parameterOf = (node: Node): object => {
+    const schema = node['schema'] as Node;
+    return {
+      ...Object.fromEntries(withoutOurs(node)),
+      schema: schemaOf(schema, 'request'),
+      ...(schema['type'] === 'array' ? { style: 'form', explode: false } : {}),
+    };
+  };
+  const parametersOf = (...lists: unknown[]): object[] => {
+    const byName = new Map(
+      lists.flatMap((list) => (list ?? []) as Node[]).map((node) => [`${node['in'] as string} ${node['name'] as string}`, node]),
+    );
+    // What the path says is not asked again of the query.
+    return [...byName.values()]
+      .filter((node) => isOpen(node, minor) && !(node['in'] === 'query' && byName.has(`path ${node['name'] as string}`)))
+      .map(parameterOf);
+  };
+  const contentOf = (node: Node, side: Side): object =>
+    Object.fromEntries(
+      Object.entries(node).map(([key, value]) =>
+        key === 'content'
+          ? [
+              key,
+              Object.fromEntries<unknown>(
+                Object.entries(value as Record<string, { schema: Node }>).map(([type, { schema }]) => [
+                  type,
+                  { schema: schemaOf(schema, side) },
+                ]),
+              ),
+            ]
+          : [key, value],
+      ),
+    );
+  const header = {
+    name: HEADER,
+    in: 'header',
+    description: 'The version of the request; this document is that of the one named here.',
+    schema: { type: 'string', default: `1.${minor}` },
+  };
+
+  function operationOf(operation: Operation, place: Node, node: Node): object {
+    const refused = REFUSED.filter(([, , when]) => when(operation)).map(([status, description]): [string, unknown] => [
+      status,
+      { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Refusal' } } } },
+    ]);
+    const responses = Object.entries(node['responses'] as Record<string, Node>).map(([status, one]): [string, unknown] => [
+      status,
+      contentOf(one, 'response'),
+    ]);
+    return {
+      operationId: operation.operationId,
+      tags: [operation.path.split('/').filter(Boolean)[1] ?? 'root'],
+      ...(operation.policy === null ? {} : { description: `Policy: ${operation.policy}` }),
+      parameters: [...parametersOf(place['parameters'], node['parameters']), header],
+      ...(node['requestBody'] === undefined ? {} : { requestBody: contentOf(node['requestBody'] as Node, 'request') }),
+      responses: Object.fromEntries<unknown>([...refused, ...responses]),
+    };
+  }
+  const pathOf = (place: PathItem): object => {
+    const node = (document.source['paths'] as Record<string, Node>)[place.path]!;
+    const operations = [...place.operations.values()].filter(({ gate }) => open(gate, minor));
+    return Object.fromEntries<object>(
+      operations.map((operation) => {
+        const method = operation.method.toLowerCase();
+        return [method, operationOf(operation, node, node[method] as Node)];
+      }),
+    );
+  };
+
+  const paths = Object.fromEntries<object>(
+    document.paths.map((place): [string, object] => [place.path, pathOf(place)]).filter(([, one]) => Object.keys(one).length > 0),
+  );
+  const components: Record<string, unknown> = { Refusal: REFUSAL };
+  // Schemas name further ones: the set grows while it is walked.
+  for (const one of used) {
+    const [side, name] = one.split(' ') as [Side, string];
+    // What is shown has the members that are written here and no others, unless it says so itself.
+    const closed = side === 'response' && document.schemas[name]!['properties'] !== undefined;
+    components[nameOf(name, side)] = schemaOf(document.schemas[name], side, document.isResource(name), closed || document.isResource(name));
+  }
+  return {
+    openapi: '3.0.3',
+    info: { ...(document.source['info'] as object), version: `1.${minor}` },
+    paths,
+    components: { schemas: components, securitySchemes: { basic: { type: 'http', scheme: 'basic' } } },
+  };
+}

@@ -1,0 +1,49 @@
+/** What the calls to a conductor take and answer: plain JSON. `conductor/conductor.ts` lists the calls. */
+import type { HttpMethod } from '../../drivers/interfaces';
+import type { AllocationRecord, Json, JsonObject, NewOf, VolumeConnectorRecord, VolumeTargetRecord } from '../../model/records';
+
+export interface Validation {
+  readonly result: boolean;
+  readonly reason?: string;
+}
+/** What comes with a provision verb, its body keys as clients name them. */
+export interface ProvisionArgs {
+  readonly configdrive?: string | JsonObject | null;
+  readonly clean_steps?: readonly JsonObject[];
+  readonly deploy_steps?: readonly JsonObject[];
+  readonly service_steps?: readonly JsonObject[];
+  readonly rescue_password?: string;
+  readonly disable_ramdisk?: boolean;
+}
+/** A vendor's method, as clients are told of it. */
+export interface VendorMethodInfo {
+  readonly http_methods: readonly HttpMethod[];
+  readonly async: boolean;
+  readonly description: string;
+  readonly attach: boolean;
+  readonly require_exclusive_lock: boolean;
+}
+export interface VendorAnswer {
+  /** Accepted; the work goes on. */
+  readonly async: boolean;
+  readonly result: Json;
+}
+export interface Lookup {
+  readonly macs: readonly string[];
+  readonly bmcAddresses?: readonly string[];
+  readonly nodeUuid?: string;
+  /** How a machine is enrolled that none has these addresses of; absent: it is not. */
+  readonly discovery?: Discovery;
+}
+export interface Discovery {
+  readonly driver: string;
+  readonly conductor_group: string;
+}
+
+/** What a node can boot from over a network. */
+export interface VolumeRecords {
+  readonly connector: VolumeConnectorRecord;
+  readonly target: VolumeTargetRecord;
+}
+export type VolumeKind = keyof VolumeRecords;
+export type NewAllocation = Omit<NewOf<AllocationRecord, never>, 'state' | 'node_uuid' | 'last_error'>;

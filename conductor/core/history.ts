@@ -1,0 +1,48 @@
+/** What happened to a node, and why: entries that outlive `last_error`. */
+import { timestamp } from '../../model/clock';
+import { newUuid } from '../../model/idents';
+import type { HistoryRecord, NewOf, NodeRecord } from '../../model/records';
+import { stateRow } from '../../model/states';
+import type { Context } from './context';
+import type { HistoryEntry } from './node-task';
+
+/** The entry of a failure has the error type of the flow that the node's state belongs to. */
+export const failureOf = ({ flows }: Context, { provision_state: state }: NodeRecord, event: string): HistoryEntry => ({
+  type: flows[stateRow(state).flow ?? 'deploy'].errorType,
+  event,
+  error: true,
+});
+
+const MAX_EVENT = 65_535;
+/** The entry, with the state in which it happened; undefined: no history is kept. */
+export function entryOf(
+  context: Context,
+  node: NodeRecord,
+  { type, event, error }: HistoryEntry,
+): NewOf<HistoryRecord, 'node_uuid'> | undefined {
+  if (!context.options['conductor.node_history']) return undefined;
+  const since = node.provision_updated_at;
+  return {
+    uuid: newUuid(context.random),
+    node_uuid: node.uuid,
+    conductor: context.host,
+    user: context.origin?.user ?? null,
+    event_type: type,
+    severity: error ? 'ERROR' : 'INFO',
+    event: event.slice(0, MAX_EVENT),
+    state: node.provision_state,
+    target_provision_state: node.target_provision_state,
+    duration_seconds: since === null ? null : Math.floor((context.clock.now() - Date.parse(since)) / 1000),
+  };
+}
+
+/** Keeps so many entries a node (those younger than the option's days are not counted), as many deletions as one batch has. */
+export async function trimHistory({ options, clock, store, log }: Context): Promise<void> {
+  const days = options['conductor.node_history_minimum_days'];
+  const gone = await store.history.trim({
+    keep: options['conductor.node_history_max_entries'],
+    before: timestamp(clock.now() - days * 86_400_000),
+    atMost: options['conductor.node_history_cleanup_batch_count'],
+  });
+  if (gone > 0) log.info(`${gone} entries of node history were removed`);
+}

@@ -1,0 +1,31 @@
+/** Periodic work on nodes: which are this conductor's, so many at once; what fails for one of them is its own affair. */
+import { Fault, reasonOf } from '../../model/errors';
+import type { NodeRecord } from '../../model/records';
+import type { NodeFilter } from '../../store/store';
+import type { Context } from './context';
+import { inParallel } from './parallel';
+
+export interface OnNodes {
+  readonly purpose: string;
+  readonly filter: NodeFilter;
+  /** What no column says; absent: all. */
+  readonly only?: (node: NodeRecord) => boolean;
+  /** How many at once; default: [conductor]periodic_max_workers. */
+  readonly width?: number;
+  readonly signal?: AbortSignal;
+  readonly work: (node: NodeRecord) => Promise<unknown>;
+}
+export async function onNodes(context: Context, { purpose, filter, only, width, signal, work }: OnNodes): Promise<void> {
+  const { store, options, log } = context;
+  const found = await store.nodes.list({ ...filter, children: 'all' });
+  const nodes = await context.ownNodes(only ? found.filter(only) : found);
+  await inParallel(nodes, width ?? options['conductor.periodic_max_workers'], signal ?? context.signal, async (node) => {
+    try {
+      await work(node);
+    } catch (error) {
+      // Locked or gone: something else happens with it.
+      if (!(error instanceof Fault) && !context.signal.aborted)
+        log.warn(`${purpose}: node ${node.uuid}`, { reason: reasonOf(error), error });
+    }
+  });
+}

@@ -1,0 +1,119 @@
+/** Changing a machine's power: what flows do through Task.power, and what PUT …/states/power asks for. */
+import type { Power } from '../../drivers/interfaces';
+import { bareTimestamp } from '../../model/clock';
+import { Fault, reasonOf } from '../../model/errors';
+import type { NodeChanges, NodeRecord } from '../../model/records';
+import { stateRow } from '../../model/states';
+import { FORGET_AGENT } from './agent-info';
+import { notifyPower } from './notify';
+import type { NodeTask, InternalChanges } from './node-task';
+import { isInterrupted } from './interruption';
+
+/** Order → the state that it ends in, and whether the system in the machine (so its agent) ends with it. */
+export const ORDERS: Readonly<
+  Record<Power, { readonly ends: 'power on' | 'power off'; readonly endsSystem: boolean; readonly soft?: true }>
+> = {
+  'power on': { ends: 'power on', endsSystem: false },
+  'power off': { ends: 'power off', endsSystem: true },
+  rebooting: { ends: 'power on', endsSystem: true },
+  'soft power off': { ends: 'power off', endsSystem: true, soft: true },
+  'soft rebooting': { ends: 'power on', endsSystem: true, soft: true },
+};
+
+/** What is forgotten of the agent when its system ends; a token that was put into its boot medium lives on. */
+const forgetAgent = (task: NodeTask): InternalChanges => {
+  const { agent_secret_token: token, ...rest } = FORGET_AGENT;
+  return task.node.driver_internal_info.agent_secret_token_pregenerated === true ? rest : { agent_secret_token: token, ...rest };
+};
+
+/** Seconds between looks at the power state: early ones first, since most machines need less than a second. */
+const LOOKS = [0.1, 0.2, 0.5, 1, 1, 2] as const;
+
+async function waitFor(task: NodeTask, state: 'power on' | 'power off', seconds: number): Promise<void> {
+  const until = task.clock.now() + seconds * 1000;
+  for (let look = 0; ; look++) {
+    if ((await task.driver.power.get(task)) === state) return;
+    const pause = (LOOKS[look] ?? LOOKS.at(-1)!) * 1000;
+    if (task.clock.now() + pause > until) throw new Fault('PowerStateFailure', { pstate: state });
+    await task.clock.sleep(pause, task.signal);
+  }
+}
+
+async function order(task: NodeTask, target: Power, from: 'power on' | 'power off' | null, seconds: number | undefined): Promise<void> {
+  const { options, driver } = task;
+  const hard = seconds ?? options['conductor.power_state_change_timeout'];
+  const soft = seconds ?? options['conductor.soft_power_off_timeout'];
+  const step = async (asked: Power, ends: 'power on' | 'power off', limit: number): Promise<void> => {
+    await driver.power.set(task, asked, limit);
+    if (driver.power.throughAgent) return;
+    await waitFor(task, ends, limit);
+  };
+  if (ORDERS[target].ends === 'power on' && from === 'power off') return step('power on', 'power on', hard);
+  if (target !== 'soft rebooting' || driver.power.throughAgent) return step(target, ORDERS[target].ends, ORDERS[target].soft ? soft : hard);
+  await step('soft power off', 'power off', soft);
+  await step('power on', 'power on', hard);
+}
+
+const hasOwnSupply = ({ driver_info: info }: NodeRecord): boolean => Boolean(info.has_dedicated_power_supply);
+
+/** Changes another node's power for this one's sake, unless it is as wanted already. Throws `locked` when somebody holds it. */
+async function changeOther(task: NodeTask, uuid: string, target: 'power on' | 'power off', locked: Fault, seconds?: number): Promise<void> {
+  const purpose = 'power of a parent or child node';
+  const now = await task.withNode(uuid, { purpose, lock: 'shared' }, async (other) => other.driver.power.get(other));
+  if (now === target) return;
+  try {
+    await task.withNode(uuid, { purpose }, (other) => changePower(other, target, seconds));
+  } catch (error) {
+    throw error instanceof Fault && error.name === 'NodeLocked' ? locked : error;
+  }
+}
+
+/** A child without a power supply of its own is only on while its parent is: the parent goes on before, the children go off before. */
+async function changeRelatives(task: NodeTask, target: Power, seconds?: number): Promise<void> {
+  const { uuid: node, parent_node: parent } = task.node;
+  if (target === 'power on' && parent && !hasOwnSupply(task.node))
+    await changeOther(task, parent, 'power on', new Fault('ParentNodeLocked', { node, parent }), seconds);
+  if (target !== 'power off') return;
+  const children = await task.context.store.nodes.list({ children: node });
+  for (const { uuid: child } of children.filter((one) => !hasOwnSupply(one)))
+    await changeOther(task, child, 'power off', new Fault('ChildNodeLocked', { node, child }), seconds);
+}
+
+/**
+ * Brings the machine to a power state and waits for it. The node shows `target_power_state` meanwhile; nothing is sent to a machine
+ * that is there already. Throws what the driver threw, or PowerStateFailure; `last_error` then says so.
+ * @param seconds how long the machine may take; absent: the options' timeouts
+ */
+export async function changePower(task: NodeTask, target: Power, seconds?: number): Promise<void> {
+  const { ends, endsSystem } = ORDERS[target];
+  notifyPower(task, 'start', target);
+  if (ends === 'power off' && task.node.disable_power_off) throw new Fault('PowerStateFailure', { pstate: target });
+  const fail = async (text: string, error: unknown): Promise<never> => {
+    if (!isInterrupted(task.context, error)) {
+      const event = `${text}: ${reasonOf(error)}`;
+      await task.record({ type: 'UNKNOWN', event, error: true }, { target_power_state: null });
+      notifyPower(task, 'error', target);
+    }
+    throw error;
+  };
+  const now = await task.driver.power.get(task).catch((error: unknown) => fail(`Failed to change power state to '${target}'`, error));
+  const { throughAgent } = task.driver.power;
+  const reboots = target === 'rebooting' || target === 'soft rebooting';
+  if (now === ends && !reboots) {
+    await task.write({ power_state: now, target_power_state: null, last_error: null }, endsSystem ? forgetAgent(task) : {});
+    notifyPower(task, 'end', target);
+    return;
+  }
+  const started: NodeChanges = { target_power_state: ends, ...(stateRow(task.node.provision_state).failed ? {} : { last_error: null }) };
+  await task.write(started, {
+    last_power_state_change: bareTimestamp(task.clock.now()),
+    ...(endsSystem && !throughAgent ? forgetAgent(task) : {}),
+  });
+  const change = async (): Promise<void> => {
+    await changeRelatives(task, target, seconds);
+    await order(task, target, now, seconds);
+  };
+  await change().catch((error: unknown) => fail(`Failed to change power state to '${ends}' by '${target}'`, error));
+  await task.write({ power_state: ends, target_power_state: null }, throughAgent && endsSystem ? forgetAgent(task) : {});
+  notifyPower(task, 'end', target);
+}

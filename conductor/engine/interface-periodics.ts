@@ -1,0 +1,101 @@
+/** Periodic work that interfaces bring along: asking a BMC, or a service, how a task of its own stands, say. */
+import { ServiceUnavailable, type Interface, type InterfacePeriodic } from '../../drivers/interfaces';
+import { reasonOf } from '../../model/errors';
+import { INTERFACE_KINDS, type InterfaceKind, type NodeRecord } from '../../model/records';
+import type { NodeFilter } from '../../store/store';
+import type { Context } from '../core/context';
+import { onNodes } from '../core/on-nodes';
+import { sharedTaskOf, startTask } from '../core/task';
+import { wake } from './waiting';
+
+export interface OfInterface {
+  readonly kind: InterfaceKind;
+  readonly name: string;
+  readonly periodic: InterfacePeriodic;
+}
+export const interfacePeriodics = ({ interfaces }: Pick<Context, 'interfaces'>): readonly OfInterface[] =>
+  INTERFACE_KINDS.flatMap((kind) =>
+    Object.entries(interfaces[kind] as Readonly<Record<string, Interface>>).flatMap(([name, { periodics = [] }]) =>
+      periodics.map((periodic) => ({ kind, name, periodic })),
+    ),
+  );
+
+const isMeant = (periodic: InterfacePeriodic, node: NodeRecord): boolean =>
+  periodic.states.includes(node.provision_state) && periodic.only?.(node) !== false;
+
+/** On the nodes of this interface that are in one of its states, each held or looked at; the outcome is that of what waits there. */
+export async function runInterfacePeriodic(context: Context, { kind, name, periodic }: OfInterface): Promise<void> {
+  const where = {
+    [`${kind}_interface`]: name,
+    provision_state: periodic.states,
+    ...(periodic.inMaintenance ? {} : { maintenance: false }),
+  } satisfies NodeFilter['where'];
+  const away = new AbortController();
+  await onNodes(context, {
+    purpose: periodic.name,
+    filter: { where, reserved: false },
+    only: (node) => isMeant(periodic, node),
+    signal: AbortSignal.any([context.signal, away.signal]),
+    work: async (node) => {
+      try {
+        await (periodic.check ? look(context, periodic, node) : held(context, periodic, node));
+      } catch (error) {
+        if (!(error instanceof ServiceUnavailable)) throw error;
+        away.abort();
+      }
+    },
+  });
+}
+
+const held = (context: Context, periodic: InterfacePeriodic, { uuid }: NodeRecord): Promise<void> =>
+  startTask(context, uuid, { purpose: periodic.name, ordinary: true }, async (task) => {
+    if (!isMeant(periodic, task.node)) return undefined;
+    return async () => {
+      const said = await periodic.run?.(task);
+      if (said) await wake(task, 'poll', said);
+    };
+  });
+
+/** Holds the node only for what is news, and only if it waits for the same still. */
+async function look(context: Context, periodic: InterfacePeriodic, listed: NodeRecord): Promise<void> {
+  const { uuid } = listed;
+  const { nodesBeingRead: lookedAt } = context;
+  if (lookedAt.has(uuid)) return;
+  lookedAt.add(uuid);
+  try {
+    const node = periodic.needsFreshNode?.(listed) ? await context.store.nodes.find(uuid) : listed;
+    if (isMeant(periodic, node)) await lookAlone(context, periodic, node);
+  } finally {
+    lookedAt.delete(uuid);
+  }
+}
+async function lookAlone(context: Context, periodic: InterfacePeriodic, node: NodeRecord): Promise<void> {
+  const { uuid, provision_updated_at: since } = node;
+  const seen = await periodic.check!(sharedTaskOf(context, node));
+  if (!seen) return;
+  const { internal, outcome } = seen;
+  if (!outcome) {
+    if (internal) await context.store.nodes.mergeInternal(uuid, internal);
+    return;
+  }
+  await startTask(context, uuid, { purpose: periodic.name, ordinary: true, retry: true }, async (task) => {
+    if (!isMeant(periodic, task.node) || task.node.provision_updated_at !== since) return undefined;
+    return async () => {
+      if (internal) await task.saveInternal(internal);
+      await wake(task, 'poll', outcome);
+    };
+  });
+}
+
+/** Looks at a node that has just begun to wait, where its interface looks, not only when its periodic comes. */
+export function lookSoon(context: Context, uuid: string): void {
+  const work = async (): Promise<void> => {
+    const node = await context.store.nodes.find(uuid);
+    for (const { kind, name, periodic } of interfacePeriodics(context))
+      if (periodic.check && node[`${kind}_interface`] === name && isMeant(periodic, node)) await look(context, periodic, node);
+  };
+  context.track(work()).catch((error: unknown) => {
+    if (!(error instanceof ServiceUnavailable) && !context.signal.aborted)
+      context.log.warn(`node ${uuid} was not looked at, and will be later`, { reason: reasonOf(error) });
+  });
+}

@@ -1,0 +1,51 @@
+/** PUT …/states/provision: checks the verb, fires its event, and runs its flow under the same lock after the answer. */
+import { Fault } from '../../model/errors';
+import { VERBS, next, stateRow, type Event } from '../../model/states';
+import type { ProvisionArgs } from '../core/call-types';
+import { countTowards } from '../core/concurrency';
+import type { Context } from '../core/context';
+import type { NodeTask } from '../core/node-task';
+import { startTask } from '../core/task';
+import { FLOWS } from '../flows';
+import { applyOutcome } from '../flows/outcome';
+import { abort, unhold } from './abort';
+import { lookSoon } from './interface-periodics';
+
+/** A mistake must not take down, or erase, all machines at once: 503 over the limit, for every client. */
+async function checkLimit(context: Context, event: Event): Promise<void> {
+  const limits = Object.values(FLOWS).flatMap(({ admit }) => admit[event]?.limit ?? []);
+  for (const limit of limits) {
+    const { count, limit: most } = await countTowards(context, limit);
+    if (count >= most) throw new Fault('ConcurrentActionLimit', { task_type: limit.action });
+  }
+}
+
+/** Fires the event. Answers the work that follows the answer to the client, if any. */
+async function admit(task: NodeTask, event: Event, args: ProvisionArgs): Promise<(() => Promise<void>) | undefined> {
+  const { uuid, provision_state: from } = task.node;
+  const name = stateRow(next(from, event)!).flow;
+  if (name === undefined) {
+    await task.fire(event);
+    return undefined;
+  }
+  const flow = FLOWS[name];
+  const { changes = {}, internal = {} } = (await flow.admit[event]?.check(task, args)) ?? {};
+  await task.fire(event, changes, internal);
+  if (flow.lookWhenReleased?.(task)) task.context.locks.remember(uuid, () => lookSoon(task.context, uuid));
+  return () => applyOutcome(task, flow, () => flow.begin(task));
+}
+
+/** Throws before anything changed: 400, 403, 409 (NodeLocked) or 503, as Ironic does. Returns when the work has started. */
+export async function provision(context: Context, uuid: string, verb: string, args: ProvisionArgs): Promise<void> {
+  const event = Object.hasOwn(VERBS, verb) ? VERBS[verb]!.event : undefined;
+  if (event) await checkLimit(context, event);
+  // The API checked the node's state already; the state under the lock counts.
+  await startTask(context, uuid, { purpose: `provision action ${verb}`, retry: true }, async (task) => {
+    const { provision_state: state } = task.node;
+    if (event === undefined || next(state, event) === undefined)
+      throw new Fault('InvalidStateRequested', { action: verb, node: uuid, state });
+    if (event === 'abort') return abort(task);
+    if (event === 'unhold') return unhold(task);
+    return admit(task, event, args);
+  });
+}

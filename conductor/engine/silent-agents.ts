@@ -1,0 +1,34 @@
+/**
+ * Agents that should have sent a heartbeat. An agent that runs a step and is not heard any more is asked for its command: its heartbeats
+ * may be lost while it still answers. No answer is no reason to fail: the wait has its own limit.
+ */
+import { instantOf } from '../../model/clock';
+import type { NodeRecord } from '../../model/records';
+import { STATES, stateRow, type ProvisionState } from '../../model/states';
+import type { Context } from '../core/context';
+import { onNodes } from '../core/on-nodes';
+import { FLOWS } from '../flows';
+import { wakeNode } from './heartbeat';
+
+const WAITING = (Object.keys(STATES) as ProvisionState[]).filter((state) => stateRow(state).heartbeat === 'resume');
+
+/** Whether a step of the flow in which the node waits is running. An earlier flow may have left its own step on the node. */
+function runsStep(node: NodeRecord): boolean {
+  const { flow } = stateRow(node.provision_state);
+  const kind = flow && FLOWS[flow].kind;
+  return kind !== undefined && node[`${kind}_step`].step !== undefined;
+}
+
+export async function askSilentAgents(context: Context): Promise<void> {
+  // The agent is told to send a heartbeat within this time.
+  const oldest = context.clock.now() - context.options['api.ramdisk_heartbeat_timeout'] * 1000;
+  await onNodes(context, {
+    purpose: 'silent agents',
+    filter: { where: { provision_state: WAITING, maintenance: false }, reserved: false },
+    only: (node) => {
+      const { agent_url: url, agent_last_heartbeat: last } = node.driver_internal_info;
+      return typeof url === 'string' && typeof last === 'string' && instantOf(last) < oldest && runsStep(node);
+    },
+    work: ({ uuid }) => wakeNode(context, uuid, 'silence'),
+  });
+}

@@ -1,0 +1,47 @@
+/** Nodes that wait too long for their machine: they fail as their flow fails. */
+import type { NodeRecord } from '../../model/records';
+import { STATES, isWaiting, stateRow, type ProvisionState } from '../../model/states';
+import type { Context } from '../core/context';
+import { onNodes } from '../core/on-nodes';
+import { startTask } from '../core/task';
+import { FLOWS } from '../flows';
+import type { Flow } from '../flows/flow';
+
+/** The states with a limit. */
+export const LIMITED_STATES = (Object.keys(STATES) as ProvisionState[]).filter(isWaiting);
+
+/** Whether the wait is over its limit. A node in maintenance waits for its operator. */
+function overdueFlow(context: Context, node: NodeRecord): Flow | undefined {
+  const { timeout: option, flow: name } = stateRow(node.provision_state);
+  if (option === undefined || name === undefined || node.maintenance) return undefined;
+  const flow = FLOWS[name];
+  const seconds = context.options[option];
+  const since = node[flow.waiting?.timeout.since ?? 'provision_updated_at'] ?? node.provision_updated_at;
+  const isOverdue = seconds > 0 && since !== null && context.clock.now() - Date.parse(since) > seconds * 1000;
+  return isOverdue ? flow : undefined;
+}
+
+/** Fails the nodes that have been in this state for too long. */
+export const failOverdue =
+  (state: ProvisionState) =>
+  (context: Context): Promise<void> =>
+    onNodes(context, {
+      purpose: 'callback timeout',
+      filter: { where: { provision_state: state, maintenance: false }, reserved: false },
+      only: (node) => overdueFlow(context, node) !== undefined,
+      work: ({ uuid }) =>
+        startTask(context, uuid, { purpose: 'callback timeout', ordinary: true }, async (task) => {
+          const flow = overdueFlow(context, task.node);
+          if (!flow?.waiting) return undefined;
+          const { text } = flow.waiting.timeout;
+          return () => flow.fail(task, text(task.node), { late: true });
+        }),
+    });
+
+/** How often to check, in seconds: as the options say, and often enough for the limit; 0: never. */
+export function timeoutInterval(state: ProvisionState, options: Context['options']): number {
+  const { timeout: option, flow } = stateRow(state);
+  const limit = options[option!];
+  const interval = options[FLOWS[flow!].waiting?.timeout.interval ?? 'conductor.check_provision_state_interval'];
+  return interval === 0 || limit === 0 ? 0 : Math.min(interval, Math.max(0.25, limit / 10));
+}

@@ -1,0 +1,22 @@
+/** Checks of provision requests that several flows share, in Ironic's words. */
+import { Fault, reasonOf } from '../../model/errors';
+import type { InternalChanges, NodeTask } from '../core/node-task';
+import { unlessNeeded } from '../core/agent-info';
+
+export function refuseInMaintenance({ node }: NodeTask, op: string): void {
+  if (node.maintenance) throw new Fault('NodeInMaintenance', { op, node: node.uuid });
+}
+
+/** Runs a check. Its refusal becomes this sentence, with status 400. */
+export async function refuseWith(sentence: (reason: string) => string, check: () => Promise<void>): Promise<void> {
+  try {
+    await check();
+  } catch (error) {
+    if (!(error instanceof Fault) || error.status !== 400) throw error;
+    throw new Fault('InvalidParameterValue', { message: sentence(reasonOf(error)) }, { cause: error });
+  }
+}
+
+/** What a flow forgets when it begins. It clears the last error, so that it may use an agent that runs already. */
+export const forgottenAtBegin = (task: NodeTask, internal: InternalChanges): InternalChanges =>
+  unlessNeeded(task, internal, { ...task.node, last_error: null });

@@ -1,0 +1,162 @@
+/** What cleaning and servicing share: a client names the steps, and the flow runs exactly these, with the ramdisk or without. */
+import type { PlannedStep } from '../../drivers/interfaces';
+import { Fault } from '../../model/errors';
+import type { JsonObject, NodeRecord } from '../../model/records';
+import { forgetPosition } from '../core/agent-info';
+import { attempt, withFailureText } from '../core/attempt';
+import type { InternalChanges, NodeTask } from '../core/node-task';
+import { validateInterface } from '../core/validate';
+import type { StepOutcome } from '../steps/reserved-steps';
+import { positionOf } from '../steps/running';
+import { recordSteps } from '../steps/step-history';
+import { askedSteps, checkArguments, checkAsked, offeredSteps, showStep, type AskedStep } from '../steps/steps';
+import { refuseInMaintenance, refuseWith } from './admission';
+import type { AfterAbort } from './flow';
+import { applyOutcome, powerOffAfter } from './outcome';
+import { abortedText, stepsFlow, type StepsFlow, type StepsFlowParts } from './steps-flow';
+
+/** The two differ in Ironic's words and in a few calls. */
+export interface ListedSteps {
+  readonly kind: 'clean' | 'service';
+  /** What the node is prepared for. */
+  readonly noun: 'cleaning' | 'service';
+  readonly gerund: 'cleaning' | 'servicing';
+  /** Key of driver_internal_info. */
+  readonly withoutRamdisk: 'cleaning_disable_ramdisk' | 'service_disable_ramdisk';
+  /** What the end of the flow forgets. */
+  readonly forgotten: InternalChanges;
+  tearDown(task: NodeTask): Promise<void>;
+  /** `last_error` of a failure after which the tear-down failed too. */
+  alsoFailed(node: NodeRecord, reason: string, also: string): string;
+}
+
+export const runsWithoutRamdisk = ({ node }: NodeTask, { withoutRamdisk }: ListedSteps): boolean =>
+  node.driver_internal_info[withoutRamdisk] === true;
+/** Until the list is made, the request of the client stands in its place. */
+export const requestedSteps = (task: NodeTask, { kind }: ListedSteps): readonly AskedStep[] => askedSteps(positionOf(task, kind).steps);
+
+const cannot =
+  ({ node }: NodeTask, { kind }: ListedSteps) =>
+  (reason: string): string =>
+    `Cannot ${kind} node ${node.uuid}: ${reason}`;
+
+/**
+ * What is wrong with a list whatever the agent offers: arguments, and unknown steps where no agent will run. Ironic tells it in
+ * `last_error` afterwards.
+ */
+export function checkList(task: NodeTask, list: ListedSteps, asked: readonly JsonObject[], withoutRamdisk: boolean): void {
+  const { kind } = list;
+  const steps = askedSteps(asked);
+  try {
+    checkAsked(kind, steps, offeredSteps(task.driver, kind), { unknownLater: !withoutRamdisk });
+    checkArguments(task.driver, kind, steps);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    throw new Fault('InvalidParameterValue', { message: cannot(task, list)(error.message) }, { cause: error });
+  }
+}
+/** The check before the answer to a client that names the steps. */
+export async function checkListRequest(
+  task: NodeTask,
+  list: ListedSteps,
+  asked: readonly JsonObject[],
+  withoutRamdisk: boolean,
+): Promise<void> {
+  refuseInMaintenance(task, list.noun);
+  await refuseWith(
+    (reason) => `Validation of node ${task.node.uuid} for ${list.gerund} failed: ${reason}`,
+    async () => {
+      await validateInterface(task, 'power');
+      await validateInterface(task, 'network');
+    },
+  );
+  checkList(task, list, asked, withoutRamdisk);
+}
+
+/** The interfaces that the flow needs, checked again when it begins. */
+export const validateForSteps = (task: NodeTask, list: ListedSteps): Promise<void> =>
+  withFailureText(
+    task,
+    (reason) => `Validation of node ${task.node.uuid} for ${list.noun} failed: ${reason}`,
+    async () => {
+      await validateInterface(task, 'power');
+      if (!runsWithoutRamdisk(task, list)) await validateInterface(task, 'network');
+    },
+  );
+
+/** Runs a part of the flow before the first step. A failure becomes Ironic's sentence for both flows. */
+export const beforeSteps = <T>(task: NodeTask, list: ListedSteps, work: () => Promise<T>): Promise<T> =>
+  withFailureText(task, cannot(task, list), work);
+export const prepareForSteps = <T>(task: NodeTask, list: ListedSteps, work: () => Promise<T>): Promise<T> =>
+  withFailureText(task, (reason) => `Failed to prepare node ${task.node.uuid} for ${list.noun}: ${reason}`, work);
+export const tearDownAfterSteps = (task: NodeTask, list: ListedSteps): Promise<void> =>
+  withFailureText(
+    task,
+    (reason) => `Failed to tear down from ${list.noun} for node ${task.node.uuid}, reason: ${reason}`,
+    () => list.tearDown(task),
+  );
+
+async function fail(task: NodeTask, list: ListedSteps, reason: string): Promise<void> {
+  const { kind, gerund } = list;
+  // A disk may be half erased: an operator must look before anybody uses the node. The maintenance also keeps the clean-up off the machine.
+  const { maintenance_reason: before } = task.node;
+  if (positionOf(task, kind).running)
+    await task.save({ maintenance: true, fault: `${kind} failure`, maintenance_reason: before ?? reason });
+  const also = await attempt(task, `tearing down ${gerund}`, () => list.tearDown(task));
+  const text = also === undefined ? reason : list.alsoFailed(task.node, reason, also);
+  await powerOffAfter(task, `conductor.poweroff_in_${kind}fail`);
+  await task.fire('fail', { [`${kind}_step`]: {}, last_error: text }, forgetPosition(kind));
+}
+export async function cleanUpAborted(task: NodeTask, list: ListedSteps): Promise<void> {
+  const { kind, noun, gerund, forgotten } = list;
+  const lastError = abortedText(task, kind);
+  const reason = await attempt(task, `tearing down ${gerund}`, () => list.tearDown(task));
+  const text = reason === undefined ? lastError : `Failed to tear down ${noun} after aborting the operation`;
+  await task.write({ [`${kind}_step`]: {}, last_error: text }, forgotten);
+}
+/** The sentence of a step that failed. A driver's own sentence may name the step already. */
+function stepFailure(task: NodeTask, { kind }: ListedSteps, reason: string): string {
+  const { running } = positionOf(task, kind);
+  return running && !reason.includes(`${running.interface}.${running.step}`)
+    ? `Node ${task.node.uuid} failed step ${showStep(running)}: ${reason}`
+    : reason;
+}
+
+export interface ListedFlowParts extends Pick<StepsFlowParts, 'errorType' | 'admit' | 'begin' | 'finish' | 'abort' | 'wakeAtUnhold'> {
+  readonly inMaintenance: string;
+  readonly afterAbort: AfterAbort;
+  /** Makes the list of the steps that the driver and the agent offer, and saves it together with `also`. */
+  plan(task: NodeTask, fromAgent: readonly PlannedStep[], also: InternalChanges): Promise<void>;
+}
+export interface ListedFlow extends StepsFlow {
+  /** Makes the list and runs it: the agent told its steps, or no ramdisk is needed. */
+  start(task: NodeTask, fromAgent: readonly PlannedStep[], also?: InternalChanges): Promise<StepOutcome>;
+}
+export function listedFlow(list: ListedSteps, { plan, ...parts }: ListedFlowParts): ListedFlow {
+  const { kind, noun, gerund } = list;
+  const start: ListedFlow['start'] = async (task, fromAgent, also = {}) => {
+    await beforeSteps(task, list, () => plan(task, fromAgent, also));
+    await recordSteps(task, kind, positionOf(task, kind).steps, 'start');
+    return flow.proceed(task, 0);
+  };
+  const flow: ListedFlow = {
+    ...stepsFlow({
+      ...parts,
+      kind,
+      cannotLoad: `Node failed to start the first ${noun} step`,
+      timeoutText: ({ [`${kind}_step` as const]: step }) =>
+        `Timeout reached while ${gerund} the node. Please check if the ramdisk responsible for the ${gerund} is running on the node. ` +
+        `Failed on step ${showStep(step)}.`,
+      stepFailure: (task, reason) => stepFailure(task, list, reason),
+      lacksAgentSteps: (task) => positionOf(task, kind).running === undefined,
+      takeAgentSteps: async (task, steps) => {
+        await task.fire('resume');
+        await applyOutcome(task, flow, () => start(task, steps));
+        return true;
+      },
+      fail: (task, reason) => fail(task, list, reason),
+    }),
+    start,
+  };
+  return flow;
+}

@@ -1,0 +1,43 @@
+/** How the outcome of a flow's work becomes an event. Drivers never change a node's state; this file does. */
+import { Fault, reasonOf } from '../../model/errors';
+import { attempt, FlowFailure } from '../core/attempt';
+import { isInterrupted } from '../core/interruption';
+import type { NodeTask } from '../core/node-task';
+import type { StepOutcome } from '../steps/reserved-steps';
+import type { Flow } from './flow';
+
+/** The only place where an outcome becomes an event. */
+export async function applyOutcome(task: NodeTask, flow: Flow, work: () => Promise<StepOutcome>): Promise<void> {
+  let reason: string;
+  try {
+    const outcome = await work();
+    if (outcome.kind === 'failed') ({ reason } = outcome);
+    else {
+      await {
+        done: () => flow.finish(task),
+        hold: () => task.fire('hold'),
+        wait: () => startWaiting(task, 'pollEvery' in outcome ? outcome.pollEvery : undefined),
+      }[outcome.kind]();
+      return;
+    }
+  } catch (error) {
+    if (isInterrupted(task.context, error)) throw error;
+    if (!(error instanceof Fault || error instanceof FlowFailure)) task.log.error('a flow ended unexpectedly', { error });
+    reason = reasonOf(error);
+  }
+  await flow.fail(task, reason);
+}
+
+async function startWaiting(task: NodeTask, pollEvery: number | undefined): Promise<void> {
+  await task.fire('wait', {}, { step_poll_every: pollEvery });
+  if (pollEvery !== undefined) task.context.pollLater(task.node.uuid, pollEvery);
+}
+
+/** Powers the machine off after a failure, if the option says so. A failure to do it is only logged. */
+export async function powerOffAfter(
+  task: NodeTask,
+  option: `conductor.poweroff_in_${'clean' | 'service'}fail` | 'deploy.power_off_after_deploy_failure',
+): Promise<void> {
+  if (task.context.options[option] && !task.node.disable_power_off)
+    await attempt(task, 'powering off after a failure', () => task.power('power off'));
+}

@@ -1,0 +1,150 @@
+/** What the flows with a list of steps share: how they wait for a step, go on after it, end early, and are resumed. */
+import { failed, type Outcome, type PlannedStep, type SavedKind } from '../../drivers/interfaces';
+import { timestamp } from '../../model/clock';
+import { Fault, reasonOf } from '../../model/errors';
+import type { NodeRecord } from '../../model/records';
+import { isInterrupted } from '../core/interruption';
+import type { InternalChanges, NodeTask } from '../core/node-task';
+import { agentStepsOf } from '../steps/agent-steps';
+import { reservedStep, type StepOutcome } from '../steps/reserved-steps';
+import { positionOf, runSteps, savedList } from '../steps/running';
+import { findStep, stepId } from '../steps/steps';
+import { completeAbort, unfinishedAbort, type Flow, type WakeReason } from './flow';
+import { applyOutcome } from './outcome';
+
+/** What differs between them. */
+export interface StepsFlowParts extends Omit<Flow, 'waiting' | 'resume'> {
+  readonly kind: SavedKind;
+  /** Stands before the reason when the agent does not tell its steps. */
+  readonly cannotLoad: string;
+  readonly inMaintenance: string;
+  readonly timeoutText: (node: NodeRecord) => string;
+  /** The reason of a failure, with the step that failed. */
+  stepFailure(task: NodeTask, reason: string): string;
+  /** Whether the list does not have the agent's steps yet. */
+  lacksAgentSteps(task: NodeTask): boolean;
+  /** The agent told its steps at a heartbeat. Answers whether that was all that the heartbeat is for. */
+  takeAgentSteps(task: NodeTask, steps: readonly PlannedStep[]): Promise<boolean>;
+  /** A step says that the agent runs already: its steps come into the list, behind the one that runs. */
+  addAgentSteps?(task: NodeTask): Promise<StepOutcome>;
+}
+export interface StepsFlow extends Flow, Pick<StepsFlowParts, 'stepFailure'> {
+  readonly kind: SavedKind;
+  /** Runs the saved list from this position on. */
+  proceed(task: NodeTask, from: number): Promise<StepOutcome>;
+}
+
+export function stepsFlow(parts: StepsFlowParts): StepsFlow {
+  const { kind } = parts;
+  const flow: StepsFlow & StepsFlowParts = {
+    ...parts,
+    waiting: {
+      inMaintenance: parts.inMaintenance,
+      wake: (task, why, outcome) => wakeSteps(task, flow, why, outcome),
+      timeout: { text: parts.timeoutText },
+    },
+    proceed: async (task, from) => {
+      const outcome = await runSteps(task, kind, from, parts.addAgentSteps);
+      return outcome.kind === 'failed' ? failed(parts.stepFailure(task, outcome.reason)) : outcome;
+    },
+    resume: (task) => resumeSteps(task, flow),
+  };
+  return flow;
+}
+
+const notResumable = (task: NodeTask): Outcome =>
+  failed(`The ${task.node.provision_state} state can't be resumed by conductor ${task.context.host}. Moving to fail state.`);
+
+/** Runs the running step again only if the step allows it. A step of the agent is asked for, and not started again. */
+async function resumeSteps(task: NodeTask, flow: StepsFlow): Promise<StepOutcome> {
+  const { index, running } = positionOf(task, flow.kind);
+  if (index === undefined) return flow.begin(task);
+  if (!running) return flow.proceed(task, index);
+  if (running.execute_on_child_nodes) return notResumable(task);
+  const own = findStep(task.driver, flow.kind, running) ?? reservedStep(running);
+  if (!own) return { kind: 'wait' };
+  return own.resumable ? flow.proceed(task, index) : notResumable(task);
+}
+
+async function wakeSteps(task: NodeTask, flow: StepsFlow & StepsFlowParts, why: WakeReason, outcome?: Outcome): Promise<void> {
+  if (why === 'heartbeat' && flow.lacksAgentSteps(task)) {
+    const steps = await agentStepsOf(task, flow.kind).catch((error: unknown) => {
+      if (isInterrupted(task.context, error)) throw error;
+      return `${flow.cannotLoad}: ${reasonOf(error)}`;
+    });
+    // Undefined: the agent is busy, the next heartbeat asks again.
+    if (steps === undefined) return;
+    if (typeof steps === 'string') return flow.fail(task, steps);
+    if (await flow.takeAgentSteps(task, steps)) return;
+  }
+  await continueSteps(task, flow, why, outcome);
+}
+
+/** How the running step stands by its driver; the reason of a failure is a whole sentence. */
+async function outcomeOf(task: NodeTask, flow: StepsFlow, running: PlannedStep, why: WakeReason): Promise<Outcome> {
+  // A `wait` with seconds ends by its poll. Every other reserved step ends with the first heartbeat, or the end of the hold.
+  if (reservedStep(running)) {
+    const waits = why === 'silence' || (running.args?.seconds !== undefined && why === 'heartbeat');
+    return { kind: waits ? 'wait' : 'done' };
+  }
+  const own = findStep(task.driver, flow.kind, running);
+  if (own?.poll && why !== 'poll' && !(why === 'heartbeat' && own.pollAtHeartbeat)) return { kind: 'wait' };
+  try {
+    if (own?.poll) return await own.poll(task, running.args ?? {});
+    return (await task.driver.deploy.onHeartbeat?.(task, flow.kind, running)) ?? { kind: 'done' };
+  } catch (error) {
+    if (isInterrupted(task.context, error)) throw error;
+    if (why === 'silence') return { kind: 'wait' };
+    if (!(error instanceof Fault)) task.log.warn(`the outcome of step ${stepId(running)} cannot be read`, { error });
+    return failed(flow.stepFailure(task, reasonOf(error)));
+  }
+}
+
+/** Goes on with the list if the running step is over. */
+async function continueSteps(task: NodeTask, flow: StepsFlow, why: WakeReason, known?: Outcome): Promise<void> {
+  const { kind } = flow;
+  const { steps, index = 0, running } = positionOf(task, kind);
+  if (running) {
+    const outcome = known ?? (await outcomeOf(task, flow, running, why));
+    if (outcome.kind === 'wait') return keepWaiting(task, why, outcome);
+    if (outcome.kind === 'failed') return flow.fail(task, outcome.reason);
+    if ((running as { abort_after?: boolean }).abort_after) return abortAfterStep(task, flow);
+  }
+  const from = running ? index + 1 : index;
+  // A poll of the step that is over would be taken for one of the next step.
+  task.context.stopPolling(task.node.uuid);
+  await task.fire('resume', { [`${kind}_step`]: {} }, { ...savedList(kind, steps, from), step_poll_every: undefined });
+  await applyOutcome(task, flow, () => flow.proceed(task, from));
+}
+function keepWaiting(task: NodeTask, why: WakeReason, { quiet, pollEvery }: Extract<Outcome, { kind: 'wait' }>): void {
+  const { node, context, clock } = task;
+  context.heartbeats.stepChecked(node.uuid);
+  if (why !== 'poll') return;
+  if (!quiet) task.note({ provision_updated_at: timestamp(clock.now()) });
+  const again = pollEvery ?? (node.driver_internal_info.step_poll_every as number | undefined);
+  if (again !== undefined) context.pollLater(node.uuid, again);
+}
+
+/** `last_error` of a flow that a client aborted. */
+export function abortedText(task: NodeTask, kind: SavedKind): string {
+  const { running } = positionOf(task, kind);
+  const during = running ? ` during or after the completion of step "${stepId(running)}"` : '';
+  return `By request, the ${kind} operation was aborted${during}`;
+}
+/** Marks a running step that cannot be stopped: the abort follows when it is over. Answers whether there is such a step. */
+export async function deferAbort(task: NodeTask, kind: SavedKind): Promise<boolean> {
+  const { running } = positionOf(task, kind);
+  if (!running || running.abortable) return false;
+  await task.save({ [`${kind}_step`]: { ...running, abort_after: true } });
+  return true;
+}
+export const abortSteps =
+  (kind: SavedKind, internal: InternalChanges = {}) =>
+  async (task: NodeTask): Promise<void> => {
+    if (await deferAbort(task, kind)) return;
+    await task.fire('abort', { last_error: abortedText(task, kind) }, { ...internal, ...unfinishedAbort(kind) });
+  };
+async function abortAfterStep(task: NodeTask, flow: StepsFlow): Promise<void> {
+  await task.fire('fail', {}, unfinishedAbort(flow.kind));
+  await completeAbort(task, flow);
+}

@@ -1,0 +1,27 @@
+/** rescue → active: the instance boots again. */
+import { FORGET_TOKEN_AND_URL } from '../core/agent-info';
+import { withFailureText } from '../core/attempt';
+import { refuseInMaintenance } from './admission';
+import type { Flow } from './flow';
+import { validateForRescue } from './rescue';
+
+export const unrescue: Flow = {
+  errorType: 'rescue',
+  admit: {
+    unrescue: {
+      check: async (task) => {
+        refuseInMaintenance(task, 'unrescuing');
+        await validateForRescue(task, 'InstanceUnrescueFailure', ['power']);
+        return { changes: { last_error: null }, internal: FORGET_TOKEN_AND_URL };
+      },
+    },
+  },
+  begin: (task) =>
+    withFailureText(
+      task,
+      (reason) => `Failed to unrescue: ${reason}`,
+      () => task.driver.rescue.unrescue(task),
+    ),
+  finish: (task) => task.fire('done', {}, FORGET_TOKEN_AND_URL),
+  fail: (task, reason) => task.fire('fail', { last_error: reason }),
+};

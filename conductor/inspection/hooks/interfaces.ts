@@ -1,0 +1,83 @@
+/** Hooks for network interfaces: which of them are valid, and how the node's ports change. */
+import type { Inventory, InventoryInterface } from '../../../model/records';
+import { invalidInventory, type Change, type InspectionData } from './hook';
+
+/** Inventories come from the network, so the type of every field is checked. */
+type Loose = Readonly<Partial<Record<keyof InventoryInterface, unknown>>>;
+/** An interface as stored in plugin_data, and whether the machine booted from it. */
+type KnownInterface = Loose & { readonly mac_address: string; readonly pxe_enabled: boolean };
+
+/** Returns aa:bb:cc:dd:ee:ff, or undefined if the value is no MAC address. */
+export function normalMac(value: unknown): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  const mac = value.toLowerCase().replaceAll('-', ':');
+  return /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/.test(mac) ? mac : undefined;
+}
+/** The MAC address that the machine booted from, as an address or in pxelinux's form with the hardware type first (01-aa-bb-…). */
+export function pxeMac(inventory: Inventory): string | undefined {
+  const given: unknown = inventory.boot?.pxe_interface;
+  if (typeof given !== 'string') return undefined;
+  return normalMac(given) ?? normalMac(given.slice(given.indexOf('-') + 1));
+}
+
+const addressOf = (one: Loose): string | undefined => {
+  const address = [one.ipv4_address, one.ipv6_address].find((value) => typeof value === 'string' && value !== '');
+  return address as string | undefined;
+};
+const isLoopback = (address: string): boolean => address.startsWith('127.') || address === '::1';
+
+/** Preprocess: plugin_data.all_interfaces, valid_interfaces and macs. Throws if no interface is valid. */
+export function validInterfaces({ node, inventory, options }: InspectionData): readonly Change[] {
+  if (!Array.isArray(inventory.interfaces)) throw invalidInventory(node, 'no interfaces present in inventory');
+  const booted = pxeMac(inventory);
+  const all = new Map<string, KnownInterface>();
+  for (const one of inventory.interfaces as readonly (Loose | null)[]) {
+    const mac = normalMac(one?.mac_address);
+    if (!one || typeof one.name !== 'string' || one.name === '' || mac === undefined) continue;
+    const v6 = typeof one.ipv6_address === 'string' ? one.ipv6_address.split('%')[0]! : null;
+    all.set(one.name, { ...one, mac_address: mac, ipv6_address: v6, pxe_enabled: mac === booted });
+  }
+  if (all.size === 0) throw invalidInventory(node, 'no valid network interfaces');
+  const which = options['inspector.add_ports'];
+  const valid = [...all].filter(([name, one]) => {
+    const address = addressOf(one);
+    if (name === 'lo' || (address !== undefined && isLoopback(address))) return false;
+    if (which === 'pxe' && booted !== undefined) return one.pxe_enabled;
+    return which !== 'active' || address !== undefined;
+  });
+  if (valid.length === 0) throw invalidInventory(node, `no network interfaces match the configuration (add_ports set to "${which}")`);
+  return [
+    { on: 'plugin_data', name: 'all_interfaces', value: Object.fromEntries(all) },
+    { on: 'plugin_data', name: 'valid_interfaces', value: Object.fromEntries(valid) },
+    { on: 'plugin_data', name: 'macs', value: valid.map(([, one]) => one.mac_address) },
+  ];
+}
+
+const clientIdOf = (one: KnownInterface): { readonly clientId?: string } =>
+  typeof one.client_id === 'string' && one.client_id !== '' ? { clientId: one.client_id } : {};
+
+/** Creates a port for each valid interface. The options decide whether other ports stay, change or go. */
+export function portChanges({ ports, pluginData, options }: InspectionData): readonly Change[] {
+  const all = Object.values(pluginData.all_interfaces as Readonly<Record<string, KnownInterface>>);
+  const valid = Object.values(pluginData.valid_interfaces as Readonly<Record<string, KnownInterface>>);
+  const keep = options['inspector.keep_ports'];
+  const expected = keep === 'all' ? undefined : new Set((keep === 'present' ? all : valid).map((one) => one.mac_address));
+  const known = new Set(ports.map((port) => port.address));
+  const added = options['inspector.add_ports'] === 'disabled' ? [] : valid.filter((one) => !known.has(one.mac_address));
+  const macs = new Set<string>();
+  const created = added
+    .filter((one) => !macs.has(one.mac_address) && macs.add(one.mac_address))
+    .map((one): Change => ({ on: 'port', mac: one.mac_address, pxeEnabled: one.pxe_enabled, ...clientIdOf(one) }));
+  const updated = ports.flatMap((port): readonly Change[] => {
+    if (expected && !expected.has(port.address)) return [{ on: 'port removal', uuid: port.uuid }];
+    const mine = all.filter((one) => one.mac_address === port.address);
+    const booted = mine.some((one) => one.pxe_enabled);
+    const clientId = mine.map(clientIdOf).find((one) => one.clientId !== undefined)?.clientId;
+    const changes = {
+      ...(options['inspector.update_pxe_enabled'] && booted !== port.pxe_enabled ? { pxe_enabled: booted } : {}),
+      ...(clientId !== undefined && clientId !== port.extra['client-id'] ? { extra: { ...port.extra, 'client-id': clientId } } : {}),
+    };
+    return Object.keys(changes).length > 0 ? [{ on: 'port update', mac: port.address, changes }] : [];
+  });
+  return [...created, ...updated];
+}

@@ -1,0 +1,88 @@
+/** Hooks for the links of ports (LLDP) and for their physical networks. */
+import { BlockList, isIP } from 'node:net';
+import { lldpFacts, lldpLink, tlvOf, type Tlv } from './lldp';
+import type { Change, InspectionData } from './hook';
+import { normalMac } from './interfaces';
+
+type Loose = Readonly<Record<string, unknown>>;
+/** LLDP data of more interfaces is ignored. */
+const MOST_INTERFACES = 64;
+
+/** Interfaces by name. `known`: only those that `validate-interfaces` accepted as well-formed. */
+function interfacesOf(
+  { inventory, pluginData }: InspectionData,
+  known: boolean,
+): readonly { readonly name: string; readonly mac: string; readonly one: Loose }[] {
+  const all = (Array.isArray(inventory.interfaces) ? inventory.interfaces : []) as readonly (Loose | null)[];
+  const accepted = pluginData['all_interfaces'] as object | undefined;
+  return all.flatMap((one) => {
+    const mac = normalMac(one?.['mac_address']);
+    const name = one?.['name'];
+    if (!one || mac === undefined || typeof name !== 'string' || (known && !Object.hasOwn(accepted ?? {}, name))) return [];
+    return [{ name, mac, one }];
+  });
+}
+/** Undefined if the interface has none. `whole` is false if one is malformed. */
+function tlvsOf(
+  { pluginData }: InspectionData,
+  name: string,
+  one: Loose,
+): { readonly tlvs: readonly Tlv[]; readonly whole: boolean } | undefined {
+  const raw = pluginData['lldp_raw'];
+  const given = (typeof raw === 'object' && raw !== null && Object.hasOwn(raw, name) ? (raw as Loose)[name] : undefined) ?? one['lldp'];
+  if (!Array.isArray(given)) return undefined;
+  const tlvs = given.map(tlvOf);
+  return { tlvs: tlvs.filter((tlv) => tlv !== undefined), whole: !tlvs.includes(undefined) };
+}
+
+export function parseLldp(data: InspectionData): readonly Change[] {
+  const parsed = interfacesOf(data, false)
+    .slice(0, MOST_INTERFACES)
+    .flatMap(({ name, one }) => {
+      const facts = lldpFacts(tlvsOf(data, name, one)?.tlvs ?? []);
+      return Object.keys(facts).length > 0 ? [[name, facts] as const] : [];
+    });
+  if (parsed.length === 0) return [];
+  const before = data.pluginData['parsed_lldp'] as object | undefined;
+  return [{ on: 'plugin_data', name: 'parsed_lldp', value: { ...before, ...Object.fromEntries(parsed) } }];
+}
+
+/** Values that an operator or an earlier inspection set stay. */
+export function localLinks(data: InspectionData): readonly Change[] {
+  return interfacesOf(data, true).flatMap(({ name, mac, one }): readonly Change[] => {
+    const received = tlvsOf(data, name, one);
+    if (!received?.whole) return [];
+    const before = data.ports.find(({ address }) => address === mac)?.local_link_connection ?? {};
+    const found = Object.entries(lldpLink(received.tlvs)).filter(([key, value]) => value !== undefined && !Object.hasOwn(before, key));
+    if (found.length === 0) return [];
+    return [{ on: 'port update', mac, changes: { local_link_connection: { ...before, ...Object.fromEntries(found) } } }];
+  });
+}
+
+/** Parses entries such as `10.0.0.0/24:name`. Throws an Error for the operator. */
+export function cidrMap(entries: readonly string[]): readonly { readonly covers: (address: string) => boolean; readonly name: string }[] {
+  return entries.map((entry) => {
+    const at = entry.lastIndexOf(':');
+    const [net = '', size] = entry.slice(0, at).split('/');
+    const family = isIP(net);
+    const bits = size === undefined ? (family === 4 ? 32 : 128) : Number(size);
+    if (at === -1 || family === 0 || !(bits >= 0 && bits <= (family === 4 ? 32 : 128)))
+      throw new Error(`[inspector]physical_network_cidr_map: ${entry} is not network/bits:name`);
+    const list = new BlockList();
+    list.addSubnet(net, bits, family === 4 ? 'ipv4' : 'ipv6');
+    return {
+      covers: (address) => isIP(address) === family && list.check(address, family === 4 ? 'ipv4' : 'ipv6'),
+      name: entry.slice(at + 1),
+    };
+  });
+}
+export function physicalNetworks(data: InspectionData): readonly Change[] {
+  const map = cidrMap(data.options['inspector.physical_network_cidr_map']);
+  return interfacesOf(data, true).flatMap(({ mac, one }): readonly Change[] => {
+    const addresses = [one['ipv4_address'], one['ipv6_address']].filter((value) => typeof value === 'string');
+    const name = addresses.flatMap((address) => map.find(({ covers }) => covers(address))?.name ?? [])[0];
+    const before = data.ports.find(({ address }) => address === mac);
+    if (name === undefined || before?.physical_network === name) return [];
+    return [{ on: 'port update', mac, changes: { physical_network: name } }];
+  });
+}

@@ -1,0 +1,155 @@
+/** Synchronises the power states in the database with those of the machines. */
+import { Fault, reasonOf } from '../../model/errors';
+import type { NodeRecord } from '../../model/records';
+import { stateRow } from '../../model/states';
+import type { Context } from '../core/context';
+import { isNews, saveReading, readMachine, type MachineReading } from '../core/machine-look';
+import { notifyCorrected } from '../core/notify';
+import { inParallel } from '../core/parallel';
+import { sharedTaskOf, withTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
+import { isInterrupted } from '../core/interruption';
+import { validateInterface } from '../core/validate';
+
+/** Whether no other work changes the node's power, and its state allows synchronisation. */
+const isSynchronised = (node: NodeRecord): boolean =>
+  !node.maintenance &&
+  node.reservation === null &&
+  node.target_power_state === null &&
+  !stateRow(node.provision_state).skipPowerSync &&
+  node.driver_internal_info.redfish_fw_updates === undefined;
+
+/** Consecutive failures of each node. */
+export type SyncFailures = Map<string, number>;
+
+/** Rows per query: enough for some seconds of work, and few enough to start quickly. */
+const PAGE = 100;
+
+/** This conductor's nodes, read on demand. Nodes that failed before come first, so that their retries end soon. */
+async function* nodesToCheck(context: Context, failures: SyncFailures): AsyncGenerator<NodeRecord> {
+  const { nodes } = context.store;
+  const all = { where: { maintenance: false }, children: 'all' } as const;
+  const before = new Map(failures);
+  const failed = await context.ownNodes(await nodes.list({ ...all, where: { ...all.where, uuid: [...before.keys()] } }));
+  for (const uuid of before.keys()) if (!failed.some((node) => node.uuid === uuid)) failures.delete(uuid);
+  yield* [...failed].filter(isSynchronised).sort((a, b) => before.get(b.uuid)! - before.get(a.uuid)!);
+  for (let after = 0; ;) {
+    const page = await nodes.list({ ...all, after, limit: PAGE });
+    yield* (await context.ownNodes(page)).filter((node) => !before.has(node.uuid) && isSynchronised(node));
+    if (page.length < PAGE) return;
+    after = page.at(-1)!.id;
+  }
+}
+
+/** Returns how many nodes it checked. */
+export async function synchronisePower(context: Context, failures: SyncFailures): Promise<number> {
+  const { options, signal } = context;
+  let count = 0;
+  const nodes = nodesToCheck(context, failures);
+  await inParallel(nodes, options['conductor.sync_power_state_workers'], signal, async (node) => {
+    count++;
+    try {
+      await synchronise(context, node, failures);
+    } catch (error) {
+      // The node was locked or removed meanwhile.
+      if (!isInterrupted(context, error) && !(error instanceof Fault && ['NodeLocked', 'NodeNotFound'].includes(error.name)))
+        context.log.warn(`power synchronisation of node ${node.uuid} failed`, { reason: reasonOf(error) });
+    }
+  });
+  return count;
+}
+
+async function synchronise(context: Context, node: NodeRecord, failures: SyncFailures): Promise<void> {
+  const sharedTask = sharedTaskOf(context, node);
+  if (sharedTask.driver.power.throughAgent) return;
+  if (node.power_state === null && !(await isValid(sharedTask))) return;
+  const count = (failures.get(node.uuid) ?? 0) + 1;
+  const givesUp = count > context.options['conductor.power_state_sync_max_retries'];
+  const purpose = 'power state sync';
+  let observed: MachineReading;
+  try {
+    observed = await context.bmcTurns.alone(node.uuid, context.signal, () => readMachine(sharedTask));
+  } catch (error) {
+    if (context.signal.aborted) return;
+    failures.set(node.uuid, count);
+    if (givesUp) return withTask(context, node.uuid, { purpose }, (task) => giveUp(task, null, reasonOf(error)));
+    sharedTask.log.warn(`could not read the power state, attempt ${count}`, { reason: reasonOf(error) });
+    return;
+  }
+  const { power: actual } = observed;
+  const isRight = actual === node.power_state;
+  if (isRight) failures.delete(node.uuid);
+  // Once the BMC has answered, an old error is out of date; the node history keeps it.
+  const clears = context.options['conductor.node_history'];
+  if (isRight && (node.last_error === null || !clears) && !isNews(context, node, observed)) return;
+  await withTask(context, node.uuid, { purpose }, async (task) => {
+    if (!isSynchronised({ ...task.node, reservation: null })) return;
+    await saveReading(task, observed);
+    const { power_state: known, disable_power_off: stays } = task.node;
+    if (actual === known) {
+      failures.delete(node.uuid);
+      if (task.node.last_error !== null && clears) await task.save({ last_error: null });
+      return;
+    }
+    if (known === null) {
+      failures.delete(node.uuid);
+      await task.save({ power_state: actual, ...(clears ? { last_error: null } : {}) });
+      notifyCorrected(task, null);
+      return;
+    }
+    failures.set(node.uuid, count);
+    if (givesUp) return giveUp(task, actual);
+    if (!context.options['conductor.force_power_state_during_sync'] || stays || known === 'error' || actual === null) {
+      task.log.warn(`the machine's power state is ${actual}, not ${known}: updated the node`);
+      await task.save({ power_state: actual });
+      notifyCorrected(task, known);
+      return;
+    }
+    task.log.warn(`the machine's power state is ${actual}, not ${known}: changing it back, attempt ${count}`);
+    await task.power(known).catch((error: unknown) => task.log.error('changing the power state back failed', { reason: reasonOf(error) }));
+  });
+}
+
+const isValid = (task: NodeTask): Promise<boolean> =>
+  validateInterface(task, 'power').then(
+    () => true,
+    () => false,
+  );
+
+/** Puts the node in maintenance until its BMC answers again. */
+async function giveUp(task: NodeTask, actual: NodeRecord['power_state'], why?: string): Promise<void> {
+  const { uuid, power_state: known, maintenance } = task.node;
+  const shown = actual ?? 'None';
+  const text =
+    `During sync_power_state, max retries exceeded for node ${uuid}, node state ${shown} does not match expected state '${known ?? 'None'}'. ` +
+    `Updating DB state to '${shown}' Switching node to maintenance mode.${why === undefined ? '' : ` Error: ${why}`}`;
+  const fault = maintenance ? {} : { maintenance: true, maintenance_reason: text, fault: 'power failure' };
+  await task.record({ type: 'monitoring', event: text, error: true }, { power_state: actual, ...fault });
+  notifyCorrected(task, known);
+}
+
+/** Checks the nodes that are in maintenance because of a power failure. An answer of the BMC ends the maintenance. */
+export async function recoverPowerFailures(context: Context, failures: SyncFailures): Promise<number> {
+  const { store, options, signal } = context;
+  const faulty = await store.nodes.list({ where: { fault: 'power failure', maintenance: true }, children: 'all', reserved: false });
+  const nodes = await context.ownNodes(faulty.filter((node) => node.target_power_state === null && node.provision_state !== 'enroll'));
+  await inParallel(nodes, options['conductor.sync_power_state_workers'], signal, async (node) => {
+    try {
+      const sharedTask = sharedTaskOf(context, node);
+      await validateInterface(sharedTask, 'power');
+      const actual = await sharedTask.driver.power.get(sharedTask);
+      if (actual === null) return;
+      await withTask(context, node.uuid, { purpose: 'power failure recovery' }, async (task) => {
+        if (task.node.fault !== 'power failure') return;
+        const { power_state: known } = task.node;
+        await task.save({ power_state: actual, maintenance: false, maintenance_reason: null, fault: null });
+        notifyCorrected(task, known);
+        failures.delete(node.uuid);
+        task.log.info('the BMC answers again: maintenance ended');
+      });
+    } catch (error) {
+      context.log.debug(`node ${node.uuid} is still not reachable`, { reason: reasonOf(error) });
+    }
+  });
+  return nodes.length;
+}

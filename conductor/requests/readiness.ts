@@ -1,0 +1,95 @@
+/** The readiness checks that need the node's conductor: interfaces, machine, images. They lock and change nothing. */
+import { checkLocation, locate } from '../../drivers/common/images';
+import { reasonOf } from '../../model/errors';
+import type { InterfaceKind } from '../../model/records';
+import type { Probes } from '../../model/readiness';
+import { withoutCredentials } from '../../model/urls';
+import type { Context } from '../core/context';
+import { countTowards, DEPLOYMENTS } from '../core/concurrency';
+import { withTask } from '../core/task';
+import type { NodeTask } from '../core/node-task';
+import { validateInterface } from '../core/validate';
+
+/** Limit of all checks, which run in parallel. */
+const PROBE_MS = 8_000;
+const KINDS: readonly InterfaceKind[] = ['power', 'deploy', 'boot', 'management', 'network', 'storage'];
+const INSTANCE_IMAGES = ['image_source', 'boot_iso', 'kernel', 'ramdisk'] as const;
+const RAMDISK_IMAGES = ['deploy_kernel', 'deploy_ramdisk'] as const;
+
+async function validated(task: NodeTask): Promise<Probes['validation']> {
+  const results: Partial<Record<InterfaceKind, { result: boolean; reason?: string }>> = {};
+  for (const kind of KINDS) {
+    results[kind] = await validateInterface(task, kind).then(
+      () => ({ result: true }),
+      (error: unknown) => ({ result: false, reason: reasonOf(error) }),
+    );
+  }
+  return results;
+}
+
+/** The images that a deployment fetches by URL. */
+function imagesOf(task: NodeTask): readonly { readonly name: string; readonly href: string }[] {
+  const { node, options } = task;
+  const named: readonly (readonly [string, unknown])[] = [
+    ...INSTANCE_IMAGES.map((name) => [name, node.instance_info[name]] as const),
+    ...RAMDISK_IMAGES.map(
+      (name) =>
+        [name, node.driver_info[name] ?? (/pxe|http/.test(node.boot_interface ?? '') ? options[`conductor.${name}`] : null)] as const,
+    ),
+  ];
+  return named.flatMap(([name, href]) => (typeof href === 'string' && href !== '' ? [{ name, href }] : []));
+}
+
+export async function probeReadiness(given: Context, uuid: string): Promise<Probes> {
+  const ended = new AbortController();
+  const context: Context = {
+    ...given,
+    signal: AbortSignal.any([given.signal, ended.signal]),
+    // The reason of the first attempt is enough.
+    options: { ...given.options, 'redfish.connection_attempts': 1 },
+  };
+  const late = given.clock.sleep(PROBE_MS, context.signal).then(
+    () => undefined,
+    () => undefined,
+  );
+  /** Needed because a driver may ignore its signal. */
+  const inTime = async <T>(work: () => Promise<T>): Promise<T | { readonly error: string }> => {
+    const silent = late.then(() => ({ error: `no answer within ${PROBE_MS / 1000} s` }));
+    return Promise.race([work().catch((error: unknown) => ({ error: reasonOf(error) })), silent]);
+  };
+  const isError = (value: unknown): value is { readonly error: string } => typeof value === 'object' && value !== null && 'error' in value;
+  try {
+    return await withTask(context, uuid, { purpose: 'readiness', lock: 'shared' }, async (task) => {
+      const { options } = task;
+      const validation = await inTime(() => validated(task));
+      const valid = (kind: InterfaceKind): boolean => !isError(validation) && validation[kind]?.result === true;
+      const power = async (): Promise<Probes['power']> => {
+        if (!valid('power') || task.driver.power.throughAgent) return undefined;
+        return inTime(async () => ({ state: await task.driver.power.get(task) }));
+      };
+      const bootMode = async (): Promise<Probes['bootMode']> => {
+        const control = valid('management') ? task.driver.management.bootMode : undefined;
+        const now = control ? await inTime(() => control.get(task)) : null;
+        return { now: typeof now === 'string' ? now : task.node.boot_mode, changeable: control !== undefined };
+      };
+      const images = Promise.all(
+        imagesOf(task).map(async ({ name, href }) => {
+          const allowed = options['conductor.file_url_allowed_paths'];
+          const found = await inTime(async () => checkLocation(locate(href, allowed), context.signal));
+          return { name, href: withoutCredentials(href), ...(isError(found) ? { error: found.error } : {}) };
+        }),
+      );
+      const [powered, booted, reached, deploying] = await Promise.all([power(), bootMode(), images, countTowards(context, DEPLOYMENTS)]);
+      return {
+        validation: isError(validation) ? { power: { result: false, reason: validation.error } } : validation,
+        ...(powered ? { power: powered } : {}),
+        bootMode: booted,
+        images: reached,
+        deploying,
+        cleans: task.node.automated_clean ?? options['conductor.automated_clean'],
+      };
+    });
+  } finally {
+    ended.abort();
+  }
+}

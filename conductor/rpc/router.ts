@@ -1,0 +1,111 @@
+/** Routes calls of the API to the responsible conductor, and retries if that one has just stopped. */
+import type { Clock } from '../../model/clock';
+import { Fault, reasonOf } from '../../model/errors';
+import type { Log } from '../../model/log';
+import type { ConductorRecord } from '../../model/records';
+import { chosen } from '../../model/ring';
+import type { Store } from '../../store/store';
+import type { ConductorApi } from '../conductor';
+import { conductorApi, OPERATIONS, type Addressee, type OperationName, type Perform } from '../operations';
+import { NoResponse, type RpcClient } from './client';
+
+/** The conductor in this process. */
+export interface LocalConductor {
+  readonly host: string;
+  readonly perform: Perform;
+}
+export interface RouterSetup {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly options: { readonly 'conductor.heartbeat_timeout': number };
+  readonly here?: LocalConductor;
+  /** Absent: other processes cannot be reached. */
+  readonly client?: RpcClient;
+}
+
+/** Between attempts to reach a conductor that does not answer. */
+const PAUSE_MS = 500;
+/** Interval at which a long call checks that its conductor is still alive. */
+const WATCH_MS = 5000;
+/** Limit of every call. */
+const LONGEST_MS = 600_000;
+
+function noConductor(name: OperationName, { key, driver, conductor_group: group = '' }: Addressee): Fault {
+  if (driver !== undefined && driver === key) return new Fault('DriverNotFound', { driver_name: driver });
+  const reason =
+    driver === undefined
+      ? 'No conductor service registered.'
+      : `No conductor service registered which supports driver ${driver} for conductor group "${group}". Ensure the driver is valid and enabled.`;
+  return new Fault(name === 'createNode' ? 'NoConductor' : 'NoValidHost', { reason });
+}
+
+/** All calls of the API in this process use it. */
+export function createRouter({ store, clock, log, options, here, client }: RouterSetup): ConductorApi {
+  const timeout = options['conductor.heartbeat_timeout'];
+
+  /** Undefined: the local conductor. Throws the client's error if no conductor is responsible, or the node does not exist. */
+  async function find(name: OperationName, args: readonly unknown[]): Promise<ConductorRecord | undefined> {
+    const { conductors } = await store.conductors.alive(timeout);
+    if (here && conductors.every(({ hostname }) => hostname === here.host)) return undefined;
+    const to = await OPERATIONS[name].to(store, args);
+    const candidates = conductors.filter(
+      ({ drivers, conductor_group: group }) =>
+        (to.driver === undefined || Object.hasOwn(drivers, to.driver)) &&
+        (to.conductor_group === undefined || group === to.conductor_group),
+    );
+    const responsible = chosen(candidates, to.key);
+    if (!responsible) throw noConductor(name, to);
+    // If the responsible conductor has no address, the local one can lock the node as well.
+    return responsible.hostname === here?.host || (here && responsible.address === null) ? undefined : responsible;
+  }
+
+  /** Calls the conductor as long as its heartbeats arrive. */
+  async function callAt(callee: ConductorRecord, call: Parameters<RpcClient['call']>[1]): Promise<unknown> {
+    const { hostname, address, instance } = callee;
+    if (!client || address === null) throw new NoResponse(`conductor ${hostname} cannot be reached by other processes`, false);
+    const ended = new AbortController();
+    const gone = new AbortController();
+    const watch = async (): Promise<void> => {
+      for (let waited = 0; waited < LONGEST_MS; waited += WATCH_MS) {
+        await clock.sleep(WATCH_MS, ended.signal);
+        const rows = await store.conductors.list(timeout).catch(() => undefined);
+        if (rows && !rows.some((row) => row.hostname === hostname && row.holds && row.instance === instance)) break;
+      }
+      gone.abort(new Error('its heartbeats stopped'));
+    };
+    watch().catch(() => {});
+    try {
+      return await client.call({ hostname, address }, call, gone.signal);
+    } finally {
+      ended.abort();
+    }
+  }
+
+  return conductorApi(async (name, args, origin) => {
+    const until = clock.now() + timeout * 1000;
+    for (;;) {
+      const callee = client || !here ? await find(name, args) : undefined;
+      if (!callee) return here!.perform(name, args, origin);
+      try {
+        return await callAt(callee, { method: name, args, ...(origin ? { origin } : {}) });
+      } catch (error) {
+        if (!(error instanceof NoResponse)) throw error;
+        log.warn('a conductor did not answer', { operation: name, reason: reasonOf(error) });
+        if (error.mayHaveRun && !OPERATIONS[name].repeatable)
+          throw new Fault(
+            'TemporaryFailure',
+            { message: `Conductor ${callee.hostname} went away while it worked on the request, which may have been done.` },
+            { cause: error },
+          );
+        if (clock.now() >= until)
+          throw new Fault(
+            'TemporaryFailure',
+            { message: `Conductor ${callee.hostname} does not answer, and no other has taken its place yet. Please retry later.` },
+            { cause: error },
+          );
+      }
+      await clock.sleep(PAUSE_MS);
+    }
+  });
+}

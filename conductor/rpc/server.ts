@@ -1,0 +1,212 @@
+/** The RPC listener of a conductor: executes calls from other processes that share the database. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import type { Clock } from '../../model/clock';
+import type { Log } from '../../model/log';
+import { silentMetrics, type Metrics } from '../../model/metrics';
+import type { Perform } from '../operations';
+import { authorized, RpcError, CODES, createNonces, decodeCall, encodeError, encodeResult, MAX_SKEW_MS, PING, signAnswer } from './codec';
+
+export interface RpcServerOptions {
+  /** The conductor's name. */
+  readonly 'DEFAULT.host': string;
+  readonly 'json_rpc.host_ip': string;
+  readonly 'json_rpc.port': number;
+  readonly 'json_rpc.use_ssl': boolean;
+  readonly 'json_rpc.client_use_ssl': boolean;
+  readonly 'json_rpc.cert_file': string | null;
+  readonly 'json_rpc.key_file': string | null;
+  readonly 'json_rpc.server_tls_minimum_version': string;
+  readonly 'api.max_json_body_size_provision': number;
+  readonly 'api.max_json_body_size_inspection': number;
+}
+/** Executes the calls. */
+export interface RpcHandler {
+  readonly perform: Perform;
+  readonly isLeaving: () => boolean;
+}
+export interface RpcServer {
+  /** Where other processes reach it. */
+  readonly address: string;
+  /** Accepts calls from now on; earlier ones are rejected, and their callers retry. */
+  serve(handler: RpcHandler): void;
+  stop(): Promise<void>;
+}
+
+/** A call's size beyond the client's request body: names, origin, quotes. */
+const EXTRA_BYTES = 2 ** 20;
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 120_000;
+/** Longer than callers keep connections (client.ts), so that none closes while a call is sent. */
+const KEEP_ALIVE_MS = 60_000;
+const LEAVE_MS = 1000;
+
+const isEverywhere = (host: string): boolean => host === '::' || host === '0.0.0.0';
+const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+
+function createListener(options: RpcServerOptions, listener: RequestListener): Server {
+  const limits = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS };
+  if (!options['json_rpc.use_ssl']) return createServer(limits, listener);
+  const read = (name: 'cert_file' | 'key_file'): Buffer => {
+    const file = options[`json_rpc.${name}`];
+    if (file === null) throw new Error(`[json_rpc]use_ssl needs [json_rpc]${name}`);
+    try {
+      return readFileSync(file);
+    } catch (error) {
+      throw new Error(`[json_rpc]${name}: ${(error as Error).message}`, { cause: error });
+    }
+  };
+  const minVersion = options['json_rpc.server_tls_minimum_version'] === '1.2' ? 'TLSv1.2' : 'TLSv1.3';
+  return createTlsServer({ ...limits, cert: read('cert_file'), key: read('key_file'), minVersion }, listener);
+}
+
+function listen(server: Server, host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const reason = error.code === 'EADDRINUSE' ? 'the port is in use' : error.message;
+      reject(new Error(`cannot listen on ${host} port ${port} (other processes, [json_rpc]port): ${reason}`));
+    });
+    const listening = (): void => resolve((server.address() as AddressInfo).port);
+    // Without an address, Node listens on both IP versions if possible.
+    if (isEverywhere(host)) server.listen(port, listening);
+    else server.listen(port, host, listening);
+  });
+}
+
+/** Reads the body and checks its length and its signed digest. Throws RpcError. */
+async function bodyOf(request: IncomingMessage, maxBytes: number, digest: string): Promise<string> {
+  const pieces: Buffer[] = [];
+  const hash = createHash('sha256');
+  let length = 0;
+  for await (const piece of request as AsyncIterable<Buffer>) {
+    length += piece.length;
+    if (length > maxBytes) throw new RpcError(CODES.request, `the call is longer than ${maxBytes} bytes`);
+    hash.update(piece);
+    pieces.push(piece);
+  }
+  if (hash.digest('base64url') !== digest) throw new RpcError(CODES.request, 'the call does not match its signature');
+  return Buffer.concat(pieces).toString();
+}
+
+/**
+ * Whether the caller closed the connection. A process that was suspended receives old calls together with the ends of their connections.
+ * Such calls must not run: another conductor may have executed them meanwhile. The end of a connection is read one turn after the data
+ * before it.
+ */
+async function isCallerGone({ socket }: IncomingMessage): Promise<boolean> {
+  for (let turn = 0; turn < 2; turn++) await setImmediate();
+  return socket.destroyed || socket.readableEnded;
+}
+
+/** Aborts when the connection closes before the response was sent. */
+function abortOnClose(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  response.once('close', () => {
+    if (!response.writableEnded) gone.abort();
+  });
+  return gone.signal;
+}
+
+/**
+ * @param announced the address at which other processes reach this host
+ * @param secret shared by the processes of the database
+ * @throws Error for the operator: port, certificate
+ */
+export async function startRpcServer(setup: {
+  readonly options: RpcServerOptions;
+  readonly announced: string;
+  readonly secret: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Absent: nothing is measured. */
+  readonly metrics?: Metrics;
+}): Promise<RpcServer> {
+  const { options, announced, secret, clock, log, metrics = silentMetrics } = setup;
+  const name = options['DEFAULT.host'];
+  const nonces = createNonces();
+  const maxBytes = Math.max(options['api.max_json_body_size_provision'], options['api.max_json_body_size_inspection']) * 1024 + EXTRA_BYTES;
+  let handler: RpcHandler | undefined;
+
+  async function measured<T>(method: string, work: Promise<T>): Promise<T> {
+    const took = metrics.timer();
+    let outcome = 'failed';
+    try {
+      const done = await work;
+      outcome = 'ok';
+      return done;
+    } finally {
+      metrics.observe('bloomery_rpc_call_duration_seconds', { side: 'server', method, outcome }, took());
+    }
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const refuse = (status: number): void => {
+      metrics.count('bloomery_rpc_refused_total', {});
+      response.writeHead(status, { Connection: 'close' }).end();
+      request.resume();
+    };
+    if (request.method !== 'POST') {
+      refuse(405);
+      return;
+    }
+    const signed = authorized(secret, name, request.headers.authorization);
+    // The body of an unauthenticated request is not read.
+    if (!signed) {
+      refuse(401);
+      return;
+    }
+    let id: string | null = null;
+    let body: string;
+    try {
+      const skew = signed.time - clock.now();
+      if (Math.abs(skew) > MAX_SKEW_MS)
+        throw new RpcError(CODES.clock, `the clocks of the hosts differ by ${Math.round(Math.abs(skew) / 1000)} seconds`);
+      if (!nonces.isNew(signed.nonce, clock.now())) {
+        refuse(401);
+        return;
+      }
+      const read = decodeCall(await bodyOf(request, maxBytes, signed.digest));
+      ({ id } = read);
+      const { method, args, origin } = read.call;
+      if (method === PING) body = encodeResult(id, name);
+      else if (!handler || handler.isLeaving()) throw new RpcError(CODES.leaving, `conductor ${name} is stopping`);
+      else if (await isCallerGone(request)) throw new RpcError(CODES.leaving, 'the caller closed the connection');
+      else body = encodeResult(id, await measured(method, handler.perform(method, args, origin, abortOnClose(response))));
+    } catch (error) {
+      body = encodeError(id, error, log);
+    }
+    response.writeHead(200, {
+      'Content-Type': 'application/json',
+      'Content-Length': String(Buffer.byteLength(body)),
+      'X-Bloomery-Signature': signAnswer(secret, signed.nonce, body),
+    });
+    response.end(body);
+  }
+
+  const server = createListener(options, (request, response) => {
+    answer(request, response).catch((error: unknown) => {
+      log.debug('a caller closed the connection', { error });
+      response.destroy();
+    });
+  });
+  const port = await listen(server, options['json_rpc.host_ip'], options['json_rpc.port']);
+  const scheme = options['json_rpc.use_ssl'] || options['json_rpc.client_use_ssl'] ? 'https' : 'http';
+  const host = isEverywhere(options['json_rpc.host_ip']) ? announced : options['json_rpc.host_ip'];
+  return {
+    address: `${scheme}://${inUrl(host)}:${port}`,
+    serve: (given) => {
+      handler = given;
+    },
+    stop: async () => {
+      const closed = new Promise<void>((done) => server.close(() => done()));
+      server.closeIdleConnections();
+      const late = setTimeout(() => server.closeAllConnections(), LEAVE_MS);
+      await closed;
+      clearTimeout(late);
+    },
+  };
+}

@@ -1,0 +1,79 @@
+/** What a deployment is asked to do, by its client and by deploy templates: the checks that `deploy`, `rebuild` and `validate` share. */
+import type { PlannedStep } from '../../drivers/interfaces';
+import { Fault } from '../../model/errors';
+import type { DeployTemplateRecord, JsonObject } from '../../model/records';
+import { missingTraits } from '../../model/traits';
+import type { NodeTask } from '../core/node-task';
+import { askedSteps, checkArguments, checkAsked, offeredSteps, stepId, type AskedStep } from './steps';
+
+function checkTraits({ node }: NodeTask): void {
+  const missing = missingTraits(node);
+  if (missing === undefined)
+    throw new Fault('InvalidParameterValue', {
+      message: `Error parsing traits from Node ${node.uuid} instance_info field. A list of strings is expected.`,
+    });
+  if (missing.length > 0)
+    throw new Fault('InvalidParameterValue', {
+      message: `Cannot specify instance traits that are not also set on the node. Node ${node.uuid} is missing traits ${missing.join(', ')}`,
+    });
+}
+
+/** A deployment to the local disk would overwrite it, although the node is meant to boot from a volume. */
+async function checkNoBootVolume({ node, context }: NodeTask): Promise<void> {
+  const [volume] = await context.store.volumeTargets.list({ where: { node_uuid: node.uuid, boot_index: 0 } });
+  if (volume)
+    throw new Fault('InvalidParameterValue', {
+      message:
+        `Node ${node.uuid} has the boot volume ${volume.volume_id} (volume target ${volume.uuid}). Boot from volume is not supported, and a ` +
+        'deployment would overwrite the local disk. Delete the volume target to deploy to the local disk.',
+    });
+}
+
+/** Those whose name is among the traits that the instance requires. */
+async function templatesOf({ node, context }: NodeTask): Promise<readonly DeployTemplateRecord[]> {
+  const traits = node.instance_info.traits;
+  if (!Array.isArray(traits) || traits.length === 0) return [];
+  return context.store.deployTemplates.list({ where: { name: traits as string[] } });
+}
+
+const userSteps = (task: NodeTask): readonly AskedStep[] =>
+  askedSteps((task.node.driver_internal_info.user_deploy_steps as readonly JsonObject[] | null | undefined) ?? []);
+
+/**
+ * The steps of the client and of the deploy templates, checked. The client's step takes the place of a template's.
+ * @param unknownLater a step that nobody offers may be the agent's
+ */
+export async function requestedDeploySteps(
+  task: NodeTask,
+  offered: readonly PlannedStep[],
+  unknownLater: boolean,
+  user = userSteps(task),
+): Promise<readonly AskedStep[]> {
+  const templates = await templatesOf(task);
+  const templated = askedSteps(
+    templates.flatMap(({ steps }) =>
+      steps.map(({ interface: owner, step, args, priority = 0 }) => ({ interface: owner, step, args, priority })),
+    ),
+  );
+  checkAsked('deploy', templated, offered, {
+    unknownLater,
+    prefix:
+      "Validation of deploy steps from deploy templates matching this node's instance traits failed. " +
+      `Matching deploy templates: ${templates.map(({ name }) => name).join(',')}. Errors: `,
+  });
+  checkArguments(task.driver, 'deploy', [...user, ...templated]);
+  checkAsked('deploy', user, offered, { unknownLater, prefix: 'Validation of deploy steps from "deploy steps" argument failed.' });
+  const taken = new Set(user.map(stepId));
+  return [...user, ...templated.filter((step) => !taken.has(stepId(step)))];
+}
+
+/**
+ * What can be checked before the agent runs, beyond the deploy interface itself.
+ * @param asked the steps of the client; default: those on the node
+ * @throws Fault with status 400
+ */
+export async function checkDeployRequest(task: NodeTask, asked?: readonly JsonObject[]): Promise<void> {
+  checkTraits(task);
+  await checkNoBootVolume(task);
+  await requestedDeploySteps(task, offeredSteps(task.driver, 'deploy'), true, asked && askedSteps(asked));
+}

@@ -1,0 +1,118 @@
+/** Running a node's saved steps: where its list stands, one step, and the loop over them. */
+import { done, failed, type PlannedStep } from '../../drivers/interfaces';
+import { Fault, reasonOf } from '../../model/errors';
+import type { NodeChanges } from '../../model/records';
+import { recordSteps } from './step-history';
+import { measuredStep } from './measured-step';
+import { reservedStep, type StepOutcome } from './reserved-steps';
+import { findStep, shaped, stepId, type SavedKind } from './steps';
+import { withTask } from '../core/task';
+import type { NodeTask, InternalChanges } from '../core/node-task';
+import { isInterrupted } from '../core/interruption';
+
+/** Column of the running step, and the keys of the saved list and position. */
+const PLACES = {
+  clean: { column: 'clean_step', list: 'clean_steps', index: 'clean_step_index' },
+  deploy: { column: 'deploy_step', list: 'deploy_steps', index: 'deploy_step_index' },
+  service: { column: 'service_step', list: 'service_steps', index: 'service_step_index' },
+} as const satisfies Record<SavedKind, { column: keyof NodeChanges; list: string; index: string }>;
+
+export interface Position {
+  readonly steps: readonly PlannedStep[];
+  /** The step that runs, or the next one to run; undefined before the list is made. */
+  readonly index: number | undefined;
+  readonly running: PlannedStep | undefined;
+}
+export function positionOf(task: NodeTask, kind: SavedKind): Position {
+  const { column, list, index } = PLACES[kind];
+  const internal = task.node.driver_internal_info;
+  const steps = Array.isArray(internal[list]) ? (internal[list] as PlannedStep[]).map(shaped) : [];
+  const running = task.node[column] as unknown as Partial<PlannedStep>;
+  return {
+    steps,
+    index: typeof internal[index] === 'number' ? internal[index] : undefined,
+    running: running.step === undefined ? undefined : (running as PlannedStep),
+  };
+}
+/** The list as keys to save; `index` absent: nothing has begun. */
+export const savedList = (kind: SavedKind, steps: readonly PlannedStep[], index?: number): InternalChanges => ({
+  [PLACES[kind].list]: steps,
+  [PLACES[kind].index]: index,
+});
+
+/** Undefined: neither the driver nor the conductor has such a step, it would be the agent's. */
+function ownStep(task: NodeTask, kind: SavedKind, step: PlannedStep): Promise<StepOutcome> | undefined {
+  const own = findStep(task.driver, kind, step) ?? reservedStep(step);
+  return own?.run(task, step.args ?? {});
+}
+
+/** On each child, or those that the step names, one after the other; a child cannot be waited for. */
+async function runOnChildren(task: NodeTask, kind: SavedKind, step: PlannedStep): Promise<StepOutcome> {
+  const { limit_child_node_execution: only = [] } = step;
+  const children = await task.context.store.nodes.list({
+    children: task.node.uuid,
+    ...(only.length > 0 ? { where: { uuid: only } } : {}),
+  });
+  for (const { uuid } of children) {
+    task.signal.throwIfAborted();
+    task.log.info(`${kind} step ${stepId(step)} on child node ${uuid}`);
+    const said = await withTask(task.context, uuid, { purpose: 'execute step', retry: true }, async (child) => {
+      const outcome = (await ownStep(child, kind, step)) ?? failed(`node does not support this ${kind} step`);
+      return outcome.kind === 'failed' ? outcome.reason : outcome.kind;
+    });
+    const goesOn = said === 'wait' && task.context.options['conductor.permit_child_node_step_async_result'];
+    if (said !== 'done' && !goesOn)
+      return failed(`While executing step ${stepId(step)} on child node ${uuid}, step returned invalid value: ${said}`);
+  }
+  return done;
+}
+
+/** Runs one step; whatever it throws is its failure. */
+async function runStep(task: NodeTask, kind: SavedKind, step: PlannedStep): Promise<StepOutcome> {
+  try {
+    if (step.execute_on_child_nodes) return await runOnChildren(task, kind, step);
+    const own = ownStep(task, kind, step);
+    if (own) return await own;
+    if (task.driver.deploy.runAgentStep) return await task.driver.deploy.runAgentStep(task, kind, step);
+    return failed('neither the driver nor an agent has such a step');
+  } catch (error) {
+    if (isInterrupted(task.context, error)) throw error;
+    if (!(error instanceof Fault)) task.log.warn(`step ${stepId(step)} threw`, { error });
+    return failed(reasonOf(error));
+  }
+}
+
+/**
+ * The one loop under cleaning, deployment and servicing. Each step is written down before it runs, and cleared when it is done, in one write with the
+ * next: a step that stands on the node runs or ran, an index without one names the next. Ends with `wait`, `hold`, a failure, or `done` after the last.
+ * @param join what is done once a step says that the agent is there: its steps come into the list, behind the one that runs
+ */
+export async function runSteps(
+  task: NodeTask,
+  kind: SavedKind,
+  from: number,
+  join: (task: NodeTask) => Promise<StepOutcome> = async () => done,
+): Promise<StepOutcome> {
+  const { column, index } = PLACES[kind];
+  for (let at = from; ; at++) {
+    task.signal.throwIfAborted();
+    // Looked at anew each time: an agent's steps may have joined the list.
+    const { steps } = positionOf(task, kind);
+    const step = steps[at];
+    if (!step) break;
+    await task.write({ [column]: step }, { [index]: at });
+    task.log.info(`${kind} step ${stepId(step)} (${at + 1} of ${steps.length})`);
+    const outcome = await measuredStep(task, kind, step, () => runStep(task, kind, step));
+    if (outcome.kind === 'failed') await recordSteps(task, kind, steps, 'end', step.step);
+    if (outcome.kind !== 'done') return outcome;
+    if ('agentThere' in outcome) {
+      const joined = await join(task);
+      if (joined.kind !== 'done') return joined;
+      at = positionOf(task, kind).index ?? at;
+    }
+    task.note({ [column]: {} }, { [index]: at + 1 });
+  }
+  // What follows may power the machine off: by then it stands on the node that all steps are done.
+  await task.write({}, {});
+  return done;
+}

@@ -1,0 +1,31 @@
+/** The history entries of a flow with steps: it starts, it ends, or it stops at a step. */
+import { entryOf } from '../core/history';
+import { maskSecrets } from '../../model/masks';
+import { showStep, type SavedKind } from './steps';
+import type { HistoryEntry, NodeTask } from '../core/node-task';
+
+/** What the events of a flow of steps are called. */
+const STEP_FLOWS = { clean: 'automated_cleaning', deploy: 'deployment', service: 'servicing' } as const satisfies Record<SavedKind, string>;
+const flowName = (task: NodeTask, kind: SavedKind): string =>
+  kind === 'clean' && task.node.target_provision_state === 'manageable' ? 'manual_cleaning' : STEP_FLOWS[kind];
+const title = (name: string): string => name.replace(/(^|_)(\w)/g, (_, gap: string, letter: string) => (gap && ' ') + letter.toUpperCase());
+const listed = (steps: readonly object[]): string =>
+  `[${steps.map((step) => showStep('args' in step ? { ...step, args: maskSecrets(step.args as Record<string, unknown>) } : step)).join(', ')}]`;
+
+/** A flow of steps begins, ends, or breaks off at a step. What went well is told with the next write. */
+export async function recordSteps(
+  task: NodeTask,
+  kind: SavedKind,
+  steps: readonly object[],
+  what: 'start' | 'end',
+  brokeAt?: string,
+): Promise<void> {
+  if (!task.context.options['conductor.record_step_flows_in_history']) return;
+  const name = flowName(task, kind);
+  const how = brokeAt === undefined ? 'completed successfully' : `aborted at step '${brokeAt}'`;
+  const event = what === 'start' ? `Starting ${name.replace('_', ' ')}` : `${title(name)} ${how}`;
+  const said: HistoryEntry = { type: `${name}_${what}`, event: `${event} with steps=${listed(steps)}`, error: brokeAt !== undefined };
+  if (said.error) return task.record(said);
+  const entry = entryOf(task.context, task.node, said);
+  if (entry) task.note({}, {}, [entry]);
+}

@@ -1,0 +1,262 @@
+/** The steps of a node: collected from its interfaces and its agent, held against what is asked for, put in order. */
+import type { Driver, Interface, PlannedStep, SavedKind, Step, StepArgument, StepKind } from '../../drivers/interfaces';
+import { Fault } from '../../model/errors';
+import { repr } from '../../model/python';
+import type { InterfaceKind, JsonObject } from '../../model/records';
+import type { ConductorOptions } from '../core/context';
+import { isPassedOver, plannedReserved, reservedStep } from './reserved-steps';
+
+export type { SavedKind } from '../../drivers/interfaces';
+
+/** Which interface's step goes first when priorities are equal: the higher number. Interfaces that are not here have no steps of the kind. */
+const COMMON_ORDER = { vendor: 7, power: 6, management: 5, firmware: 4, deploy: 3, bios: 2, raid: 1 } as const;
+const INTERFACE_ORDER: Readonly<Record<StepKind, Readonly<Partial<Record<InterfaceKind, number>>>>> = {
+  clean: COMMON_ORDER,
+  deploy: COMMON_ORDER,
+  service: { network: 8, ...COMMON_ORDER },
+  verify: {
+    power: 13,
+    management: 12,
+    firmware: 11,
+    inspect: 10,
+    deploy: 9,
+    boot: 8,
+    bios: 7,
+    raid: 6,
+    vendor: 5,
+    network: 4,
+    storage: 3,
+    console: 2,
+    rescue: 1,
+  },
+};
+
+/** `deploy.write_image`: how texts name a step, and how two are told apart. */
+export const stepId = ({ interface: kind, step }: { readonly interface: string; readonly step: string }): string => `${kind}.${step}`;
+
+/** Descending by priority; ties by interface, then as they came. */
+export const inOrder = (kind: StepKind, steps: readonly PlannedStep[]): readonly PlannedStep[] => {
+  const rank = (step: PlannedStep): number => INTERFACE_ORDER[kind][step.interface as InterfaceKind] ?? 0;
+  return [...steps].sort((a, b) => b.priority - a.priority || rank(b) - rank(a));
+};
+
+const shownArguments = ({ args }: Step): JsonObject | null =>
+  args
+    ? Object.fromEntries(
+        Object.entries(args).map(([name, { description, required }]) => [
+          name,
+          { description, ...(required === undefined ? {} : { required }) },
+        ]),
+      )
+    : null;
+const planned = (kind: StepKind, owner: string, step: Step): PlannedStep => ({
+  step: step.step,
+  priority: step.priority[kind]!,
+  // A deployment may be broken off at every step.
+  ...(kind === 'verify' ? {} : { abortable: step.abortable ?? kind === 'deploy' }),
+  argsinfo: shownArguments(step),
+  interface: owner,
+  ...(kind === 'clean' || kind === 'service' ? { requires_ramdisk: step.requiresRamdisk ?? true } : {}),
+});
+
+/** All steps of a kind, those of priority 0 too; a step that the driver has itself wins over the agent's of the same name. */
+export function offeredSteps(driver: Driver, kind: StepKind, fromAgent: readonly PlannedStep[] = []): readonly PlannedStep[] {
+  const own = (Object.keys(INTERFACE_ORDER[kind]) as InterfaceKind[]).flatMap((owner) => {
+    const chosen: Interface = driver[owner];
+    return (chosen.steps ?? []).filter((step) => step.priority[kind] !== undefined).map((step) => planned(kind, owner, step));
+  });
+  const taken = new Set(own.map(stepId));
+  return [...own, ...fromAgent.filter((step) => !taken.has(stepId(step)))];
+}
+
+/** Steps of the agent whose priority is an option of its own, `[deploy]…_priority` → their interface. */
+const WITH_OPTIONS = {
+  erase_devices: 'deploy',
+  erase_devices_metadata: 'deploy',
+  create_configuration: 'raid',
+  delete_configuration: 'raid',
+} as const;
+
+/** The priorities that the operator set over the driver's and the agent's: `interface.step` → priority. */
+export function cleanPriorities(options: ConductorOptions): Readonly<Record<string, number>> {
+  const set: Record<string, number> = {};
+  for (const [name, owner] of Object.entries(WITH_OPTIONS) as [keyof typeof WITH_OPTIONS, string][]) {
+    const priority = options[`deploy.${name}_priority`];
+    if (priority !== null) set[`${owner}.${name}`] = priority;
+  }
+  return { ...set, ...overrides(options['conductor.clean_step_priority_override']) };
+}
+/** `interface.step` → priority, of an option; what is no number counts for nothing. */
+export const overrides = (option: Readonly<Record<string, string>>): Readonly<Record<string, number>> =>
+  Object.fromEntries(
+    Object.entries(option)
+      .filter(([, priority]) => /^\d+$/.test(priority))
+      .map(([id, priority]) => [id, Number(priority)]),
+  );
+
+/** Without those that the operator lets no flow run, whoever asks for them. */
+export const allowedSteps = (options: ConductorOptions, kind: SavedKind, steps: readonly PlannedStep[]): readonly PlannedStep[] =>
+  steps.filter((step) => !options[`api.disallow_${kind}_steps`].includes(stepId(step)));
+
+/** What runs without being asked for: in automated cleaning, and to verify. */
+export const automatedSteps = (
+  kind: 'clean' | 'verify',
+  offered: readonly PlannedStep[],
+  priorities: Readonly<Record<string, number>>,
+): readonly PlannedStep[] =>
+  inOrder(
+    kind,
+    offered.map((step) => ({ ...step, priority: priorities[stepId(step)] ?? step.priority })).filter(({ priority }) => priority > 0),
+  );
+
+/** A step as a client, a template or a runbook asks for it. The API checked its shape. */
+export interface AskedStep {
+  readonly interface: string;
+  readonly step: string;
+  readonly args?: JsonObject;
+  readonly priority?: number;
+  readonly order?: number;
+  readonly execute_on_child_nodes?: boolean;
+  readonly limit_child_node_execution?: readonly string[];
+}
+export const askedSteps = (steps: readonly object[]): readonly AskedStep[] =>
+  (steps as readonly AskedStep[]).filter((step) => !isPassedOver(step));
+
+/** The database keeps the members of an object in an order of its own; these are the ones that clients know: of asked steps, and of a driver's. */
+const MEMBERS = ['interface', 'step', 'args', 'order', 'execute_on_child_nodes', 'limit_child_node_execution', 'abortable', 'priority'];
+const OWN_MEMBERS = ['step', 'priority', 'abortable', 'argsinfo', 'interface', 'requires_ramdisk'];
+export function shaped<T extends object>(step: T): T {
+  const members = 'argsinfo' in step ? OWN_MEMBERS : MEMBERS;
+  const place = (member: string): number => (members.includes(member) ? members.indexOf(member) : members.length);
+  return Object.fromEntries(Object.entries(step).sort(([a], [b]) => place(a) - place(b))) as T;
+}
+/** A step as texts show it. */
+export const showStep = (step: object): string => repr(shaped(step));
+
+function stepErrors(kind: SavedKind, asked: AskedStep, offered: PlannedStep | undefined, withoutRamdisk: boolean): readonly string[] {
+  // What a child offers, it says itself when the step is run on it.
+  if (asked.execute_on_child_nodes) return [];
+  if (!offered) return [`node does not support this ${kind} step: ${showStep(asked)}`];
+  // A list that is looked at once more, with the ramdisk, shows what the driver says of its steps.
+  const { abortable = false, priority } = offered;
+  const shown = showStep(kind === 'deploy' || withoutRamdisk ? asked : { ...asked, abortable, priority });
+  const known = (offered.argsinfo ?? {}) as Readonly<Record<string, { description?: string; required?: boolean }>>;
+  const given = asked.args ?? {};
+  const errors: string[] = [];
+  const unexpected = Object.keys(given).filter((name) => !Object.hasOwn(known, name));
+  if (unexpected.length > 0) errors.push(`${kind} step ${shown} has these unexpected arguments: ${unexpected.join(', ')}`);
+  if (kind === 'deploy' && asked.priority === 0) return errors;
+  const missing = Object.entries(known)
+    .filter(([name, { required }]) => required && !Object.hasOwn(given, name))
+    .map(([name, { description }]) => (description ? `${name} (${description})` : name));
+  if (missing.length > 0) errors.push(`${kind} step ${shown} is missing these required arguments: ${missing.join(', ')}`);
+  if (withoutRamdisk && (offered.requires_ramdisk ?? true)) errors.push(`${kind} step ${shown} requires booting a ramdisk`);
+  if (kind === 'deploy' && stepId(offered) === 'deploy.deploy')
+    errors.push(
+      'deploy step deploy on interface deploy is a core step and cannot be overridden by user steps. ' +
+        'It may be disabled by setting the priority to 0',
+    );
+  return errors;
+}
+
+const IS: Readonly<Record<NonNullable<StepArgument['type']>, (value: unknown) => boolean>> = {
+  string: (value) => typeof value === 'string',
+  integer: (value) => Number.isInteger(value),
+  boolean: (value) => typeof value === 'boolean',
+  list: (value) => Array.isArray(value),
+  object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+};
+/** Arguments that cannot be what the driver's own steps need: told before anything is touched. Throws InvalidParameterValue. */
+export function checkArguments(driver: Driver, kind: StepKind, asked: readonly AskedStep[]): void {
+  const errors = asked
+    .filter((step) => !step.execute_on_child_nodes)
+    .flatMap((step) => {
+      const known = (findStep(driver, kind, step) ?? reservedStep(step))?.args ?? {};
+      return Object.entries(step.args ?? {})
+        .filter(([name, value]) => known[name]?.type !== undefined && !IS[known[name].type](value))
+        .map(([name]) => `${kind} step ${showStep(step)} needs ${known[name]!.type} as its argument ${name}`);
+    });
+  if (errors.length > 0) throw new Fault('InvalidParameterValue', { message: errors.join('; ') });
+}
+
+/** A deployment has each step once. */
+function repeated(kind: SavedKind, asked: readonly AskedStep[]): readonly string[] {
+  const ids = asked.map(stepId);
+  const twice = [...new Set(ids.filter((id, index) => ids.indexOf(id) !== index))];
+  return kind === 'deploy' && twice.length > 0
+    ? [
+        "deploy steps from all deploy templates matching this node's instance traits cannot have the same interface and step. " +
+          `Duplicate deploy steps for ${twice.join(', ')}`,
+      ]
+    : [];
+}
+
+export interface Checking {
+  /** A step that nobody offers yet may be the agent's: leave it for later. */
+  readonly unknownLater?: boolean;
+  readonly withoutRamdisk?: boolean;
+  /** Stands before the errors. */
+  readonly prefix?: string;
+}
+/** What is offered under an asked step's name: by the node, or by the conductor itself. */
+function offer(kind: SavedKind, offered: readonly PlannedStep[]): (asked: AskedStep) => PlannedStep | undefined {
+  const byId = new Map(offered.map((step) => [stepId(step), step]));
+  return (asked) => byId.get(stepId(asked)) ?? plannedReserved(asked, kind);
+}
+/** Throws InvalidParameterValue that lists all that is wrong. */
+export function checkAsked(
+  kind: SavedKind,
+  asked: readonly AskedStep[],
+  offered: readonly PlannedStep[],
+  { unknownLater = false, withoutRamdisk = false, prefix = '' }: Checking = {},
+): void {
+  const found = offer(kind, offered);
+  const looked = asked.filter((step) => !unknownLater || found(step) !== undefined);
+  const errors = [...looked.flatMap((step) => stepErrors(kind, step, found(step), withoutRamdisk)), ...repeated(kind, looked)];
+  if (errors.length > 0) throw new Fault('InvalidParameterValue', { message: prefix + errors.join('; ') });
+}
+
+/** What manual cleaning and servicing run: exactly the list, in its order. Throws as `checkAsked`. */
+export function manualSteps(
+  kind: 'clean' | 'service',
+  asked: readonly AskedStep[],
+  offered: readonly PlannedStep[],
+  checking: Checking,
+): readonly PlannedStep[] {
+  checkAsked(kind, asked, offered, checking);
+  const found = offer(kind, offered);
+  return asked.flatMap((step) => {
+    const own: Partial<PlannedStep> | undefined = step.execute_on_child_nodes ? {} : found(step);
+    return own ? [shaped({ ...step, abortable: own.abortable ?? false, priority: own.priority ?? 0 })] : [];
+  });
+}
+
+/** Whether one of the steps may be the agent's, or is told to need its system. */
+export function needsRamdisk(kind: SavedKind, asked: readonly AskedStep[], offered: readonly PlannedStep[]): boolean {
+  const found = offer(kind, offered);
+  return !asked.every((step) => step.execute_on_child_nodes || found(step)?.requires_ramdisk === false);
+}
+
+/** What a deployment runs: the offered steps, in place of which the asked ones stand; priority 0 leaves one out. */
+export function deploySteps(asked: readonly AskedStep[], offered: readonly PlannedStep[]): readonly PlannedStep[] {
+  const found = offer('deploy', offered);
+  const wanted = new Set(asked.map(stepId));
+  const own = asked.flatMap((step) => {
+    const planned = { ...step, priority: step.priority ?? 0, ...(reservedStep(step) ? { abortable: true } : {}) };
+    return found(step) || step.execute_on_child_nodes ? [shaped(planned)] : [];
+  });
+  return inOrder(
+    'deploy',
+    [...offered.filter((step) => !wanted.has(stepId(step))), ...own].filter(({ priority }) => priority > 0),
+  );
+}
+
+/** The step objects of a driver by interface and name; undefined: the agent's. */
+export const findStep = (
+  driver: Driver,
+  kind: StepKind,
+  { interface: owner, step }: { readonly interface: string; readonly step: string },
+): Step | undefined => {
+  const chosen = (driver as unknown as Readonly<Record<string, Interface | undefined>>)[owner];
+  return chosen?.steps?.find((one) => one.step === step && one.priority[kind] !== undefined);
+};

@@ -1,0 +1,160 @@
+/**
+ * What the deploy interfaces have in common that work through the agent: it boots for deployment, cleaning and servicing, runs steps, and
+ * leaves the machine to its instance. The steps, their names and priorities are Ironic's.
+ */
+import { Fault, reasonOf } from '../../model/errors';
+import { parseHints } from '../../model/hints';
+import { repr } from '../../model/python';
+import { agentSteps, onHeartbeat, runAgentStep } from './steps';
+import { ramdiskProperties } from './ramdisk';
+import { validateCapabilities } from '../common/capabilities';
+import { isFastTrack } from './fast-track';
+import { canBeOff } from '../common/power-cycle';
+import { type DeployInterface, type Outcome, type Property, type Step, type Task, agentThere, done, failed, wait } from '../interfaces';
+import { prepareCleaning, tearDownCleaning } from './ramdisk-cleaning';
+import { prepareService, tearDownService } from './ramdisk-servicing';
+import { tearDownAgent } from './tear-down';
+
+export const agentProperties: Readonly<Record<string, Property>> = {
+  ...ramdiskProperties,
+  image_http_proxy: { description: 'URL of a proxy server for HTTP connections. Optional.' },
+  image_https_proxy: { description: 'URL of a proxy server for HTTPS connections. Optional.' },
+  image_no_proxy: {
+    description:
+      'A comma-separated list of host names, IP addresses and domain names (with optional :port) that will be excluded from proxying. To denote a domain name, use a dot to prefix the domain name. This value will be ignored if ``image_http_proxy`` and ``image_https_proxy`` are not specified. Optional.',
+  },
+  image_download_source: {
+    description:
+      'Specifies whether direct deploy interface should try to use the image source directly or if ironic should cache the image on the conductor and serve it from ironic\'s own HTTP server. Accepted values are "swift", "http" and "local". Optional.',
+  },
+  deploy_forces_oob_reboot: {
+    description:
+      'Whether Ironic should force a reboot of the Node via the out-of-band channel after deployment is complete. Provides compatibility with older deploy ramdisks. Defaults to False. Optional.',
+  },
+  agent_verify_ca: {
+    description:
+      "Either a Boolean value, a path to a CA_BUNDLE file or directory with certificates of trusted CAs. If set to True ironic will verify the agent's certificate; if False the driver will ignore verifying the SSL certificate. If it's a path the driver will use the specified certificate or one of the certificates in the directory. Defaults to True. Optional",
+  },
+};
+
+/** What can be known of the machine before its agent is there. Throws MissingParameterValue, InvalidParameterValue. */
+export async function validateAgentDeploy(task: Task): Promise<void> {
+  await task.driver.boot.validate?.(task);
+  validateCapabilities(task.node);
+  validateRootDevice(task);
+}
+
+/** The instance's hints, or the machine's own. */
+function validateRootDevice({ node }: Task): void {
+  const [source, hints] = node.instance_info['root_device']
+    ? (['instance_info', node.instance_info['root_device']] as const)
+    : (['properties', node.properties['root_device']] as const);
+  try {
+    parseHints(hints);
+  } catch (error) {
+    throw new Fault('InvalidParameterValue', {
+      message: `Failed to validate the root device hints ${repr(hints)} (from the node's ${source}) for node ${node.uuid}: ${reasonOf(error)}`,
+    });
+  }
+}
+
+/** Whether the instance runs, or shall again: then there is nothing to deploy, only to boot. */
+export const isDeployed = (task: Task): boolean => ['active', 'adopting', 'unrescuing'].includes(task.node.provision_state);
+
+/** The machine is off and in the provisioning network; its next boot brings the agent, unless it is there already. */
+export async function prepareAgent(task: Task): Promise<void> {
+  const { driver } = task;
+  const fast = await isFastTrack(task);
+  if (!fast && canBeOff(task)) await task.power('power off');
+  await driver.network.unconfigureTenantNetworks(task);
+  await driver.network.addProvisioningNetwork(task);
+  if (!fast) await driver.boot.prepareRamdisk(task, {});
+}
+
+async function bootRamdisk(task: Task): Promise<Outcome> {
+  if (await isFastTrack(task)) return agentThere;
+  const off = task.node.power_state === 'power off' && canBeOff(task);
+  await task.power(off ? 'power on' : 'rebooting');
+  return wait;
+}
+
+/** Hands the machine over to its instance; nobody fetches an image any more. */
+export async function prepareInstance(task: Task): Promise<Outcome> {
+  try {
+    await task.driver.boot.prepareInstance(task);
+  } catch (error) {
+    return failed(`Failed to prepare instance for booting: ${reasonOf(error)}`);
+  }
+  await task.boots.remove(task.node.uuid);
+  return done;
+}
+
+async function switchNetwork(task: Task): Promise<Outcome> {
+  try {
+    await task.driver.network.removeProvisioningNetwork(task);
+    await task.driver.network.configureTenantNetworks(task);
+    return done;
+  } catch (error) {
+    return failed(`Error changing node ${task.node.uuid} to tenant networks after deploy. ${reasonOf(error)}`);
+  }
+}
+
+async function bootInstance(task: Task): Promise<Outcome> {
+  try {
+    // Where nobody can switch the machine on, the end of the agent has started it anew.
+    if (task.driver.power.supported.includes('power on')) await task.power(task.node.disable_power_off ? 'rebooting' : 'power on');
+    return done;
+  } catch (error) {
+    return failed(`Error booting node ${task.node.uuid} after deploy. ${reasonOf(error)}`);
+  }
+}
+
+const deployStep = (step: string, priority: number, run: Step['run']): Step => ({
+  step,
+  priority: { deploy: priority },
+  // Every one of them may run again: booting and switching end in the same state, and an image that is written again is the same image.
+  resumable: true,
+  run,
+});
+/** The steps of a deployment; `own` are those between the agent's arrival and its end, by their priority. */
+export const deploymentSteps = (own: Readonly<Record<string, readonly [priority: number, run: Step['run']]>>): readonly Step[] => [
+  deployStep('deploy', 100, bootRamdisk),
+  ...Object.entries(own).map(([step, [priority, run]]) => deployStep(step, priority, run)),
+  deployStep('tear_down_agent', 40, tearDownAgent),
+  deployStep('switch_to_tenant_network', 30, switchNetwork),
+  deployStep('boot_instance', 20, bootInstance),
+];
+
+export const agentDeploy = {
+  cleanUp: async (task) => {
+    await task.driver.boot.cleanUpRamdisk(task);
+    await task.driver.boot.cleanUpInstance(task);
+    await task.boots.remove(task.node.uuid);
+    if (task.node.disable_power_off) await task.power('rebooting');
+  },
+  tearDown: async (task) => {
+    if (canBeOff(task)) await task.power('power off');
+    await task.driver.network.unconfigureTenantNetworks(task);
+    await task.driver.network.removeProvisioningNetwork(task);
+    return done;
+  },
+  prepareCleaning,
+  tearDownCleaning,
+  prepareService,
+  tearDownService,
+  agentSteps,
+  runAgentStep,
+  onHeartbeat,
+} as const satisfies DeployInterface;
+
+/** Deployment by the operator's own steps and those of a custom agent: what boots the agent and ends with it, and no image. */
+export const customAgentDeploy: DeployInterface = {
+  ...agentDeploy,
+  properties: agentProperties,
+  validate: validateAgentDeploy,
+  steps: deploymentSteps({ prepare_instance_boot: [60, prepareInstance] }),
+  prepare: async (task) => {
+    if (isDeployed(task)) await task.driver.boot.prepareInstance(task);
+    else await prepareAgent(task);
+  },
+};

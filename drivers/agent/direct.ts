@@ -1,0 +1,162 @@
+/**
+ * Deployment by the agent: it writes an image that it fetches by HTTP to the machine's disk. Files of this host are served to the agent by the boot service, from the node's BootRecord.
+ */
+import { basename } from 'node:path';
+import { Fault } from '../../model/errors';
+import { repr, str } from '../../model/python';
+import type { JsonObject, NodeRecord } from '../../model/records';
+import { commandError, withAgent } from './client';
+import { agentDeploy, agentProperties, deploymentSteps, isDeployed, prepareAgent, prepareInstance, validateAgentDeploy } from './deploy';
+import { runAgentStep } from './steps';
+import { bootModeOf } from '../common/boot-settings';
+import { configdriveOf } from './configdrive';
+import { type ImageLocation, checkLocation, checksumOf, formatOf, locate, requireChecksum } from '../common/images';
+import { type DeployInterface, type Outcome, type Task, failed } from '../interfaces';
+
+const IMAGE_TYPES = ['whole-disk', 'partition'];
+const DOWNLOAD_SOURCES = ['swift', 'http', 'local'];
+
+const invalid = (message: string) => new Fault('InvalidParameterValue', { message });
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+async function validate(task: Task): Promise<void> {
+  const { node } = task;
+  await validateAgentDeploy(task);
+  const source = text(node.instance_info['image_source']);
+  if (source === '') {
+    throw new Fault('MissingParameterValue', {
+      message: `Node ${node.uuid} failed to validate deploy image info. Some parameters were missing. Missing are: ['instance_info.image_source']`,
+    });
+  }
+  const type = node.instance_info['image_type'];
+  if (type && !IMAGE_TYPES.includes(text(type))) {
+    throw invalid(`Invalid image_type "${text(type)}", valid are ${IMAGE_TYPES.join(', ')}`);
+  }
+  if (type === 'partition' || node.instance_info['kernel'] || node.instance_info['ramdisk']) {
+    throw invalid(`The image of node ${node.uuid} is a partition image; only whole-disk images can be written`);
+  }
+  requireChecksum(node);
+  const download = downloadSource(node);
+  if (!DOWNLOAD_SOURCES.includes(download)) {
+    throw invalid(`Invalid value for image_download_source: "${download}". Valid values are swift, http or local.`);
+  }
+  locate(source, task.options['conductor.file_url_allowed_paths']);
+  validateProxies(node);
+}
+
+const downloadSource = (node: NodeRecord): string => text(node.driver_info['image_download_source']) || 'http';
+
+/** A host name with a port, but without a scheme, has one to Ironic (`proxy:3128`): refused as there. */
+function validateProxies(node: NodeRecord): void {
+  const given = ['image_http_proxy', 'image_https_proxy'].map((key) => [key, text(node.driver_info[key])] as const);
+  const wrong = given.filter(([, url]) => /^[a-z][a-z0-9+.-]*:/i.test(url) && !/^https?:/i.test(url));
+  if (wrong.length > 0) {
+    throw invalid(
+      `Proxy URL should either have HTTP(S) scheme or no scheme at all, the following URLs are invalid: ${repr(Object.fromEntries(wrong))}.`,
+    );
+  }
+  const without = node.driver_info['image_no_proxy'];
+  if (without === undefined || without === null || (typeof without === 'string' && without.split(',').every(isHost))) return;
+  throw invalid(
+    `image_no_proxy should be a list of host names, IP addresses or domain names to exclude from proxying, the specified list ${str(without)} is incorrect. To denote a domain name, prefix it with a dot (instead of e.g. '.*').`,
+  );
+}
+
+/** A host name, an address or a domain with a leading dot, with or without a port; nothing is passed over. */
+function isHost(entry: string): boolean {
+  const name = entry.trim().split(':')[0]!.replace(/^\./, '');
+  return entry.trim() === '' || (name.length <= 253 && name.split('.').every((part) => /^(?!-)[a-z\d-]{1,63}(?<!-)$/i.test(part)));
+}
+
+/** Where the agent gets the image: its own URL, or this server's when it must come from a file here or shall come `local`. */
+interface Source {
+  readonly location: ImageLocation;
+  readonly served: boolean;
+}
+async function sourceOf(task: Task): Promise<Source> {
+  const href = text(task.node.instance_info['image_source']);
+  const location = await checkLocation(locate(href, task.options['conductor.file_url_allowed_paths']), task.signal);
+  return { location, served: location.kind === 'file' || downloadSource(task.node) === 'local' };
+}
+
+/** What can go wrong with the image goes wrong here, before the machine is touched. */
+async function prepare(task: Task): Promise<void> {
+  if (isDeployed(task)) {
+    await task.driver.boot.prepareInstance(task);
+    return;
+  }
+  const { location, served } = await sourceOf(task);
+  if (/^https?:/.test(text(task.node.instance_info['image_checksum']))) await checksumOf(task.node.instance_info, location, task.signal);
+  const url = location.kind === 'http' && !served ? location.url : `${task.options['deploy.http_url']}/boot/${task.node.uuid}/image`;
+  await task.save({ instance_info: { ...task.node.instance_info, image_url: url, image_type: 'whole-disk' } });
+  await task.saveInternal({ is_whole_disk_image: true });
+  await prepareAgent(task);
+  await serveImage(task, served ? location : undefined);
+}
+
+/** Adds the image to what the machine may fetch, or takes an earlier deployment's away. A boot interface without a row gets one for it. */
+async function serveImage(task: Task, location: ImageLocation | undefined): Promise<void> {
+  const row = await task.boots.ofNode(task.node.uuid);
+  if (location === undefined && row?.files['image'] === undefined) return;
+  const files = Object.fromEntries(Object.entries(row?.files ?? {}).filter(([name]) => name !== 'image'));
+  const image = location === undefined ? {} : { image: location.kind === 'file' ? location.path : location.url };
+  const bare = { node_uuid: task.node.uuid, macs: [], method: 'ipxe', purpose: 'disk', kernel_args: '' } as const;
+  await task.boots.put({ ...(row ?? bare), files: { ...files, ...image } });
+}
+
+async function writeImage(task: Task): Promise<Outcome> {
+  const { location } = await sourceOf(task);
+  const configdrive = await configdriveOf(task);
+  const args = { image_info: await imageInfo(task, location, configdrive), configdrive: configdrive ?? null };
+  return runAgentStep(task, 'deploy', { interface: 'deploy', step: 'write_image', priority: 80, args });
+}
+
+/** What the agent is told of the image (agent protocol, image_info). */
+async function imageInfo(task: Task, location: ImageLocation, configdrive: string | undefined): Promise<JsonObject> {
+  const { instance_info: instance, driver_info: info, uuid } = task.node;
+  const proxies = Object.fromEntries(
+    ['http', 'https'].map((scheme) => [scheme, text(info[`image_${scheme}_proxy`])]).filter(([, url]) => url !== ''),
+  ) as JsonObject;
+  return {
+    id: basename(text(instance['image_source'])),
+    urls: [instance['image_url']],
+    disk_format: instance['image_disk_format'] ?? (await formatOf(location, task.signal)) ?? null,
+    container_format: instance['image_container_format'] ?? null,
+    stream_raw_images: task.options['agent.stream_raw_images'],
+    ...(await checksumOf(instance, location, task.signal)),
+    ...(Object.keys(proxies).length > 0 ? { proxies, ...(info['image_no_proxy'] ? { no_proxy: info['image_no_proxy'] } : {}) } : {}),
+    node_uuid: uuid,
+    image_type: 'whole-disk',
+    ...(configdrive === undefined ? {} : { configdrive }),
+  };
+}
+
+/** Has the agent make the disk bootable (UEFI only: a BIOS boots whole-disk images by themselves), then hands over to the disk. */
+async function prepareInstanceBoot(task: Task): Promise<Outcome> {
+  const { node } = task;
+  const bootMode = bootModeOf(task);
+  const failure = await withAgent(task, async (agent) => {
+    const found = await agent.command('standby.get_partition_uuids', {}, { wait: true });
+    const rootUuid = found.command_result?.['root uuid'];
+    if (typeof rootUuid === 'string') await task.saveInternal({ root_uuid_or_disk_id: rootUuid });
+    if (bootMode !== 'uefi') return undefined;
+    const started = await agent.command('image.install_bootloader', {
+      root_uuid: typeof rootUuid === 'string' ? rootUuid : null,
+      efi_system_part_uuid: null,
+      prep_boot_part_uuid: null,
+      target_boot_mode: bootMode,
+    });
+    const installed = await agent.finished(started);
+    return installed.command_status === 'FAILED' ? commandError(installed) : undefined;
+  });
+  if (failure !== undefined) return failed(`Failed to install a bootloader when deploying node ${node.uuid}: ${failure}`);
+  return prepareInstance(task);
+}
+
+export const directDeploy: DeployInterface = {
+  ...agentDeploy,
+  properties: agentProperties,
+  validate,
+  steps: deploymentSteps({ write_image: [80, writeImage], prepare_instance_boot: [60, prepareInstanceBoot] }),
+  prepare,
+};

@@ -1,0 +1,93 @@
+/** RAID that the agent makes and removes; the node then says what there is, and where its root disk is. */
+import { bareTimestamp } from '../../model/clock';
+import { Fault } from '../../model/errors';
+import type { JsonObject, NodeRecord } from '../../model/records';
+import { runAgentStep } from './steps';
+import { without } from './view';
+import { withCapability } from '../common/capabilities';
+import type { RaidInterface, SavedKind, Step, Task } from '../interfaces';
+
+export type LogicalDisk = JsonObject & { readonly is_root_volume?: unknown; readonly size_gb?: unknown; readonly raid_level?: unknown };
+
+const invalid = (message: string) => new Fault('InvalidParameterValue', { message });
+
+/** The logical disks of a configuration, whose root can be one at most. Throws InvalidParameterValue. */
+export function logicalDisks(config: unknown): readonly LogicalDisk[] {
+  const disks = (config as { readonly logical_disks?: unknown } | null | undefined)?.logical_disks;
+  if (disks === undefined) throw invalid("RAID config validation error: 'logical_disks' is a required property");
+  if (!Array.isArray(disks) || disks.length === 0 || disks.some((disk) => typeof disk !== 'object' || disk === null))
+    throw invalid('RAID config validation error: logical_disks is not a list of objects, at least one');
+  const roots = disks.filter((disk: LogicalDisk) => disk.is_root_volume).length;
+  if (roots > 1) throw invalid(`Raid config cannot have more than one root volume. ${roots} root volumes were specified`);
+  return disks as LogicalDisk[];
+}
+
+/** The agent's step of this name, on which the machine's own description then depends. */
+const runs =
+  (kind: SavedKind, check: (task: Task, args: JsonObject) => Promise<void> | void): Step['run'] =>
+  async (task, args) => {
+    await check(task, args);
+    const column = { clean: 'clean_step', deploy: 'deploy_step', service: 'service_step' } as const;
+    const { step, priority = 0, ...more } = task.node[column[kind]] as { readonly step: string; readonly priority?: number };
+    return runAgentStep(task, kind, { ...more, interface: 'raid', step, priority, args });
+  };
+
+/** The agent makes what stands in driver_internal_info. Throws MissingParameterValue. */
+async function handTarget(task: Task): Promise<void> {
+  const { uuid, target_raid_config: target } = task.node;
+  if (Object.keys(target).length === 0)
+    throw new Fault('MissingParameterValue', { message: `Node ${uuid} has no target RAID configuration.` });
+  logicalDisks(target);
+  await task.saveInternal({ target_raid_config: target });
+}
+
+/** What the properties say of the root disk, after RAID was made. */
+function describeRoot(properties: NodeRecord['properties'], root: LogicalDisk): NodeRecord['properties'] {
+  const { size_gb: size, root_device_hint: hint, raid_level: level } = root;
+  return {
+    ...properties,
+    ...(size === 'MAX' || size === undefined ? {} : { local_gb: Math.trunc(Number(size)) }),
+    ...(hint === undefined ? {} : { root_device: hint }),
+    capabilities: withCapability(properties['capabilities'], 'raid_level', String(level)),
+  };
+}
+
+/** The configuration as the agent says it is now. */
+async function created(task: Task, result: unknown): Promise<void> {
+  const { uuid, properties } = task.node;
+  if (typeof result !== 'object' || result === null || Object.keys(result).length === 0)
+    throw new Error(`Agent ramdisk didn't return a proper command result while building RAID on ${uuid}.`);
+  const root = logicalDisks(result).find((disk) => disk.is_root_volume);
+  await task.save({
+    raid_config: { ...result, last_updated: bareTimestamp(task.clock.now()).replace('T', ' ') },
+    ...(root ? { properties: describeRoot(properties, root) } : {}),
+  });
+}
+
+async function deleted(task: Task): Promise<void> {
+  await task.save({ properties: without(task.node.properties, ['root_device']), raid_config: {} });
+}
+
+const args: Step['args'] = {
+  raid_config: { description: 'The RAID configuration to make.', required: true, type: 'object' },
+  delete_existing: { description: 'Whether what there is of RAID is removed before. Default: true.', type: 'boolean' },
+};
+const apply = (kind: 'deploy' | 'service'): Step => ({
+  step: 'apply_configuration',
+  priority: { [kind]: 0 },
+  args,
+  run: runs(kind, (_, { raid_config: config }) => void logicalDisks(config)),
+  finish: created,
+});
+
+export const agentRaid: RaidInterface = {
+  validate: async ({ node: { target_raid_config: target } }) => {
+    if (Object.keys(target).length > 0) logicalDisks(target);
+  },
+  steps: [
+    { step: 'create_configuration', priority: { clean: 0 }, abortable: true, run: runs('clean', handTarget), finish: created },
+    { step: 'delete_configuration', priority: { clean: 0 }, abortable: true, run: runs('clean', () => {}), finish: deleted },
+    apply('deploy'),
+    apply('service'),
+  ],
+};

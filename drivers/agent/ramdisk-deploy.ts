@@ -1,0 +1,41 @@
+/** Deployment of instances that live in memory: the machine boots their kernel and ramdisk, or an ISO image, and no disk is written. */
+import { Fault } from '../../model/errors';
+import { agentDeploy } from './deploy';
+import { validateCapabilities } from '../common/capabilities';
+import { type DeployInterface, done } from '../interfaces';
+
+export const ramdiskDeploy: DeployInterface = {
+  ...agentDeploy,
+  inMemory: true,
+  validate: async (task) => {
+    const { boot } = task.driver;
+    if (!boot.bootsInMemory)
+      throw new Fault('InvalidParameterValue', {
+        message:
+          'Invalid configuration: The boot interface must have the `ramdisk_boot` capability. You are using an incompatible boot interface.',
+      });
+    await boot.validate?.(task);
+    validateCapabilities(task.node);
+  },
+  steps: [
+    {
+      step: 'deploy',
+      priority: { deploy: 100 },
+      resumable: true,
+      run: async (task) => {
+        const { driver, node } = task;
+        if (node.instance_info['configdrive'] && !driver.boot.attachesConfigdrive)
+          task.log.warn('This boot interface gives instances in memory no config drive: the one that was given is not used');
+        if (!node.disable_power_off) await task.power('power off');
+        await driver.network.configureTenantNetworks(task);
+        await driver.boot.prepareInstance(task);
+        await task.power(node.disable_power_off ? 'rebooting' : 'power on');
+        return done;
+      },
+    },
+  ],
+  prepare: async (task) => {
+    if (['active', 'unrescuing'].includes(task.node.provision_state)) await task.driver.boot.prepareInstance(task);
+    else if (task.node.provision_state === 'deploying' && !task.node.disable_power_off) await task.power('power off');
+  },
+};

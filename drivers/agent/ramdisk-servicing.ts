@@ -1,0 +1,30 @@
+/** Servicing inside the ramdisk: an instance makes room for it, and comes back. */
+import { canBeOff, restarted } from '../common/power-cycle';
+import { lockDown } from './tear-down';
+import { type Outcome, type Task, wait } from '../interfaces';
+
+export async function prepareService(task: Task): Promise<Outcome> {
+  const { boot, network } = task.driver;
+  await restarted(task, async () => {
+    await boot.cleanUpInstance(task);
+    await network.unconfigureTenantNetworks(task);
+    await network.addServicingNetwork(task);
+    await boot.prepareRamdisk(task, {});
+  });
+  return wait;
+}
+
+/** After a failed step the machine stays in its ramdisk, for whoever comes to look. */
+export async function tearDownService(task: Task): Promise<void> {
+  const { node, driver } = task;
+  const keep = node.fault === 'service failure';
+  // Where it cannot be off, nobody shall reach the agent while its system still runs.
+  if (node.disable_power_off) await lockDown(task);
+  else if (!keep && canBeOff(task)) await task.power('power off');
+  await driver.boot.cleanUpRamdisk(task);
+  if (keep) return;
+  await driver.network.removeServicingNetwork(task);
+  await driver.network.configureTenantNetworks(task);
+  await driver.boot.prepareInstance(task);
+  await task.power(canBeOff(task) ? 'power on' : 'rebooting');
+}

@@ -1,0 +1,101 @@
+/** The ramdisk that carries the agent: where its kernel and initramfs are, for deployment and for rescue, and what its kernel is told. */
+import { Fault } from '../../model/errors';
+import { repr } from '../../model/python';
+import type { NodeRecord } from '../../model/records';
+import { type ImageLocation, checkLocation, locate } from '../common/images';
+import type { Property, Task } from '../interfaces';
+
+/** driver_info: the ramdisk that carries the agent. */
+export const ramdiskProperties: Readonly<Record<string, Property>> = {
+  deploy_kernel: { description: 'UUID (from Glance) of the deployment kernel. Required.' },
+  deploy_ramdisk: { description: 'UUID (from Glance) of the ramdisk that is mounted at boot time. Required.' },
+};
+export const rescueProperties: Readonly<Record<string, Property>> = {
+  rescue_kernel: { description: 'UUID (from Glance) of the rescue kernel. This value is required for rescue mode.' },
+  rescue_ramdisk: {
+    description:
+      'UUID (from Glance) of the rescue ramdisk with agent that is used at node rescue time. This value is required for rescue mode.',
+  },
+};
+
+export type RamdiskMode = 'deploy' | 'rescue';
+/** What a ramdisk is for that boots now. */
+export const ramdiskMode = ({ provision_state: state }: NodeRecord): RamdiskMode =>
+  ['rescuing', 'rescue wait', 'rescue failed', 'unrescuing', 'unrescue failed'].includes(state) ? 'rescue' : 'deploy';
+
+export interface Ramdisk {
+  readonly kernel: string;
+  readonly ramdisk: string;
+  /** From the options: the operator's own word, which no list of allowed folders limits. */
+  readonly trusted: boolean;
+}
+
+/** An instance in memory needs no agent to be deployed, but the disks are cleaned by one. */
+export const needsAgent = ({ driver, node, options }: Task): boolean =>
+  driver.deploy.inMemory !== true || (node.automated_clean ?? options['conductor.automated_clean']);
+
+/** Throws MissingParameterValue that lists what is empty. */
+export function requireAll(what: string, values: Readonly<Record<string, unknown>>): void {
+  const missing = Object.keys(values).filter((name) => !values[name]);
+  if (missing.length > 0) throw new Fault('MissingParameterValue', { message: `${what}. Missing are: ${repr(missing)}` });
+}
+
+const MISSING = "Cannot validate PXE bootloader. Some parameters were missing in node's driver_info and configuration";
+/** Where the agent's kernel and ramdisk are: both from the node, or both from the options. Throws MissingParameterValue (`missing`: its words). */
+export function ramdiskOf(task: Task, mode: RamdiskMode, missing = MISSING): Ramdisk {
+  const { [`${mode}_kernel`]: ownKernel, [`${mode}_ramdisk`]: ownRamdisk } = task.node.driver_info;
+  if (typeof ownKernel === 'string' && typeof ownRamdisk === 'string' && ownKernel && ownRamdisk) {
+    return { kernel: ownKernel, ramdisk: ownRamdisk, trusted: false };
+  }
+  const { [`conductor.${mode}_kernel` as const]: kernel, [`conductor.${mode}_ramdisk` as const]: ramdisk } = task.options;
+  requireAll(missing, {
+    [`${mode}_kernel`]: kernel,
+    [`${mode}_ramdisk`]: ramdisk,
+  });
+  return { kernel: kernel!, ramdisk: ramdisk!, trusted: true };
+}
+
+/** The file is looked for, or the URL asked, before any machine is touched. Answers what the boot service takes. */
+export async function servable(href: string, trusted: boolean, task: Task): Promise<string> {
+  const allowed = trusted ? ['/'] : task.options['conductor.file_url_allowed_paths'];
+  const location: ImageLocation = trusted && !href.includes('://') ? { kind: 'file', path: href } : locate(href, allowed);
+  const found = await checkLocation(location, task.signal);
+  return found.kind === 'file' ? found.path : found.url;
+}
+
+type AppendOption = 'pxe.kernel_append_params' | 'redfish.kernel_append_params';
+/** The option, or what the node has in its place. */
+function appended(
+  { node: { instance_info: instance, driver_info: info }, options }: Task,
+  option: AppendOption = 'pxe.kernel_append_params',
+): string {
+  const standard = options[option];
+  const own = instance['kernel_append_params'] ?? info['kernel_append_params'];
+  return typeof own === 'string' ? own.replaceAll('%default%', standard) : standard;
+}
+const oneLine = (words: readonly string[]): string =>
+  words
+    .join(' ')
+    .replace(/[\n\r\0]/g, '')
+    .replace(/ {2,}/g, ' ')
+    .trim();
+
+/** The arguments of the agent's kernel; an argument with an empty value stands alone. */
+export function kernelArguments(task: Task, more: Readonly<Record<string, string>>, option?: AppendOption): string {
+  const named: Readonly<Record<string, string>> = {
+    'ipa-api-url': task.options['service_catalog.endpoint_override'],
+    ...(task.globalRequestId === undefined ? {} : { 'ipa-global-request-id': task.globalRequestId }),
+    ...more,
+  };
+  return oneLine([
+    'selinux=0 troubleshoot=0 text',
+    appended(task, option),
+    ...Object.entries(named).map(([name, value]) => (value === '' ? name : `${name}=${value}`)),
+  ]);
+}
+
+/** The arguments of a kernel that is the instance itself. */
+export function instanceArguments(task: Task): string {
+  const own = task.node.instance_info['ramdisk_kernel_arguments'];
+  return oneLine(['root=/dev/ram0 text', appended(task), typeof own === 'string' ? own : '']);
+}

@@ -1,0 +1,88 @@
+/** Rescue by the agent: it boots in the place of the instance, takes the password, and leaves the machine to whoever knows it. */
+import { Fault, reasonOf } from '../../model/errors';
+import type { JsonObject } from '../../model/records';
+import { AgentError, type AgentClient, commandError, withAgent } from './client';
+import { without } from './view';
+import { restarted } from '../common/power-cycle';
+import { type Outcome, type RescueInterface, type Task, done, wait } from '../interfaces';
+
+const TOO_OLD =
+  'Unable to rescue node due to an out of date agent ramdisk. Please contact the administrator to update the rescue ramdisk to contain ' +
+  'an ironic-python-agent version of at least 6.0.0.';
+
+async function validate(task: Task): Promise<void> {
+  const { boot } = task.driver;
+  const { uuid, driver, instance_info: instance } = task.node;
+  await boot.validate?.(task);
+  if (!boot.validateRescue) throw new Fault('UnsupportedDriverExtension', { driver, extension: 'validate_rescue' });
+  await boot.validateRescue(task);
+  const password = instance['rescue_password'];
+  if (password === undefined || password === null)
+    throw new Fault('MissingParameterValue', {
+      message: `Node ${uuid} is missing 'instance_info/rescue_password'. It is required for rescuing node.`,
+    });
+  if (typeof password !== 'string' || password.trim() === '')
+    throw new Fault('InvalidParameterValue', {
+      message:
+        `The 'instance_info/rescue_password' is an empty string for node ${uuid}. ` +
+        "The 'rescue_password' must be a non-empty string value.",
+    });
+}
+
+async function cleanUp(task: Task): Promise<void> {
+  await task.save({ instance_info: without(task.node.instance_info, ['rescue_password', 'hashed_rescue_password']) });
+  await task.driver.boot.cleanUpRamdisk(task);
+  await task.driver.network.removeRescuingNetwork(task);
+}
+
+/** Gives the agent the password, hashed; what it answers badly is a reason. */
+async function handOver(task: Task): Promise<string | undefined> {
+  const { hashed_rescue_password: hashed, rescue_password: plain } = task.node.instance_info;
+  if (typeof hashed !== 'string' || hashed === '') return 'Agent rescue requires rescue_password in instance_info';
+  const finalize = (agent: AgentClient, params: JsonObject) => agent.command('rescue.finalize_rescue', params, { wait: true });
+  try {
+    const said = await withAgent(task, (agent) =>
+      finalize(agent, { rescue_password: hashed, hashed: true }).catch((error: unknown) => {
+        // An agent from before hashed passwords does not know the argument.
+        if (!(error instanceof AgentError) || error.kind !== 'refused') throw error;
+        if (task.options['conductor.require_rescue_password_hashed']) throw new Error(TOO_OLD, { cause: error });
+        return finalize(agent, { rescue_password: plain ?? null });
+      }),
+    );
+    if (said.command_status === 'SUCCEEDED') return undefined;
+    return `Agent returned bad result for command finalize_rescue: ${commandError(said)}`;
+  } catch (error) {
+    task.signal.throwIfAborted();
+    return reasonOf(error);
+  }
+}
+
+export const agentRescue: RescueInterface = {
+  validate,
+  rescue: async (task): Promise<Outcome> => {
+    const { boot, network } = task.driver;
+    await restarted(task, async () => {
+      await boot.cleanUpInstance(task);
+      await network.unconfigureTenantNetworks(task);
+      await network.addRescuingNetwork(task);
+      await boot.prepareRamdisk(task, {});
+    });
+    return wait;
+  },
+  finish: async (task) => {
+    const { uuid: node, instance_uuid: instance } = task.node;
+    const reason = await handOver(task);
+    if (reason !== undefined) throw new Fault('InstanceRescueFailure', { instance: instance ?? 'None', node, reason });
+    await cleanUp(task);
+    await task.driver.network.configureTenantNetworks(task);
+  },
+  unrescue: async (task): Promise<Outcome> => {
+    await restarted(task, async () => {
+      await cleanUp(task);
+      await task.driver.network.configureTenantNetworks(task);
+      await task.driver.boot.prepareInstance(task);
+    });
+    return done;
+  },
+  cleanUp,
+};

@@ -1,0 +1,161 @@
+/** Steps that the agent in the machine runs: which it offers, starting one, and what its heartbeat says of the one that runs. */
+import { bareTimestamp } from '../../model/clock';
+import type { JsonObject } from '../../model/records';
+import { AgentError, type AgentClient, type AgentCommand, commandError, withAgent } from './client';
+import { nodeForAgent, portForAgent } from './view';
+import { type Interface, type Outcome, type PlannedStep, type SavedKind, type Task, done, failed, wait } from '../interfaces';
+
+export type AgentStepKind = SavedKind;
+
+/** driver_internal_info: the machine is on its way back into the ramdisk because a step asked for it. */
+const REBOOTING: Readonly<Record<AgentStepKind, string>> = {
+  clean: 'cleaning_reboot',
+  deploy: 'deployment_reboot',
+  service: 'servicing_reboot',
+};
+
+/** No hardware manager has more; what an agent says is kept in the node's row. */
+const MAX_STEPS = 500;
+
+const view = (task: Task, withConfigdrive: boolean): JsonObject => ({
+  node: nodeForAgent(task.node, withConfigdrive),
+  ports: task.ports.map(portForAgent),
+});
+
+/** See DeployInterface.agentSteps. Throws AgentError, or an Error for an answer that is no list of steps. */
+export async function agentSteps(task: Task, kind: AgentStepKind): Promise<readonly PlannedStep[] | undefined> {
+  const command = await unlessBusy(
+    withAgent(task, (agent) => agent.command(`${kind}.get_${kind}_steps`, view(task, false), { wait: true })),
+  );
+  if (command === undefined) return undefined;
+  if (command.command_status === 'FAILED') throw new Error(commandError(command));
+  const { [`${kind}_steps`]: offered, hardware_manager_version: version } = command.command_result ?? {};
+  const complaint = `agent get_${kind}_steps for node ${task.node.uuid} returned an invalid`;
+  if (typeof offered !== 'object' || offered === null || version === undefined) {
+    throw new Error(`${complaint} result. Keys: ${kind}_steps and hardware_manager_version are needed.`);
+  }
+  const given = Object.values(offered).flat() as unknown[];
+  if (given.length > MAX_STEPS) throw new Error(`${complaint} result. It offers ${given.length} steps; ${MAX_STEPS} are taken at most.`);
+  const steps = given.map((step) => plannedStep(kind, step, complaint));
+  await task.saveInternal({
+    hardware_manager_version: version,
+    [`agent_cached_${kind}_steps`]: byInterface(steps),
+    [`agent_cached_${kind}_steps_refreshed`]: bareTimestamp(task.clock.now()),
+  });
+  return steps;
+}
+
+function byInterface(steps: readonly PlannedStep[]): Readonly<Record<string, readonly PlannedStep[]>> {
+  const names = [...new Set(steps.map((step) => step.interface))];
+  return Object.fromEntries(names.map((name) => [name, steps.filter((step) => step.interface === name)]));
+}
+
+async function unlessBusy<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof AgentError && error.kind === 'busy') return undefined;
+    throw error;
+  }
+}
+
+function plannedStep(kind: AgentStepKind, value: unknown, complaint: string): PlannedStep {
+  const step = value as Partial<PlannedStep> | null;
+  if (typeof step?.step !== 'string' || typeof step.interface !== 'string' || typeof step.priority !== 'number') {
+    throw new Error(`${complaint} ${kind} step. Keys: interface, step and priority are needed: ${JSON.stringify(value).slice(0, 200)}.`);
+  }
+  return { ...(step as PlannedStep), ...(kind === 'clean' ? { requires_ramdisk: true } : {}) };
+}
+
+/** Starts a step in the agent; over when a heartbeat says so. A step that the agent runs already (its answer was lost) is not started again. */
+export async function runAgentStep(task: Task, kind: AgentStepKind, step: PlannedStep): Promise<Outcome> {
+  return withAgent(task, (agent) => execute(task, agent, kind, step));
+}
+
+async function execute(task: Task, agent: AgentClient, kind: AgentStepKind, step: PlannedStep): Promise<Outcome> {
+  try {
+    await agent.command(`${kind}.execute_${kind}_step`, {
+      step,
+      ...view(task, kind === 'deploy'),
+      [`${kind}_version`]: task.node.driver_internal_info['hardware_manager_version'] ?? null,
+    });
+  } catch (error) {
+    if (!(error instanceof AgentError) || error.kind !== 'busy') throw error;
+    const last = (await agent.commands()).at(-1);
+    if (last?.command_name !== `execute_${kind}_step` || last.command_status !== 'RUNNING') throw error;
+  }
+  return wait;
+}
+
+/** See DeployInterface.onHeartbeat. */
+export async function onHeartbeat(task: Task, kind: AgentStepKind, step: PlannedStep): Promise<Outcome> {
+  return withAgent(task, async (agent) => {
+    const commands = await agent.commands();
+    if (commands.every(({ command_name }) => command_name === `get_${kind}_steps`)) return freshlyBooted(task, kind, step);
+    const last = commands.at(-1)!;
+    // Another command: one of an out-of-band step that still goes on; or of an earlier flow, when the agent was there before this one.
+    if (last.command_name !== `execute_${kind}_step`) return idOf(step) === BOOTS ? done : wait;
+    switch (last.command_status) {
+      case 'RUNNING': {
+        // Our own agent says how far it is; others say nothing.
+        const percent = last.command_result?.['progress'];
+        if (typeof percent === 'number' && percent >= 0 && percent <= 100) await task.reportProgress?.(kind, step, percent);
+        return wait;
+      }
+      case 'SUCCEEDED':
+        return isOf(last, kind, step) ? succeeded(task, kind, step, last) : wait;
+      case 'FAILED':
+        return failed(`${titled(kind)} step ${idOf(step)} failed on node ${task.node.uuid}. ${commandError(last)}`);
+      case 'CLEAN_VERSION_MISMATCH':
+      case 'VERSION_MISMATCH':
+        return again(task, agent, kind, step);
+      default:
+        return failed(
+          `Agent returned unknown status for ${kind} step ${idOf(step)} on node ${task.node.uuid} : ${last.command_status.slice(0, 100)}.`,
+        );
+    }
+  });
+}
+
+/** The step that brings the agent: over when there is one. */
+const BOOTS = 'deploy.deploy';
+const idOf = ({ interface: kind, step }: PlannedStep): string => `${kind}.${step}`;
+const titled = (kind: string): string => kind[0]!.toUpperCase() + kind.slice(1);
+
+function isOf(command: AgentCommand, kind: AgentStepKind, step: PlannedStep): boolean {
+  const finished = command.command_result?.[`${kind}_step`] as Partial<PlannedStep> | null | undefined;
+  return finished?.step === step.step && finished.interface === step.interface;
+}
+
+/**
+ * The agent has run nothing yet: right after the machine was booted for this step, or rebooted at its end. At any other time it lost what
+ * it was doing, and nobody knows what it did: a disk half written shall not pass for done.
+ */
+async function freshlyBooted(task: Task, kind: AgentStepKind, step: PlannedStep): Promise<Outcome> {
+  const expected = task.node.driver_internal_info[REBOOTING[kind]] === true;
+  if (expected) await task.saveInternal({ [REBOOTING[kind]]: undefined });
+  if (expected || idOf(step) === BOOTS) return done;
+  return failed(`${titled(kind)} step ${idOf(step)} failed on node ${task.node.uuid}. The agent was restarted while the step ran`);
+}
+
+async function succeeded(task: Task, kind: AgentStepKind, step: PlannedStep, command: AgentCommand): Promise<Outcome> {
+  const owner = (task.driver as unknown as Readonly<Record<string, Interface | undefined>>)[step.interface];
+  const own = owner?.steps?.find((one) => one.step === step.step && one.priority[kind] !== undefined);
+  await own?.finish?.(task, command.command_result?.[`${kind}_result`]);
+  if (step.reboot_requested !== true) return done;
+  await task.saveInternal({ [REBOOTING[kind]]: true });
+  await task.driver.boot.prepareRamdisk(task, {});
+  await task.power('rebooting');
+  return wait;
+}
+
+/** The agent's hardware managers changed: their steps are asked for again and this one started anew; when nothing changed, it has failed. */
+async function again(task: Task, agent: AgentClient, kind: AgentStepKind, step: PlannedStep): Promise<Outcome> {
+  const before = JSON.stringify(task.node.driver_internal_info['hardware_manager_version']);
+  const steps = await agentSteps(task, kind);
+  if (steps === undefined) return wait;
+  const after = JSON.stringify(task.node.driver_internal_info['hardware_manager_version']);
+  if (before === after)
+    return failed(`${titled(kind)} step ${idOf(step)} failed on node ${task.node.uuid}. The agent takes no step of its own version`);
+  return execute(task, agent, kind, step);
+}

@@ -1,0 +1,144 @@
+/** What machines boot from a CD: the agent's ramdisk or an instance that lives in memory, as an image that is given or one that is made. */
+import { access } from 'node:fs/promises';
+import { Fault } from '../../model/errors';
+import type { MediumContent } from '../../model/records';
+import { instanceArguments, kernelArguments, needsAgent, ramdiskOf, requireAll, servable, type RamdiskMode } from '../agent/ramdisk';
+import { bootModeOf, isTrue } from '../common/boot-settings';
+import { locate } from '../common/images';
+import type { Property, Task } from '../interfaces';
+
+export const isoProperties: Readonly<Record<string, Property>> = {
+  deploy_kernel: { description: 'URL or Glance UUID of the deployment kernel. Required if deploy_iso is not set.' },
+  deploy_ramdisk: {
+    description: 'URL or Glance UUID of the ramdisk that is mounted at boot time. Required if deploy_iso is not set.',
+  },
+  deploy_iso: {
+    description: 'URL or Glance UUID of the deployment ISO to use. Required if deploy_kernel/deploy_ramdisk are not set.',
+  },
+};
+
+const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
+const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+/** The node's own ISO for this; the older name of the key still counts. */
+const isoOf = ({ node: { driver_info: info } }: Task, mode: RamdiskMode): string | undefined =>
+  text(info[`${mode}_iso`]) ?? text(info[`redfish_${mode}_iso`]);
+export const viaRemovable = ({ node: { driver_info: info } }: Task): boolean =>
+  isTrue(info['config_via_removable'] ?? info['config_via_floppy']);
+/** Whether the ramdisk can be told anything: an ISO that was given is as it is. */
+export const canConfigure = (task: Task, mode: RamdiskMode): boolean => isoOf(task, mode) === undefined || viaRemovable(task);
+
+/** Throws MissingParameterValue, InvalidParameterValue. */
+export function validateIso(task: Task, mode: RamdiskMode): void {
+  if (task.options['redfish.use_swift'])
+    throw invalid('[redfish]use_swift is not supported: images for virtual media are served by the HTTP boot service');
+  if (mode === 'deploy' && !needsAgent(task)) return;
+  const iso = isoOf(task, mode);
+  if (iso !== undefined) locate(iso, task.options['conductor.file_url_allowed_paths']);
+  else ramdiskOf(task, mode, "Error validating Redfish virtual media. Some parameters were missing in node's driver_info");
+}
+
+/** Where Debian has it. */
+const OTHER_ISOLINUX = '/usr/lib/ISOLINUX/isolinux.bin';
+const LDLINUX = ['/usr/lib/syslinux/modules/bios/ldlinux.c32', '/usr/share/syslinux/ldlinux.c32'];
+const firstOf = async (paths: readonly string[]): Promise<string | undefined> => {
+  for (const path of paths)
+    if (
+      await access(path).then(
+        () => true,
+        () => false,
+      )
+    )
+      return path;
+  return undefined;
+};
+
+/** What boots by UEFI and by BIOS. Throws InvalidParameterValue when there is nothing for the mode in which the machine boots. */
+async function loaders(
+  task: Task,
+): Promise<Partial<Pick<Extract<MediumContent, { readonly kind: 'iso' }>, 'bootloader' | 'isolinux' | 'ldlinux'>>> {
+  const { options, node } = task;
+  const own = text(node.driver_info['bootloader']);
+  const common = options['conductor.bootloader'] ?? options['DEFAULT.esp_image'];
+  const mode = bootModeOf(task);
+  const [isolinux, ldlinux] = [
+    await firstOf([options['DEFAULT.isolinux_bin'], OTHER_ISOLINUX]),
+    await firstOf(options['DEFAULT.ldlinux_c32'] === null ? LDLINUX : [options['DEFAULT.ldlinux_c32']]),
+  ];
+  const bootloader = own ?? common;
+  if (mode === 'uefi' && !bootloader)
+    throw invalid(
+      `Creating a UEFI bootable ISO image for node ${node.uuid} needs a boot loader: driver_info/bootloader or [conductor]bootloader, an image of an EFI system partition or an EFI program`,
+    );
+  if (mode === 'bios' && isolinux === undefined)
+    throw invalid(
+      `Creating a BIOS bootable ISO image for node ${node.uuid} needs ISOLINUX: [DEFAULT]isolinux_bin (${options['DEFAULT.isolinux_bin']}) is not there`,
+    );
+  return {
+    ...(bootloader ? { bootloader: await servable(bootloader, own === undefined, task) } : {}),
+    ...(isolinux === undefined ? {} : { isolinux, ...(ldlinux === undefined ? {} : { ldlinux }) }),
+  };
+}
+
+/** An ISO that was given: from where it is, or through the HTTP boot service. */
+async function given(
+  task: Task,
+  href: string,
+  source: unknown,
+): Promise<MediumContent | { readonly kind: 'elsewhere'; readonly url: string }> {
+  const found = await servable(href, false, task);
+  const wanted = text(source) ?? task.options['deploy.ramdisk_image_download_source'];
+  if (wanted !== 'local' && /^https?:/i.test(found)) return { kind: 'elsewhere', url: found };
+  return { kind: 'image', source: found };
+}
+/** What is on the CD, or where another server has it. */
+export type BootIso = Awaited<ReturnType<typeof given>>;
+
+/** The network's description that the ramdisk is to use instead of DHCP, where the operator gave one. */
+const networkFiles = ({ node: { network_data: data } }: Task): Readonly<Record<string, string>> =>
+  Object.keys(data).length === 0 ? {} : { 'openstack/latest/network_data.json': JSON.stringify(data, null, 2) };
+
+/** @param parameters what the ramdisk is told on its kernel's command line */
+export async function ramdiskIso(task: Task, mode: RamdiskMode, parameters: Readonly<Record<string, string>>): Promise<BootIso> {
+  const iso = isoOf(task, mode);
+  if (iso !== undefined) return given(task, iso, undefined);
+  const { kernel, ramdisk, trusted } = ramdiskOf(task, mode);
+  const publisher = task.random(16).toString('hex');
+  return {
+    kind: 'iso',
+    kernel: await servable(kernel, trusted, task),
+    ramdisk: await servable(ramdisk, trusted, task),
+    ...(await loaders(task)),
+    kernel_args: kernelArguments(task, { ...parameters, ir_pub_id: publisher }, 'redfish.kernel_append_params'),
+    publisher,
+    files: networkFiles(task),
+    grub_config_path: task.options['DEFAULT.grub_config_path'],
+  };
+}
+
+/** Throws MissingParameterValue, InvalidParameterValue. */
+export function validateInstanceIso(task: Task): void {
+  const { uuid, instance_info: instance } = task.node;
+  const { boot_iso: iso, image_source: image, kernel, ramdisk } = instance;
+  if (iso && image) throw invalid("An 'image_source' and 'boot_iso' parameter may not be specified at the same time.");
+  if (text(iso) !== undefined) return void locate(String(iso), task.options['conductor.file_url_allowed_paths']);
+  requireAll(`Cannot validate image information for node ${uuid} because one or more parameters are missing from its instance_info`, {
+    kernel,
+    ramdisk,
+  });
+}
+
+export async function instanceIso(task: Task): Promise<BootIso> {
+  validateInstanceIso(task);
+  const { boot_iso: iso, kernel, ramdisk, ramdisk_image_download_source: source } = task.node.instance_info;
+  if (text(iso) !== undefined) return given(task, String(iso), source);
+  return {
+    kind: 'iso',
+    kernel: await servable(String(kernel), false, task),
+    ramdisk: await servable(String(ramdisk), false, task),
+    ...(await loaders(task)),
+    kernel_args: instanceArguments(task),
+    publisher: '',
+    files: {},
+    grub_config_path: task.options['DEFAULT.grub_config_path'],
+  };
+}

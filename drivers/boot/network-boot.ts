@@ -1,0 +1,157 @@
+/**
+ * Boot over the network: writes what the machine gets when it asks (a BootRecord), and tells the machine to ask. The boot services know how
+ * each method brings it: see BootRecord.method.
+ */
+import { Fault } from '../../model/errors';
+import type { BootRecord } from '../../model/records';
+import {
+  instanceArguments,
+  kernelArguments,
+  needsAgent,
+  ramdiskMode,
+  ramdiskOf,
+  ramdiskProperties,
+  requireAll,
+  rescueProperties,
+  servable,
+} from '../agent/ramdisk';
+import { checkBootMode, configureSecureBoot, forgetSecureBoot, setBootDevice, syncBootMode } from '../common/boot-settings';
+import { validateCapabilities } from '../common/capabilities';
+import { locate } from '../common/images';
+import type { BootInterface, Property, Task } from '../interfaces';
+
+const properties: Readonly<Record<string, Property>> = {
+  ...ramdiskProperties,
+  ...rescueProperties,
+  kernel_append_params: {
+    description:
+      'Additional kernel parameters to pass down to instance kernel. These parameters can be consumed by the kernel or by the applications by reading /proc/cmdline. Mind severe cmdline size limit. When used with virtual media, only applies to ISO images that Ironic builds, but not to pre-built ISOs provided via e.g. deploy_iso. Overrides the [pxe]/kernel_append_params configuration option, use %default% to insert its value.',
+  },
+  force_persistent_boot_device: {
+    description:
+      "Controls the persistency of boot order changes. 'Always' will make all changes persistent, 'Default' will make all but the final one upon instance deployment non-persistent, and 'Never' will make no persistent changes at all. The old values 'True' and 'False' are still supported but deprecated in favor of the new ones.Defaults to 'Default'. Optional.",
+  },
+};
+
+function validateRamdisk(task: Task): void {
+  validateCapabilities(task.node);
+  if (task.node.instance_info['image_source'] && task.node.instance_info['boot_iso']) {
+    throw new Fault('InvalidParameterValue', {
+      message: "An 'image_source' and 'boot_iso' parameter may not be specified at the same time",
+    });
+  }
+  if (needsAgent(task)) ramdiskOf(task, 'deploy');
+}
+
+/** The instance's own kernel and ramdisk, or an ISO image, which only iPXE can boot. */
+function validateInstance(task: Task, method: BootRecord['method']): void {
+  const { uuid, instance_info: instance } = task.node;
+  const { boot_iso: iso, image_source: image, kernel, ramdisk } = instance;
+  const given = iso ? { boot_iso: iso } : !kernel && !ramdisk && image ? { image_source: image } : { kernel, ramdisk };
+  requireAll(
+    `Cannot validate image information for node ${uuid} because one or more parameters are missing from its instance_info and insufficient information is present to boot from a remote volume`,
+    given,
+  );
+  if (iso) {
+    if (method === 'pxe')
+      throw new Fault('InvalidParameterValue', {
+        message: `The boot interface ${method} cannot boot the ISO image that boot_iso of node ${uuid} names; ipxe and http-ipxe can.`,
+      });
+    locate(typeof iso === 'string' ? iso : JSON.stringify(iso), task.options['conductor.file_url_allowed_paths']);
+  } else if (!kernel || !ramdisk)
+    throw new Fault('MissingParameterValue', {
+      message: `Image ${String(image)} is missing the following properties: kernel, ramdisk`,
+    });
+}
+
+/** What an instance in memory boots, looked for before the machine is touched. */
+async function instanceFiles(task: Task): Promise<BootRecord['files']> {
+  const wanted = ['boot_iso', 'kernel', 'ramdisk'].map((name) => [name, task.node.instance_info[name]] as const);
+  const iso = wanted.filter(([name, href]) => name === 'boot_iso' && href);
+  const files = (iso.length > 0 ? iso : wanted).filter((one): one is [string, string] => typeof one[1] === 'string' && one[1] !== '');
+  return Object.fromEntries(await Promise.all(files.map(async ([name, href]) => [name, await servable(href, false, task)] as const)));
+}
+
+/** The addresses that may boot; when the operator allows none of several ports, all are meant (a node is found by its ports). */
+function macsOf(task: Task): readonly string[] {
+  const enabled = task.ports.filter((port) => port.pxe_enabled);
+  return (enabled.length > 0 ? enabled : task.ports).map((port) => port.address);
+}
+
+/** HTTP boot where the machine has such a device, PXE else. */
+function networkDevice(task: Task, method: BootRecord['method']): string {
+  return method === 'http-ipxe' && task.driver.management.bootDevices.includes('uefihttp') ? 'uefihttp' : 'pxe';
+}
+
+/** A node that is taken over or adopted runs already: nothing of the machine is changed. */
+const runsAlready = (task: Task): boolean => ['active', 'adopting'].includes(task.node.provision_state);
+
+const networkBoot = (method: BootRecord['method']): BootInterface => ({
+  properties,
+  bootsInMemory: true,
+  validate: async (task) => {
+    if (task.ports.length === 0) {
+      throw new Fault('MissingParameterValue', { message: `Node ${task.node.uuid} does not have any port associated with it` });
+    }
+    validateRamdisk(task);
+    if (task.driver.deploy.inMemory && (await task.driver.storage.shouldWriteImage(task))) validateInstance(task, method);
+    await checkBootMode(task);
+  },
+  validateInspection: async (task) => {
+    try {
+      validateRamdisk(task);
+    } catch (error) {
+      if (!(error instanceof Fault) || error.name !== 'MissingParameterValue') throw error;
+      throw new Fault(
+        'Invalid',
+        { message: `Insufficient information provided for managed inspection: ${error.message}` },
+        { cause: error },
+      );
+    }
+  },
+  validateRescue: async (task) => void ramdiskOf(task, 'rescue'),
+  prepareRamdisk: async (task, kernelArgs) => {
+    const wanted = ramdiskOf(task, ramdiskMode(task.node));
+    const kernel = await servable(wanted.kernel, wanted.trusted, task);
+    const ramdisk = await servable(wanted.ramdisk, wanted.trusted, task);
+    const before = await task.boots.ofNode(task.node.uuid);
+    await syncBootMode(task);
+    await task.boots.put({
+      node_uuid: task.node.uuid,
+      macs: macsOf(task),
+      method,
+      purpose: 'ramdisk',
+      kernel_args: kernelArguments(task, kernelArgs),
+      // A deployment's image stays served when a step reboots the machine into the ramdisk.
+      files: { ...before?.files, kernel, ramdisk },
+    });
+    await setBootDevice(task, networkDevice(task, method), false);
+  },
+  cleanUpRamdisk: (task) => task.boots.remove(task.node.uuid),
+  prepareInstance: async (task) => {
+    await syncBootMode(task);
+    if (!runsAlready(task)) await configureSecureBoot(task);
+    if (!task.driver.deploy.inMemory) {
+      await task.boots.remove(task.node.uuid);
+      if (!runsAlready(task)) await setBootDevice(task, 'disk', true);
+      return;
+    }
+    await task.boots.put({
+      node_uuid: task.node.uuid,
+      macs: macsOf(task),
+      method,
+      purpose: 'instance',
+      kernel_args: instanceArguments(task),
+      files: await instanceFiles(task),
+    });
+    if (!runsAlready(task)) await setBootDevice(task, networkDevice(task, method), true);
+  },
+  cleanUpInstance: async (task) => {
+    await task.boots.remove(task.node.uuid);
+    await forgetSecureBoot(task);
+  },
+});
+
+export const pxeBoot = networkBoot('pxe');
+export const ipxeBoot = networkBoot('ipxe');
+export const httpIpxeBoot = networkBoot('http-ipxe');

@@ -1,0 +1,219 @@
+/** Images that nodes are deployed with: where they are, whether they may be used, what their checksum and format are. */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
+import { basename, resolve, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type RequestInit, type Response, fetch } from 'undici';
+import { Fault } from '../../model/errors';
+import type { JsonObject, NodeRecord } from '../../model/records';
+import { basicAuthorization, credentialsOf, withoutCredentials } from '../../model/urls';
+import { connectionReason } from './reason';
+import { timeoutSignal } from '../../wire/timeout-signal';
+
+/** Where an image's bytes are. */
+export type ImageLocation = { readonly kind: 'http'; readonly url: string } | { readonly kind: 'file'; readonly path: string };
+
+/** What the agent checks the image against: an algorithm and its value, or an MD5 sum that older ways of giving it still bring. */
+export interface Checksum {
+  readonly os_hash_algo?: string;
+  readonly os_hash_value?: string;
+  readonly checksum?: string;
+}
+
+/** Folders that no option can open. */
+const BLOCKED = ['/dev', '/sys', '/proc', '/boot', '/etc', '/run'];
+const REQUEST_TIMEOUT_MS = 60_000;
+/** Whole files. */
+const DOWNLOAD_TIMEOUT_MS = 30 * 60_000;
+/** Checksum files of whole mirrors are some hundred kilobytes. */
+const MAX_CHECKSUM_FILE_BYTES = 4 * 1024 * 1024;
+
+const invalid = (message: string, cause?: unknown) => new Fault('InvalidParameterValue', { message }, { cause });
+const refused = (href: string, reason: string, cause?: unknown) =>
+  invalid(`Validation of image href ${href} failed, reason: ${reason}`, cause);
+
+/**
+ * Reads `http(s)://…` or `file:///…`; a file must lie under one of the allowed folders (`[conductor]file_url_allowed_paths`). Throws
+ * InvalidParameterValue. Nothing is looked at yet.
+ */
+export function locate(href: string, allowed: readonly string[]): ImageLocation {
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(href)?.[1]?.toLowerCase();
+  if (scheme === undefined) throw refused(href, 'Scheme-less image href is not a UUID.');
+  if (!URL.canParse(href)) throw refused(href, 'Invalid URL.');
+  if (scheme === 'http' || scheme === 'https') return { kind: 'http', url: href };
+  if (scheme !== 'file') throw refused(href, `Image download protocol ${scheme} is not supported.`);
+  const path = filePath(href);
+  const blocked = BLOCKED.find((folder) => path === folder || path.startsWith(`${folder}/`));
+  if (blocked !== undefined) throw refused(href, `Security: The path ${blocked} is not permitted in file URLs`);
+  const inside = (folder: string) => !relative(resolve(folder), path).startsWith('..');
+  if (!allowed.some(inside)) throw refused(href, `Security: Path ${path} is not allowed for image source file URLs`);
+  return { kind: 'file', path };
+}
+
+function filePath(href: string): string {
+  try {
+    return resolve(fileURLToPath(href));
+  } catch (error) {
+    throw refused(href, connectionReason(error), error);
+  }
+}
+
+/**
+ * Makes sure that the bytes are there: a file that exists, or a URL whose HEAD answers 200 in time. Answers the URL behind its
+ * redirections. Throws InvalidParameterValue that says why.
+ */
+export async function checkLocation(location: ImageLocation, signal: AbortSignal): Promise<ImageLocation> {
+  if (location.kind === 'file') {
+    const found = await stat(location.path).catch(() => undefined);
+    if (!found?.isFile()) throw refused(`file://${location.path}`, 'Specified image file not found.');
+    return location;
+  }
+  const shown = withoutCredentials(location.url);
+  const answer = await ask(location.url, { method: 'HEAD' }, signal).catch((error: unknown) => {
+    signal.throwIfAborted();
+    throw refused(shown, connectionReason(error), error);
+  });
+  if (answer.status !== 200) throw refused(shown, `Got HTTP code ${answer.status} instead of 200 in response to HEAD request.`);
+  return answer.redirected ? { kind: 'http', url: answer.url } : location;
+}
+
+/** fetch takes no URL with credentials: they go as basic authentication, which it drops at a redirection to another host. */
+async function ask(href: string, init: RequestInit, signal: AbortSignal, timeoutMs = REQUEST_TIMEOUT_MS): Promise<Response> {
+  const headers = { ...(init.headers as Record<string, string>), ...basicAuthorization(credentialsOf(href)) };
+  const limited = timeoutSignal(timeoutMs, signal);
+  return fetch(withoutCredentials(href), { ...init, headers, signal: limited });
+}
+
+/** Throws MissingParameterValue unless instance_info says what the image is to be checked against. Files are checked against themselves. */
+export function requireChecksum(node: NodeRecord): void {
+  const { image_source: source, image_checksum: checksum, image_os_hash_algo: algo, image_os_hash_value: value } = node.instance_info;
+  if (String(source).startsWith('file://')) return;
+  if ((value && algo) || (!value && !algo && checksum)) return;
+  throw new Fault('MissingParameterValue', {
+    message: `image_source's "image_checksum", or "image_os_hash_algo" and "image_os_hash_value" must be provided in instance_info for node ${node.uuid}`,
+  });
+}
+
+/** Length of a checksum in hexadecimal digits → its algorithm. */
+const ALGORITHMS: Readonly<Record<number, string>> = { 32: 'md5', 64: 'sha256', 128: 'sha512' };
+
+/**
+ * The image's checksum: as given, found in the checksum file that was given, or, of a file without any, computed. Throws
+ * InvalidParameterValue for a checksum of no known length or a checksum file that cannot be had or does not name the image.
+ */
+export async function checksumOf(instance: JsonObject, location: ImageLocation, signal: AbortSignal): Promise<Checksum> {
+  const { image_source: source, image_checksum: given, image_os_hash_algo: algo, image_os_hash_value: value } = instance;
+  if (typeof algo === 'string' && typeof value === 'string' && algo && value) return { os_hash_algo: algo, os_hash_value: value };
+  if (typeof given !== 'string' || given === '') {
+    if (location.kind === 'file') return { os_hash_algo: 'sha256', os_hash_value: await sha256(location.path, signal) };
+    throw invalid('The image has no checksum');
+  }
+  const sum = /^https?:\/\//.test(given) ? findChecksum((await download(given, signal)).toString('utf8'), String(source), given) : given;
+  const algorithm = ALGORITHMS[sum.length];
+  if (algorithm === undefined || !/^[0-9a-f]+$/i.test(sum))
+    throw invalid(`${sum.slice(0, 128)} is not an MD5, SHA-256 or SHA-512 checksum`);
+  return algorithm === 'md5' ? { checksum: sum } : { checksum: sum, os_hash_algo: algorithm, os_hash_value: sum };
+}
+
+const DIGITS = '(?:[0-9a-fA-F]{128}|[0-9a-fA-F]{64}|[0-9a-fA-F]{32})';
+
+/**
+ * Finds an image's checksum in a file: one that holds nothing else, GNU lines (`SUM  NAME`, `SUM *NAME`) or BSD lines
+ * (`SHA256 (NAME) = SUM`). Throws InvalidParameterValue.
+ */
+export function findChecksum(text: string, imageSource: string, checksumUrl: string): string {
+  const fail = (reason: string) => invalid(`Failed to download image ${withoutCredentials(checksumUrl)}, reason: ${reason}`);
+  const lines = text.split('\n').map((line) => line.trim());
+  const filled = lines.filter((line) => line !== '');
+  if (filled.length === 0) throw fail('Checksum file empty.');
+  if (filled.length === 1 && !filled[0]!.includes(' ')) {
+    if (new RegExp(`^${DIGITS}$`).test(filled[0]!)) return filled[0]!;
+    throw fail('Invalid checksum file (No valid checksum found)');
+  }
+  const name = basename(URL.canParse(imageSource) ? new URL(imageSource).pathname : imageSource);
+  for (const line of filled.filter((one) => !one.startsWith('#'))) {
+    const gnu = new RegExp(`^(${DIGITS})\\s+[*]?(.+)$`).exec(line);
+    const bsd = new RegExp(`\\((.+)\\)\\s.*?(${DIGITS})$`).exec(line);
+    if (gnu?.[2] === name) return gnu[1]!;
+    if (bsd?.[1] === name) return bsd[2]!;
+  }
+  throw fail(`Checksum file does not contain name ${name}`);
+}
+
+/** At most so many bytes. Throws InvalidParameterValue. */
+export async function download(url: string, signal: AbortSignal, most = MAX_CHECKSUM_FILE_BYTES): Promise<Buffer> {
+  try {
+    const answer = await ask(url, {}, signal);
+    if (answer.status !== 200) throw new Error(`Got HTTP code ${answer.status} instead of 200 in response to GET request.`);
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    for await (const chunk of answer.body ?? []) {
+      chunks.push(chunk as Uint8Array);
+      size += (chunk as Uint8Array).length;
+      if (size > most) throw new Error(`The file is larger than ${most} bytes`);
+    }
+    return Buffer.concat(chunks);
+  } catch (error) {
+    signal.throwIfAborted();
+    throw invalid(`Failed to download image ${withoutCredentials(url)}, reason: ${connectionReason(error)}`, error);
+  }
+}
+
+const sha256 = (path: string, signal: AbortSignal): Promise<string> => digestOf({ kind: 'file', path }, 'sha256', signal);
+
+/** The checksum of a file's bytes, in hexadecimal digits, wherever they are. Throws an Error that says why not. */
+export async function digestOf(location: ImageLocation, algorithm: 'sha1' | 'sha256' | 'sha512', signal: AbortSignal): Promise<string> {
+  const hash = createHash(algorithm);
+  for await (const chunk of await bytesOf(location, signal)) hash.update(chunk as Uint8Array);
+  return hash.digest('hex');
+}
+async function bytesOf(location: ImageLocation, signal: AbortSignal): Promise<AsyncIterable<unknown>> {
+  if (location.kind === 'file') return createReadStream(location.path, { signal, highWaterMark: 1024 * 1024 });
+  const answer = await ask(location.url, {}, signal, DOWNLOAD_TIMEOUT_MS);
+  if (answer.status === 200) return answer.body ?? ([] as unknown as AsyncIterable<unknown>);
+  await answer.body?.cancel();
+  throw new Error(`Got HTTP code ${answer.status} instead of 200 in response to GET request.`);
+}
+
+/** The first bytes of a qcow2 file. */
+const QCOW2_MAGIC = Buffer.from('QFI\xfb', 'latin1');
+
+/** `qcow2` or `raw`, by the image's first bytes; undefined when they cannot be had: then the agent looks. */
+export async function formatOf(location: ImageLocation, signal: AbortSignal): Promise<'qcow2' | 'raw' | undefined> {
+  try {
+    const start = location.kind === 'file' ? await fileStart(location.path) : await urlStart(location.url, signal);
+    return start.subarray(0, 4).equals(QCOW2_MAGIC) ? 'qcow2' : 'raw';
+  } catch {
+    signal.throwIfAborted();
+    return undefined;
+  }
+}
+
+async function fileStart(path: string): Promise<Buffer> {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Asks for four bytes, and hangs up on a server that sends more. */
+async function urlStart(url: string, signal: AbortSignal): Promise<Buffer> {
+  const answer = await ask(url, { headers: { range: 'bytes=0-3' } }, signal);
+  const reader = answer.body?.getReader();
+  try {
+    if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
+    let start = Buffer.alloc(0);
+    while (start.length < 4) {
+      const part = await reader?.read();
+      if (part?.value === undefined) break;
+      start = Buffer.concat([start, part.value as Uint8Array]);
+    }
+    return start;
+  } finally {
+    await reader?.cancel();
+  }
+}

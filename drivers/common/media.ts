@@ -1,0 +1,38 @@
+/** Images that BMCs are given: published as rows, from which the HTTP boot service makes them, under a URL that nobody guesses. */
+import type { MediumContent, MediumRecord, MediumRole } from '../../model/records';
+import type { Task } from '../interfaces';
+
+/** BMCs, and firmware that boots by HTTP, look at the end of the name. */
+const NAMES: Readonly<Record<MediumRole, string>> = {
+  boot: 'boot.iso',
+  parameters: 'parameters.img',
+  configdrive: 'configdrive.img',
+  cdrom: 'cdrom.iso',
+  disk: 'disk.img',
+  floppy: 'floppy.img',
+};
+const TOKEN_BYTES = 32;
+
+function urlOf({ node, options }: Task, { token, role }: Pick<MediumRecord, 'token' | 'role'>): string {
+  const own = node.driver_info['external_http_url'];
+  const base = typeof own === 'string' && own !== '' ? own : (options['deploy.external_http_url'] ?? options['deploy.http_url']);
+  return `${base.replace(/\/+$/, '')}/media/${token}/${NAMES[role]}`;
+}
+
+/** The URL that the BMC is told. What the node had for this role before is not served any more. */
+export async function publish(task: Task, role: MediumRole, content: MediumContent): Promise<string> {
+  const token = task.random(TOKEN_BYTES).toString('base64url');
+  await task.media.put({ token, node_uuid: task.node.uuid, role, content, made_at: task.clock.now() });
+  return urlOf(task, { token, role });
+}
+export async function unpublish(task: Task, roles: readonly MediumRole[]): Promise<void> {
+  for (const role of roles) await task.media.remove(task.node.uuid, role);
+}
+/** The URL of what the node boots from, while that is published. */
+export async function bootUrl(task: Task): Promise<string | undefined> {
+  const medium = await task.media.ofNode(task.node.uuid, 'boot');
+  return medium && urlOf(task, medium);
+}
+
+/** For people: what a BMC says may name the image, whose URL is a secret. */
+export const withoutTokens = (text: string): string => text.replace(/(\/media\/)[\w-]{20,}/g, '$1***');

@@ -1,0 +1,123 @@
+/** Hardware that is not there: every interface succeeds, after `[fake]…_delay`. For trying clients, and for tests of the flows. */
+import { Fault } from '../../model/errors';
+import { pause } from './delay';
+import {
+  type BootInterface,
+  type ConsoleInterface,
+  type DeployInterface,
+  type IndicatorTable,
+  type InspectInterface,
+  type ManagementInterface,
+  type Power,
+  type PowerInterface,
+  type RaidInterface,
+  type RescueInterface,
+  type StorageInterface,
+  type Task,
+  done,
+} from '../interfaces';
+
+const booting = pause('fake.boot_delay');
+const deploying = pause('fake.deploy_delay');
+const managing = pause('fake.management_delay');
+const powering = pause('fake.power_delay');
+
+/** The state after each order. Nothing but the node's row remembers it, so that any conductor sees the same machine. */
+const AFTER: Readonly<Record<Power, 'power on' | 'power off'>> = {
+  'power on': 'power on',
+  'power off': 'power off',
+  rebooting: 'power on',
+  'soft power off': 'power off',
+  'soft rebooting': 'power on',
+};
+
+export const fakePower: PowerInterface = {
+  supported: Object.keys(AFTER) as Power[],
+  get: async (task) => {
+    await powering(task);
+    const state = task.node.power_state;
+    return state === 'error' ? null : state;
+  },
+  set: async (task, state) => {
+    await powering(task);
+    await task.save({ power_state: AFTER[state] });
+  },
+};
+
+const LAMPS: IndicatorTable = {
+  chassis: { 'led-0': { readonly: true, states: ['off', 'on'] } },
+  system: { led: { readonly: false, states: ['blinking', 'off', 'on'] } },
+};
+
+export const fakeManagement: ManagementInterface = {
+  bootDevices: ['pxe'],
+  getBootDevice: async (task) => {
+    await managing(task);
+    return { device: 'pxe', persistent: false };
+  },
+  setBootDevice: async (task, device) => {
+    await managing(task);
+    if (device !== 'pxe') throw new Fault('InvalidParameterValue', { message: `Invalid boot device ${device} specified.` });
+  },
+  sensors: async (task) => {
+    await managing(task);
+    return {};
+  },
+  indicators: {
+    supported: async (task) => {
+      await managing(task);
+      return LAMPS;
+    },
+    get: async (task, component, indicator) => {
+      await managing(task);
+      const named = Object.hasOwn(LAMPS, component) ? LAMPS[component]! : undefined;
+      if (!named) throw new Fault('InvalidParameterValue', { message: `Invalid component ${component} specified.` });
+      if (!Object.hasOwn(named, indicator))
+        throw new Fault('InvalidParameterValue', { message: `Invalid indicator ${indicator} specified.` });
+      return 'on';
+    },
+  },
+};
+
+export const fakeBoot: BootInterface = {
+  prepareRamdisk: booting,
+  cleanUpRamdisk: booting,
+  prepareInstance: booting,
+  cleanUpInstance: booting,
+};
+
+const succeed = async (task: Task) => {
+  await deploying(task);
+  return done;
+};
+export const fakeDeploy: DeployInterface = {
+  steps: [{ step: 'deploy', priority: { deploy: 100 }, resumable: true, run: succeed }],
+  prepare: deploying,
+  cleanUp: deploying,
+  tearDown: succeed,
+  prepareCleaning: async () => done,
+  tearDownCleaning: async () => {},
+};
+
+const inspecting = pause('fake.inspect_delay');
+export const fakeInspect: InspectInterface = {
+  inspect: async (task) => {
+    await inspecting(task);
+    return done;
+  },
+};
+
+const consoleOff = async (): Promise<void> => {};
+export const fakeConsole: ConsoleInterface = { start: consoleOff, stop: consoleOff, get: async () => ({}) };
+
+/** Takes any configuration and makes nothing of it. */
+export const fakeRaid: RaidInterface = {};
+
+export const fakeStorage: StorageInterface = { shouldWriteImage: async () => true };
+
+const rescuing = pause('fake.rescue_delay');
+const rescued = async (task: Task) => {
+  await rescuing(task);
+  return done;
+};
+export const fakeRescue: RescueInterface = { rescue: rescued, unrescue: rescued };

@@ -1,0 +1,78 @@
+/**
+ * What fake hardware was told, in a file: for tests that kill conductors and then ask what happened how often. With [fake]step_log set,
+ * every fake step and power order writes a line before and after; two steps more are offered then, one of which must never run twice.
+ */
+import { randomUUID } from 'node:crypto';
+import { appendFileSync } from 'node:fs';
+import { pause } from './delay';
+import { type Interface, type Interfaces, type Step, type Task, done } from '../interfaces';
+
+/** A line of the file. Lines are appended whole, so that their order is that of the events, whichever processes wrote them. */
+export interface FakeEvent {
+  readonly phase: 'begin' | 'end';
+  readonly node: string;
+  /** `vendor.count_step`, or `power` with the order: `power rebooting`. */
+  readonly what: string;
+  /** One of its own for each execution. */
+  readonly run: string;
+  /** What the step's argument of this name said: which flow it was. */
+  readonly token?: unknown;
+  /** Fencing number of the reservation under which it ran. */
+  readonly fence: number;
+  readonly host: string | null;
+  readonly pid: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+const vending = pause('fake.vendor_delay');
+const token = { token: { description: 'Goes into the log of steps, so that its executions can be told apart.' } };
+const count = (name: string, resumable: boolean): Step => ({
+  step: name,
+  priority: { clean: 0, deploy: 0, service: 0 },
+  args: token,
+  requiresRamdisk: false,
+  resumable,
+  run: async (task) => {
+    await vending(task);
+    return done;
+  },
+});
+/** The first does not know whether it ran; the second may run again. */
+const COUNTING: readonly Step[] = [count('count_step', false), count('count_resumable', true)];
+
+/** The same interfaces, the fake ones writing to the file; null: as they are. */
+export function withStepLog(interfaces: Interfaces, file: string | null): Interfaces {
+  if (file === null) return interfaces;
+  const logged = async <T>(task: Task, what: string, said: unknown, work: () => Promise<T>): Promise<T> => {
+    const { uuid: node, lock_fence: fence, reservation: host } = task.node;
+    const event = { node, what, run: randomUUID(), ...(said === undefined ? {} : { token: said }), fence, host, pid: process.pid };
+    const write = (phase: FakeEvent['phase']): void =>
+      appendFileSync(file, `${JSON.stringify({ phase, ...event, at: task.clock.now() } satisfies FakeEvent)}\n`);
+    write('begin');
+    const result = await work();
+    write('end');
+    return result;
+  };
+  const loggedSteps = <T extends Interface>(owner: string, one: T, more: readonly Step[] = []): T => ({
+    ...one,
+    steps: [...(one.steps ?? []), ...more].map((step) => ({
+      ...step,
+      run: (task: Task, args: Readonly<Record<string, unknown>>) =>
+        logged(task, `${owner}.${step.step}`, args['token'], () => step.run(task, args)),
+    })),
+  });
+  const { bios, deploy, firmware, power, vendor } = interfaces;
+  const { fake } = power;
+  return {
+    ...interfaces,
+    bios: { ...bios, fake: loggedSteps('bios', bios.fake!) },
+    deploy: { ...deploy, fake: loggedSteps('deploy', deploy.fake!) },
+    firmware: { ...firmware, fake: loggedSteps('firmware', firmware.fake!) },
+    vendor: { ...vendor, fake: loggedSteps('vendor', vendor.fake!, COUNTING) },
+    power: {
+      ...power,
+      fake: { ...fake!, set: (task, order, seconds) => logged(task, `power ${order}`, undefined, () => fake!.set(task, order, seconds)) },
+    },
+  };
+}

@@ -1,0 +1,209 @@
+/** driver_info of nodes with an IPMI BMC: its keys, what may stand in them, and commands to that BMC. */
+import { Fault } from '../../model/errors';
+import type { NodeRecord } from '../../model/records';
+import { str, toBoolean, toInteger } from '../../model/python';
+import { IpmiError, type IpmiTarget } from '../../wire/ipmi/client';
+import type { Bridge } from '../../wire/ipmi/session';
+import { COMPLETION, PRIVILEGE, RAKP_STATUS } from '../../wire/ipmi/constants';
+import type { Ask } from '../../wire/ipmi/ask';
+import { textOf } from '../common/info-text';
+import type { Property, Task } from '../interfaces';
+
+const bridged = (what: string, when: string): string => `${what} for bridged request. Required only if ipmi_bridging is set to ${when}.`;
+export const IPMI_PROPERTIES: Readonly<Record<string, Property>> = {
+  ipmi_address: { description: 'IP address or hostname of the node. Required.', required: true },
+  ipmi_password: { description: 'password. Optional.', secret: true },
+  ipmi_hex_kg_key: {
+    description: 'Kg key for IPMIv2 authentication. The key is expected in hexadecimal format. Optional.',
+    secret: true,
+  },
+  ipmi_port: { description: 'remote IPMI RMCP port. Optional.' },
+  ipmi_priv_level: {
+    description: 'privilege level; default is ADMINISTRATOR. One of ADMINISTRATOR, CALLBACK, OPERATOR, USER. Optional.',
+  },
+  ipmi_username: { description: 'username; default is NULL user. Optional.' },
+  ipmi_bridging: { description: 'bridging_type; default is "no". One of "single", "dual", "no". Optional.' },
+  ipmi_transit_channel: { description: bridged('transit channel', '"dual"') },
+  ipmi_transit_address: { description: bridged('transit address', '"dual"') },
+  ipmi_target_channel: { description: bridged('destination channel', '"single" or "dual"') },
+  ipmi_target_address: { description: bridged('destination address', '"single" or "dual"') },
+  ipmi_local_address: {
+    description: 'local IPMB address for bridged requests. Used only if ipmi_bridging is set to "single" or "dual". Optional.',
+  },
+  ipmi_protocol_version: {
+    description: 'the version of the IPMI protocol; default is "2.0". One of "1.5", "2.0". Optional.',
+  },
+  ipmi_force_boot_device: {
+    description:
+      'Whether Ironic should specify the boot device to the BMC each time the server is turned on, eg. because the BMC is not capable of remembering the selected boot device across power cycles; default value is False. Optional.',
+  },
+  ipmi_disable_boot_timeout: {
+    description:
+      'By default ironic will send a raw IPMI command to disable the 60 second timeout for booting. Setting this option to False will NOT send that command on this node. The [ipmi]disable_boot_timeout will be used if this option is not set. Optional.',
+  },
+  ipmi_cipher_suite: {
+    description:
+      'The number of a cipher suite to use. Only 3 (AES-128 with SHA1) or 17 (AES-128 with SHA256) should ever be used; 17 is preferred. The default value depends on the ipmitool version, some recent versions have switched from 3 to 17.',
+  },
+};
+
+const PRIVILEGES = Object.keys(PRIVILEGE).sort() as (keyof typeof PRIVILEGE)[];
+/** What each kind of bridging needs. */
+const BRIDGING: Readonly<Record<string, readonly string[]>> = {
+  single: ['ipmi_target_channel', 'ipmi_target_address'],
+  dual: ['ipmi_target_channel', 'ipmi_target_address', 'ipmi_transit_channel', 'ipmi_transit_address'],
+  no: [],
+};
+const DEFAULT_PORT = 623;
+/** As ipmitool chooses for itself: the better one, where the BMC has it. */
+const DEFAULT_CIPHER_SUITES: readonly number[] = [17, 3];
+/** The BMC's own address on its IPMB (§5.5). */
+const LOCAL_ADDRESS = 0x20;
+
+const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
+const missing = (message: string): Fault => new Fault('MissingParameterValue', { message });
+/** Python's notation of a list of words. */
+const list = (words: readonly string[]): string => `[${words.map((word) => `'${word}'`).join(', ')}]`;
+
+function portOf(value: unknown, key: string): number {
+  const port = toInteger(value);
+  if (port === undefined || port < 0 || port > 65535) throw invalid(`${key} "${str(value)}" is not a valid port.`);
+  return port;
+}
+/** JSON knows no 2.0: a number may arrive as 2. */
+const versionOf = (value: unknown): string => (value === 2 ? '2.0' : str(value));
+
+/** A channel or an address as ipmitool takes it: decimal, or hexadecimal with 0x. */
+function byteOf(node: NodeRecord, key: string, most: number): number {
+  const text = str(node.driver_info[key]).trim();
+  const value = /^(0x[\da-f]{1,2}|\d{1,3})$/i.test(text) ? Number(text) : NaN;
+  if (!(value <= most)) throw invalid(`${key} "${text}" is not a number from 0 to ${most}, such as 7 or 0x07.`);
+  return value;
+}
+/** The controller behind the BMC, if one is meant. */
+function bridgeOf(node: NodeRecord, kind: string): Bridge | undefined {
+  if (kind === 'no') return undefined;
+  const hop = (name: 'transit' | 'target'): Bridge['hops'][number] => ({
+    channel: byteOf(node, `ipmi_${name}_channel`, 0x0f),
+    address: byteOf(node, `ipmi_${name}_address`, 0xff),
+  });
+  const local = node.driver_info['ipmi_local_address'] ?? undefined;
+  return {
+    hops: kind === 'dual' ? [hop('transit'), hop('target')] : [hop('target')],
+    localAddress: local === undefined ? LOCAL_ADDRESS : byteOf(node, 'ipmi_local_address', 0xff),
+  };
+}
+
+/**
+ * The BMC that a node's driver_info names.
+ * @param suites what is tried with nodes that name no cipher suite, the first that the BMC takes
+ * @throws Fault MissingParameterValue, InvalidParameterValue
+ */
+export function ipmiTarget(node: NodeRecord, suites: readonly number[] = DEFAULT_CIPHER_SUITES): IpmiTarget {
+  const given = (key: string): unknown => node.driver_info[key] ?? undefined;
+  const address = given('ipmi_address');
+  if (!address) throw missing(`Missing the following IPMI credentials in node's driver_info: ['ipmi_address'].`);
+  const kg = given('ipmi_hex_kg_key') === undefined ? '' : str(given('ipmi_hex_kg_key'));
+  if (kg.length % 2 !== 0) throw invalid('Number of ipmi_hex_kg_key characters is not even');
+  // Null is a value of these, and a wrong one, as it is to Ironic.
+  const said = (key: string, usual: string): unknown => (Object.hasOwn(node.driver_info, key) ? node.driver_info[key] : usual);
+  const version = versionOf(said('ipmi_protocol_version', '2.0'));
+  if (version !== '2.0' && version !== '1.5')
+    throw invalid(`Invalid IPMI protocol version value ${version}, the valid value can be one of 2.0, 1.5`);
+  const suite = given('ipmi_cipher_suite');
+  const cipherSuite = suite === undefined ? undefined : toInteger(suite);
+  if (suite !== undefined && cipherSuite === undefined) throw invalid(`Invalid cipher suite ${str(suite)}, expected a number`);
+  if (suite !== undefined && version === '1.5') throw invalid('Cipher suites cannot be used with IPMI 1.5');
+  const terminal = given('ipmi_terminal_port');
+  if (terminal !== undefined) portOf(terminal, 'ipmi_terminal_port');
+  const port = portOf(given('ipmi_port') ?? DEFAULT_PORT, 'ipmi_port') || DEFAULT_PORT;
+  const bridging = str(said('ipmi_bridging', 'no'));
+  const needed = Object.hasOwn(BRIDGING, bridging) ? BRIDGING[bridging] : undefined;
+  if (!needed) throw invalid(`Invalid value for ipmi_bridging: ${bridging}, the valid value can be one of: ${list(Object.keys(BRIDGING))}`);
+  const absent = needed.filter((key) => given(key) === undefined);
+  if (absent.length > 0) throw missing(`${list(absent)} not provided`);
+  const asked = str(said('ipmi_priv_level', 'ADMINISTRATOR'));
+  const privilege = PRIVILEGES.find((level) => level === asked);
+  if (!privilege) throw invalid(`Invalid privilege level value:${asked}, the valid value can be one of ${PRIVILEGES.join(', ')}`);
+
+  if (!/^[0-9a-f]*$/i.test(kg) || kg.length > 40) throw invalid('ipmi_hex_kg_key is not at most 20 bytes in hexadecimal format.');
+  const bridge = bridgeOf(node, bridging);
+  return {
+    address: str(address),
+    port,
+    username: textOf(node, 'ipmi_username'),
+    password: textOf(node, 'ipmi_password'),
+    ...{ version, privilege, cipherSuites: cipherSuite === undefined ? suites : [cipherSuite] },
+    ...(bridge ? { bridge } : {}),
+    ...(kg === '' ? {} : { kg: Buffer.from(kg, 'hex') }),
+  };
+}
+
+/** A boolean of driver_info as operators write it; anything else is the default. */
+export const flagOf = (node: NodeRecord, key: string, otherwise: boolean): boolean => {
+  const value = node.driver_info[key];
+  return value === undefined || value === null ? otherwise : (toBoolean(value) ?? false);
+};
+
+/** Answers after which the same command may succeed later. */
+const BUSY: readonly number[] = [COMPLETION.nodeBusy, COMPLETION.timeout, COMPLETION.outOfSpace, COMPLETION.initialising];
+const NO_SESSION: readonly number[] = [RAKP_STATUS.insufficientResources, RAKP_STATUS.insufficientResourcesForRole];
+const isBusy = ({ completionCode, rakpStatus }: IpmiError): boolean =>
+  (completionCode !== undefined && BUSY.includes(completionCode)) || (rakpStatus !== undefined && NO_SESSION.includes(rakpStatus));
+
+/** The node's BMC, with the conductor's choice of cipher suites: Ironic's list has the one that is tried first at its end. */
+export function targetOf({ node, options }: Task): IpmiTarget {
+  const suites = options['ipmi.cipher_suite_versions'].map(Number).reverse();
+  return suites.length === 0 ? ipmiTarget(node) : ipmiTarget(node, suites);
+}
+
+/**
+ * One command to the node's BMC, tried again while the BMC is busy, every [ipmi]min_command_interval for [ipmi]command_retry_timeout.
+ * @param what the command as clients read it in errors
+ * @throws Fault IPMIFailure, its cause an IpmiError
+ */
+export const ipmiCommand = (task: Task, what: string, words: readonly [number, number], ...data: readonly number[]): Promise<Buffer> =>
+  asFault(what, ipmiRequest(task, words, data));
+
+/** What the BMC's readers throw, as clients read it. */
+export async function asFault<T>(what: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof IpmiError)) throw error;
+    throw new Fault('DriverOperationError', { message: `IPMI call failed: ${what}. Reason: ${error.message}` }, { cause: error });
+  }
+}
+
+async function ipmiRequest(
+  task: Task,
+  words: readonly [number, number],
+  data: readonly number[],
+  { lun, controller }: { readonly lun?: number | undefined; readonly controller?: Bridge['hops'][number] | undefined } = {},
+): Promise<Buffer> {
+  const { clock, options, signal, connections } = task;
+  const target = targetOf(task);
+  const at = controller && !target.bridge ? { ...target, bridge: { hops: [controller], localAddress: LOCAL_ADDRESS } } : target;
+  const deadline = clock.now() + options['ipmi.command_retry_timeout'] * 1000;
+  const pause = options['ipmi.min_command_interval'] * 1000;
+  for (;;) {
+    try {
+      const timeoutMs = deadline - clock.now();
+      return await connections.ipmi.request(at, words[0], words[1], Buffer.from(data), { timeoutMs, signal, lun });
+    } catch (error) {
+      if (!(error instanceof IpmiError)) throw error;
+      const mayPass = isBusy(error) || options['ipmi.additional_retryable_ipmi_errors'].some((text) => error.message.includes(text));
+      if (!mayPass || clock.now() + pause >= deadline) throw error;
+      await clock.sleep(Math.max(pause, 100), signal);
+    }
+  }
+}
+
+/**
+ * The readers of wire/ipmi ask the node's BMC by it, and get its refusals as they are (IpmiError).
+ * @param controller one behind the BMC that the question is for; unless the node itself is bridged already
+ */
+export const ipmiAsk =
+  (task: Task, controller?: Bridge['hops'][number]): Ask =>
+  (words, data, lun) =>
+    ipmiRequest(task, words, data, { lun, controller });

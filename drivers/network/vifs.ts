@@ -1,0 +1,133 @@
+/**
+ * VIFs, the virtual ports of tenants, on the ports and portgroups of a node: which there are, where another one goes, and what a
+ * portgroup does not allow. For network interfaces that keep VIFs; these are in `internal_info`, where clients see them.
+ */
+import { Fault } from '../../model/errors';
+import type { PortgroupRecord, PortRecord, Vif } from '../../model/records';
+import type { PortChange, PortgroupChange } from '../interfaces';
+
+export type Carrier =
+  { readonly kind: 'port'; readonly record: PortRecord } | { readonly kind: 'portgroup'; readonly record: PortgroupRecord };
+/** The ports and portgroups of one node. */
+export interface Carriers {
+  readonly ports: readonly PortRecord[];
+  readonly portgroups: readonly PortgroupRecord[];
+}
+
+const TENANT_VIF = 'tenant_vif_port_id';
+/** A machine is in one network at a time; what it is in for a while counts before the tenant's. */
+const NETWORKS = ['cleaning', 'provisioning', 'rescuing', 'inspection', 'servicing'].map((name) => `${name}_vif_port_id`);
+
+const tenantVif = ({ internal_info: info }: PortRecord | PortgroupRecord): string | undefined =>
+  typeof info[TENANT_VIF] === 'string' ? info[TENANT_VIF] : undefined;
+
+/** The VIF that a port or portgroup uses now. */
+export function currentVif({ internal_info: info }: PortRecord | PortgroupRecord): string | undefined {
+  const key = [...NETWORKS, TENANT_VIF].find((name) => name in info);
+  return key === undefined ? undefined : ((info[key] as string | null) ?? undefined);
+}
+
+export const attachedVifs = ({ ports, portgroups }: Carriers): readonly Vif[] =>
+  [...ports, ...portgroups].flatMap((one) => tenantVif(one) ?? []).map((id) => ({ id }));
+
+/** Throws VifNotAttached. */
+export function carrierOf(id: string, node: string, { ports, portgroups }: Carriers): Carrier {
+  const portgroup = portgroups.find((one) => tenantVif(one) === id);
+  if (portgroup) return { kind: 'portgroup', record: portgroup };
+  const port = ports.find((one) => tenantVif(one) === id);
+  if (port) return { kind: 'port', record: port };
+  throw new Fault('VifNotAttached', { vif: id, node });
+}
+
+/** Whether a VIF is there already. Throws VifAlreadyAttached when it is this one. */
+function isTaken(record: PortRecord | PortgroupRecord, kind: 'Port' | 'Portgroup', id: string): boolean {
+  const there = tenantVif(record);
+  if (there === id) throw new Fault('VifAlreadyAttached', { vif: id, object_type: kind, object_uuid: record.uuid });
+  return there !== undefined;
+}
+
+interface Candidate {
+  readonly carrier: Carrier;
+  readonly network: string | null;
+  readonly pxe: boolean;
+}
+const ofPort = (record: PortRecord): Candidate => ({
+  carrier: { kind: 'port', record },
+  network: record.physical_network,
+  pxe: record.pxe_enabled,
+});
+
+/** A portgroup counts as one while none of its ports carries a VIF for itself; then its free ports count one by one. */
+function candidates(
+  { id, port_uuid: only, portgroup_uuid: group }: Vif,
+  networks: readonly string[],
+  { ports, portgroups }: Carriers,
+): Candidate[] {
+  const asked = ports.filter(({ uuid }) => !only || uuid === only);
+  const split = new Set<string | null>();
+  const free = asked.filter((port) => {
+    const { portgroup_uuid: own, physical_network: network } = port;
+    if (!isTaken(port, 'Port', id)) return networks.length === 0 || network === null || networks.includes(network);
+    split.add(own);
+    return false;
+  });
+  const alone = free.filter(({ portgroup_uuid: own }) => own === null && (only || !group));
+  if (only) return alone.map(ofPort);
+  const grouped = portgroups
+    .filter((one) => (!group || one.uuid === group) && !isTaken(one, 'Portgroup', id))
+    .flatMap((record): Candidate[] => {
+      const members = free.filter(({ portgroup_uuid: own }) => own === record.uuid);
+      if (split.has(record.uuid)) return group ? [] : members.map(ofPort);
+      const [first] = members;
+      return first ? [{ carrier: { kind: 'portgroup', record }, network: first.physical_network, pxe: true }] : [];
+    });
+  return [...alone.map(ofPort), ...grouped];
+}
+
+/**
+ * Where a VIF goes: first where the physical network is one of the VIF's, then portgroups before ports, then ports that boot.
+ * @param networks the physical networks that the VIF can be on; none: any
+ * @throws Fault VifAlreadyAttached, NoFreePhysicalPorts
+ */
+export function placeForVif(vif: Vif, networks: readonly string[], carriers: Carriers): Carrier {
+  const rank = ({ carrier, network, pxe }: Candidate): number =>
+    (network !== null && networks.includes(network) ? 4 : 0) + (carrier.kind === 'portgroup' ? 2 : 0) + (pxe ? 1 : 0);
+  const [best] = candidates(vif, networks, carriers).sort((one, other) => rank(other) - rank(one));
+  if (!best) throw new Fault('NoFreePhysicalPorts', { vif: vif.id });
+  return best.carrier;
+}
+
+/** A port cannot boot, or carry a VIF, for itself in a portgroup that does not allow it. Throws Conflict. */
+export function checkPortChange({ before, after, portgroup }: PortChange): void {
+  const vif = tenantVif(after);
+  const concerns = before.pxe_enabled !== after.pxe_enabled || before.portgroup_uuid !== after.portgroup_uuid || vif !== undefined;
+  if (!portgroup || portgroup.standalone_ports_supported || !concerns) return;
+  const reasons = [
+    ...(after.pxe_enabled ? ["'pxe_enabled' was set to True"] : []),
+    ...(vif === undefined ? [] : [`VIF ${vif} is attached to the port`]),
+  ];
+  if (reasons.length > 0)
+    throw new Fault('Conflict', {
+      message:
+        `Port group ${portgroup.uuid} doesn't support standalone ports. This port ${after.uuid} cannot be  a member of that port group ` +
+        `because of: ${reasons.join(', ')}`,
+    });
+}
+
+/** The same, seen from the portgroup. Throws Conflict. */
+export function checkPortgroupChange({ before, after, members }: PortgroupChange): void {
+  if (after.standalone_ports_supported || !before.standalone_ports_supported) return;
+  for (const port of members) {
+    const vif = tenantVif(port);
+    const reasons = [
+      ...(port.pxe_enabled ? ["'pxe_enabled' is set to True"] : []),
+      ...(vif === undefined ? [] : [`VIF ${vif} is attached to this port`]),
+    ];
+    if (reasons.length > 0)
+      throw new Fault('Conflict', {
+        message:
+          `standalone_ports_supported can not be set to False, because the port group ${after.uuid} ` +
+          `contains port with ${reasons.join(', ')}`,
+      });
+  }
+}

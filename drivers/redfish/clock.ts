@@ -1,0 +1,85 @@
+/** The clock of a BMC with a Redfish service (schema Manager): set by a step, and looked at when a node is verified. */
+import { Fault } from '../../model/errors';
+import { str } from '../../model/python';
+import type { JsonObject } from '../../model/records';
+import { RedfishError, linkOf, listOf, member, patchResource, readResource, textOf, type RedfishResource } from '../../wire/redfish';
+import { type Outcome, type Step, type Task, done, failed } from '../interfaces';
+import { onSystem, type SystemView } from './target';
+
+/** The first Manager of the system. Throws RedfishError. */
+async function managerOf({ ask, body, path }: SystemView): Promise<RedfishResource> {
+  const link = listOf(member(body, 'Links', 'ManagedBy'))
+    .map(linkOf)
+    .find((one) => one !== undefined);
+  if (link === undefined) throw new RedfishError('protocol', `Couldn't find any Manager of ${path}`);
+  return readResource(ask, link);
+}
+
+/** ISO 8601 as Redfish has it (DSP0266 §9.12): date, time, and UTC when no offset is given; parts of a second are left out. */
+const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,]\d+)?(Z|[+-]\d\d:?\d\d)?$/i;
+/** As the service gets it; undefined: it is no time. */
+function timeOf(text: string): string | undefined {
+  const [, time, offset = '+00:00'] = TIME.exec(text.trim().replace(' ', 'T')) ?? [];
+  if (time === undefined) return undefined;
+  const said = `${time}${offset.toUpperCase() === 'Z' ? '+00:00' : offset.replace(/^(.\d\d)(\d\d)$/, '$1:$2')}`;
+  return Number.isNaN(Date.parse(said)) ? undefined : said;
+}
+const clockOf = (manager: RedfishResource): number => {
+  const said = timeOf(textOf(member(manager.body, 'DateTime')) ?? '');
+  if (said === undefined) throw new RedfishError('protocol', `${manager.path} gives no DateTime`);
+  return Date.parse(said);
+};
+async function setClock({ ask }: SystemView, manager: RedfishResource, time: string, offset: string | undefined): Promise<RedfishResource> {
+  await patchResource(ask, manager, { DateTime: time, ...(offset === undefined ? {} : { DateTimeLocalOffset: offset }) });
+  return readResource(ask, manager.path);
+}
+const nowOf = (task: Task): string => `${new Date(task.clock.now()).toISOString().slice(0, 19)}+00:00`;
+
+/** Milliseconds: what setting takes, and what a clock shows less. */
+const SET_TOLERANCE = 5000;
+const VERIFY_TOLERANCE = 1000;
+/** A clock shows whole seconds. */
+const SHOWN = 1000;
+
+async function setBmcClock(task: Task, { target_datetime: given, datetime_local_offset: offset }: JsonObject): Promise<Outcome> {
+  const time = given === undefined || given === null ? nowOf(task) : timeOf(str(given));
+  if (time === undefined) throw new Fault('InvalidParameterValue', { message: `target_datetime is no time in ISO 8601: ${str(given)}` });
+  return onSystem(task, undefined, async (system) => {
+    const manager = await managerOf(system);
+    const after = await setClock(system, manager, time, typeof offset === 'string' ? offset : undefined);
+    if (Math.abs(clockOf(after) - Date.parse(time)) > SET_TOLERANCE)
+      throw new RedfishError('protocol', 'Redfish exception occurred. Error: BMC clock update failed: mismatch after setting datetime');
+    return done;
+  });
+}
+
+async function verifyBmcClock(task: Task): Promise<Outcome> {
+  if (!task.options['redfish.enable_verify_bmc_clock']) return done;
+  try {
+    return await onSystem(task, undefined, async (system) => {
+      const manager = await managerOf(system);
+      const isRight = (resource: RedfishResource): boolean => Math.abs(clockOf(resource) - task.clock.now()) <= VERIFY_TOLERANCE + SHOWN;
+      if (isRight(manager)) return done;
+      const offset = member(manager.body, 'DateTimeLocalOffset') === '+00:00' ? undefined : '+00:00';
+      if (isRight(await setClock(system, manager, nowOf(task), offset))) return done;
+      throw new RedfishError('protocol', 'Redfish exception occurred. Error: BMC clock still incorrect after update');
+    });
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return failed(`Failed to verify node ${task.node.uuid}: BMC clock verify step failed: ${error.message}`);
+  }
+}
+
+export const CLOCK_STEPS: readonly Step[] = [
+  {
+    step: 'set_bmc_clock',
+    priority: { clean: 0 },
+    resumable: true,
+    args: {
+      target_datetime: { description: 'The datetime to set in ISO8601 format. If omitted, the current conductor UTC time is used.' },
+      datetime_local_offset: { description: 'The local time offset from UTC' },
+    },
+    run: setBmcClock,
+  },
+  { step: 'verify_bmc_clock', priority: { verify: 1 }, run: verifyBmcClock },
+];

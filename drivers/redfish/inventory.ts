@@ -1,0 +1,253 @@
+/**
+ * What a Redfish service tells of a machine (schemas ComputerSystem, Processor, Storage, Drive, EthernetInterface, PCIeFunction, Port), as
+ * the inventory that Ironic makes of it. What a service leaves out stays away; nothing of what it says is believed unseen.
+ */
+import { isMac } from '../../model/idents';
+import type { Inventory, InventoryDisk, InventoryInterface, Json, JsonObject } from '../../model/records';
+import { member } from '../../wire/redfish';
+import type { RedfishReader } from './reader';
+
+const GIB = 1024 ** 3;
+/** Characters of a service's words that are kept. */
+const MAX_TEXT = 1024;
+/** Smaller disks are none that a system is put on. */
+const MIN_ROOT_BYTES = 4 * GIB;
+
+/** A text that says something. */
+const text = (value: unknown): string | undefined => {
+  const said = typeof value === 'number' ? String(value) : value;
+  return typeof said === 'string' && said !== '' ? said.slice(0, MAX_TEXT) : undefined;
+};
+/** A whole number, also as text. */
+const whole = (value: unknown): number | undefined => {
+  const number = typeof value === 'string' && /^\s*\d{1,18}\s*$/.test(value) ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? Math.trunc(number) : undefined;
+};
+const orNull = <T>(value: T | undefined): T | null => value ?? null;
+const texts = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.slice(0, 64).flatMap((one: unknown) => text(one) ?? []) : [];
+/** Without what is undefined. */
+const known = (made: Readonly<Record<string, Json>>): JsonObject =>
+  Object.fromEntries(Object.entries(made).filter(([, value]) => value !== undefined));
+
+/** Resource's member → name in the inventory. */
+type Names = readonly (readonly [string, string])[];
+const named = (resource: unknown, names: Names): JsonObject =>
+  known(Object.fromEntries(names.map(([of, to]) => [to, text(member(resource, of))])));
+
+/** InstructionSet → cpu_arch. */
+const ARCHITECTURES: Readonly<Record<string, string>> = {
+  'ARM-A32': 'arm',
+  'ARM-A64': 'aarch64',
+  'IA-64': 'ia64',
+  MIPS32: 'mips',
+  MIPS64: 'mips64',
+  x86: 'i686',
+  'x86-64': 'x86_64',
+};
+const BOOT_MODES: Readonly<Record<string, string>> = { UEFI: 'uefi', Legacy: 'bios' };
+const lookUp = (table: Readonly<Record<string, string>>, key: unknown): string | undefined =>
+  typeof key === 'string' && Object.hasOwn(table, key) ? table[key] : undefined;
+
+const SYSTEM_VENDOR: Names = [
+  ['Model', 'product_name'],
+  ['SerialNumber', 'serial_number'],
+  ['Manufacturer', 'manufacturer'],
+  ['UUID', 'system_uuid'],
+];
+const STATUS: Names = [
+  ['Health', 'health'],
+  ['State', 'state'],
+  ['HealthRollup', 'health_rollup'],
+];
+const PCI_FUNCTION: Names = [
+  ['DeviceClass', 'class'],
+  ['DeviceId', 'product_id'],
+  ['VendorId', 'vendor_id'],
+  ['SubsystemId', 'subsystem_id'],
+  ['SubsystemVendorId', 'subsystem_vendor_id'],
+  ['RevisionId', 'revision'],
+];
+/** Port.Ethernet.LLDPReceive → as the parse-lldp hook would name it. */
+const LLDP: Names = [
+  ['ChassisId', 'switch_chassis_id'],
+  ['PortId', 'switch_port_id'],
+  ['SystemName', 'switch_system_name'],
+  ['SystemDescription', 'switch_system_description'],
+];
+
+/** `status`, where the resource has one. */
+function statusOf(resource: unknown): JsonObject {
+  const status = member(resource, 'Status');
+  if (typeof status !== 'object' || status === null) return {};
+  const said = named(status, STATUS);
+  return { status: Object.keys(said).length > 0 ? said : null };
+}
+
+/** Processors other than CPUs (GPU, FPGA, …) run no system. */
+const isCpu = (processor: unknown): boolean => ['CPU', undefined, null].includes(member(processor, 'ProcessorType') as string);
+async function cpuOf(reader: RedfishReader, system: unknown): Promise<JsonObject & { readonly architecture: string }> {
+  const processors = (await reader.members(member(system, 'Processors'))).filter(isCpu);
+  const [first] = processors;
+  return {
+    count: processors.reduce<number>((sum, one) => sum + (whole(member(one, 'TotalThreads')) ?? 0), 0),
+    architecture: lookUp(ARCHITECTURES, member(first, 'InstructionSet')) ?? '',
+    ...known({ model_name: text(member(first, 'Model')), frequency: whole(member(first, 'MaxSpeedMHz')) }),
+  };
+}
+
+async function interfacesOf(reader: RedfishReader, system: unknown): Promise<readonly InventoryInterface[]> {
+  return (await reader.members(member(system, 'EthernetInterfaces'))).flatMap((one) => {
+    const mac = text(member(one, 'MACAddress'))?.replaceAll('-', ':').toLowerCase();
+    const name = text(member(one, 'Id'));
+    if (!isMac(mac) || name === undefined) return [];
+    return [{ mac_address: mac, name, ...known({ speed_mbps: whole(member(one, 'SpeedMbps')) }) }];
+  });
+}
+
+/** A Storage resource with its drives and the sizes of its volumes. */
+interface Storage {
+  readonly resource: unknown;
+  readonly drives: readonly unknown[];
+  readonly volumeSizes: readonly number[];
+}
+const sizesOf = (resources: readonly unknown[]): readonly number[] => resources.flatMap((one) => whole(member(one, 'CapacityBytes')) ?? []);
+async function storagesOf(reader: RedfishReader, system: unknown): Promise<readonly Storage[]> {
+  const storages: Storage[] = [];
+  for (const resource of await reader.members(member(system, 'Storage')))
+    storages.push({
+      resource,
+      drives: await reader.members(member(resource, 'Drives')),
+      volumeSizes: sizesOf(await reader.members(member(resource, 'Volumes'))),
+    });
+  return storages;
+}
+/** The devices of the older schema SimpleStorage. */
+async function simpleDevicesOf(reader: RedfishReader, system: unknown): Promise<readonly unknown[]> {
+  return (await reader.members(member(system, 'SimpleStorage'))).flatMap((one) => {
+    const devices = member(one, 'Devices');
+    return Array.isArray(devices) ? (devices as unknown[]) : [];
+  });
+}
+
+/** GiB of the smallest disk that a system may be put on, less one; 0: there is none. Volumes count before the drives they are made of. */
+function localGb(storages: readonly Storage[], simpleDevices: readonly unknown[]): number {
+  const smallest = (sizes: readonly number[]): number => {
+    const enough = sizes.filter((size) => size >= MIN_ROOT_BYTES);
+    return enough.length > 0 ? Math.min(...enough) : 0;
+  };
+  const enabled = simpleDevices.filter((one) => ['Enabled', undefined, null].includes(member(one, 'Status', 'State') as string));
+  const full = smallest(storages.flatMap((one) => one.volumeSizes)) || smallest(sizesOf(storages.flatMap((one) => one.drives)));
+  const simple = smallest(sizesOf(enabled));
+  const bytes = full > 0 && simple > 0 ? Math.min(full, simple) : Math.max(full, simple);
+  return Math.max(0, Math.trunc(bytes / GIB - 1));
+}
+
+/** Null where the drive does not say: clients of Ironic find the keys. */
+const said = (resource: unknown, name: string): string | null => orNull(text(member(resource, name)));
+const size = (resource: unknown): number | null => orNull(whole(member(resource, 'CapacityBytes')));
+const diskOf = (drive: unknown): JsonObject => ({
+  name: said(drive, 'Name'),
+  size: size(drive),
+  vendor: said(drive, 'Manufacturer'),
+  model: said(drive, 'Model'),
+  serial: said(drive, 'SerialNumber'),
+  ...(text(member(drive, 'MediaType')) === undefined ? {} : { rotational: member(drive, 'MediaType') === 'HDD' }),
+});
+const simpleDiskOf = (device: unknown): JsonObject => ({ name: said(device, 'Name'), size: size(device) });
+
+function controllerOf({ resource, drives }: Storage): JsonObject {
+  const controllers = member(resource, 'StorageControllers');
+  return {
+    id: text(member(resource, 'Id')) ?? '',
+    name: said(resource, 'Name'),
+    storage_controllers: (Array.isArray(controllers) ? controllers.slice(0, 64) : []).map((one: unknown) => ({
+      member_id: said(one, 'MemberId'),
+      name: said(one, 'Name'),
+      raid_types: texts(member(one, 'SupportedRAIDTypes')),
+      speed_gbps: orNull(typeof member(one, 'SpeedGbps') === 'number' ? (member(one, 'SpeedGbps') as number) : undefined),
+      controller_protocols: texts(member(one, 'SupportedControllerProtocols')),
+      device_protocols: texts(member(one, 'SupportedDeviceProtocols')),
+      ...statusOf(one),
+    })),
+    drives: drives.map((drive) => ({
+      name: said(drive, 'Name'),
+      size: size(drive),
+      id: said(drive, 'Id'),
+      media_type: said(drive, 'MediaType'),
+      serial_number: said(drive, 'SerialNumber'),
+      manufacturer: said(drive, 'Manufacturer'),
+      model: said(drive, 'Model'),
+      revision: said(drive, 'Revision'),
+      ...named(drive, [['Protocol', 'protocol']]),
+      ...statusOf(drive),
+    })),
+  };
+}
+
+async function pciDevicesOf(reader: RedfishReader, system: unknown): Promise<readonly JsonObject[]> {
+  const devices: JsonObject[] = [];
+  for (const device of await reader.members(member(system, 'PCIeDevices')))
+    for (const one of await reader.members(member(device, 'PCIeFunctions'))) {
+      const info = named(one, PCI_FUNCTION);
+      if (Object.keys(info).length > 0) devices.push(info);
+    }
+  return devices;
+}
+
+/** What switches said to the machine's network ports: identity of the port → what its neighbour is. */
+async function lldpOf(reader: RedfishReader, system: unknown): Promise<JsonObject> {
+  const heard = new Map<string, JsonObject>();
+  for (const chassis of await reader.members(member(system, 'Links', 'Chassis')))
+    for (const adapter of await reader.members(member(chassis, 'NetworkAdapters')))
+      for (const port of await reader.members(member(adapter, 'Ports'))) {
+        const received = member(port, 'Ethernet', 'LLDPReceive');
+        const neighbour = {
+          ...named(received, LLDP),
+          ...known({ switch_vlan_id: whole(member(received, 'ManagementVlanId')) || undefined }),
+        };
+        const id = text(member(port, 'Id'));
+        if (id !== undefined && Object.keys(neighbour).length > 0) heard.set(id, neighbour);
+      }
+  return Object.fromEntries(heard);
+}
+
+/** The mode that the machine boots in; some services tell it in the settings resource of the system only. */
+async function bootModeOf(reader: RedfishReader, system: unknown): Promise<string | undefined> {
+  const here = member(system, 'Boot', 'BootSourceOverrideMode') ?? undefined;
+  if (here !== undefined) return lookUp(BOOT_MODES, here);
+  const settings = await reader.get(member(system, '@Redfish.Settings', 'SettingsObject'));
+  return lookUp(BOOT_MODES, member(settings, 'Boot', 'BootSourceOverrideMode'));
+}
+
+export interface RedfishInventory {
+  readonly inventory: Inventory;
+  readonly localGb: number;
+  readonly memoryMb: number | undefined;
+  readonly bootMode: string | undefined;
+  readonly lldp: JsonObject;
+}
+/** @param system the ComputerSystem */
+export async function redfishInventory(reader: RedfishReader, system: unknown): Promise<RedfishInventory> {
+  const gib = member(system, 'MemorySummary', 'TotalSystemMemoryGiB');
+  const memoryMb = typeof gib === 'number' && Number.isFinite(gib) && gib > 0 ? Math.trunc(gib * 1024) : undefined;
+  const cpu = await cpuOf(reader, system);
+  const storages = await storagesOf(reader, system);
+  const simpleDevices = await simpleDevicesOf(reader, system);
+  const disks = storages.length > 0 ? storages.flatMap(({ drives }) => drives.map(diskOf)) : simpleDevices.map(simpleDiskOf);
+  const interfaces = await interfacesOf(reader, system);
+  const pciDevices = await pciDevicesOf(reader, system);
+  const vendor = named(system, SYSTEM_VENDOR);
+  const bootMode = await bootModeOf(reader, system);
+  const inventory: Inventory = {
+    ...(memoryMb === undefined ? {} : { memory: { physical_mb: memoryMb } }),
+    cpu,
+    ...(disks.length > 0 ? { disks: disks as unknown as readonly InventoryDisk[] } : {}),
+    ...(storages.length > 0 ? { storage_controllers: storages.map(controllerOf) } : {}),
+    interfaces,
+    ...(pciDevices.length > 0 ? { pci_devices: pciDevices } : {}),
+    ...(Object.keys(vendor).length > 0 ? { system_vendor: vendor } : {}),
+    ...(bootMode === undefined ? {} : { boot: { current_boot_mode: bootMode } }),
+  };
+  return { inventory, memoryMb, bootMode, localGb: localGb(storages, simpleDevices), lldp: await lldpOf(reader, system) };
+}

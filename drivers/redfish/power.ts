@@ -1,0 +1,121 @@
+/** Power of machines with a Redfish service (schema ComputerSystem), and what else the same answer says of them. */
+import { RedfishError, actionOf, hasMessage, isStatus, member, textOf } from '../../wire/redfish';
+import type { MachineStatus, Power, PowerInterface, Task } from '../interfaces';
+import { untilOff } from '../common/power-cycle';
+import { bootModeOfSystem, repeatBootDevice } from './boot-settings';
+import { REDFISH_PROPERTIES, onSystem, redfishSystem, type SystemView } from './target';
+
+/** PowerState → ours. A machine on its way counts as there, as clients of Ironic see it. */
+const POWER_STATES: Readonly<Record<string, 'power on' | 'power off'>> = {
+  On: 'power on',
+  PoweringOn: 'power on',
+  Off: 'power off',
+  PoweringOff: 'power off',
+};
+/** ResetType for each order, the best first, as a service may offer only some; and the state that it leads to. */
+const RESETS = {
+  on: { types: ['On', 'ForceOn'], ends: 'power on' },
+  off: { types: ['ForceOff'], ends: 'power off' },
+  soft: { types: ['GracefulShutdown'], ends: 'power off' },
+  restart: { types: ['ForceRestart', 'PowerCycle'], ends: undefined },
+  softRestart: { types: ['GracefulRestart'], ends: undefined },
+  nmi: { types: ['Nmi'], ends: undefined },
+} as const;
+const HEALTH = ['OK', 'Warning', 'Critical'] as const;
+/** Milliseconds after a restart in which a machine may still show that it is on. */
+const RESTART_SHOWS = 15_000;
+
+function powerOf({ body, path }: SystemView): 'power on' | 'power off' {
+  const state = member(body, 'PowerState');
+  const known = typeof state === 'string' && Object.hasOwn(POWER_STATES, state) ? POWER_STATES[state] : undefined;
+  if (!known) throw new RedfishError('protocol', `${path} gives no power state`);
+  return known;
+}
+
+/** What a refused order says of the machine, where the service shows no power state. */
+const saysItIs = (error: RedfishError, state: 'on' | 'off'): boolean =>
+  new RegExp(`host is powered ${state}|already powered ${state}`, 'i').test(error.message);
+
+/**
+ * Whether the machine is where the refused order was to lead: then there was nothing to do. Services refuse such orders with 400 or 409, and
+ * with 409 also those that come too soon after the last one.
+ */
+async function isThereAlready(task: Task, error: unknown, ends: 'power on' | 'power off' | undefined): Promise<boolean> {
+  if (ends === undefined || !isStatus(error, 400, 409)) return false;
+  return onSystem(task, undefined, async (system) => powerOf(system) === ends).catch(() =>
+    saysItIs(error, ends === 'power on' ? 'on' : 'off'),
+  );
+}
+
+export async function reset(task: Task, system: SystemView, order: keyof typeof RESETS): Promise<void> {
+  const { ask, path } = system;
+  const { types, ends } = RESETS[order];
+  const action = actionOf(system, '#ComputerSystem.Reset');
+  const allowed = action?.allowed('ResetType');
+  const type = allowed ? types.find((one) => allowed.includes(one)) : types[0];
+  if (type === undefined) throw new RedfishError('protocol', `${path} does not offer the reset type ${types.join(' or ')}`);
+  const place = action?.target ?? `${path}/Actions/ComputerSystem.Reset`;
+  const { options, clock, signal } = task;
+  const tries = order === 'on' ? options['redfish.power_on_conflict_retry_attempts'] : 0;
+  for (let tried = 0; ; tried++) {
+    try {
+      await ask('POST', place, { body: { ResetType: type } });
+      return;
+    } catch (error) {
+      if (await isThereAlready(task, error, ends)) return;
+      // Power on during the end of power off.
+      const mayPass = isStatus(error, 409, 503) || hasMessage(error, 'ActionParameterValueConflict');
+      if (!mayPass || tried >= tries) throw error;
+      await clock.sleep(options['redfish.power_on_conflict_retry_interval'] * 1000, signal);
+    }
+  }
+}
+
+function healthOf(system: SystemView): MachineStatus['health'] {
+  const health = member(system.body, 'Status', 'Health');
+  return HEALTH.find((one) => one === health) ?? null;
+}
+
+export const redfishPower: PowerInterface = {
+  properties: REDFISH_PROPERTIES,
+  supported: ['power on', 'power off', 'rebooting', 'soft rebooting', 'soft power off'],
+  validate: async (task) => {
+    await redfishSystem(task);
+  },
+  get: (task) => onSystem(task, undefined, async (system) => powerOf(system)),
+  getStatus: (task) =>
+    onSystem(task, undefined, async (system) => ({
+      power: powerOf(system),
+      health: healthOf(system),
+      bootMode: bootModeOfSystem(system),
+      namesVendor: textOf(member(system.body, 'Manufacturer')) !== undefined,
+    })),
+  set: async (task, state, timeoutSeconds) => {
+    const limit = timeoutSeconds ?? task.options['conductor.power_state_change_timeout'];
+    const order = (name: keyof typeof RESETS): Promise<void> => onSystem(task, undefined, (system) => reset(task, system, name));
+    const start = async (): Promise<void> => {
+      await repeatBootDevice(task);
+      await order('on');
+    };
+    const orders: Readonly<Record<Power, () => Promise<void>>> = {
+      'power on': start,
+      'power off': () => order('off'),
+      'soft power off': () => order('soft'),
+      rebooting: async () => {
+        if (task.node.disable_power_off) {
+          await repeatBootDevice(task);
+          await order('restart');
+          return task.clock.sleep(RESTART_SHOWS, task.signal);
+        }
+        await order('off');
+        await untilOff(task, limit);
+        return start();
+      },
+      'soft rebooting': async () => {
+        await repeatBootDevice(task);
+        return order('softRestart');
+      },
+    };
+    await orders[state]();
+  },
+};

@@ -1,0 +1,247 @@
+/**
+ * Sensors of machines with a Redfish service, in the shape that Ironic's consumers know: kind → sensor → fields. Read from Thermal and Power,
+ * or, where a chassis does not have them, from ThermalSubsystem and PowerSubsystem that took their place (DSP2046).
+ */
+import { Fault, reasonOf } from '../../model/errors';
+import type { Json, JsonObject } from '../../model/records';
+import {
+  RedfishError,
+  collection,
+  linkOf,
+  linkedCollection,
+  listOf,
+  member,
+  readLinked,
+  readResource,
+  textOf,
+  type RedfishAsk,
+  type RedfishResource,
+} from '../../wire/redfish';
+import type { Task } from '../interfaces';
+import { onSystem, type SystemView } from './target';
+
+/** Sensors of one kind that are read; a machine with thousands is not believed. */
+const MOST = 256;
+/** Characters of what a service says in one field. */
+const MOST_WORDS = 255;
+
+const text = (value: unknown): string | null => textOf(value)?.slice(0, MOST_WORDS) ?? null;
+const number = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null);
+const whole = (value: unknown): number | null => {
+  const found = number(typeof value === 'string' && value.trim() !== '' ? Number(value) : value);
+  return found === null ? null : Math.trunc(found);
+};
+type Reading = (value: unknown) => Json;
+/** Field of the answer → the property that it is of (a path of them), and how it is read. */
+type Fields = Readonly<Record<string, readonly [property: string | readonly string[], read: Reading]>>;
+const STATUS: Fields = { state: [['Status', 'State'], text], health: [['Status', 'Health'], text] };
+
+const FAN: Fields = {
+  identity: ['MemberId', text],
+  max_reading_range: ['MaxReadingRange', whole],
+  min_reading_range: ['MinReadingRange', whole],
+  reading: ['Reading', whole],
+  reading_units: ['ReadingUnits', text],
+  serial_number: ['SerialNumber', text],
+  physical_context: ['PhysicalContext', text],
+  ...STATUS,
+};
+const TEMPERATURE: Fields = {
+  identity: ['MemberId', text],
+  max_reading_range_temp: ['MaxReadingRangeTemp', number],
+  min_reading_range_temp: ['MinReadingRangeTemp', number],
+  reading_celsius: ['ReadingCelsius', number],
+  physical_context: ['PhysicalContext', text],
+  sensor_number: ['SensorNumber', whole],
+  ...STATUS,
+};
+const POWER: Fields = {
+  power_capacity_watts: ['PowerCapacityWatts', whole],
+  line_input_voltage: ['LineInputVoltage', whole],
+  last_power_output_watts: ['LastPowerOutputWatts', whole],
+  serial_number: ['SerialNumber', text],
+  ...STATUS,
+};
+const DRIVE: Fields = { name: ['Name', text], model: ['Model', text], capacity_bytes: ['CapacityBytes', whole], ...STATUS };
+
+const fieldsOf = (fields: Fields, body: unknown): Record<string, Json> =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, [property, read]]) => [
+      name,
+      read(member(body, ...(typeof property === 'string' ? [property] : property))),
+    ]),
+  );
+type Sensors = Record<string, JsonObject>;
+/** Names that a service gives are no names of JavaScript's. */
+const named = (entries: readonly (readonly [string, JsonObject])[]): Sensors => Object.fromEntries(entries.slice(0, MOST));
+
+/** What of a machine is there to read from. */
+interface Machine {
+  readonly ask: RedfishAsk;
+  readonly system: SystemView;
+  readonly chassis: RedfishResource | undefined;
+  readonly log: Task['log'];
+}
+const idOf = (resource: RedfishResource | undefined): string => text(member(resource?.body, 'Id')) ?? resource?.path.split('/').pop() ?? '';
+
+/** `ThermalSubsystem` has its fans as resources of their own; their speed is what a sensor says. */
+async function newerFans({ ask, chassis }: Machine, thermal: RedfishResource): Promise<Sensors> {
+  const fans = (await linkedCollection(ask, thermal, 'Fans')) ?? [];
+  return named(
+    fans.map(({ body }) => {
+      const [rpm, percent] = [number(member(body, 'SpeedPercent', 'SpeedRPM')), number(member(body, 'SpeedPercent', 'Reading'))];
+      const identity = text(member(body, 'Id')) ?? '';
+      return [
+        `${identity}@${idOf(chassis)}`,
+        { ...fieldsOf(FAN, body), identity, reading: whole(rpm ?? percent), reading_units: rpm === null ? 'Percent' : 'RPM' },
+      ];
+    }),
+  );
+}
+/** ThermalMetrics has them all in one list; without it they are among the chassis' sensors. */
+async function newerTemperatures({ ask, chassis }: Machine, thermal: RedfishResource): Promise<Sensors> {
+  const metrics = await readLinked(ask, thermal, 'ThermalMetrics');
+  const list = listOf(member(metrics?.body, 'TemperatureReadingsCelsius'));
+  const told = list.map((one, index) => ({
+    identity: text(member(one, 'DataSourceUri'))?.split('/').pop() ?? text(member(one, 'DeviceName')) ?? String(index),
+    body: one,
+  }));
+  const sensors = list.length > 0 || chassis === undefined ? [] : ((await linkedCollection(ask, chassis, 'Sensors')) ?? []);
+  const read = sensors
+    .filter(({ body }) => member(body, 'ReadingType') === 'Temperature')
+    .map((sensor) => ({ identity: idOf(sensor), body: sensor.body }));
+  return named(
+    [...told, ...read].map(({ identity, body }) => [
+      `${identity}@${idOf(chassis)}`,
+      {
+        ...fieldsOf(TEMPERATURE, body),
+        identity,
+        reading_celsius: number(member(body, 'Reading')),
+        max_reading_range_temp: number(member(body, 'ReadingRangeMax')),
+        min_reading_range_temp: number(member(body, 'ReadingRangeMin')),
+      },
+    ]),
+  );
+}
+async function newerPower({ ask, chassis }: Machine, power: RedfishResource): Promise<Sensors> {
+  const supplies = (await linkedCollection(ask, power, 'PowerSupplies')) ?? [];
+  const found: (readonly [string, JsonObject])[] = [];
+  for (const supply of supplies.slice(0, MOST)) {
+    const metrics = (await readLinked(ask, supply, 'Metrics'))?.body;
+    found.push([
+      `${idOf(supply)}:${idOf(power)}@${idOf(chassis)}`,
+      {
+        ...fieldsOf(POWER, supply.body),
+        line_input_voltage: whole(member(metrics, 'InputVoltage', 'Reading')),
+        last_power_output_watts: whole(member(metrics, 'OutputPowerWatts', 'Reading')),
+      },
+    ]);
+  }
+  return named(found);
+}
+
+/** A list of a resource of the chassis, or of the resource that took its place. */
+const listed =
+  (
+    link: string,
+    list: string,
+    fields: Fields,
+    instead: readonly [string, (machine: Machine, newer: RedfishResource) => Promise<Sensors>],
+  ) =>
+  async (machine: Machine): Promise<Sensors> => {
+    const { ask, chassis } = machine;
+    if (chassis === undefined) return {};
+    const found = await readLinked(ask, chassis, link);
+    if (found === undefined) {
+      const [other, read] = instead;
+      const newer = await readLinked(ask, chassis, other);
+      return newer === undefined ? {} : read(machine, newer);
+    }
+    const within = link === 'Power' ? `:${idOf(found)}` : '';
+    return named(
+      listOf(member(found.body, list)).map((one, index) => [
+        `${text(member(one, 'MemberId')) ?? String(index)}${within}@${idOf(chassis)}`,
+        fieldsOf(fields, one),
+      ]),
+    );
+  };
+
+const drive = (body: unknown, storage: string, system: SystemView): readonly [string, JsonObject] => {
+  const fields = fieldsOf(DRIVE, body);
+  // Some vendors leave it out.
+  const state = fields['state'] ?? (fields['health'] === null ? null : 'Enabled');
+  return [`${String(fields['name'])}:${storage}@${system.path.split('/').pop() ?? ''}`, { ...fields, state }];
+};
+/** SimpleStorage has them in one answer for each controller; Storage has a resource for each. */
+async function drives({ ask, system }: Machine): Promise<Sensors> {
+  const simple = await linkedCollection(ask, system, 'SimpleStorage');
+  if (simple !== undefined)
+    return named(
+      simple.flatMap((storage) =>
+        listOf(member(storage.body, 'Devices'))
+          // What has no capacity is an enclosure.
+          .filter((device) => whole(member(device, 'CapacityBytes')))
+          .map((device) => drive(device, idOf(storage), system)),
+      ),
+    );
+  const place = linkOf(member(system.body, 'Storage'));
+  const found: (readonly [string, JsonObject])[] = [];
+  for (const storage of place === undefined ? [] : await collection(ask, place))
+    for (const one of listOf(member(storage.body, 'Drives'))) {
+      const path = linkOf(one);
+      if (path === undefined || found.length >= MOST) continue;
+      found.push(drive((await readResource(ask, path)).body, idOf(storage), system));
+    }
+  return named(found);
+}
+
+/** Kind → how it is read. */
+const KINDS: Readonly<Record<string, (machine: Machine) => Promise<Sensors>>> = {
+  Fan: listed('Thermal', 'Fans', FAN, ['ThermalSubsystem', newerFans]),
+  Temperature: listed('Thermal', 'Temperatures', TEMPERATURE, ['ThermalSubsystem', newerTemperatures]),
+  Power: listed('Power', 'PowerSupplies', POWER, ['PowerSubsystem', newerPower]),
+  Drive: drives,
+};
+const ASSEMBLIES: readonly string[] = ['Fan', 'Temperature', 'Power'];
+
+/** Answers each request once, however many kinds are read from it. */
+function remembering(ask: RedfishAsk): RedfishAsk {
+  const known = new Map<string, ReturnType<RedfishAsk>>();
+  return (method, path, more) => {
+    const asked = known.get(path) ?? ask(method, path, more);
+    known.set(path, asked);
+    return asked;
+  };
+}
+
+async function readKind(machine: Machine, kind: string): Promise<Sensors> {
+  try {
+    return await KINDS[kind]!(machine);
+  } catch (error) {
+    // Others may be there nevertheless; a service that is gone is gone for all.
+    if (!(error instanceof RedfishError) || error.kind !== 'status') throw error;
+    machine.log.debug(`sensors of kind ${kind} cannot be read`, { reason: reasonOf(error) });
+    return {};
+  }
+}
+
+/** Throws FailedToGetSensorData. @param isWanted which kinds are read; absent: all */
+export async function redfishSensors(task: Task, isWanted: (kind: string) => boolean = () => true): Promise<JsonObject> {
+  try {
+    return await onSystem(task, undefined, async (system) => {
+      const ask = remembering(system.ask);
+      const kinds = Object.keys(KINDS).filter(isWanted);
+      const housed = linkOf(listOf(member(system.body, 'Links', 'Chassis'))[0]);
+      const chassis = housed !== undefined && kinds.some((kind) => ASSEMBLIES.includes(kind)) ? await readResource(ask, housed) : undefined;
+      const machine: Machine = { ask, system: { ...system, ask }, chassis, log: task.log };
+      const found: Record<string, JsonObject> = {};
+      if (isWanted('Extra'))
+        found['Extra'] = fieldsOf({ Manufacturer: ['Manufacturer', text], Model: ['Model', text], UUID: ['UUID', text] }, system.body);
+      for (const kind of kinds) found[kind] = await readKind(machine, kind);
+      return found;
+    });
+  } catch (error) {
+    if (!(error instanceof Fault) || error.name !== 'DriverOperationError') throw error;
+    throw new Fault('FailedToGetSensorData', { node: task.node.uuid, error: error.message }, { cause: error });
+  }
+}

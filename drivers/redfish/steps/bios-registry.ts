@@ -1,0 +1,80 @@
+/** The attribute registry of a BIOS (DSP0266 §10.4): found by the name that the Bios resource gives, and kept for a while. */
+import { RedfishError, isStatus, linkOf, listOf, member, memberPaths, rootPath, textOf } from '../../../wire/redfish';
+import type { BiosAttributeRegistry, KeyedCache, Task } from '../../interfaces';
+import { registryOf } from './bios-settings';
+import type { SystemView } from '../target';
+
+/** Registries by service and name. @param most entries: one takes some hundred KiB, and machines of one model share a name but not a BMC */
+export function createRegistryCache(most = 64): KeyedCache<BiosAttributeRegistry> {
+  const registries = new Map<string, BiosAttributeRegistry>();
+  const put = (key: string, registry: BiosAttributeRegistry): void => {
+    registries.delete(key);
+    registries.set(key, registry);
+    if (registries.size > most) registries.delete(registries.keys().next().value!);
+  };
+  return {
+    get: (key) => {
+      const registry = registries.get(key);
+      if (registry) put(key, registry);
+      return registry;
+    },
+    put,
+  };
+}
+
+const EMPTY: BiosAttributeRegistry = new Map();
+/** Files of registries that are opened before one counts as missing: services list dozens of message registries beside it. */
+const MAX_FILES = 100;
+
+/** Where the registry lies, in English if there is a choice; undefined: not on this service. */
+function placeOf(file: unknown): string | undefined {
+  const locations = listOf(member(file, 'Location')).flatMap((one) => {
+    const [language, uri] = [textOf(member(one, 'Language')), textOf(member(one, 'Uri'))];
+    return language !== undefined && uri !== undefined ? [{ language: language.toLowerCase(), uri }] : [];
+  });
+  const english = locations.find(({ language }) => language === 'en' || language.startsWith('en-'));
+  return (english ?? locations.find(({ language }) => language === 'default'))?.uri;
+}
+
+async function findRegistry({ ask, target }: Pick<SystemView, 'ask' | 'target'>, name: string): Promise<BiosAttributeRegistry | undefined> {
+  const root = await ask('GET', rootPath(target));
+  const registries = linkOf(member(root.body, 'Registries'));
+  if (registries === undefined) return undefined;
+  const paths = await memberPaths(ask, registries);
+  // The file is mostly called as the registry is: then it is the first that is opened.
+  const likely = (path: string): boolean => path.includes(name);
+  /** Files of another name that may hold it all the same: some services (sushy-tools) call it by its name in the registry only. */
+  const others: string[] = [];
+  for (const path of [...paths.filter(likely), ...paths.filter((path) => !likely(path))].slice(0, MAX_FILES)) {
+    const { body } = await ask('GET', path);
+    const names = [member(body, 'Registry'), member(body, 'Id')];
+    const place = placeOf(body);
+    if (place === undefined) continue;
+    if (names.includes(name)) return registryOf((await ask('GET', place)).body);
+    if (names.some((one) => /attribute|bios/i.test(String(one)))) others.push(place);
+  }
+  for (const place of others) {
+    const { body } = await ask('GET', place);
+    if (member(body, 'Id') === name) return registryOf(body);
+  }
+  return undefined;
+}
+
+/** What the service says of the attributes of its BIOS; nothing when it does not say. Throws RedfishError when it cannot be asked. */
+export async function attributeRegistry(task: Task, system: SystemView, bios: unknown): Promise<BiosAttributeRegistry> {
+  const name = textOf(member(bios, 'AttributeRegistry'));
+  if (name === undefined) return EMPTY;
+  const key = JSON.stringify([system.target.address, name]);
+  const cache = task.connections.biosRegistries;
+  const known = cache?.get(key);
+  if (known) return known;
+  try {
+    const found = (await findRegistry(system, name)) ?? EMPTY;
+    cache?.put(key, found);
+    return found;
+  } catch (error) {
+    if (!isStatus(error) && !(error instanceof RedfishError && error.kind === 'protocol')) throw error;
+    task.log.info('cannot get the BIOS attribute registry', { registry: name.slice(0, 200), reason: error.message });
+    return EMPTY;
+  }
+}

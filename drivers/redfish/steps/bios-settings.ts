@@ -1,0 +1,148 @@
+/** BIOS attributes (schemas Bios and AttributeRegistry) and the settings that clients see and ask for: pure functions over both. */
+import { str } from '../../../model/python';
+import type { Json, JsonObject } from '../../../model/records';
+import { listOf, member, textOf } from '../../../wire/redfish';
+import { isPlainValue, type PlainValue } from '../../common/named-values';
+import type { BiosAttributeFacts, BiosAttributeRegistry, BiosSetting } from '../../interfaces';
+
+export type Attributes = Readonly<Record<string, PlainValue>>;
+
+/** The richest servers have some 1500; a row is kept for each. */
+const MAX_ATTRIBUTES = 4000;
+const MAX_NAME = 255;
+const MAX_ALLOWABLE = 1000;
+
+const NOTHING_KNOWN: BiosAttributeFacts = {
+  attribute_type: null,
+  allowable_values: null,
+  lower_bound: null,
+  upper_bound: null,
+  min_length: null,
+  max_length: null,
+  read_only: null,
+  reset_required: null,
+  unique: null,
+};
+
+const integer = (value: unknown): number | null => (Number.isSafeInteger(value) ? (value as number) : null);
+const flag = (value: unknown): boolean | null => (typeof value === 'boolean' ? value : null);
+
+/** An enumeration's values by their names, or by what is shown to people where they have none. */
+const allowable = (value: unknown): readonly Json[] | null =>
+  Array.isArray(value)
+    ? listOf(value)
+        .slice(0, MAX_ALLOWABLE)
+        .flatMap((one) => {
+          return textOf(member(one, 'ValueName')) ?? textOf(member(one, 'ValueDisplayName')) ?? [];
+        })
+    : null;
+
+/** The attributes that a registry (its whole body) describes. */
+export function registryOf(body: unknown): BiosAttributeRegistry {
+  const entries = listOf(member(body, 'RegistryEntries', 'Attributes')).slice(0, MAX_ATTRIBUTES);
+  return new Map(
+    entries.flatMap((entry): readonly [string, BiosAttributeFacts][] => {
+      const [name, type] = [member(entry, 'AttributeName'), member(entry, 'Type')];
+      if (typeof name !== 'string') return [];
+      return [
+        [
+          name,
+          {
+            attribute_type: typeof type === 'string' ? type.slice(0, MAX_NAME) : null,
+            allowable_values: allowable(member(entry, 'Value')),
+            lower_bound: integer(member(entry, 'LowerBound')),
+            upper_bound: integer(member(entry, 'UpperBound')),
+            min_length: integer(member(entry, 'MinLength')),
+            max_length: integer(member(entry, 'MaxLength')),
+            read_only: flag(member(entry, 'ReadOnly')),
+            reset_required: flag(member(entry, 'ResetRequired')),
+            unique: flag(member(entry, 'IsSystemUniqueProperty')),
+          },
+        ],
+      ];
+    }),
+  );
+}
+
+/** The attributes of a Bios resource or of its settings object; what cannot be one is left out. */
+export function attributesOf(body: unknown): Attributes {
+  const attributes = member(body, 'Attributes');
+  if (typeof attributes !== 'object' || attributes === null || Array.isArray(attributes)) return {};
+  const entries = Object.entries(attributes).filter(([name, value]) => name.length <= MAX_NAME && isPlainValue(value));
+  return Object.fromEntries(entries.slice(0, MAX_ATTRIBUTES));
+}
+
+const isPassword = (name: string, registry: BiosAttributeRegistry): boolean => registry.get(name)?.attribute_type === 'Password';
+
+/** What is kept of the settings, and shown to clients: values as text, and none of a password. */
+export const settingsOf = (attributes: Attributes, registry: BiosAttributeRegistry): readonly BiosSetting[] =>
+  Object.entries(attributes).map(([name, value]) => ({
+    name,
+    value: value === null || isPassword(name, registry) ? null : str(value),
+    ...(registry.get(name) ?? NOTHING_KNOWN),
+  }));
+
+/** Those whose value can be read again after they were set: a service never shows a password. */
+export const readable = (attributes: Attributes, registry: BiosAttributeRegistry): Attributes =>
+  Object.fromEntries(Object.entries(attributes).filter(([name]) => !isPassword(name, registry)));
+
+const outside = (size: number, low: number | null, high: number | null): boolean =>
+  (low !== null && size < low) || (high !== null && size > high);
+const wholeNumber = (value: PlainValue): number | undefined => {
+  const number = typeof value === 'string' && /^\s*[+-]?\d+\s*$/.test(value) ? Number(value) : value;
+  return Number.isSafeInteger(number) ? (number as number) : undefined;
+};
+const truth = (value: PlainValue): boolean | undefined => {
+  const word = typeof value === 'string' ? value.toLowerCase() : value;
+  return word === 'true' || word === true ? true : word === 'false' || word === false ? false : undefined;
+};
+
+/** Attribute type → the value as the service wants it; undefined: it cannot be had. Others are sent as they came. */
+const CONVERSIONS: Readonly<Record<string, (value: PlainValue, facts: BiosAttributeFacts) => PlainValue | undefined>> = {
+  Enumeration: (value, { allowable_values: allowed }) => (allowed?.length && !allowed.includes(value) ? undefined : value),
+  Integer: (value, { lower_bound: low, upper_bound: high }) => {
+    const number = wholeNumber(value);
+    return number === undefined || outside(number, low, high) ? undefined : number;
+  },
+  Boolean: truth,
+  String: (value, { min_length: low, max_length: high }) => (outside(str(value ?? '').length, low, high) ? undefined : value),
+};
+/** Without a registry: the type that the attribute has now. */
+const typeNow = (value: PlainValue | undefined): string =>
+  typeof value === 'number' ? 'Integer' : typeof value === 'boolean' ? 'Boolean' : '';
+
+/**
+ * What is asked for, in the types that the service knows. Callers send text, or what JSON has.
+ * @returns the names that may not be set, or not to this value, too
+ */
+export function convertSettings(
+  asked: ReadonlyMap<string, PlainValue>,
+  registry: BiosAttributeRegistry,
+  current: Attributes,
+): { readonly attributes: Attributes; readonly invalid: readonly string[] } {
+  const attributes: (readonly [string, PlainValue])[] = [];
+  const invalid: string[] = [];
+  for (const [name, value] of asked) {
+    const facts = registry.get(name) ?? NOTHING_KNOWN;
+    const convert = CONVERSIONS[facts.attribute_type ?? typeNow(current[name])];
+    const converted = convert ? convert(value, facts) : value;
+    if (facts.read_only || converted === undefined) invalid.push(name);
+    else attributes.push([name, converted]);
+  }
+  return { attributes: Object.fromEntries(attributes), invalid };
+}
+
+/** Whether all is so already, and nothing that waits for the next start would change it. */
+export const allInPlace = (asked: Attributes, current: Attributes, pending: Attributes): boolean =>
+  Object.entries(asked).every(([name, value]) => current[name] === value && (!Object.hasOwn(pending, name) || pending[name] === value));
+
+/**
+ * The settings that did not come about. Some services (Dell) show as pending only what was changed, and empty the list when it is done;
+ * others (HPE, Lenovo) always show all attributes there.
+ */
+export function unapplied(asked: Attributes, current: Attributes, pending: Attributes): JsonObject {
+  const onlyChanged = Object.keys(pending).length <= Object.keys(asked).length;
+  return Object.fromEntries(
+    Object.entries(asked).filter(([name, value]) => current[name] !== value || (onlyChanged && Object.hasOwn(pending, name))),
+  );
+}

@@ -1,0 +1,59 @@
+/** The firmware that a machine has, as its Redfish service tells: BIOS, BMC and network adapters (schemas ComputerSystem, Manager, NetworkAdapter). */
+import { Fault, reasonOf } from '../../../model/errors';
+import { RedfishError, listOf, member, textOf, type RedfishResource } from '../../../wire/redfish';
+import type { FirmwareComponent, Task } from '../../interfaces';
+import { redfishFault } from '../target';
+import { machineOf, type MachineView } from './update';
+
+/** Characters of what a service says of a component. */
+const MOST_WORDS = 255;
+const text = (value: unknown): string | null => textOf(value)?.slice(0, MOST_WORDS) ?? null;
+
+/** An adapter has a row for its controllers' package; several controllers with several packages: the last one's. */
+function ofAdapter({ body: adapter }: RedfishResource): readonly FirmwareComponent[] {
+  const serial = text(member(adapter, 'SerialNumber'));
+  const name = serial ?? text(member(adapter, 'Id'));
+  if (name === null) return [];
+  return listOf(member(adapter, 'Controllers'))
+    .map((controller) => text(member(controller, 'FirmwarePackageVersion')))
+    .filter((version) => version !== null)
+    .slice(-1)
+    .map((version) => ({
+      component: `nic:${name}`.slice(0, MOST_WORDS),
+      current_version: version,
+      vendor: text(member(adapter, 'Manufacturer')),
+      model: text(member(adapter, 'Model')),
+      serial_number: serial,
+    }));
+}
+
+/** Some services refuse what belongs to the adapters while the machine is off: then the rest is told. */
+async function machine(task: Task): Promise<MachineView> {
+  try {
+    return await machineOf(task, { adapters: true });
+  } catch (error) {
+    if (!(error instanceof RedfishError)) throw error;
+    task.log.warn('the network adapters cannot be read', { reason: reasonOf(error) });
+    return machineOf(task, { adapters: false });
+  }
+}
+
+/** Throws UnsupportedDriverExtension when it tells of none. */
+export async function firmwareComponents(task: Task): Promise<readonly FirmwareComponent[]> {
+  try {
+    const { system, manager, adapters = [] } = await machine(task);
+    const bios = text(member(system.body, 'BiosVersion'));
+    const bmc = text(member(manager?.body, 'FirmwareVersion'));
+    const found: FirmwareComponent[] = [];
+    const unnamed = { vendor: null, model: null, serial_number: null };
+    if (bios !== null) found.push({ component: 'bios', current_version: bios, ...unnamed });
+    if (bmc !== null) found.push({ component: 'bmc', current_version: bmc, ...unnamed, model: text(member(manager?.body, 'Model')) });
+    // Two adapters of one name are one row.
+    const nics = new Map(adapters.flatMap(ofAdapter).map((one) => [one.component, one]));
+    found.push(...nics.values());
+    if (found.length > 0) return found;
+  } catch (error) {
+    throw redfishFault(task, error);
+  }
+  throw new Fault('UnsupportedDriverExtension', { driver: task.node.driver, extension: 'cache_firmware_components' });
+}

@@ -1,0 +1,87 @@
+/** Where a BMC gets a firmware file: from its own place, or from the boot service here, which serves it by the node's BootRecord. */
+import { basename } from 'node:path';
+import { Fault, reasonOf } from '../../../model/errors';
+import type { BootRecord } from '../../../model/records';
+import { checkLocation, digestOf, locate, type ImageLocation } from '../../common/images';
+import type { Task } from '../../interfaces';
+import type { FirmwareSource } from './firmware-settings';
+
+/** Names of such files under `/boot/UUID/` begin so. */
+const PREFIX = 'firmware-';
+
+const failure = (error: string): Fault => new Fault('DriverOperationError', { message: `Redfish exception occurred. Error: ${error}` });
+
+/** By their length, as Ironic tells them apart. */
+const algorithmOf = ({ length }: string): 'sha1' | 'sha256' | 'sha512' | undefined =>
+  length <= 41 ? 'sha1' : length <= 64 ? 'sha256' : length <= 128 ? 'sha512' : undefined;
+
+async function verify(task: Task, location: ImageLocation, expected: string): Promise<void> {
+  const algorithm = algorithmOf(expected);
+  if (algorithm === undefined)
+    throw failure(
+      `Unable to identify checksum to perform firmware file checksum calculation. Please validate your input in and try again. Received: ${expected.slice(0, 300)}`,
+    );
+  const place = location.kind === 'file' ? location.path : location.url;
+  const found = await digestOf(location, algorithm, task.signal).catch((error: unknown) => {
+    task.signal.throwIfAborted();
+    throw failure(`For node ${task.node.uuid} failed to read the firmware file ${basename(place)}. Error ${reasonOf(error)}`);
+  });
+  if (found !== expected.toLowerCase())
+    throw failure(
+      `For node ${task.node.uuid} firmware file ${basename(place)} checksums do not match. Expected: ${expected}, calculated: ${found}.`,
+    );
+}
+
+/** A name that is the last part of a path, and one that BMCs take: some look at what it ends with. */
+const nameOf = (url: string): string => {
+  const { pathname } = new URL(url);
+  return (
+    PREFIX +
+    (decodeURIComponentSafely(basename(pathname))
+      .replace(/[^\w.-]/g, '_')
+      .slice(-120) || 'file')
+  );
+};
+const decodeURIComponentSafely = (name: string): string => {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+};
+
+/**
+ * The URL that the BMC is told. A file that it cannot or shall not have from where it is (`file://`, source `local`) is added to what the
+ * boot service serves; its checksum is looked at then, if there is one. Throws InvalidParameterValue, DriverOperationError.
+ */
+export async function firmwareUrl(task: Task, url: string, given: { source?: FirmwareSource; checksum?: string } = {}): Promise<string> {
+  const { options, node, boots } = task;
+  const source = given.source ?? options['redfish.firmware_source'];
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? '';
+  if (source === 'swift' || scheme === 'swift')
+    throw new Fault('InvalidParameterValue', {
+      message: `Firmware ${url} of node ${node.uuid} cannot be served from Swift: there is no object storage here. Use [redfish]firmware_source http or local.`,
+    });
+  if (!['http', 'https', 'file'].includes(scheme))
+    throw new Fault('InvalidParameterValue', { message: `${scheme} is not supported for ${url}.` });
+  const location = locate(url, options['conductor.file_url_allowed_paths']);
+  if (location.kind === 'http' && source === 'http') return url;
+  const there = await checkLocation(location, task.signal);
+  if (given.checksum !== undefined) await verify(task, there, given.checksum);
+  const name = nameOf(url);
+  const bare: BootRecord = { node_uuid: node.uuid, macs: [], method: 'ipxe', purpose: 'disk', kernel_args: '', files: {} };
+  const row = (await boots.ofNode(node.uuid)) ?? bare;
+  await boots.put({ ...row, files: { ...row.files, [name]: there.kind === 'file' ? there.path : there.url } });
+  return `${options['deploy.http_url']}/boot/${node.uuid}/${name}`;
+}
+
+/** They are served no longer. */
+export async function forgetFirmwareFiles({ boots, node }: Task): Promise<void> {
+  const row = await boots.ofNode(node.uuid);
+  if (!row) return;
+  const kept = Object.entries(row.files).filter(([name]) => !name.startsWith(PREFIX));
+  if (kept.length === Object.keys(row.files).length) return;
+  // A row that was made for them alone.
+  if (kept.length === 0 && row.purpose === 'disk') await boots.remove(node.uuid);
+  else await boots.put({ ...row, files: Object.fromEntries(kept) });
+}

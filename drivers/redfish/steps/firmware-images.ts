@@ -1,0 +1,99 @@
+/**
+ * The step `update_firmware` of the management interface, older than the firmware interface: images one after the other, each with a start
+ * of the machine. What is left of them stands on the node (`firmware_updates`, the first is the one that runs).
+ */
+import { bareTimestamp, instantOf } from '../../../model/clock';
+import { listOf } from '../../../wire/redfish';
+import { done, failed, type Outcome, type Step, type Task } from '../../interfaces';
+import { isAgentBack, rebootForStep } from '../../common/reboot-step';
+import { firmwareUrl, forgetFirmwareFiles } from './firmware-files';
+import { firmwareImages, type FirmwareImage } from './firmware-settings';
+import { redfishFault } from '../target';
+import { discardFailedUpdates, simpleUpdate, updateFailure, updateState, warnOfGoneTask } from './update';
+
+interface Update extends FirmwareImage {
+  /** Where the service tells how it stands; absent: it did it at once. */
+  readonly task_monitor?: string;
+  /** The service is done with it, and it is waited for since then. */
+  readonly wait_start_time?: string;
+}
+const UPDATES = 'firmware_updates';
+const updatesOf = ({ node }: Task): readonly Update[] => listOf(node.driver_internal_info[UPDATES]) as readonly Update[];
+const look = ({ options }: Task): Outcome => ({ kind: 'wait', pollEvery: Math.max(1, options['redfish.firmware_update_status_interval']) });
+
+async function forget(task: Task): Promise<void> {
+  await forgetFirmwareFiles(task);
+  await task.saveInternal({ [UPDATES]: undefined });
+}
+async function start(task: Task, images: readonly Update[]): Promise<Outcome> {
+  const [{ url, checksum, source, wait }, ...rest] = images as readonly [Update, ...Update[]];
+  const place = await firmwareUrl(task, url, { checksum, ...(source === undefined ? {} : { source }) });
+  const monitor = await simpleUpdate(task, place);
+  const current: Update = {
+    ...{ url, checksum, ...(source === undefined ? {} : { source }), ...(wait === undefined ? {} : { wait }) },
+    ...(monitor === undefined ? {} : { task_monitor: monitor }),
+  };
+  // Written first: a machine that installs firmware must not be started twice.
+  await task.saveInternal({ [UPDATES]: [current, ...rest] });
+  await rebootForStep(task);
+  return look(task);
+}
+async function next(task: Task): Promise<Outcome> {
+  const rest = updatesOf(task).slice(1);
+  if (rest.length > 0) return start(task, rest);
+  if (!isAgentBack(task)) return look(task);
+  await forget(task);
+  return done;
+}
+
+async function standing(task: Task): Promise<Outcome> {
+  const [current, ...rest] = updatesOf(task);
+  if (!current) return failed(`Node ${task.node.uuid} has no firmware update that is waited for`);
+  const { wait, wait_start_time: since, url } = current;
+  if (since !== undefined) {
+    const left = (wait ?? 0) - (task.clock.now() - instantOf(since)) / 1000;
+    return left > 0 ? { kind: 'wait', pollEvery: Math.max(1, left) } : next(task);
+  }
+  const state = await updateState(task, current.task_monitor);
+  if (state.kind === 'running' || state.kind === 'away') return look(task);
+  if (state.kind === 'failed') {
+    await forget(task);
+    return failed(updateFailure(task, url, state.messages));
+  }
+  if (state.kind === 'gone') warnOfGoneTask(task, url);
+  if (wait === undefined) return next(task);
+  await task.saveInternal({ [UPDATES]: [{ ...current, wait_start_time: bareTimestamp(task.clock.now()) }, ...rest] });
+  return { kind: 'wait', pollEvery: wait };
+}
+
+/** What the service answers badly is the step's failure, in a sentence. */
+const telling = async (task: Task, work: () => Promise<Outcome>): Promise<Outcome> => {
+  try {
+    return await work();
+  } catch (error) {
+    throw redfishFault(task, error);
+  }
+};
+export const updateFirmware: Step = {
+  step: 'update_firmware',
+  priority: { clean: 0, service: 0 },
+  args: { firmware_images: { description: 'A list of firmware images to apply.', required: true, type: 'list' } },
+  abortable: false,
+  run: (task, { firmware_images: given }) =>
+    telling(task, async () => {
+      const images = firmwareImages(given);
+      if (images.length === 0) return done;
+      await task.saveInternal({ [UPDATES]: undefined });
+      return start(task, images).catch(async (error: unknown) => {
+        await forget(task);
+        throw error;
+      });
+    }),
+  poll: (task) => telling(task, () => standing(task)),
+};
+export const forgetFailedUpdates = discardFailedUpdates(
+  'checking if async firmware update failed',
+  UPDATES,
+  ['clean failed', 'service failed'],
+  forget,
+);

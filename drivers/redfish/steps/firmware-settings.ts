@@ -1,0 +1,96 @@
+/** What the firmware steps take: lists of updates, held against tables, and refused in the words that Ironic's schema check has for it. */
+import { Fault } from '../../../model/errors';
+import { isObject } from '../../../model/json';
+import { repr } from '../../../model/python';
+
+/** Answers what is wrong with a value; undefined: nothing. */
+type Check = (value: unknown) => string | undefined;
+interface ItemRow {
+  readonly required: readonly string[];
+  readonly properties: Readonly<Record<string, Check>>;
+}
+
+const text: Check = (value) =>
+  typeof value !== 'string' ? `${repr(value)} is not of type 'string'` : value === '' ? `'' should be non-empty` : undefined;
+const seconds: Check = (value) =>
+  !Number.isInteger(value)
+    ? `${repr(value)} is not of type 'integer'`
+    : (value as number) < 1
+      ? `${repr(value)} is less than the minimum of 1`
+      : undefined;
+const SOURCES = ['http', 'local', 'swift'] as const;
+export type FirmwareSource = (typeof SOURCES)[number];
+const source: Check = (value) =>
+  typeof value !== 'string'
+    ? `${repr(value)} is not of type 'string'`
+    : SOURCES.some((one) => one === value)
+      ? undefined
+      : `${repr(value)} is not one of ${repr(SOURCES)}`;
+const component: Check = (value) =>
+  typeof value !== 'string'
+    ? `${repr(value)} is not of type 'string'`
+    : /^(?:bios|bmc|nic:.*)$/s.test(value)
+      ? undefined
+      : `${repr(value)} is not valid under any of the given schemas`;
+
+/** A list that is longer is no list of a machine's firmware. */
+const MOST = 100;
+
+function itemErrors({ required, properties }: ItemRow, item: unknown): string | undefined {
+  if (!isObject(item)) return `${repr(item)} is not of type 'object'`;
+  const missing = required.find((name) => !Object.hasOwn(item, name));
+  if (missing !== undefined) return `${repr(missing)} is a required property`;
+  const others = Object.keys(item).filter((name) => !Object.hasOwn(properties, name));
+  if (others.length === 0) return undefined;
+  return `Additional properties are not allowed (${others.map((name) => repr(name)).join(', ')} ${others.length === 1 ? 'was' : 'were'} unexpected)`;
+}
+/** The last property by name first: which of several errors is told, is told as Ironic does. */
+const valueErrors = ({ properties }: ItemRow, item: object): string | undefined =>
+  Object.entries(item)
+    .sort(([a], [b]) => (a < b ? 1 : -1))
+    .map(([name, value]) => properties[name]?.(value))
+    .find((error) => error !== undefined);
+
+function errorOf(row: ItemRow, least: number, list: unknown): string | undefined {
+  if (!Array.isArray(list)) return `${repr(list)} is not of type 'array'`;
+  if (list.length < least) return `${repr(list)} should be non-empty`;
+  if (list.length > MOST) return `${MOST} updates are taken at most`;
+  const backwards = [...(list as unknown[])].reverse();
+  const first = (check: (item: unknown) => string | undefined): string | undefined =>
+    backwards.map(check).find((error) => error !== undefined);
+  return first((item) => itemErrors(row, item)) ?? first((item) => valueErrors(row, item as object));
+}
+/** Throws InvalidParameterValue. */
+function check(row: ItemRow, least: number, list: unknown): void {
+  const error = errorOf(row, least, list);
+  if (error === undefined) return;
+  throw new Fault('InvalidParameterValue', { message: `Invalid firmware update ${repr(list)}. Errors: ${error}`.slice(0, 4000) });
+}
+
+/** What is to be updated, and from where. */
+export interface FirmwareSetting {
+  /** bios, bmc, or nic:NAME. */
+  readonly component: string;
+  readonly url: string;
+  readonly wait?: number;
+}
+const SETTING: ItemRow = { required: ['component', 'url'], properties: { component, url: text, wait: seconds } };
+/** The argument of `firmware.update`. */
+export function firmwareSettings(list: unknown): readonly FirmwareSetting[] {
+  check(SETTING, 1, list);
+  return list as readonly FirmwareSetting[];
+}
+
+/** A file with its checksum. */
+export interface FirmwareImage {
+  readonly url: string;
+  readonly checksum: string;
+  readonly wait?: number;
+  readonly source?: FirmwareSource;
+}
+const IMAGE: ItemRow = { required: ['url', 'checksum'], properties: { url: text, checksum: text, wait: seconds, source } };
+/** The argument of `management.update_firmware`. */
+export function firmwareImages(list: unknown): readonly FirmwareImage[] {
+  check(IMAGE, 0, list);
+  return list as readonly FirmwareImage[];
+}

@@ -1,0 +1,309 @@
+/** RAID volumes of machines with a Redfish service: made and removed by requests that the service may carry out later, or at a restart. */
+import { Fault } from '../../../model/errors';
+import type { JsonObject } from '../../../model/records';
+import { RedfishError, isStatus, lookAtTask, startedTask, type RedfishAsk } from '../../../wire/redfish';
+import { done, failed, type Outcome, type RaidInterface, type Step, type Task } from '../../interfaces';
+import { logicalDisks } from '../../agent/raid';
+import { hasAgent, isAgentBack, rebootForStep } from '../../common/reboot-step';
+import { askedDisks, checkAskedDisks, checkInterfaceTypes } from './raid-asked';
+import { planVolumes, type PlannedVolume } from './raid-plan';
+import { drivesOf, existingVolumes, raidConfigOf, storagesOf, type ApplyTime, type Storage, type Volume } from './storage';
+import { REDFISH_PROPERTIES, onSystem, redfishAsk, redfishFault, redfishSystem, systemOf } from '../target';
+
+const APPLY_TIME = '@Redfish.OperationApplyTime';
+/** What is asked of the service, ready to be sent. */
+interface Order {
+  readonly method: 'POST' | 'DELETE';
+  readonly path: string;
+  readonly body?: JsonObject;
+}
+/** Which of the logical disks are made. */
+interface Which {
+  readonly root: boolean;
+  readonly others: boolean;
+}
+/** driver_internal_info.raid_configs: work that goes on in the machine. It stands there before anything is asked for. */
+interface Work {
+  readonly operation: 'create' | 'delete';
+  /** Controller → orders that were not sent yet: it may take one after the other only. */
+  readonly pending: Readonly<Record<string, readonly Order[]>>;
+  readonly task_monitor_uri: readonly string[];
+  /** What was sent needs a restart that has not been made. */
+  readonly reboot?: boolean;
+  /** There was one: the agent must come back. */
+  readonly rebooted?: boolean;
+  /** What follows the deletion. */
+  readonly then_create?: Which;
+  /** Paths of the volumes that there were. */
+  readonly known: readonly string[];
+}
+const KEY = 'raid_configs';
+const workOf = ({ node }: Task): Work | undefined => node.driver_internal_info[KEY] as Work | undefined;
+const save = (task: Task, work: Work | undefined): Promise<void> => task.saveInternal({ [KEY]: work });
+
+const applied = (body: JsonObject, applyTime: ApplyTime): JsonObject => ({ ...body, ...(applyTime ? { [APPLY_TIME]: applyTime } : {}) });
+const isImmediate = ({ body }: Order): boolean => body?.[APPLY_TIME] === 'Immediate';
+
+/** The body of a new volume. Without a size the service takes the largest that it can. */
+const newVolume = ({ asked, raidType, drives, bytes }: PlannedVolume): JsonObject => ({
+  RAIDType: raidType,
+  ...(bytes === 'MAX' ? {} : { CapacityBytes: bytes }),
+  Links: { Drives: drives.map(({ path }) => ({ '@odata.id': path })) },
+  ...(asked.volume_name ? { Name: asked.volume_name } : {}),
+});
+
+/** By controller, in the order of their names. */
+function grouped(orders: readonly (readonly [string, Order])[]): Work['pending'] {
+  const names = [...new Set(orders.map(([name]) => name))].sort();
+  return Object.fromEntries(names.map((name) => [name, orders.filter(([one]) => one === name).map(([, order]) => order)]));
+}
+
+/** The orders that make what target_raid_config asks for. Throws when the drives do not allow it. */
+async function creation(task: Task, ask: RedfishAsk, storages: readonly Storage[], { root, others }: Which): Promise<Work> {
+  const drives = await drivesOf(ask, storages);
+  const planned = planVolumes(askedDisks(task.node.target_raid_config), drives);
+  const wanted = planned.filter(({ asked }) => (asked.is_root_volume ? root : others));
+  const orders = wanted.map((volume): readonly [string, Order] => {
+    const owner = storages.find(({ id }) => id === volume.drives[0]!.controller)!.volumes!;
+    return [volume.drives[0]!.controller, { method: 'POST', path: owner.path, body: applied(newVolume(volume), owner.applyTime) }];
+  });
+  const known = await existingVolumes(ask, storages);
+  return { operation: 'create', pending: grouped(orders), task_monitor_uri: [], known: known.map(({ path }) => path) };
+}
+function deletion(volumes: readonly Volume[]): Work {
+  const raids = volumes.filter(({ raidType }) => raidType !== undefined);
+  const orders = raids.map(({ path, storage }): readonly [string, Order] => [
+    storage.id,
+    { method: 'DELETE', path, ...(storage.volumes?.applyTime ? { body: applied({}, storage.volumes.applyTime) } : {}) },
+  ]);
+  return { operation: 'delete', pending: grouped(orders), task_monitor_uri: [], known: volumes.map(({ path }) => path) };
+}
+
+/** Sends it; answers the monitor of its task, if it has one. What is gone already needs no deletion. */
+async function send(ask: RedfishAsk, { method, path, body }: Order): Promise<string | undefined> {
+  try {
+    return startedTask(await ask(method, path, body === undefined ? {} : { body }));
+  } catch (error) {
+    if (method !== 'DELETE' || !isStatus(error)) throw error;
+    if (error.status === 404) return undefined;
+    // Some services (Dell) offer an apply time, and refuse it here.
+    if (body === undefined || !error.message.includes(APPLY_TIME)) throw error;
+    return startedTask(await ask(method, path));
+  }
+}
+
+/** Sends of each controller what it takes, each noted when it was taken. */
+async function sendPending(task: Task, ask: RedfishAsk, from: Work): Promise<Work> {
+  let work = from;
+  for (const controller of Object.keys(from.pending))
+    for (let busy = false; !busy;) {
+      const [order, ...rest] = work.pending[controller] ?? [];
+      if (!order) break;
+      const monitor = await send(ask, order);
+      busy = monitor !== undefined;
+      work = {
+        ...work,
+        pending: { ...work.pending, [controller]: rest },
+        ...(monitor === undefined
+          ? {}
+          : { task_monitor_uri: [...work.task_monitor_uri, monitor], ...(isImmediate(order) ? {} : { reboot: true }) }),
+      };
+      await save(task, work);
+    }
+  return work;
+}
+
+/** Seconds until the next look at what a service does at once. */
+const SOON = 5;
+function waiting({ options }: Task, work: Work, quiet: boolean): Outcome {
+  const interval = options['redfish.raid_config_status_interval'] || 60;
+  return { kind: 'wait', pollEvery: work.rebooted ? interval : Math.min(interval, SOON), ...(quiet ? { quiet: true } : {}) };
+}
+const hasPending = ({ pending }: Work): boolean => Object.values(pending).some((orders) => orders.length > 0);
+
+/** The volumes as they are now stand on the node. Throws RedfishError. */
+async function refresh(task: Task): Promise<void> {
+  const system = await systemOf(task);
+  const volumes = await existingVolumes(system.ask, await storagesOf(system));
+  await task.save({ raid_config: raidConfigOf(task, volumes) });
+}
+/** The work ended badly: some of it may have been done, which shall be seen if it can. */
+async function tryRefreshing(task: Task): Promise<void> {
+  await refresh(task).catch((error: unknown) => {
+    if (!(error instanceof RedfishError)) throw error;
+    task.log.warn('the volumes cannot be read', { reason: error.message });
+  });
+}
+
+/** Which tasks go on; a failed one is a failure of the step. */
+async function runningTasks(
+  ask: RedfishAsk,
+  { task_monitor_uri: monitors }: Work,
+): Promise<readonly string[] | { readonly failure: string }> {
+  const running: string[] = [];
+  for (const monitor of monitors) {
+    const look = await lookAtTask(ask, monitor);
+    if (look.kind === 'failed') return { failure: `task ${monitor} ended as ${look.state ?? 'failed'}: ${look.messages}` };
+    if (look.kind === 'running') running.push(monitor);
+  }
+  return running;
+}
+
+/** Goes on with the work on the node as far as it goes now. Throws RedfishError, Fault. */
+async function goOn(task: Task, ask: RedfishAsk, begun: Work): Promise<Outcome> {
+  let work = begun;
+  for (;;) {
+    if (work.reboot) {
+      await rebootForStep(task);
+      work = { ...work, reboot: false, rebooted: true };
+      await save(task, work);
+      return waiting(task, work, false);
+    }
+    const running = await runningTasks(ask, work);
+    if ('failure' in running) {
+      await save(task, undefined);
+      await tryRefreshing(task);
+      return failed(`Redfish RAID ${work.operation}_configuration step failed on node ${task.node.uuid}: ${running.failure}`);
+    }
+    const moved = running.length < work.task_monitor_uri.length;
+    if (moved) {
+      work = { ...work, task_monitor_uri: running };
+      await save(task, work);
+    }
+    if (running.length > 0) return waiting(task, work, !moved);
+    if (hasPending(work)) work = await sendPending(task, ask, work);
+    else if (work.then_create) {
+      const system = await systemOf(task);
+      const next = await creation(task, system.ask, await storagesOf(system), work.then_create);
+      work = { ...next, rebooted: work.rebooted ?? false };
+      await save(task, work);
+    } else if (work.rebooted && hasAgent(task) && !isAgentBack(task)) return waiting(task, work, true);
+    else {
+      await refresh(task);
+      await save(task, undefined);
+      return done;
+    }
+  }
+}
+
+const CREATING = 'Redfish RAID create configuration';
+const DELETING = 'Redfish RAID delete configuration';
+
+/** An order that was taken before its conductor could note it is not given again: its volume is there. */
+async function withoutDone(ask: RedfishAsk, storages: readonly Storage[], work: Work): Promise<Work> {
+  const fresh = (await existingVolumes(ask, storages)).filter(({ path }) => !work.known.includes(path));
+  const isThere = ({ method, body }: Order): boolean => {
+    const drives = ((body?.['Links'] as { readonly Drives?: readonly { readonly '@odata.id': string }[] } | undefined)?.Drives ?? []).map(
+      (one) => one['@odata.id'],
+    );
+    const alike = ({ raidType, drives: has }: Volume): boolean =>
+      raidType === body?.['RAIDType'] && has.length === drives.length && has.every((path) => drives.includes(path));
+    return method === 'POST' && fresh.some(alike);
+  };
+  const pending = Object.entries(work.pending).map(([name, orders]) => [name, orders.filter((order) => !isThere(order))] as const);
+  return { ...work, pending: Object.fromEntries(pending) };
+}
+
+/** Begins the work, or takes up what a conductor that is gone has begun. */
+const begin = (task: Task, doing: string, make: (ask: RedfishAsk, storages: readonly Storage[]) => Promise<Work>): Promise<Outcome> =>
+  onSystem(task, doing, async (system) => {
+    const storages = await storagesOf(system);
+    const before = workOf(task);
+    const work = before ? await withoutDone(system.ask, storages, before) : await make(system.ask, storages);
+    await save(task, work);
+    try {
+      return await goOn(task, system.ask, work);
+    } catch (error) {
+      if (error instanceof RedfishError) await tryRefreshing(task);
+      throw error;
+    }
+  });
+async function create(task: Task, config: unknown, args: JsonObject, defaults: { readonly others: boolean }): Promise<Outcome> {
+  checkAskedDisks(task.node.uuid, askedDisks(config));
+  const which: Which = {
+    root: args['create_root_volume'] !== false,
+    others: args['create_nonroot_volumes'] === undefined ? defaults.others : args['create_nonroot_volumes'] === true,
+  };
+  return begin(task, CREATING, async (ask, storages) => {
+    if (args['delete_existing'] !== true) return creation(task, ask, storages, which);
+    // What cannot be made shall not cost what there is.
+    await creation(task, ask, storages, which);
+    return { ...deletion(await existingVolumes(ask, storages)), then_create: which };
+  });
+}
+
+/** Asked from time to time. What cannot be learned now is learned later. */
+async function standing(task: Task): Promise<Outcome> {
+  const work = workOf(task);
+  if (!work) return done;
+  try {
+    return await goOn(task, redfishAsk(task, (await redfishSystem(task)).target), work);
+  } catch (error) {
+    const silent = error instanceof RedfishError && ['unreachable', 'untrusted', 'interrupted'].includes(error.kind);
+    if (!silent && !isStatus(error, 401, 429, 500, 502, 503, 504))
+      throw redfishFault(task, error, work.operation === 'create' ? CREATING : DELETING);
+    task.log.warn('the Redfish service does not say how its RAID tasks stand', { reason: (error as Error).message });
+    return waiting(task, work, true);
+  }
+}
+
+const flag = (description: string) => ({ description, required: false, type: 'boolean' }) as const;
+const resumed = { resumable: true, poll: standing, pollAtHeartbeat: true } as const satisfies Partial<Step>;
+
+export const redfishRaid: RaidInterface = {
+  properties: REDFISH_PROPERTIES,
+  validate: async ({ node: { target_raid_config: target } }) => {
+    if (Object.keys(target).length === 0) return;
+    logicalDisks(target);
+    checkInterfaceTypes(target);
+  },
+  validateConfig: async (_, config) => checkInterfaceTypes(config),
+  steps: [
+    {
+      ...resumed,
+      step: 'create_configuration',
+      priority: { clean: 0 },
+      args: {
+        create_root_volume: flag('This specifies whether to create the root volume. Defaults to `True`.'),
+        create_nonroot_volumes: flag('This specifies whether to create the non-root volumes. Defaults to `True`.'),
+        delete_existing: flag(
+          'Setting this to `True` indicates to delete existing RAID configuration prior to creating the new configuration. Default value is `False`.',
+        ),
+      },
+      run: async (task, args) => {
+        const { uuid, target_raid_config: target } = task.node;
+        if (Object.keys(target).length === 0)
+          throw new Fault('MissingParameterValue', { message: `Node ${uuid} has no target RAID configuration.` });
+        return create(task, target, args, { others: true });
+      },
+    },
+    {
+      ...resumed,
+      step: 'apply_configuration',
+      priority: { deploy: 0, service: 0 },
+      args: {
+        raid_config: { description: 'The RAID configuration to apply.', required: true, type: 'object' },
+        create_root_volume: flag(
+          "Setting this to 'False' indicates not to create root volume that is specified in 'raid_config'. Default value is 'True'.",
+        ),
+        create_nonroot_volumes: flag(
+          "Setting this to 'False' indicates not to create non-root volumes (all except the root volume) in 'raid_config'. Default value is 'True'.",
+        ),
+        delete_existing: flag(
+          "Setting this to 'True' indicates to delete existing RAID configuration prior to creating the new configuration. Default value is 'True'.",
+        ),
+      },
+      run: async (task, { raid_config: config, ...args }) => {
+        askedDisks(config);
+        await task.save({ target_raid_config: config as JsonObject });
+        return create(task, config, args, { others: false });
+      },
+    },
+    {
+      ...resumed,
+      step: 'delete_configuration',
+      priority: { clean: 0, deploy: 0, service: 0 },
+      run: (task) => begin(task, DELETING, async (ask, storages) => deletion(await existingVolumes(ask, storages))),
+    },
+  ],
+};

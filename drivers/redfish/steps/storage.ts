@@ -1,0 +1,128 @@
+/** The storage of a machine with a Redfish service (schemas Storage, Drive, Volume): its drives, and its volumes as they are now. */
+import { bareTimestamp } from '../../../model/clock';
+import type { JsonObject } from '../../../model/records';
+import {
+  linkOf,
+  linkedCollection,
+  listOf,
+  member,
+  memberPaths,
+  readResource,
+  isStatus,
+  textOf,
+  textsOf,
+  collection,
+  type RedfishAsk,
+  type RedfishResource,
+} from '../../../wire/redfish';
+import type { Task } from '../../interfaces';
+import { levelOfType, type Drive } from './raid-plan';
+import type { SystemView } from '../target';
+
+/** When the service carries out what is asked of volumes; undefined: it does not let us choose. */
+export type ApplyTime = 'Immediate' | 'OnReset' | undefined;
+export interface Volumes {
+  /** Of the collection. */
+  readonly path: string;
+  readonly applyTime: ApplyTime;
+}
+export interface Storage {
+  readonly id: string;
+  /** Its controller makes RAID, or does not say. */
+  readonly makesRaid: boolean;
+  readonly resource: RedfishResource;
+  /** Undefined: it has none. */
+  readonly volumes: Volumes | undefined;
+}
+
+const idOf = ({ body, path }: RedfishResource): string => textOf(member(body, 'Id')) ?? path.replace(/\/+$/, '').split('/').at(-1)!;
+
+/** The RAID types of its first controller: no type of RAID among them means that it makes none. */
+async function makesRaid(ask: RedfishAsk, storage: RedfishResource): Promise<boolean> {
+  const path = linkOf(member(storage.body, 'Controllers'));
+  const [first] = path === undefined ? [] : await unlessMissing(memberPaths(ask, path), []);
+  const controller = first === undefined ? listOf(member(storage.body, 'StorageControllers'))[0] : (await readResource(ask, first)).body;
+  const types = textsOf(member(controller, 'SupportedRAIDTypes'));
+  return types === undefined || types.some((type) => /^RAID\d/.test(type));
+}
+async function unlessMissing<T>(work: Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (isStatus(error, 404)) return otherwise;
+    throw error;
+  }
+}
+async function volumesOf(ask: RedfishAsk, storage: RedfishResource): Promise<Volumes | undefined> {
+  const path = linkOf(member(storage.body, 'Volumes'));
+  const found = path === undefined ? undefined : await unlessMissing(readResource(ask, path), undefined);
+  if (path === undefined || !found) return undefined;
+  const times = textsOf(member(found.body, '@Redfish.OperationApplyTimeSupport', 'SupportedValues')) ?? [];
+  return { path, applyTime: (['Immediate', 'OnReset'] as const).find((time) => times.includes(time)) };
+}
+
+/** Subsystems with more are cut off: no plan is made of thousands of drives. */
+const MAX_STORAGES = 64;
+export async function storagesOf({ ask, ...system }: SystemView): Promise<readonly Storage[]> {
+  const resources = (await linkedCollection(ask, system, 'Storage')) ?? [];
+  const storages: Storage[] = [];
+  for (const resource of resources.slice(0, MAX_STORAGES))
+    storages.push({ id: idOf(resource), resource, makesRaid: await makesRaid(ask, resource), volumes: await volumesOf(ask, resource) });
+  return storages;
+}
+
+const MAX_DRIVES = 512;
+/** The drives that volumes can be made of; one that does not tell its size cannot be used. */
+export async function drivesOf(ask: RedfishAsk, storages: readonly Storage[]): Promise<readonly Drive[]> {
+  const drives: Drive[] = [];
+  for (const { id: controller, resource } of storages.filter((one) => one.makesRaid && one.volumes))
+    for (const link of listOf(member(resource.body, 'Drives'))) {
+      const path = linkOf(link);
+      if (path === undefined || drives.length >= MAX_DRIVES) continue;
+      const drive = await unlessMissing(readResource(ask, path), undefined);
+      const bytes = member(drive?.body, 'CapacityBytes');
+      if (!drive || typeof bytes !== 'number' || !Number.isSafeInteger(bytes) || bytes <= 0) continue;
+      const [mediaType, protocol] = [textOf(member(drive.body, 'MediaType')), textOf(member(drive.body, 'Protocol'))];
+      drives.push({ path, id: idOf(drive), controller, mediaType: mediaType ?? null, protocol: protocol ?? null, bytes });
+    }
+  return drives;
+}
+
+export interface Volume {
+  readonly path: string;
+  readonly id: string;
+  readonly name: string | null;
+  /** The Storage resource that it belongs to. */
+  readonly storage: Storage;
+  /** Undefined: it is a drive that is shown as a volume, say. */
+  readonly raidType: string | undefined;
+  readonly bytes: number;
+  /** Paths. */
+  readonly drives: readonly string[];
+}
+export async function existingVolumes(ask: RedfishAsk, storages: readonly Storage[]): Promise<readonly Volume[]> {
+  const found: Volume[] = [];
+  for (const storage of storages) {
+    const { volumes } = storage;
+    if (!volumes) continue;
+    for (const one of await unlessMissing(collection(ask, volumes.path), [])) {
+      const bytes = member(one.body, 'CapacityBytes');
+      found.push({
+        ...{ path: one.path, id: idOf(one), name: textOf(member(one.body, 'Name')) ?? null, storage },
+        raidType: textOf(member(one.body, 'RAIDType')),
+        bytes: typeof bytes === 'number' && bytes >= 0 ? bytes : 0,
+        drives: listOf(member(one.body, 'Links', 'Drives')).flatMap((drive) => linkOf(drive) ?? []),
+      });
+    }
+  }
+  return found;
+}
+
+/** What raid_config says: the volumes of the levels that can be asked for. */
+export function raidConfigOf(task: Task, volumes: readonly Volume[]): JsonObject {
+  const disks = volumes.flatMap(({ id, name, storage, raidType, bytes }) => {
+    const level = levelOfType(raidType);
+    return level === undefined ? [] : [{ id, name, controller: storage.id, size_gb: Math.floor(bytes / 2 ** 30), raid_level: level }];
+  });
+  return { logical_disks: disks, last_updated: bareTimestamp(task.clock.now()).replace('T', ' ') };
+}

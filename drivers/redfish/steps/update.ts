@@ -1,0 +1,139 @@
+/** The UpdateService of a machine's Redfish service (schema UpdateService): asking for an update, how it stands, and what it may take away for a while. */
+import { reasonOf } from '../../../model/errors';
+import { withoutCredentials } from '../../../model/urls';
+import {
+  RedfishError,
+  actionOf,
+  linkOf,
+  linkedCollection,
+  listOf,
+  lookAtTask,
+  member,
+  memberPaths,
+  messagesOf,
+  readLinked,
+  readResource,
+  rootPath,
+  startedTask,
+  textOf,
+  type RedfishResource,
+} from '../../../wire/redfish';
+import type { InterfacePeriodic, Task } from '../../interfaces';
+import { redfishAsk, redfishSystem, systemOf, type SystemView } from '../target';
+
+/** How an update stands. `away`: the service does not answer now; `gone`: it knows nothing of the task any more. */
+export type UpdateState =
+  | { readonly kind: 'away'; readonly reason: string }
+  | { readonly kind: 'gone' | 'done' }
+  | { readonly kind: 'failed'; readonly messages: readonly string[] }
+  | { readonly kind: 'running'; readonly state: string | undefined; readonly percent: number | undefined };
+
+/** In Ironic's words. */
+const missing = (attribute: string, { path }: { readonly path: string }): RedfishError =>
+  new RedfishError('protocol', `Redfish exception occurred. Error: The attribute ${attribute} is missing from the resource ${path}`);
+
+/** TransferProtocol for a URL: its scheme, unless the service takes others only (then HTTP, or nothing is said). */
+function protocolFor(url: string, allowed: readonly string[] | undefined): string | undefined {
+  const scheme = new URL(url).protocol.slice(0, -1).toUpperCase();
+  return allowed === undefined ? scheme : [scheme, 'HTTP'].find((one) => allowed.includes(one));
+}
+
+/** Has the service fetch the file and apply it. Answers where that is seen; undefined: it is done already. @throws RedfishError */
+export async function simpleUpdate(task: Task, url: string): Promise<string | undefined> {
+  const { ask, target, path } = await systemOf(task);
+  const root = await readResource(ask, rootPath(target));
+  const service = await readLinked(ask, root, 'UpdateService');
+  if (service === undefined) throw missing('UpdateService/@odata.id', root);
+  const action = actionOf(service, '#UpdateService.SimpleUpdate');
+  if (action === undefined) throw missing('#UpdateService.SimpleUpdate', service);
+  const protocol = protocolFor(url, action.allowed('TransferProtocol'));
+  // A service with several systems must be told which one is meant.
+  const systems = linkOf(member(root.body, 'Systems'));
+  const several = systems !== undefined && (await memberPaths(ask, systems)).length > 1;
+  const body = {
+    ImageURI: url,
+    ...(protocol === undefined ? {} : { TransferProtocol: protocol }),
+    ...(several ? { Targets: [path] } : {}),
+  };
+  return startedTask(await ask('POST', action.target, { body }));
+}
+
+/** What a task says of its failure, as Ironic tells it: the text of each message, or its name where the text says nothing. */
+const wordsOf = (body: unknown): readonly string[] =>
+  messagesOf(member(body, 'Messages'))
+    .map(({ id, text }) => (text === undefined || /^unknown( error)?$/i.test(text) ? (id ?? text) : text))
+    .filter((words) => words !== undefined);
+
+/** @param monitor absent: the service did it at once */
+export async function updateState(task: Task, monitor: string | undefined): Promise<UpdateState> {
+  if (monitor === undefined) return { kind: 'done' };
+  const { target } = await redfishSystem(task);
+  try {
+    const { kind, state, percent, messages, answer } = await lookAtTask(redfishAsk(task, target), monitor);
+    if (kind === 'running') return { kind, state, percent };
+    return kind === 'failed' ? { kind, messages: answer ? wordsOf(answer.body) : [messages] } : { kind };
+  } catch (error) {
+    if (!(error instanceof RedfishError)) throw error;
+    return { kind: 'away', reason: reasonOf(error) };
+  }
+}
+
+export interface MachineView {
+  readonly system: SystemView;
+  /** Undefined: the system names none. */
+  readonly manager: RedfishResource | undefined;
+  /** Undefined: there is none, or it says of none. */
+  readonly adapters: readonly RedfishResource[] | undefined;
+}
+/** The first of a list of links. */
+const firstOf = (list: unknown): string | undefined => linkOf(listOf(list)[0]);
+/**
+ * The system with its BMC, and the network adapters of its chassis if they are wanted.
+ * @throws RedfishError when one of them does not answer
+ */
+export async function machineOf(task: Task, also: { readonly adapters: boolean }): Promise<MachineView> {
+  const system = await systemOf(task);
+  const { ask, body } = system;
+  const managed = firstOf(member(body, 'Links', 'ManagedBy'));
+  const manager = managed === undefined ? undefined : await readResource(ask, managed);
+  const housed = also.adapters ? firstOf(member(body, 'Links', 'Chassis')) : undefined;
+  const adapters = housed === undefined ? undefined : await linkedCollection(ask, await readResource(ask, housed), 'NetworkAdapters');
+  return { system, manager, adapters };
+}
+
+/** The BMC's firmware version; undefined while it does not answer, or when it says none. */
+export async function bmcVersion(task: Task): Promise<string | undefined> {
+  try {
+    const { manager } = await machineOf(task, { adapters: false });
+    return textOf(member(manager?.body, 'FirmwareVersion'));
+  } catch (error) {
+    if (!(error instanceof RedfishError)) throw error;
+    task.log.debug('the BMC does not tell its version', { reason: reasonOf(error) });
+    return undefined;
+  }
+}
+
+/** Why a step failed whose file the service would not take, in Ironic's words. */
+export const updateFailure = ({ node }: Task, url: string, messages: readonly string[]): string =>
+  `Firmware update failed for node ${node.uuid}, firmware ${withoutCredentials(url)}. Error: ${messages.join(',  ')}`;
+/** A service that knows nothing of the task any more has ended it, as Ironic takes it. */
+export const warnOfGoneTask = ({ log }: Task, url: string): void =>
+  log.warn('the task of a firmware update is gone: taken for done', { firmware: withoutCredentials(url) });
+
+/** What is left of updates (a key of driver_internal_info) when their step failed must not go on by itself. */
+export const discardFailedUpdates = (
+  name: string,
+  key: string,
+  states: InterfacePeriodic['states'],
+  forget: (task: Task) => Promise<void>,
+): InterfacePeriodic => ({
+  ...{ name, states },
+  every: (options) => options['redfish.firmware_update_fail_interval'],
+  inMaintenance: true,
+  only: ({ driver_internal_info: internal }) => internal[key] !== undefined,
+  run: async (task) => {
+    task.log.warn('a firmware update failed: what was left of it is discarded');
+    await forget(task);
+    return undefined;
+  },
+});

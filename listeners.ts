@@ -1,0 +1,47 @@
+/** Ports on which the program answers HTTP: taken early, so that one in use stops the start, and answered on when there is who answers. */
+import { createServer, type RequestListener, type ServerOptions } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { StartError } from './settings';
+
+export interface HttpListener {
+  readonly port: number;
+  /** Until then every request is told 503. */
+  answer(listener: RequestListener): void;
+  /** Lets answers that are being given end, for two seconds. May be called again. */
+  close(): Promise<void>;
+}
+const LATE_MS = 2000;
+
+/**
+ * @param what it is for, and the option that says which port, in the words of the error
+ * @throws StartError
+ */
+export async function listenHttp(options: ServerOptions, host: string, port: number, what: string): Promise<HttpListener> {
+  let listener: RequestListener = (_, response) => void response.writeHead(503).end();
+  const server = createServer(options, (request, response) => listener(request, response));
+  await new Promise<void>((done, fail) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      fail(
+        new StartError(
+          `cannot listen on ${host} port ${port} (${what}): ${error.code === 'EADDRINUSE' ? 'the port is in use' : error.message}`,
+        ),
+      ),
+    );
+    server.listen(port, host, done);
+  });
+  const close = async (): Promise<void> => {
+    const closed = new Promise<void>((done) => server.close(() => done()));
+    server.closeIdleConnections();
+    const late = setTimeout(() => server.closeAllConnections(), LATE_MS);
+    await closed;
+    clearTimeout(late);
+  };
+  let closing: Promise<void> | undefined;
+  return {
+    port: (server.address() as AddressInfo).port,
+    answer: (given) => {
+      listener = given;
+    },
+    close: () => (closing ??= close()),
+  };
+}

@@ -1,0 +1,40 @@
+/** The collectors besides the inventory itself, by the names and with the keys of ironic-python-agent. `default` and `logs` are the inspection's own. */
+import type { JsonObject } from '../model/records';
+import type { Machine } from './machine';
+import { readDmi } from './inventory/dmi';
+import { readPciDevices } from './inventory/interfaces';
+import type { Tlvs } from './inventory/lldp';
+import { readNuma } from './inventory/numa';
+import { readUsbDevices } from './inventory/usb';
+
+/** Rejects when it fails: the inspection goes on, and tells of it. */
+type Collector = (machine: Machine, lldp: Readonly<Record<string, Tlvs>>, signal: AbortSignal) => Promise<JsonObject>;
+
+/** Benchmarks take minutes on large machines. */
+const HARDWARE_DETECT_MS = 3_600_000;
+
+export const COLLECTORS: Readonly<Record<string, Collector>> = {
+  'pci-devices': async ({ tree }) => ({ pci_devices: readPciDevices(tree) }),
+  'usb-devices': async ({ tree }) => ({ usb_devices: readUsbDevices(tree) }),
+  'numa-topology': async ({ tree, log }) => {
+    const topology = readNuma(tree);
+    if (topology === null) log.warn('The kernel does not tell of NUMA nodes: no numa_topology');
+    return topology === null ? {} : { numa_topology: topology };
+  },
+  'dmi-decode': async ({ run }, _, signal) => ({
+    dmi: readDmi(await run('dmidecode', ['-t', 'bios', '-t', 'processor', '-t', 'memory'], { signal })),
+  }),
+  lldp: async (_, heard) => ({ lldp_raw: heard }),
+  // The program is python-hardware's, which ramdisks of one's own may have; ours has it not, and measures nothing itself.
+  'extra-hardware': async ({ run, log, parameters }, _, signal) => {
+    const benchmarks = parameters.inspectionBenchmarks;
+    const args = benchmarks.length > 0 ? ['--benchmark', ...benchmarks] : [];
+    try {
+      return { data: JSON.parse(await run('hardware-detect', args, { timeoutMs: HARDWARE_DETECT_MS, signal })) as unknown };
+    } catch (error) {
+      if (((error as Error).cause as { code?: unknown } | undefined)?.code !== 'ENOENT') throw error;
+      log.warn('There is no hardware-detect in this ramdisk: the collector extra-hardware adds nothing');
+      return {};
+    }
+  },
+};

@@ -1,0 +1,81 @@
+/** HTTP client over node:http(s): bounded answers, timeouts, redirects, a stream for images. */
+import { request as plain, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import { request as secure } from 'node:https';
+import { timeoutSignal } from '../../wire/timeout-signal';
+
+export interface Trust {
+  /** Accept any certificate. */
+  readonly insecure: boolean;
+  /** PEM of the authorities to trust instead of the usual ones. */
+  readonly ca?: string;
+}
+export interface HttpRequest {
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT';
+  readonly url: string;
+  readonly headers?: OutgoingHttpHeaders;
+  readonly body?: string | Buffer;
+  /** Milliseconds without a sign of life from the other end. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+  readonly trust: Trust;
+}
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly text: string;
+}
+const LARGEST_ANSWER = 8 * 2 ** 20;
+const MOST_REDIRECTS = 5;
+
+/** An answer is whole within this many times `timeoutMs`. */
+const LONGEST_ANSWER = 4;
+
+/** Rejects when there is no answer, a very slow one, or one above 8 MiB; a status of 400 and more is an answer. */
+export async function ask(request: HttpRequest): Promise<HttpAnswer> {
+  const limited = timeoutSignal(LONGEST_ANSWER * request.timeoutMs, ...(request.signal ? [request.signal] : []));
+  const answer = await open({ ...request, signal: limited });
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of answer as AsyncIterable<Buffer>) {
+    size += part.length;
+    if (size > LARGEST_ANSWER) throw new Error(`The answer of ${request.url} is larger than ${LARGEST_ANSWER} bytes`);
+    parts.push(part);
+  }
+  return { status: answer.statusCode ?? 0, headers: answer.headers, text: Buffer.concat(parts).toString('utf8') };
+}
+
+/** Follows redirects; answers when the headers are there, for the caller to read the body (or to destroy it). */
+export async function open(request: HttpRequest, redirects = MOST_REDIRECTS): Promise<IncomingMessage> {
+  const answer = await once(request);
+  const { location } = answer.headers;
+  const status = answer.statusCode ?? 0;
+  if (![301, 302, 303, 307, 308].includes(status) || location === undefined || !['GET', 'HEAD'].includes(request.method)) return answer;
+  answer.destroy();
+  if (redirects === 0) throw new Error(`Too many redirects from ${request.url}`);
+  const url = new URL(location, request.url);
+  const others = Object.fromEntries(Object.entries(request.headers ?? {}).filter(([name]) => name.toLowerCase() !== 'authorization'));
+  const headers = url.origin === new URL(request.url).origin ? request.headers : others;
+  return open({ ...request, url: url.href, ...(headers ? { headers } : {}) }, redirects - 1);
+}
+
+const once = ({ method, url, headers, body, timeoutMs, signal, trust }: HttpRequest): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const target = new URL(url);
+    const isSecure = target.protocol === 'https:';
+    if (!isSecure && target.protocol !== 'http:') throw new Error(`Unsupported protocol in ${url}`);
+    const call = (isSecure ? secure : plain)(
+      target,
+      {
+        method,
+        headers: { ...headers, ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }) },
+        timeout: timeoutMs,
+        agent: false,
+        ...(signal ? { signal } : {}),
+        ...(isSecure ? { rejectUnauthorized: !trust.insecure, ...(trust.ca === undefined ? {} : { ca: trust.ca }) } : {}),
+      },
+      resolve,
+    );
+    call.on('timeout', () => call.destroy(new Error(`${url} did not answer within ${timeoutMs / 1000} s`)));
+    call.on('error', reject);
+    call.end(body);
+  });

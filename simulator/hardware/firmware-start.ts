@@ -1,0 +1,19 @@
+/** What a machine's firmware does before it boots. */
+import { BIOS, applyBiosSettings } from './bios-settings';
+import { logEvent } from './event-log';
+import type { Hardware } from './hardware';
+import { SECURE_BOOT, secureBootAtStart } from './secure-boot';
+import { settleTasks, startStagedTasks } from './task-records';
+
+/** At each power on and reset the firmware takes the settings and updates that waited for it. */
+export function startFirmware(hardware: Hardware, now: number): void {
+  logEvent(hardware, now, 'The system was started.');
+  const bios = hardware.get(BIOS);
+  const nextBios = applyBiosSettings(bios, now);
+  if (nextBios !== bios) hardware.set(BIOS, nextBios);
+  const secureBoot = hardware.get(SECURE_BOOT);
+  const nextSecureBoot = secureBootAtStart(secureBoot);
+  if (nextSecureBoot !== secureBoot) hardware.set(SECURE_BOOT, nextSecureBoot);
+  settleTasks(hardware, now);
+  startStagedTasks(hardware, now);
+}

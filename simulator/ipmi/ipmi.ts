@@ -1,0 +1,303 @@
+/** An IPMI BMC in front of a simulated machine: chassis and boot commands on one UDP port (IPMI 2.0 §20, §28). */
+import { createHash } from 'node:crypto';
+import { createSocket } from 'node:dgram';
+import type { Clock } from '../../model/clock';
+import { reasonOf } from '../../model/errors';
+import type { Log } from '../../model/log';
+import { BMC_ADDRESS } from '../../wire/ipmi/codec';
+import {
+  BOOT_DEVICE,
+  BOOT_FLAG,
+  BOOT_PARAMETER,
+  CHASSIS_CONTROL,
+  COMMANDS,
+  COMPLETION,
+  KEEP_WITHOUT_CHASSIS_CONTROL,
+  PRIVILEGE,
+} from '../../wire/ipmi/constants';
+import type { BmcAnswer, BmcRequest } from '../../wire/ipmi/bmc';
+import { createBmc } from '../../wire/ipmi/server/server';
+import type { BootSetting, MachineControl, PowerAction } from '../hardware/control';
+import { callBegins, datagramFate, type FaultBox } from '../bmc/faults';
+import { FAR_SATELLITE, SATELLITE } from '../hardware/sensors';
+import { createRestart, type Restart } from '../bmc/restart';
+import { createSerial } from '../hardware/serial';
+import { STORE_COMMANDS, logPower, newStore, type Store } from './store';
+
+export interface IpmiEndpoint {
+  readonly port: number;
+  close(): Promise<void>;
+}
+export interface IpmiEndpointOptions {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  readonly username: string;
+  readonly password: string;
+  readonly machine: MachineControl;
+  /** What is wrong with it; absent: nothing ever. */
+  readonly faults?: FaultBox;
+  /** Shared with the BMC's other protocols; absent: it has none. */
+  readonly restart?: Restart;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: (bytes: number) => Buffer;
+}
+
+/** What the BMC remembers beside the machine's own state. */
+interface State {
+  readonly store: Store;
+  readonly machine: MachineControl;
+  readonly restart: Restart;
+  readonly clock: Clock;
+  /** Parameter 3: which events leave the boot flags valid. */
+  keepFlags: number;
+  /** Parameter 4: mask and data. */
+  acknowledge: readonly [number, number];
+  inProgress: number;
+  /** When the boot flags were set, until a Chassis Control command comes. */
+  flagsAt: number | undefined;
+}
+interface Command {
+  readonly privilege: number;
+  run(state: State, data: Buffer): BmcAnswer | Promise<BmcAnswer>;
+}
+
+const ok = (...bytes: readonly number[]): BmcAnswer => ({ completionCode: COMPLETION.ok, data: Buffer.from(bytes) });
+const refuse = (completionCode: number): BmcAnswer => ({ completionCode });
+const none: BootSetting = { device: 'none', persistent: false, mode: null };
+/** Milliseconds without a Chassis Control command after which boot flags are no longer valid (table 28-14, parameter 3). */
+const FLAGS_LAST = 60_000;
+
+const CONTROLS: Readonly<Record<number, PowerAction>> = Object.fromEntries(
+  (Object.keys(CHASSIS_CONTROL) as (keyof typeof CHASSIS_CONTROL)[]).map((name) => [CHASSIS_CONTROL[name], name]),
+);
+/** Device selector ↔ the machine's word. A UEFI HTTP boot, set by another protocol, is shown as network boot. */
+const DEVICES: readonly (readonly [number, BootSetting['device']])[] = [
+  [BOOT_DEVICE.none, 'none'],
+  [BOOT_DEVICE.pxe, 'pxe'],
+  [BOOT_DEVICE.disk, 'disk'],
+  [BOOT_DEVICE.safe, 'safe'],
+  [BOOT_DEVICE.cdrom, 'cdrom'],
+  [BOOT_DEVICE.bios, 'bios'],
+  [BOOT_DEVICE.pxe, 'uefi-http'],
+];
+
+/** Forgets boot flags that were set 60 s ago, when no one asked to keep them. */
+function expireFlags(state: State): void {
+  const since = state.flagsAt;
+  if (since === undefined || state.keepFlags & KEEP_WITHOUT_CHASSIS_CONTROL || state.clock.now() - since < FLAGS_LAST) return;
+  state.flagsAt = undefined;
+  state.machine.setBoot(none);
+}
+
+function setBootFlags(state: State, data: Buffer): BmcAnswer {
+  if (data.length !== 5) return refuse(COMPLETION.lengthInvalid);
+  const [flags, selector] = [data[0]!, (data[1]! >> 2) & 0x0f];
+  const device = DEVICES.find(([number]) => number === selector)?.[1];
+  if (device === undefined) return refuse(COMPLETION.invalidField);
+  const mode = flags & BOOT_FLAG.uefi ? 'uefi' : 'bios';
+  const valid = (flags & BOOT_FLAG.valid) !== 0 && device !== 'none';
+  state.machine.setBoot(valid ? { device, persistent: (flags & BOOT_FLAG.persistent) !== 0, mode } : none);
+  state.flagsAt = valid ? state.clock.now() : undefined;
+  return ok();
+}
+function bootFlags(state: State): readonly number[] {
+  expireFlags(state);
+  const { device, persistent, mode } = state.machine.boot();
+  if (device === 'none') return [0, 0, 0, 0, 0];
+  const selector = DEVICES.find(([, name]) => name === device)?.[0] ?? BOOT_DEVICE.none;
+  const flags = BOOT_FLAG.valid | (persistent ? BOOT_FLAG.persistent : 0) | (mode === 'uefi' ? BOOT_FLAG.uefi : 0);
+  return [flags, selector << 2, 0, 0, 0];
+}
+
+/** §28.12. Bit 7 of data 1 marks a parameter invalid, which no parameter here can be; 0x80: not supported. */
+function setBootOption(state: State, data: Buffer): BmcAnswer {
+  if (data.length < 1) return refuse(COMPLETION.lengthInvalid);
+  const value = data.subarray(1);
+  switch (data[0]! & 0x7f) {
+    case BOOT_PARAMETER.setInProgress:
+      if (value.length !== 1) return refuse(COMPLETION.lengthInvalid);
+      // 0x81: set in progress already.
+      if ((value[0]! & 3) === 1 && state.inProgress === 1) return refuse(0x81);
+      state.inProgress = value[0]! & 1;
+      return ok();
+    case BOOT_PARAMETER.servicePartitionSelector:
+    case BOOT_PARAMETER.servicePartitionScan:
+      return ok();
+    case BOOT_PARAMETER.validBitClearing:
+      if (value.length !== 1) return refuse(COMPLETION.lengthInvalid);
+      state.keepFlags = value[0]! & 0x1f;
+      return ok();
+    case BOOT_PARAMETER.infoAcknowledge:
+      if (value.length !== 2) return refuse(COMPLETION.lengthInvalid);
+      state.acknowledge = [value[0]!, value[1]!];
+      return ok();
+    case BOOT_PARAMETER.flags:
+      return setBootFlags(state, value);
+    default:
+      return refuse(0x80);
+  }
+}
+/** §28.13. */
+function getBootOption(state: State, data: Buffer): BmcAnswer {
+  if (data.length !== 3) return refuse(COMPLETION.lengthInvalid);
+  const parameter = data[0]! & 0x7f;
+  const values: Readonly<Record<number, () => readonly number[]>> = {
+    [BOOT_PARAMETER.setInProgress]: () => [state.inProgress],
+    [BOOT_PARAMETER.servicePartitionSelector]: () => [0],
+    [BOOT_PARAMETER.servicePartitionScan]: () => [0],
+    [BOOT_PARAMETER.validBitClearing]: () => [state.keepFlags],
+    [BOOT_PARAMETER.infoAcknowledge]: () => state.acknowledge,
+    [BOOT_PARAMETER.flags]: () => bootFlags(state),
+  };
+  const value = values[parameter];
+  return value ? ok(0x01, parameter, ...value()) : refuse(0x80);
+}
+
+/** §28.3. A machine that is off can only be switched on. */
+async function chassisControl(state: State, data: Buffer): Promise<BmcAnswer> {
+  if (data.length !== 1) return refuse(COMPLETION.lengthInvalid);
+  const action = CONTROLS[data[0]! & 0x0f];
+  if (!action) return refuse(COMPLETION.invalidField);
+  expireFlags(state);
+  state.flagsAt = undefined;
+  const { machine } = state;
+  if (!machine.isOn() && (action === 'cycle' || action === 'reset' || action === 'diagnostic')) return refuse(COMPLETION.notInPresentState);
+  const wasOn = machine.isOn();
+  await machine.act(action);
+  if (machine.isOn() !== wasOn) logPower(state.store, machine.isOn());
+  return ok();
+}
+
+/** §20.2. A controller behind the BMC starts again without anybody seeing it. */
+function coldReset({ store, restart }: State): BmcAnswer {
+  if (store.address === BMC_ADDRESS) restart.begin();
+  return ok();
+}
+
+const key = (networkFunction: number, command: number): number => (networkFunction << 8) | command;
+const TABLE: ReadonlyMap<number, Command> = new Map(
+  (
+    [
+      [COMMANDS.getChassisCapabilities, PRIVILEGE.USER, () => ok(0, 0x20, 0x20, 0x20, 0x20)],
+      // Power policy unknown (bits 6:5); last power event unknown; no front panel (§28.2).
+      [COMMANDS.getChassisStatus, PRIVILEGE.USER, ({ machine }) => ok(0x60 | (machine.isOn() ? 1 : 0), 0, 0)],
+      [COMMANDS.chassisControl, PRIVILEGE.OPERATOR, chassisControl],
+      [COMMANDS.setSystemBootOptions, PRIVILEGE.OPERATOR, setBootOption],
+      [COMMANDS.getSystemBootOptions, PRIVILEGE.OPERATOR, getBootOption],
+      [COMMANDS.getDeviceId, PRIVILEGE.USER, ({ store }) => deviceId(store.address)],
+      [COMMANDS.coldReset, PRIVILEGE.ADMINISTRATOR, coldReset],
+      // §20.3: nothing that was set, and no session, needs to be lost.
+      [COMMANDS.warmReset, PRIVILEGE.ADMINISTRATOR, () => ok()],
+      [COMMANDS.getSelfTestResults, PRIVILEGE.USER, () => ok(0x55, 0x00)],
+      // Channel 1, 802.3 LAN, IPMB protocol, multi-session (§22.24).
+      [
+        COMMANDS.getChannelInfo,
+        PRIVILEGE.USER,
+        (_, data) =>
+          data[0] === 0x01 || data[0] === 0x0e ? ok(0x01, 0x04, 0x01, 0x80, 0xf2, 0x1b, 0, 0, 0) : refuse(COMPLETION.invalidField),
+      ],
+      ...STORE_COMMANDS.map(([words, privilege, run]) => [words, privilege, ({ store }: State, data: Buffer) => run(store, data)] as const),
+    ] as const satisfies readonly (readonly [readonly [number, number], number, Command['run']])[]
+  ).map(([words, privilege, run]) => [key(words[0], words[1]), { privilege, run }]),
+);
+
+/** Get Device ID (§20.1) of a controller: device and firmware 1.0, IPMI 2.0, a chassis, FRU, SEL, SDR and sensor device; no manufacturer. */
+const deviceId = (address: number): BmcAnswer => ok(address, 0x01, 0x01, 0x00, 0x02, 0x8f, 0, 0, 0, 0, 0);
+
+async function execute(state: State, { networkFunction, command, data, privilege }: BmcRequest): Promise<BmcAnswer> {
+  const row = TABLE.get(key(networkFunction, command));
+  if (!row) return refuse(COMPLETION.invalidCommand);
+  return privilege < row.privilege ? refuse(COMPLETION.insufficientPrivilege) : row.run(state, data);
+}
+
+/**
+ * Serves one BMC; thousands may run in a process.
+ * @throws the socket's error when the port is taken
+ */
+export async function serveIpmi(options: IpmiEndpointOptions): Promise<IpmiEndpoint> {
+  const { machine, clock, random, username, password } = options;
+  const box: FaultBox = options.faults ?? { now: {} };
+  const closing = new AbortController();
+  const fate = datagramFate({ box, clock, random }, closing.signal);
+  const restart = options.restart ?? createRestart(clock, box);
+  const log = options.log.child({ bmc: machine.name });
+  const command =
+    (state: State) =>
+    async (request: BmcRequest): Promise<BmcAnswer> => {
+      try {
+        return await execute(state, request);
+      } catch (error) {
+        log.warn('the machine failed an IPMI command', { command: request.command, error: reasonOf(error) });
+        return refuse(COMPLETION.unspecified);
+      }
+    };
+  const stateOf = (address?: number): State => ({
+    ...{ store: newStore(machine, clock, address), machine, restart, clock },
+    ...{ keepFlags: 0, acknowledge: [0, 0], inProgress: 0, flagsAt: undefined },
+  });
+  const socket = createSocket(options.host.includes(':') ? 'udp6' : 'udp4');
+  await new Promise<void>((done, fail) => {
+    socket.once('error', fail);
+    socket.bind(options.port, options.host, () => {
+      socket.off('error', fail);
+      done();
+    });
+  });
+  const bmc = createBmc({
+    users: [
+      {
+        name: username,
+        privilege: PRIVILEGE.ADMINISTRATOR,
+        get password() {
+          return box.now.wrong_password ? `not ${password}`.slice(0, 20) : password;
+        },
+      },
+    ],
+    cipherSuites: [3, 6, 7, 8, 11, 12, 15, 16, 17],
+    lan: true,
+    sol: { serial: machine.serial ?? createSerial(machine.name).port, port: socket.address().port },
+    guid: createHash('sha256').update(machine.name).digest().subarray(0, 16),
+    clock,
+    random,
+    command: command(stateOf()),
+    // They are of the same machine, with sensors, a log and boot flags of their own.
+    satellites: [
+      {
+        ...{ ...SATELLITE, command: command(stateOf(SATELLITE.address)) },
+        satellites: [{ ...FAR_SATELLITE, command: command(stateOf(FAR_SATELLITE.address)) }],
+      },
+    ],
+  });
+  restart.onBegin(() => bmc.reset());
+  socket.on('error', (error) => log.warn('IPMI socket', { error: reasonOf(error) }));
+  socket.on('message', (bytes, from) => {
+    if (restart.isAway() || !fate.take()) return;
+    const over = callBegins(box);
+    const push = (packet: Buffer, then?: () => void): void =>
+      fate.give(() => {
+        if (!closing.signal.aborted) socket.send(packet, from.port, from.address, () => {});
+      }, then);
+    bmc
+      .answer(bytes, (packet) => push(packet))
+      .then(
+        (answer) => {
+          if (answer) push(answer, over);
+          else over();
+        },
+        (error: unknown) => {
+          over();
+          log.warn('an IPMI packet could not be answered', { from: from.address, error: reasonOf(error) });
+        },
+      );
+  });
+  return {
+    port: socket.address().port,
+    close: () =>
+      new Promise((done) => {
+        closing.abort();
+        socket.close(() => done());
+      }),
+  };
+}

@@ -1,0 +1,133 @@
+/** The commands of a simulated agent. On the machine they change a record of its disks, and nothing else. */
+import { gzipSync } from 'node:zlib';
+import type { Clock } from '../../model/clock';
+import type { Inventory, JsonObject } from '../../model/records';
+import { AgentError, chooseDisk, fetchImage, unpackConfigDrive, type DiskContent } from './image';
+import type { HttpClient } from '../http';
+
+/** What a command uses of its agent and machine. */
+export interface AgentHost {
+  readonly inventory: Inventory;
+  readonly http: HttpClient;
+  readonly clock: Clock;
+  /** Aborted when the agent ends. */
+  readonly signal: AbortSignal;
+  /** The least milliseconds that a command in the background takes. */
+  readonly stepMs: number;
+  /** The reason with which write_image fails; undefined: it does not. */
+  readonly failWriteImage: string | undefined;
+  /** `undefined`: the disk is empty. */
+  setContent(disk: string, content: DiskContent | undefined): void;
+  /** Ends the machine's power, and with it the agent. */
+  leave(how: 'off' | 'reset'): void;
+}
+export interface AgentCommand {
+  /** Continues after the answer to its request; only one runs at a time. */
+  readonly background?: true;
+  run(host: AgentHost, params: JsonObject): Promise<unknown>;
+}
+type StepKind = 'clean' | 'deploy' | 'service';
+interface AgentStep {
+  readonly step: string;
+  readonly interface: string;
+  readonly priority: Readonly<Partial<Record<StepKind, number>>>;
+  readonly abortable: boolean;
+  readonly argsinfo?: JsonObject;
+  run(host: AgentHost, params: JsonObject, args: JsonObject): Promise<unknown>;
+}
+
+const MANAGER = 'SimulatedHardwareManager';
+const VERSION = { [MANAGER]: '1.0' };
+/** Milliseconds before power off in which the command's answer reaches the server. */
+const LEAVE_DELAY_MS = 50;
+
+const object = (value: unknown): JsonObject => (typeof value === 'object' && value !== null ? (value as JsonObject) : {});
+const erase = async (host: AgentHost): Promise<null> => {
+  for (const { name } of host.inventory.disks ?? []) host.setContent(name, undefined);
+  return null;
+};
+
+const STEPS: readonly AgentStep[] = [
+  { step: 'erase_devices_metadata', interface: 'deploy', priority: { clean: 99, deploy: 0, service: 0 }, abortable: true, run: erase },
+  { step: 'erase_devices', interface: 'deploy', priority: { clean: 10 }, abortable: true, run: erase },
+  {
+    step: 'write_image',
+    interface: 'deploy',
+    priority: { deploy: 0 },
+    abortable: false,
+    argsinfo: {
+      image_info: { description: 'The image, as standby.prepare_image has it', required: true },
+      configdrive: { description: 'Base64 of gzip, or a URL', required: false },
+    },
+    run: async (host, params, { image_info: image, configdrive }) => {
+      const info = object(image);
+      const disks = host.inventory.disks ?? [];
+      const disk = chooseDisk(disks, object(params['node']));
+      host.setContent(disk, undefined);
+      if (host.failWriteImage !== undefined)
+        throw new AgentError('ImageWriteError', 500, 'Error writing image to device', host.failWriteImage);
+      const written = await fetchImage(info, disks.find(({ name }) => name === disk)!.size, host.http, host.signal);
+      const configDrive = await unpackConfigDrive(configdrive ?? info['configdrive'], host.http, host.signal);
+      host.setContent(disk, { ...written, configDrive });
+      return `prepare_image: image (${String(info['id'])}) written to device ${disk} `;
+    },
+  },
+];
+
+/** The list of a kind's steps in a command's result. */
+const listedSteps = (kind: StepKind): readonly JsonObject[] =>
+  STEPS.filter(({ priority }) => priority[kind] !== undefined).map(({ step, interface: on, priority, abortable, argsinfo }) => ({
+    step,
+    interface: on,
+    priority: priority[kind],
+    abortable,
+    reboot_requested: false,
+    argsinfo: argsinfo ?? null,
+    ...(kind === 'clean' ? { requires_ramdisk: true } : {}),
+  }));
+
+const stepCommands = (kind: StepKind): Readonly<Record<string, AgentCommand>> => ({
+  [`${kind}.get_${kind}_steps`]: {
+    run: async () => ({ [`${kind}_steps`]: { [MANAGER]: listedSteps(kind) }, hardware_manager_version: VERSION }),
+  },
+  [`${kind}.execute_${kind}_step`]: {
+    background: true,
+    run: async (host, params) => {
+      const { args, ...step } = object(params['step']);
+      const known = STEPS.find((one) => one.step === step['step'] && one.priority[kind] !== undefined);
+      if (!known)
+        throw new AgentError(
+          'InvalidCommandParamsError',
+          400,
+          'Invalid command parameters',
+          `Unknown ${kind} step: ${String(step['step'])}`,
+        );
+      return { [`${kind}_result`]: await known.run(host, params, object(args)), [`${kind}_step`]: step };
+    },
+  },
+});
+const doNothing = async (): Promise<null> => null;
+const leave = (how: 'off' | 'reset'): AgentCommand => ({
+  background: true,
+  run: async (host) => {
+    await host.clock.sleep(LEAVE_DELAY_MS, host.signal);
+    host.leave(how);
+    return null;
+  },
+});
+
+/** By extension.name. */
+export const COMMANDS: Readonly<Record<string, AgentCommand>> = {
+  ...stepCommands('clean'),
+  ...stepCommands('deploy'),
+  ...stepCommands('service'),
+  'standby.sync': { run: doNothing },
+  'standby.get_partition_uuids': { run: async () => ({}) },
+  'standby.power_off': leave('off'),
+  'standby.run_image': leave('reset'),
+  'image.install_bootloader': { background: true, run: doNothing },
+  'log.collect_system_logs': { run: async () => ({ system_logs: gzipSync('a simulated machine has no logs\n').toString('base64') }) },
+  'poll.get_hardware_info': { run: async (host) => host.inventory },
+  'poll.set_node_info': { run: doNothing },
+  'rescue.finalize_rescue': { run: doNothing },
+};

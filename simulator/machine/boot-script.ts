@@ -1,0 +1,26 @@
+/** Reads the parts of a boot service's iPXE script that a simulated machine follows. */
+
+/** What an iPXE script boots. */
+export interface BootScript {
+  /** The URLs of kernel and ramdisk. */
+  readonly files: readonly string[];
+  /** Of the kernel's command line. */
+  readonly parameters: ReadonlyMap<string, string>;
+}
+/** Undefined: the script boots the disk. */
+export function readScript(text: string, mac: string): BootScript | undefined {
+  const lines = text.split('\n').map((line) =>
+    line
+      .replace(/\s\|\|.*$/, '')
+      .split(/\s+/)
+      .filter((word) => word !== ''),
+  );
+  const kernel = lines.find(([command]) => command === 'kernel');
+  const initrd = lines.find(([command]) => command === 'initrd');
+  if (!kernel?.[1] || !initrd) return undefined;
+  const pairs = kernel.slice(2).map((word): readonly [string, string] => {
+    const [name, ...value] = word.replaceAll('${mac}', mac).split('=');
+    return [name!, value.join('=')];
+  });
+  return { files: [kernel[1], initrd.at(-1)!], parameters: new Map(pairs) };
+}

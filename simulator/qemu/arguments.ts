@@ -1,0 +1,99 @@
+/** QEMU's command line for a machine: what is in it, and what it boots first. */
+import type { BootSetting } from '../hardware/control';
+import type { MachineDescription } from '../hardware/description';
+import type { FirmwareFiles } from './programs';
+
+export interface QemuCommand {
+  readonly machine: Pick<MachineDescription, 'name' | 'uuid' | 'serial' | 'cpus' | 'memoryMiB' | 'macs' | 'disks'>;
+  readonly vendor: { readonly manufacturer: string; readonly product: string };
+  /** Of one boot: its mode is what the firmware is. */
+  readonly boot: Pick<BootSetting, 'device'>;
+  /** UEFI firmware, and the file with this machine's variables; absent: BIOS. */
+  readonly uefi?: FirmwareFiles;
+  /** A file with the authorities whom UEFI firmware trusts when it boots by HTTPS (`signatureLists`); absent: nobody. */
+  readonly authoritiesFile?: string;
+  readonly accelerator: 'kvm' | 'tcg';
+  /** A -netdev backend for each interface. */
+  readonly backends: readonly string[];
+  /** A qcow2 file for each disk. */
+  readonly diskFiles: readonly string[];
+  /** What is in its CD drive; absent: there is no drive. */
+  readonly cdFile?: string;
+  /** Unix sockets that this process listens on, so that nothing is lost before somebody listens. */
+  readonly monitorSocket: string;
+  readonly serialSocket: string;
+  readonly consoleFile: string;
+  readonly pidFile: string;
+}
+
+type Source = 'network' | 'disk' | 'cdrom';
+/** What firmware tries, in order. Setup and safe mode, which want somebody at a screen, boot as usual. */
+const ORDER: Readonly<Record<BootSetting['device'], readonly Source[]>> = {
+  none: ['disk', 'network', 'cdrom'],
+  disk: ['disk', 'network', 'cdrom'],
+  bios: ['disk', 'network', 'cdrom'],
+  safe: ['disk', 'network', 'cdrom'],
+  pxe: ['network', 'disk', 'cdrom'],
+  'uefi-http': ['network', 'disk', 'cdrom'],
+  cdrom: ['cdrom', 'disk', 'network'],
+};
+/** QEMU's option values have commas doubled. */
+const value = (text: string): string => text.replaceAll(',', ',,');
+
+export function qemuArguments(command: QemuCommand): readonly string[] {
+  const { machine, vendor, uefi, backends, diskFiles, cdFile } = command;
+  const order = ORDER[command.boot.device];
+  const counts: Readonly<Record<Source, number>> = { network: machine.macs.length, disk: machine.disks.length, cdrom: 1 };
+  const before = (source: Source): number => order.slice(0, order.indexOf(source)).reduce((sum, one) => sum + counts[one], 0);
+  const place = (source: Source, index: number): string => `bootindex=${before(source) + index + 1}`;
+  const smbios = { manufacturer: vendor.manufacturer, product: vendor.product, serial: machine.serial, uuid: machine.uuid };
+  // PXE over IPv6 costs a minute where nobody answers; for HTTP boot neither IPv4 PXE: HTTP is what is left.
+  const noPxe = (version: string): readonly string[] => ['-fw_cfg', `name=opt/org.tianocore/IPv${version}PXESupport,string=n`];
+  return [
+    ...['-name', value(machine.name), '-machine', `q35,accel=${command.accelerator},graphics=off`, '-cpu', 'max'],
+    ...['-smp', String(machine.cpus), '-m', String(machine.memoryMiB), '-uuid', machine.uuid],
+    ...['-nodefaults', '-display', 'none', '-vga', 'none', '-no-user-config', '-rtc', 'base=utc'],
+    // When what runs in it switches it off or restarts it, the process waits to be told what becomes of it.
+    ...['-action', 'reboot=shutdown,shutdown=pause', '-pidfile', command.pidFile],
+    ...[
+      '-smbios',
+      `type=1,${Object.entries(smbios)
+        .map(([name, text]) => `${name}=${value(text)}`)
+        .join(',')}`,
+    ],
+    ...['-object', 'rng-random,id=rng,filename=/dev/urandom', '-device', 'virtio-rng-pci,rng=rng'],
+    ...[
+      '-chardev',
+      `socket,id=serial,path=${value(command.serialSocket)},logfile=${value(command.consoleFile)}`,
+      '-serial',
+      'chardev:serial',
+    ],
+    ...['-qmp', `unix:${value(command.monitorSocket)}`],
+    ...(uefi
+      ? [
+          ...noPxe('6'),
+          ...(command.boot.device === 'uefi-http' ? noPxe('4') : []),
+          ...(command.authoritiesFile === undefined
+            ? []
+            : ['-fw_cfg', `name=etc/edk2/https/cacerts,file=${value(command.authoritiesFile)}`]),
+          ...['-drive', `if=pflash,format=raw,unit=0,readonly=on,file=${value(uefi.code)}`],
+          ...['-drive', `if=pflash,format=raw,unit=1,file=${value(uefi.variables)}`],
+        ]
+      : []),
+    // UEFI: without the option ROM, so that the firmware's own PXE and HTTP boot run; BIOS: QEMU's iPXE ROM.
+    ...machine.macs.flatMap((mac, index) => [
+      ...['-netdev', `${backends[index]!},id=n${index}`],
+      ...['-device', `virtio-net-pci,netdev=n${index},mac=${mac},${place('network', index)}${uefi ? ',romfile=' : ''}`],
+    ]),
+    ...machine.disks.flatMap(({ serial }, index) => [
+      ...['-drive', `if=none,id=d${index},format=qcow2,cache=unsafe,discard=unmap,file=${value(diskFiles[index]!)}`],
+      ...['-device', `virtio-blk-pci,drive=d${index},serial=${value(serial)},${place('disk', index)}`],
+    ]),
+    ...(cdFile === undefined
+      ? []
+      : [
+          ...['-drive', `if=none,id=cd,format=raw,media=cdrom,readonly=on,file=${value(cdFile)}`],
+          ...['-device', `ide-cd,drive=cd,bus=ide.0,${place('cdrom', 0)}`],
+        ]),
+  ];
+}

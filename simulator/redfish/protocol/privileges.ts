@@ -1,0 +1,9 @@
+/** What each role may do (DSP0266 §13.2). */
+export const ROLES = {
+  Administrator: ['Login', 'ConfigureManager', 'ConfigureUsers', 'ConfigureSelf', 'ConfigureComponents'],
+  Operator: ['Login', 'ConfigureSelf', 'ConfigureComponents'],
+  ReadOnly: ['Login', 'ConfigureSelf'],
+} as const;
+export type RoleName = keyof typeof ROLES;
+export type Privilege = (typeof ROLES)['Administrator'][number];
+export const mayDo = (role: RoleName, privilege: Privilege): boolean => (ROLES[role] as readonly Privilege[]).includes(privilege);

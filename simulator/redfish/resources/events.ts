@@ -1,0 +1,165 @@
+/** EventService (DSP0266 §12.1): subscriptions, and test events for destinations on the loopback only. */
+import { reasonOf } from '../../../model/errors';
+import { isObject } from '../../../model/json';
+import { hardwarePart } from '../../hardware/hardware';
+import { list, oneOf, refuseAction, refuseNew, refusePatch, text, textOrNull, integer, type Check } from '../protocol/checks';
+import { isFetchable } from '../protocol/download';
+import { refuse } from '../protocol/messages';
+import {
+  ROOT,
+  bmcOf,
+  collectionRoute,
+  dateTime,
+  link,
+  resource,
+  type Answer,
+  type RouteContext,
+  type Route,
+  type Service,
+  type ResourceBody,
+} from '../protocol/routes';
+import { timeoutSignal } from '../../../wire/timeout-signal';
+
+const PATH = '/EventService';
+const SUBSCRIPTIONS = `${PATH}/Subscriptions`;
+const TEST = 'EventService.SubmitTestEvent';
+const EVENT_TYPES = ['StatusChange', 'ResourceUpdated', 'ResourceAdded', 'ResourceRemoved', 'Alert', 'Other'];
+const MAX_SUBSCRIPTIONS = 20;
+const SEND_TIMEOUT_MS = 5000;
+
+interface Subscription {
+  readonly id: string;
+  readonly destination: string;
+  readonly context: string;
+  readonly eventTypes: readonly string[];
+  /** May hold secrets; never shown. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+const STORED_SUBSCRIPTIONS = hardwarePart<readonly Subscription[]>('subscriptions', []);
+const subscriptionsOf = (service: Service): readonly Subscription[] => bmcOf(service)?.hardware.get(STORED_SUBSCRIPTIONS) ?? [];
+const storeSubscriptions = (service: Service, subscriptions: readonly Subscription[]): void =>
+  bmcOf(service)?.hardware.set(STORED_SUBSCRIPTIONS, subscriptions);
+const byId = ({ service, values: [id] }: RouteContext): Subscription | undefined => subscriptionsOf(service).find((one) => one.id === id);
+
+const show = ({ id, destination, context, eventTypes }: Subscription): ResourceBody =>
+  resource(`${SUBSCRIPTIONS}/${id}`, 'EventDestination', id, `Subscription ${id}`, {
+    Destination: destination,
+    Context: context,
+    Protocol: 'Redfish',
+    SubscriptionType: 'RedfishEvent',
+    EventFormatType: 'Event',
+    EventTypes: eventTypes,
+    HttpHeaders: [],
+    DeliveryRetryPolicy: 'RetryForever',
+    Status: { State: 'Enabled', Health: 'OK' },
+  });
+
+const header: Check = (value, name) =>
+  isObject(value) && Object.values(value).every((one) => typeof one === 'string' && !/[\r\n]/.test(one))
+    ? undefined
+    : ['PropertyValueTypeError', '******', name];
+const NEW = {
+  Destination: text,
+  Context: textOrNull,
+  Protocol: oneOf(['Redfish']),
+  EventTypes: list(oneOf(EVENT_TYPES)),
+  EventFormatType: oneOf(['Event']),
+  SubscriptionType: oneOf(['RedfishEvent']),
+  DeliveryRetryPolicy: oneOf(['RetryForever']),
+  HttpHeaders: list(header, 16),
+};
+function subscribe({ service }: RouteContext, body: ResourceBody): Answer {
+  const refused = refuseNew(body, NEW, ['Destination']);
+  if (refused) return refused;
+  const { Destination, Context, EventTypes, HttpHeaders } = body as {
+    readonly Destination: string;
+    readonly Context?: string | null;
+    readonly EventTypes?: readonly string[];
+    readonly HttpHeaders?: readonly Readonly<Record<string, string>>[];
+  };
+  if (!isFetchable(Destination)) return refuse('PropertyValueFormatError', Destination, 'Destination');
+  const subscriptions = subscriptionsOf(service);
+  if (subscriptions.length >= MAX_SUBSCRIPTIONS) return refuse('EventSubscriptionLimitExceeded');
+  const added: Subscription = {
+    id: String(Math.max(0, ...subscriptions.map(({ id }) => Number(id))) + 1),
+    destination: Destination,
+    context: Context ?? '',
+    eventTypes: EventTypes ?? [],
+    headers: Object.assign({}, ...(HttpHeaders ?? [])) as Readonly<Record<string, string>>,
+  };
+  storeSubscriptions(service, [...subscriptions, added]);
+  return { status: 201, body: show(added), headers: { location: `${ROOT}${SUBSCRIPTIONS}/${added.id}` } };
+}
+
+/** A simulated BMC sends to destinations on this host only, so that no other host receives its test events. */
+const isLoopback = (url: string): boolean => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname);
+async function send(service: Service, { destination, context, headers }: Subscription, event: ResourceBody): Promise<void> {
+  if (!isLoopback(destination)) return;
+  const json = { '@odata.type': '#Event.v1_7_0.Event', Id: event['EventId'], Name: 'Event', Context: context, Events: [event] };
+  try {
+    const signal = timeoutSignal(SEND_TIMEOUT_MS, service.signal);
+    await (await service.http.request(destination, { method: 'POST', headers, json, signal })).drain();
+  } catch (error) {
+    service.log.debug('an event cannot be sent', { error: reasonOf(error) });
+  }
+}
+const TEST_PARAMETERS = {
+  ...{ EventType: oneOf(EVENT_TYPES), EventId: text, EventTimestamp: text, Severity: text, Message: text },
+  ...{ MessageId: text, MessageArgs: list(text), MessageSeverity: oneOf(['OK', 'Warning', 'Critical']), OriginOfCondition: text },
+  EventGroupId: integer(0, Number.MAX_SAFE_INTEGER),
+};
+function submitTest({ service }: RouteContext, body: ResourceBody): Answer | undefined {
+  const refused = refuseAction(TEST, body, TEST_PARAMETERS, ['MessageId']);
+  if (refused) return refused;
+  const { EventType = 'Other', EventId = '1', OriginOfCondition, ...more } = body as Readonly<Record<string, string>>;
+  const event = {
+    ...{ MemberId: '0', EventType, EventId, EventTimestamp: dateTime(service.clock.now()), ...more },
+    ...(OriginOfCondition === undefined ? {} : { OriginOfCondition: { '@odata.id': OriginOfCondition } }),
+  };
+  for (const one of subscriptionsOf(service))
+    if (one.eventTypes.length === 0 || one.eventTypes.includes(EventType)) service.background(send(service, one, event));
+  return undefined;
+}
+
+export const EVENT_ROUTES: readonly Route[] = [
+  {
+    path: PATH,
+    get: () =>
+      resource(PATH, 'EventService', 'EventService', 'Events', {
+        ServiceEnabled: true,
+        Status: { State: 'Enabled', Health: 'OK' },
+        DeliveryRetryAttempts: 1,
+        DeliveryRetryIntervalSeconds: 60,
+        EventFormatTypes: ['Event'],
+        EventTypesForSubscription: EVENT_TYPES,
+        RegistryPrefixes: ['Base', 'Update'],
+        Subscriptions: link(SUBSCRIPTIONS),
+        Actions: { [`#${TEST}`]: { target: `${ROOT}${PATH}/Actions/${TEST}`, 'EventType@Redfish.AllowableValues': EVENT_TYPES } },
+      }),
+  },
+  { ...collectionRoute(SUBSCRIPTIONS, 'EventDestination', ({ service }) => subscriptionsOf(service).map(({ id }) => id)), post: subscribe },
+  {
+    path: `${SUBSCRIPTIONS}/{subscription}`,
+    get: (at) => {
+      const found = byId(at);
+      return found && show(found);
+    },
+    patch: (at, body) => {
+      const found = byId(at);
+      if (!found) return refuse('ResourceMissingAtURI', at.path);
+      const refused = refusePatch(body, { Context: textOrNull }, show(found));
+      const context = (body['Context'] ?? '') as string;
+      const changed = subscriptionsOf(at.service).map((one) => (one === found ? { ...one, context } : one));
+      if (!refused) storeSubscriptions(at.service, changed);
+      return refused;
+    },
+    delete: (at) => {
+      const found = byId(at);
+      if (!found) return refuse('ResourceMissingAtURI', at.path);
+      const left = subscriptionsOf(at.service).filter((one) => one !== found);
+      storeSubscriptions(at.service, left);
+      return undefined;
+    },
+  },
+  { path: `${PATH}/Actions/${TEST}`, post: submitTest },
+];

@@ -1,0 +1,163 @@
+/** Putting a backup into a database: everything in one transaction, so that it is there as a whole or not at all. */
+import type { Knex } from 'knex';
+import { MIGRATIONS } from '../../migrations';
+import {
+  connectionOf,
+  count,
+  FORMAT,
+  FORMAT_VERSION,
+  hashOf,
+  quoted,
+  type EndLine,
+  type Header,
+  type Progress,
+  type RowsLine,
+  type Summary,
+  type TableLine,
+} from './backup';
+import { readBackup, type BackupReader } from './file';
+import { SERVER } from '../sql/connection';
+import { copyIn } from './copy';
+import { forgetEvents } from '../tables/events';
+import { migrate, missing, stepsDone, TABLE as STEPS } from '../sql/schema';
+
+export interface RestoreOptions {
+  /** What is in the database may be thrown away. */
+  readonly force: boolean;
+  /** Seconds after which a conductor that gave no sign of life counts as gone. */
+  readonly heartbeatTimeout: number;
+  readonly tell: (progress: Progress) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * @param source the backup, uncompressed
+ * @throws an Error of one line; the database is as it was then
+ */
+export async function restore(db: Knex, source: AsyncIterable<Buffer>, options: RestoreOptions): Promise<Summary> {
+  const whole = hashOf();
+  const reader = readBackup(source, (piece) => whole.update(piece));
+  // Before anything is touched.
+  const header = headerOf(await reader.line());
+  return db.transaction(async (transaction) => {
+    const before = await emptied(transaction, options);
+    await migrate(
+      transaction,
+      MIGRATIONS.filter(({ name }) => header.schema.includes(name)),
+    );
+    // What the schema's steps put there is in the backup too; and no row does anything by being put back.
+    const tables = (await tableNames(transaction)).filter((name) => !name.startsWith(STEPS));
+    await transaction.raw(`TRUNCATE ${tables.map(quoted).join(', ')}`);
+    await triggers(transaction, tables, 'DISABLE');
+    const loaded = await load(transaction, reader, () => whole.copy().digest('hex'), options);
+    await triggers(transaction, tables, 'ENABLE');
+    await migrate(transaction);
+    await forgetEvents(transaction);
+    const foreign = await tablesGone(transaction, before);
+    if (foreign.length > 0) throw new Error(`the database has tables that are not Bloomery's: ${foreign.join(', ')}`);
+    return { ...loaded, schema: (await stepsDone(transaction)).at(-1)! };
+  });
+}
+
+function headerOf(line: unknown): Header {
+  const header = line as Partial<Header> | null;
+  if (header?.format !== FORMAT || !Array.isArray(header.schema)) throw new Error('it is no backup of Bloomery');
+  if (header.version !== FORMAT_VERSION)
+    throw new Error(`its format is version ${String(header.version)}, and this program reads ${FORMAT_VERSION}`);
+  missing(header.schema as readonly string[]);
+  return header as Header;
+}
+
+const tableNames = async (db: Knex): Promise<readonly string[]> => {
+  const { rows } = await db.raw<{ rows: { name: string }[] }>(
+    `SELECT relname AS name FROM pg_class c WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace
+     AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = c.oid AND deptype = 'e')`,
+  );
+  return rows.map(({ name }) => name);
+};
+const tablesGone = async (db: Knex, before: readonly string[]): Promise<readonly string[]> => {
+  const now = await tableNames(db);
+  return before.filter((name) => !now.includes(name));
+};
+
+const triggers = async (db: Knex, tables: readonly string[], what: 'DISABLE' | 'ENABLE'): Promise<void> => {
+  for (const table of tables) await db.raw(`ALTER TABLE ${quoted(table)} ${what} TRIGGER USER`);
+};
+
+/** Removes what is there, if it may be. Answers the tables that were there. */
+async function emptied(db: Knex, { force, heartbeatTimeout }: RestoreOptions): Promise<readonly string[]> {
+  const tables = await tableNames(db);
+  if (tables.length === 0) return tables;
+  if (!tables.includes(STEPS)) throw new Error(`the database is not empty, and not Bloomery's (it has the table ${tables[0]!})`);
+  missing(await stepsDone(db));
+  const { rows: users } = await db.raw<{ rows: { count: number }[] }>(
+    `SELECT count(*)::int AS count FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name = ?`,
+    [SERVER],
+  );
+  const { rows: alive } = tables.includes('conductors')
+    ? await db.raw<{ rows: { hostname: string }[] }>(
+        'SELECT hostname FROM conductors WHERE online AND updated_at > now() - make_interval(secs => ?) ORDER BY hostname',
+        [heartbeatTimeout],
+      )
+    : { rows: [] };
+  if (alive.length > 0 || users[0]!.count > 0)
+    throw new Error(`a server uses the database (${alive.map(({ hostname }) => hostname).join(', ') || 'it is connected'}): stop it first`);
+  if (!force) {
+    for (const table of tables) {
+      if (table.startsWith(STEPS) || table === 'conductors' || table.startsWith('events')) continue;
+      const { rows } = await db.raw<{ rows: unknown[] }>('SELECT FROM ?? LIMIT 1', [table]);
+      if (rows.length > 0) throw new Error(`the database is not empty (there are rows in ${table}): --force replaces what it holds`);
+    }
+  }
+  // A server that starts meanwhile waits for us, or we give up.
+  await db.raw(`SET LOCAL lock_timeout = '10s'`);
+  await db.raw(`DROP TABLE ${tables.map(quoted).join(', ')} CASCADE`);
+  await db.raw(`DO $$ DECLARE one regprocedure; BEGIN
+    FOR one IN SELECT p.oid FROM pg_proc p WHERE pronamespace = current_schema()::regnamespace
+      AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = p.oid AND deptype = 'e') LOOP
+      EXECUTE format('DROP ROUTINE %s CASCADE', one);
+    END LOOP; END $$`);
+  return tables;
+}
+
+async function load(
+  db: Knex,
+  reader: BackupReader,
+  digest: () => string,
+  { tell, signal }: RestoreOptions,
+): Promise<{ readonly tables: number; readonly rows: number }> {
+  const client = await connectionOf(db);
+  let tables = 0;
+  let total = 0;
+  for (;;) {
+    const before = digest();
+    const line = (await reader.line()) as TableLine | EndLine;
+    if (!('table' in line)) {
+      if (line.sha256 !== before || line.tables !== tables || line.rows !== total)
+        throw new Error('it is damaged: its checksum is another');
+      await reader.end();
+      for (const [name, value] of Object.entries(line.sequences))
+        await db.raw('SELECT setval(?::regclass, ?::bigint)', [quoted(name), value]);
+      return { tables, rows: total };
+    }
+    const { table, columns } = line;
+    const own = hashOf();
+    let rows = 0;
+    const counted = async function* (): AsyncGenerator<Buffer> {
+      for await (const piece of reader.rows()) {
+        signal.throwIfAborted();
+        own.update(piece);
+        rows += count(piece);
+        yield piece;
+        tell({ table, rows, done: false });
+      }
+    };
+    await copyIn(client, `COPY ${quoted(table)} (${columns.map(quoted).join(', ')}) FROM STDIN`, counted());
+    const said = (await reader.line()) as RowsLine;
+    if (said.rows !== rows || said.sha256 !== own.digest('hex')) throw new Error(`it is damaged: the checksum of ${table} is another`);
+    tell({ table, rows, done: true });
+    tables++;
+    total += rows;
+  }
+}

@@ -1,0 +1,267 @@
+/**
+ * Runs the embedded PostgreSQL: started as a child on a Unix socket, watched, started again when it crashes, stopped with us. What a
+ * killed predecessor left running is ended first. See docs/decisions/0002-embedded-postgres.md.
+ */
+import type { ChildProcess } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { readFile, rm, stat, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../model/clock';
+import type { Log } from '../../model/log';
+import { ensureData, findPlace, removeShortFolder, seenByAll, seenFrom, SOCKET_NAME, spawnIn } from './place';
+import type { Place } from './place';
+import { messageOf } from '../sql/faults';
+import { ownerOf } from './binaries';
+import { clusterName, describe, end, readPidFile, type PidFile } from './postmaster';
+
+export interface EmbeddedOptions {
+  /** An existing folder; everything is kept in `postgres` under it. */
+  readonly stateDir: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  /** Ends the start; once started, `stop` ends it. */
+  readonly signal?: AbortSignal;
+  /** False: faster, and the data may not outlive a crash of the host. For tests. */
+  readonly durable?: boolean;
+}
+export interface Embedded {
+  /** What openStore takes. */
+  readonly connection: string;
+  /** Process of the server; another one after a crash. */
+  readonly pid: number;
+  /** Ends the server; it is gone when this is. */
+  stop(): Promise<void>;
+}
+
+const SETTINGS: Readonly<Record<string, string | number>> = {
+  listen_addresses: '',
+  unix_socket_permissions: '0700',
+  port: 5432,
+  max_connections: 100,
+  // One small server beside a Node process, on hosts of any size.
+  shared_buffers: '64MB',
+  huge_pages: 'off',
+  max_wal_size: '256MB',
+  jit: 'off',
+  // No replicas and no parallel queries: fewer processes, faster start.
+  wal_level: 'minimal',
+  max_wal_senders: 0,
+  max_replication_slots: 0,
+  max_logical_replication_workers: 0,
+  max_parallel_workers_per_gather: 0,
+  max_worker_processes: 0,
+  io_method: 'sync',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  // Starts, stops and crashes. Refused statements are told to whoever sent them; their values shall not be in a file.
+  log_min_messages: 'log',
+  log_checkpoints: 'off',
+};
+const NOT_DURABLE = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', min_wal_size: '32MB' };
+
+const POLL_MS = 10;
+/** Recovery after a crash replays at most max_wal_size, some seconds. */
+const START_TIMEOUT_MS = 120_000;
+const START_ATTEMPTS = 5;
+const LONGEST_PAUSE_MS = 5_000;
+const LARGEST_LOG = 1_000_000;
+
+/** Starts it, making the database at the first time. Throws an Error of one line that says what hinders it. */
+export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+  const { log, clock, durable = true } = options;
+  const stopping = new AbortController();
+  const starting = AbortSignal.any([stopping.signal, ...(options.signal ? [options.signal] : [])]);
+  starting.throwIfAborted();
+  const place = await findPlace(options.stateDir);
+  await ensureData(place, durable, log, starting);
+  const name = await clusterName(place.data);
+
+  const settings = {
+    ...SETTINGS,
+    ...(durable ? {} : NOT_DURABLE),
+    cluster_name: `${name}-${process.pid}`,
+    unix_socket_directories: seenFrom(place, place.sockets),
+  };
+  const words = ['-D', seenFrom(place, place.data), ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`])];
+  const start = (signal: AbortSignal): Promise<ChildProcess> => startServer(place, name, words, log, clock, signal);
+  let server = await start(starting);
+  // Whichever way this process ends by itself, the server does not stay. (Killed, it leaves an orphan to the next start.)
+  const onExit = (): void => void server.kill('SIGINT');
+  process.once('exit', onExit);
+
+  const watch = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      await ended(server);
+      if (stopping.signal.aborted) return;
+      log.error(`The embedded PostgreSQL ended unexpectedly (${server.signalCode ?? server.exitCode}); starting it again`);
+      for (let pause = 100; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+        try {
+          server = await start(stopping.signal);
+          log.info('The embedded PostgreSQL runs again');
+          break;
+        } catch (error) {
+          if (stopping.signal.aborted) return;
+          log.error(messageOf(error));
+          await clock.sleep(pause, stopping.signal).catch(() => {});
+        }
+      }
+    }
+  };
+  const watching = watch();
+  const stop = async (): Promise<void> => {
+    stopping.abort(new Error('The embedded PostgreSQL is being stopped.'));
+    await endChild(server, clock);
+    await watching;
+    process.removeListener('exit', onExit);
+    await removeShortFolder(place.sockets);
+  };
+  let stopped: Promise<void> | undefined;
+  return {
+    connection: connectionTo(place.sockets),
+    get pid() {
+      return server.pid!;
+    },
+    stop: () => (stopped ??= stop()),
+  };
+}
+
+const connectionTo = (sockets: string): string => `postgresql://bloomery@/postgres?host=${encodeURIComponent(sockets)}&sslmode=disable`;
+
+const running = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
+const ended = async (child: ChildProcess): Promise<void> => {
+  if (running(child)) await new Promise((done) => child.once('exit', done));
+};
+const endChild = async (child: ChildProcess, clock: Clock): Promise<void> => {
+  if (child.pid !== undefined && running(child)) await end(child.pid, () => !running(child), clock);
+};
+
+/** Starts the server and waits until it accepts connections; tries again where what hinders it may pass. */
+async function startServer(
+  place: Place,
+  name: string,
+  words: readonly string[],
+  log: Log,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<ChildProcess> {
+  for (let attempt = 1; ; attempt++) {
+    await endOrphan(place, name, log, clock);
+    try {
+      return await startOnce(place, words, clock, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      // Sessions of a server that was killed hold its shared memory until they notice; or another one starts at the same moment.
+      if (attempt === START_ATTEMPTS || !/still in use|lock file|shared memory/.test(messageOf(error))) throw error;
+      await clock.sleep(200, signal);
+    }
+  }
+}
+
+async function startOnce(place: Place, words: readonly string[], clock: Clock, signal: AbortSignal): Promise<ChildProcess> {
+  const logFile = join(place.base, 'postgres.log');
+  // A file and no pipe: a server whose parent was killed must not fail for want of a reader.
+  const output = openSync(logFile, 'a', 0o600);
+  let child: ChildProcess;
+  let begin: number;
+  try {
+    if ((await stat(logFile)).size > LARGEST_LOG) await truncate(logFile);
+    begin = (await stat(logFile)).size;
+    signal.throwIfAborted();
+    child = spawnIn(place, 'postgres', words, output);
+  } finally {
+    closeSync(output);
+  }
+  let failure: unknown;
+  child.once('error', (error) => (failure = error));
+  // It must not keep a process alive that has nothing else to do; at its exit the server is ended.
+  child.unref();
+  try {
+    for (let waited = 0; waited < START_TIMEOUT_MS; waited += POLL_MS) {
+      if (failure !== undefined || !running(child)) break;
+      const file = await readPidFile(place.data);
+      if (file?.pid === child.pid && file?.ready) return child;
+      await clock.sleep(POLL_MS, signal);
+    }
+  } catch (error) {
+    await endChild(child, clock);
+    throw error;
+  }
+  const still = running(child) && failure === undefined;
+  await endChild(child, clock);
+  const said = (await readFile(logFile, 'utf8')).slice(begin).split('\n');
+  const reason =
+    failure ?? said.findLast((line) => line.includes('FATAL'))?.replace(/^.*FATAL: */, '') ?? said.findLast((line) => line !== '');
+  throw new Error(
+    `The embedded PostgreSQL did not start: ${still ? `not ready after ${START_TIMEOUT_MS / 1000} s` : messageOf(reason ?? 'no reason given')} (log: ${logFile})`,
+  );
+}
+
+/** Who has the data: a supervisor that lives, a server without one, somebody else's server, or nobody but a stale file. */
+type Holder =
+  | { readonly kind: 'supervisor' | 'stranger'; readonly process: string; readonly file: PidFile }
+  | { readonly kind: 'orphan' | 'stale' | 'ended'; readonly file: PidFile };
+/**
+ * The server's parent is still the one that started it, which the server's command line names, as long as its supervisor lives.
+ * Undefined: there is no server.
+ */
+async function holderOf(data: string, name: string): Promise<Holder | undefined> {
+  const file = await readPidFile(data);
+  if (!file) return undefined;
+  const found = await describe(file.pid);
+  const supervisor = found && new RegExp(`cluster_name=${name}-(\\d+)`).exec(found.command)?.[1];
+  if (found && supervisor !== undefined)
+    return found.parent === Number(supervisor) ? { kind: 'supervisor', process: supervisor, file } : { kind: 'orphan', file };
+  // Somebody started a PostgreSQL on this data by hand.
+  if (found?.command.includes(data)) return { kind: 'stranger', process: String(file.pid), file };
+  return { kind: exists(file.pid) ? 'stale' : 'ended', file };
+}
+
+/**
+ * Ends the server that a killed supervisor left behind, and removes a postmaster.pid whose number now belongs to another process.
+ * Throws when the data is in use.
+ */
+async function endOrphan(place: Place, name: string, log: Log, clock: Clock): Promise<void> {
+  const holder = await holderOf(place.data, name);
+  if (!holder) return;
+  const { file } = holder;
+  if ('process' in holder)
+    throw new Error(
+      `the embedded database in ${place.base} is in use by process ${holder.process}: stop that, or choose another state directory`,
+    );
+  if (holder.kind === 'orphan') {
+    log.warn(`The embedded PostgreSQL (process ${file.pid}) outlived its supervisor; it is stopped and started again`);
+    if (!(await end(file.pid, async () => !(await describe(file.pid)), clock)))
+      throw new Error(`the PostgreSQL left behind in ${place.base} (process ${file.pid}) does not end`);
+  } else if (holder.kind === 'stale') {
+    // PostgreSQL itself believes the number. (Where no process has it, PostgreSQL replaces the file and checks for sessions left.)
+    log.warn(`Removing the postmaster.pid of a PostgreSQL that is gone (its number ${file.pid} belongs to another process)`);
+    await rm(join(place.data, 'postmaster.pid'), { force: true });
+    await rm(join(place.sockets, `${SOCKET_NAME}.lock`), { force: true });
+  }
+  await removeShortFolder(file.sockets);
+}
+
+/** What a state directory holds already, without touching it. */
+export interface ExistingEmbedded {
+  /** The process that runs it now, and where it answers. */
+  readonly running?: { readonly process: string; readonly connection: string };
+}
+/** Undefined: there is no embedded database under `stateDir` yet. */
+export async function findEmbedded(stateDir: string): Promise<ExistingEmbedded | undefined> {
+  const base = join(stateDir, 'postgres');
+  const data = join(base, 'data');
+  if (!(await ownerOf(data))) return undefined;
+  const holder = await holderOf(data, await clusterName(data));
+  if (holder?.kind !== 'supervisor') return {};
+  if (!holder.file.ready) throw new Error(`the embedded database in ${base} is not ready (process ${holder.process}): try again`);
+  return { running: { process: holder.process, connection: connectionTo(seenByAll(base, holder.file.sockets)) } };
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}

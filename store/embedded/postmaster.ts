@@ -1,0 +1,75 @@
+/** What is known of a PostgreSQL from outside: its postmaster.pid, and the process that the number in it belongs to. */
+import { execFile } from 'node:child_process';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Clock } from '../../model/clock';
+
+export interface PidFile {
+  readonly pid: number;
+  /** Folder of its socket; empty: none. */
+  readonly sockets: string;
+  /** It accepts connections. */
+  readonly ready: boolean;
+}
+interface Running {
+  readonly parent: number;
+  /** The command with its arguments, separated by spaces. */
+  readonly command: string;
+}
+
+/** The lines are described in PostgreSQL's pidfile.h: 1 pid, 5 socket folder, 8 status. Undefined: no file, or one just being written. */
+export async function readPidFile(data: string): Promise<PidFile | undefined> {
+  const lines = (await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
+  const pid = Number(lines[0]);
+  if (!Number.isInteger(pid) || pid <= 0) return undefined;
+  return { pid, sockets: lines[4]?.trim() ?? '', ready: lines[7]?.trim() === 'ready' };
+}
+
+/** A mark in the command line by which the server of this data is known, however its path is called. */
+export async function clusterName(data: string): Promise<string> {
+  const { dev, ino } = await stat(data);
+  return `bloomery-${dev}-${ino}`;
+}
+
+/** The running process with this number. Undefined: none, or one that ended and was not yet collected by its parent. */
+export async function describe(pid: number): Promise<Running | undefined> {
+  try {
+    if (process.platform === 'linux') {
+      const text = await readFile(`/proc/${pid}/stat`, 'utf8');
+      // proc(5): the name in parentheses may hold anything; state and parent follow the last one.
+      const [state, parent] = text.slice(text.lastIndexOf(')') + 2).split(' ');
+      if (state === 'Z' || state === 'X') return undefined;
+      return { parent: Number(parent), command: (await readFile(`/proc/${pid}/cmdline`, 'utf8')).replaceAll('\0', ' ') };
+    }
+    const { stdout } = await promisify(execFile)('ps', ['-o', 'state=,ppid=,command=', '-p', String(pid)]);
+    const [, state, parent, command] = /^\s*(\S+)\s+(\d+)\s+(.*)/.exec(stdout) ?? [];
+    return state === undefined || state.startsWith('Z') ? undefined : { parent: Number(parent), command: command ?? '' };
+  } catch {
+    return undefined;
+  }
+}
+
+/** How a server is ended: fast (sessions are ended, data written out), at once (recovery follows at the next start), by force. */
+const ENDINGS = [
+  ['SIGINT', 20_000],
+  ['SIGQUIT', 5_000],
+  ['SIGKILL', 5_000],
+] as const;
+const POLL_MS = 5;
+
+/** Ends a server and waits until `gone` says so. False: it would not end. */
+export async function end(pid: number, gone: () => boolean | Promise<boolean>, clock: Clock): Promise<boolean> {
+  for (const [signal, patience] of ENDINGS) {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      return true;
+    }
+    for (let waited = 0; waited < patience; waited += POLL_MS) {
+      if (await gone()) return true;
+      await clock.sleep(POLL_MS);
+    }
+  }
+  return false;
+}

@@ -1,0 +1,109 @@
+/** What the database refuses, as the faults that the rooms know. */
+import { Fault } from '../../model/errors';
+import type { FaultName } from '../../model/errors';
+
+/** Constraint (its name is in migrations/) → the fault, and its details out of the record that was refused. */
+const CONSTRAINTS: Readonly<Record<string, readonly [FaultName, Readonly<Record<string, string>>]>> = {
+  nodes_uuid_unique: ['NodeAlreadyExists', { uuid: 'uuid' }],
+  nodes_name_unique: ['DuplicateName', { name: 'name' }],
+  nodes_instance_uuid_unique: ['InstanceAssociated', { instance_uuid: 'instance_uuid', node: 'uuid' }],
+  ports_uuid_unique: ['PortAlreadyExists', { uuid: 'uuid' }],
+  ports_address_unique: ['MACAlreadyExists', { mac: 'address' }],
+  ports_name_unique: ['PortDuplicateName', { name: 'name' }],
+  ports_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  boots_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  media_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  hardware_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  hardware_changes_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  inventories_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  chassis_uuid_unique: ['ChassisAlreadyExists', { uuid: 'uuid' }],
+  nodes_chassis_known: ['ChassisNotEmpty', { chassis: 'uuid' }],
+  portgroups_uuid_unique: ['PortgroupAlreadyExists', { uuid: 'uuid' }],
+  portgroups_name_unique: ['PortgroupDuplicateName', { name: 'name' }],
+  portgroups_address_unique: ['PortgroupMACAlreadyExists', { mac: 'address' }],
+  portgroups_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  ports_portgroup_known: ['PortgroupNotEmpty', { portgroup: 'uuid' }],
+  volume_connectors_uuid_unique: ['VolumeConnectorAlreadyExists', { uuid: 'uuid' }],
+  volume_connectors_type_and_id_unique: ['VolumeConnectorTypeAndIdAlreadyExists', { type: 'type', connector_id: 'connector_id' }],
+  volume_connectors_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  volume_targets_uuid_unique: ['VolumeTargetAlreadyExists', { uuid: 'uuid' }],
+  volume_targets_boot_index_unique: ['VolumeTargetBootIndexAlreadyExists', { boot_index: 'boot_index' }],
+  volume_targets_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  allocations_uuid_unique: ['AllocationAlreadyExists', { uuid: 'uuid' }],
+  allocations_name_unique: ['AllocationDuplicateName', { name: 'name' }],
+  allocations_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  deploy_templates_uuid_unique: ['DeployTemplateAlreadyExists', { uuid: 'uuid' }],
+  deploy_templates_name_unique: ['DeployTemplateDuplicateName', { name: 'name' }],
+  runbooks_uuid_unique: ['RunbookAlreadyExists', { uuid: 'uuid' }],
+  runbooks_name_unique: ['RunbookDuplicateName', { name: 'name' }],
+  inspection_rules_uuid_unique: ['InspectionRuleAlreadyExists', { uuid: 'uuid' }],
+  introspection_rules_uuid_unique: ['IntrospectionRuleAlreadyExists', { uuid: 'uuid' }],
+  introspections_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  node_history_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  bios_settings_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+  firmware_components_node_known: ['NodeNotFound', { node: 'node_uuid' }],
+};
+
+/**
+ * The caller is not to blame and may try again: PostgreSQL's codes and those of sockets → what is told. (57: stopping, starting; 53: out of
+ * something; 08: connections; 58: the host's files; 40, 55, 57014, 25P0x: given up by the server.)
+ */
+const AWAY: readonly (readonly [RegExp, string])[] = [
+  [/^53100$/, 'The database has no space left on its disk, please retry when there is some.'],
+  [/^(?:25006|42501|58\w{3})$/, 'The database cannot read or write its files at the moment, please retry.'],
+  [/^(?:57014|55P03|40001|40P01|25P0[34])$/, 'The database did not answer in time, please retry.'],
+  [
+    /^(?:57P0\d|53\d{3}|08\w{3}|ECONN\w+|ENOENT|EACCES|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENOTFOUND|EAI_\w+)$/,
+    'The database cannot be reached at the moment, please retry.',
+  ],
+];
+const AWAY_TEXT =
+  /(?:^| - )(?:Knex: Timeout acquiring a connection|Connection terminated|Client has encountered|Client was closed|timeout expired|timeout exceeded|Unable to acquire a connection|Cannot use a pool)/;
+
+/** Undefined: it is not the database that is away. */
+const awayText = (error: unknown): string | undefined =>
+  (AWAY.find(([codes]) => codes.test(codeOf(error))) ?? (AWAY_TEXT.test(messageOf(error)) ? AWAY.at(-1) : undefined))?.[1];
+export const isAway = (error: unknown): boolean => awayText(error) !== undefined;
+const codeOf = (error: unknown): string => {
+  const code = (error as { code?: unknown } | null | undefined)?.code;
+  return typeof code === 'string' ? code : '';
+};
+
+/** The text of whatever was thrown. Sockets' errors are not `instanceof` the Error of a test's sandbox, so the member decides. */
+export const messageOf = (error: unknown): string => {
+  const message = (error as { message?: unknown } | null | undefined)?.message;
+  return typeof message === 'string' ? message : String(error);
+};
+
+/**
+ * The fault for what a query threw; anything that is no fault of the design comes back as it was, without the values that the
+ * database repeats in it. `record` is what was written: a fault's details are read from it.
+ */
+export function toFault(error: unknown, record: object = {}): unknown {
+  if (typeof error !== 'object' || error === null || error instanceof Fault) return error;
+  // "Failing row contains (…)": may hold passwords, and ends in logs.
+  if ('detail' in error) delete error.detail;
+  const { constraint } = error as { constraint?: unknown };
+  const known = typeof constraint === 'string' ? CONSTRAINTS[constraint] : undefined;
+  if (known) {
+    const [name, fields] = known;
+    const values = record as Readonly<Record<string, unknown>>;
+    const details = Object.fromEntries(Object.entries(fields).map(([detail, field]) => [detail, String(values[field])]));
+    return new Fault(name, details, { cause: error });
+  }
+  // Class 22, data exceptions: a value that no column can hold, such as the character U+0000 or a number out of range.
+  if (codeOf(error).startsWith('22'))
+    return new Fault('Invalid', { message: `A value cannot be stored: ${messageOf(error).replace(/^.* - /s, '')}` }, { cause: error });
+  const message = awayText(error);
+  if (message !== undefined) return new Fault('TemporaryFailure', { message }, { cause: error });
+  return error;
+}
+
+/** Runs a query; what it throws becomes a fault where it is one. */
+export async function run<T>(query: PromiseLike<T>, record?: object): Promise<T> {
+  try {
+    return await query;
+  } catch (error) {
+    throw toFault(error, record);
+  }
+}

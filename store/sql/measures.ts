@@ -1,0 +1,40 @@
+/** What is measured of the database: its connections, and the queries that fail. */
+import type { Knex } from 'knex';
+import type { Metrics } from '../../model/metrics';
+import { isAway, toFault } from './faults';
+
+/** The pool of the query builder (tarn). */
+interface Pool {
+  numUsed(): number;
+  numFree(): number;
+  numPendingAcquires(): number;
+}
+
+const kindOf = (error: unknown): string => (isAway(error) ? 'away' : toFault(error) === error ? 'other' : 'refused');
+
+/** Milliseconds. A database that takes longer is not there for anyone. */
+const PING_TIMEOUT_MS = 1500;
+/** Also when all connections are in use for so long. */
+export function isUp(db: Knex): Promise<boolean> {
+  return new Promise((answer) => {
+    const late = setTimeout(() => answer(false), PING_TIMEOUT_MS);
+    db.raw('SELECT 1')
+      .then(
+        () => answer(true),
+        () => answer(false),
+      )
+      .finally(() => clearTimeout(late));
+  });
+}
+
+export function measurePool(db: Knex, size: number, metrics: Metrics): void {
+  const { pool } = db.client as { readonly pool: Pool };
+  metrics.read('bloomery_database_up', async () => [[{}, (await isUp(db)) ? 1 : 0]]);
+  metrics.read('bloomery_database_connections_max', () => [[{}, size]]);
+  metrics.read('bloomery_database_connections', () => [
+    [{ state: 'used' }, pool.numUsed()],
+    [{ state: 'free' }, pool.numFree()],
+    [{ state: 'waiting' }, pool.numPendingAcquires()],
+  ]);
+  db.on('query-error', (error: unknown) => metrics.count('bloomery_database_errors_total', { kind: kindOf(error) }));
+}

@@ -1,0 +1,44 @@
+/** The table `boots`: what a machine gets when it boots from the network. A driver writes it, the boot services read it. */
+import type { Knex } from 'knex';
+import type { Clock } from '../../model/clock';
+import { timestamp } from '../../model/clock';
+import type { BootRecord, Boots } from '../../model/records';
+import { run } from '../sql/faults';
+
+const COLUMNS = ['node_uuid', 'macs', 'method', 'purpose', 'kernel_args', 'files'] as const;
+
+export function bootsOn(db: Knex, clock: Clock): Boots {
+  const boots = () => db<BootRecord>('boots').select(...COLUMNS);
+  return {
+    async put(boot) {
+      const row = {
+        ...boot,
+        macs: boot.macs.map((mac) => mac.toLowerCase()),
+        files: JSON.stringify(boot.files),
+        updated_at: timestamp(clock.now()),
+      };
+      await run(db('boots').insert(row).onConflict('node_uuid').merge(), { node_uuid: boot.node_uuid });
+    },
+    async remove(nodeUuid) {
+      await run(db('boots').where('node_uuid', nodeUuid).delete());
+    },
+    async ofNode(nodeUuid) {
+      const [boot] = await run(boots().where('node_uuid', nodeUuid));
+      return boot;
+    },
+    async forMac(mac) {
+      // `@>` is what the index answers. Two nodes can name a MAC address only while it moves from one to the other: the newer row counts.
+      const query = boots().whereRaw('macs @> ARRAY[?]::text[]', [mac.toLowerCase()]).orderByRaw('updated_at DESC').limit(1);
+      const [boot] = await run(query);
+      if (boot) return boot;
+      // A machine without ports: any row of a ramdisk without addresses will do, as long as all of them boot the same.
+      const known = db('ports').select(db.raw('1')).where('address', mac.toLowerCase());
+      const open = await run(
+        boots().where({ purpose: 'ramdisk' }).whereRaw('cardinality(macs) = 0').whereNotExists(known).orderBy('node_uuid'),
+      );
+      const alike = ({ method, files }: BootRecord) => JSON.stringify([method, files['kernel'], files['ramdisk']]);
+      const [first] = open;
+      return first && open.every((other) => alike(other) === alike(first)) ? first : undefined;
+    },
+  };
+}

@@ -1,0 +1,119 @@
+/** The table `ports`: network interfaces of nodes, by their MAC addresses (kept in lower case). */
+import type { Knex } from 'knex';
+import type { Clock } from '../../model/clock';
+import { timestamp } from '../../model/clock';
+import { Fault } from '../../model/errors';
+import type { PortRecord } from '../../model/records';
+import { batched } from '../sql/batch';
+import { run } from '../sql/faults';
+import { findable, identColumn } from './nodes';
+import { preparedOn } from '../sql/prepared';
+import { applyOfNodes, applyPaging, applyWhere, contains, toRow, versionsOf } from '../sql/rows';
+import type { Columns } from '../sql/rows';
+import type { PortFilter, Ports } from '../store';
+
+export const PORT_COLUMNS: Columns<PortRecord> = {
+  id: 'integer',
+  uuid: 'text',
+  node_uuid: 'text',
+  address: 'text',
+  name: 'text',
+  extra: 'json',
+  internal_info: 'json',
+  pxe_enabled: 'boolean',
+  local_link_connection: 'json',
+  portgroup_uuid: 'text',
+  physical_network: 'text',
+  is_smartnic: 'boolean',
+  description: 'text',
+  vendor: 'text',
+  category: 'text',
+  available_for_dynamic_portgroup: 'boolean',
+  created_at: 'time',
+  updated_at: 'time',
+  revision: 'integer',
+};
+const findBy = (column: string): string => `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE ${column} = $1`;
+const OF_NODES = `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE node_uuid = ANY($1) ORDER BY id`;
+const FIND = { uuid: findBy('uuid'), name: findBy('name') };
+/** The same record with its MAC address in lower case. */
+const lowered = <T extends object>(record: T): T =>
+  'address' in record && typeof record.address === 'string' ? { ...record, address: record.address.toLowerCase() } : record;
+
+export function portsOn(db: Knex, clock: Clock): Ports {
+  const prepared = preparedOn(db);
+  const ports = () => db<PortRecord>('ports');
+  const find = async (ident: string): Promise<PortRecord> => {
+    const column = identColumn(ident);
+    const [port] = findable(ident) ? await prepared<PortRecord>(`port_${column}`, FIND[column], [ident]) : [];
+    if (!port) throw new Fault('PortNotFound', { port: ident });
+    return port;
+  };
+  const ofNode = batched(async (nodeUuids: readonly string[]): Promise<readonly (readonly PortRecord[])[]> => {
+    const found = new Map<string, PortRecord[]>(nodeUuids.map((uuid) => [uuid, []]));
+    for (const port of await prepared<PortRecord>('ports_of_nodes', OF_NODES, [nodeUuids])) found.get(port.node_uuid)!.push(port);
+    return nodeUuids.map((uuid) => found.get(uuid)!);
+  });
+  const markerOf = async ({ marker }: PortFilter): Promise<PortRecord | undefined> => (marker === undefined ? undefined : find(marker));
+  /** The rows of a list, in order, without its columns. */
+  const selection = (filter: PortFilter, marker: PortRecord | undefined): Knex.QueryBuilder => {
+    const query = db('ports');
+    if (filter.where) applyWhere(query, PORT_COLUMNS, lowered(filter.where));
+    if (filter.ids) void query.whereRaw('ports.id = ANY(?)', [[...filter.ids]]);
+    if (filter.descriptionContains !== undefined) contains(query, 'description', filter.descriptionContains);
+    applyOfNodes(query, db, filter);
+    applyPaging(query, PORT_COLUMNS, filter, marker as unknown as Record<string, unknown> | undefined);
+    return query;
+  };
+  return {
+    find,
+
+    async create(port) {
+      const row = { ...toRow(PORT_COLUMNS, lowered(port)), created_at: timestamp(clock.now()) };
+      const [made] = await run(ports().insert(row as object, '*') as unknown as PromiseLike<PortRecord[]>, port);
+      return made!;
+    },
+
+    async createMissing(list) {
+      if (list.length === 0) return;
+      const created_at = timestamp(clock.now());
+      const rows = list.map((port) => ({ ...toRow(PORT_COLUMNS, lowered(port)), created_at }));
+      await run(ports().insert(rows).onConflict('address').ignore(), list[0]);
+    },
+
+    list: async (filter) => run(selection(filter, await markerOf(filter)).select('*') as PromiseLike<PortRecord[]>),
+    versions: async (filter) => versionsOf(db, selection(filter, await markerOf(filter))),
+
+    ofNode,
+
+    byMacs: (macs) =>
+      run(
+        ports()
+          .whereRaw('address = ANY(?)', [macs.map((mac) => mac.toLowerCase())])
+          .orderBy('id'),
+      ),
+
+    async update(uuid, changes) {
+      const row = {
+        ...toRow(PORT_COLUMNS, lowered(changes)),
+        revision: db.raw('ports.revision + 1'),
+        updated_at: timestamp(clock.now()),
+      };
+      const query = ports()
+        .where({ uuid: findable(uuid) ? uuid : '' })
+        .update(row as object, '*') as unknown as PromiseLike<PortRecord[]>;
+      const [port] = await run(query, { ...changes, uuid });
+      if (!port) throw new Fault('PortNotFound', { port: uuid });
+      return port;
+    },
+
+    async remove(uuid) {
+      const gone = await run(
+        ports()
+          .where({ uuid: findable(uuid) ? uuid : '' })
+          .delete(),
+      );
+      if (gone === 0) throw new Fault('PortNotFound', { port: uuid });
+    },
+  };
+}

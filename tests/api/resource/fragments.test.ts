@@ -1,0 +1,141 @@
+import { createFragments, shapeOf, type Fragments } from '../../../api/resource/fragments';
+import { silentMetrics } from '../../../model/metrics';
+import { batched } from '../../../store/sql/batch';
+
+interface Row {
+  readonly id: number;
+  readonly revision: number;
+  readonly uuid: string;
+  readonly text?: string;
+}
+const row = (id: number, revision = 1, text = ''): Row => ({ id, revision, uuid: `u${id}`, text });
+const MANY = 1_000_000;
+
+/** A table that is read through fragments, and notes which rows were read. */
+function tableOf(rows: Row[], limit = MANY) {
+  const fragments = createFragments(limit, silentMetrics);
+  const read: number[][] = [];
+  const list = async (shape = 'a', table = rows): Promise<string> => {
+    const found = await fragments.of({
+      shape,
+      versions: table.map(({ id, revision }) => ({ id, revision })),
+      read: async (ids) => {
+        read.push([...ids]);
+        return rows.filter(({ id }) => ids.includes(id)).reverse();
+      },
+      renderer: () => (one: Row) => `${one.uuid}.${one.revision}`,
+    });
+    return found.map(({ uuid, bytes }) => `${uuid}=${bytes.toString()}`).join();
+  };
+  return { rows, fragments, read, list };
+}
+
+it('reads only what is not kept as it is now, and keeps the order', async () => {
+  const { rows, list, read } = tableOf([row(3), row(1), row(2)]);
+  expect(await list()).toBe('u3="u3.1",u1="u1.1",u2="u2.1"');
+  expect(await list()).toBe('u3="u3.1",u1="u1.1",u2="u2.1"');
+  rows[1] = row(1, 2);
+  expect(await list()).toBe('u3="u3.1",u1="u1.2",u2="u2.1"');
+  await list('another shape');
+  expect(read).toEqual([[3, 1, 2], [1], [3, 1, 2]]);
+});
+it('gives what the row is now when it was written after its version was asked for, and keeps it', async () => {
+  const { rows, list, read } = tableOf([row(1)]);
+  rows[0] = row(1, 5);
+  expect(await list('a', [row(1, 4)])).toBe('u1="u1.5"');
+  expect(await list()).toBe('u1="u1.5"');
+  expect(read).toEqual([[1]]);
+});
+it('leaves out what is gone meanwhile', async () => {
+  const { list } = tableOf([row(1), row(3)]);
+  expect(await list('a', [row(1), row(2), row(3)])).toBe('u1="u1.1",u3="u3.1"');
+});
+it('does not keep the earlier of two, whoever is last to read', async () => {
+  const fragments = createFragments(MANY, silentMetrics);
+  const ask = (version: Row, found: Promise<Row>) =>
+    fragments.of({ shape: '', versions: [version], read: async () => [await found], renderer: () => (one: Row) => one.revision });
+  let answerLate: (found: Row) => void = () => {};
+  const slow = ask(row(1, 1), new Promise((resolve) => (answerLate = resolve)));
+  await ask(row(1, 2), Promise.resolve(row(1, 2)));
+  answerLate(row(1, 1));
+  await slow;
+  const never = Promise.reject<Row>(new Error('must not be read'));
+  never.catch(() => {});
+  expect((await ask(row(1, 2), never))[0]!.bytes.toString()).toBe('2');
+});
+it('reads a long list in parts', async () => {
+  const { list, read } = tableOf(Array.from({ length: 600 }, (_, id) => row(id)));
+  await list();
+  expect(read.map(({ length }) => length)).toEqual([250, 250, 100]);
+});
+
+describe('memory', () => {
+  const fill = async (fragments: Fragments, id: number, length: number): Promise<boolean> => {
+    let wasRead = false;
+    await fragments.of({
+      shape: '',
+      versions: [row(id)],
+      read: async () => {
+        wasRead = true;
+        return [row(id)];
+      },
+      renderer: () => () => 'x'.repeat(length),
+    });
+    return wasRead;
+  };
+  it('is bounded, and what was used longest ago goes first', async () => {
+    const fragments = createFragments(10_000, silentMetrics);
+    for (const id of [1, 2, 3]) await fill(fragments, id, 2500);
+    expect(await fill(fragments, 1, 2500)).toBe(false);
+    expect(await fill(fragments, 4, 2500)).toBe(true);
+    expect(fragments.size).toBeLessThanOrEqual(10_000);
+    expect([await fill(fragments, 1, 2500), await fill(fragments, 3, 2500), await fill(fragments, 2, 2500)]).toEqual([false, false, true]);
+  });
+  it.each([0, 100])('of %i bytes keeps nothing, and answers', async (limit) => {
+    const { fragments, list } = tableOf([row(1)], limit);
+    expect(await list()).toBe('u1="u1.1"');
+    expect(fragments.size).toBe(0);
+  });
+  it('never exceeds its bound, whatever comes', async () => {
+    const fragments = createFragments(5000, silentMetrics);
+    for (let id = 0; id < 300; id++) {
+      await fill(fragments, id % 37, (id * 7919) % 6000);
+      expect(fragments.size).toBeLessThanOrEqual(5000);
+    }
+  });
+});
+
+it('tells shapes apart by each of their parts, and how they are split', () => {
+  const shapes = [['a', 1], ['a', 2], ['a1'], ['a', '1'], [['a', 1]], ['a', 1, null]].map((parts) => shapeOf(...parts));
+  expect(new Set(shapes).size).toBe(shapes.length);
+  expect(shapeOf('a', 1)).toBe(shapes[0]);
+});
+
+describe('questions asked together', () => {
+  it('are those that came while one was under way; each begins after it was asked', async () => {
+    const asked: (readonly number[])[] = [];
+    const answer: (() => void)[] = [];
+    const square = batched(async (keys: readonly number[]) => {
+      asked.push(keys);
+      await new Promise<void>((done) => answer.push(done));
+      return keys.map((key) => key * key);
+    });
+    const results = [1, 2, 3].map((key) => square(key));
+    expect(asked).toEqual([[1]]);
+    answer[0]!();
+    expect(await results[0]).toBe(1);
+    expect(asked).toEqual([[1], [2, 3]]);
+    answer[1]!();
+    expect(await Promise.all(results)).toEqual([1, 4, 9]);
+  });
+  it('fail together, and the next is asked anew', async () => {
+    let fails = true;
+    const ask = batched(async (keys: readonly number[]) => {
+      if (fails) throw new Error('away');
+      return keys;
+    });
+    await expect(ask(1)).rejects.toThrow('away');
+    fails = false;
+    expect(await ask(2)).toBe(2);
+  });
+});

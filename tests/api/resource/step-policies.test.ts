@@ -1,0 +1,22 @@
+import { checkStepPolicies } from '../../../api/resource/step-policies';
+import type { Auth, Caller } from '../../../api/resource/routes';
+
+const who: Caller = { user: 'u', project: 'p1', roles: [], system: false };
+/** Flashing is for owners; every other step is for all. */
+const auth: Auth = {
+  identify: async () => who,
+  allowed: ({ project }, policy, target) => policy !== 'step:execute:firmware.update' || target?.owner === project,
+};
+const update = { interface: 'firmware', step: 'update' };
+const log = { interface: 'vendor', step: 'log_passthrough' };
+
+it.each([
+  [[log], undefined, true],
+  [[log, update], { owner: 'p1', lessee: null }, true],
+  [[log, update], { owner: 'p2', lessee: null }, false],
+  [[update], undefined, false],
+])('%j for %j: %p', (steps, node, may) => {
+  const checked = (): void => checkStepPolicies(steps, { caller: who }, { auth }, node);
+  if (may) expect(checked).not.toThrow();
+  else expect(checked).toThrow('insufficient privileges to execute step update on interface firmware');
+});

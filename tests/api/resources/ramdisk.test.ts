@@ -1,0 +1,183 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { JsonObject } from '../../../model/records';
+import { useApi } from '../../support/api';
+
+const api = useApi();
+const ONE = 'aaaaaaaa-0000-4000-8000-000000000001';
+const MAC = '52:54:00:00:00:01';
+/** What agents told. */
+const RECORDED = join(__dirname, '../../reference/inspection/inventories');
+const recordings = readdirSync(RECORDED, { encoding: 'utf8', recursive: true }).filter((file) => file.endsWith('.json'));
+const store = () => api.database.store();
+const SECRET = 'secret-of-the-agent';
+const beat = (body: object, minor = 115) =>
+  api.ask('POST', `/v1/heartbeat/${ONE}`, minor, {
+    body: { callback_url: 'https://10.0.0.2:9999', agent_version: '1.0', agent_token: SECRET, ...body },
+  });
+
+beforeEach(async () => {
+  await api.database.query('DELETE FROM nodes');
+  await api.ask('POST', '/v1/nodes', 115, {
+    body: { driver: 'fake-hardware', uuid: ONE, name: 'one', properties: { cpus: 2 }, instance_info: { configdrive: 'x' } },
+  });
+  await api.ask('POST', '/v1/ports', 115, { body: { node_uuid: ONE, address: MAC } });
+  await store().nodes.update(ONE, { provision_state: 'wait call-back' });
+});
+
+describe('lookup', () => {
+  it('tells the node and how to behave, and the token once', async () => {
+    const first = await api.ask('GET', `/v1/lookup?addresses=zz,${MAC.toUpperCase()}`, 62);
+    expect(first.body.node).toMatchObject({ uuid: ONE, properties: { cpus: 2 }, instance_info: { configdrive: '******' } });
+    expect(Object.keys(first.body.node).sort()).toEqual(['driver_internal_info', 'instance_info', 'links', 'properties', 'uuid']);
+    expect(first.body.config).toMatchObject({
+      heartbeat_timeout: 300,
+      agent_token: SECRET,
+      agent_token_required: true,
+      agent_skip_bmc_detect: false,
+      metrics: { backend: 'noop', prepend_host: false, prepend_uuid: false, prepend_host_reverse: true, global_prefix: null },
+      metrics_statsd: { statsd_host: 'localhost', statsd_port: 8125 },
+    });
+    expect(first.body.node.driver_internal_info).toMatchObject({ agent_secret_token: '******' });
+    const second = await api.ask('GET', `/v1/lookup?node_uuid=${ONE}`, 62);
+    expect(second.body.config.agent_token).toBe('******');
+    expect(second.text).not.toContain(SECRET);
+    expect((await api.ask('GET', `/v1/lookup?node_uuid=${ONE}`, 61)).text).not.toContain(SECRET);
+  });
+  it('makes no token for agents that are older than tokens', async () => {
+    expect((await api.ask('GET', `/v1/lookup?node_uuid=${ONE}`, 61)).body.config.agent_token).toBeNull();
+  });
+  it.each([
+    ['', 400, "At least one of 'addresses' and 'node_uuid' parameters is required"],
+    ['?addresses=zz', 400, "At least one of 'addresses' and 'node_uuid' parameters is required"],
+    ['?addresses=52:54:00:00:00:99', 404, 'Resource could not be found.'],
+    ['?node_uuid=bbbbbbbb-0000-4000-8000-000000000001', 404, 'Resource could not be found.'],
+  ])('%s: %p', async (query, status, sentence) =>
+    expect(await api.ask('GET', `/v1/lookup${query}`)).toMatchObject({ status, fault: sentence }),
+  );
+  it('finds nothing when the addresses are of two nodes', async () => {
+    const { body } = await api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware' } });
+    await api.ask('POST', '/v1/ports', 115, { body: { node_uuid: body.uuid, address: '52:54:00:00:00:02' } });
+    expect((await api.ask('GET', `/v1/lookup?addresses=${MAC},52:54:00:00:00:02`)).status).toBe(404);
+  });
+  it.each([
+    ['active', {}, 404],
+    ['enroll', {}, 404],
+    ['enroll', { fast_track: true }, 200],
+    ['clean wait', {}, 200],
+    ['inspect wait', {}, 200],
+    ['service wait', {}, 200],
+  ] as const)('in %s with %j: %p', async (provision_state, driver_info, status) => {
+    await store().nodes.update(ONE, { provision_state, driver_info });
+    expect((await api.ask('GET', `/v1/lookup?addresses=${MAC}`)).status).toBe(status);
+  });
+  it('was not there before 1.22', async () => expect((await api.ask('GET', `/v1/lookup?addresses=${MAC}`, 21)).status).toBe(404));
+});
+
+describe('heartbeat', () => {
+  beforeEach(() => store().nodes.mergeInternal(ONE, { agent_secret_token: SECRET }));
+  it('is handed on', async () => {
+    expect(await beat({ agent_verify_ca: 'pem' })).toMatchObject({ status: 202, text: '' });
+    expect(api.conductor.calls.at(-1)).toEqual({
+      name: 'heartbeat',
+      arguments: [ONE, { callbackUrl: 'https://10.0.0.2:9999', agentVersion: '1.0', agentToken: SECRET, agentVerifyCa: 'pem' }],
+    });
+  });
+  it.each([
+    [{ callback_url: undefined }, 115, 'Missing mandatory parameter: callback_url'],
+    [{ callback_url: 'ftp://x' }, 115, 'An issue with the supplied "callback_url" has been detected.'],
+    [{ callback_url: 'http://x' }, 115, 'TLS is required by configuration'],
+    [{ agent_token: undefined }, 115, 'Agent token is required for heartbeat processing.'],
+    [{ agent_token: 'wrong' }, 115, 'Invalid or missing agent token received.'],
+    [{ agent_token: 'x'.repeat(SECRET.length) }, 115, 'Invalid or missing agent token received.'],
+    [{ agent_version: undefined }, 115, 'Agent did not transmit a version, and a version is required. Please update the agent being used.'],
+    [{}, 35, 'Field "agent_version" not recognised'],
+    [{ agent_verify_ca: 'x' }, 67, 'Field "agent_verify_ca" not recognised in this version'],
+    [{ agent_status: 'end' }, 71, 'Fields "agent_status" and "agent_status_message" not recognised.'],
+    [{ agent_status: 'nosuch' }, 72, 'Agent status is invalid. Valid states are start,end,error.'],
+    [{ nosuch: 1 }, 115, 'Unexpected arguments: nosuch'],
+  ])('%j at 1.%p: refused', async (body, minor, sentence) => {
+    const asked = api.conductor.calls.length;
+    expect(await beat(body, minor)).toMatchObject({ status: 400, fault: sentence });
+    expect(api.conductor.calls.length).toBe(asked);
+  });
+  it('that is refused is told to the operator', async () => {
+    api.logged.length = 0;
+    await beat({ callback_url: 'http://x' });
+    expect(api.logged).toEqual(['heartbeat refused']);
+  });
+  it('from another address than before is refused', async () => {
+    await store().nodes.mergeInternal(ONE, { agent_url: 'https://10.0.0.3:9999' });
+    expect(await beat({})).toMatchObject({ status: 400, fault: 'Detected change in ramdisk provided "callback_url"' });
+  });
+  it('of an unknown node, or without a token on record, gets nothing', async () => {
+    expect(
+      (await api.ask('POST', '/v1/heartbeat/nobody', 115, { body: { callback_url: 'https://x', agent_token: 'x', agent_version: '1' } }))
+        .status,
+    ).toBe(404);
+    await store().nodes.mergeInternal(ONE, { agent_secret_token: undefined });
+    expect((await beat({})).fault).toBe('Invalid or missing agent token received.');
+  });
+});
+
+describe('continue_inspection', () => {
+  const inventory = { interfaces: [{ name: 'eth0', mac_address: MAC }], bmc_address: '10.0.0.9' };
+  const send = (body: unknown, minor: number | null = 84, query = '') =>
+    api.ask('POST', `/v1/continue_inspection${query}`, minor, { body });
+  it('hands the inventory on, and the rest as plugin data', async () => {
+    const { status, body } = await send({ inventory, root_disk: { name: 'sda' } }, 84, `?node_uuid=${ONE}`);
+    expect(status).toBe(202);
+    expect(body.node.uuid).toBe(ONE);
+    expect(api.conductor.calls.at(-1)).toEqual({
+      name: 'continueInspection',
+      arguments: [{ macs: [MAC], bmcAddresses: ['10.0.0.9'], nodeUuid: ONE }, inventory, { root_disk: { name: 'sda' } }],
+    });
+  });
+  it('answers agents that send no version as ironic-inspector did', async () => {
+    expect((await send({ inventory }, null)).body).toEqual({ uuid: ONE });
+    expect((await send({ inventory }, null, `?node_uuid=${ONE}`)).status).toBe(404);
+    expect((await send({ inventory }, 2)).fault).toBe('API version 1.84 or newer is required');
+  });
+  it.each(recordings)('takes %s', async (file) => {
+    const { callback } = JSON.parse(readFileSync(join(RECORDED, file), 'utf8')) as { readonly callback: JsonObject };
+    await send(callback);
+    expect(api.conductor.calls.at(-1)).toMatchObject({ name: 'continueInspection', arguments: [{}, callback['inventory'], {}] });
+  });
+  it('takes null for what an agent could not find out, and members that nobody knows', async () => {
+    const nulls = (...names: readonly string[]): JsonObject => Object.fromEntries([...names, 'unknown'].map((name) => [name, null]));
+    const body = {
+      inventory: {
+        interfaces: [
+          { mac_address: MAC, ...nulls('name', 'ipv4_address', 'ipv6_address', 'lldp', 'client_id', 'speed_mbps', 'pci_address') },
+        ],
+        cpu: { architecture: '', count: 1, ...nulls('model_name', 'frequency', 'socket_count') },
+        memory: nulls('total', 'physical_mb'),
+        disks: [
+          { name: '/dev/sda', size: 0, ...nulls('model', 'wwn', 'serial', 'vendor', 'rotational', 'hctl', 'logical_sectors', 'tran') },
+        ],
+        boot: nulls('current_boot_mode', 'pxe_interface'),
+        system_vendor: nulls('product_name', 'firmware'),
+        ...nulls('bmc_address', 'bmc_v6address', 'bmc_mac', 'hostname'),
+      },
+      ...nulls('error', 'boot_interface', 'root_disk', 'logs'),
+      burnin_cpu: 7,
+    };
+    expect((await send(body)).status).toBe(202);
+  });
+  it.each([
+    [{}, "Schema error for data: 'inventory' is a required property"],
+    [{ inventory: { interfaces: [] } }, 'Schema error for data: [] should be non-empty'],
+    [{ inventory: { interfaces: [{ mac_address: 5 }] } }, "Schema error for data: 5 is not of type 'string'"],
+    [{ inventory: { interfaces: [{ mac_address: 'zz' }] } }, 'No lookup information provided'],
+    [{ inventory: { ...inventory, memory: { physical_mb: '1' } } }, "Schema error for data: '1' is not of type 'integer', 'null'"],
+  ])('refuses %j', async (body, sentence) => expect(await send(body)).toMatchObject({ status: 400, fault: sentence }));
+});
+
+describe('when they are switched off', () => {
+  const off = useApi({ 'api.enable_ramdisk_endpoints': false });
+  it.each([
+    ['GET', '/v1/lookup?node_uuid=' + ONE, undefined],
+    ['POST', `/v1/heartbeat/${ONE}`, { callback_url: 'https://x' }],
+    ['POST', '/v1/continue_inspection', { inventory: { interfaces: [{ mac_address: MAC }] } }],
+  ])('%s %s', async (method, path, body) => expect((await off.ask(method, path, 115, body ? { body } : {})).status).toBe(403));
+});

@@ -1,0 +1,194 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Ajv from 'ajv';
+import { loadDocument, readDocument } from '../../../api/schema/document';
+import { handlers } from '../../../api/handlers';
+import { project } from '../../../api/schema/project';
+import { checkHandlers, matcher } from '../../../api/resource/routes';
+import { describe as describeErrors, toJsonSchema } from '../../../api/schema/schema';
+import { open } from '../../../model/versions';
+
+interface Projected {
+  readonly paths: Readonly<
+    Record<
+      string,
+      Readonly<
+        Record<
+          string,
+          { readonly parameters: readonly { readonly name: string }[]; readonly responses: Record<string, { readonly content?: object }> }
+        >
+      >
+    >
+  >;
+  readonly components: { readonly schemas: Readonly<Record<string, { readonly properties: object }>> };
+}
+const document = loadDocument();
+
+/** openapi-backend reads it (strictly: with OpenAPI's own schema); a process of its own, since jest cannot load the modules it is made of. */
+const READER = `
+  const { OpenAPIBackend } = require('openapi-backend');
+  const definition = require('yaml').parse(require('fs').readFileSync(0, 'utf8'), { maxAliasCount: -1 });
+  const backend = new OpenAPIBackend({ definition, strict: true, validate: false });
+  backend.init().then(() => console.log(JSON.stringify(backend.getOperations().map((one) => one.operationId))));`;
+const operationsOf = (input: string): string[] =>
+  JSON.parse(execFileSync(process.execPath, ['-e', READER], { cwd: join(__dirname, '../../..'), encoding: 'utf8', input })) as string[];
+it('is an OpenAPI 3.0 document to a reader that is not ours', () => {
+  const read = operationsOf(readFileSync(join(__dirname, '../../../openapi.yaml'), 'utf8'));
+  expect(read.sort()).toEqual(
+    document.paths.flatMap(({ operations }) => [...operations.values()].map(({ operationId }) => operationId)).sort(),
+  );
+});
+
+describe('as one version sees it', () => {
+  const at = (minor: number) => project(document, minor) as unknown as Projected;
+  const names = (minor: number, schema: string): string[] => Object.keys(at(minor).components.schemas[schema]!.properties);
+  it.each([1, 50, 115])('1.%p: an OpenAPI document, with nothing of ours', (minor) => {
+    const text = JSON.stringify(at(minor));
+    expect(text).not.toMatch(/"x-/);
+    const expected = document.paths.flatMap(({ operations }) => [...operations.values()].filter(({ gate }) => open(gate, minor)));
+    expect(operationsOf(text).sort()).toEqual(expected.map(({ operationId }) => operationId).sort());
+  });
+  it('has the paths, arguments and fields of that version', () => {
+    expect(at(48).paths).not.toHaveProperty('/v1/conductors');
+    expect(at(49).paths).toHaveProperty('/v1/conductors');
+    const filters = (minor: number): string[] => at(minor).paths['/v1/nodes']!['get']!.parameters.map(({ name }) => name);
+    expect(filters(7)).not.toContain('fields');
+    expect(filters(8)).toContain('fields');
+    expect([names(4, 'Node').includes('name'), names(5, 'Node').includes('name')]).toEqual([false, true]);
+  });
+  it('tells what is made from what is shown', () => {
+    expect(names(115, 'NewNode')).not.toContain('provision_state');
+    expect(names(115, 'Node')).toContain('provision_state');
+    expect(names(115, 'NewPort')).toContain('node_ident');
+    expect(names(115, 'Port')).not.toContain('node_ident');
+    expect(at(115).components.schemas['Node']).toMatchObject({ additionalProperties: false });
+    expect(at(115).components.schemas['Node']).not.toHaveProperty('required');
+    expect(at(115).components.schemas['NewNode']).toHaveProperty('required', ['driver']);
+  });
+  it('declares the refusals of every operation, and no schema that nothing names', () => {
+    const { paths, components } = at(115);
+    for (const operation of Object.values(paths).flatMap((place) => Object.values(place)))
+      expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(['400', '401', '404', '406', '413']));
+    const text = JSON.stringify({ paths, components });
+    expect(Object.keys(components.schemas).filter((name) => !text.includes(`"#/components/schemas/${name}"`))).toEqual([]);
+  });
+  it('gives every answer a schema', () => {
+    const bare = Object.entries(at(115).paths).flatMap(([path, place]) =>
+      Object.entries(place).flatMap(([method, { responses }]) =>
+        Object.entries(responses)
+          .filter(([status, one]) => (status === '200' || status === '201' ? !one.content : false))
+          .map(([status]) => `${method} ${path} ${status}`),
+      ),
+    );
+    expect(bare).toEqual([]);
+  });
+});
+
+it('names a policy for every operation but the documents, and for every field that can be changed', () => {
+  const operations = document.paths.flatMap(({ operations: all }) => [...all.values()]);
+  expect(operations.filter(({ policy }) => policy === null).map(({ operationId }) => operationId)).toEqual([
+    'showRoot',
+    'showVersion',
+    'showDocument',
+    'showDocsPage',
+    'showDocsAsset',
+  ]);
+  for (const resource of ['Node', 'Port'])
+    expect(document.fields(resource).filter(({ patch, policy, hidden }) => patch && !policy && !hidden)).toEqual([]);
+});
+
+it('does not start when a route has no handler, or a handler no route', () => {
+  expect(() => checkHandlers(document, handlers)).not.toThrow();
+  const { listNodes, ...others } = handlers;
+  expect(() => checkHandlers(document, others)).toThrow('no handler for [listNodes]');
+  expect(() => checkHandlers(document, { ...handlers, idle: listNodes! })).toThrow('no operation for [idle]');
+});
+
+it('is read and routed quickly', () => {
+  const text = readFileSync(join(__dirname, '../../../openapi.yaml'), 'utf8');
+  const before = process.cpuUsage();
+  checkHandlers(readDocument(text), handlers);
+  // Its own work, whatever else the machine does; it is some 150 ms.
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(1500);
+});
+
+describe('routes', () => {
+  const match = matcher(document);
+  const path = (text: string): string[] => text.split('/').slice(1);
+  const found = (method: string, text: string, minor: number): unknown => {
+    try {
+      const { operation, field, closed } = match(method, path(text), minor);
+      return [operation.operationId, ...(field ? [field] : []), ...(closed ? ['closed'] : [])].join(' ');
+    } catch (error) {
+      return (error as { status: number }).status;
+    }
+  };
+  it.each([
+    ['GET', '/v1/nodes/x', 1, 'showNode'],
+    ['GET', '/v1/nodes/detail', 1, 'listNodesDetail'],
+    ['PATCH', '/v1/nodes/detail', 1, 'updateNode'],
+    ['GET', '/v1/nodes/x/uuid', 8, 'showNode uuid'],
+    ['GET', '/v1/nodes/x/uuid/more', 8, 404],
+    ['GET', '/v1/nodes/x/portgroups', 23, 404],
+    ['DELETE', '/v1/nodes/x/uuid', 8, 404],
+    ['GET', '/v1/nodes/x/inventory', 80, 404],
+    ['GET', '/v1/nodes/x/inventory', 81, 'showInventory'],
+    ['POST', '/v1/nodes/x/inventory', 81, 405],
+    ['GET', '/v1/nodes/x/traits', 36, 'showNode traits'],
+    ['GET', '/v1/nodes/x/traits', 37, 'listTraits'],
+    ['PUT', '/v1/nodes/x/traits', 36, 405],
+    ['DELETE', '/v1/nodes/x/traits/CUSTOM_A', 36, 'removeTrait closed'],
+    ['GET', '/v1/conductors', 48, 404],
+    ['GET', '/v1/conductors/here/alive', 48, 404],
+    ['GET', '/v1/conductors', 49, 'listConductors'],
+    ['GET', '/v1/lookup', 21, 'lookup closed'],
+    ['GET', '/v1/lookup', 22, 'lookup'],
+    ['POST', '/v1/continue_inspection', 1, 'continueInspection'],
+    ['POST', '/v1/continue_inspection', 2, 'continueInspection closed'],
+    ['POST', '/v1/continue_inspection', 84, 'continueInspection'],
+    ['POST', '/v1/heartbeat', 22, 400],
+    ['DELETE', '/v1/ports', 1, 400],
+    ['PUT', '/v1/ports/x', 1, 405],
+    ['POST', '/v1/nodes/x/ports', 1, 400],
+    ['GET', '/v1/nodes/x/ports/y', 1, 400],
+  ])('%s %s at 1.%p: %p', (method, text, minor, expected) => expect(found(method, text, minor)).toBe(expected));
+});
+
+describe('words of schema errors', () => {
+  const said = (schema: object, value: unknown): string => {
+    const root = toJsonSchema(schema) as object;
+    const validate = new Ajv({ allErrors: true, verbose: true, strict: false }).compile(root);
+    validate(value);
+    return describeErrors(validate.errors!, root);
+  };
+  const object = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more, additionalProperties: false });
+  it.each([
+    [{ type: 'string', nullable: true }, 5, "5 is not of type 'string', 'null'"],
+    [{ type: 'boolean', nullable: true, 'x-spelled': true }, 5, "5 is not of type 'string', 'boolean', 'null'"],
+    [{ type: 'object', nullable: true, 'x-null-first': true }, 5, "5 is not of type 'null', 'object'"],
+    [object({ a: {} }, { required: ['a'] }), {}, "'a' is a required property"],
+    [object({}), { b: 1, a: 2 }, "Additional properties are not allowed ('a', 'b' were unexpected)"],
+    [object({}), { a: 2 }, "Additional properties are not allowed ('a' was unexpected)"],
+    // Of several, the one nearest to the top; of siblings, the later name.
+    [object({ a: { type: 'string' } }, { required: ['b'] }), { a: 5 }, "'b' is a required property"],
+    [object({ a: { type: 'string' }, b: { type: 'string' } }), { a: 5, b: 6 }, "6 is not of type 'string'"],
+    [{ enum: ['x', 'y'] }, 'z', "'z' is not one of ['x', 'y']"],
+    [{ pattern: '^a' }, 'z', "'z' does not match '^a'"],
+    [{ minLength: 1 }, '', "'' should be non-empty"],
+    [{ minLength: 3 }, 'a', "'a' is too short"],
+    [{ maxLength: 1 }, 'ab', "'ab' is too long"],
+    [{ type: 'array', minItems: 1 }, [], '[] should be non-empty'],
+    [{ minimum: 1 }, 0, '0 is less than the minimum of 1'],
+    [
+      { anyOf: [{ type: 'null' }, { type: 'string' }] },
+      5,
+      "5 is not valid under any of the given schemas. Possible root cause: 5 is not of type 'null'",
+    ],
+    [
+      { type: 'object', oneOf: [{ required: ['a'] }, { required: ['b'] }] },
+      { a: 1, b: 1 },
+      "{'a': 1, 'b': 1} is valid under each of {'required': ['b']}, {'required': ['a']}",
+    ],
+  ])('%j with %j', (schema, value, expected) => expect(said(schema, value)).toBe(expected));
+});

@@ -1,0 +1,84 @@
+/** What is remembered of agents' signs of life. */
+import { createHeartbeatBuffer, type HeartbeatBuffer } from '../../../conductor/core/heartbeat-buffer';
+import { silentLog } from '../../../model/log';
+import type { Store } from '../../../store/store';
+import { testClock } from '../../support/clock';
+
+type Stamps = Parameters<Store['nodes']['stampBeats']>[0];
+/** A clock whose waits end only by `advance`. */
+function remembered(stampBeats: (stamps: Stamps) => Promise<void> = async () => {}) {
+  const clock = testClock(undefined, -1);
+  const written: Stamps[] = [];
+  const stopping = new AbortController();
+  const nodes = {
+    stampBeats: async (stamps: Stamps) => {
+      written.push(stamps);
+      await stampBeats(stamps);
+    },
+  };
+  const beats: HeartbeatBuffer = createHeartbeatBuffer({
+    store: { nodes } as unknown as Store,
+    clock,
+    log: silentLog,
+    signal: stopping.signal,
+  });
+  return { beats, clock, written, stop: () => stopping.abort() };
+}
+
+describe('times', () => {
+  it('are written many together, the last of each node', async () => {
+    const { beats, clock, written } = remembered();
+    for (const node of ['a', 'b', 'a']) beats.stamp(node, `http://${node}`);
+    await clock.advance(0.4);
+    expect(written).toEqual([]);
+    await clock.advance(0.2);
+    const at = '2026-03-01T00:00:00.000000';
+    expect(written).toEqual([
+      [
+        { nodeUuid: 'a', agentUrl: 'http://a', at },
+        { nodeUuid: 'b', agentUrl: 'http://b', at },
+      ],
+    ]);
+    await clock.advance(5);
+    expect(written).toHaveLength(1);
+  });
+  it('that cannot be written are forgotten: the agents speak again', async () => {
+    const { beats, clock, written } = remembered(async () => Promise.reject(new Error('away')));
+    beats.stamp('a', 'http://a');
+    await clock.advance(1);
+    beats.stamp('a', 'http://a');
+    await clock.advance(1);
+    expect(written).toHaveLength(2);
+  });
+  it('are written at the end', async () => {
+    const { beats, written, stop } = remembered();
+    beats.stamp('a', 'http://a');
+    stop();
+    await beats.close();
+    expect(written).toHaveLength(1);
+  });
+});
+
+describe('a look', () => {
+  it('comes at once, but not a moment after the last that found nothing; then once, however often it was asked for', async () => {
+    const { beats, clock } = remembered();
+    const look = jest.fn();
+    expect(beats.postpone('a', look)).toBe(false);
+    beats.stepChecked('a');
+    expect([beats.postpone('a', look), beats.postpone('b', look), beats.postpone('a', look)]).toEqual([true, false, true]);
+    await clock.advance(0.5);
+    expect(look).not.toHaveBeenCalled();
+    await clock.advance(0.6);
+    expect(look).toHaveBeenCalledTimes(1);
+    expect(beats.postpone('a', look)).toBe(false);
+  });
+  it('does not come any more when the conductor stops', async () => {
+    const { beats, clock, stop } = remembered();
+    const look = jest.fn();
+    beats.stepChecked('a');
+    beats.postpone('a', look);
+    stop();
+    await clock.advance(5);
+    expect(look).not.toHaveBeenCalled();
+  });
+});

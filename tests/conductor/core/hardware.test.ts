@@ -1,0 +1,59 @@
+/** Which interfaces are enabled, and what a hardware type takes by default. */
+import { createHardware } from '../../../conductor/core/create-hardware';
+import { silentLog } from '../../../model/log';
+import { INTERFACE_KINDS } from '../../../model/records';
+import { HARDWARE, conductorOptions, interfacesOf, newMachine } from '../../support/conductor';
+import { errorWith } from '../../support/expect';
+
+const made = (changes: Parameters<typeof conductorOptions>[0] = {}, warnings: string[] = []) =>
+  createHardware(conductorOptions(changes), HARDWARE, interfacesOf(newMachine()), {
+    ...silentLog,
+    warn: (message) => void warnings.push(message),
+  });
+
+it.each<[string, Parameters<typeof conductorOptions>[0], string, readonly string[], string]>([
+  ['the first that is enabled', {}, 'test-hardware', ['test', 'other'], 'test'],
+  [
+    'in the order of the type, not of the option',
+    { 'DEFAULT.enabled_boot_interfaces': ['other', 'test'] },
+    'test-hardware',
+    ['test', 'other'],
+    'test',
+  ],
+  ['only what is enabled', { 'DEFAULT.enabled_boot_interfaces': ['other'] }, 'test-hardware', ['other'], 'other'],
+  ['the option before the order', { 'DEFAULT.default_boot_interface': 'other' }, 'test-hardware', ['test', 'other'], 'other'],
+  ['unless the type does not take it', { 'DEFAULT.default_boot_interface': 'other' }, 'rigid-hardware', ['test'], 'test'],
+  ['a star is not offered', {}, 'any-hardware', ['other'], 'other'],
+])('%s', (_name, options, type, enabled, standard) => {
+  const types = type === 'rigid-hardware' ? {} : { 'DEFAULT.enabled_hardware_types': [type] };
+  const hardware = made({ ...options, ...types });
+  expect(hardware.enabled[type]!.enabled.boot).toEqual(enabled);
+  expect(hardware.enabled[type]!.defaults.boot).toBe(standard);
+});
+
+it('without the option: what the enabled types put first', () => {
+  const hardware = made({ 'DEFAULT.enabled_power_interfaces': null, 'DEFAULT.enabled_hardware_types': ['any-hardware', 'test-hardware'] });
+  expect(hardware.enabled['test-hardware']!.enabled.power).toEqual(['test', 'other']);
+});
+
+it('warns of interfaces that there are not, and goes on', () => {
+  const warnings: string[] = [];
+  made({ 'DEFAULT.enabled_bios_interfaces': ['nope', 'test', 'other'] }, warnings);
+  expect(warnings).toEqual(['[DEFAULT]enabled_bios_interfaces: not available: nope']);
+});
+
+it('fills what is not named, and makes the driver of a node', () => {
+  const hardware = made();
+  const filled = hardware.fill('test-hardware', { boot_interface: 'other', power_interface: null });
+  expect(filled).toMatchObject({ boot_interface: 'other', power_interface: 'test', vendor_interface: 'test' });
+  const driver = hardware.driverOf({ driver: 'test-hardware', ...filled });
+  expect(Object.keys(driver)).toEqual([...INTERFACE_KINDS]);
+});
+
+it.each([
+  ['constructor', 404],
+  ['__proto__', 404],
+  ['nope', 404],
+])('knows no type %s', (type, status) => {
+  expect(() => made().fill(type, {})).toThrow(errorWith({ status, name: 'DriverNotFound' }));
+});

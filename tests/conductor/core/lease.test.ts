@@ -1,0 +1,117 @@
+import { randomBytes } from 'node:crypto';
+import { fenced } from '../../../conductor/core/fenced';
+import { createLease } from '../../../conductor/core/lease';
+import { silentLog } from '../../../model/log';
+import { testClock } from '../../support/clock';
+import { useDatabase } from '../../support/database';
+
+/** Of the database. */
+const clock = testClock();
+const database = useDatabase({ clock });
+const conductor = { hostname: 'a', conductor_group: '', drivers: {}, address: null };
+const leaseOf = (own = clock, returned = async () => {}) =>
+  createLease({ store: database.store(), clock: own, log: silentLog, random: randomBytes, timeout: 60, conductor, returned });
+beforeEach(() => database.clear());
+
+const declareDead = () => database.store().transaction(({ conductors }) => conductors.declareDead('a', 60));
+
+it('is sure while the last sign of life is young, and asks once it is not', async () => {
+  const lease = leaseOf();
+  expect(await lease.register()).toEqual([]);
+  expect(lease.holds(1)).toBe(true);
+  await clock.advance(44);
+  expect(lease.holds(1)).toBe(true);
+  await clock.advance(2);
+  expect(await lease.holds(1)).toBe(true);
+  expect(lease.holds(1)).toBe(true);
+  await clock.advance(500);
+  expect(await lease.holds(1)).toBe(true);
+});
+
+it('counts from when a sign of life was begun, by a clock that nobody puts', async () => {
+  let monotonic = 0;
+  const lease = leaseOf({ ...clock, now: () => clock.now(), monotonic: () => monotonic });
+  await lease.register();
+  monotonic = 46_000;
+  expect(lease.holds(1)).not.toBe(true);
+});
+
+it('is never sure again of what it held when it was given up', async () => {
+  let returns = 0;
+  const lease = leaseOf(clock, async () => {
+    returns++;
+  });
+  await lease.register();
+  expect(await declareDead()).toBe(false);
+  await clock.advance(61);
+  expect(await declareDead()).toBe(true);
+  expect(await lease.holds(1)).toBe(false);
+  expect([lease.term > 1, returns]).toEqual([true, 1]);
+  expect(await lease.holds(1)).toBe(false);
+  expect(lease.holds(lease.term)).toBe(true);
+});
+
+it('leaves a name alone that another has', async () => {
+  const [one, other] = [leaseOf(), leaseOf()];
+  await one.register();
+  expect(await other.register()).toBeUndefined();
+  expect(await other.register(async () => true)).toEqual([]);
+  expect(one.holds(1)).toBe(true);
+  // The first finds out, and does not take it back.
+  await one.renew();
+  expect(await one.holds(one.term)).toBe(false);
+  await other.end();
+  expect(await other.holds(1)).toBe(false);
+  await one.renew();
+  expect(one.holds(one.term)).toBe(true);
+});
+
+it('holds what it holds while it leaves, and nothing after', async () => {
+  const lease = leaseOf();
+  await lease.register();
+  await lease.leave();
+  await clock.advance(50);
+  expect(await lease.holds(1)).toBe(true);
+  expect(await declareDead()).toBe(false);
+  await lease.end();
+  expect(await lease.holds(lease.term)).toBe(false);
+  expect(await declareDead()).toBe(true);
+});
+
+it('drivers are asked to do nothing once the node is not held', async () => {
+  const told: string[] = [];
+  let held: true | Promise<void> = true;
+  const made = {
+    tables: { step: 'x' },
+    steps: [{ run: async (_task: object, what: string) => void told.push(what) }],
+    bootMode: { set: async (_task: object, mode: string) => void told.push(mode) },
+    get later() {
+      return [{ run: async (task: object) => void told.push(`later ${typeof task}`) }];
+    },
+    name: 'me',
+    async own(task: object) {
+      told.push(`${this.name} ${typeof task}`);
+    },
+    look: (port: object) => Object.keys(port),
+  };
+  const guarded = fenced(made);
+  const task = { stillHeld: () => held };
+  await guarded.steps[0]!.run(task, 'step');
+  await guarded.bootMode.set(task, 'uefi');
+  await guarded.later[0]!.run(task);
+  await guarded.own({});
+  expect(guarded.look({ a: 1 })).toEqual(['a']);
+  expect(told).toEqual(['step', 'uefi', 'later object', 'me object']);
+  const lost = Promise.reject(new Error('lost'));
+  lost.catch(() => {});
+  held = lost;
+  for (const order of [
+    guarded.steps[0]!.run(task, 'again'),
+    guarded.bootMode.set(task, 'bios'),
+    guarded.later[0]!.run(task),
+    guarded.own(task),
+  ])
+    await expect(order).rejects.toThrow('lost');
+  expect(told).toHaveLength(4);
+  expect(guarded.tables).toEqual({ step: 'x' });
+});

@@ -1,0 +1,62 @@
+import { retryingStore, retryWhileDatabaseDown } from '../../../conductor/core/database-retry';
+import { Fault } from '../../../model/errors';
+import type { Log } from '../../../model/log';
+import type { Store } from '../../../store/store';
+import { testClock } from '../../support/clock';
+
+const away = (): Fault => new Fault('TemporaryFailure', { message: 'away' });
+const said: string[] = [];
+const note = (line: string): void => void said.push(line);
+const log: Log = { debug: note, info: note, warn: note, error: note, child: () => log };
+const waiting = (signal = new AbortController().signal) => ({ clock: testClock(), signal, log });
+/** Fails so often, then answers. */
+const failing = (times: number, error: () => unknown = away) => {
+  let asked = 0;
+  return async (): Promise<number> => {
+    if (asked++ < times) throw error();
+    return asked;
+  };
+};
+beforeEach(() => said.splice(0));
+
+it.each([0, 1, 30])('asks again until there is an answer (%i times in vain), and says so once', async (times) => {
+  expect(await retryWhileDatabaseDown(waiting(), failing(times))).toBe(times + 1);
+  expect(said).toEqual(times === 0 ? [] : ['the work waits', 'the work goes on']);
+});
+
+it('waits for nothing else', async () => {
+  await expect(
+    retryWhileDatabaseDown(
+      waiting(),
+      failing(1, () => new Fault('NodeLocked', { node: 'n', host: 'h' })),
+    ),
+  ).rejects.toMatchObject({ name: 'NodeLocked' });
+  await expect(
+    retryWhileDatabaseDown(
+      waiting(),
+      failing(1, () => new Error('defect')),
+    ),
+  ).rejects.toThrow('defect');
+});
+
+it('ends with its conductor', async () => {
+  const ending = new AbortController();
+  const asked = retryWhileDatabaseDown(waiting(ending.signal), async () => {
+    ending.abort(new Error('stopping'));
+    throw away();
+  });
+  await expect(asked).rejects.toThrow('away');
+});
+
+it('asks everything of a store in one way, a transaction as a whole', async () => {
+  let asked = 0;
+  const inner = { nodes: { find: failing(0) } };
+  const bare = { nodes: { find: failing(2) }, transaction: async (work: (store: unknown) => Promise<number>) => work(inner) };
+  const store = retryingStore(bare as unknown as Store, (work) => {
+    asked++;
+    return retryWhileDatabaseDown(waiting(), work);
+  });
+  expect(await store.nodes.find('n')).toBe(3);
+  expect(await store.transaction(({ nodes }) => nodes.find('n'))).toBe(1);
+  expect(asked).toBe(2);
+});

@@ -1,0 +1,465 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { directDeploy } from '../../../drivers/agent/direct';
+import { fakeBoot, fakePower } from '../../../drivers/fake/fake';
+import { ipxeBoot } from '../../../drivers/boot/network-boot';
+import type { Outcome } from '../../../drivers/interfaces';
+import { noopNetwork } from '../../../drivers/network/noop';
+import type { JsonObject } from '../../../model/records';
+import { type Answer, type Asked, type FakeAgent, result, startFakeAgent } from '../../support/fake-agent';
+import { NODE_UUID, type TestTask, testTask } from '../../support/task';
+
+const MD5 = 'd41d8cd98f00b204e9800998ecf8427e';
+const SHA256 = 'a'.repeat(64);
+const good = { image_source: 'http://x/y.img', image_checksum: MD5 };
+
+let folder: string;
+let server: Server;
+let base: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'direct-'));
+  for (const name of ['kernel', 'ramdisk', 'disk.img']) writeFileSync(join(folder, name), name);
+  server = createServer((request, response) => {
+    if (request.url === '/moved.img') response.writeHead(302, { location: '/disk.img' }).end();
+    else if (request.url === '/disk.img') response.end('some bytes');
+    else response.writeHead(404).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await new Promise((resolve) => {
+    server.close(resolve);
+    server.closeAllConnections();
+  });
+});
+
+let agent: FakeAgent | undefined;
+afterEach(async () => {
+  await agent?.close();
+  agent = undefined;
+});
+const step =
+  (name: string) =>
+  (task: TestTask['task']): Promise<Outcome> =>
+    directDeploy.steps!.find((one) => one.step === name)!.run(task, {});
+const commandsSent = (): readonly string[] => agent!.asked.flatMap(({ body }) => (body ? [body.name] : []));
+
+describe('validate', () => {
+  const told = (message: string) => ({ status: 400, message });
+  it.each([
+    ['a URL with a checksum', { instance_info: good }],
+    ['a URL with a hash', { instance_info: { image_source: 'https://x/y', image_os_hash_algo: 'sha256', image_os_hash_value: SHA256 } }],
+    ['a file', { instance_info: { image_source: 'file:///var/lib/ironic/x' } }],
+    ['root device hints', { instance_info: good, properties: { root_device: { size: '>= 20' } } }],
+    [
+      'proxies',
+      {
+        instance_info: good,
+        driver_info: { image_http_proxy: '10.0.0.9:3128', image_https_proxy: 'https://p', image_no_proxy: '.x.y, 10.0.0.1:80' },
+      },
+    ],
+  ])('takes %s', async (_, node) => {
+    await expect(directDeploy.validate!(testTask({ node }).task)).resolves.toBeUndefined();
+  });
+  it.each([
+    [
+      'no image',
+      { instance_info: {} },
+      `Node ${NODE_UUID} failed to validate deploy image info. Some parameters were missing. Missing are: ['instance_info.image_source']`,
+    ],
+    [
+      'a kind of image that is none',
+      { instance_info: { ...good, image_type: 'tape' } },
+      'Invalid image_type "tape", valid are whole-disk, partition',
+    ],
+    [
+      'a partition image',
+      { instance_info: { ...good, kernel: 'http://k' } },
+      `The image of node ${NODE_UUID} is a partition image; only whole-disk images can be written`,
+    ],
+    [
+      'no checksum',
+      { instance_info: { image_source: 'http://x/y' } },
+      `image_source's "image_checksum", or "image_os_hash_algo" and "image_os_hash_value" must be provided in instance_info for node ${NODE_UUID}`,
+    ],
+    [
+      'a file elsewhere',
+      { instance_info: { image_source: 'file:///tmp/x' } },
+      'Validation of image href file:///tmp/x failed, reason: Security: Path /tmp/x is not allowed for image source file URLs',
+    ],
+    [
+      'a bad capability',
+      { instance_info: { ...good, capabilities: 'x' } },
+      `Error parsing capabilities from Node ${NODE_UUID} instance_info field. A dictionary or a "jsonified" dictionary is expected.`,
+    ],
+    [
+      'a bad source',
+      { instance_info: good, driver_info: { image_download_source: 'post' } },
+      'Invalid value for image_download_source: "post". Valid values are swift, http or local.',
+    ],
+    [
+      'a bad proxy',
+      { instance_info: good, driver_info: { image_http_proxy: 'ftp://p' } },
+      "Proxy URL should either have HTTP(S) scheme or no scheme at all, the following URLs are invalid: {'image_http_proxy': 'ftp://p'}.",
+    ],
+    [
+      'a bad list of hosts',
+      { instance_info: good, driver_info: { image_no_proxy: '.*.x' } },
+      "image_no_proxy should be a list of host names, IP addresses or domain names to exclude from proxying, the specified list .*.x is incorrect. To denote a domain name, prefix it with a dot (instead of e.g. '.*').",
+    ],
+  ])('refuses %s', async (_, node, message) => {
+    await expect(directDeploy.validate!(testTask({ node }).task)).rejects.toMatchObject(told(message));
+  });
+  it('refuses bad root device hints, naming their place', async () => {
+    for (const place of ['instance_info', 'properties'] as const) {
+      const node = { instance_info: good, [place]: { ...(place === 'instance_info' ? good : {}), root_device: { colour: 'red' } } };
+      await expect(directDeploy.validate!(testTask({ node }).task)).rejects.toMatchObject({
+        status: 400,
+        message: expect.stringMatching(
+          new RegExp(`^Failed to validate the root device hints .*colour.* \\(from the node's ${place}\\) for node ${NODE_UUID}: `),
+        ) as string,
+      });
+    }
+  });
+  it('asks the boot interface first', async () => {
+    const { task } = testTask({ ports: [], driver: { boot: ipxeBoot } });
+    await expect(directDeploy.validate!(task)).rejects.toThrow('does not have any port associated with it');
+  });
+});
+
+describe('prepare', () => {
+  const prepared = (instance_info: JsonObject, more: Parameters<typeof testTask>[0] & {} = {}) =>
+    testTask({
+      ...more,
+      node: { instance_info, ...more.node },
+      options: {
+        'conductor.deploy_kernel': join(folder, 'kernel'),
+        'conductor.deploy_ramdisk': join(folder, 'ramdisk'),
+        'conductor.file_url_allowed_paths': [folder],
+        ...more.options,
+      },
+      driver: { boot: ipxeBoot, ...more.driver },
+    });
+
+  it('gets image, network and ramdisk ready', async () => {
+    const { task, events, node, boots } = prepared({ image_source: `${base}/moved.img`, image_checksum: MD5 });
+    await directDeploy.prepare!(task);
+    expect(events).toEqual(['power: power off', 'boot device: pxe once']);
+    expect(node().instance_info).toMatchObject({
+      image_source: `${base}/moved.img`,
+      image_url: `${base}/disk.img`,
+      image_type: 'whole-disk',
+    });
+    expect(node().driver_internal_info).toMatchObject({ is_whole_disk_image: true });
+    expect(boots.get(NODE_UUID)).toMatchObject({
+      purpose: 'ramdisk',
+      kernel_args: 'selinux=0 troubleshoot=0 text nofb vga=normal ipa-api-url=http://10.0.0.1:6385',
+      files: { kernel: join(folder, 'kernel'), ramdisk: join(folder, 'ramdisk') },
+    });
+  });
+  it.each([
+    ['a file', () => ({ image_source: `file://${join(folder, 'disk.img')}` }), {}, () => join(folder, 'disk.img')],
+    [
+      'a URL that shall come from here',
+      () => ({ image_source: `${base}/disk.img`, image_checksum: MD5 }),
+      { image_download_source: 'local' },
+      () => `${base}/disk.img`,
+    ],
+  ])('serves %s', async (_, instance, driver_info, expected) => {
+    for (const boot of [ipxeBoot, fakeBoot]) {
+      const { task, node, boots } = prepared(instance(), { node: { driver_info }, driver: { boot } });
+      await directDeploy.prepare!(task);
+      expect(node().instance_info['image_url']).toBe(`http://10.0.0.1:8080/boot/${NODE_UUID}/image`);
+      expect(boots.get(NODE_UUID)!.files['image']).toBe(expected());
+      expect(boots.get(NODE_UUID)!.purpose).toBe(boot === ipxeBoot ? 'ramdisk' : 'disk');
+      await directDeploy.cleanUp!(task);
+      expect(boots.size).toBe(0);
+    }
+  });
+  it('serves no image of an earlier deployment', async () => {
+    const { task, boots } = prepared({ image_source: `${base}/disk.img`, image_checksum: MD5 });
+    boots.set(NODE_UUID, { node_uuid: NODE_UUID, macs: [], method: 'ipxe', purpose: 'disk', kernel_args: '', files: { image: '/old' } });
+    await directDeploy.prepare!(task);
+    expect(Object.keys(boots.get(NODE_UUID)!.files).sort()).toEqual(['kernel', 'ramdisk']);
+  });
+  it.each([
+    [
+      'a wrong URL',
+      () => ({ image_source: `${base}/none.img`, image_checksum: MD5 }),
+      'Got HTTP code 404 instead of 200 in response to HEAD request.',
+    ],
+    ['a file that is not there', () => ({ image_source: `file://${join(folder, 'none')}` }), 'Specified image file not found.'],
+    [
+      'a wrong URL of a checksum file',
+      () => ({ image_source: `${base}/disk.img`, image_checksum: `${base}/SUMS` }),
+      'Failed to download image',
+    ],
+  ])('fails for %s before the machine is touched', async (_, instance, message) => {
+    const { task, events, boots } = prepared(instance());
+    await expect(directDeploy.prepare!(task)).rejects.toThrow(message);
+    expect([events, boots.size]).toEqual([[], 0]);
+  });
+  it('of an active node only says what it boots from', async () => {
+    const { task, events } = prepared({}, { node: { provision_state: 'active' } });
+    await directDeploy.prepare!(task);
+    expect(events).toEqual([]);
+  });
+});
+
+describe('steps', () => {
+  it('are those of Ironic, and may all run again', () => {
+    expect(directDeploy.steps!.map(({ step: name, priority, resumable }) => [name, priority, resumable])).toEqual([
+      ['deploy', { deploy: 100 }, true],
+      ['write_image', { deploy: 80 }, true],
+      ['prepare_instance_boot', { deploy: 60 }, true],
+      ['tear_down_agent', { deploy: 40 }, true],
+      ['switch_to_tenant_network', { deploy: 30 }, true],
+      ['boot_instance', { deploy: 20 }, true],
+    ]);
+  });
+  it.each([
+    [{ power_state: 'power off' as const }, 'power on'],
+    [{ power_state: 'power on' as const }, 'rebooting'],
+    [{ power_state: 'power off' as const, disable_power_off: true }, 'rebooting'],
+  ])('deploy boots the ramdisk: %j by %s', async (node, order) => {
+    const { task, events } = testTask({ node });
+    expect(await step('deploy')(task)).toEqual({ kind: 'wait' });
+    expect(events).toEqual([`power: ${order}`]);
+  });
+  it.each([
+    [false, 'power on'],
+    [true, 'rebooting'],
+  ])('boot_instance, off forbidden %s: %s', async (disable_power_off, order) => {
+    const { task, events } = testTask({ node: { disable_power_off } });
+    expect(await step('boot_instance')(task)).toEqual({ kind: 'done' });
+    expect(events).toEqual([`power: ${order}`]);
+  });
+  it('switch_to_tenant_network says why it failed', async () => {
+    const network = { ...noopNetwork, configureTenantNetworks: async () => Promise.reject(new Error('no switch')) };
+    expect(await step('switch_to_tenant_network')(testTask({ driver: { network } }).task)).toEqual({
+      kind: 'failed',
+      reason: `Error changing node ${NODE_UUID} to tenant networks after deploy. no switch`,
+    });
+  });
+});
+
+async function withAgentTask(
+  answer: (asked: Asked, times: number) => Answer,
+  given: Parameters<typeof testTask>[0] & {} = {},
+): Promise<TestTask> {
+  agent = await startFakeAgent(answer);
+  const driver_internal_info = { agent_url: agent.url, agent_secret_token: 's3cret', ...given.node?.driver_internal_info };
+  return testTask({ ...given, node: { power_state: 'power on', ...given.node, driver_internal_info } });
+}
+
+describe('write_image', () => {
+  const running = (): Answer => ({ body: result('execute_deploy_step', 'RUNNING') });
+  const sent = () => {
+    const { step: asked } = agent!.asked[0]!.body!.params as { step: { step: string; interface: string; args: JsonObject } };
+    return asked;
+  };
+  it('tells the agent all that it needs', async () => {
+    const { task } = await withAgentTask(running, {
+      node: {
+        instance_info: {
+          image_source: `${base}/disk.img`,
+          image_url: `${base}/disk.img`,
+          image_os_hash_algo: 'sha256',
+          image_os_hash_value: SHA256,
+          configdrive: 'H4sI',
+        },
+        driver_info: { image_http_proxy: 'http://p:1', image_no_proxy: 'x' },
+      },
+    });
+    expect(await step('write_image')(task)).toEqual({ kind: 'wait' });
+    expect(sent()).toEqual({
+      interface: 'deploy',
+      step: 'write_image',
+      priority: 80,
+      args: {
+        image_info: {
+          id: 'disk.img',
+          urls: [`${base}/disk.img`],
+          disk_format: 'raw',
+          container_format: null,
+          stream_raw_images: true,
+          os_hash_algo: 'sha256',
+          os_hash_value: SHA256,
+          proxies: { http: 'http://p:1' },
+          no_proxy: 'x',
+          node_uuid: NODE_UUID,
+          image_type: 'whole-disk',
+          configdrive: 'H4sI',
+        },
+        configdrive: 'H4sI',
+      },
+    });
+  });
+  it('says the sum of a file, and the format that the operator gave', async () => {
+    const { task } = await withAgentTask(running, {
+      node: {
+        instance_info: { image_source: `file://${join(folder, 'disk.img')}`, image_url: 'http://x/image', image_disk_format: 'gpt' },
+      },
+      options: { 'conductor.file_url_allowed_paths': [folder] },
+    });
+    await step('write_image')(task);
+    expect(sent().args).toMatchObject({
+      image_info: {
+        urls: ['http://x/image'],
+        disk_format: 'gpt',
+        os_hash_algo: 'sha256',
+        os_hash_value: createHash('sha256').update('disk.img').digest('hex'),
+      },
+      configdrive: null,
+    });
+  });
+});
+
+describe('prepare_instance_boot', () => {
+  const uuids = { body: result('get_partition_uuids', 'SUCCEEDED', { command_result: { 'root uuid': 'r-1' } }) };
+  const bios = { properties: { capabilities: 'boot_mode:bios' } };
+  it.each([
+    ['BIOS', bios, ['standby.get_partition_uuids']],
+    ['UEFI', {}, ['standby.get_partition_uuids', 'image.install_bootloader']],
+  ])('in %s', async (_, node, expected) => {
+    const {
+      task,
+      node: after,
+      boots,
+      events,
+    } = await withAgentTask(
+      ({ method, body }) =>
+        body?.name === 'standby.get_partition_uuids'
+          ? uuids
+          : { body: result('install_bootloader', method === 'POST' ? 'RUNNING' : 'SUCCEEDED') },
+      { node, driver: { boot: ipxeBoot } },
+    );
+    boots.set(NODE_UUID, { node_uuid: NODE_UUID, macs: [], method: 'ipxe', purpose: 'ramdisk', kernel_args: '', files: {} });
+    expect(await step('prepare_instance_boot')(task)).toEqual({ kind: 'done' });
+    expect(commandsSent()).toEqual(expected);
+    expect(after().driver_internal_info).toMatchObject({ root_uuid_or_disk_id: 'r-1' });
+    expect([boots.size, events]).toEqual([0, ['boot device: disk for good']]);
+    if (expected.length === 2) {
+      expect(agent!.asked[1]!.body!.params).toEqual({
+        root_uuid: 'r-1',
+        efi_system_part_uuid: null,
+        prep_boot_part_uuid: null,
+        target_boot_mode: 'uefi',
+      });
+    }
+  });
+  it('fails with what the agent says of the boot loader', async () => {
+    const { task, events } = await withAgentTask(({ body }) =>
+      body?.name === 'standby.get_partition_uuids'
+        ? { body: result('get_partition_uuids', 'SUCCEEDED') }
+        : { body: result('install_bootloader', 'FAILED', { command_error: { details: 'no ESP' } }) },
+    );
+    expect(await step('prepare_instance_boot')(task)).toEqual({
+      kind: 'failed',
+      reason: `Failed to install a bootloader when deploying node ${NODE_UUID}: no ESP`,
+    });
+    expect(events).toEqual([]);
+  });
+  it('fails when the machine cannot be told to boot from its disk', async () => {
+    const { task } = await withAgentTask(() => uuids, {
+      node: bios,
+      driver: { boot: { ...fakeBoot, prepareInstance: async () => Promise.reject(new Error('no such device')) } },
+    });
+    expect(await step('prepare_instance_boot')(task)).toEqual({
+      kind: 'failed',
+      reason: 'Failed to prepare instance for booting: no such device',
+    });
+  });
+});
+
+describe('tear_down_agent', () => {
+  /** Power states that the BMC tells, the last for ever. */
+  const telling = (...states: ('power on' | 'power off' | Error)[]) => ({
+    ...fakePower,
+    get: async () => {
+      const state = states.length > 1 ? states.shift()! : states[0]!;
+      return state instanceof Error ? Promise.reject(state) : state;
+    },
+  });
+  const fine = (): Answer => ({ body: result('power_off', 'SUCCEEDED') });
+  it.each([
+    ['goes off by itself', telling('power on', 'power on', 'power off'), 750, 0],
+    ['is off already', telling('power off'), 0, 0],
+    ['has a BMC that is busy at first', telling(new Error('busy'), 'power off'), 300, 1],
+    ['does not go off', telling('power on'), 30_000, 1],
+  ])('a machine that %s', async (_, power, milliseconds, complaints) => {
+    const made = await withAgentTask(fine, { driver: { power } });
+    const before = made.task.clock.now();
+    expect(await step('tear_down_agent')(made.task)).toEqual({ kind: 'done' });
+    expect(made.task.clock.now() - before).toBe(milliseconds);
+    expect(made.events).toEqual(['power: power off']);
+    expect(made.complaints).toHaveLength(complaints);
+  });
+  it('does not wait for the last word of an agent whose machine is off', async () => {
+    const { task, events } = await withAgentTask(() => 'say nothing', { driver: { power: telling('power on', 'power off') } });
+    const started = Date.now();
+    expect(await step('tear_down_agent')(task)).toEqual({ kind: 'done' });
+    expect(Date.now() - started).toBeLessThan(2000);
+    expect(events).toEqual(['power: power off']);
+  });
+  it.each([
+    [{ driver_info: { deploy_forces_oob_reboot: 'true' } }, ['standby.sync'], ['power: power off']],
+    [{ disable_power_off: true }, ['system.lockdown'], []],
+  ])('%j: tells the agent %j', async (node, commands, expected) => {
+    const { task, events } = await withAgentTask(fine, { node });
+    expect(await step('tear_down_agent')(task)).toEqual({ kind: 'done' });
+    expect([commandsSent(), events]).toEqual([commands, expected]);
+  });
+  it('switches off a machine whose agent is gone', async () => {
+    const { task, events, complaints } = testTask({ driver: { power: telling('power on') } });
+    expect(await step('tear_down_agent')(task)).toEqual({ kind: 'done' });
+    expect([events, complaints.length]).toEqual([['power: power off'], 2]);
+  });
+  it('ends when the server stops', async () => {
+    const { task, stop } = await withAgentTask(() => 'say nothing', { driver: { power: telling('power on') } });
+    stop(new Error('going down'));
+    await expect(step('tear_down_agent')(task)).rejects.toThrow('going down');
+  });
+});
+
+describe('the end of an instance, and cleaning', () => {
+  it.each([
+    [false, ['power: power off']],
+    [true, []],
+  ])('tearDown, off forbidden %s', async (disable_power_off, expected) => {
+    const { task, events } = testTask({ node: { disable_power_off, provision_state: 'deleting' } });
+    expect(await directDeploy.tearDown(task)).toEqual({ kind: 'done' });
+    expect(events).toEqual(expected);
+  });
+  it('prepareCleaning tells the agent how to erase, and boots it', async () => {
+    const { task, events, node } = testTask({ options: { 'deploy.shred_random_overwrite_iterations': 3 } });
+    expect(await directDeploy.prepareCleaning(task)).toEqual({ kind: 'wait' });
+    expect(events).toEqual(['power: rebooting']);
+    expect(node().driver_internal_info).toEqual({
+      agent_erase_devices_iterations: 3,
+      agent_erase_devices_zeroize: true,
+      agent_continue_if_secure_erase_failed: false,
+      agent_continue_if_ata_erase_failed: false,
+      agent_enable_nvme_secure_erase: true,
+      agent_enable_ata_secure_erase: true,
+      disk_erasure_concurrency: 4,
+      agent_erase_skip_read_only: false,
+    });
+  });
+  it.each([
+    [{}, ['power: power off']],
+    [{ fault: 'clean failure' }, []],
+    [{ disable_power_off: true }, ['power: rebooting']],
+    [{ disable_power_off: true, fault: 'clean failure' }, []],
+  ])('tearDownCleaning %j', async (node, expected) => {
+    const { task, events } = testTask({ node });
+    await directDeploy.tearDownCleaning(task);
+    expect(events).toEqual(expected);
+  });
+});

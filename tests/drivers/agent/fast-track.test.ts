@@ -1,0 +1,84 @@
+/** Agents that are in the machine already, and instances that make room for one: what is booted, and what is left as it is. */
+import { customAgentDeploy } from '../../../drivers/agent/deploy';
+import { agentThere, done, wait } from '../../../drivers/interfaces';
+import { isFastTrack } from '../../../drivers/agent/fast-track';
+import type { NodeRecord } from '../../../model/records';
+import { type FakeAgent, result, startFakeAgent } from '../../support/fake-agent';
+import { testTask, type TestTask } from '../../support/task';
+
+const NOW = '2026-02-03T04:05:06.000000';
+const spoken = { agent_url: 'http://192.0.2.9:9999', agent_last_heartbeat: NOW };
+const there: Partial<NodeRecord> = { driver_info: { fast_track: true }, driver_internal_info: spoken, power_state: 'power on' };
+
+it.each<[boolean, string, Partial<NodeRecord>]>([
+  [true, 'speaks', {}],
+  [true, 'was inspected just now', { driver_internal_info: {}, inspection_finished_at: NOW }],
+  [false, 'is not wanted', { driver_info: {} }],
+  [false, 'is in a machine that is off', { power_state: 'power off' }],
+  [false, 'was forgotten when the machine was switched off', { driver_internal_info: { agent_last_heartbeat: NOW } }],
+  [false, 'has not spoken for long', { driver_internal_info: { ...spoken, agent_last_heartbeat: '2026-02-03T03:59:59.000000' } }],
+  [false, 'is where something went wrong', { last_error: 'x' }],
+  [false, 'serves an instance', { provision_state: 'servicing' }],
+  [false, 'updates firmware', { driver_internal_info: { ...spoken, redfish_fw_updates: [] } }],
+])('%s: an agent that %s is gone on with', async (expected, _, node) => {
+  expect(await isFastTrack(testTask({ node: { ...there, ...node } }).task)).toBe(expected);
+});
+
+const stepOf = (one: TestTask, name: string) => customAgentDeploy.steps!.find(({ step }) => step === name)!.run(one.task, {});
+it('is deployed to without a boot', async () => {
+  const one = testTask({ node: there });
+  await customAgentDeploy.prepare!(one.task);
+  expect(await stepOf(one, 'deploy')).toEqual(agentThere);
+  expect(one.events).toEqual([]);
+  const cold = testTask({ node: { ...there, driver_info: {} } });
+  await customAgentDeploy.prepare!(cold.task);
+  expect(await stepOf(cold, 'deploy')).toEqual(wait);
+  expect(cold.events).toEqual(['power: power off', 'power: power on']);
+});
+it('is cleaned by without a boot, and stays', async () => {
+  const one = testTask({ node: { ...there, provision_state: 'cleaning' } });
+  expect(await customAgentDeploy.prepareCleaning(one.task)).toEqual(agentThere);
+  expect(one.node().driver_internal_info).toMatchObject({ agent_enable_ata_secure_erase: true, agent_erase_skip_read_only: false });
+  await customAgentDeploy.tearDownCleaning(one.task);
+  expect(one.events).toEqual([]);
+});
+it.each([
+  [{}, ['power: power off']],
+  [{ disable_power_off: true }, ['power: rebooting']],
+  [{ fault: 'clean failure' }, []],
+])('cleaned: %j', async (node, events) => {
+  const one = testTask({ node: { ...node, provision_state: 'cleaning', power_state: 'power on' } });
+  await customAgentDeploy.tearDownCleaning(one.task);
+  expect(one.events).toEqual(events);
+});
+
+describe('servicing', () => {
+  let agent: FakeAgent | undefined;
+  afterEach(async () => agent?.close());
+  const servicing: Partial<NodeRecord> = { provision_state: 'servicing', power_state: 'power on' };
+  it.each([
+    [{}, ['power: power off', 'power: power on'], ['power: power off', 'power: power on']],
+    [{ fault: 'service failure' }, ['power: power off', 'power: power on'], []],
+  ])('boots the ramdisk in the place of the instance, and brings it back: %j', async (node, begin, end) => {
+    const one = testTask({ node: { ...servicing, ...node } });
+    expect(await customAgentDeploy.prepareService!(one.task)).toEqual(wait);
+    expect(one.events.splice(0)).toEqual(begin);
+    await customAgentDeploy.tearDownService!(one.task);
+    expect(one.events).toEqual(end);
+  });
+  it('reboots where off is forbidden, once the agent answers nobody any more', async () => {
+    agent = await startFakeAgent(() => ({ body: result('lockdown', 'SUCCEEDED') }));
+    const one = testTask({ node: { ...servicing, disable_power_off: true, driver_internal_info: { agent_url: agent.url } } });
+    expect(await customAgentDeploy.prepareService!(one.task)).toEqual(wait);
+    await customAgentDeploy.tearDownService!(one.task);
+    expect(one.events).toEqual(['power: rebooting', 'power: rebooting']);
+    expect(agent.asked.map(({ body }) => body?.name)).toEqual(['system.lockdown']);
+  });
+});
+
+it('the agent that was there is heard of, whatever it did before', async () => {
+  const agent = await startFakeAgent(() => ({ body: { commands: [result('execute_clean_step', 'SUCCEEDED')] } }));
+  const one = testTask({ node: { driver_internal_info: { agent_url: agent.url } } });
+  expect(await customAgentDeploy.onHeartbeat!(one.task, 'deploy', { interface: 'deploy', step: 'deploy', priority: 100 })).toEqual(done);
+  await agent.close();
+});

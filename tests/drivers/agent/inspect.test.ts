@@ -1,0 +1,123 @@
+import { agentInspect, bmcAddresses, kernelParameters } from '../../../drivers/agent/inspect';
+import { noopNetwork } from '../../../drivers/network/noop';
+import { fakeBoot } from '../../../drivers/fake/fake';
+import type { BootInterface } from '../../../drivers/interfaces';
+import { Fault } from '../../../model/errors';
+import { testTask } from '../../support/task';
+
+type Given = Parameters<typeof testTask>[0] & {};
+/** With a boot interface that can inspect, and notes what happens. */
+function inspecting(given: Given = {}, boot: Partial<BootInterface> = { validateInspection: async () => {} }) {
+  const args: Record<string, string>[] = [];
+  const made = testTask({
+    ...given,
+    node: { provision_state: 'inspecting', driver_info: { ipmi_address: '10.1.1.1' }, ...given.node },
+    driver: {
+      boot: {
+        ...fakeBoot,
+        prepareRamdisk: async (_, one) => void (made.events.push('ramdisk'), args.push(one)),
+        cleanUpRamdisk: async () => void made.events.push('no ramdisk'),
+        ...boot,
+      },
+      network: {
+        ...noopNetwork,
+        addInspectionNetwork: async () => void made.events.push('network'),
+        removeInspectionNetwork: async () => void made.events.push('no network'),
+      },
+      ...given.driver,
+    },
+  });
+  return { ...made, args };
+}
+const incapable = { validateInspection: async () => Promise.reject(new Fault('Invalid', { message: 'no ramdisk known' })) };
+const unmanaged: Given = { options: { 'inspector.require_managed_boot': false } };
+
+describe('inspect', () => {
+  it('boots the ramdisk with the callback URL', async () => {
+    const { task, events, args, node } = inspecting({ options: { 'inspector.extra_kernel_params': 'ipa-debug=1 quiet' } });
+    expect(await agentInspect.inspect(task)).toEqual({ kind: 'wait' });
+    expect(events).toEqual(['power: power off', 'network', 'ramdisk', 'power: power on']);
+    expect(args).toEqual([{ 'ipa-debug': '1', quiet: '', 'ipa-inspection-callback-url': 'http://10.0.0.1:6385/v1/continue_inspection' }]);
+    expect(node().driver_internal_info).toEqual({ inspector_manage_boot: true, lookup_bmc_addresses: ['10.1.1.1'] });
+  });
+  it('reboots a machine that may not be off', async () => {
+    const { task, events } = inspecting({ node: { disable_power_off: true } });
+    await agentInspect.inspect(task);
+    expect(events).toEqual(['network', 'ramdisk', 'power: rebooting']);
+  });
+  it.each([
+    ['a fake boot interface', {}],
+    ['one without what it needs', incapable],
+  ])('without managed boot needed, leaves %s to the network', async (_, boot) => {
+    const { task, events, node } = inspecting(unmanaged, boot);
+    expect(await agentInspect.inspect(task)).toEqual({ kind: 'wait' });
+    expect(events).toEqual(['power: power off', 'boot device: pxe once', 'power: power on']);
+    expect(node().driver_internal_info).toMatchObject({ inspector_manage_boot: false });
+  });
+  it('says what it could not do', async () => {
+    const { task } = inspecting(
+      {},
+      { validateInspection: async () => {}, prepareRamdisk: async () => Promise.reject(new Error('no file')) },
+    );
+    expect(await agentInspect.inspect(task)).toEqual({
+      kind: 'failed',
+      reason: 'Failed to inspect hardware. Reason: unable to start inspection: no file',
+    });
+  });
+});
+
+describe('validate', () => {
+  it.each([
+    ['a boot interface that can', { validateInspection: async () => {} }, {}, undefined],
+    ['one that cannot', {}, {}, 'Driver fake-hardware does not support validate_inspection (disabled or not implemented).'],
+    ['one without what it needs', incapable, {}, 'no ramdisk known'],
+    ['one that cannot, where none is needed', {}, unmanaged, undefined],
+  ])('%s', async (_, boot, given, message) => {
+    const { task } = inspecting(given, boot);
+    const validated = agentInspect.validate!(task);
+    if (message === undefined) await expect(validated).resolves.toBeUndefined();
+    else await expect(validated).rejects.toMatchObject({ message, status: 400 });
+  });
+});
+
+describe('afterwards', () => {
+  it.each([
+    ['finish', true, {}, ['no ramdisk', 'no network', 'power: power off']],
+    ['abort', true, {}, ['no ramdisk', 'no network', 'power: power off']],
+    ['finish', false, {}, ['power: power off']],
+    ['finish', true, { node: { disable_power_off: true } }, ['no ramdisk', 'no network', 'power: rebooting']],
+    ['finish', true, { options: { 'inspector.power_off': false } }, ['no ramdisk', 'no network']],
+  ] as const)('%s, boot managed %s, %j', async (end, managed, given: Given, expected) => {
+    const driver_internal_info = { inspector_manage_boot: managed, lookup_bmc_addresses: ['10.1.1.1'], agent_version: '1' };
+    const { task, events, node } = inspecting({ ...given, node: { ...given.node, driver_internal_info } });
+    await agentInspect[end]!(task);
+    expect(events).toEqual(expected);
+    expect(node().driver_internal_info).toEqual({ agent_version: '1' });
+  });
+});
+
+describe('BMC addresses', () => {
+  it.each([
+    [{ ipmi_address: '10.1.1.1', redfish_username: 'x' }, ['10.1.1.1']],
+    [{ redfish_address: 'https://10.1.1.2:8443/redfish' }, ['10.1.1.2']],
+    [{ redfish_address: 'https://[fd00::2]:8443' }, ['fd00::2']],
+    [{ ipmi_address: '10.1.1.1', ipmi_bridging: 'single' }, []],
+    [{ ipmi_address: '10.1.1.1', ipmi_bridging: 'no' }, ['10.1.1.1']],
+    [{ ipmi_address: '10.1.1.1', ipmi_target_address: '0x24', ipmi_transit_address: '0x20' }, ['10.1.1.1']],
+    [{ ipmi_address: '127.0.0.1', redfish_address: 'http://[::1]:1', a_address: 'localhost' }, []],
+    [{ ipmi_address: 5, b_address: '' }, []],
+    [{ ipmi_address: 'bmc.invalid' }, ['bmc.invalid']],
+  ])('%j: %j', async (driver_info, expected) => {
+    const { task } = testTask({ node: { driver_info } });
+    // The test's clock jumps, so that a name server which does not answer is given up at once.
+    expect(await bmcAddresses(task.node, task)).toEqual(expected);
+  });
+});
+
+it.each([
+  ['', {}],
+  ['a b=c', { a: '', b: 'c' }],
+  ['  x=1=2   y="a b" z ', { x: '1=2', y: '"a b"', z: '' }],
+])('kernel parameters %j', (text, expected) => {
+  expect(kernelParameters(text)).toEqual(expected);
+});

@@ -1,0 +1,185 @@
+import { agentSteps, onHeartbeat, runAgentStep } from '../../../drivers/agent/steps';
+import type { PlannedStep } from '../../../drivers/interfaces';
+import type { JsonObject } from '../../../model/records';
+import { type Answer, type Asked, type FakeAgent, result, startFakeAgent } from '../../support/fake-agent';
+import { NODE_UUID, type TestTask, testTask } from '../../support/task';
+
+let agent: FakeAgent | undefined;
+afterEach(async () => {
+  await agent?.close();
+});
+async function against(answer: (asked: Asked, times: number) => Answer, internal: object = {}): Promise<TestTask> {
+  agent = await startFakeAgent(answer);
+  return testTask({
+    node: {
+      driver_internal_info: { agent_url: agent.url, agent_secret_token: 's3cret', ...internal },
+      driver_info: { redfish_password: 'hunter2', redfish_username: 'root' },
+      instance_info: { configdrive: 'H4sI' },
+    },
+  });
+}
+const erase: PlannedStep = { step: 'erase_devices', interface: 'deploy', priority: 10 };
+const offered = (steps: unknown, version: unknown = { generic: '1.0' }): Answer => ({
+  body: result('get_clean_steps', 'SUCCEEDED', { command_result: { clean_steps: steps, hardware_manager_version: version } }),
+});
+
+describe('agentSteps', () => {
+  it('asks for them, shows the node without secrets, and keeps them', async () => {
+    const { task, node } = await against(() =>
+      offered({ Generic: [{ ...erase, abortable: true }], Other: [{ ...erase, step: 'x', interface: 'raid' }] }),
+    );
+    const steps = await agentSteps(task, 'clean');
+    const expected = [
+      { ...erase, abortable: true, requires_ramdisk: true },
+      { ...erase, step: 'x', interface: 'raid', requires_ramdisk: true },
+    ];
+    expect(steps).toEqual(expected);
+    expect(node().driver_internal_info).toMatchObject({
+      hardware_manager_version: { generic: '1.0' },
+      agent_cached_clean_steps: { deploy: [expected[0]], raid: [expected[1]] },
+      agent_cached_clean_steps_refreshed: '2026-02-03T04:05:06.000000',
+    });
+    const { name, params } = agent!.asked[0]!.body!;
+    expect([name, agent!.asked[0]!.query.wait]).toEqual(['clean.get_clean_steps', 'true']);
+    expect(params).toMatchObject({
+      node: {
+        uuid: NODE_UUID,
+        driver_info: { redfish_password: '******', redfish_username: 'root' },
+        driver_internal_info: { agent_secret_token: '******' },
+        instance_info: { configdrive: '******' },
+      },
+      ports: [{ address: '52:54:00:00:00:01' }],
+    });
+    expect(Object.keys(params['node'] as object)).not.toContain('lock_fence');
+  });
+  it('says so when the agent is busy', async () => {
+    const { task } = await against(() => ({ status: 409, body: { faultstring: 'busy' } }));
+    expect(await agentSteps(task, 'deploy')).toBeUndefined();
+  });
+  it.each([
+    [
+      'no steps',
+      { body: result('get_clean_steps', 'SUCCEEDED', { command_result: {} }) },
+      'Keys: clean_steps and hardware_manager_version are needed.',
+    ],
+    [
+      'a step without a priority',
+      offered({ G: [{ step: 'x', interface: 'deploy' }] }),
+      'invalid clean step. Keys: interface, step and priority are needed',
+    ],
+    ['a step that is none', offered({ G: [null] }), 'invalid clean step'],
+    ['too many', offered({ G: Array.from({ length: 501 }, () => erase) }), 'It offers 501 steps'],
+    ['a failure', { body: result('get_clean_steps', 'FAILED', { command_error: { details: 'no disks' } }) }, 'no disks'],
+  ] as const)('refuses %s', async (_, answer, message) => {
+    const { task } = await against(() => answer);
+    await expect(agentSteps(task, 'clean')).rejects.toThrow(message);
+  });
+});
+
+describe('runAgentStep', () => {
+  it('sends the step with the versions that the agent gave', async () => {
+    const { task } = await against(() => ({ body: result('execute_deploy_step', 'RUNNING') }), { hardware_manager_version: { g: '1' } });
+    expect(await runAgentStep(task, 'deploy', erase)).toEqual({ kind: 'wait' });
+    expect(agent!.asked).toMatchObject([
+      {
+        query: { wait: 'false' },
+        body: {
+          name: 'deploy.execute_deploy_step',
+          params: { step: erase, deploy_version: { g: '1' }, node: { instance_info: { configdrive: 'H4sI' } } },
+        },
+      },
+    ]);
+  });
+  it.each([
+    ['its own step, sent before', 'execute_clean_step', 'RUNNING', true],
+    ['something else', 'sync', 'RUNNING', false],
+    ['nothing any more', 'execute_clean_step', 'SUCCEEDED', false],
+  ])('a busy agent that runs %s', async (_, name, status, fine) => {
+    const { task } = await against(({ method }) =>
+      method === 'POST' ? { status: 409, body: { faultstring: 'busy' } } : { body: { commands: [result(name, status)] } },
+    );
+    const outcome = runAgentStep(task, 'clean', erase);
+    if (fine) expect(await outcome).toEqual({ kind: 'wait' });
+    else await expect(outcome).rejects.toThrow('Agent is presently executing a command');
+  });
+});
+
+describe('onHeartbeat', () => {
+  const execute = (status: string, more: JsonObject = {}) => result('execute_clean_step', status, more);
+  const ended = (step: object) => execute('SUCCEEDED', { command_result: { clean_result: null, clean_step: step } });
+  const got = result('get_clean_steps', 'SUCCEEDED');
+  const failure = (reason: string) => ({ kind: 'failed', reason });
+  const here = `Clean step deploy.erase_devices failed on node ${NODE_UUID}.`;
+
+  it('tells how far it is, when the agent says so', async () => {
+    const commands = [got, execute('RUNNING', { command_result: { progress: 40 } })];
+    const { task } = await against(() => ({ body: { commands } }));
+    const told: unknown[] = [];
+    const heard = { ...task, tellProgress: async (...said: readonly unknown[]) => void told.push(said) };
+    expect(await onHeartbeat(heard, 'clean', erase)).toEqual({ kind: 'wait' });
+    expect(told).toEqual([['clean', erase, 40]]);
+  });
+  it.each([
+    ['runs', [got, execute('RUNNING')], { kind: 'wait' }],
+    ['is over', [got, ended(erase)], { kind: 'done' }],
+    ['was not begun; the last was another', [got, ended({ ...erase, step: 'other' })], { kind: 'wait' }],
+    ['is over, without saying which', [got, execute('SUCCEEDED')], { kind: 'wait' }],
+    ['failed', [got, execute('FAILED', { command_error: { message: 'm', details: 'disk gone' } })], failure(`${here} disk gone`)],
+    ['failed in silence', [got, execute('FAILED')], failure(`${here} Invalid agent response`)],
+    [
+      'has an odd status',
+      [got, execute('MAYBE')],
+      failure(`Agent returned unknown status for clean step deploy.erase_devices on node ${NODE_UUID} : MAYBE.`),
+    ],
+    ['is not the last command', [got, ended(erase), result('sync', 'RUNNING')], { kind: 'wait' }],
+    ['was lost with its agent', [], failure(`${here} The agent was restarted while the step ran`)],
+    ['was lost with its agent, which was asked for steps', [got], failure(`${here} The agent was restarted while the step ran`)],
+  ])('a step that %s', async (_, commands, expected) => {
+    const { task } = await against(() => ({ body: { commands } }));
+    expect(await onHeartbeat(task, 'clean', erase)).toEqual(expected);
+  });
+  it.each([
+    ['nothing', []],
+    ['the steps', [result('get_deploy_steps', 'SUCCEEDED')]],
+  ])('the ramdisk of a deployment is up, asked for %s', async (_, commands) => {
+    const { task } = await against(() => ({ body: { commands } }));
+    expect(await onHeartbeat(task, 'deploy', { step: 'deploy', interface: 'deploy', priority: 100 })).toEqual({ kind: 'done' });
+  });
+  it('reboots after a step that asks for it, and goes on when the ramdisk is back', async () => {
+    let commands = [got, ended(erase)];
+    const { task, events, node } = await against(() => ({ body: { commands } }));
+    const step = { ...erase, reboot_requested: true };
+    expect(await onHeartbeat(task, 'clean', step)).toEqual({ kind: 'wait' });
+    expect(events).toEqual(['power: rebooting']);
+    expect(node().driver_internal_info).toMatchObject({ cleaning_reboot: true });
+    commands = [];
+    expect(await onHeartbeat(task, 'clean', step)).toEqual({ kind: 'done' });
+    expect(node().driver_internal_info).not.toHaveProperty('cleaning_reboot');
+  });
+  it.each([
+    [
+      'another version: the step is begun anew',
+      { g: '2' },
+      { kind: 'wait' },
+      ['GET', 'POST clean.get_clean_steps', 'POST clean.execute_clean_step'],
+    ],
+    [
+      'the same version: it failed',
+      { g: '1' },
+      failure(`${here} The agent takes no step of its own version`),
+      ['GET', 'POST clean.get_clean_steps'],
+    ],
+  ])('an agent that says a version mismatch, with %s', async (_, version, expected, requests) => {
+    const { task } = await against(
+      ({ method, body }) =>
+        method === 'GET'
+          ? { body: { commands: [got, execute('CLEAN_VERSION_MISMATCH')] } }
+          : body?.name === 'clean.get_clean_steps'
+            ? offered({ G: [erase] }, version)
+            : { body: execute('RUNNING') },
+      { hardware_manager_version: { g: '1' } },
+    );
+    expect(await onHeartbeat(task, 'clean', erase)).toEqual(expected);
+    expect(agent!.asked.map(({ method, body }) => (body ? `${method} ${body.name}` : method))).toEqual(requests);
+  });
+});

@@ -1,0 +1,236 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { ramdiskDeploy } from '../../../drivers/agent/ramdisk-deploy';
+import { redfishManagement } from '../../../drivers/redfish/steps/management';
+import { redfishHttpsBoot, redfishVirtualMediaBoot } from '../../../drivers/boot/virtual-media-boot';
+import type { Driver } from '../../../drivers/interfaces';
+import type { DriverOptions } from '../../../drivers/options';
+import type { JsonObject, MediumRecord, NodeRecord } from '../../../model/records';
+import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
+import { NODE_UUID, type TestTask } from '../../support/task';
+import { redfishService, SYSTEM, type RedfishService } from '../../wire/redfish-service';
+import { bmcTask } from '../bmc-task';
+import { virtualDrives, type VirtualDrives } from '../virtual-drives';
+
+const folder = mkdtempSync(join(tmpdir(), 'virtual-media-'));
+const file = (name: string): string => `file://${join(folder, name)}`;
+for (const name of ['kernel', 'ramdisk', 'esp', 'boot.iso', 'isolinux.bin', 'ldlinux.c32']) writeFileSync(join(folder, name), name);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let service: RedfishService;
+let pool: RedfishPool;
+let drives: VirtualDrives;
+beforeEach(async () => {
+  service = await redfishService();
+  pool = createRedfishPool();
+  drives = virtualDrives(service);
+  drives.put(SYSTEM, { Cd: {}, Usb: { types: ['USBStick'] } });
+  drives.work();
+});
+afterEach(async () => {
+  await pool.close();
+  await service.close();
+});
+
+const KERNEL = { deploy_kernel: file('kernel'), deploy_ramdisk: file('ramdisk'), bootloader: file('esp') };
+interface Given {
+  readonly info?: JsonObject;
+  readonly node?: Partial<NodeRecord>;
+  readonly options?: Partial<DriverOptions>;
+  readonly driver?: Partial<Driver>;
+}
+const bench = ({ info = KERNEL, node = {}, options = {}, driver = {} }: Given = {}): TestTask =>
+  bmcTask({
+    node: { driver: 'redfish', ...node, driver_info: { redfish_address: service.url, redfish_system_id: SYSTEM, ...info } },
+    driver: { boot: redfishVirtualMediaBoot, management: redfishManagement, ...driver },
+    options: {
+      'redfish.connection_attempts': 1,
+      'conductor.file_url_allowed_paths': [folder],
+      'DEFAULT.isolinux_bin': join(folder, 'isolinux.bin'),
+      'DEFAULT.ldlinux_c32': join(folder, 'ldlinux.c32'),
+      ...options,
+    },
+    connections: { redfish: pool },
+  });
+const imageOf = (id: string): unknown => drives.at(`${SYSTEM}/VirtualMedia/${id}`)['Image'];
+const contentOf = (media: TestTask['media'], role: string): MediumRecord['content'] | undefined => media.get(role)?.content;
+const boot = (): JsonObject => (service.resources[SYSTEM] as { readonly Boot: JsonObject }).Boot;
+
+describe('the ramdisk', () => {
+  it('boots from a CD that is made for the node, with a token that no other machine has', async () => {
+    const { task, media, events, node } = bench();
+    await redfishVirtualMediaBoot.prepareRamdisk(task, { 'ipa-debug': '1' });
+    const { agent_secret_token: token, agent_secret_token_pregenerated: pregenerated } = node().driver_internal_info;
+    expect(pregenerated).toBe(true);
+    const content = contentOf(media, 'boot');
+    expect(content).toMatchObject({
+      kind: 'iso',
+      kernel: join(folder, 'kernel'),
+      ramdisk: join(folder, 'ramdisk'),
+      bootloader: join(folder, 'esp'),
+      isolinux: join(folder, 'isolinux.bin'),
+      ldlinux: join(folder, 'ldlinux.c32'),
+    });
+    const args = (content as { readonly kernel_args: string }).kernel_args.split(' ');
+    expect(args).toEqual(
+      expect.arrayContaining([
+        'ipa-api-url=http://10.0.0.1:6385',
+        'ipa-debug=1',
+        'boot_method=vmedia',
+        `ipa-agent-token=${String(token)}`,
+        'vga=normal',
+      ]),
+    );
+    expect(imageOf('Cd')).toBe(`http://10.0.0.1:8080/media/${media.get('boot')!.token}/boot.iso`);
+    expect(events[0]).toBe('power: power off');
+    expect(boot()).toMatchObject({ BootSourceOverrideTarget: 'Cd', BootSourceOverrideEnabled: 'Once' });
+  });
+  it('is told other URLs where BMCs and their ramdisks reach us by them', async () => {
+    const { task, media } = bench({
+      info: { ...KERNEL, external_http_url: 'http://outside:1/' },
+      options: { 'deploy.external_callback_url': 'http://callback:2/' },
+    });
+    await redfishVirtualMediaBoot.prepareRamdisk(task, { 'ipa-inspection-callback-url': 'http://10.0.0.1:6385/v1/continue_inspection' });
+    expect(imageOf('Cd')).toMatch(/^http:\/\/outside:1\/media\//);
+    const { kernel_args: args } = contentOf(media, 'boot') as { readonly kernel_args: string };
+    expect(args).toContain('ipa-api-url=http://callback:2 ');
+    expect(args).toContain('ipa-inspection-callback-url=http://callback:2/v1/continue_inspection ');
+  });
+  it('of an ISO that is given is as it is, without a token', async () => {
+    const { task, media, node } = bench({ info: { deploy_iso: file('boot.iso') } });
+    await redfishVirtualMediaBoot.prepareRamdisk(task, {});
+    expect(contentOf(media, 'boot')).toEqual({ kind: 'image', source: join(folder, 'boot.iso') });
+    expect(node().driver_internal_info).not.toHaveProperty('agent_secret_token');
+  });
+  it('reads its parameters from a USB stick where that is asked for', async () => {
+    const { task, media } = bench({ info: { deploy_iso: file('boot.iso'), config_via_removable: 'true' } });
+    await redfishVirtualMediaBoot.prepareRamdisk(task, {});
+    expect(contentOf(media, 'parameters')).toMatchObject({
+      kind: 'parameters',
+      parameters: { 'ipa-api-url': 'http://10.0.0.1:6385', boot_method: 'vmedia', 'ipa-agent-token': expect.any(String) as unknown },
+    });
+    expect(imageOf('Usb')).toMatch(/parameters\.img$/);
+    await redfishVirtualMediaBoot.cleanUpRamdisk(task);
+    expect([imageOf('Cd'), imageOf('Usb'), media.size]).toEqual([null, null, 0]);
+  });
+  it('finds its network where the operator described it', async () => {
+    const { task, media } = bench({ node: { network_data: { links: [] } } });
+    await redfishVirtualMediaBoot.prepareRamdisk(task, {});
+    expect(Object.keys((contentOf(media, 'boot') as { readonly files: object }).files)).toEqual(['openstack/latest/network_data.json']);
+  });
+  it('is off and gone at the end; a rescue system runs on', async () => {
+    const { task, events } = bench();
+    await redfishVirtualMediaBoot.prepareRamdisk(task, {});
+    await redfishVirtualMediaBoot.cleanUpRamdisk(task);
+    expect(events).toEqual(['power: power off', 'power: power off']);
+    const rescued = bench({ node: { provision_state: 'rescue wait' } });
+    await redfishVirtualMediaBoot.cleanUpRamdisk(rescued.task);
+    expect(rescued.events).toEqual([]);
+  });
+});
+
+describe('an instance', () => {
+  it('boots from its disk', async () => {
+    const { task, media } = bench();
+    await redfishVirtualMediaBoot.prepareRamdisk(task, {});
+    await redfishVirtualMediaBoot.prepareInstance(task);
+    expect([imageOf('Cd'), media.size]).toEqual([null, 0]);
+    expect(boot()).toMatchObject({ BootSourceOverrideTarget: 'Hdd', BootSourceOverrideEnabled: 'Continuous' });
+  });
+  it('is left alone when it runs already', async () => {
+    await redfishVirtualMediaBoot.prepareInstance(bench({ node: { provision_state: 'active' } }).task);
+    expect(service.asked).toEqual([]);
+  });
+  const inMemory = { driver: { deploy: ramdiskDeploy } };
+  it('in memory boots from a CD, with its config drive beside it', async () => {
+    const data = gzipSync('config drive').toString('base64');
+    const { task, media } = bench({ ...inMemory, node: { instance_info: { boot_iso: file('boot.iso'), configdrive: data } } });
+    await redfishVirtualMediaBoot.prepareInstance(task);
+    expect(contentOf(media, 'boot')).toEqual({ kind: 'image', source: join(folder, 'boot.iso') });
+    expect(contentOf(media, 'configdrive')).toEqual({ kind: 'packed', data });
+    expect(imageOf('Usb')).toMatch(/configdrive\.img$/);
+    expect(boot()).toMatchObject({ BootSourceOverrideTarget: 'Cd', BootSourceOverrideEnabled: 'Continuous' });
+    await redfishVirtualMediaBoot.cleanUpInstance(task);
+    expect([imageOf('Cd'), imageOf('Usb'), media.size]).toEqual([null, null, 0]);
+  });
+  it('in memory may be a kernel and a ramdisk', async () => {
+    const instance = { kernel: file('kernel'), ramdisk: file('ramdisk'), ramdisk_kernel_arguments: 'quiet' };
+    const { task, media } = bench({ ...inMemory, node: { instance_info: instance } });
+    await redfishVirtualMediaBoot.prepareInstance(task);
+    expect(contentOf(media, 'boot')).toMatchObject({
+      kind: 'iso',
+      kernel_args: expect.stringMatching(/root=\/dev\/ram0 .*quiet$/) as unknown,
+    });
+  });
+  it('whose config drive cannot be given is not deployed', async () => {
+    drives.put(SYSTEM, { Cd: {} });
+    const { task } = bench({ ...inMemory, node: { instance_info: { boot_iso: file('boot.iso'), configdrive: 'H4sI' } } });
+    await expect(redfishVirtualMediaBoot.prepareInstance(task)).rejects.toMatchObject({
+      message: expect.stringContaining(
+        `Cannot attach configdrive for node ${NODE_UUID}: no suitable virtual USB slot has been found`,
+      ) as unknown,
+    });
+  });
+});
+
+describe('validate', () => {
+  const error = (given: Given): Promise<unknown> =>
+    redfishVirtualMediaBoot.validate!(bench(given).task).then(
+      () => 'fine',
+      (one: unknown) => (one as Error).message,
+    );
+  it.each<[string, Given, string]>([
+    ['kernel and ramdisk', {}, 'fine'],
+    ['an ISO', { info: { deploy_iso: 'http://h/x.iso' } }, 'fine'],
+    ['an ISO under its older name', { info: { redfish_deploy_iso: 'http://h/x.iso' } }, 'fine'],
+    [
+      'nothing',
+      { info: {} },
+      "Error validating Redfish virtual media. Some parameters were missing in node's driver_info. Missing are: ['deploy_kernel', 'deploy_ramdisk']",
+    ],
+    [
+      'Swift',
+      { options: { 'redfish.use_swift': true } },
+      '[redfish]use_swift is not supported: images for virtual media are served by the HTTP boot service',
+    ],
+  ])('%s', async (_, given, message) => {
+    expect(await error(given)).toBe(message);
+  });
+  it('an ISO that cannot be made is a clear error, before anything is inserted', async () => {
+    const uefi = bench({ info: { ...KERNEL, bootloader: '' } });
+    await expect(redfishVirtualMediaBoot.prepareRamdisk(uefi.task, {})).rejects.toMatchObject({
+      message: `Creating a UEFI bootable ISO image for node ${NODE_UUID} needs a boot loader: driver_info/bootloader or [conductor]bootloader, an image of an EFI system partition or an EFI program`,
+    });
+    expect(imageOf('Cd')).toBeNull();
+  });
+});
+
+describe('by HTTP', () => {
+  const http = { driver: { boot: redfishHttpsBoot } };
+  beforeEach(() => {
+    Object.assign(boot(), { 'BootSourceOverrideTarget@Redfish.AllowableValues': ['Hdd', 'UefiHttp'], HttpBootUri: null });
+  });
+  it('the firmware is told the URL', async () => {
+    const { task, media, node } = bench(http);
+    await redfishHttpsBoot.validate!(task);
+    await redfishHttpsBoot.prepareRamdisk(task, {});
+    expect(boot()).toMatchObject({
+      BootSourceOverrideTarget: 'UefiHttp',
+      BootSourceOverrideEnabled: 'Once',
+      HttpBootUri: `http://10.0.0.1:8080/media/${media.get('boot')!.token}/boot.iso`,
+    });
+    expect(JSON.stringify(node().driver_internal_info)).not.toContain('/media/');
+    await redfishHttpsBoot.prepareInstance(task);
+    expect(boot()).toMatchObject({ BootSourceOverrideTarget: 'Hdd', HttpBootUri: null });
+    expect(media.size).toBe(0);
+  });
+  it('firmware that cannot is refused', async () => {
+    Object.assign(boot(), { 'BootSourceOverrideTarget@Redfish.AllowableValues': ['Hdd', 'Pxe'] });
+    await expect(redfishHttpsBoot.validate!(bench(http).task)).rejects.toMatchObject({
+      status: 400,
+      message: `Node ${NODE_UUID} hardware does not support feature UefiHttp boot, which is required based upon the requested configuration.`,
+    });
+  });
+});

@@ -1,0 +1,189 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkLocation, checksumOf, findChecksum, formatOf, locate, requireChecksum } from '../../../drivers/common/images';
+import { NODE_UUID, nodeRecord } from '../../support/task';
+
+const never = new AbortController().signal;
+const MD5 = 'd41d8cd98f00b204e9800998ecf8427e';
+const SHA256 = 'a'.repeat(64);
+const SHA512 = 'B'.repeat(128);
+const QCOW2 = Buffer.from('QFI\xfb\0\0\0\x03', 'latin1');
+
+let folder: string;
+let server: Server;
+let base: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'images-'));
+  writeFileSync(join(folder, 'a.img'), 'raw bytes');
+  writeFileSync(join(folder, 'a.qcow2'), QCOW2);
+  server = createServer((request, response) => {
+    const url = request.url!;
+    const authorization = request.headers.authorization;
+    if (url === '/secret' && authorization === `Basic ${Buffer.from('user:hunter2').toString('base64')}`) response.end();
+    else if (url === '/moved') response.writeHead(302, { location: '/image' }).end();
+    else if (url === '/image') response.end(request.method === 'HEAD' ? undefined : 'raw bytes, many more than four were asked for');
+    else if (url === '/qcow2') response.end(QCOW2);
+    else if (url === '/SUMS') response.end(`${SHA256}  image\n`);
+    else if (url === '/huge') response.end(Buffer.alloc(5 * 1024 * 1024));
+    else response.writeHead(404).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await new Promise((resolve) => {
+    server.close(resolve);
+    server.closeAllConnections();
+  });
+});
+
+describe('locate', () => {
+  it.each([
+    ['http://x/y.img', { kind: 'http', url: 'http://x/y.img' }],
+    ['HTTPS://x/y.img', { kind: 'http', url: 'HTTPS://x/y.img' }],
+    ['file:///var/lib/ironic/y.img', { kind: 'file', path: '/var/lib/ironic/y.img' }],
+    ['file:///var/lib/ironic/a%20b', { kind: 'file', path: '/var/lib/ironic/a b' }],
+  ])('%s', (href, expected) => {
+    expect(locate(href, ['/var/lib/ironic/'])).toEqual(expected);
+  });
+  it.each([
+    ['y.img', 'Scheme-less image href is not a UUID.'],
+    ['ftp://x/y', 'Image download protocol ftp is not supported.'],
+    ['http://', 'Invalid URL.'],
+    ['file:///etc/shadow', 'Security: The path /etc is not permitted in file URLs'],
+    ['file:///var/lib/ironic/../../../etc/shadow', 'Security: The path /etc is not permitted in file URLs'],
+    ['file:///var/lib/ironic/%2e%2e/x', 'Security: Path /var/lib/x is not allowed for image source file URLs'],
+    ['file:///var/lib/ironic-not/x', 'Security: Path /var/lib/ironic-not/x is not allowed for image source file URLs'],
+    ['file://host/var/lib/ironic/x', 'File URL host must be "localhost" or empty on linux'],
+    ['file:///var/lib/ironic/a%2fb', 'File URL path must not include encoded / characters'],
+  ])('%s is refused', (href, reason) => {
+    expect(() => locate(href, ['/var/lib/ironic'])).toThrow(`Validation of image href ${href} failed, reason: ${reason}`);
+  });
+});
+
+describe('checkLocation', () => {
+  it('follows redirections', async () => {
+    expect(await checkLocation({ kind: 'http', url: `${base}/moved` }, never)).toEqual({ kind: 'http', url: `${base}/image` });
+  });
+  it('finds a file', async () => {
+    const location = { kind: 'file', path: join(folder, 'a.img') } as const;
+    expect(await checkLocation(location, never)).toBe(location);
+  });
+  it.each([
+    ['a missing URL', () => `${base}/none`, 'Got HTTP code 404 instead of 200 in response to HEAD request.'],
+    ['a server that is not there', () => 'http://127.0.0.1:21399/x', 'ECONNREFUSED'],
+  ])('refuses %s', async (_, url, reason) => {
+    await expect(checkLocation({ kind: 'http', url: url() }, never)).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringContaining(reason) as string,
+    });
+  });
+  it('keeps credentials to itself', async () => {
+    const url = `${base.replace('//', '//user:hunter2@')}/none`;
+    const error = await checkLocation({ kind: 'http', url }, never).catch((one: unknown) => one);
+    expect((error as Error).message).toContain(base);
+    expect((error as Error).message).not.toContain('hunter2');
+    const secret = { kind: 'http', url: url.replace('/none', '/secret') } as const;
+    expect(await checkLocation(secret, never)).toBe(secret);
+  });
+  it('refuses a missing file, and a folder', async () => {
+    for (const path of [join(folder, 'none'), folder]) {
+      await expect(checkLocation({ kind: 'file', path }, never)).rejects.toThrow('Specified image file not found.');
+    }
+  });
+});
+
+describe('requireChecksum', () => {
+  const said = `image_source's "image_checksum", or "image_os_hash_algo" and "image_os_hash_value" must be provided in instance_info for node ${NODE_UUID}`;
+  it.each([
+    [{ image_source: 'http://x/y', image_checksum: MD5 }, true],
+    [{ image_source: 'http://x/y', image_os_hash_algo: 'sha256', image_os_hash_value: SHA256 }, true],
+    [{ image_source: 'file:///x/y' }, true],
+    [{ image_source: 'http://x/y' }, false],
+    [{ image_source: 'http://x/y', image_os_hash_algo: 'sha256' }, false],
+    [{ image_source: 'http://x/y', image_os_hash_value: SHA256 }, false],
+    [{ image_source: 'http://x/y', image_os_hash_value: SHA256, image_checksum: MD5 }, false],
+    [{ image_source: 'http://x/y', image_os_hash_algo: 'sha256', image_checksum: MD5 }, false],
+  ])('%j: %s', (instance_info, fine) => {
+    const check = () => requireChecksum(nodeRecord({ instance_info }));
+    if (fine) expect(check).not.toThrow();
+    else expect(check).toThrow(said);
+  });
+});
+
+describe('checksumOf', () => {
+  const http = { kind: 'http', url: 'http://x/image' } as const;
+  it.each([
+    [
+      { image_os_hash_algo: 'sha512', image_os_hash_value: SHA512, image_checksum: MD5 },
+      { os_hash_algo: 'sha512', os_hash_value: SHA512 },
+    ],
+    [{ image_checksum: MD5 }, { checksum: MD5 }],
+    [{ image_checksum: SHA256 }, { checksum: SHA256, os_hash_algo: 'sha256', os_hash_value: SHA256 }],
+    [{ image_checksum: SHA512 }, { checksum: SHA512, os_hash_algo: 'sha512', os_hash_value: SHA512 }],
+  ])('%j', async (instance, expected) => {
+    expect(await checksumOf(instance, http, never)).toEqual(expected);
+  });
+  it('reads a checksum file', async () => {
+    const instance = { image_source: 'http://y/image', image_checksum: `${base}/SUMS` };
+    expect(await checksumOf(instance, http, never)).toMatchObject({ os_hash_algo: 'sha256', os_hash_value: SHA256 });
+  });
+  it('computes that of a file', async () => {
+    const location = { kind: 'file', path: join(folder, 'a.img') } as const;
+    expect(await checksumOf({}, location, never)).toEqual({
+      os_hash_algo: 'sha256',
+      os_hash_value: createHash('sha256').update('raw bytes').digest('hex'),
+    });
+  });
+  it.each([
+    ['a sum of no known length', () => 'abc', 'abc is not an MD5, SHA-256 or SHA-512 checksum'],
+    ['other characters', () => 'x'.repeat(64), 'is not an MD5, SHA-256 or SHA-512 checksum'],
+    ['a missing file', () => `${base}/none`, 'Got HTTP code 404 instead of 200'],
+    ['a file without end', () => `${base}/huge`, 'The file is larger than'],
+  ])('refuses %s', async (_, sum, reason) => {
+    await expect(checksumOf({ image_source: 'http://y/image', image_checksum: sum() }, http, never)).rejects.toMatchObject({
+      name: 'InvalidParameterValue',
+      message: expect.stringContaining(reason) as string,
+    });
+  });
+});
+
+describe('findChecksum', () => {
+  it.each([
+    ['only the sum', `${SHA256}\n`, SHA256],
+    ['GNU', `${MD5}  other\n${SHA256}  image.raw\n`, SHA256],
+    ['GNU, binary', `${SHA512} *image.raw`, SHA512],
+    ['BSD', `SHA256 (other) = ${'c'.repeat(64)}\nSHA256 (image.raw) = ${SHA256}\n`, SHA256],
+    ['comments', `# image.raw: 5 bytes\n# ${MD5}  image.raw\n${SHA256}  image.raw`, SHA256],
+    ['carriage returns', `${MD5}  other\r\n${SHA256}  image.raw\r\n`, SHA256],
+  ])('%s', (_, text, expected) => {
+    expect(findChecksum(text, 'http://x/path/image.raw?y=1', 'http://x/SUMS')).toBe(expected);
+  });
+  it.each([
+    ['an empty file', '\n\n', 'Checksum file empty.'],
+    ['a word', 'hello', 'Invalid checksum file (No valid checksum found)'],
+    ['no such name', `${SHA256}  image.raw.sig\n${MD5}  Ximage.raw`, 'Checksum file does not contain name image.raw'],
+    ['a name without sum', 'image.raw is good\nso it is', 'Checksum file does not contain name image.raw'],
+  ])('refuses %s', (_, text, reason) => {
+    expect(() => findChecksum(text, 'http://x/image.raw', 'http://x/SUMS')).toThrow(
+      `Failed to download image http://x/SUMS, reason: ${reason}`,
+    );
+  });
+});
+
+describe('formatOf', () => {
+  it.each([
+    ['a raw file', () => ({ kind: 'file', path: join(folder, 'a.img') }) as const, 'raw'],
+    ['a qcow2 file', () => ({ kind: 'file', path: join(folder, 'a.qcow2') }) as const, 'qcow2'],
+    ['a raw URL, whose server knows no ranges', () => ({ kind: 'http', url: `${base}/image` }) as const, 'raw'],
+    ['a qcow2 URL', () => ({ kind: 'http', url: `${base}/qcow2` }) as const, 'qcow2'],
+    ['a missing URL', () => ({ kind: 'http', url: `${base}/none` }) as const, undefined],
+  ])('%s', async (_, location, expected) => {
+    expect(await formatOf(location(), never)).toBe(expected);
+  });
+});

@@ -1,0 +1,139 @@
+/** The console of an IPMI node on a TCP port: driver, our client and our BMC together. */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { createConsoles } from '../../../drivers/consoles';
+import { ipmiConsole } from '../../../drivers/ipmi/console';
+import { silentLog } from '../../../model/log';
+import type { JsonObject } from '../../../model/records';
+import { createSerial } from '../../../simulator/hardware/serial';
+import { createIpmiPool } from '../../../wire/ipmi/client';
+import { freePort } from '../../support/free-port';
+import { testBmc } from '../../wire/ipmi-bmc';
+import { bmcTask } from '../bmc-task';
+
+const stops: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop();
+});
+
+async function bench(info: JsonObject = {}, options: object = {}) {
+  const serial = createSerial('m1');
+  const bmc = await testBmc({ sol: { serial: serial.port, port: 623 } });
+  stops.push(() => bmc.close());
+  const ipmi = createIpmiPool({ log: silentLog, clock: { now: () => Date.now() }, random: randomBytes, resendMs: 40 });
+  stops.push(() => ipmi.close());
+  const consoles = { ...createConsoles(silentLog), openSol: ipmi.openSol };
+  stops.push(() => consoles.closeAll());
+  const driver_info = { ipmi_address: '127.0.0.1', ipmi_port: bmc.port, ipmi_username: 'admin', ipmi_password: 'secret', ...info };
+  const made = bmcTask({
+    node: { driver: 'ipmi', driver_info },
+    driver: { console: ipmiConsole },
+    options: { 'console.socat_address': '127.0.0.1', ...options },
+    connections: { ipmi, consoles },
+  });
+  return { ...made, serial, consoles };
+}
+interface Client {
+  readonly socket: Socket;
+  text(): string;
+  until(part: string): Promise<void>;
+  readonly ended: Promise<unknown>;
+}
+async function client(port: number): Promise<Client> {
+  const socket = connect(port, '127.0.0.1');
+  stops.push(async () => socket.destroy());
+  let text = '';
+  socket.on('data', (bytes) => (text += bytes.toString('latin1')));
+  const ended = new Promise((done) => socket.once('close', done));
+  await once(socket, 'connect');
+  const until = async (part: string): Promise<void> => {
+    while (!text.includes(part)) await once(socket, 'data');
+  };
+  return { socket, text: () => text, until, ended };
+}
+const range = async (): Promise<{ readonly first: number; readonly text: string }> => {
+  const first = await freePort();
+  return { first, text: `${first}:${first + 2}` };
+};
+
+it('connects one client to the machine, and the next one afterwards', async () => {
+  const port = await freePort();
+  const { task, serial } = await bench({ ipmi_terminal_port: port });
+  await ipmiConsole.start(task);
+  expect(await ipmiConsole.get(task)).toEqual({ type: 'socat', url: `tcp://127.0.0.1:${port}` });
+  const first = await client(port);
+  first.socket.write('hello\r');
+  await first.until('hello\r\nm1> ');
+  serial.log('booting');
+  await first.until('booting');
+  const second = await client(port);
+  await second.ended;
+  expect(second.text()).toBe('the console is in use\r\n');
+  first.socket.write('\r~B');
+  await first.until('[break]');
+  first.socket.write('\r~.');
+  await first.ended;
+  first.socket.destroy();
+  for (;;) {
+    const third = await client(port);
+    third.socket.write('again\r');
+    await Promise.race([third.until('again\r'), third.ended]);
+    if (third.text().includes('again\r')) break;
+  }
+  await ipmiConsole.stop(task);
+  await expect(client(port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+});
+it('takes a port of the range, keeps it in driver_internal_info, and listens again after a restart', async () => {
+  const { first, text } = await range();
+  const { task, node, consoles } = await bench({}, { 'console.port_range': [text] });
+  await ipmiConsole.start(task);
+  expect(node().driver_internal_info).toMatchObject({ allocated_ipmi_terminal_port: first });
+  await consoles.closeAll();
+  expect(await ipmiConsole.get(task)).toEqual({ type: 'socat', url: `tcp://127.0.0.1:${first}` });
+  (await client(first)).socket.destroy();
+  await ipmiConsole.stop(task);
+  expect(node().driver_internal_info).not.toHaveProperty('allocated_ipmi_terminal_port');
+});
+it('says that no port is free', async () => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  stops.push(() => new Promise((done) => taken.close(done)));
+  const { port } = taken.address() as { port: number };
+  const { task } = await bench({}, { 'console.port_range': [`${port}:${port + 1}`] });
+  await expect(ipmiConsole.start(task)).rejects.toMatchObject({ name: 'NoFreeIPMITerminalPorts' });
+});
+it('tells the client what is wrong with the BMC, and no password', async () => {
+  const port = await freePort();
+  const { task } = await bench({ ipmi_terminal_port: port, ipmi_password: 'hidden' });
+  await ipmiConsole.start(task);
+  const it = await client(port);
+  await it.ended;
+  expect(it.text()).toBe('wrong password (RAKP 2 HMAC)\r\n');
+});
+it('sends a silent client away', async () => {
+  const port = await freePort();
+  const { task } = await bench({ ipmi_terminal_port: port }, { 'console.terminal_timeout': 0.2 });
+  await ipmiConsole.start(task);
+  const it = await client(port);
+  await it.ended;
+  expect(it.text()).toContain('nothing was said for too long');
+});
+it.each<[JsonObject, object, string, string]>([
+  [
+    {},
+    {},
+    'MissingParameterValue',
+    "Either missing 'ipmi_terminal_port' parameter in node's driver_info or [console]port_range is not configured",
+  ],
+  [
+    { ipmi_terminal_port: 1, ipmi_protocol_version: '1.5' },
+    {},
+    'InvalidParameterValue',
+    "Serial over lan only works with IPMI protocol version 2.0. Check the 'ipmi_protocol_version' parameter in node's driver_info",
+  ],
+  [{ ipmi_terminal_port: 'abc' }, {}, 'InvalidParameterValue', 'ipmi_terminal_port "abc" is not a valid port.'],
+])('%j with %j is refused as Ironic refuses it', async (info, options, name, message) => {
+  const { task } = await bench(info, options);
+  await expect(ipmiConsole.validate!(task)).rejects.toMatchObject({ name, message });
+});

@@ -1,0 +1,345 @@
+import { redfishBios } from '../../../../drivers/redfish/steps/bios';
+import { createRegistryCache } from '../../../../drivers/redfish/steps/bios-registry';
+import { convertSettings, registryOf, unapplied } from '../../../../drivers/redfish/steps/bios-settings';
+import { redfishManagement } from '../../../../drivers/redfish/steps/management';
+import { redfishPower } from '../../../../drivers/redfish/power';
+import type { BiosSetting, DeployInterface, Outcome, Task } from '../../../../drivers/interfaces';
+import { fakeDeploy } from '../../../../drivers/fake/fake';
+import type { JsonObject, NodeRecord } from '../../../../model/records';
+import { createRedfishPool, type RedfishPool } from '../../../../wire/redfish';
+import { NODE_UUID } from '../../../support/task';
+import { redfishService, type RedfishService } from '../../../wire/redfish-service';
+import { bmcTask } from '../../bmc-task';
+import { BIOS, RESET_BIOS, SETTINGS, withBios, type BiosService } from '../../redfish-bios-service';
+
+let service: RedfishService;
+let bios: BiosService;
+let pool: RedfishPool;
+beforeEach(async () => {
+  service = await redfishService();
+  bios = withBios(service);
+  pool = createRedfishPool();
+});
+afterEach(async () => {
+  await pool.close();
+  await service.close();
+});
+
+/** A deploy interface with an agent. */
+const agentDeploy: DeployInterface = { ...fakeDeploy, agentSteps: async () => [] };
+const bench = (given: { readonly agent?: boolean; readonly node?: Partial<NodeRecord> } = {}) => {
+  const made = bmcTask({
+    node: {
+      driver: 'redfish',
+      provision_state: 'cleaning',
+      clean_step: { interface: 'bios', step: 'apply_configuration' },
+      driver_info: { redfish_address: service.url },
+      ...given.node,
+    },
+    driver: { power: redfishPower, management: redfishManagement, bios: redfishBios, deploy: given.agent ? agentDeploy : fakeDeploy },
+    options: { 'redfish.connection_attempts': 1 },
+    connections: { redfish: pool, biosRegistries: createRegistryCache() },
+  });
+  const kept: BiosSetting[] = [];
+  const task = Object.create(made.task, {
+    saveBiosSettings: { value: async (settings: readonly BiosSetting[]) => void kept.splice(0, kept.length, ...settings) },
+  }) as Task;
+  return { ...made, task, kept };
+};
+const stepOf = (name: string) => redfishBios.steps!.find(({ step }) => step === name)!;
+const apply = (task: Task, settings: unknown): Promise<Outcome> => stepOf('apply_configuration').run(task, { settings });
+const poll = (task: Task, name = 'apply_configuration'): Promise<Outcome> => stepOf(name).poll!(task, {});
+const sent = (method: string): readonly unknown[] => service.asked.filter((one) => one.method === method).map(({ body }) => body);
+const named = (settings: JsonObject): unknown => Object.entries(settings).map(([name, value]) => ({ name, value }));
+
+describe('the cache of settings', () => {
+  it('has what the registry says of each', async () => {
+    const { task, kept } = bench();
+    await task.saveBiosSettings(await redfishBios.settings!(task));
+    const nothing = Object.fromEntries(
+      [
+        'attribute_type',
+        'allowable_values',
+        'lower_bound',
+        'upper_bound',
+        'min_length',
+        'max_length',
+        'read_only',
+        'reset_required',
+        'unique',
+      ].map((name) => [name, null]),
+    );
+    expect(kept).toEqual([
+      {
+        ...nothing,
+        name: 'BootMode',
+        value: 'Uefi',
+        attribute_type: 'Enumeration',
+        allowable_values: ['Uefi', 'LegacyBios'],
+        read_only: false,
+        reset_required: true,
+      },
+      { ...nothing, name: 'NumCores', value: '10', attribute_type: 'Integer', lower_bound: 1, upper_bound: 64 },
+      { ...nothing, name: 'Turbo', value: 'True', attribute_type: 'Boolean' },
+      { ...nothing, name: 'AssetTag', value: '', attribute_type: 'String', min_length: 0, max_length: 8, unique: true },
+      { ...nothing, name: 'Serial', value: 'X1', attribute_type: 'String', read_only: true },
+      { ...nothing, name: 'SetupPassword', value: null, attribute_type: 'Password' },
+      { ...nothing, name: 'Unknown', value: 'a' },
+    ]);
+  });
+  it('reads a registry once', async () => {
+    const { task } = bench();
+    await task.saveBiosSettings(await redfishBios.settings!(task));
+    await task.saveBiosSettings(await redfishBios.settings!(task));
+    expect(service.asked.filter(({ path }) => path === '/redfish/v1/registries/bios.json')).toHaveLength(1);
+  });
+  it.each<[string, () => unknown]>([
+    ['no registry is named', () => Reflect.deleteProperty(service.resources[BIOS] as object, 'AttributeRegistry')],
+    ['the service has none', () => Reflect.deleteProperty(service.resources['/redfish/v1/'] as object, 'Registries')],
+    ['its file is gone', () => Reflect.deleteProperty(service.resources, '/redfish/v1/registries/bios.json')],
+    ['it lies on another host', () => bios.registryAt('http://elsewhere.example/bios.json')],
+    [
+      'it is nonsense',
+      () => void (service.resources['/redfish/v1/registries/bios.json'] = { RegistryEntries: { Attributes: [5, null, {}] } }),
+    ],
+  ])('goes without when %s', async (_, spoil) => {
+    spoil();
+    const { task, kept } = bench();
+    await task.saveBiosSettings(await redfishBios.settings!(task));
+    expect(kept).toHaveLength(7);
+    expect(kept[0]).toMatchObject({ name: 'BootMode', value: 'Uefi', attribute_type: null });
+  });
+  it('finds a registry whose file has another name', async () => {
+    Object.assign(service.resources['/redfish/v1/Registries/BiosRegistry.v1_0_0'] as object, { Registry: 'Bios.1.0' });
+    Object.assign(service.resources['/redfish/v1/registries/bios.json'] as object, { Id: 'BiosRegistry.v1_0_0' });
+    const { task } = bench();
+    expect(await redfishBios.settings!(task)).toContainEqual(expect.objectContaining({ name: 'NumCores', attribute_type: 'Integer' }));
+  });
+  it('is refused where there is no BIOS', async () => {
+    bios.remove();
+    const { task } = bench();
+    await expect(redfishBios.settings!(task)).rejects.toMatchObject({
+      name: 'UnsupportedDriverExtension',
+    });
+  });
+});
+
+describe('apply_configuration', () => {
+  it('sends what is asked for in the types of the BIOS, and restarts', async () => {
+    const { task, node, events } = bench();
+    expect(await apply(task, named({ BootMode: 'LegacyBios', NumCores: '12', Turbo: 'false', Unknown: 'b' }))).toEqual({
+      kind: 'wait',
+      pollEvery: 60,
+    });
+    const attributes = { BootMode: 'LegacyBios', NumCores: 12, Turbo: false, Unknown: 'b' };
+    expect(sent('PATCH')).toEqual([
+      {
+        Attributes: attributes,
+        '@Redfish.SettingsApplyTime': { '@odata.type': '#Settings.v1_0_0.PreferredApplyTime', ApplyTime: 'OnReset' },
+      },
+    ]);
+    expect(service.asked.find(({ method }) => method === 'PATCH')).toMatchObject({ path: SETTINGS, headers: { 'if-match': '"s1"' } });
+    expect(events).toEqual(['power: rebooting']);
+    expect(node().driver_internal_info).toMatchObject({
+      redfish_bios_state: { reboot_requested: true, requested_bios_attrs: attributes },
+    });
+  });
+  it('is over when the settings hold after the restart, and keeps them', async () => {
+    const { task, node, kept } = bench();
+    await apply(task, named({ NumCores: 12 }));
+    expect(await poll(task)).toEqual({ kind: 'wait', quiet: true });
+    bios.restart();
+    expect(await poll(task)).toEqual({ kind: 'done' });
+    expect(kept.find(({ name }) => name === 'NumCores')).toMatchObject({ value: '12' });
+    expect(node().driver_internal_info).not.toHaveProperty('redfish_bios_state');
+  });
+  it('has nothing to do when all is so already', async () => {
+    const { task, events } = bench();
+    expect(await apply(task, named({ NumCores: '10', Turbo: 'True' }))).toEqual({ kind: 'done' });
+    expect([sent('PATCH'), events]).toEqual([[], []]);
+  });
+  it('does it again when something else waits for the next start', async () => {
+    service.resources[SETTINGS] = { ...(service.resources[SETTINGS] as object), Attributes: { NumCores: 11 } };
+    const { task } = bench();
+    expect(await apply(task, named({ NumCores: 10 }))).toMatchObject({ kind: 'wait' });
+  });
+  it('writes to the resource itself where there is none for the next start', async () => {
+    bios.withoutSettings();
+    const { task } = bench();
+    await apply(task, named({ NumCores: 12 }));
+    expect(service.asked.find(({ method }) => method === 'PATCH')).toMatchObject({ path: BIOS, body: { Attributes: { NumCores: 12 } } });
+    expect(await poll(task)).toEqual({ kind: 'done' });
+  });
+  it('never keeps a password, and does not look for it', async () => {
+    const { task, node } = bench();
+    await apply(task, named({ SetupPassword: 'hunter2', NumCores: 12 }));
+    expect(JSON.stringify(node().driver_internal_info)).not.toContain('hunter2');
+    bios.restart();
+    expect(await poll(task)).toEqual({ kind: 'done' });
+  });
+  it.each<[string, JsonObject, string]>([
+    ['read-only', { Serial: 'X2' }, 'Serial'],
+    ['not in the list', { BootMode: 'uefi' }, 'BootMode'],
+    ['below its bound', { NumCores: 0 }, 'NumCores'],
+    ['above its bound', { NumCores: '65' }, 'NumCores'],
+    ['no number', { NumCores: 'many' }, 'NumCores'],
+    ['no truth', { Turbo: 'yes' }, 'Turbo'],
+    ['too long', { AssetTag: '123456789' }, 'AssetTag'],
+    ['all of it', { Serial: 'a', NumCores: true, BootMode: 'Uefi' }, 'Serial, NumCores'],
+  ])('refuses what is %s', async (_, settings, fields) => {
+    const { task, events } = bench();
+    await expect(apply(task, named(settings))).rejects.toMatchObject({
+      status: 400,
+      message: `Redfish BIOS apply_configuration failed for node ${NODE_UUID}: invalid value for setting(s): ${fields}`,
+    });
+    expect([sent('PATCH'), events]).toEqual([[], []]);
+  });
+  it.each([[5], [[{ name: 'a' }]], [[{ value: 'a' }]], [[null]], [[{ name: 'a', value: {} }]]])('refuses %j', async (settings) => {
+    await expect(apply(bench().task, settings)).rejects.toMatchObject({ status: 400 });
+  });
+  it.each<[string, () => void, RegExp]>([
+    ['there is no BIOS', () => bios.remove(), /because BIOS settings are not supported\.$/],
+    [
+      'the service refuses',
+      () => (service.reply = ({ method }) => (method === 'PATCH' ? { status: 400, body: { error: { message: 'no' } } } : undefined)),
+      new RegExp(`^Redfish exception occurred. Error: Redfish BIOS apply configuration failed for node ${NODE_UUID}. Error: HTTP PATCH`),
+    ],
+  ])('says so when %s', async (_, spoil, message) => {
+    spoil();
+    const { task, events, node } = bench();
+    await expect(apply(task, named({ NumCores: 12 }))).rejects.toMatchObject({ message: expect.stringMatching(message) as unknown });
+    expect(events).toEqual([]);
+    expect(node().driver_internal_info).toEqual({});
+  });
+
+  describe('with an agent', () => {
+    const back = { agent_url: 'http://10.0.0.9:9999' };
+    it('goes back into its system, and waits for it', async () => {
+      const { task, events, node } = bench({ agent: true });
+      await apply(task, named({ NumCores: 12 }));
+      expect(events).toEqual(['power: rebooting']);
+      bios.restart();
+      expect(await poll(task)).toEqual({ kind: 'wait', quiet: true });
+      await task.saveInternal(back);
+      expect(await poll(task)).toEqual({ kind: 'done' });
+      expect(node().driver_internal_info).toEqual(back);
+    });
+    it('names the settings that do not hold when it is back', async () => {
+      const { task, node } = bench({ agent: true });
+      await apply(task, named({ NumCores: 12, BootMode: 'LegacyBios' }));
+      bios.restart({ only: ['NumCores'] });
+      await task.saveInternal(back);
+      expect(await poll(task)).toEqual({
+        kind: 'failed',
+        reason: "Redfish BIOS apply_configuration step failed. Attributes {'BootMode': 'LegacyBios'} are not updated.",
+      });
+      expect(node().driver_internal_info).not.toHaveProperty('redfish_bios_state');
+    });
+    it('does without it when the flow does', async () => {
+      const { task } = bench({ agent: true, node: { driver_internal_info: { cleaning_disable_ramdisk: true } } });
+      await apply(task, named({ NumCores: 12 }));
+      bios.restart();
+      expect(await poll(task)).toEqual({ kind: 'done' });
+    });
+  });
+
+  it('waits while the machine starts, as far as it says so', async () => {
+    const { task } = bench();
+    await apply(task, named({ NumCores: 12 }));
+    bios.restart();
+    const states: readonly [string, Outcome][] = [
+      ['None', { kind: 'wait', quiet: true }],
+      ['SystemHardwareInitializationComplete', { kind: 'wait' }],
+      ['OSRunning', { kind: 'done' }],
+    ];
+    for (const [state, outcome] of states) {
+      bios.progress(state);
+      expect([state, await poll(task)]).toEqual([state, outcome]);
+    }
+  });
+  it('fails on what the BIOS itself says of the settings', async () => {
+    const { task } = bench();
+    await apply(task, named({ NumCores: 12 }));
+    bios.restart({
+      only: [],
+      messages: [
+        { Severity: 'OK', Message: 'fine' },
+        { Severity: 'Warning', Message: 'NumCores cannot be 12.' },
+      ],
+    });
+    expect(await poll(task)).toEqual({
+      kind: 'failed',
+      reason: "Redfish BIOS apply_configuration step failed. Attributes {'NumCores': 12} are not updated. NumCores cannot be 12.",
+    });
+  });
+  it('waits while the service cannot be asked', async () => {
+    const { task } = bench();
+    await apply(task, named({ NumCores: 12 }));
+    service.reply = () => ({ status: 503 });
+    expect(await poll(task)).toEqual({ kind: 'wait', quiet: true });
+  });
+  it('begun by a conductor that is gone, restarts the machine only if need be', async () => {
+    const { task, events } = bench();
+    await apply(task, named({ NumCores: 12 }));
+    await apply(task, named({ NumCores: 12 }));
+    expect(events).toEqual(['power: rebooting', 'power: rebooting']);
+    expect(sent('PATCH')).toHaveLength(1);
+    bios.restart();
+    expect(await apply(task, named({ NumCores: 12 }))).toMatchObject({ kind: 'wait' });
+    expect(events).toHaveLength(2);
+  });
+});
+
+describe('factory_reset', () => {
+  const reset = (task: Task): Promise<Outcome> => stepOf('factory_reset').run(task, {});
+  it('asks for it, restarts, and keeps what there is then', async () => {
+    const { task, kept, events } = bench();
+    expect(await reset(task)).toEqual({ kind: 'wait', pollEvery: 60 });
+    expect(service.asked.filter(({ method }) => method === 'POST').map(({ path }) => path)).toEqual([RESET_BIOS]);
+    expect(events).toEqual(['power: rebooting']);
+    bios.restart();
+    expect(await poll(task, 'factory_reset')).toEqual({ kind: 'done' });
+    expect(kept).toHaveLength(7);
+  });
+  it('sends nothing to a service that refuses an empty object', async () => {
+    service.reply = ({ method, body }) => (method === 'POST' && body !== undefined ? { status: 415 } : undefined);
+    expect(await reset(bench().task)).toMatchObject({ kind: 'wait' });
+    expect(sent('POST')).toEqual([{}, undefined]);
+  });
+  it('says so where it is not offered', async () => {
+    bios.withoutReset();
+    await expect(reset(bench().task)).rejects.toMatchObject({
+      message: expect.stringMatching(/Redfish BIOS factory reset failed for node .* does not offer the action #Bios.ResetBios$/) as unknown,
+    });
+  });
+});
+
+describe('settings by themselves', () => {
+  it.each<[string, JsonObject, JsonObject, JsonObject, readonly string[]]>([
+    ['nothing changed', { a: 1 }, { a: 0 }, {}, ['a']],
+    ['all came about', { a: 1 }, { a: 1 }, {}, []],
+    ['it came about and still waits, where only changes wait', { a: 1 }, { a: 1 }, { a: 1 }, ['a']],
+    ['it came about, where all attributes are shown as waiting', { a: 1 }, { a: 1 }, { a: 1, b: 2 }, []],
+    ['an attribute that is not there', { a: null }, {}, {}, ['a']],
+  ])('%s', (_, asked, current, pending, left) => {
+    expect(Object.keys(unapplied(asked as never, current as never, pending as never))).toEqual(left);
+  });
+  it('without a registry, the type is the one that the attribute has', () => {
+    const current = { n: 5, b: true, s: 'x' };
+    const asked = new Map<string, string>([['n', '6'], ['b', 'False'], ['s', '7'], ['other', '8']]); // prettier-ignore
+    expect(convertSettings(asked, new Map(), current)).toEqual({ attributes: { n: 6, b: false, s: '7', other: '8' }, invalid: [] });
+  });
+  it('takes no more of a registry than there can be', () => {
+    const many = Array.from({ length: 10_000 }, (_, n) => ({ AttributeName: `a${n}`, Type: 'String', LowerBound: 1e300 }));
+    const registry = registryOf({ RegistryEntries: { Attributes: many } });
+    expect(registry.size).toBe(4000);
+    expect(registry.get('a1')).toMatchObject({ lower_bound: null });
+  });
+  it('keeps the registries that are used', () => {
+    const cache = createRegistryCache(2);
+    for (const key of ['a', 'b']) cache.put(key, new Map());
+    cache.get('a');
+    cache.put('c', new Map());
+    expect(['a', 'b', 'c'].map((key) => cache.get(key) !== undefined)).toEqual([true, false, true]);
+  });
+});

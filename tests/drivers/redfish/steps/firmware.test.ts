@@ -1,0 +1,454 @@
+/** Firmware by a Redfish service: what the steps take, how each kind of component is updated, what a failing BMC makes of it. */
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Outcome, Step } from '../../../../drivers/interfaces';
+import { redfishManagement } from '../../../../drivers/redfish/steps/management';
+import { redfishFirmware } from '../../../../drivers/redfish/steps/firmware';
+import { firmwareImages, firmwareSettings } from '../../../../drivers/redfish/steps/firmware-settings';
+import type { JsonObject } from '../../../../model/records';
+import { createRedfishPool, type RedfishPool } from '../../../../wire/redfish';
+import { NODE_UUID } from '../../../support/task';
+import { SYSTEM, redfishError, redfishService, type RedfishService } from '../../../wire/redfish-service';
+import { bmcTask } from '../../bmc-task';
+
+const MANAGER = '/redfish/v1/Managers/BMC';
+const CHASSIS = '/redfish/v1/Chassis/1';
+const ADAPTER = `${CHASSIS}/NetworkAdapters/1`;
+const UPDATE = '/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate';
+const MONITOR = '/redfish/v1/TaskService/TaskMonitors/7';
+const FILE = 'http://files.example/bios.bin';
+const link = (path: string): JsonObject => ({ '@odata.id': path });
+
+let service: RedfishService;
+let pool: RedfishPool;
+let folder: string;
+/** What the task of an update is now; undefined: it is not known. */
+let taskState: JsonObject | undefined;
+/** The service does not answer. */
+let away: boolean;
+beforeEach(async () => {
+  service = await redfishService();
+  pool = createRedfishPool();
+  folder = await mkdtemp(join(tmpdir(), 'bloomery-firmware-'));
+  taskState = { TaskState: 'New' };
+  away = false;
+  const { resources } = service;
+  Object.assign(resources['/redfish/v1/'] as object, { UpdateService: link('/redfish/v1/UpdateService') });
+  Object.assign(resources[SYSTEM] as object, { BiosVersion: '1.0', Links: { ManagedBy: [link(MANAGER)], Chassis: [link(CHASSIS)] } });
+  Object.assign(resources, {
+    '/redfish/v1/UpdateService': { Actions: { '#UpdateService.SimpleUpdate': { target: UPDATE } } },
+    [MANAGER]: { FirmwareVersion: '5.0', Model: 'BMC 9' },
+    [CHASSIS]: { NetworkAdapters: link(`${CHASSIS}/NetworkAdapters`) },
+    [`${CHASSIS}/NetworkAdapters`]: { Members: [link(ADAPTER)] },
+    [ADAPTER]: { Id: '1', SerialNumber: 'S1', Manufacturer: 'M', Model: 'N', Controllers: [{ FirmwarePackageVersion: '7.1' }] },
+  });
+  service.reply = ({ method, path }) => {
+    if (away) return { status: 503, body: redfishError('starting') };
+    if (method === 'POST' && path === UPDATE) return { status: 202, headers: { location: MONITOR } };
+    if (path !== MONITOR) return undefined;
+    return taskState === undefined ? { status: 404 } : { status: 202, body: { '@odata.type': '#Task.v1_4_3.Task', ...taskState } };
+  };
+});
+afterEach(async () => {
+  await pool.close();
+  await service.close();
+  await rm(folder, { recursive: true });
+});
+
+const bench = (given: { readonly internal?: JsonObject; readonly info?: JsonObject; readonly options?: object } = {}) =>
+  bmcTask({
+    node: {
+      ...{ driver: 'redfish', provision_state: 'cleaning', clean_step: { step: 'update', interface: 'firmware', priority: 0 } },
+      driver_info: { redfish_address: service.url, redfish_system_id: SYSTEM, ...given.info },
+      driver_internal_info: given.internal ?? {},
+    },
+    driver: { firmware: redfishFirmware },
+    options: { 'redfish.connection_attempts': 1, 'conductor.file_url_allowed_paths': [folder], ...given.options },
+    connections: { redfish: pool },
+  });
+type Bench = ReturnType<typeof bench>;
+const step = (redfishFirmware.steps as readonly Step[])[0]!;
+const update = async ({ task }: Bench, ...settings: readonly JsonObject[]): Promise<Outcome> =>
+  step.run(task, { settings: settings.map((one) => ({ url: FILE, ...one })) });
+/** Asks as the conductor does, each time when it is due, until the step is over. Answers how it ended and when it was asked, in seconds. */
+async function end(
+  { task }: Bench,
+  before: (look: number) => void = () => {},
+  asks: Step = step,
+): Promise<{ readonly outcome: Outcome; readonly at: number[] }> {
+  const started = task.clock.now();
+  const at: number[] = [];
+  let pause = 60;
+  for (let asked = 1; asked <= 200; asked++) {
+    await task.clock.sleep(pause * 1000);
+    at.push((task.clock.now() - started) / 1000);
+    before(asked);
+    const outcome = await asks.poll!(task, {});
+    if (outcome.kind !== 'wait') return { outcome, at };
+    pause = outcome.pollEvery!;
+  }
+  throw new Error('it does not end');
+}
+const running = (state: string): void => void (taskState = { TaskState: state, TaskStatus: 'OK' });
+const reboots = ({ events }: Bench): number => events.filter((event) => event === 'power: rebooting').length;
+const kept = ({ node }: Bench): unknown => node().driver_internal_info['redfish_fw_updates'];
+
+describe('what the steps take, in the words of real Ironic 39', () => {
+  it.each<[unknown, string]>([
+    [[], '[] should be non-empty'],
+    [{}, "{} is not of type 'array'"],
+    ['x', "'x' is not of type 'array'"],
+    [null, "None is not of type 'array'"],
+    [[1], "1 is not of type 'object'"],
+    [[{}], "'component' is a required property"],
+    [[{ component: 'bios' }], "'url' is a required property"],
+    [[{ component: 'cpu', url: 'u' }], "'cpu' is not valid under any of the given schemas"],
+    [[{ component: 'nic', url: 'u' }], "'nic' is not valid under any of the given schemas"],
+    [[{ component: 5, url: 'u' }], "5 is not of type 'string'"],
+    [[{ component: 'bios', url: '' }], "'' should be non-empty"],
+    [[{ component: 'bios', url: 'u', wait: 0 }], '0 is less than the minimum of 1'],
+    [[{ component: 'bios', url: 'u', wait: '5' }], "'5' is not of type 'integer'"],
+    [[{ component: 'bios', url: 'u', wait: true }], "True is not of type 'integer'"],
+    [[{ component: 'bios', url: 'u', wait: 1.5 }], "1.5 is not of type 'integer'"],
+    [[{ component: 'bios', url: 'u', x: 1 }], "Additional properties are not allowed ('x' was unexpected)"],
+    [[{ component: 'bios', url: 'u', x: 1, y: 2 }], "Additional properties are not allowed ('x', 'y' were unexpected)"],
+    [[{ component: 'z', url: '', wait: 0, q: 1 }], "Additional properties are not allowed ('q' was unexpected)"],
+    [[{ component: 'z', url: '', wait: 0 }], '0 is less than the minimum of 1'],
+    [[{ component: 'bios' }, { x: 1 }], "'component' is a required property"],
+    [
+      [
+        { component: 'bios', url: 'u' },
+        { component: 'z', url: '' },
+      ],
+      "'' should be non-empty",
+    ],
+    [
+      [
+        { component: 'bios', url: 'u', wait: 0 },
+        { component: 'bios', url: 5 },
+      ],
+      "5 is not of type 'string'",
+    ],
+    [[{ component: 'bios', url: 'u' }, []], "[] is not of type 'object'"],
+  ])('firmware.update %j', (settings, words) => {
+    expect(() => firmwareSettings(settings)).toThrow(
+      new RegExp(`^Invalid firmware update .*\\. Errors: ${words.replace(/[[\](){}.]/g, '\\$&')}$`),
+    );
+  });
+  it.each<[unknown, string | undefined]>([
+    [[], undefined],
+    [[{ url: 'u', checksum: 'c', wait: 5, source: 'local' }], undefined],
+    [[{}], "'url' is a required property"],
+    [[{ url: 'u' }], "'checksum' is a required property"],
+    [[{ url: 'u', checksum: '' }], "'' should be non-empty"],
+    [[{ url: 'u', checksum: 5 }], "5 is not of type 'string'"],
+    [[{ url: 'u', checksum: 's', source: 'ftp' }], "'ftp' is not one of \\['http', 'local', 'swift'\\]"],
+    [[{ url: 'u', checksum: 's', source: 5 }], "5 is not of type 'string'"],
+    [[{ url: 'u', checksum: 's', z: 5 }], "Additional properties are not allowed \\('z' was unexpected\\)"],
+  ])('management.update_firmware %j', (images, words) => {
+    if (words === undefined) expect(firmwareImages(images)).toBe(images);
+    else expect(() => firmwareImages(images)).toThrow(new RegExp(`Errors: ${words}$`));
+  });
+});
+
+describe('bios', () => {
+  it('is staged, the machine starts once, then the task is waited for', async () => {
+    const it = bench();
+    expect(await update(it, { component: 'bios' })).toEqual({ kind: 'wait', pollEvery: 60 });
+    expect(service.asked.find(({ path }) => path === UPDATE)?.body).toEqual({ ImageURI: FILE, TransferProtocol: 'HTTP' });
+    expect(kept(it)).toEqual([expect.objectContaining({ component: 'bios', url: FILE, task_monitor: MONITOR })]);
+    const states = ['New', 'Starting', 'Running', 'Running', 'Completed'];
+    const { outcome, at } = await end(it, (asked) => running(states[Math.min(asked, states.length) - 1]!));
+    expect(outcome).toEqual({ kind: 'done' });
+    // Three good answers in a row, 30 s apart, after the task.
+    expect(at).toEqual([60, 120, 180, 240, 300, 330, 360]);
+    expect(reboots(it)).toBe(1);
+    expect(it.events.at(-1)).toBe('firmware: bios=1.0, bmc=5.0, nic:S1=7.1');
+    expect(it.node().driver_internal_info).toEqual({});
+  });
+  it('that was staged before anybody looked is applied by a start', async () => {
+    const it = bench();
+    await update(it, { component: 'bios' });
+    running('Completed');
+    expect((await end(it)).outcome).toEqual({ kind: 'done' });
+    expect(reboots(it)).toBe(1);
+  });
+  it('whose task is gone is started, and taken for done', async () => {
+    const it = bench();
+    await update(it, { component: 'bios' });
+    taskState = undefined;
+    expect((await end(it)).outcome).toEqual({ kind: 'done' });
+    expect(reboots(it)).toBe(1);
+  });
+  it('waits as long as it was told to', async () => {
+    const it = bench();
+    await update(it, { component: 'bios', wait: 100 });
+    running('Completed');
+    expect((await end(it)).at).toEqual([60, 120, 220, 250, 280]);
+  });
+  it('gets its agent back', async () => {
+    const it = bench({ internal: { agent_url: 'https://a' } });
+    await update(it, { component: 'bios' });
+    running('Completed');
+    await it.task.saveInternal({ agent_url: undefined });
+    const { at } = await end(it, (asked) => asked === 8 && void it.task.saveInternal({ agent_url: 'https://b' }));
+    expect(at).toHaveLength(8);
+  });
+});
+
+describe('bmc', () => {
+  const version = (text: string): void =>
+    void ((service.resources[MANAGER] as JsonObject & { FirmwareVersion: string }).FirmwareVersion = text);
+  it.each([
+    ['its version is another', (): void => version('6.0'), 0, 360],
+    ['its version stays', (): void => {}, 0, 360],
+  ])('is left alone for 300 s, and over when %s', async (_, then, starts, seconds) => {
+    const it = bench();
+    await update(it, { component: 'bmc' });
+    const { outcome, at } = await end(it, (asked) => {
+      running(asked < 4 ? 'Running' : 'Completed');
+      if (asked === 5) then();
+    });
+    expect(outcome).toEqual({ kind: 'done' });
+    expect(at.at(-1)).toBe(seconds);
+    expect(reboots(it)).toBe(starts);
+  });
+  it('that does not come back makes the machine start, and fails when that does not help', async () => {
+    const it = bench();
+    await update(it, { component: 'bmc' });
+    const { outcome, at } = await end(it, () => void (away = true));
+    expect(outcome).toMatchObject({ kind: 'failed' });
+    expect((outcome as { reason: string }).reason).toMatch(
+      new RegExp(
+        `^Redfish exception occurred. Error: BMC resources failed to stabilize within 480 seconds for node ${NODE_UUID}, last error: .*503`,
+      ),
+    );
+    expect(at.at(-1)).toBe(780);
+    expect(reboots(it)).toBe(1);
+    expect(kept(it)).toBeUndefined();
+  });
+  it.each<[JsonObject, JsonObject, object, number]>([
+    [{ wait: 20 }, {}, {}, 20],
+    [{}, { firmware_update_unresponsive_bmc_wait: 40 }, {}, 40],
+    [{}, {}, { 'redfish.firmware_update_wait_unresponsive_bmc': 50 }, 50],
+  ])('%j %j %j: looked at after %d s', async (setting, info, options, seconds) => {
+    const it = bench({ info, options });
+    await update(it, { component: 'bmc', ...setting });
+    running('Completed');
+    version('6.0');
+    const first = await step.poll!(it.task, {});
+    expect(first).toEqual({ kind: 'wait', pollEvery: seconds });
+    await it.task.clock.sleep(seconds * 1000);
+    await step.poll!(it.task, {});
+    expect(kept(it)).toEqual([expect.objectContaining({ phase: 'settle', good: 1 })]);
+  });
+  it('with more to come makes the machine start in between', async () => {
+    const it = bench();
+    await update(it, { component: 'bmc', wait: 30 }, { component: 'bios', url: 'https://files.example/b' });
+    version('6.0');
+    running('Completed');
+    expect((await end(it)).outcome).toEqual({ kind: 'done' });
+    expect(reboots(it)).toBe(2);
+    expect(service.asked.filter(({ path }) => path === UPDATE).map(({ body }) => body)).toEqual([
+      { ImageURI: FILE, TransferProtocol: 'HTTP' },
+      { ImageURI: 'https://files.example/b', TransferProtocol: 'HTTPS' },
+    ]);
+  });
+});
+
+describe('nic', () => {
+  it.each<[string, readonly string[], number]>([
+    ['that works at once needs a start afterwards', ['Running', 'Completed'], 1],
+    ['that only starts needs one to begin', ['Starting', 'Starting', 'Starting', 'Completed'], 1],
+    ['that works after its start needs another', ['Starting', 'Starting', 'Running', 'Completed'], 2],
+    ['that was done before anybody looked is started', ['Completed'], 1],
+  ])('%s', async (_, states, starts) => {
+    const it = bench();
+    await update(it, { component: 'nic:S1' });
+    const { outcome } = await end(it, (asked) => running(states[Math.min(asked, states.length) - 1]!));
+    expect(outcome).toEqual({ kind: 'done' });
+    expect(reboots(it)).toBe(starts);
+  });
+});
+
+describe('an update fails', () => {
+  it('with what its task says', async () => {
+    const it = bench();
+    await update(it, { component: 'bios', url: 'http://user:secret@files.example/b' }, { component: 'bmc' });
+    taskState = {
+      TaskState: 'Exception',
+      Messages: [{ Message: 'bad image' }, { Message: 'Unknown error', MessageId: 'Update.1.0.Bad' }, { x: 1 }, 5],
+    };
+    expect((await end(it)).outcome).toEqual({
+      kind: 'failed',
+      reason: `Firmware update failed for node ${NODE_UUID}, firmware http://files.example/b. Error: bad image,  Update.1.0.Bad`,
+    });
+    expect(kept(it)).toBeUndefined();
+  });
+  it('when all of it takes too long', async () => {
+    const it = bench();
+    await update(it, { component: 'bios' });
+    const { outcome } = await end(it);
+    expect(outcome).toEqual({
+      kind: 'failed',
+      reason: `Firmware update on node ${NODE_UUID} has exceeded the overall timeout of 7200 seconds. Elapsed time: 7200 seconds.`,
+    });
+  });
+  it('when its service refuses it, and when there is none', async () => {
+    const it = bench();
+    service.reply = ({ method }) => (method === 'POST' ? { status: 400, body: redfishError('no such image') } : undefined);
+    await expect(update(it, { component: 'bios' })).rejects.toThrow(/returned code 400.*no such image/);
+    expect(it.node().driver_internal_info).toEqual({});
+    delete (service.resources['/redfish/v1/'] as { UpdateService?: unknown }).UpdateService;
+    await expect(update(it, { component: 'bios' })).rejects.toThrow(/The attribute UpdateService\/@odata.id is missing/);
+  });
+  it('and what is left of it when its node failed otherwise is discarded', async () => {
+    const it = bench();
+    await update(it, { component: 'bios' });
+    const [discard] = redfishFirmware.periodics!;
+    expect(discard!.states).toEqual(['clean failed', 'deploy failed', 'service failed']);
+    expect(discard!.only!(it.node())).toBe(true);
+    await discard!.run!(it.task);
+    expect(it.node().driver_internal_info).toEqual({});
+    expect(discard!.only!(it.node())).toBe(false);
+  });
+});
+
+describe('a service that says nonsense', () => {
+  const nonsense = [
+    null,
+    5,
+    'x',
+    [],
+    { TaskState: 5 },
+    { TaskState: {}, Messages: 5 },
+    { '@odata.type': '#Task.v1_0_0.Task', Messages: [null] },
+  ];
+  it.each(nonsense)('as a task: %j', async (body) => {
+    const it = bench();
+    await update(it, { component: 'bios' });
+    service.reply = ({ path }) => (path === MONITOR ? { status: 202, body } : undefined);
+    expect(await step.poll!(it.task, {})).toMatchObject({ kind: 'wait' });
+  });
+  it.each([null, {}, { Members: 5 }, { Members: [5, null, { '@odata.id': 5 }] }, { Members: [link('//elsewhere/x')] }])(
+    'as network adapters: %j',
+    async (body) => {
+      service.resources[`${CHASSIS}/NetworkAdapters`] = body;
+      const { task } = bench();
+      expect((await redfishFirmware.components!(task)).map(({ component }) => component)).toEqual(['bios', 'bmc']);
+    },
+  );
+  it('has no firmware that anybody could know', async () => {
+    Object.assign(service.resources[SYSTEM] as object, { BiosVersion: 5, Links: 'x' });
+    await expect(redfishFirmware.components!(bench().task)).rejects.toMatchObject({ name: 'UnsupportedDriverExtension' });
+  });
+});
+
+describe('where the BMC gets the file', () => {
+  const given = (): unknown => (service.asked.find(({ path }) => path === UPDATE)?.body as JsonObject)['ImageURI'];
+  it('a file here is served by the boot service until the update is over', async () => {
+    await writeFile(join(folder, 'a b.bin'), 'firmware');
+    const it = bench();
+    await update(it, { component: 'bios', url: `file://${folder}/a%20b.bin` });
+    expect(given()).toBe(`http://10.0.0.1:8080/boot/${NODE_UUID}/firmware-a_b.bin`);
+    expect(it.boots.get(NODE_UUID)?.files).toEqual({ 'firmware-a_b.bin': join(folder, 'a b.bin') });
+    running('Completed');
+    await end(it);
+    expect(it.boots.has(NODE_UUID)).toBe(false);
+  });
+  it('with the source local, all of it comes from here, and the files of the ramdisk stay', async () => {
+    const it = bench({ options: { 'redfish.firmware_source': 'local' } });
+    const ramdisk = {
+      node_uuid: NODE_UUID,
+      macs: [],
+      method: 'ipxe',
+      purpose: 'ramdisk',
+      kernel_args: '',
+      files: { kernel: '/k' },
+    } as const;
+    await it.task.boots.put(ramdisk);
+    const url = `${service.url}${SYSTEM}`;
+    await update(it, { component: 'bios', url });
+    expect(it.boots.get(NODE_UUID)).toEqual({ ...ramdisk, files: { kernel: '/k', 'firmware-1': url } });
+    running('Completed');
+    await end(it);
+    expect(it.boots.get(NODE_UUID)).toEqual(ramdisk);
+  });
+  it.each<[string, object, RegExp]>([
+    ['swift://container/file', {}, /cannot be served from Swift/],
+    [FILE, { 'redfish.firmware_source': 'swift' }, /cannot be served from Swift/],
+    ['ftp://x/y', {}, /^ftp is not supported for ftp:/],
+    ['x', {}, /^ is not supported for x\.$/],
+    ['file:///etc/passwd', {}, /Security: The path \/etc is not permitted in file URLs/],
+    ['file:///srv/x', {}, /Security: Path \/srv\/x is not allowed/],
+  ])('%s is refused', async (url, options, words) => {
+    await expect(update(bench({ options }), { component: 'bios', url })).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringMatching(words) as string,
+    });
+  });
+});
+
+describe('management.update_firmware', () => {
+  const images = redfishManagement.steps!.find((one) => one.step === 'update_firmware')!;
+  const CONTENT = 'firmware bios 2.0';
+  const sha256 = createHash('sha256').update(CONTENT).digest('hex');
+  const updates = ({ node }: Bench): unknown => node().driver_internal_info['firmware_updates'];
+
+  it('installs one after the other, with a start of the machine for each, and waits as told', async () => {
+    const one = bench();
+    const files = [
+      { url: FILE, checksum: 'x', wait: 90 },
+      { url: 'http://files.example/2.bin', checksum: 'x' },
+    ];
+    expect(await images.run(one.task, { firmware_images: files })).toEqual({ kind: 'wait', pollEvery: 60 });
+    expect(reboots(one)).toBe(1);
+    expect(updates(one)).toEqual([{ ...files[0], task_monitor: MONITOR }, files[1]]);
+    const { outcome, at } = await end(one, (look) => running(look < 2 ? 'Running' : 'Completed'), images);
+    expect(outcome.kind).toBe('done');
+    expect(at).toEqual([60, 120, 210, 270]);
+    expect(reboots(one)).toBe(2);
+    expect(updates(one)).toBeUndefined();
+    expect(service.asked.filter(({ method, path }) => method === 'POST' && path === UPDATE).map(({ body }) => body)).toEqual([
+      { ImageURI: FILE, TransferProtocol: 'HTTP' },
+      { ImageURI: 'http://files.example/2.bin', TransferProtocol: 'HTTP' },
+    ]);
+  });
+
+  it('serves a file that is looked at first, and serves it no longer afterwards', async () => {
+    await writeFile(join(folder, 'bios.bin'), CONTENT);
+    const one = bench();
+    const image = { url: `file://${folder}/bios.bin`, checksum: sha256, source: 'local' };
+    await images.run(one.task, { firmware_images: [image] });
+    expect(Object.keys((await one.task.boots.ofNode(NODE_UUID))!.files)).toEqual(['firmware-bios.bin']);
+    running('Completed');
+    expect((await end(one, () => {}, images)).outcome.kind).toBe('done');
+    expect(await one.task.boots.ofNode(NODE_UUID)).toBeUndefined();
+  });
+
+  it.each<[string, JsonObject, RegExp]>([
+    ['another checksum', { checksum: 'a'.repeat(64), source: 'local' }, /checksums do not match\. Expected: a{64}, calculated: /],
+    ['a checksum of no known length', { checksum: 'a'.repeat(200), source: 'local' }, /Unable to identify checksum/],
+    ['object storage', { checksum: 'a', source: 'swift' }, /there is no object storage here/],
+  ])('touches nothing for %s', async (_, more, text) => {
+    await writeFile(join(folder, 'bios.bin'), CONTENT);
+    const one = bench();
+    const image = { url: `file://${folder}/bios.bin`, ...more };
+    await expect(images.run(one.task, { firmware_images: [image] })).rejects.toThrow(text);
+    expect([reboots(one), updates(one), await one.task.boots.ofNode(NODE_UUID)]).toEqual([0, undefined, undefined]);
+  });
+
+  it('fails with what the task says, and forgets the rest', async () => {
+    const one = bench();
+    await images.run(one.task, { firmware_images: [{ url: FILE, checksum: 'x' }] });
+    taskState = { TaskState: 'Exception', TaskStatus: 'Critical', Messages: [{ Message: 'bad image' }] };
+    const { outcome } = await end(one, () => {}, images);
+    expect(outcome).toEqual({
+      kind: 'failed',
+      reason: `Firmware update failed for node ${NODE_UUID}, firmware ${FILE}. Error: bad image`,
+    });
+    expect(updates(one)).toBeUndefined();
+  });
+});

@@ -1,0 +1,310 @@
+import { redfishManagement } from '../../../../drivers/redfish/steps/management';
+import { redfishPower } from '../../../../drivers/redfish/power';
+import { redfishSystem } from '../../../../drivers/redfish/target';
+import type { Power } from '../../../../drivers/interfaces';
+import type { JsonObject, NodeRecord } from '../../../../model/records';
+import type { RedfishTarget } from '../../../../wire/redfish';
+import { NODE_UUID } from '../../../support/task';
+import { SYSTEM, redfishError, type RedfishService } from '../../../wire/redfish-service';
+import { redfishBench } from '../../redfish-bench';
+
+const { service: serviceOf, changes, bench } = redfishBench();
+let service: RedfishService;
+beforeEach(() => {
+  service = serviceOf();
+});
+const system = (): Record<string, Record<string, unknown>> => service.resources[SYSTEM] as Record<string, Record<string, unknown>>;
+const reset = (): Record<string, unknown> => system()['Actions']!['#ComputerSystem.Reset'] as Record<string, unknown>;
+
+describe('driver_info', () => {
+  const A = { redfish_address: 'https://bmc.example', redfish_system_id: SYSTEM };
+  const address = (shown: string): string => `Invalid Redfish address ${shown} set in driver_info/redfish_address on node ${NODE_UUID}`;
+  const ca = (shown: string): string =>
+    `Invalid value type set in driver_info/redfish_verify_ca on node ${NODE_UUID}. The value should be a Boolean or the path to a file/directory, not "${shown}"`;
+  const auth = (shown: string): string =>
+    `Invalid value "${shown}" set in driver_info/redfish_auth_type on node ${NODE_UUID}. The value should be one of "basic", "session" or "auto".`;
+  const tls = (shown: string): string =>
+    `Invalid value "${shown}" set in driver_info/redfish_tls_minimum_version on node ${NODE_UUID}. The value should be one of "1.1", "1.2", or "1.3".`;
+  const missing = `Missing the following Redfish properties in node ${NODE_UUID} driver_info: ['redfish_address']`;
+  // What real Ironic 39 says to each (GET …/validate).
+  it.each<[JsonObject, string]>([
+    [{}, missing],
+    [{ redfish_system_id: '/x' }, missing],
+    [{ ...A, redfish_address: '' }, missing],
+    [{ ...A, redfish_address: 5 }, address('5')],
+    [{ ...A, redfish_address: 'http://a b' }, address('http://a b')],
+    [{ ...A, redfish_address: 'http://aaa:bad' }, address('http://aaa:bad')],
+    [{ ...A, redfish_address: '/banana!' }, address('https:///banana!')],
+    [
+      { ...A, redfish_system_id: 5 },
+      `Invalid value "5" set in driver_info/redfish_system_id on node ${NODE_UUID}. The value should be a path (string) to the resource that the driver will interact with. For example: /redfish/v1/Systems/1`,
+    ],
+    [{ ...A, redfish_verify_ca: 'maybe' }, ca('maybe')],
+    [{ ...A, redfish_verify_ca: '/no/such' }, ca('/no/such')],
+    [{ ...A, redfish_verify_ca: 5 }, ca('5')],
+    [{ ...A, redfish_verify_ca: '' }, ca('')],
+    [{ ...A, redfish_verify_ca: null }, ca('None')],
+    [{ ...A, redfish_auth_type: 'x' }, auth('x')],
+    [{ ...A, redfish_auth_type: 'BASIC' }, auth('BASIC')],
+    [{ ...A, redfish_auth_type: 5 }, auth('5')],
+    [{ ...A, redfish_auth_type: null }, auth('None')],
+    [{ ...A, redfish_tls_minimum_version: '1.0' }, tls('1.0')],
+    [{ ...A, redfish_tls_minimum_version: 1.2 }, tls('1.2')],
+  ])('%j is refused as Ironic refuses it', async (info, message) => {
+    const { task } = bench({ node: { driver_info: info } });
+    for (const one of [redfishPower, redfishManagement]) await expect(one.validate!(task)).rejects.toMatchObject({ status: 400, message });
+  });
+  it.each(['ftp://x', 'http://', 'http://h:99999'])('the address %s, which nothing could reach, is refused too', async (bad) => {
+    await expect(redfishSystem(bench({ node: { driver_info: { ...A, redfish_address: bad } } }).task)).rejects.toMatchObject({
+      message: address(bad),
+    });
+  });
+  it.each<[JsonObject, Partial<RedfishTarget>, string | undefined]>([
+    [{}, { address: 'https://bmc.example', authType: 'auto', verifyCa: true }, SYSTEM],
+    [{ redfish_address: 'bmc.example' }, { address: 'https://bmc.example' }, SYSTEM],
+    [{ redfish_address: 'bmc.example:8443/prefix/' }, { address: 'https://bmc.example:8443/prefix' }, SYSTEM],
+    [{ redfish_address: 'https://[::1]:5000' }, { address: 'https://[::1]:5000' }, SYSTEM],
+    [{ redfish_address: 'http://u:p@bmc/?x=1' }, { address: 'http://bmc' }, SYSTEM],
+    [{ redfish_address: 'HTTP://h_st' }, { address: 'http://h_st' }, SYSTEM],
+    [{ redfish_system_id: '' }, {}, undefined],
+    [{ redfish_system_id: null }, {}, undefined],
+    [{ redfish_system_id: '1' }, {}, '/1'],
+    [{ redfish_system_id: '/a b' }, {}, '/a%20b'],
+    [{ redfish_verify_ca: false }, { verifyCa: false }, SYSTEM],
+    [{ redfish_verify_ca: 'no' }, { verifyCa: false }, SYSTEM],
+    [{ redfish_verify_ca: 'True' }, { verifyCa: true }, SYSTEM],
+    [{ redfish_verify_ca: '/' }, { verifyCa: '/' }, SYSTEM],
+    [{ redfish_username: 5, redfish_password: 6 }, { username: '5', password: '6' }, SYSTEM],
+    [{ redfish_auth_type: 'basic' }, { authType: 'basic' }, SYSTEM],
+    [{ redfish_tls_minimum_version: '1.3', redfish_tls_ciphers: 'x' }, { tls: { minVersion: 'TLSv1.3', ciphers: 'x' } }, SYSTEM],
+  ])('%j is taken', async (info, expected, path) => {
+    const found = await redfishSystem(bench({ node: { driver_info: { ...A, ...info } } }).task);
+    expect(found).toMatchObject({ target: expected });
+    expect(found.system).toBe(path);
+  });
+});
+
+describe('power', () => {
+  it.each([
+    ['On', 'power on'],
+    ['PoweringOn', 'power on'],
+    ['Off', 'power off'],
+    ['PoweringOff', 'power off'],
+  ])('%s is %s', async (state, expected) => {
+    (service.resources[SYSTEM] as Record<string, unknown>)['PowerState'] = state;
+    expect(await redfishPower.get(bench().task)).toBe(expected);
+  });
+  it.each([undefined, null, 'Paused', {}, 'toString'])('%j is an error', async (state) => {
+    (service.resources[SYSTEM] as Record<string, unknown>)['PowerState'] = state;
+    await expect(redfishPower.get(bench().task)).rejects.toMatchObject({ status: 500 });
+  });
+  it.each<[Power, Partial<NodeRecord>, readonly string[]]>([
+    ['power on', {}, ['On']],
+    ['power off', {}, ['ForceOff']],
+    ['soft power off', {}, ['GracefulShutdown']],
+    ['rebooting', {}, ['ForceOff', 'On']],
+    ['rebooting', { disable_power_off: true }, ['ForceRestart']],
+    ['soft rebooting', {}, ['GracefulRestart']],
+  ])('%s of a machine with %j', async (state, node, expected) => {
+    await redfishPower.set(bench({ node }).task, state);
+    expect(changes()).toEqual(expected.map((ResetType) => ({ ResetType })));
+  });
+  it('uses what the service offers', async () => {
+    reset()['ResetType@Redfish.AllowableValues'] = ['ForceOn', 'ForceOff'];
+    await redfishPower.set(bench().task, 'power on');
+    expect(changes()).toEqual([{ ResetType: 'ForceOn' }]);
+    await expect(redfishPower.set(bench().task, 'soft power off')).rejects.toMatchObject({
+      message: expect.stringContaining('does not offer the reset type GracefulShutdown') as unknown,
+    });
+  });
+  it('finds the action where the service says it is, or where it usually is', async () => {
+    system()['Actions'] = {};
+    await redfishPower.set(bench().task, 'power off');
+    expect(changes()).toEqual([{ ResetType: 'ForceOff' }]);
+  });
+  const isOff = (): void => void ((service.resources[SYSTEM] as Record<string, unknown>)['PowerState'] = 'Off');
+  it('is asked for again when the machine is still going off', async () => {
+    isOff();
+    let refused = 0;
+    service.reply = ({ method }) => (method === 'POST' && refused++ < 2 ? { status: 409, body: redfishError('busy') } : undefined);
+    const { task, slept } = bench();
+    await redfishPower.set(task, 'power on');
+    expect(slept).toEqual([10_000, 10_000]);
+    expect(changes().length).toBe(3);
+  });
+  it.each<[Power, string, number, string]>([
+    ['power on', 'On', 409, 'x'],
+    ['power on', 'On', 400, 'x'],
+    ['power off', 'Off', 400, 'x'],
+    ['soft power off', 'Off', 409, 'x'],
+    ['power off', 'Paused', 400, 'the host is powered off already'],
+    ['power on', 'Paused', 400, 'Already Powered On'],
+  ])('%s refused because it is %s already (%i, %s) is no failure', async (order, state, status, words) => {
+    (service.resources[SYSTEM] as Record<string, unknown>)['PowerState'] = state;
+    service.reply = ({ method }) => (method === 'POST' ? { status, body: redfishError(words) } : undefined);
+    await redfishPower.set(bench().task, order);
+    expect(changes().length).toBe(1);
+  });
+  it('fails with the words of the service', async () => {
+    isOff();
+    service.reply = ({ method }) => (method === 'POST' ? { status: 400, body: redfishError('the action failed because of X') } : undefined);
+    await expect(redfishPower.set(bench().task, 'power on')).rejects.toMatchObject({
+      status: 500,
+      message: `HTTP POST ${service.url}${SYSTEM}/Actions/ComputerSystem.Reset returned code 400. Base.1.0.GeneralError: general Extended information: the action failed because of X`,
+    });
+    expect(changes().length).toBe(1);
+  });
+});
+
+describe('the system', () => {
+  it('is the only one when none is named', async () => {
+    expect(await redfishPower.get(bench({ info: { redfish_system_id: undefined } }).task)).toBe('power on');
+    expect(service.asked.map(({ path }) => path)).toEqual(['/redfish/v1/', '/redfish/v1/Systems', SYSTEM]);
+  });
+  it.each([[[]], [[{ '@odata.id': SYSTEM }, { '@odata.id': '/2' }]], ['x']])('is not found among %j', async (Members) => {
+    service.resources['/redfish/v1/Systems'] = { Members };
+    await expect(redfishPower.get(bench({ info: { redfish_system_id: undefined } }).task)).rejects.toMatchObject({
+      status: 500,
+      message: 'Failed at determining default for "ComputerSystem": System count is not exactly one',
+    });
+  });
+  it('is not there', async () => {
+    await expect(redfishPower.get(bench({ info: { redfish_system_id: '/redfish/v1/Systems/7' } }).task)).rejects.toMatchObject({
+      status: 500,
+      message: `Redfish exception occurred. Error: Resource ${service.url}/redfish/v1/Systems/7 not found`,
+    });
+  });
+});
+
+describe('boot device', () => {
+  it.each<[string, boolean, object]>([
+    ['pxe', false, { BootSourceOverrideTarget: 'Pxe', BootSourceOverrideEnabled: 'Once' }],
+    ['disk', true, { BootSourceOverrideTarget: 'Hdd', BootSourceOverrideEnabled: 'Continuous' }],
+    ['cdrom', false, { BootSourceOverrideTarget: 'Cd', BootSourceOverrideEnabled: 'Once' }],
+    ['bios', false, { BootSourceOverrideTarget: 'BiosSetup', BootSourceOverrideEnabled: 'Once' }],
+    ['uefihttp', true, { BootSourceOverrideTarget: 'UefiHttp', BootSourceOverrideEnabled: 'Continuous' }],
+  ])('%s, persistent %s', async (device, persistent, Boot) => {
+    const { task } = bench();
+    await redfishManagement.setBootDevice(task, device, persistent);
+    expect(changes()).toEqual([{ Boot }]);
+    expect(await redfishManagement.getBootDevice(task)).toEqual({ device, persistent });
+  });
+  it('is none', async () => {
+    expect(await redfishManagement.getBootDevice(bench().task)).toEqual({ device: null, persistent: null });
+    system()['Boot'] = undefined as never;
+    expect(await redfishManagement.getBootDevice(bench().task)).toEqual({ device: null, persistent: null });
+  });
+  it('is not enabled again when it is already', async () => {
+    system()['Boot']!['BootSourceOverrideEnabled'] = 'Continuous';
+    await redfishManagement.setBootDevice(bench().task, 'disk', true);
+    expect(changes()).toEqual([{ Boot: { BootSourceOverrideTarget: 'Hdd' } }]);
+  });
+  it('takes no other', async () => {
+    await expect(redfishManagement.setBootDevice(bench().task, 'floppy', false)).rejects.toMatchObject({ status: 400 });
+    expect(redfishManagement.bootDevices).toEqual(['pxe', 'disk', 'cdrom', 'bios', 'uefihttp']);
+    system()['Boot']!['BootSourceOverrideTarget@Redfish.AllowableValues'] = ['None', 'Pxe'];
+    await expect(redfishManagement.setBootDevice(bench().task, 'cdrom', false)).rejects.toMatchObject({
+      status: 500,
+      message: expect.stringMatching(
+        `^Redfish exception occurred. Error: Redfish set boot device failed for node ${NODE_UUID}. Error: `,
+      ) as unknown,
+    });
+    expect(changes()).toEqual([]);
+  });
+  it('is protected by the ETag, unless the service cannot compare it', async () => {
+    service.reply = ({ method, headers }) =>
+      method === 'PATCH' && headers['if-match'] ? { status: 412, body: redfishError('etag') } : undefined;
+    await redfishManagement.setBootDevice(bench().task, 'pxe', false);
+    expect(service.asked.filter(({ method }) => method === 'PATCH').map(({ headers }) => headers['if-match'])).toEqual([
+      'W/"1"',
+      '"1"',
+      undefined,
+    ]);
+  });
+  it('that cannot last is said again before each start', async () => {
+    service.reply = ({ method, body }) =>
+      method === 'PATCH' && JSON.stringify(body).includes('Continuous') ? { status: 400, body: redfishError('no Continuous') } : undefined;
+    const { task, node } = bench();
+    await redfishManagement.setBootDevice(task, 'disk', true);
+    expect(node().driver_internal_info['redfish_boot_device']).toBe('disk');
+    service.asked.length = 0;
+    await redfishPower.set(task, 'power on');
+    const once = { Boot: { BootSourceOverrideTarget: 'Hdd', BootSourceOverrideEnabled: 'Once' } };
+    expect(changes()).toEqual([once, { ResetType: 'On' }]);
+    await redfishManagement.setBootDevice(task, 'pxe', false);
+    expect('redfish_boot_device' in node().driver_internal_info).toBe(false);
+  });
+  it('waits while the machine starts', async () => {
+    let refused = 0;
+    service.reply = ({ method }) => (method === 'PATCH' && refused++ < 3 ? { status: 503, body: redfishError('POST') } : undefined);
+    const { task, slept } = bench();
+    await redfishManagement.setBootDevice(task, 'pxe', false);
+    expect(slept).toEqual([5000, 5000, 5000]);
+  });
+});
+
+describe('boot mode', () => {
+  it('is read and set', async () => {
+    const { task } = bench();
+    expect(await redfishManagement.bootMode!.get(task)).toBe('uefi');
+    await redfishManagement.bootMode!.set(task, 'bios');
+    expect(changes()).toEqual([{ Boot: { BootSourceOverrideMode: 'Legacy' } }]);
+    expect(await redfishManagement.bootMode!.get(task)).toBe('bios');
+    system()['Boot'] = {};
+    expect(await redfishManagement.bootMode!.get(task)).toBeNull();
+  });
+});
+
+describe('a non-maskable interrupt', () => {
+  it('is a kind of reset', async () => {
+    reset()['ResetType@Redfish.AllowableValues'] = ['On', 'Nmi'];
+    await redfishManagement.injectNmi!(bench().task);
+    expect(changes()).toEqual([{ ResetType: 'Nmi' }]);
+    reset()['ResetType@Redfish.AllowableValues'] = ['On'];
+    await expect(redfishManagement.injectNmi!(bench().task)).rejects.toThrow('Error: Redfish inject NMI failed for node');
+  });
+});
+
+describe('a service in trouble', () => {
+  it('that nobody answers for is tried connection_attempts times', async () => {
+    const { url } = service;
+    await service.close();
+    const { task, slept } = bench({ options: { 'redfish.connection_attempts': 3, 'redfish.connection_retry_interval': 7 } });
+    await expect(redfishPower.get(task)).rejects.toMatchObject({
+      status: 500,
+      message: expect.stringMatching(
+        `^Redfish connection failed for node ${NODE_UUID}: Unable to connect to ${url}${SYSTEM}. Error: `,
+      ) as unknown,
+    });
+    expect(slept).toEqual([7000, 7000]);
+  });
+  it('that fails while it answers is asked again, but gets no order twice', async () => {
+    let broken = 0;
+    service.reply = ({ method }, response) => {
+      if (method === 'GET' && broken++ > 0) return undefined;
+      response.destroy();
+      return 'hang';
+    };
+    const { task, slept } = bench();
+    await expect(redfishPower.set(task, 'power off')).rejects.toMatchObject({ status: 500 });
+    expect(slept.length).toBe(1);
+    expect(changes().length).toBe(1);
+  });
+  it('that is busy is asked again when it says, also for an order', async () => {
+    let busy = 0;
+    service.reply = ({ method }) => (method === 'POST' && busy++ === 0 ? { status: 503, headers: { 'Retry-After': '9' } } : undefined);
+    const { task, slept } = bench();
+    await redfishPower.set(task, 'power off');
+    expect([slept, changes().length]).toEqual([[9000], 2]);
+  });
+  it('that refuses the password is not asked again', async () => {
+    service.reply = () => ({ status: 401, body: redfishError('who are you') });
+    const { task, slept } = bench({ info: { redfish_username: 'a', redfish_password: 'b', redfish_auth_type: 'basic' } });
+    const error: unknown = await redfishPower.get(task).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    expect(error).toMatchObject({ status: 500, message: expect.stringContaining('returned code 401') as unknown });
+    expect(slept).toEqual([]);
+  });
+});

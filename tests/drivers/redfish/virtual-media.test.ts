@@ -1,0 +1,270 @@
+import type { Task } from '../../../drivers/interfaces';
+import { redfishManagement } from '../../../drivers/redfish/steps/management';
+import { ejectMedia, insertMedium, listMedia, typeOfDrive } from '../../../drivers/redfish/virtual-media';
+import type { DriverOptions } from '../../../drivers/options';
+import { createRedfishPool, type RedfishPool } from '../../../wire/redfish';
+import { NODE_UUID, type TestTask } from '../../support/task';
+import { redfishError, redfishService, SYSTEM, type RedfishService } from '../../wire/redfish-service';
+import { bmcTask } from '../bmc-task';
+import { virtualDrives, type VirtualDrives } from '../virtual-drives';
+
+const MANAGER = '/redfish/v1/Managers/1';
+const URL = 'http://10.0.0.1:8080/media/AAAAAAAAAAAAAAAAAAAAAAAA/boot.iso';
+const SHOWN = 'http://10.0.0.1:8080/media/***/boot.iso';
+
+let service: RedfishService;
+let pool: RedfishPool;
+beforeEach(async () => {
+  service = await redfishService();
+  pool = createRedfishPool();
+});
+afterEach(async () => {
+  await pool.close();
+  await service.close();
+});
+
+const drives: VirtualDrives['put'] = (owner, made) => virtualDrives(service).put(owner, made);
+const works: VirtualDrives['work'] = (first, allow) => virtualDrives(service).work(first, allow);
+const drive: VirtualDrives['at'] = (path) => virtualDrives(service).at(path);
+const sent = (): readonly (readonly [string, string, unknown])[] =>
+  service.asked.filter(({ method }) => method !== 'GET').map(({ method, path, body }) => [method, path, body] as const);
+const bench = (options: Partial<DriverOptions> = {}): TestTask & { readonly slept: readonly number[] } =>
+  bmcTask({
+    node: { driver: 'redfish', driver_info: { redfish_address: service.url, redfish_system_id: SYSTEM } },
+    driver: { management: redfishManagement },
+    options: { 'redfish.connection_attempts': 1, ...options },
+    connections: { redfish: pool },
+  });
+const CD = `${SYSTEM}/VirtualMedia/Cd`;
+const insertAt = (path: string): string => `${path}/Actions/VirtualMedia.InsertMedia`;
+const ejectAt = (path: string): string => `${path}/Actions/VirtualMedia.EjectMedia`;
+const managed = (): void => {
+  (service.resources[SYSTEM] as Record<string, unknown>)['Links'] = { ManagedBy: [{ '@odata.id': MANAGER }] };
+  service.resources[MANAGER] ??= { '@odata.id': MANAGER };
+};
+
+describe('inserting', () => {
+  it('says no more than it must', async () => {
+    drives(SYSTEM, { Cd: {} });
+    works();
+    await insertMedium(bench().task, 'CD', URL);
+    expect(sent()).toEqual([['POST', insertAt(CD), { Image: URL }]]);
+  });
+  it('takes the system’s drives before the manager’s, and the manager’s where the system has none', async () => {
+    managed();
+    drives(MANAGER, { Cd: {} });
+    works();
+    await insertMedium(bench().task, 'CD', URL);
+    drives(SYSTEM, { Cd: {} });
+    await insertMedium(bench().task, 'CD', URL);
+    expect(sent().map(([, path]) => path)).toEqual([insertAt(`${MANAGER}/VirtualMedia/Cd`), insertAt(CD)]);
+  });
+  it('takes the first drive for such media; one for DVDs takes CDs', async () => {
+    drives(SYSTEM, { Usb: { types: ['USBStick'] }, Dvd: { types: ['DVD'] }, Cd: {} });
+    works();
+    await insertMedium(bench().task, 'CD', URL);
+    await insertMedium(bench().task, 'USBStick', URL);
+    expect(sent().map(([, path]) => path)).toEqual([insertAt(`${SYSTEM}/VirtualMedia/Dvd`), insertAt(`${SYSTEM}/VirtualMedia/Usb`)]);
+  });
+  it('ejects what is in such drives before, and goes on where that fails', async () => {
+    drives(SYSTEM, { Cd: { image: 'http://old' }, Usb: { types: ['USBStick'], image: 'http://usb' } });
+    works();
+    await insertMedium(bench().task, 'CD', URL);
+    expect(sent().map(([, path]) => path)).toEqual([ejectAt(CD), insertAt(CD)]);
+    works(({ path }) => (path.endsWith('EjectMedia') ? { status: 403, body: redfishError('not now') } : undefined));
+    const { task, complaints } = bench();
+    await insertMedium(task, 'CD', URL);
+    expect(complaints.join()).toContain('cannot be ejected');
+  });
+  it.each<[string, string, object]>([
+    ['TransferProtocolType', 'The action requires the parameter TransferProtocolType', { TransferProtocolType: 'HTTP' }],
+    ['TransferMethod', 'TransferMethod must be given', { TransferMethod: 'Stream' }],
+    ['credentials', 'The action requires the parameter UserName', { UserName: 'none', Password: 'none' }],
+  ])('adds %s where the BMC misses it', async (_, message, added) => {
+    drives(SYSTEM, { Cd: {} });
+    works(({ method, body }) =>
+      method === 'POST' && Object.keys(body as object).length === 1 ? { status: 400, body: redfishError(message) } : undefined,
+    );
+    await insertMedium(bench().task, 'CD', URL);
+    expect(sent().map(([, , body]) => body)).toEqual([{ Image: URL }, { Image: URL, ...added }]);
+  });
+  it('passes on credentials', async () => {
+    drives(SYSTEM, { Cd: {} });
+    works();
+    await insertMedium(bench().task, 'CD', URL, { username: 'u', password: 'p' });
+    expect(sent().map(([, , body]) => body)).toEqual([{ Image: URL, UserName: 'u', Password: 'p' }]);
+  });
+  it('changes the resource where there is no action, if that is allowed', async () => {
+    drives(SYSTEM, { Cd: { actions: false } });
+    works(undefined, 'GET, PATCH');
+    await insertMedium(bench().task, 'CD', URL);
+    expect(sent()).toEqual([['PATCH', CD, { Image: URL, Inserted: true, WriteProtected: true }]]);
+    await ejectMedia(bench().task);
+    expect(sent()[1]).toEqual(['PATCH', CD, { Image: null, Inserted: false }]);
+  });
+  it.each([400, 405])('takes the next drive when one answers %d', async (status) => {
+    drives(SYSTEM, { Kvm: {}, Cd: {} });
+    works(({ path }) => (path === insertAt(`${SYSTEM}/VirtualMedia/Kvm`) ? { status, body: redfishError('internal use') } : undefined));
+    await insertMedium(bench().task, 'CD', URL);
+    expect(drive(CD)['Image']).toBe(URL);
+  });
+  it('tries again while the BMC is busy with what was ejected', async () => {
+    let busy = 0;
+    drives(SYSTEM, { Cd: {} });
+    works(({ method }) => (method === 'POST' && busy++ < 2 ? { status: 500, body: redfishError('in progress') } : undefined));
+    const { task, slept } = bench();
+    await insertMedium(task, 'CD', URL);
+    expect(slept).toEqual([3000, 3000]);
+  });
+  it('waits for the BMC’s task, and for the drive to show it where it is told to', async () => {
+    drives(SYSTEM, { Cd: {} });
+    let looks = 0;
+    works(({ method, path }) => {
+      if (path === '/redfish/v1/Tasks/1') return { status: 200, body: { TaskState: looks++ < 2 ? 'Running' : 'Completed' } };
+      return method === 'POST' ? { status: 202, headers: { location: '/redfish/v1/Tasks/1' } } : undefined;
+    });
+    await expect(insertMedium(bench({ 'redfish.enable_vmedia_insert_polling': true }).task, 'CD', URL)).rejects.toMatchObject({
+      message: `Timed out after 60s waiting for virtual media to be mounted on node ${NODE_UUID}.`,
+    });
+    expect(looks).toBe(3);
+  });
+  it.each<[string, () => void, string]>([
+    ['no drives', () => works(), `No suitable virtual media device found for node ${NODE_UUID} to mount image ${SHOWN}`],
+    [
+      'no drive for it',
+      () => {
+        drives(SYSTEM, { Usb: { types: ['USBStick'] } });
+        works();
+      },
+      `No suitable virtual media device found for node ${NODE_UUID} to mount image ${SHOWN}`,
+    ],
+    [
+      'a drive that does not offer it',
+      () => {
+        drives(SYSTEM, { Cd: { actions: false } });
+        works();
+      },
+      `No suitable virtual media device found for node ${NODE_UUID} to mount image ${SHOWN}`,
+    ],
+    [
+      'a refusal, which names the image',
+      () => {
+        drives(SYSTEM, { Cd: {} });
+        works(({ method }) => (method === 'POST' ? { status: 400, body: redfishError(`cannot upload ${URL}`) } : undefined));
+      },
+      `Virtual media mount failed for node ${NODE_UUID} with image ${SHOWN}. Error: `,
+    ],
+  ])('with %s says so, without the secret in the URL', async (_, given, message) => {
+    given();
+    const error = await insertMedium(bench().task, 'CD', URL).catch((one: unknown) => one as Error);
+    expect(error).toMatchObject({ status: 400, message: expect.stringContaining(message) as unknown });
+    expect((error as Error).message).not.toContain('AAAA');
+  });
+  it('tells the first and the last of several errors', async () => {
+    drives(SYSTEM, { A: {}, B: {} });
+    works(({ method, path }) =>
+      method === 'POST' ? { status: 400, body: redfishError(path.includes('/A/') ? 'one' : 'two') } : undefined,
+    );
+    await expect(insertMedium(bench().task, 'CD', URL)).rejects.toMatchObject({
+      message: expect.stringMatching(/after multiple attempts\. First error: .*one.* Last error: .*two/) as unknown,
+    });
+  });
+  it('is no guess about a BMC that does not answer', async () => {
+    const { task } = bench();
+    await service.close();
+    await expect(insertMedium(task, 'CD', URL)).rejects.toMatchObject({
+      status: 500,
+      message: expect.stringMatching(/^Redfish connection failed/) as unknown,
+    });
+  });
+});
+
+describe('ejecting', () => {
+  it('empties the drives for such media, of the system and its managers', async () => {
+    managed();
+    drives(SYSTEM, { Cd: { image: 'http://a' }, Usb: { types: ['USBStick'], image: 'http://b' } });
+    drives(MANAGER, { Cd: { image: 'http://c' }, Empty: {} });
+    works();
+    const { task } = bench();
+    expect(await ejectMedia(task, ['CD'])).toBe(true);
+    expect(sent().map(([, path]) => path)).toEqual([ejectAt(CD), ejectAt(`${MANAGER}/VirtualMedia/Cd`)]);
+    expect(await ejectMedia(task)).toBe(true);
+    expect(await ejectMedia(task)).toBe(false);
+  });
+  it('sends an empty object to services that want one', async () => {
+    drives(SYSTEM, { Cd: { image: 'http://a' } });
+    works(({ method, body }) => (method === 'POST' && body === undefined ? { status: 415, body: redfishError('a body') } : undefined));
+    await ejectMedia(bench().task);
+    expect(sent().map(([, , body]) => body)).toEqual([undefined, {}]);
+  });
+  it('believes the drive, not the error', async () => {
+    drives(SYSTEM, { Cd: { image: 'http://a' } });
+    works(({ method }) => {
+      if (method !== 'POST') return undefined;
+      drive(CD)['Inserted'] = false;
+      return { status: 500, body: redfishError('it was out already') };
+    });
+    await ejectMedia(bench().task);
+    drives(SYSTEM, { Cd: { image: 'http://a' } });
+    works(({ method }) => (method === 'POST' ? { status: 500, body: redfishError('it is stuck') } : undefined));
+    await expect(ejectMedia(bench().task)).rejects.toMatchObject({ message: expect.stringContaining('it is stuck') as unknown });
+  });
+});
+
+describe('what clients see and do', () => {
+  const media = redfishManagement.virtualMedia!;
+  it('lists the drives, without secrets', async () => {
+    drives(SYSTEM, { Cd: { image: URL }, Usb: { types: ['USBStick', 'Oem'] } });
+    works();
+    expect(await listMedia(bench().task)).toEqual([
+      { media_types: ['CD', 'DVD'], inserted: true, image: SHOWN },
+      { media_types: ['USBStick', 'Oem'], inserted: false, image: null },
+    ]);
+  });
+  it('without drives there is nothing to list', async () => {
+    await expect(listMedia(bench().task)).rejects.toMatchObject({ status: 400, message: 'No suitable virtual media device found' });
+  });
+  it.each(['local', 'http'] as const)('an image from %s', async (source) => {
+    drives(SYSTEM, { Cd: {} });
+    works();
+    const { task, media: published } = bench();
+    await media.attach(task, 'cdrom', 'http://images/x.iso', source);
+    const image = drive(CD)['Image'] as string;
+    if (source === 'http') expect(image).toBe('http://images/x.iso');
+    else {
+      expect(image).toMatch(/^http:\/\/10\.0\.0\.1:8080\/media\/[\w-]{43}\/cdrom\.iso$/);
+      expect(published.get('cdrom')?.content).toEqual({ kind: 'image', source: 'http://images/x.iso' });
+    }
+    await media.detach(task, ['cdrom']);
+    expect([drive(CD)['Inserted'], published.size]).toEqual([false, 0]);
+  });
+  it('a name and a password in the URL are for the server of the image, and told by nobody', async () => {
+    drives(SYSTEM, { Cd: {} });
+    works();
+    const { task, media: published } = bench();
+    await media.attach(task, 'cdrom', 'http://u:p%40ss@images/x.iso', 'http');
+    expect(sent()).toEqual([['POST', insertAt(CD), { Image: 'http://images/x.iso', UserName: 'u', Password: 'p@ss' }]]);
+    await media.attach(task, 'cdrom', 'http://u:p%40ss@images/x.iso', 'local');
+    expect(published.get('cdrom')?.content).toEqual({ kind: 'image', source: 'http://u:p%40ss@images/x.iso' });
+    expect(sent().at(-1)?.[2]).toEqual({ Image: expect.stringMatching(/^http:\/\/10\.0\.0\.1:8080\/media\//) as unknown });
+    works(() => ({ status: 403, body: redfishError('no') }));
+    const refused = await media.attach(task, 'cdrom', 'http://u:p%40ss@images/x.iso', 'http').catch((error: unknown) => String(error));
+    expect(refused).not.toMatch(/u:|p%40ss|p@ss/);
+    expect(String(await media.attach(task, 'cdrom', 'nfs://u:p@host/x', 'local').catch(String))).toContain('URL nfs://host/x uses');
+  });
+  it('finds the first type for which there is a drive', async () => {
+    drives(SYSTEM, { Floppy: { types: ['Floppy'] }, Cd: { image: URL } });
+    works();
+    const { task }: { readonly task: Task } = bench();
+    expect(await typeOfDrive(task, ['USBStick', 'Floppy'])).toBe('Floppy');
+    expect(await typeOfDrive(task, ['CD', 'Floppy'], true)).toBe('CD');
+    expect(await typeOfDrive(task, ['Floppy'], true)).toBeUndefined();
+  });
+});
+
+it('does not fetch what only the BMC can', async () => {
+  const { task } = bench();
+  await expect(redfishManagement.virtualMedia!.attach(task, 'cdrom', 'nfs://host/x.iso', 'local')).rejects.toThrow(
+    "image_download_source is set to 'local' but the image URL nfs://host/x.iso uses the nfs protocol",
+  );
+});

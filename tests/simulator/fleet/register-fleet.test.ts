@@ -1,0 +1,72 @@
+/** A fleet told to a server: one that only starts is waited for, a refusal is not. */
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { registerFleet } from '../../../commands/register-fleet';
+import { testClock } from '../../support/clock';
+import { freePort } from '../../support/free-port';
+
+const NODES = [{ node: { name: 'sim-0', driver: 'ipmi' }, ports: [{ address: '52:54:00:b1:00:00' }] }];
+const never = new AbortController().signal;
+
+/** Answers with these statuses in turn, and 201 afterwards; what it was asked. */
+function server(...statuses: readonly number[]): { readonly asked: string[]; readonly handle: RequestListener } {
+  const [asked, left]: [string[], number[]] = [[], [...statuses]];
+  return {
+    asked,
+    handle: (request, response) => {
+      const status = left.shift() ?? 201;
+      asked.push(`${request.method} ${request.url}`);
+      request.resume().on('end', () => response.writeHead(status).end(status === 201 ? '{"uuid": "one"}' : ''));
+    },
+  };
+}
+async function serve(handle: RequestListener, port = 0): Promise<{ readonly url: string; readonly close: () => Promise<void> }> {
+  const open = createServer(handle).listen(port, '127.0.0.1');
+  await once(open, 'listening');
+  const close = async (): Promise<void> => {
+    open.closeAllConnections();
+    await new Promise((closed) => open.close(closed));
+  };
+  return { url: `http://127.0.0.1:${(open.address() as AddressInfo).port}`, close };
+}
+
+describe('a fleet is registered', () => {
+  it.each([
+    ['there', [200], 1],
+    ['not yet ready', [503, 503, 200], 3],
+  ])('at a server that is %s', async (_, statuses, looks) => {
+    const { asked, handle } = server(...statuses);
+    const { url, close } = await serve(handle);
+    try {
+      expect(await registerFleet(url, NODES, testClock(), never)).toEqual({ created: 1, updated: 0 });
+      expect(asked).toEqual([...Array<string>(looks).fill('GET /'), 'POST /v1/nodes', 'POST /v1/ports']);
+    } finally {
+      await close();
+    }
+  });
+  it('at a server that does not listen yet', async () => {
+    const port = await freePort();
+    const { handle } = server(200);
+    const clock = testClock();
+    let opened: ReturnType<typeof serve> | undefined;
+    const sleep: typeof clock.sleep = async (...args) => {
+      opened ??= serve(handle, port);
+      await opened;
+      return clock.sleep(...args);
+    };
+    expect(await registerFleet(`http://127.0.0.1:${port}`, NODES, { ...clock, sleep }, never)).toEqual({ created: 1, updated: 0 });
+    await (await opened)!.close();
+  });
+  it.each([
+    ['nobody listens', undefined, /does not answer/],
+    ['never gets ready', Array<number>(1000).fill(503), /node sim-0: .* answers 503/],
+    ['refuses', [200, 400], /node sim-0: .* answers 400/],
+  ])('not where a server %s', async (_, statuses, reason) => {
+    const { handle } = server(...(statuses ?? []));
+    const { url, close } = await serve(handle);
+    if (!statuses) await close();
+    await expect(registerFleet(url, NODES, testClock(), never)).rejects.toThrow(reason);
+    if (statuses) await close();
+  });
+});

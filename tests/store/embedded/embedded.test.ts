@@ -1,0 +1,293 @@
+import { execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { buildSync } from 'esbuild';
+import { systemClock } from '../../../model/clock';
+import type { Log } from '../../../model/log';
+import { silentLog } from '../../../model/log';
+import { findEmbedded, startEmbedded } from '../../../store/embedded/embedded';
+import type { Embedded } from '../../../store/embedded/embedded';
+import { restoreLinks } from '../../../store/embedded/binaries';
+import { openStore } from '../../../store/postgres';
+import { describe as describeProcess, readPidFile } from '../../../store/embedded/postmaster';
+
+const root = mkdtempSync(join(tmpdir(), 'bloomery-embedded-'));
+const script = join(root, 'supervisor.cjs');
+const started: Embedded[] = [];
+const children: ChildProcess[] = [];
+/** Databases that supervisors in other processes started. */
+const servers: number[] = [];
+let stateDir: string;
+let said: string[];
+const note = (text: string): void => void said.push(text);
+const log: Log = { debug: note, info: note, warn: note, error: note, child: () => log };
+
+const made = join(root, 'made');
+/** A state directory with a database that was stopped in good order; without one: `empty`. */
+const withData = (folder: string): string => {
+  mkdirSync(folder, { recursive: true });
+  execFileSync('cp', ['-a', join(made, 'postgres'), folder]);
+  return folder;
+};
+const empty = (): string => (stateDir = mkdtempSync(join(root, 'empty-')));
+
+beforeAll(async () => {
+  mkdirSync(made);
+  await (await startEmbedded({ stateDir: made, log: silentLog, clock: systemClock, durable: false })).stop();
+});
+beforeEach(() => {
+  said = [];
+  stateDir = withData(mkdtempSync(join(root, 'state-')));
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) {
+    child.kill('SIGTERM');
+    if (running(child)) await new Promise((done) => child.once('exit', done));
+  }
+  for (const server of started.splice(0)) await server.stop();
+  for (const pid of servers.splice(0)) await until(async () => !(await alive(pid)));
+});
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const start = async (folder = stateDir, more: { signal?: AbortSignal; durable?: boolean } = {}): Promise<Embedded> => {
+  const server = await startEmbedded({ stateDir: folder, log, clock: systemClock, durable: false, ...more });
+  started.push(server);
+  return server;
+};
+const open = (server: { readonly connection: string }) =>
+  openStore({ connection: server.connection, poolSize: 2, clock: systemClock, log: silentLog });
+const nodesIn = async (server: { readonly connection: string }, create = false): Promise<number> => {
+  const store = await open(server);
+  if (create) await store.nodes.create({ uuid: randomUUID(), driver: 'x' });
+  const { length } = await store.nodes.list({});
+  await store.close();
+  return length;
+};
+const data = (): string => join(stateDir, 'postgres', 'data');
+const alive = async (pid: number): Promise<boolean> => (await describeProcess(pid)) !== undefined;
+const until = async (condition: () => Promise<boolean>): Promise<void> => {
+  for (let tries = 0; tries < 1000 && !(await condition()); tries++) await systemClock.sleep(10);
+  expect(await condition()).toBe(true);
+};
+const running = (child: ChildProcess): boolean => child.exitCode === null && child.signalCode === null;
+/** The same in a process of its own; answers what it wrote. */
+const supervisor = async (ending: string): Promise<{ child: ChildProcess; connection: string; pid: number; error?: string }> => {
+  if (!existsSync(script)) {
+    const bundle = { bundle: true, platform: 'node', format: 'cjs', outfile: script, logLevel: 'error' } as const;
+    buildSync({ ...bundle, entryPoints: [join(__dirname, 'supervisor.ts')] });
+  }
+  // The bundle is not where the packages are found.
+  const env = { ...process.env, NODE_PATH: join(__dirname, '../..', '..', 'node_modules') };
+  const child = spawn(process.execPath, [script, stateDir, ending], { stdio: ['ignore', 'pipe', 'ignore'], env });
+  children.push(child);
+  const lines = createInterface({ input: child.stdout });
+  const line = await new Promise<string>((done, fail) => {
+    lines.once('line', done);
+    lines.once('close', () => fail(new Error('the supervisor ended without a word')));
+  });
+  const answer = JSON.parse(line) as { connection: string; pid: number; error?: string };
+  if (!answer.error) servers.push(answer.pid);
+  return { child, ...answer };
+};
+
+it('makes a database, keeps it, and leaves nothing running', async () => {
+  empty();
+  const first = await start();
+  expect(await nodesIn(first, true)).toBe(1);
+  expect(await alive(first.pid)).toBe(true);
+  await Promise.all([first.stop(), first.stop()]);
+  expect(await alive(first.pid)).toBe(false);
+  expect(existsSync(join(data(), 'postmaster.pid'))).toBe(false);
+  const second = await start();
+  expect(await nodesIn(second)).toBe(1);
+  expect(said.filter((line) => line.startsWith('Making'))).toHaveLength(1);
+});
+
+it('is open to nobody else: no TCP port, and folders for its user alone', async () => {
+  await start();
+  expect(readFileSync(join(data(), 'postmaster.pid'), 'utf8').split('\n')[5]).toBe('');
+  for (const folder of ['data', 'run']) expect(statSync(join(stateDir, 'postgres', folder)).mode & 0o077).toBe(0);
+  expect(statSync(join(stateDir, 'postgres')).mode & 0o066).toBe(0);
+});
+
+it('starts again after a crash, with what was committed', async () => {
+  const server = await start(stateDir, { durable: true });
+  await nodesIn(server, true);
+  const { pid } = server;
+  process.kill(pid, 'SIGKILL');
+  await until(async () => server.pid !== pid && ((await readPidFile(data()))?.ready ?? false));
+  expect(await nodesIn(server)).toBe(1);
+  expect(said).toEqual(expect.arrayContaining(['The embedded PostgreSQL ended unexpectedly (SIGKILL); starting it again']));
+  await server.stop();
+  expect(await alive(server.pid)).toBe(false);
+});
+
+it('takes over what a killed supervisor left running', async () => {
+  const orphan = await supervisor('stay');
+  await nodesIn(orphan, true);
+  orphan.child.kill('SIGKILL');
+  await new Promise((done) => orphan.child.once('exit', done));
+  expect(await alive(orphan.pid)).toBe(true);
+  const server = await start();
+  expect(await alive(orphan.pid)).toBe(false);
+  expect(await nodesIn(server)).toBe(1);
+  expect(said.join()).toContain(`process ${orphan.pid}) outlived its supervisor`);
+});
+
+it('does not touch what a living supervisor runs', async () => {
+  const owner = await supervisor('stay');
+  await expect(start()).rejects.toThrow(`is in use by process ${owner.child.pid}: stop that, or choose another state directory`);
+  expect(await nodesIn(owner, true)).toBe(1);
+});
+
+it('started twice at once where there is nothing yet: one has it, the other says so', async () => {
+  empty();
+  const both = await Promise.allSettled([supervisor('stay'), start()]);
+  const errors = both.map((one) => (one.status === 'rejected' ? String(one.reason) : ((one.value as { error?: string }).error ?? '')));
+  expect(errors.filter((error) => error === '')).toHaveLength(1);
+  expect(errors.join('')).toMatch(/is in use by process \d+/);
+  expect(readdirSync(join(stateDir, 'postgres')).filter((name) => name.startsWith('data'))).toEqual(['data']);
+});
+
+it.each(['exit', 'idle', 'throw'])('ends with a supervisor that ends by itself (%s)', async (ending) => {
+  const { child, pid } = await supervisor(ending);
+  if (running(child)) await new Promise((done) => child.once('exit', done));
+  await until(async () => !(await alive(pid)));
+  expect(existsSync(join(data(), 'postmaster.pid'))).toBe(false);
+});
+
+describe('a postmaster.pid of a server that is gone', () => {
+  it.each([
+    ['its number is free', () => 4_000_000],
+    ["its number is another process's", () => process.ppid],
+  ])('%s', async (_what, pid) => {
+    for (const path of [join(data(), 'postmaster.pid'), join(stateDir, 'postgres', 'run', '.s.PGSQL.5432.lock')]) {
+      writeFileSync(path, [pid(), data(), 1, 5432, dirname(path), '', '  1  1', 'ready   ', ''].join('\n'), { mode: 0o600 });
+      const { uid, gid } = statSync(data());
+      chownSync(path, uid, gid);
+    }
+    expect(await nodesIn(await start(), true)).toBe(1);
+    expect(await alive(process.ppid)).toBe(true);
+  });
+});
+
+it("refuses another major version's data, and changes nothing", async () => {
+  const version = join(data(), 'PG_VERSION');
+  writeFileSync(version, '17\n');
+  const before = readdirSync(data(), { recursive: true }).map((name) => [name, statSync(join(data(), String(name))).mtimeMs]);
+  await expect(start()).rejects.toThrow(/was made by PostgreSQL 17, and this program brings PostgreSQL 18; nothing was changed/);
+  expect(readdirSync(data(), { recursive: true }).map((name) => [name, statSync(join(data(), String(name))).mtimeMs])).toEqual(before);
+});
+
+it('leaves alone what is no whole database', async () => {
+  rmSync(join(data(), 'PG_VERSION'));
+  const before = readdirSync(data()).sort();
+  await expect(start()).rejects.toThrow(/data is not empty and no whole database \(PG_VERSION is missing\); nothing was changed/);
+  expect(readdirSync(data()).sort()).toEqual(before);
+});
+
+it('says what is wrong with the data, in one line', async () => {
+  chmodSync(data(), 0o777);
+  const error = (await start().catch((reason: unknown) => reason)) as Error;
+  expect(error.message).toMatch(/^The embedded PostgreSQL did not start: data directory ".*" has invalid permissions \(log: .*\)$/);
+  chmodSync(data(), 0o700);
+  expect(await nodesIn(await start())).toBe(0);
+});
+
+it('begins anew after a first making that was cut off', async () => {
+  empty();
+  mkdirSync(join(stateDir, 'postgres', 'data.new-4000000-abc', 'base'), { recursive: true });
+  expect(await nodesIn(await start(), true)).toBe(1);
+  expect(readdirSync(join(stateDir, 'postgres')).sort()).toEqual(['data', 'postgres.log', 'run']);
+});
+
+it('can live where its user cannot come to by the path', async () => {
+  const folder = join(stateDir, 'closed', 'state');
+  withData(folder);
+  chmodSync(join(stateDir, 'closed'), 0o700);
+  const server = await start(folder);
+  expect(await nodesIn(server, true)).toBe(1);
+  await server.stop();
+  expect(await nodesIn(await start(folder))).toBe(1);
+});
+
+it('has its socket elsewhere where its name would be too long', async () => {
+  const folder = join(stateDir, 'x'.repeat(100));
+  withData(folder);
+  const server = await start(folder);
+  const socket = new URLSearchParams(server.connection.split('?')[1]).get('host')!;
+  expect(basename(socket)).toMatch(/^bloomery-postgres-/);
+  expect(statSync(socket).mode & 0o077).toBe(0);
+  expect(await nodesIn(server, true)).toBe(1);
+  await server.stop();
+  expect(existsSync(socket)).toBe(false);
+});
+
+it('can be told to give up while it starts', async () => {
+  empty();
+  await expect(start(stateDir, { signal: AbortSignal.abort(new Error('no more')) })).rejects.toThrow('no more');
+  const controller = new AbortController();
+  const starting = start(stateDir, { signal: controller.signal });
+  setTimeout(() => controller.abort(new Error('no more')), 50);
+  await expect(starting).rejects.toThrow('no more');
+  expect(readdirSync(join(stateDir, 'postgres')).filter((name) => name.startsWith('data'))).toEqual([]);
+  await (await start()).stop();
+  const warm = new AbortController();
+  const again = start(stateDir, { signal: warm.signal });
+  await until(async () => (await readPidFile(data())) !== undefined || existsSync(join(data(), 'postmaster.pid')));
+  warm.abort(new Error('enough'));
+  const result = await again.catch((error: unknown) => (error as Error).message);
+  // Ready in the same moment is no mistake; a server that nobody knows of would be.
+  if (typeof result === 'string') {
+    expect(result).toBe('enough');
+    expect(existsSync(join(data(), 'postmaster.pid'))).toBe(false);
+  }
+});
+
+it('tells a state directory of a server that runs, was stopped, and never was', async () => {
+  const folder = stateDir;
+  expect(await findEmbedded(folder)).toEqual({});
+  const server = await start(folder);
+  const { running: now } = (await findEmbedded(folder))!;
+  expect(now!.process).toBe(String(process.pid));
+  expect(await nodesIn(now!)).toBe(0);
+  await server.stop();
+  expect(await findEmbedded(folder)).toEqual({});
+  empty();
+  expect(await findEmbedded(stateDir)).toBeUndefined();
+});
+
+it('needs a folder, and says which', async () => {
+  await expect(start(join(stateDir, 'none'))).rejects.toThrow(/no such file or directory.*none/);
+  empty();
+  writeFileSync(join(stateDir, 'postgres'), '');
+  await expect(start()).rejects.toThrow(/postgres/);
+});
+
+it('makes the links between libraries that npm packages cannot hold', async () => {
+  const native = join(stateDir, 'native');
+  mkdirSync(join(native, 'lib'), { recursive: true });
+  writeFileSync(join(native, 'lib', 'libx.so.1.2'), 'library');
+  const link = (target: string) => ({ source: 'native/lib/libx.so.1.2', target: `native/lib/${target}` });
+  writeFileSync(join(native, 'pg-symlinks.json'), JSON.stringify([link('libx.so'), link('libx.so.1')]));
+  symlinkSync('libx.so.1.2', join(native, 'lib', 'libx.so'));
+  expect(await restoreLinks(native)).toBe(true);
+  expect(readFileSync(join(native, 'lib', 'libx.so.1'), 'utf8')).toBe('library');
+  expect(await restoreLinks(native)).toBe(true);
+});

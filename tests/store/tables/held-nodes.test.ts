@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto';
+import { NOTHING } from '../../../model/node-write';
+import type { NodeChanges } from '../../../model/records';
+import { useDatabase } from '../../support/database';
+
+const now = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
+const database = useDatabase({ clock: { now: () => now, sleep: async () => {} } });
+const store = () => database.store();
+const nodes = () => store().nodes;
+async function held() {
+  const { uuid } = await nodes().create({ uuid: randomUUID(), driver: 'fake-hardware', traits: ['CUSTOM_A'], extra: { b: 1, a: 2 } });
+  return nodes().reserve(uuid, 'here');
+}
+const entry = (nodeUuid: string, event: string) => ({ uuid: randomUUID(), node_uuid: nodeUuid, event, duration_seconds: 3 });
+const eventsOf = async (uuid: string) => (await store().history.list({ where: { node_uuid: uuid } })).map(({ event }) => event);
+
+describe('a write of a held node', () => {
+  it('answers what the row is, without reading it', async () => {
+    const node = await held();
+    const changes: NodeChanges = {
+      provision_state: 'cleaning',
+      provision_updated_at: '2026-01-02T03:04:05.678000+00:00',
+      clean_step: { step: 'erase', args: { passes: 3, none: undefined } },
+      instance_info: {},
+      traits: ['CUSTOM_B'],
+      last_error: null,
+      maintenance: true,
+      power_state: undefined as unknown as null,
+    };
+    const first = await nodes().writeHeld(node, node.lock_fence, { changes, internal: { a: [1, { b: null }], gone: 2 }, history: [] });
+    expect(first).toEqual(await nodes().find(node.uuid));
+    const second = await nodes().writeHeld(first, node.lock_fence, { ...NOTHING, internal: { gone: undefined, c: 'd' } });
+    expect(second).toEqual(await nodes().find(node.uuid));
+    expect(second).toMatchObject({ driver_internal_info: { a: [1, { b: null }], c: 'd' }, revision: node.revision + 2 });
+    expect('gone' in second.driver_internal_info).toBe(false);
+  });
+
+  it('takes the entries of the history along, in their order', async () => {
+    const node = await held();
+    await nodes().writeHeld(node, node.lock_fence, { ...NOTHING, history: [entry(node.uuid, 'one'), entry(node.uuid, 'two')] });
+    expect(await eventsOf(node.uuid)).toEqual(['one', 'two']);
+    expect(await store().history.list({ where: { node_uuid: node.uuid }, limit: 1 })).toMatchObject([
+      { severity: null, duration_seconds: 3, created_at: '2026-01-02T03:04:05.678000+00:00' },
+    ]);
+  });
+
+  it('sees what others wrote meanwhile', async () => {
+    const node = await held();
+    await nodes().mergeInternal(node.uuid, { agent_url: 'http://192.0.2.1' });
+    const after = await nodes().writeHeld(node, node.lock_fence, { ...NOTHING, changes: { last_error: 'x' } });
+    expect(after).toEqual(await nodes().find(node.uuid));
+    expect(after.driver_internal_info).toEqual({ agent_url: 'http://192.0.2.1' });
+  });
+
+  it('ends the reservation with the last of them', async () => {
+    const node = await held();
+    await nodes().writeHeld(node, node.lock_fence, { ...NOTHING, changes: { last_error: 'x' } }, true);
+    expect(await nodes().find(node.uuid)).toMatchObject({ reservation: null, last_error: 'x', lock_fence: node.lock_fence });
+  });
+
+  it.each([true, false])('is refused when the lock was taken over, history and all (letting go: %s)', async (letGo) => {
+    const node = await held();
+    await nodes().releaseAll('here');
+    const successor = await nodes().reserve(node.uuid, 'there');
+    const late = { changes: { last_error: 'late' }, internal: { late: 1 }, history: [entry(node.uuid, 'late')] };
+    await expect(nodes().writeHeld(node, node.lock_fence, late, letGo)).rejects.toMatchObject({ name: 'NodeLocked' });
+    expect(await nodes().find(node.uuid)).toEqual(successor);
+    expect(await eventsOf(node.uuid)).toEqual([]);
+  });
+
+  it('names what cannot be', async () => {
+    const [node, other] = [await held(), await held()];
+    const instance = randomUUID();
+    await nodes().update(other.uuid, { instance_uuid: instance });
+    const write = nodes().writeHeld(node, node.lock_fence, { ...NOTHING, changes: { instance_uuid: instance } });
+    await expect(write).rejects.toMatchObject({ name: 'InstanceAssociated', details: { instance_uuid: instance, node: node.uuid } });
+  });
+});
+
+it('stamps the times of agents that are still the same', async () => {
+  const spoke = async (url: string) => {
+    const { uuid } = await held();
+    await nodes().mergeInternal(uuid, { agent_url: url, agent_last_heartbeat: 'before' });
+    return uuid;
+  };
+  const [same, other] = [await spoke('http://a'), await spoke('http://b')];
+  await nodes().stampBeats([same, other, randomUUID()].map((nodeUuid) => ({ nodeUuid, agentUrl: 'http://a', at: 'now' })));
+  expect((await nodes().find(same)).driver_internal_info).toEqual({ agent_url: 'http://a', agent_last_heartbeat: 'now' });
+  expect((await nodes().find(other)).driver_internal_info).toEqual({ agent_url: 'http://b', agent_last_heartbeat: 'before' });
+});
+
+it('a node that its holder lets go between two looks is reserved all the same', async () => {
+  const { uuid } = await held();
+  // Lets go right after the statement that met no free row.
+  await database.query(
+    `CREATE FUNCTION let_go() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       IF pg_trigger_depth() = 1 THEN UPDATE nodes SET reservation = NULL WHERE reservation = 'here'; END IF;
+       RETURN NULL;
+     END $$`,
+  );
+  await database.query('CREATE TRIGGER let_go AFTER UPDATE ON nodes FOR EACH STATEMENT EXECUTE FUNCTION let_go()');
+  try {
+    expect(await nodes().reserve(uuid, 'there')).toMatchObject({ uuid, reservation: 'there' });
+  } finally {
+    await database.query('DROP FUNCTION let_go CASCADE');
+  }
+});

@@ -1,0 +1,215 @@
+import { randomUUID } from 'node:crypto';
+import type { NewNode, NodeChanges, NodeRecord } from '../../../model/records';
+import { NODE_COLUMNS } from '../../../store/tables/nodes';
+import { PORT_COLUMNS } from '../../../store/tables/ports';
+import { useDatabase } from '../../support/database';
+
+const moment = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
+let now = moment;
+const database = useDatabase({ clock: { now: () => now, sleep: async () => {} } });
+const nodes = () => database.store().nodes;
+const make = (more: Partial<NewNode> = {}) => nodes().create({ uuid: randomUUID(), driver: 'fake-hardware', ...more });
+beforeEach(async () => {
+  now = moment;
+  await database.clear();
+});
+
+describe('columns', () => {
+  const kinds: Readonly<Record<string, string>> = {
+    text: 'text',
+    boolean: 'boolean',
+    bigint: 'integer',
+    'timestamp with time zone': 'time',
+    json: 'json',
+    jsonb: 'json',
+    ARRAY: 'texts',
+  };
+  it.each([
+    ['nodes', NODE_COLUMNS],
+    ['ports', PORT_COLUMNS],
+  ] as const)('of %s are those of the schema', async (table, columns) => {
+    const rows = await database.query<{ column_name: string; data_type: string }>(
+      'SELECT column_name, data_type FROM information_schema.columns WHERE table_name = $1',
+      [table],
+    );
+    expect(Object.fromEntries(rows.map((row) => [row.column_name, kinds[row.data_type]]))).toEqual(columns);
+  });
+});
+
+describe('create', () => {
+  it('gives what was not said its empty value', async () => {
+    const uuid = randomUUID();
+    const node = await make({ uuid });
+    const { id, ...rest } = node;
+    expect(id).toEqual(expect.any(Number));
+    const objects = ['driver_info', 'driver_internal_info', 'properties', 'instance_info', 'extra', 'network_data', 'raid_config'];
+    const steps = ['target_raid_config', 'clean_step', 'deploy_step', 'service_step'];
+    const flags = ['protected', 'retired', 'disable_power_off', 'maintenance', 'console_enabled'];
+    const empty = Object.fromEntries(Object.keys(NODE_COLUMNS).map((name) => [name, null]));
+    expect(rest).toEqual({
+      ...Object.fromEntries(Object.entries(empty).filter(([name]) => name !== 'id')),
+      ...Object.fromEntries([...objects, ...steps].map((name) => [name, {}])),
+      ...Object.fromEntries(flags.map((name) => [name, false])),
+      uuid,
+      driver: 'fake-hardware',
+      conductor_group: '',
+      provision_state: 'enroll',
+      traits: [],
+      created_at: '2026-01-02T03:04:05.678000+00:00',
+      updated_at: null,
+      revision: 1,
+      lock_fence: 0,
+    });
+  });
+
+  it('keeps every value as it came', async () => {
+    const values: NewNode = {
+      uuid: randomUUID(),
+      driver: 'ipmi',
+      name: 'n\'1"; -- ü',
+      extra: { z: 1, a: [1.5, null, true, { deep: '\u0000\ud800"\\' }], 10: 'x', 9: 'y' },
+      driver_info: { ipmi_password: '\\u0041 $1 ?' },
+      driver_internal_info: { b: 1, a: { nested: [] } },
+      traits: ['CUSTOM_B', 'HW_CPU_X86_VMX', 'with "quotes", {braces} and \\'],
+      provision_state: 'available',
+      automated_clean: false,
+      protected: true,
+      description: '',
+      provision_updated_at: '2026-01-02T03:04:05.000001+00:00',
+      inspection_started_at: '2026-01-02T05:04:05.1+02:00',
+      conductor_group: 'rack?1',
+      power_interface: 'ipmitool',
+    };
+    const made = await nodes().create(values);
+    const expected = { ...values, inspection_started_at: '2026-01-02T03:04:05.100000+00:00' };
+    expect(made).toMatchObject(expected);
+    expect(await nodes().find(made.uuid)).toEqual(made);
+    // The order of keys is the caller's.
+    expect(JSON.stringify(made.extra)).toBe(JSON.stringify(values.extra));
+  });
+
+  const taken = { uuid: randomUUID(), name: 'taken', instance_uuid: randomUUID() };
+  const other = randomUUID();
+  it.each<[string, Partial<NewNode>, string, string]>([
+    ['UUID', { uuid: taken.uuid }, 'NodeAlreadyExists', `A node with UUID ${taken.uuid} already exists.`],
+    ['name', { name: 'taken' }, 'DuplicateName', 'A node with name taken already exists.'],
+    [
+      'instance',
+      { uuid: other, instance_uuid: taken.instance_uuid },
+      'InstanceAssociated',
+      `Instance ${taken.instance_uuid} is already associated with a node, it cannot be associated with this other node ${other}`,
+    ],
+    ['character that no column can hold', { name: 'a\0b' }, 'Invalid', expect.stringContaining('cannot be stored') as string],
+  ])('refuses a %s that is taken or impossible', async (_what, fields, name, message) => {
+    await make(taken);
+    await expect(make(fields)).rejects.toMatchObject({ name, message });
+    expect(await nodes().list({ children: 'all' })).toHaveLength(1);
+  });
+
+  it('refuses members that are no columns', async () => {
+    await expect(make({ ['uuid" = 1; --']: 1 } as object)).rejects.toThrow(TypeError);
+    await expect(make({ constructor: 1 } as object)).rejects.toThrow(TypeError);
+  });
+});
+
+describe('find', () => {
+  it('knows UUID and name', async () => {
+    const node = await make({ name: 'rack-1.node' });
+    expect(await nodes().find(node.uuid)).toEqual(node);
+    expect(await nodes().find('rack-1.node')).toEqual(node);
+  });
+  it.each(['nobody', randomUUID(), '', 'a\0b', "x' OR '1'='1", '\ud800', '../..', 'x'.repeat(100_000)])(
+    'says that there is no %j',
+    async (ident) => {
+      await make({ name: 'somebody' });
+      await expect(nodes().find(ident)).rejects.toMatchObject({ name: 'NodeNotFound', message: `Node ${ident} could not be found.` });
+    },
+  );
+});
+
+describe('update', () => {
+  it('changes what is named, raises the revision, stamps the time', async () => {
+    const node = await make({ name: 'old', extra: { a: 1 } });
+    now += 1500;
+    const changes: NodeChanges = { name: 'new', extra: { b: 2 }, traits: ['T'], power_state: 'power on', maintenance: true };
+    const after = await nodes().update(node.uuid, changes);
+    const stamp = '2026-01-02T03:04:07.178000+00:00';
+    expect(after).toEqual({ ...node, ...changes, revision: 2, updated_at: stamp });
+    expect(await nodes().find('new')).toEqual(after);
+    expect(await nodes().update(node.uuid, {})).toEqual({ ...after, revision: 3 });
+    expect(await nodes().update(node.uuid, { name: null, traits: [] })).toMatchObject({ name: null, traits: [], revision: 4 });
+  });
+  it('refuses what is taken, and whom it does not know', async () => {
+    const first = await make({ name: 'first', instance_uuid: randomUUID() });
+    const second = await make({ name: 'second' });
+    await expect(nodes().update(second.uuid, { name: 'first' })).rejects.toMatchObject({
+      name: 'DuplicateName',
+      message: 'A node with name first already exists.',
+    });
+    await expect(nodes().update(second.uuid, { instance_uuid: first.instance_uuid })).rejects.toMatchObject({
+      name: 'InstanceAssociated',
+      message: expect.stringMatching(new RegExp(`Instance ${first.instance_uuid} .*other node ${second.uuid}$`)) as string,
+    });
+    const nobody = randomUUID();
+    await expect(nodes().update(nobody, { name: 'x' })).rejects.toMatchObject({ name: 'NodeNotFound', details: { node: nobody } });
+    await expect(nodes().update('\0', {})).rejects.toMatchObject({ name: 'NodeNotFound' });
+    expect(await nodes().find(second.uuid)).toEqual(second);
+  });
+});
+
+describe('mergeInternal', () => {
+  it('sets and removes keys, and leaves the others', async () => {
+    const node = await make({ driver_internal_info: { stays: { deep: 1 }, goes: 1, changes: 1 } });
+    const after = await nodes().mergeInternal(node.uuid, {
+      changes: { now: [2] },
+      goes: undefined,
+      fresh: false,
+      unknown: undefined,
+      empty: null,
+      "q'\\?": '?',
+    });
+    expect(after.driver_internal_info).toEqual({ stays: { deep: 1 }, changes: { now: [2] }, fresh: false, empty: null, "q'\\?": '?' });
+    expect(after).toMatchObject({ revision: 2, updated_at: '2026-01-02T03:04:05.678000+00:00' });
+  });
+  it('loses nothing among many at once', async () => {
+    const { uuid } = await make();
+    const keys = Array.from({ length: 40 }, (_, index) => `key${index}`);
+    await Promise.all(keys.map((key, index) => nodes().mergeInternal(uuid, { [key]: index })));
+    const node = await nodes().find(uuid);
+    expect(node.driver_internal_info).toEqual(Object.fromEntries(keys.map((key, index) => [key, index])));
+    expect(node.revision).toBe(41);
+  });
+  it('does not touch what an update writes at the same time', async () => {
+    const { uuid } = await make();
+    await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        index % 2 ? nodes().mergeInternal(uuid, { [`k${index}`]: 1 }) : nodes().update(uuid, { last_error: `e${index}` }),
+      ),
+    );
+    const node = await nodes().find(uuid);
+    expect(Object.keys(node.driver_internal_info)).toHaveLength(10);
+    expect(node.last_error).toMatch(/^e/);
+  });
+});
+
+describe('remove', () => {
+  it('takes what belongs to the node with it, and nothing else', async () => {
+    const store = database.store();
+    const [gone, stays] = [await make(), await make()];
+    const of = async (node: NodeRecord, digit: number) => {
+      const mac = `52:54:00:00:00:0${digit}`;
+      await store.ports.create({ uuid: randomUUID(), node_uuid: node.uuid, address: mac });
+      await store.boots.put({ node_uuid: node.uuid, macs: [mac], method: 'ipxe', purpose: 'disk', kernel_args: '', files: {} });
+      await store.inventories.put(node.uuid, { inventory: { interfaces: [] }, plugin_data: {} });
+    };
+    await of(gone, 1);
+    await of(stays, 2);
+    await nodes().remove(gone.uuid);
+    await expect(nodes().remove(gone.uuid)).rejects.toMatchObject({ name: 'NodeNotFound', details: { node: gone.uuid } });
+    expect((await store.ports.list({})).map((port) => port.node_uuid)).toEqual([stays.uuid]);
+    expect(await store.boots.forMac('52:54:00:00:00:01')).toBeUndefined();
+    expect(await store.inventories.find(gone.uuid)).toBeUndefined();
+    expect(await store.boots.ofNode(stays.uuid)).toBeDefined();
+    expect(await store.inventories.find(stays.uuid)).toBeDefined();
+  });
+});

@@ -1,0 +1,137 @@
+/**
+ * Multicast DNS over IPv4 (RFC 6762) for services of `_openstack._tcp.local`: the names, the sockets, and looking one up. It proves nothing
+ * about who answers. Announcing: wire/dns/mdns-responder.ts.
+ */
+import { createSocket, type Socket } from 'node:dgram';
+import { networkInterfaces } from 'node:os';
+import { decodeDns, encodeDns, message, TYPE, type DnsMessage, type DnsRecord, type Question } from './dns';
+
+export const MDNS_ADDRESS = '224.0.0.251';
+export const MDNS_PORT = 5353;
+export const SERVICE_TYPE = '_openstack._tcp.local';
+export const instanceName = (service: string): string => `${service}.${SERVICE_TYPE}`.toLowerCase();
+const HOPS = 255;
+
+export interface MdnsInterface {
+  readonly address: string;
+  readonly netmask: string;
+}
+/** IPv4 addresses of this host, those of interfaces with these names or addresses; none named: all but the loopback. */
+export const mdnsInterfaces = (named: readonly string[] = []): readonly MdnsInterface[] =>
+  Object.entries(networkInterfaces()).flatMap(([name, all = []]) =>
+    all.filter(
+      ({ family, internal, address }) =>
+        family === 'IPv4' && (named.length === 0 ? !internal : named.includes(name) || named.includes(address)),
+    ),
+  );
+
+/** A socket that sends by this interface. With `group` it hears all of multicast DNS there; else only answers that come to it alone. */
+export async function mdnsSocket({ address }: MdnsInterface, group: boolean): Promise<Socket> {
+  const socket = createSocket({ type: 'udp4', reuseAddr: group });
+  try {
+    await new Promise<void>((done, fail) => {
+      socket.once('error', fail);
+      socket.bind({ port: group ? MDNS_PORT : 0, ...(group ? {} : { address }) }, () => {
+        socket.off('error', fail);
+        done();
+      });
+    });
+    if (group) socket.addMembership(MDNS_ADDRESS, address);
+    socket.setMulticastInterface(address);
+    socket.setMulticastTTL(HOPS);
+    socket.setMulticastLoopback(true);
+    return socket;
+  } catch (error) {
+    socket.close();
+    throw error;
+  }
+}
+
+const number = (address: string): number => address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
+/** RFC 6762 §11: who is not on the link is not listened to. */
+export const isOnLink = ({ address, netmask }: MdnsInterface, from: string): boolean =>
+  ((number(address) ^ number(from)) & number(netmask)) === 0;
+
+export interface DiscoveredService {
+  readonly addresses: readonly string[];
+  /** Undefined: one that only multicast DNS knows. */
+  readonly hostname?: string;
+  readonly port: number;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** What the records say of a service; undefined: not enough. */
+export function foundIn(service: string, records: readonly DnsRecord[]): DiscoveredService | undefined {
+  const name = instanceName(service);
+  const of = <T extends DnsRecord['type']>(type: T, owner: string): readonly (DnsRecord & { readonly type: T })[] =>
+    records.filter((one): one is DnsRecord & { readonly type: T } => one.type === type && one.name === owner && one.ttl > 0);
+  const [srv] = of(TYPE.SRV, name);
+  const [txt] = of(TYPE.TXT, name);
+  if (!srv || !txt || srv.type !== TYPE.SRV || txt.type !== TYPE.TXT) return undefined;
+  const isLocal = srv.target.endsWith('.local');
+  const addresses = [...of(TYPE.A, srv.target), ...of(TYPE.AAAA, srv.target)].flatMap((one) => ('address' in one ? [one.address] : []));
+  if (isLocal && addresses.length === 0) return undefined;
+  return { addresses, port: srv.port, params: txt.text, ...(isLocal ? {} : { hostname: srv.target }) };
+}
+
+/** The URL of a service, by the rules of OpenStack's guideline for discovery: `protocol` is told unless the port says it. */
+export function urlOf(
+  { addresses, hostname, port, params }: DiscoveredService,
+  usable: (address: string) => boolean = () => true,
+): string | undefined {
+  const isLoopback = (address: string): boolean => address.startsWith('127.') || address === '::1';
+  const candidates = addresses.filter((address) => !isLoopback(address));
+  const host = hostname ?? candidates.find(usable) ?? candidates[0];
+  if (host === undefined) return undefined;
+  const protocol = params['protocol'] ?? (port === 80 ? 'http' : 'https');
+  if (protocol !== 'http' && protocol !== 'https') return undefined;
+  return `${protocol}://${host.includes(':') ? `[${host}]` : host}:${port}${params['path'] ?? ''}`.replace(/\/+$/, '');
+}
+
+const MOST_KEPT = 256;
+export interface LookupSetup {
+  readonly interfaces: readonly MdnsInterface[];
+  /** How often it is asked, and how long each time is waited for an answer. */
+  readonly attempts: number;
+  readonly waitMs: number;
+  readonly clock: { sleep(milliseconds: number, signal?: AbortSignal): Promise<void> };
+  readonly signal: AbortSignal;
+}
+/** Asks from a port of its own, so that the answer comes to it alone (§6.7). Undefined: nobody answered well. */
+export async function findService(
+  service: string,
+  { interfaces, attempts, waitMs, clock, signal }: LookupSetup,
+): Promise<DiscoveredService | undefined> {
+  const sockets = await Promise.all(interfaces.map((one) => mdnsSocket(one, false)));
+  const heard: DnsRecord[] = [];
+  const enough = new AbortController();
+  const name = instanceName(service);
+  sockets.forEach((socket, index) => {
+    socket.on('error', () => {});
+    socket.on('message', (bytes, { address: from, port }) => {
+      const answer: DnsMessage | undefined = port === MDNS_PORT && isOnLink(interfaces[index]!, from) ? decodeDns(bytes) : undefined;
+      if (!answer?.response || heard.length >= MOST_KEPT) return;
+      heard.push(...[...answer.answers, ...answer.additionals].slice(0, MOST_KEPT));
+      if (foundIn(service, heard)) enough.abort();
+    });
+  });
+  try {
+    for (let attempt = 0; attempt < attempts && !enough.signal.aborted; attempt++) {
+      const target = heard.find((one) => one.type === TYPE.SRV && one.name === name);
+      const hosts: readonly Question[] =
+        target && 'port' in target
+          ? [
+              { name: target.target, type: TYPE.A },
+              { name: target.target, type: TYPE.AAAA },
+            ]
+          : [];
+      const asked = encodeDns(message({ questions: [{ name, type: TYPE.SRV }, { name, type: TYPE.TXT }, ...hosts] }));
+      for (const socket of sockets) socket.send(asked, MDNS_PORT, MDNS_ADDRESS, () => {});
+      await clock.sleep(waitMs, AbortSignal.any([signal, enough.signal])).catch(() => {});
+      signal.throwIfAborted();
+    }
+    return foundIn(service, heard);
+  } finally {
+    for (const socket of sockets) socket.close();
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * Client of an introspection service: the HTTP API of ironic-discoverd, which ironic-inspector kept (`/v1/introspection/<node>`). Bounded
+ * in time, size and connections; redirects are not followed.
+ */
+import { Agent, request } from 'undici';
+import { timeoutSignal } from '../timeout-signal';
+
+export interface IntrospectionSetup {
+  /** http(s)://host[:port][/prefix][/v1] */
+  readonly url: string;
+  readonly timeoutMs: number;
+  readonly user?: { readonly name: string; readonly password: string };
+  readonly tls?: {
+    /** PEM. */
+    readonly ca?: string;
+    readonly cert?: string;
+    readonly key?: string;
+    /** Take any certificate. */
+    readonly insecure?: boolean;
+  };
+}
+export interface IntrospectionStatus {
+  readonly finished: boolean;
+  /** What went wrong; null: nothing did. */
+  readonly error: string | null;
+}
+export interface IntrospectionClient {
+  /** All throw IntrospectionError. */
+  start(node: string, signal: AbortSignal): Promise<void>;
+  status(node: string, signal: AbortSignal): Promise<IntrospectionStatus>;
+  abort(node: string, signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+/**
+ * `away`: nobody answered; `failing`: an answer that says nothing of the node, another time may say more; `refused`: it will not do it;
+ * `unknown`: it knows no such node.
+ */
+export class IntrospectionError extends Error {
+  constructor(
+    readonly kind: 'away' | 'failing' | 'refused' | 'unknown',
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** No honest answer is larger. */
+const MAX_ANSWER_BYTES = 1 << 20;
+/** Requests at once. */
+const CONNECTIONS = 16;
+/** Of a text that a service says and people read. */
+const MAX_TEXT = 1000;
+/** Besides 5xx: busy, locked, too many requests. */
+const ANOTHER_TIME: readonly number[] = [408, 409, 425, 429];
+
+/** Why the URL of a service cannot be used; undefined: it can. */
+export function urlProblem(url: string): string | undefined {
+  if (!URL.canParse(url)) return 'it is no URL';
+  const { protocol, username, password, search, hash } = new URL(url);
+  if (protocol !== 'http:' && protocol !== 'https:') return 'it is neither http:// nor https://';
+  if (username !== '' || password !== '') return 'it has a user name or password in it';
+  return search !== '' || hash !== '' ? 'it has a query or a fragment' : undefined;
+}
+
+/** A text for people: one line, bounded, without control characters. */
+const readable = (text: string): string => {
+  // eslint-disable-next-line no-control-regex -- exactly these are to go
+  const line = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim();
+  return line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT)}…` : line;
+};
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+/** What the service itself says of a failure, {error: {message}}; undefined: another program answered, a proxy say. */
+function ownWords(body: unknown): string | undefined {
+  const error = isObject(body) ? body['error'] : undefined;
+  const message = isObject(error) ? error['message'] : undefined;
+  return typeof message === 'string' ? readable(message) : undefined;
+}
+/** The innermost reason of a connection that was not made. */
+function connectionText(error: unknown): string {
+  const { cause, errors, message, code } = (error ?? {}) as { cause?: unknown; errors?: unknown; message?: unknown; code?: unknown };
+  if (cause !== undefined) return connectionText(cause);
+  if (Array.isArray(errors) && errors.length > 0) return connectionText(errors[0]);
+  return readable(String(message || code || error));
+}
+
+function refusal(status: number, text: string, location: string | undefined): IntrospectionError {
+  const own = ownWords(parsed(text));
+  const words = own ?? (readable(text).slice(0, 200) || 'no reason given');
+  if (status >= 500 || ANOTHER_TIME.includes(status)) return new IntrospectionError('failing', `HTTP status ${status}: ${words}`);
+  if (status === 404 && own !== undefined) return new IntrospectionError('unknown', own);
+  if (status < 400)
+    return new IntrospectionError(
+      'refused',
+      `HTTP status ${status}: it redirects${location === undefined ? '' : ` to ${readable(location)}`}`,
+    );
+  return new IntrospectionError('refused', own ?? `HTTP status ${status}: ${words}`);
+}
+
+/** A status that says neither is no status: `finished` must be true or false, `error` a text or nothing. */
+function statusOf(text: string): IntrospectionStatus {
+  const body = parsed(text);
+  if (isObject(body) && typeof body['finished'] === 'boolean') {
+    const { finished, error = null } = body;
+    if (error === null || error === '') return { finished, error: null };
+    if (typeof error === 'string') return { finished, error: readable(error) || 'no reason given' };
+  }
+  throw new IntrospectionError('failing', `the answer is no status of an introspection: ${readable(text).slice(0, 200)}`);
+}
+
+export function createIntrospectionClient({ url, timeoutMs, user, tls = {} }: IntrospectionSetup): IntrospectionClient {
+  const { origin, pathname } = new URL(url);
+  const base = `${origin}${pathname.replace(/(\/v1)?\/*$/, '')}/v1/introspection`;
+  const { insecure = false, ...certificates } = tls;
+  const dispatcher = new Agent({
+    connections: CONNECTIONS,
+    maxResponseSize: MAX_ANSWER_BYTES,
+    connect: { timeout: timeoutMs, rejectUnauthorized: !insecure, ...certificates },
+  });
+  const headers = {
+    accept: 'application/json',
+    'x-openstack-ironic-inspector-api-version': '1.0',
+    ...(user ? { authorization: `Basic ${Buffer.from(`${user.name}:${user.password}`).toString('base64')}` } : {}),
+  };
+  async function ask(method: 'GET' | 'POST', path: string, signal: AbortSignal): Promise<string> {
+    let status: number;
+    let location: string | undefined;
+    let text: string;
+    try {
+      const answer = await request(`${base}/${path}`, {
+        ...{ method, dispatcher, headers },
+        signal: timeoutSignal(timeoutMs, signal),
+      });
+      status = answer.statusCode;
+      location = answer.headers['location']?.toString();
+      text = await answer.body.text();
+    } catch (error) {
+      signal.throwIfAborted();
+      throw new IntrospectionError('away', connectionText(error), { cause: error });
+    }
+    if (status >= 300) throw refusal(status, text, location);
+    return text;
+  }
+  return {
+    start: async (node, signal) => {
+      await ask('POST', node, signal);
+    },
+    status: async (node, signal) => statusOf(await ask('GET', node, signal)),
+    abort: async (node, signal) => {
+      await ask('POST', `${node}/abort`, signal);
+    },
+    close: () => dispatcher.destroy(),
+  };
+}

@@ -1,0 +1,117 @@
+/** Posting messages to a URL in their order: tried again for a while, signed, bounded. Whoever hands one over never waits. */
+import { createHmac } from 'node:crypto';
+import { Agent } from 'undici';
+import { timeoutSignal } from '../timeout-signal';
+
+export interface WebhookOptions {
+  readonly url: string;
+  /** Key of the signature; null: none. */
+  readonly secret: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  readonly retries: number;
+  /** Messages that may wait. */
+  readonly queue: number;
+  /** Seconds since the epoch, for the signature. */
+  readonly now: () => number;
+  /** Rejects when the signal is aborted. */
+  readonly sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>;
+  /** What became of a message; `reason`: why it is lost. */
+  readonly told: (outcome: 'sent' | 'lost', message: WebhookMessage, reason?: string) => void;
+}
+export interface WebhookMessage {
+  readonly id: string;
+  readonly event: string;
+  readonly body: string;
+}
+export interface Webhook {
+  readonly send: (message: WebhookMessage) => void;
+  readonly waiting: () => number;
+  /** Gives what waits so many milliseconds; the rest is lost. */
+  stop(milliseconds: number): Promise<void>;
+}
+
+const LONGEST_PAUSE_MS = 60_000;
+/** Statuses of a receiver that may take it later. */
+const isTemporary = (status: number): boolean => status >= 500 || status === 408 || status === 425 || status === 429;
+
+/** What stands in X-Bloomery-Signature, over the moment in X-Bloomery-Timestamp and the body as it is sent. */
+export const signatureOf = (secret: string, moment: number, body: string): string =>
+  `sha256=${createHmac('sha256', secret).update(`${moment}.${body}`).digest('hex')}`;
+
+export function createWebhook(options: WebhookOptions): Webhook {
+  const { url, secret, headers, timeoutMs, retries, told } = options;
+  const target = new URL(url);
+  const dispatcher = new Agent({ connections: 1, headersTimeout: timeoutMs, bodyTimeout: timeoutMs, connect: { timeout: timeoutMs } });
+  const waiting: WebhookMessage[] = [];
+  const stopping = new AbortController();
+  let working: Promise<void> | undefined;
+
+  /** The status; throws when there was no answer in time. */
+  async function post({ id, event, body }: WebhookMessage): Promise<number> {
+    const moment = Math.floor(options.now());
+    const answer = await dispatcher.request({
+      origin: target.origin,
+      path: `${target.pathname}${target.search}`,
+      method: 'POST',
+      headers: {
+        ...headers,
+        'content-type': 'application/json',
+        'x-bloomery-event': event,
+        'x-bloomery-delivery': id,
+        'x-bloomery-timestamp': String(moment),
+        ...(secret === null ? {} : { 'x-bloomery-signature': signatureOf(secret, moment, body) }),
+      },
+      body,
+      signal: timeoutSignal(timeoutMs, stopping.signal),
+    });
+    await answer.body.dump({ limit: 65_536 }).catch(() => {});
+    return answer.statusCode;
+  }
+  async function deliver(message: WebhookMessage): Promise<void> {
+    let reason = '';
+    for (let tried = 0; tried <= retries && !stopping.signal.aborted; tried++) {
+      if (tried > 0) await options.sleep(Math.min(1000 * 2 ** (tried - 1), LONGEST_PAUSE_MS), stopping.signal).catch(() => {});
+      if (stopping.signal.aborted) break;
+      try {
+        const status = await post(message);
+        if (status < 300) {
+          told('sent', message);
+          return;
+        }
+        reason = `status ${status}`;
+        if (!isTemporary(status)) break;
+      } catch (error) {
+        reason = error instanceof Error ? error.message : String(error);
+      }
+    }
+    told('lost', message, stopping.signal.aborted ? 'the server stopped' : reason);
+  }
+  async function work(): Promise<void> {
+    for (let next = waiting[0]; next; next = waiting[0]) {
+      await deliver(next);
+      waiting.shift();
+    }
+    working = undefined;
+  }
+  return {
+    waiting: () => waiting.length,
+    send(message) {
+      if (waiting.length >= options.queue || stopping.signal.aborted) {
+        told('lost', message, 'the queue is full');
+        return;
+      }
+      waiting.push(message);
+      working ??= work();
+    },
+    async stop(milliseconds) {
+      const ended = new AbortController();
+      const late = options.sleep(milliseconds, ended.signal).catch(() => {});
+      await Promise.race([working, late]);
+      ended.abort();
+      stopping.abort();
+      await working;
+      await dispatcher.destroy();
+    },
+  };
+}

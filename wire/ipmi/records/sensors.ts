@@ -1,0 +1,90 @@
+/** Reading sensors (IPMI 2.0 §35.14) and making values of the bytes (§36). */
+import type { Ask } from '../ask';
+import { COMMANDS, IpmiError } from '../constants';
+import { THRESHOLDS, decodeFactors, signed, type Factors, type SensorRecord } from './sdr';
+
+export interface Reading {
+  /** Absent: not available now. */
+  readonly raw?: number;
+  readonly scanningDisabled: boolean;
+  /** Threshold comparison (§35.14 byte 4), or which discrete states are asserted. */
+  readonly states: number;
+  /** Conversion factors for this very reading, of a sensor that is not linear. */
+  readonly factors?: Factors;
+}
+const NON_LINEAR = 0x70;
+
+/** @returns undefined when the BMC has no such sensor, or nothing to say about it */
+export async function readSensor(ask: Ask, record: SensorRecord): Promise<Reading | undefined> {
+  const answer = await ask(COMMANDS.getSensorReading, [record.number], record.lun).catch(absent);
+  if (!answer || answer.length < 2) return undefined;
+  const [raw, flags, low = 0, high = 0] = answer as unknown as readonly [number, number, number?, number?];
+  const scanningDisabled = (flags & 0x40) === 0;
+  const states = low | ((high & 0x7f) << 8);
+  if (scanningDisabled || flags & 0x20) return { scanningDisabled, states };
+  if (!record.analog || record.analog.linearization < NON_LINEAR) return { raw, scanningDisabled, states };
+  const factors = await ask(COMMANDS.getSensorReadingFactors, [record.number, raw], record.lun).catch(absent);
+  // Byte 1 is the next reading for which other factors hold.
+  return { raw, scanningDisabled, states, ...(factors && factors.length >= 7 ? { factors: decodeFactors(factors.subarray(1)) } : {}) };
+}
+/** Bits of the capabilities (table 43-1 byte 12) that say "can be set": thresholds, hysteresis. */
+const SETTABLE = { thresholds: { mask: 0x0c, is: 0x08 }, hysteresis: { mask: 0x30, is: 0x20 } } as const;
+const ALL_ONES = 0xff;
+
+/** Thresholds and hysteresis as they are now, where they can be other than the record says (§35.7, §35.9). */
+export async function withLimits(ask: Ask, record: SensorRecord): Promise<SensorRecord> {
+  const { analog, capabilities, number, lun } = record;
+  const canSet = (what: keyof typeof SETTABLE): boolean => (capabilities & SETTABLE[what].mask) === SETTABLE[what].is;
+  if (!analog) return record;
+  const told = canSet('thresholds') ? await ask(COMMANDS.getSensorThresholds, [number], lun).catch(absent) : undefined;
+  const distance = canSet('hysteresis') ? await ask(COMMANDS.getSensorHysteresis, [number, ALL_ONES], lun).catch(absent) : undefined;
+  const now = THRESHOLDS.flatMap((name, index) => {
+    const value = told && (told[0]! >> index) & 1 ? told[1 + index] : undefined;
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const [positive, negative] = distance ?? [];
+  return {
+    ...record,
+    analog: { ...analog, thresholds: { ...analog.thresholds, ...Object.fromEntries(now) } },
+    ...(positive === undefined || negative === undefined ? {} : { hysteresis: { positive, negative } }),
+  };
+}
+/** A refusal by completion code is an answer: there is no such thing. */
+const absent = (error: unknown): undefined => {
+  if (error instanceof IpmiError && error.kind === 'completion') return undefined;
+  throw error;
+};
+
+/** Linearization (table 43-1, byte 24) → function. Those from 70h on have factors for each reading instead. */
+const LINEARIZATIONS: readonly ((x: number) => number)[] = [
+  (x) => x,
+  Math.log,
+  Math.log10,
+  Math.log2,
+  Math.exp,
+  (x) => 10 ** x,
+  (x) => 2 ** x,
+  (x) => 1 / x,
+  (x) => x ** 2,
+  (x) => x ** 3,
+  Math.sqrt,
+  Math.cbrt,
+];
+const linear = (x: number): number => x;
+const fromRaw = (raw: number, format: number): number => {
+  if (format === 1) return raw & 0x80 ? raw - 0xff : raw;
+  return format === 2 ? signed(raw, 8) : raw;
+};
+/** Whether raw readings of it can become values. */
+export const hasAnalogReading = ({ units, analog }: SensorRecord): boolean => analog !== undefined && units.format !== 3;
+
+/** y = L[(M·x + B·10^K1)·10^K2] (§36.3). */
+export function valueOf({ units, analog }: SensorRecord, raw: number, factors = analog!.factors): number {
+  const { m, b, bExponent, rExponent } = factors;
+  const function_ = LINEARIZATIONS[analog!.linearization] ?? linear;
+  return function_((m * fromRaw(raw, units.format) + b * 10 ** bExponent) * 10 ** rExponent);
+}
+/** A hysteresis is a distance: B does not count. */
+export const distanceOf = ({ analog }: SensorRecord, raw: number): number =>
+  (LINEARIZATIONS[analog!.linearization] ?? linear)(analog!.factors.m * raw * 10 ** analog!.factors.rExponent);
+export const toleranceOf = (record: SensorRecord): number => distanceOf(record, record.analog!.factors.tolerance / 2);

@@ -1,0 +1,164 @@
+/** The BMC's side of sessions of RMCP+: how they are opened (IPMI 2.0 §13.17–13.23), and for how long they live. */
+import { MAX_SESSIONS, SESSION_SILENCE, type BmcOptions, type Privileged, type Recent } from '../bmc';
+import {
+  decodeOpenSessionRequest,
+  decodeRakp1,
+  decodeRakp3,
+  encodeOpenSessionResponse,
+  encodeRakp2,
+  encodeRakp4,
+  encodeRefusal,
+} from '../codec';
+import { PRIVILEGE, RAKP_STATUS } from '../constants';
+import {
+  newWindow,
+  rakp2Code,
+  rakp3Code,
+  rakp4Code,
+  sameAlgorithms,
+  sameBytes,
+  sessionKeys,
+  type CipherSuite,
+  type Handshake,
+  type SequenceWindow,
+  type SessionKeys,
+} from '../suites';
+
+export interface RmcpPlusSession extends Privileged {
+  readonly consoleId: number;
+  readonly suite: CipherSuite;
+  usedAt: number;
+  handshake?: Handshake;
+  /** The answer to RAKP 1, by its tag and random number: a doubled one gets the same again. */
+  rakp2?: { readonly to: Buffer; readonly answer: Buffer };
+  /** Once open. */
+  keys?: SessionKeys;
+  received: SequenceWindow;
+  sent: number;
+  /** The latest requests with their answers, the oldest first. */
+  recent: readonly Recent[];
+}
+export interface RmcpPlusSessions {
+  /** The answers to the three messages that open a session; undefined: silence. */
+  readonly openSession: (payload: Buffer) => Buffer | undefined;
+  readonly rakp2: (payload: Buffer) => Buffer | undefined;
+  readonly rakp4: (payload: Buffer) => Buffer | undefined;
+  /** Alive ones only, also such as are not open yet. */
+  readonly sessionOf: (id: number) => RmcpPlusSession | undefined;
+  /** Whether there was one that is open. */
+  readonly close: (id: number) => boolean;
+  readonly reset: () => void;
+}
+
+/** Milliseconds after which a handshake that stands still has made room. */
+const HANDSHAKE_SILENCE = 10_000;
+
+/**
+ * @param suites by number, those that are offered
+ * @param ended called with the ID of a session that was silent for too long, or met a reset
+ */
+export function createRmcpPlusSessions(
+  { users, guid, clock, random, kg }: Pick<BmcOptions, 'users' | 'guid' | 'clock' | 'random' | 'kg'>,
+  suites: readonly CipherSuite[],
+  ended: (id: number) => void,
+): RmcpPlusSessions {
+  const sessions = new Map<number, RmcpPlusSession>();
+  const makeRoom = (): boolean => {
+    if (sessions.size < MAX_SESSIONS) return true;
+    const now = clock.now();
+    for (const [id, { keys, usedAt }] of sessions) if (now - usedAt > (keys ? SESSION_SILENCE : HANDSHAKE_SILENCE)) sessions.delete(id);
+    return sessions.size < MAX_SESSIONS;
+  };
+  const sessionOf = (id: number): RmcpPlusSession | undefined => {
+    const session = sessions.get(id);
+    if (session && clock.now() - session.usedAt <= SESSION_SILENCE) return session;
+    sessions.delete(id);
+    ended(id);
+    return undefined;
+  };
+
+  /** §13.17–18. */
+  const openSession = (payload: Buffer): Buffer | undefined => {
+    const asked = decodeOpenSessionRequest(payload);
+    if (!asked) return undefined;
+    const { tag, consoleId } = asked;
+    const suite = suites.find((row) => sameAlgorithms(row, asked.algorithms));
+    if (!suite) return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.noCipherSuiteMatch });
+    if (asked.privilege > PRIVILEGE.ADMINISTRATOR) return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.invalidRole });
+    if (!makeRoom()) return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.insufficientResources });
+    let id = 0;
+    while (id === 0 || sessions.has(id)) id = random(4).readUInt32LE();
+    const limit = asked.privilege === 0 ? PRIVILEGE.ADMINISTRATOR : asked.privilege;
+    sessions.set(id, { id, consoleId, suite, limit, privilege: 0, usedAt: clock.now(), received: newWindow, sent: 0, recent: [] });
+    return encodeOpenSessionResponse({ tag, status: RAKP_STATUS.ok, privilege: limit, consoleId, bmcId: id, algorithms: suite });
+  };
+
+  /** §13.20–21. Names are looked up with or without the privilege level: each user has one level here. */
+  const rakp2 = (payload: Buffer): Buffer | undefined => {
+    const message = decodeRakp1(payload);
+    const session = message && sessionOf(message.bmcId);
+    if (!message || !session || session.keys) return undefined;
+    const { tag, role, username } = message;
+    const { consoleId } = session;
+    if (session.rakp2?.to.equals(payload)) return session.rakp2.answer;
+    const no = (status: number): Buffer => {
+      sessions.delete(session.id);
+      return encodeRefusal({ tag, consoleId, status });
+    };
+    const user = users.find(({ name }) => Buffer.from(name).equals(username));
+    if (!user) return no(RAKP_STATUS.unauthorizedName);
+    const asked = role & 0x0f;
+    if (asked > PRIVILEGE.ADMINISTRATOR) return no(RAKP_STATUS.invalidRole);
+    if (asked > user.privilege || asked > session.limit) return no(RAKP_STATUS.unauthorizedRole);
+    session.limit = asked === 0 ? Math.min(session.limit, user.privilege) : asked;
+    session.handshake = {
+      ...{ suite: session.suite, password: Buffer.from(user.password), consoleId, bmcId: session.id },
+      ...{ consoleRandom: Buffer.from(message.consoleRandom), bmcRandom: random(16), guid, role, username: Buffer.from(username) },
+      ...(kg ? { kg } : {}),
+    };
+    const { bmcRandom } = session.handshake;
+    const answer = encodeRakp2({ tag, status: RAKP_STATUS.ok, consoleId, bmcRandom, guid, code: rakp2Code(session.handshake) });
+    session.rakp2 = { to: Buffer.from(payload), answer };
+    session.usedAt = clock.now();
+    return answer;
+  };
+
+  /** §13.22–23. */
+  const rakp4 = (payload: Buffer): Buffer | undefined => {
+    const message = decodeRakp3(payload);
+    const session = message && sessionOf(message.bmcId);
+    if (!message || !session?.handshake) return undefined;
+    const { tag, status } = message;
+    const { consoleId, handshake } = session;
+    if (status !== RAKP_STATUS.ok) {
+      // The console found a fault in RAKP 2 and says goodbye; there is no answer to that.
+      if (!session.keys) sessions.delete(session.id);
+      return undefined;
+    }
+    if (!sameBytes(message.code, rakp3Code(handshake))) {
+      // Not the console that opened it: an open session stays.
+      if (!session.keys) sessions.delete(session.id);
+      return encodeRefusal({ tag, consoleId, status: RAKP_STATUS.invalidIntegrityCheck });
+    }
+    // A doubled RAKP 3 finds the session open already.
+    if (!session.keys) {
+      session.keys = sessionKeys(handshake);
+      session.privilege = Math.min(session.limit, PRIVILEGE.USER);
+    }
+    session.usedAt = clock.now();
+    delete session.rakp2;
+    return encodeRakp4({ tag, status: RAKP_STATUS.ok, consoleId, code: rakp4Code(handshake) });
+  };
+
+  return {
+    openSession,
+    rakp2,
+    rakp4,
+    sessionOf,
+    close: (id) => sessions.get(id)?.keys !== undefined && sessions.delete(id),
+    reset: () => {
+      for (const id of sessions.keys()) ended(id);
+      sessions.clear();
+    },
+  };
+}
