@@ -14,7 +14,7 @@ const room = (name) => `<rootDir>/tests/${name}/**/*.test.ts`;
 
 module.exports = {
   // A test that never ends is found by this; how fast it is on a busy machine is no finding.
-  testTimeout: 30_000,
+  testTimeout: 300_000,
   // Tests wait more than they compute, the database above all: with a worker for each of two processors, a quarter of their time is idle.
   maxWorkers: Math.ceil(availableParallelism() * 1.5),
   projects: [

@@ -22,14 +22,14 @@ function problemOf(name, text, { choices, least, most = Number.MAX_SAFE_INTEGER 
  * @param usage its arguments, in short
  * @param about what it does, in a sentence
  * @param options by name: `help`; `value` (the name of its value in the help; a flag has none), `default`, `choices`, or `least` and `most` of a number
- * @param positional the arguments without a name: `name`, `choices`, whether one is `needed`, whether there may be `several`
+ * @param positional the arguments without a name: `name`, `choices` (any when not given), whether one is `needed`, whether there may be `several`
  * @returns values by name (numbers as numbers), `argument` (the first positional one) and `positionals` (all of them)
  */
 export function cliArguments({ command, usage, about, options = {}, positional }) {
   const rows = Object.entries(options).map(([name, { value, help }]) => [`--${name}${value ? ` ${value}` : ''}`, help]);
   const width = Math.max(...rows.map(([left]) => left.length), '--help'.length);
   const lines = [...rows, ['--help', '']].map(([left, help]) => `  ${left.padEnd(width)}  ${help}`.trimEnd());
-  const choices = positional ? [`  ${positional.name}: ${positional.choices.join(', ')}`, ''] : [];
+  const choices = positional?.choices ? [`  ${positional.name}: ${positional.choices.join(', ')}`, ''] : [];
   const shown = [`usage: ${command} -- ${usage}`, '', about, '', ...choices, ...lines].join('\n');
   const refuse = (problem) => {
     console.error(`${problem} (${command} -- --help tells more)`);
@@ -56,9 +56,11 @@ export function cliArguments({ command, usage, about, options = {}, positional }
     if (problem) refuse(problem);
   }
   if (positionals.length > 1 && !positional.several) refuse(`Unexpected argument '${positionals[1]}'`);
-  const refused = positionals.find((one) => !positional.choices.includes(one));
-  if (refused !== undefined || (positionals.length === 0 && positional?.needed))
-    refuse(`${positional.name} is one of ${positional.choices.join(', ')}${refused === undefined ? '' : `, not "${refused}"`}`);
+  const refused = positional?.choices && positionals.find((one) => !positional.choices.includes(one));
+  if (refused !== undefined || (positionals.length === 0 && positional?.needed)) {
+    const accepted = positional.choices ? `one of ${positional.choices.join(', ')}` : 'needed';
+    refuse(`${positional.name} is ${accepted}${refused === undefined ? '' : `, not "${refused}"`}`);
+  }
   const result = Object.entries(options).map(([name, row]) => {
     const value = values[name] ?? row.default;
     return [name, typeof value === 'string' && row.least !== undefined ? Number(value) : value];

@@ -53,11 +53,10 @@ installPackages();
 mkdirSync(scratch, { recursive: true });
 build();
 const bin = (name) => join(root, 'node_modules', name);
-const types = async () => {
-  await check('types', bin('typescript/bin/tsc'), '--noEmit');
+const checks = async () => {
+  await check('types, lint', join(root, 'scripts/check.mjs'));
   await check('format', bin('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn', '.');
 };
-await Promise.all([types(), check('lint', bin('eslint/bin/eslint.js'), '.')]);
-await tests('unit', 'flows');
+await Promise.all([checks(), tests('unit', 'flows')]);
 console.log(['', ...times, ...failed.map((what) => `FAILED: ${what}`), `${passed} passed, ${failed.length} failed`].join('\n'));
 process.exit(failed.length === 0 ? 0 : 1);

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLog, logPath, maskSecrets, toText, type LogOptions } from '../logging';
+import { until } from './support/until';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-log-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -40,7 +41,7 @@ it('writes warnings at once, and other lines within a moment', async () => {
   log.warn('two');
   expect(linesOf(path).map(({ msg }) => msg)).toEqual(['one', 'two']);
   log.info('three');
-  for (let tried = 0; tried < 100 && linesOf(path).length < 3; tried++) await new Promise((done) => setTimeout(done, 50));
+  await until('the third line', () => linesOf(path).length >= 3);
   expect(linesOf(path).map(({ msg }) => msg)).toEqual(['one', 'two', 'three']);
 });
 

@@ -10,7 +10,7 @@ const said = (script: string, ...words: readonly string[]) =>
     });
   });
 
-it.each(['bench', 'chaos', 'fuzz', 'test', 'test-lab', 'test-reference', 'types'])('%s', async (script) => {
+it.each(['bench', 'chaos', 'fuzz', 'mutate', 'test', 'test-lab', 'test-reference', 'types'])('%s', async (script) => {
   const [help, wrong] = await Promise.all([said(script, '--help'), said(script, '--nonsense')]);
   expect(help).toMatchObject({ code: 0, errors: '' });
   expect(help.output).toMatch(/^usage: npm /);
@@ -39,6 +39,7 @@ it.each([
   ['bench', ['recorder', '--seconds', '0'], '--seconds is a whole number from 1 to 86400, not "0"'],
   ['bench', ['recorder', '--nodes', '1.5'], '--nodes is a whole number, at least 1, not "1.5"'],
   ['bench', ['recorder', 'inspection'], "Unexpected argument 'inspection'"],
+  ['mutate', [], 'PATH is needed'],
   ['chaos', ['--site', 'four'], '--site is one of three, one, both, not "four"'],
   ['fuzz', ['--minutes', 'x'], '--minutes is a number, at least 0.1, not "x"'],
   ['test-lab', ['boot/dhcp', 'nothing'], ', not "nothing"'],

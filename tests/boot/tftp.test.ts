@@ -3,7 +3,6 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
 import { createRetransmissionTimer } from '../../boot/retransmission-timer';
 import { negotiate, startTftp, type TftpService, type TftpSetup } from '../../boot/tftp';
 import type { BootFile, BootFiles } from '../../boot/boot-files';
@@ -13,10 +12,9 @@ import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import { encodeTftp } from '../../wire/tftp';
 import { getFile, type Asked } from './tftp-client';
+import { until } from '../support/until';
 
 // Tens of thousands of packets, one after the other.
-jest.setTimeout(120_000);
-
 const folder = mkdtempSync(join(tmpdir(), 'tftp-'));
 const root = join(folder, 'root');
 const bytes = (length: number): Buffer => Buffer.from(Array.from({ length }, (_, i) => (i * 31 + (i >> 8)) & 255));
@@ -187,7 +185,7 @@ it('takes a request that comes twice for one, and drops requests above its bound
     const request = encodeTftp({ kind: 'rrq', file: 'exact', mode: 'octet', options: new Map() });
     for (let i = 0; i < 3; i++) await new Promise((sent) => socket.send(request, small.port, '127.0.0.1', sent));
     await expect(getFile({ port: small.port, file: 'short', timeoutMs: 100 })).rejects.toThrow('block 1 is missing');
-    for (let looks = 0; (lines.length === 0 || ports.size === 0) && looks < 500; looks++) await delay(20);
+    await until('a transfer, and a refusal', () => lines.length > 0 && ports.size > 0);
     expect(ports.size).toBe(1);
     expect(lines).toEqual([expect.stringContaining('too many transfers')]);
   } finally {
@@ -276,7 +274,7 @@ describe('by the rows of the boots', () => {
     expect(granted).toMatchObject({ tsize: String(whole.length) });
   });
   it('lets a file of another server go afterwards', async () => {
-    for (let looks = 0; released.length === 0 && looks < 100; looks++) await delay(20);
+    await until('the release', () => released.length > 0);
     expect(released).toEqual(['ramdisk']);
   });
 });

@@ -147,7 +147,7 @@ export function allocate(rooms: Rooms, resourceClass: string): Edits {
     const made = await api.call('POST', '/v1/allocations', { uuid, resource_class: resourceClass });
     if (made.status === 0 || accepted(made)) there.add(uuid);
     if (accepted(made)) journal.count('acknowledged writes');
-    for (const until = Date.now() + 90_000; ;) {
+    for (const until = Date.now() + 240_000; ;) {
       await delay(100);
       const found = await read(rooms, path);
       if (!found) {
@@ -162,7 +162,7 @@ export function allocate(rooms: Rooms, resourceClass: string): Edits {
       }
     }
     await delay(chance.between(0, 300));
-    for (const until = Date.now() + 90_000; ;) {
+    for (const until = Date.now() + 240_000; ;) {
       await delay(100);
       const { status } = await api.call('DELETE', path);
       if (status === 204 || status === 404) break;

@@ -4,6 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { chanceOf } from './chance';
+import { until } from '../support/until';
 import { createApi, type Body } from './client';
 import { allocate, churnNode, editNode } from './edits';
 import { createJournal, type Journal } from './journal';
@@ -27,6 +28,8 @@ export interface Report {
 
 /** What the load began must be over by then. */
 const QUIET_MS = 240_000;
+/** Nobody is killed before so many writes of a round were acknowledged: on a busy machine too, there is something to lose. */
+const WRITES_BEFORE_KILL = 12;
 
 export async function runRounds(site: Site, { nodes, seed, rounds, tell = () => {} }: Load): Promise<Report> {
   const started = Date.now();
@@ -51,7 +54,9 @@ export async function runRounds(site: Site, { nodes, seed, rounds, tell = () => 
     if (deck.length === 0) deck = chance.shuffled(site.victims);
     const victim = deck.pop()!;
     const moment = chance.between(300, 3500);
+    const before = written(journal);
     await delay(moment);
+    await until('writes that are acknowledged', () => written(journal) >= before + WRITES_BEFORE_KILL);
     const what = await victim.strike(chance);
     byVictim[victim.name] = (byVictim[victim.name] ?? 0) + 1;
     await delay(chance.between(0, 1500));
@@ -70,6 +75,8 @@ export async function runRounds(site: Site, { nodes, seed, rounds, tell = () => 
   return { site: site.name, byVictim, journal, seconds: Math.round((Date.now() - started) / 1000) };
 }
 
+const written = (journal: Journal): number => journal.counts.get('acknowledged writes') ?? 0;
+
 async function check(rooms: Rooms, edits: readonly { check(): Promise<void> }[]): Promise<void> {
   const { api, journal, log } = rooms;
   const [first] = await api.everywhere('/v1/nodes/detail?limit=1000');
@@ -85,12 +92,12 @@ async function check(rooms: Rooms, edits: readonly { check(): Promise<void> }[])
 
 const BUSY = /ing$| wait$|call-back$| hold$/;
 async function untilIdle({ api, journal }: Rooms, uuid: string): Promise<void> {
-  for (const until = Date.now() + 30_000; ;) {
+  for (const end = Date.now() + QUIET_MS; ;) {
     await delay(250);
     const { status, body } = await api.call('GET', `/v1/nodes/${uuid}`);
     const idle = body['reservation'] === null && body['target_power_state'] === null && !BUSY.test(body['provision_state'] as string);
     if (status === 404 || (status === 200 && idle)) return;
-    if (Date.now() > until) {
+    if (Date.now() > end) {
       journal.find('stuck when all was quiet', brief(body));
       return;
     }

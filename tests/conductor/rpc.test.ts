@@ -23,6 +23,7 @@ import { Fault, FAULTS, type FaultName } from '../../model/errors';
 import { silentLog } from '../../model/log';
 import { silentMetrics, type Metrics } from '../../model/metrics';
 import { optionsOf } from '../support/options';
+import { until } from '../support/until';
 
 const SECRET = 'shared';
 const options = optionsOf({ 'DEFAULT.host': 'c1', 'json_rpc.host_ip': '127.0.0.1' });
@@ -214,8 +215,7 @@ describe('between processes', () => {
     });
     const ended = client().call(there, validate('n'), giveUp.signal);
     await expect(ended).rejects.toMatchObject({ mayHaveRun: true });
-    for (let turn = 0; turn < 1000 && !told?.aborted; turn++) await delay(10);
-    expect(told?.aborted).toBe(true);
+    await until('its abort', () => told?.aborted === true);
   });
   it('a call whose caller is gone by the time it is read is not done', async () => {
     let calls = 0;

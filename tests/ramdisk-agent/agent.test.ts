@@ -336,7 +336,7 @@ describe('deployment', () => {
     expect(await command(port, 'image.install_bootloader', { root_uuid: null })).toMatchObject({ command_status: 'SUCCEEDED' });
     expect(await command(port, 'standby.power_off', {})).toMatchObject({ command_status: 'SUCCEEDED' });
     expect(ran.filter((one) => !/^blockdev|^blkdiscard/.test(one))).toEqual(['sync', 'poweroff -f']);
-  }, 20_000);
+  });
 
   it.each<[string, JsonObject, object]>([
     ['no image', step({}), { type: 'InvalidCommandParamsError' }],

@@ -26,7 +26,6 @@ export interface DatabaseOptions {
   readonly log?: Log;
   readonly poolSize?: number;
 }
-const TIMEOUT_MS = 30_000;
 
 /** To be called once at the top of a test file (or of a `describe`): `const database = useDatabase();` */
 export function useDatabase({ clock = systemClock, log = silentLog, poolSize = 10 }: DatabaseOptions = {}): TestDatabase {
@@ -43,12 +42,12 @@ export function useDatabase({ clock = systemClock, log = silentLog, poolSize = 1
     client = new Client({ connectionString: connection });
     await client.connect();
     store = await openStore({ connection, poolSize, clock, log, migrate: false });
-  }, TIMEOUT_MS);
+  });
   afterAll(async () => {
     await client?.end();
     await store?.close();
     if (admin) await onServer(admin, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
-  }, TIMEOUT_MS);
+  });
 
   const query = async <Row extends object>(sql: string, values: readonly unknown[] = []): Promise<readonly Row[]> =>
     (await client!.query<Row>(sql, [...values])).rows;

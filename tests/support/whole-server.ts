@@ -11,6 +11,7 @@ import { silentLog, type Log } from '../../model/log';
 import { startServer, type Server } from '../../main';
 import { answerCheck } from './answers';
 import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet/fleet';
+import { NEVER_MS } from './until';
 
 export interface Answer {
   readonly status: number;
@@ -27,7 +28,7 @@ export interface WholeServer {
   /** PUT …/states/provision; throws unless it is accepted. */
   order(uuid: string, target: string, more?: Readonly<Record<string, unknown>>): Promise<void>;
   /** The node once it has this state; throws when it comes to rest in another, with the reason. */
-  reach(uuid: string, state: string, seconds?: number): Promise<Readonly<Record<string, unknown>>>;
+  reach(uuid: string, state: string): Promise<Readonly<Record<string, unknown>>>;
   /** What is deployed, as instance_info. */
   deployable(more?: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
   /** Stops the server and starts it again on the same database and ports. */
@@ -126,8 +127,8 @@ export async function startWholeServer(
     order: async (uuid, target, more = {}) => {
       await must('PUT', `/v1/nodes/${uuid}/states/provision`, { target, ...more });
     },
-    reach: async (uuid, state, seconds = 20) => {
-      const end = Date.now() + seconds * 1000;
+    reach: async (uuid, state) => {
+      const end = Date.now() + NEVER_MS;
       for (;;) {
         const node = await must('GET', `/v1/nodes/${uuid}`);
         const now = node['provision_state'] as string;

@@ -41,11 +41,15 @@ export async function testBmc(
     ...options,
   });
   let silent = false;
+  let isClosed = false;
   const traffic = { taken: 0, open: 0, most: 0 };
   const socket = createSocket('udp4');
   socket.on('message', (bytes, from) => {
     if (silent) return;
-    const push = (packet: Buffer): void => socket.send(packet, from.port, from.address, () => {});
+    // A console goes on writing for a moment after the end.
+    const push = (packet: Buffer): void => {
+      if (!isClosed) socket.send(packet, from.port, from.address, () => {});
+    };
     traffic.taken++;
     traffic.most = Math.max(traffic.most, ++traffic.open);
     void bmc.answer(bytes, push).then((answer) => {
@@ -59,6 +63,9 @@ export async function testBmc(
     ...{ ran, traffic },
     restart: () => bmc.reset(),
     mute: (on) => (silent = on),
-    close: () => new Promise((done) => socket.close(() => done())),
+    close: () => {
+      isClosed = true;
+      return new Promise((done) => socket.close(() => done()));
+    },
   };
 }

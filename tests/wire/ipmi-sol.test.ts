@@ -88,7 +88,7 @@ describe('serial-over-LAN', () => {
     await it.until('word 24;');
     expect(it.text()).toBe(words.join(''));
     await it.channel.close();
-  }, 60_000);
+  });
   it('is taken over from another console', async () => {
     const bmc = await bmcOf(createSerial('m').port);
     const first = await terminal(poolOf(), target(bmc.port));

@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { ownCertificate } from '../../wire/http/certificate';
 import { createRedfishPool, RedfishError, rootPath, type RedfishPool, type RedfishTarget } from '../../wire/redfish';
 import { SYSTEM, redfishError, redfishService, type RedfishService } from './redfish-service';
+import { until } from '../support/until';
 
 let service: RedfishService;
 const pools: RedfishPool[] = [];
@@ -116,10 +117,7 @@ describe('who asks', () => {
     const first = target({ ...user, authType: 'session' });
     await get(pool, first);
     await get(pool, { ...first, username: 'other' });
-    const ended = Date.now() + 20_000;
-    while (!words().includes('DELETE /redfish/v1/SessionService/Sessions/1') && Date.now() < ended)
-      await new Promise((done) => setTimeout(done, 5));
-    expect(words()).toContain('DELETE /redfish/v1/SessionService/Sessions/1');
+    await until('the end of the first', () => words().includes('DELETE /redfish/v1/SessionService/Sessions/1'));
   });
 });
 

@@ -44,7 +44,8 @@ export const newPace = (): Pace => ({ variation: 0, wait: 0 });
 /** Times `resendMs`: after this, even a slow BMC gets a repetition. */
 const LONGEST_WAIT = 8;
 
-function recordResponse(pace: Pace, milliseconds: number, packets: number): void {
+/** Learns from a response: the time since the first of `packets` packets. */
+export function recordResponse(pace: Pace, milliseconds: number, packets: number): void {
   const { smoothed, variation, resent } = pace;
   if (packets > 1) {
     // Once is probably packet loss. Twice in a row the BMC is that slow; then one packet suffices next time and can be measured.

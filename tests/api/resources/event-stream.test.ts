@@ -6,8 +6,6 @@ import { useApi } from '../../support/api';
 import { listen, type Listening } from '../../support/listen';
 
 // Other tests' transactions on the same server hold back what can be read.
-jest.setTimeout(30_000);
-
 const api = useApi();
 const nodes = () => api.database.store().nodes;
 const make = (more: Partial<NewNode> = {}) => nodes().create({ uuid: randomUUID(), driver: 'fake-hardware', ...more });

@@ -18,12 +18,12 @@ beforeAll(async () => {
     machines: 1,
     options: { 'redfish.connection_attempts': 1, 'redfish.connection_retry_interval': 0, 'redfish.read_timeout': 0.3 },
   });
-}, 60_000);
+});
 afterAll(async () => {
   await whole?.close();
   await secure?.close();
   await silent?.close();
-}, 60_000);
+});
 
 type Info = Readonly<Record<string, unknown>>;
 const right = (): Info => {

@@ -2,7 +2,6 @@
 import { useDatabase } from '../../support/database';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';
 
-const PATIENCE = 60;
 const database = useDatabase();
 let whole: WholeServer;
 beforeAll(async () => {
@@ -17,7 +16,7 @@ type Shown = Readonly<Record<string, unknown>>;
 const manageable = async (machine: number): Promise<string> => {
   const uuid = await whole.enrol(whole.fleet.machines[machine]!);
   await whole.order(uuid, 'manage');
-  await whole.reach(uuid, 'manageable', PATIENCE);
+  await whole.reach(uuid, 'manageable');
   return uuid;
 };
 const settings = async (uuid: string): Promise<Readonly<Record<string, Shown>>> => {
@@ -26,7 +25,7 @@ const settings = async (uuid: string): Promise<Readonly<Record<string, Shown>>> 
 };
 const clean = async (uuid: string, steps: readonly object[]): Promise<Shown> => {
   await whole.order(uuid, 'clean', { clean_steps: steps });
-  return whole.reach(uuid, 'manageable', PATIENCE);
+  return whole.reach(uuid, 'manageable');
 };
 const apply = (changes: Shown): object => ({
   interface: 'bios',
@@ -44,19 +43,19 @@ it('keeps the settings once the node is managed, changes them in cleaning, and r
   expect(['BootRetrySeconds', 'QuietBoot', 'PowerProfile'].map((name) => changed[name]!['value'])).toEqual(['60', 'True', 'Performance']);
   await clean(uuid, [{ interface: 'bios', step: 'factory_reset' }]);
   expect((await settings(uuid))['BootRetrySeconds']).toMatchObject({ value: '30' });
-}, 120_000);
+});
 
 it('names the settings that cannot be', async () => {
   const uuid = await manageable(1);
   await whole.order(uuid, 'clean', { clean_steps: [apply({ PowerProfile: 'Turbo', ProductName: 'Mine' })] });
-  const { last_error: why, maintenance } = await whole.reach(uuid, 'clean failed', PATIENCE).catch(async () => {
+  const { last_error: why, maintenance } = await whole.reach(uuid, 'clean failed').catch(async () => {
     return (await whole.call('GET', `/v1/nodes/${uuid}`)).body;
   });
   expect(why).toContain(
     `Redfish BIOS apply_configuration failed for node ${uuid}: invalid value for setting(s): PowerProfile, ProductName`,
   );
   expect(maintenance).toBe(true);
-}, 120_000);
+});
 
 it('makes volumes with the agent looking on, shows them, and removes them', async () => {
   const uuid = await manageable(2);
@@ -70,4 +69,4 @@ it('makes volumes with the agent looking on, shows them, and removes them', asyn
   const gone = await clean(uuid, [{ interface: 'raid', step: 'delete_configuration' }]);
   expect(gone['raid_config']).toMatchObject({ logical_disks: [] });
   expect(gone['driver_internal_info']).not.toHaveProperty('raid_configs');
-}, 120_000);
+});

@@ -12,8 +12,6 @@ import { conductorOptions, HARDWARE, interfacesOf, newMachine, started, type Sta
 import { useDatabase } from '../../support/database';
 import { settled } from '../../support/settled';
 
-jest.setTimeout(30_000);
-
 const clock = testClock();
 const database = useDatabase({ clock });
 const MAC = '52:54:00:00:00:01';

@@ -1,5 +1,4 @@
 /** A service of its own inspects: how its node waits, goes on, fails, is aborted, times out, and changes conductors meanwhile. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { discoverdInspect, discoverdService } from '../../../drivers/agent/discoverd';
 import type { NodeRecord } from '../../../model/records';
 import { testClock } from '../../support/clock';
@@ -7,8 +6,7 @@ import { conductorOptions, HARDWARE, interfacesOf, newMachine, started, type Mac
 import { useDatabase } from '../../support/database';
 import { startIntrospectionService, type IntrospectionService, type Said } from '../../support/introspection-service';
 import { settled } from '../../support/settled';
-
-jest.setTimeout(30_000);
+import { until } from '../../support/until';
 
 const clock = testClock();
 const database = useDatabase({ clock });
@@ -246,7 +244,7 @@ it('acts on nothing that it was told of an inspection that has ended meanwhile',
   });
   service.answers.set('status', late);
   await clock.advance(66);
-  for (let tried = 0; tried < 2000 && !service.asked.includes(`status ${uuid}`); tried++) await delay(5);
+  await until('a question for its status', () => service.asked.includes(`status ${uuid}`));
   await one.conductor.provision(uuid, 'abort', {});
   await one.conductor.provision(uuid, 'inspect', {});
   answer({ body: { finished: true, error: 'of the one before' } });

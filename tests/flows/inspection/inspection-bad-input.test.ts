@@ -40,7 +40,7 @@ beforeAll(async () => {
     log: silentLog,
     databaseUrl: database.connection(),
   });
-}, 30_000);
+});
 afterAll(async () => {
   await server?.stop();
   rmSync(folder, { recursive: true, force: true });

@@ -134,4 +134,4 @@ it('no change is lost or told twice', async () => {
   expect(events).toHaveLength(NODES * ROUNDS);
   const history = await database.query<{ count: number }>(`SELECT count(*)::int AS count FROM node_history WHERE event_type = 'hardware'`);
   expect(history[0]!.count).toBe(NODES * ROUNDS);
-}, 120_000);
+});

@@ -7,7 +7,6 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { folder } from '../../ramdisk-agent/support';
 
-jest.setTimeout(60_000);
 const start = (...words: string[]) => spawn(process.execPath, [join(__dirname, '../../../dist/ramdisk-agent/main.js'), 'record', ...words]);
 async function ended(child: ReturnType<typeof start>) {
   let [output, errors] = ['', ''];

@@ -17,8 +17,8 @@ import { fileTree } from '../../ramdisk-agent/support';
 import { useDatabase } from '../../support/database';
 import { testTask } from '../../support/task';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';
+import { until } from '../../support/until';
 
-jest.setTimeout(60_000);
 const database = useDatabase();
 let whole: WholeServer;
 let root: string;
@@ -118,10 +118,10 @@ it('a changed disk is in the lists, an event, the history and the metrics with t
   expect((await whole.call('GET', `/v1/hardware/changes?since=${new Date(Date.now() - 60_000).toISOString()}`)).body).toEqual(body);
   let events: readonly { readonly payload: object }[] = [];
   // Transactions of other tests on the same server hold events back for a moment.
-  for (let tried = 0; events.length === 0 && tried < 200; tried++) {
+  await until('its event', async () => {
     events = (await whole.call('GET', `/v1/events?kind=hardware&since=${resume}&node=${uuid}`)).body['events'] as typeof events;
-    if (events.length === 0) await new Promise((done) => setTimeout(done, 50));
-  }
+    return events.length > 0;
+  });
   expect(events).toMatchObject([{ payload: { count: 2 } }]);
   expect(await metric('bloomery_recorder_changes_total{component="disk",kind="appeared"} ')).toBe(1);
   const { history } = (await whole.call('GET', `/v1/nodes/${uuid}/history?detail=true`)).body as { history: { event_type: string }[] };

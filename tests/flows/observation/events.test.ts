@@ -11,7 +11,6 @@ import { silentLog } from '../../../model/log';
 import { useDatabase } from '../../support/database';
 import { listen, type Listening } from '../../support/listen';
 
-jest.setTimeout(60_000);
 const database = useDatabase();
 const KINDS = ['bios', 'boot', 'console', 'deploy', 'firmware', 'inspect', 'management', 'power', 'raid', 'rescue', 'vendor'];
 let folder: string;

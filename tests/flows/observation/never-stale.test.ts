@@ -41,7 +41,7 @@ beforeAll(async () => {
       if (ready) resolve(ready[1]!);
     });
   });
-}, 30_000);
+});
 const end = async (): Promise<void> => {
   if (other.exitCode !== null || other.signalCode !== null) return;
   const ended = new Promise((done) => other.once('exit', done));
@@ -51,7 +51,7 @@ const end = async (): Promise<void> => {
 afterAll(async () => {
   await end();
   rmSync(folder, { recursive: true, force: true });
-}, 30_000);
+});
 
 interface Seen {
   readonly uuid: string;
@@ -127,7 +127,7 @@ it('holds for lists, pages and single nodes and ports, while both servers write'
   const wrote = Promise.all(bases.map(write)).finally(() => (writing = false));
   await Promise.all([wrote, ...reading]);
   expect(reads).toBeGreaterThan(NODES * 10);
-}, 60_000);
+});
 
 it('holds for the conductor of a node, when another process comes and goes', async () => {
   const conductors = async (): Promise<readonly string[]> => [
@@ -137,4 +137,4 @@ it('holds for the conductor of a node, when another process comes and goes', asy
   expect((await conductors()).toSorted()).toEqual(['here', 'there']);
   await end();
   expect(await conductors()).toEqual(['here']);
-}, 30_000);
+});

@@ -4,7 +4,6 @@ import { loadDocument } from '../../../api/schema/document';
 import { startOwnServer, type OwnServer } from '../../support/cluster';
 import { startWholeServer, type Answer, type WholeServer } from '../../support/whole-server';
 
-jest.setTimeout(120_000);
 /** The bound within which every call is answered. */
 const BOUND_MS = 10_000;
 let database: OwnServer;
@@ -157,7 +156,7 @@ it('work that is under way waits, and loses nothing', async () => {
     await delay(away);
     await database.start();
   }
-  const now = await whole.reach(uuid, 'active', 60);
+  const now = await whole.reach(uuid, 'active');
   expect(now['last_error']).toBeNull();
   const { body } = await whole.call('GET', '/v1/conductors');
   expect(body['conductors']).toMatchObject([{ hostname: 'conductor-1', alive: true }]);

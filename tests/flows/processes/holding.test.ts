@@ -5,12 +5,12 @@ import type { NodeChanges } from '../../../model/records';
 import { AGENT_URL, gate, newMachine, type Started } from '../../support/conductor';
 import { settled } from '../../support/settled';
 import { useConductor } from '../../support/use-conductor';
+import { until } from '../../support/until';
 
 const { clock, database, start } = useConductor();
 /** Until the machine was told it: then the work that told it holds the node. */
 async function told(one: Started, what: string): Promise<void> {
-  for (let turn = 0; turn < 400 && !one.machine.told.includes(what); turn++) await new Promise((resolve) => setTimeout(resolve, 5));
-  expect(one.machine.told).toContain(what);
+  await until(what, () => one.machine.told.includes(what));
 }
 const erase = [{ interface: 'deploy', step: 'erase', priority: 10 }];
 

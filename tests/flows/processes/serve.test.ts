@@ -27,7 +27,6 @@ const config = (text: string): string => {
   return path;
 };
 // The program takes half a second to start, and its share of a busy machine may be small.
-jest.setTimeout(90_000);
 /** Runs the program to its end; one that serves would be ended after 60 s and fail the test. */
 async function run(
   args: readonly string[],

@@ -5,8 +5,7 @@ import type { NodeRecord } from '../../../model/records';
 import { testClock, type TestClock } from '../../support/clock';
 import { gate, newMachine, started, type Machine, type Started } from '../../support/conductor';
 import { useDatabase } from '../../support/database';
-
-jest.setTimeout(30_000);
+import { until } from '../../support/until';
 
 const clock = testClock();
 const database = useDatabase({ clock });
@@ -31,13 +30,6 @@ async function enrolFor(one: Started, changes: Parameters<Started['enrol']>[0] =
     if ((await keeper(node.uuid)) === one.conductor.host) return database.store().nodes.update(node.uuid, changes);
     await database.store().nodes.remove(node.uuid);
   }
-}
-async function until(what: string, look: () => Promise<boolean> | boolean): Promise<void> {
-  for (let tried = 0; tried < 1000; tried++) {
-    if (await look()) return;
-    await delay(10);
-  }
-  throw new Error(`not in time: ${what}`);
 }
 /** Turns a clock on in steps, so that what waits for the database comes along. */
 async function pass(seconds: number, ...clocks: readonly TestClock[]): Promise<void> {

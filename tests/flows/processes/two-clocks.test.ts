@@ -4,8 +4,8 @@ import { systemClock, type Clock } from '../../../model/clock';
 import type { Store } from '../../../store/store';
 import { gate, newMachine, started, type Machine, type Started } from '../../support/conductor';
 import { useDatabase } from '../../support/database';
+import { until } from '../../support/until';
 
-jest.setTimeout(60_000);
 const database = useDatabase();
 const running: Started[] = [];
 afterEach(async () => {
@@ -23,10 +23,6 @@ async function start(host: string, hours: number, store: Store = database.store(
   running.push(one);
   return one;
 }
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let tried = 0; tried < 1500 && !(await isSo()); tried++) await delay(20);
-  expect(await isSo()).toBe(true);
-}
 
 it('hours apart, nobody takes from the other what that still holds', async () => {
   patience = 20;
@@ -38,7 +34,7 @@ it('hours apart, nobody takes from the other what that still holds', async () =>
       const stuck = gate();
       one.machine.stuck.set('rescue', stuck.passed);
       await one.conductor.provision(uuid, 'rescue', { rescue_password: 'secret' });
-      await until(async () => one.machine.told.includes('rescue'));
+      await until('a rescue', () => one.machine.told.includes('rescue'));
       return { uuid, one, open: stuck.open };
     }),
   );
@@ -46,7 +42,7 @@ it('hours apart, nobody takes from the other what that still holds', async () =>
   for (const { uuid, one, open } of held) {
     expect((await one.node(uuid)).reservation).toBe(one.conductor.host);
     open();
-    await until(async () => (await one.node(uuid)).provision_state === 'rescue');
+    await until('its state', async () => (await one.node(uuid)).provision_state === 'rescue');
     expect(one.machine.told.filter((what) => what === 'rescue')).toHaveLength(1);
   }
   expect([...ahead.complaints, ...behind.complaints].filter((line) => /is gone|given up/.test(line))).toEqual([]);
@@ -73,14 +69,17 @@ it('a write that comes after the node was taken over changes nothing', async () 
   const stuck = gate();
   slow.machine.stuck.set('rescue', stuck.passed);
   await slow.conductor.provision(uuid, 'rescue', { rescue_password: 'secret' });
-  await until(async () => slow.machine.told.includes('rescue'));
+  await until('a rescue', () => slow.machine.told.includes('rescue'));
   isSlow = true;
   // The rescue is done, and its conductor about to write so.
   stuck.open();
   const successor = await start('successor', 0);
-  await until(async () => (await successor.node(uuid)).provision_state === 'rescue');
+  await until('its state', async () => (await successor.node(uuid)).provision_state === 'rescue');
   await successor.conductor.provision(uuid, 'unrescue', {});
-  await until(async () => (await successor.node(uuid)).provision_state === 'active' && (await successor.node(uuid)).reservation === null);
+  await until(
+    'its state',
+    async () => (await successor.node(uuid)).provision_state === 'active' && (await successor.node(uuid)).reservation === null,
+  );
   const left = await successor.node(uuid);
   isSlow = false;
   late.open();

@@ -3,9 +3,9 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { useDatabase } from '../../support/database';
 import { freePort } from '../../support/free-port';
+import { until } from '../../support/until';
 
 const database = useDatabase();
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-watched-'));
@@ -13,12 +13,6 @@ const log = join(folder, 'boot.log');
 let child: ChildProcess;
 let port: number;
 
-async function until(what: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tried = 0; !(await what()); tried++) {
-    if (tried > 1000) throw new Error(`waited in vain: ${String(what)}`);
-    await delay(20);
-  }
-}
 beforeAll(async () => {
   port = await freePort();
   const config = join(folder, 'boot.conf');
@@ -34,8 +28,8 @@ beforeAll(async () => {
   });
   let said = '';
   child.stdout!.on('data', (data: Buffer) => (said += data.toString()));
-  await until(() => said.includes('ready') || child.exitCode !== null);
-}, 60_000);
+  await until('its start', () => said.includes('ready') || child.exitCode !== null);
+});
 async function end(): Promise<void> {
   if (child.exitCode !== null) return;
   const ended = new Promise((done) => child.once('exit', done));
@@ -45,7 +39,7 @@ async function end(): Promise<void> {
 afterAll(async () => {
   await end();
   rmSync(folder, { recursive: true, force: true });
-}, 30_000);
+});
 
 const ask = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(10_000) });
 
@@ -64,7 +58,7 @@ it('has metrics and health on a port of its own', async () => {
 it('opens its log anew at SIGHUP', async () => {
   renameSync(log, `${log}.1`);
   child.kill('SIGHUP');
-  await until(() => existsSync(log));
+  await until('a new file of the log', () => existsSync(log));
   await end();
   expect(readFileSync(log, 'utf8')).toMatch(/"msg":"stopping"/);
   expect(readFileSync(`${log}.1`, 'utf8')).not.toContain('stopping');

@@ -1,7 +1,7 @@
 /** The whole server with simulated machines: deployment by a custom agent and into memory, and rescue by the agent. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';
 import { useDatabase } from '../../support/database';
+import { until } from '../../support/until';
 
 const database = useDatabase();
 let whole: WholeServer;
@@ -18,7 +18,7 @@ beforeAll(async () => {
       'redfish.connection_retry_interval': 0,
     },
   });
-}, 30_000);
+});
 afterAll(() => whole.close(), 30_000);
 
 let next = 0;
@@ -26,9 +26,9 @@ async function available(more: Readonly<Record<string, unknown>>) {
   const machine = whole.fleet.machines[next++]!;
   const uuid = await whole.enrol(machine, { automated_clean: false, ...more });
   await whole.order(uuid, 'manage');
-  await whole.reach(uuid, 'manageable', 60);
+  await whole.reach(uuid, 'manageable');
   await whole.order(uuid, 'provide');
-  await whole.reach(uuid, 'available', 60);
+  await whole.reach(uuid, 'available');
   return { uuid, machine };
 }
 const files = () => ({ kernel: whole.image.url.replace('image.raw', 'kernel'), ramdisk: whole.image.url.replace('image.raw', 'ramdisk') });
@@ -36,25 +36,25 @@ const files = () => ({ kernel: whole.image.url.replace('image.raw', 'kernel'), r
 it('deploys by a custom agent: only the steps that were asked for', async () => {
   const { uuid, machine } = await available({ deploy_interface: 'custom-agent' });
   await whole.order(uuid, 'active', { deploy_steps: [{ interface: 'deploy', step: 'erase_devices_metadata', args: {}, priority: 70 }] });
-  expect(await whole.reach(uuid, 'active', 60)).toMatchObject({ power_state: 'power on', last_error: null });
+  expect(await whole.reach(uuid, 'active')).toMatchObject({ power_state: 'power on', last_error: null });
   expect(machine.control.content('/dev/sda')).toBeUndefined();
   const history = await whole.call('GET', `/v1/nodes/${uuid}/history?detail=true`);
   expect(JSON.stringify(history.body)).toContain('erase_devices_metadata');
   expect(JSON.stringify(history.body)).not.toContain('write_image');
-}, 120_000);
+});
 
 it('deploys into memory: the machine boots what is its instance, each time, and no disk is written', async () => {
   const { uuid, machine } = await available({ deploy_interface: 'ramdisk', instance_info: files() });
   await whole.order(uuid, 'active');
-  await whole.reach(uuid, 'active', 60);
+  await whole.reach(uuid, 'active');
   const script = async () => (await fetch(`${whole.server.bootUrl!}/ipxe/${machine.macs[0]!.replaceAll(':', '-')}`)).text();
   expect(await script()).toContain(`/boot/${uuid}/kernel root=/dev/ram0 text nofb vga=normal initrd=ramdisk`);
   expect(machine.control.isOn()).toBe(true);
   expect(machine.control.content('/dev/sda')).toBeUndefined();
   await whole.order(uuid, 'deleted');
-  await whole.reach(uuid, 'available', 60);
+  await whole.reach(uuid, 'available');
   expect(await script()).toContain('Nothing to boot');
-}, 120_000);
+});
 
 it('rescues: the agent takes the password, which the node then forgets; and boots the instance again', async () => {
   const { uuid, machine } = await available({ rescue_interface: 'agent' });
@@ -67,18 +67,18 @@ it('rescues: the agent takes the password, which the node then forgets; and boot
   ]);
   expect(answer.status).toBe(200);
   await whole.order(uuid, 'active');
-  await whole.reach(uuid, 'active', 60);
+  await whole.reach(uuid, 'active');
   expect(machine.control.phase()).toBe('system');
   await whole.order(uuid, 'rescue', { rescue_password: 's3cret' });
-  const rescued = await whole.reach(uuid, 'rescue', 60);
+  const rescued = await whole.reach(uuid, 'rescue');
   expect(rescued).toMatchObject({ last_error: null, power_state: 'power on' });
   expect(Object.keys(rescued['instance_info'] as object)).not.toEqual(expect.arrayContaining(['hashed_rescue_password']));
   expect(machine.control.phase()).toBe('agent');
   await whole.order(uuid, 'unrescue');
-  await whole.reach(uuid, 'active', 60);
+  await whole.reach(uuid, 'active');
   expect(machine.control.isOn()).toBe(true);
   expect(machine.control.content('/dev/sda')).toMatchObject({ sha256: whole.image.sha256 });
-}, 120_000);
+});
 
 it('deploys a machine that has no BMC: the agent that somebody started is all that can start it anew', async () => {
   const machine = whole.fleet.machines[next++]!;
@@ -100,15 +100,15 @@ it('deploys a machine that has no BMC: the agent that somebody started is all th
   machine.control.setBoot({ device: 'pxe', persistent: true, mode: null });
   await machine.control.act('on');
   const seen = async () => (await whole.call('GET', `/v1/nodes/${uuid}/validate`)).body['power'];
-  for (let looks = 0; looks < 300 && !((await seen()) as { result: boolean }).result; looks++) await delay(50);
+  await until('its agent', async () => ((await seen()) as { result: boolean }).result);
   expect(await seen()).toEqual({ result: true });
   await whole.order(uuid, 'manage');
-  await whole.reach(uuid, 'manageable', 60);
+  await whole.reach(uuid, 'manageable');
   await whole.order(uuid, 'provide');
-  await whole.reach(uuid, 'available', 60);
+  await whole.reach(uuid, 'available');
   await whole.call('PATCH', `/v1/nodes/${uuid}`, [{ op: 'add', path: '/instance_info', value: whole.deployable() }]);
   await whole.order(uuid, 'active');
-  await whole.reach(uuid, 'active', 60);
+  await whole.reach(uuid, 'active');
   expect(machine.control.content('/dev/sda')).toMatchObject({ sha256: whole.image.sha256 });
   expect(machine.control.isOn()).toBe(true);
-}, 180_000);
+});

@@ -7,7 +7,6 @@ import { useDatabase } from '../../support/database';
 import { freePort } from '../../support/free-port';
 import { startWholeServer, type WholeServer } from '../../support/whole-server';
 
-jest.setTimeout(120_000);
 const database = useDatabase();
 let whole: WholeServer;
 beforeAll(async () => {
@@ -46,7 +45,7 @@ it('follows a node until it can be deployed, and does what it says', async () =>
   await patch(uuid, '/instance_info', whole.deployable());
   expect(await ask(uuid)).toMatchObject({ ready: true, blockers: [], warnings: [] });
   await whole.order(uuid, 'active');
-  await whole.reach(uuid, 'active', 60);
+  await whole.reach(uuid, 'active');
   expect((await ask(uuid)).blockers).toContain('provision-state');
 });
 
@@ -66,7 +65,7 @@ it('answers when the machine does not, and at every version', async () => {
 });
 
 describe('bloomery why', () => {
-  const script = join(__dirname, '../../.cache/why-under-test.cjs');
+  const script = join(__dirname, '../../../.cache/why-under-test.cjs');
   beforeAll(() =>
     buildSync({
       stdin: {

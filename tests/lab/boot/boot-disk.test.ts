@@ -17,7 +17,7 @@ import { root } from '../support/venv';
 const run = promisify(execFile);
 const REPORT_PORT = 8099;
 /** Seconds; alone it takes 15 to 30. */
-const PATIENCE = 200;
+const PATIENCE = 900;
 const FIRMWARES = ['bios', 'uefi', 'uefi-http'] as const;
 let lab: Lab;
 let log = '';

@@ -103,11 +103,11 @@ beforeAll(async () => {
     packages: 'external',
     logLevel: 'error',
   });
-}, 60_000);
+});
 afterAll(async () => {
   await removeNamespace(clients);
   await lab.close();
-}, 60_000);
+});
 
 describe('clients', () => {
   let server: Server;
@@ -118,7 +118,7 @@ describe('clients', () => {
     const address = await udhcpc('eth0');
     expect(address).toMatch(IN_RANGE);
     expect(await udhcpc('eth0')).toBe(address);
-  }, 30_000);
+  });
 
   it('dhclient gets one, releases it, and gets it again by INIT-REBOOT', async () => {
     const words = [
@@ -144,7 +144,7 @@ describe('clients', () => {
     expect(again).not.toContain('DHCPDISCOVER');
     expect(again).toContain(`DHCPACK of ${bound!}`);
     await client(...words, '-x', 'eth0');
-  }, 60_000);
+  });
 
   it('perfdhcp, as a relay: no drops', async () => {
     await run('ip', ['-n', clients, 'addr', 'add', '10.77.0.2/24', 'dev', 'eth0']);
@@ -152,7 +152,7 @@ describe('clients', () => {
     await run('ip', ['-n', clients, 'addr', 'del', '10.77.0.2/24', 'dev', 'eth0']);
     expect([...text.matchAll(/^drops: (\d+)/gm)].map(([, drops]) => drops)).toEqual(['0', '0']);
     expect(Number(/^received packets: (\d+)/m.exec(text)?.[1])).toBeGreaterThan(20);
-  }, 60_000);
+  });
 
   it('nothing on the other interface, neither broadcast nor to its address', async () => {
     expect(await udhcpc('eth1')).toBeUndefined();
@@ -161,7 +161,7 @@ describe('clients', () => {
     await run('ip', ['-n', clients, 'addr', 'del', '10.78.0.2/24', 'dev', 'eth1']);
     expect(Number(/^sent packets: (\d+)/m.exec(text)?.[1])).toBeGreaterThan(5);
     expect(/^received packets: (\d+)/m.exec(text)?.[1]).toBe('0');
-  }, 60_000);
+  });
 
   it('garbage is survived, with a line or two in the log', async () => {
     const before = server.log.length;
@@ -192,7 +192,7 @@ describe('clients', () => {
     const lines = server.log.slice(before);
     expect(lines.join('\n')).toContain('malformed');
     expect(lines.length).toBeLessThan(8);
-  }, 60_000);
+  });
 
   it('a router solicitation is answered at once', async () => {
     const received = async (): Promise<number> =>
@@ -201,19 +201,19 @@ describe('clients', () => {
     await run('ip', ['-n', clients, 'link', 'set', 'eth0', 'down']);
     await run('ip', ['-n', clients, 'link', 'set', 'eth0', 'up']);
     await until(
-      20,
+      240,
       () => 'the kernel of the client saw no router advertisement',
       async () => (await received()) > before,
     );
     expect(await client('ip', '-6', 'route', 'show', 'default')).toBe('');
-  }, 30_000);
+  });
 });
 
 it('an unknown machine gets nothing by default', async () => {
   const server = await serve({}, { ports: [], boots: [] });
   expect(await udhcpc('eth0')).toBeUndefined();
   await server.stop();
-}, 30_000);
+});
 
 describe('refuses to start', () => {
   const refusal = async (options: Partial<ServerOptions>, ...before: readonly string[]): Promise<string> =>
@@ -248,7 +248,7 @@ describe('refuses to start', () => {
     expect(await refusal({})).toBe('1: cannot listen on port 67 of interface br0: the port is in use\n');
     await first.stop();
     await other.stop();
-  }, 30_000);
+  });
 });
 
 describe("QEMU's iPXE", () => {
@@ -258,7 +258,7 @@ describe("QEMU's iPXE", () => {
     writeFileSync(machine.consoleFile, '');
     await machine.act('on');
     await until(
-      200,
+      240,
       () => `the script on the console\n${consoleEnd(machine)}`,
       () => readFileSync(machine.consoleFile, 'latin1').includes('script reached'),
     );

@@ -55,7 +55,7 @@ const announce = async (place: Place, port: number): Promise<ReturnType<typeof s
   const url = `http://${place.address}:${port}/`;
   const one = start(place, process.execPath, program, 'announce', 'baremetal', url, place.link);
   await until(
-    30,
+    240,
     () => `it is ready: ${one.printed.join()}`,
     () => one.printed.includes('ready'),
   );
@@ -104,7 +104,7 @@ afterAll(async () => {
   for (const child of running) if (child.exitCode === null) child.kill('SIGKILL');
   for (const { namespace } of [SERVER, CLIENT]) await removeNamespace(namespace).catch(() => {});
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 it('our server is found by the real agent and by ours, and is gone when it stops', async () => {
   const browser = start(CLIENT, agent, '-c', BROWSE, CLIENT.address);
@@ -127,7 +127,7 @@ it('our server is found by the real agent and by ours, and is gone when it stops
   );
   try {
     await until(
-      60,
+      240,
       () => `the browser sees it: ${browser.printed.join()}`,
       () => browser.printed.includes('Added baremetal._openstack._tcp.local.'),
     );
@@ -139,13 +139,13 @@ it('our server is found by the real agent and by ours, and is gone when it stops
     await server.stop();
   }
   await until(
-    60,
+    240,
     () => `the browser misses it: ${browser.printed.join()}`,
     () => browser.printed.includes('Removed baremetal._openstack._tcp.local.'),
   );
   expect(await lookup('baremetal')).toBe('');
   await browser.stop();
-}, 300_000);
+});
 
 it('our agent finds the real Ironic', async () => {
   const settings = { conductor: { enable_mdns: 'True' }, mdns: { interfaces: SERVER.address } };
@@ -153,7 +153,7 @@ it('our agent finds the real Ironic', async () => {
   try {
     let url = '';
     await until(
-      60,
+      240,
       () => `its announcement: ${url}`,
       async () => (url = await lookup('baremetal')) !== '',
     );
@@ -166,13 +166,13 @@ it('our agent finds the real Ironic', async () => {
 it('the name of a service is that of the first; servers behind one address share it', async () => {
   const first = await announce(SERVER, 1000);
   await until(
-    30,
+    240,
     () => 'its announcement',
     async () => (await lookup('baremetal')) === `http://${SERVER.address}:1000`,
   );
   const second = await announce(CLIENT, 2000);
   await until(
-    60,
+    240,
     () => `it gives way: ${second.printed.join()}`,
     () => second.printed.some((line) => line.includes('another server has this name')),
   );
@@ -181,11 +181,11 @@ it('the name of a service is that of the first; servers behind one address share
   const same = start(CLIENT, process.execPath, program, 'announce', 'baremetal', `http://${SERVER.address}:1000/`, CLIENT.link);
   await first.stop();
   await until(
-    60,
+    240,
     () => `the one beside it answers: ${same.printed.join()}`,
     async () => (await lookup('baremetal')) === `http://${SERVER.address}:1000`,
   );
   expect(same.printed).toEqual(['ready']);
   await same.stop();
   await second.stop();
-}, 300_000);
+});

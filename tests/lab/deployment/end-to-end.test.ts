@@ -46,7 +46,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await libvirt?.stop();
   for (const step of undo.reverse()) await step();
-}, 120_000);
+});
 
 interface Shown {
   readonly provision_state: string;
@@ -244,4 +244,4 @@ describe.each<Case>([
 it('stops cleanly on SIGTERM', async () => {
   expect(await server.stop()).toBe(0);
   expect(statSync(server.log).size).toBeGreaterThan(0);
-}, 60_000);
+});

@@ -16,7 +16,7 @@ import { openCli, type Cli } from '../support/cli';
 import { startServerProcess, type RunningServer } from '../support/server';
 import { startSushyTools } from '../redfish/sushy-tools';
 
-const PATIENCE = 240;
+const PATIENCE = 900;
 jest.setTimeout(900_000);
 
 let folder: string;

@@ -93,7 +93,7 @@ describe.each(SERVICES)('%s', (_service, openInspector) => {
   }
   const node = (uuid: string): Promise<Json> => call('GET', `/v1/nodes/${uuid}`);
   const order = (uuid: string, target: string): Promise<Json> => call('PUT', `/v1/nodes/${uuid}/states/provision`, { target });
-  async function reach(uuid: string, states: readonly string[], seconds = 90): Promise<Json> {
+  async function reach(uuid: string, states: readonly string[], seconds = 240): Promise<Json> {
     const end = Date.now() + seconds * 1000;
     for (;;) {
       const now = await node(uuid);
@@ -107,7 +107,7 @@ describe.each(SERVICES)('%s', (_service, openInspector) => {
   }
   /** How the service says that it stands, once it is one of these. */
   async function stands(uuid: string, states: readonly string[]): Promise<Json> {
-    const end = Date.now() + 60_000;
+    const end = Date.now() + 240_000;
     for (;;) {
       const now = await call('GET', `${inspector.url}/v1/introspection/${uuid}`).catch(() => undefined);
       if (now && states.includes(now['state'] as string)) return now;

@@ -12,7 +12,7 @@ import { consoleEnd, openLab, until, type Lab, type LabMachine } from '../suppor
 import { buildRamdisk } from '../support/ramdisk';
 import { bootingSections, startServerProcess, type RunningServer } from '../support/server';
 
-const PATIENCE = 300;
+const PATIENCE = 900;
 let lab: Lab;
 let cli: Cli;
 let server: RunningServer;
@@ -31,7 +31,7 @@ beforeAll(async () => {
 }, 1_600_000);
 afterAll(async () => {
   for (const step of undo.reverse()) await step();
-}, 120_000);
+});
 
 const nodes = async (): Promise<readonly JsonObject[]> => (await call(lab, 'GET', '/nodes/detail'))['nodes'] as readonly JsonObject[];
 const reported = async (node: JsonObject): Promise<Inspected['data']> =>

@@ -7,7 +7,7 @@ import { openProcesses, type Processes } from '../../support/processes';
 
 let database: OwnServer;
 let processes: Processes;
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 240_000;
 const NODES = 8;
 beforeEach(async () => {
   database = await startOwnServer();

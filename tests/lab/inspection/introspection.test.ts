@@ -73,7 +73,7 @@ async function post(url: string, body: unknown): Promise<void> {
 const state = async (): Promise<unknown> => ((await json('status', 'anvil')) as { state: unknown }).state;
 const reach = (wanted: string): Promise<void> =>
   until(
-    60,
+    240,
     () => wanted,
     async () => (await state()) === wanted,
   );

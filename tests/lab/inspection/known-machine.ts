@@ -63,7 +63,7 @@ async function qmp(path: string, commands: readonly object[]): Promise<void> {
     socket.write(all.map((one) => `${JSON.stringify(one)}\n`).join(''));
     const answers = (): readonly string[] => said.split('\n').filter((line) => /"(return|error)"/.test(line));
     await until(
-      30,
+      240,
       () => `answers of QMP: ${said}`,
       () => answers().length === all.length,
     );
@@ -85,7 +85,7 @@ async function startSwitch(lab: Lab): Promise<void> {
   const none = join(lab.folder, 'no-configuration');
   lab.start('lldpd', '-d', '-I', TAP, '-u', control, '-O', none);
   await until(
-    30,
+    240,
     () => 'lldpd',
     () => existsSync(control),
   );

@@ -61,7 +61,7 @@ export async function startRealInspector(
   const child = spawn(join(bin, 'ironic-inspector'), ['--config-file', config], { stdio: ['ignore', log, log] });
   const tail = (): string => readFileSync(at('inspector.log'), 'utf8').slice(-3000);
   await until(
-    90,
+    240,
     () => `the real inspector to answer\n${tail()}`,
     async () => {
       if (child.exitCode !== null) throw new Error(`the real inspector ended\n${tail()}`);

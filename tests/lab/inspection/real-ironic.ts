@@ -88,7 +88,7 @@ export async function startRealIronic(
   const child = spawn(words[0]!, words.slice(1), { stdio: ['ignore', log, log], env });
   const probe = [...inside, 'curl', '-fs', '-o', '/dev/null', `${url}/v1/drivers`];
   await until(
-    90,
+    240,
     () => `the real Ironic to answer\n${readFileSync(at('ironic.log'), 'utf8').slice(-3000)}`,
     async () => {
       if (child.exitCode !== null) throw new Error(`the real Ironic ended\n${readFileSync(at('ironic.log'), 'utf8').slice(-3000)}`);

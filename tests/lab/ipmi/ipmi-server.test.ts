@@ -11,7 +11,6 @@ import { testBmc, type TestBmc } from '../../wire/ipmi-bmc';
 import { needs } from '../support/needs';
 import { startServerProcess, type RunningServer } from '../support/server';
 
-jest.setTimeout(240_000);
 const PASSWORD = 'hunter2-and-more';
 const KG = '5ec2e7f00d';
 /** [ipmi]command_retry_timeout, seconds. */

@@ -15,7 +15,6 @@ import { freePort } from '../../support/free-port';
 import { startIpmiSim } from './ipmi-sim';
 import { needs } from '../support/needs';
 
-jest.setTimeout(60_000);
 const NOTHING: BootSetting = { device: 'none', persistent: false, mode: null };
 const machine: MachineControl = { name: 'm1', macs: [], isOn: () => true, act: async () => {}, boot: () => NOTHING, setBoot: () => {} };
 

@@ -24,8 +24,6 @@ import { startIpmiSim } from './ipmi-sim';
 import { needs } from '../support/needs';
 
 const run = promisify(execFile);
-jest.setTimeout(120_000);
-
 const machine = (name: string): MachineControl & { on: boolean } => {
   let setting: BootSetting = { device: 'none', persistent: false, mode: null };
   const it = {

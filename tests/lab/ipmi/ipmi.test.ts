@@ -19,7 +19,6 @@ import { programs } from '../support/venv';
 
 const run = promisify(execFile);
 // A first run makes a virtual environment.
-jest.setTimeout(300_000);
 const PYGHMI = 'pyghmi==1.6.19';
 
 interface Bench extends MachineControl {

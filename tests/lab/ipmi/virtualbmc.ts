@@ -42,7 +42,7 @@ export async function startVirtualBmc(
   };
   try {
     await until(
-      60,
+      240,
       () => `vbmcd to answer\n${readFileSync(log, 'utf8').slice(-3000)}`,
       () =>
         vbmc('list').then(

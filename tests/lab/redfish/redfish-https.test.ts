@@ -19,7 +19,7 @@ import { root } from '../support/venv';
 
 const run = promisify(execFile);
 /** Seconds; alone each wait takes 40 at most. */
-const PATIENCE = 300;
+const PATIENCE = 900;
 jest.setTimeout(1_200_000);
 let lab: Lab;
 let server: RunningServer | undefined;

@@ -46,7 +46,7 @@ export async function startSushyTools(
   const url = `${scheme}://127.0.0.1:${port}`;
   const why = (): string => `sushy-emulator to answer\n${readFileSync(log, 'utf8').slice(-3000)}`;
   try {
-    await until(60, why, async () => {
+    await until(240, why, async () => {
       if (child.exitCode !== null) throw new Error(`sushy-emulator ended\n${readFileSync(log, 'utf8').slice(-3000)}`);
       return fetch(`${url}/redfish/v1/`, { signal: AbortSignal.timeout(2000) }).then(
         () => true,

@@ -13,7 +13,6 @@ import { needs } from '../support/needs';
 import { startServerProcess } from '../support/server';
 import { root } from '../support/venv';
 
-jest.setTimeout(300_000);
 beforeAll(() => needs({ mount: 'mount' }));
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-lab-database-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -21,7 +20,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const start = (stateDir: string): Promise<Embedded> => startEmbedded({ stateDir, log: silentLog, clock: systemClock });
 const open = ({ connection }: { readonly connection: string }): Promise<OpenStore> =>
   openStore({ connection, poolSize: 3, clock: systemClock, log: silentLog });
-const until = async <T>(work: () => Promise<T>, seconds = 60): Promise<T> => {
+const until = async <T>(work: () => Promise<T>, seconds = 240): Promise<T> => {
   for (const end = Date.now() + seconds * 1000; ;) {
     try {
       return await work();

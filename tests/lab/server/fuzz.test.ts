@@ -38,7 +38,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await server?.stop();
   rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+});
 
 it.each([
   ['1.115', 2 / 3],

@@ -8,9 +8,7 @@ import { needs } from '../support/needs';
 import { bloomery, startSimulate } from './simulate';
 
 const run = promisify(execFile);
-const PATIENCE = 60;
-jest.setTimeout(240_000);
-
+const PATIENCE = 240;
 let fleet: ChildProcess;
 let ipmiPort: number;
 let redfish: string;

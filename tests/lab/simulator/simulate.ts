@@ -5,7 +5,7 @@ import { until } from '../support/machines';
 import { root } from '../support/venv';
 
 export const bloomery = join(root, 'bin/bloomery');
-const PATIENCE = 90;
+const PATIENCE = 240;
 
 /** Ready when it says so. */
 export async function startSimulate(...words: readonly string[]): Promise<ChildProcess> {

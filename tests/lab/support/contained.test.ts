@@ -53,7 +53,7 @@ it.each([
   const runner = start('sh', '-c', PROGRAM, 'program', mark, name);
   const ended = once(runner, 'exit');
   await until(
-    30,
+    240,
     () => 'the program to start',
     () => existsSync(join(folder, 'log')) && readFileSync(join(folder, 'log'), 'utf8').includes('ready') && marked(mark).length >= 2,
   );
@@ -63,7 +63,7 @@ it.each([
   // Who is killed cannot wait for what it started.
   if (signal === 'SIGKILL')
     await until(
-      30,
+      240,
       () => 'the end of what it started',
       () => marked(mark).length === 0,
     );

@@ -103,7 +103,7 @@ export async function startLibvirt(lab: {
   };
   try {
     await until(
-      20,
+      240,
       () => 'libvirtd',
       () => existsSync(socket),
     );
@@ -123,7 +123,7 @@ export async function startLibvirt(lab: {
     start('sushy-emulator', emulator, '--config', config);
     const redfish = `http://${lab.address}:${lab.port}`;
     await until(
-      30,
+      240,
       () => 'sushy-emulator',
       async () => {
         const answer = await run('ip', ['netns', 'exec', lab.namespace, 'curl', '-sf', `${redfish}/redfish/v1/`]).catch(() => undefined);

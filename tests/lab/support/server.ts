@@ -51,7 +51,7 @@ const iniText = (sections: Sections): string =>
  * @param folder where its configuration, state and log are kept
  * @param namespace a network namespace to run it in
  * @param more words of the command line
- * @throws with the end of its log when it is not ready within 60 s
+ * @throws with the end of its log when it is not ready within 240 s
  */
 export async function startServerProcess(
   folder: string,
@@ -88,7 +88,7 @@ export async function startServerProcess(
   const ready = await new Promise<string>((done, fail) => {
     let printed = '';
     const giveUp = (why: string): void => fail(new Error(`the server ${why}\n${printed}\n${readFileSync(log, 'utf8').slice(-3000)}`));
-    const late = setTimeout(() => giveUp('was not ready within 60 s'), 60_000);
+    const late = setTimeout(() => giveUp('was not ready within 240 s'), 240_000);
     child.stdout.on('data', (data: Buffer) => {
       printed += data.toString();
       const line = /^bloomery: ready.*$/m.exec(printed)?.[0];

@@ -12,7 +12,6 @@ import { restore } from '../../../store/backup/restore';
 import { LATEST, migrate } from '../../../store/sql/schema';
 import { useDatabase } from '../../support/database';
 
-jest.setTimeout(60_000);
 const database = useDatabase();
 beforeEach(() => database.clear());
 

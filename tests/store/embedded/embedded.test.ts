@@ -27,7 +27,6 @@ import { restoreLinks } from '../../../store/embedded/binaries';
 import { openStore } from '../../../store/postgres';
 import { describe as describeProcess, readPidFile } from '../../../store/embedded/postmaster';
 
-jest.setTimeout(60_000);
 const root = mkdtempSync(join(tmpdir(), 'bloomery-embedded-'));
 const script = join(root, 'supervisor.cjs');
 const started: Embedded[] = [];

@@ -88,3 +88,20 @@ it('stamps the times of agents that are still the same', async () => {
   expect((await nodes().find(same)).driver_internal_info).toEqual({ agent_url: 'http://a', agent_last_heartbeat: 'now' });
   expect((await nodes().find(other)).driver_internal_info).toEqual({ agent_url: 'http://b', agent_last_heartbeat: 'before' });
 });
+
+it('a node that its holder lets go between two looks is reserved all the same', async () => {
+  const { uuid } = await held();
+  // Lets go right after the statement that met no free row.
+  await database.query(
+    `CREATE FUNCTION let_go() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       IF pg_trigger_depth() = 1 THEN UPDATE nodes SET reservation = NULL WHERE reservation = 'here'; END IF;
+       RETURN NULL;
+     END $$`,
+  );
+  await database.query('CREATE TRIGGER let_go AFTER UPDATE ON nodes FOR EACH STATEMENT EXECUTE FUNCTION let_go()');
+  try {
+    expect(await nodes().reserve(uuid, 'there')).toMatchObject({ uuid, reservation: 'there' });
+  } finally {
+    await database.query('DROP FUNCTION let_go CASCADE');
+  }
+});

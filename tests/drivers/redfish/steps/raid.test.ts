@@ -170,6 +170,20 @@ describe('the steps', () => {
     expect(await poll(task)).toEqual({ kind: 'done' });
     expect(node().raid_config['logical_disks']).toHaveLength(1);
   });
+  it.each([
+    [404, { kind: 'done' }],
+    [403, { kind: 'failed' }],
+  ])('deletes a volume; an answer %i', async (status, outcome) => {
+    const { task } = bench();
+    await run(task, 'create');
+    end('Completed');
+    await poll(task);
+    const { reply } = service;
+    service.reply = (request) => (request.method === 'DELETE' ? { status, body: {} } : reply(request));
+    const ended = run(task, 'delete').catch(() => ({ kind: 'failed' }));
+    expect(await ended).toMatchObject(outcome);
+    expect(sent().filter((one) => one.startsWith('DELETE'))).toEqual([`DELETE ${VOLUMES}/1`]);
+  });
   it('begun by a conductor that is gone, makes nothing twice', async () => {
     const { task, node } = bench();
     await run(task, 'create');
