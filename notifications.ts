@@ -1,4 +1,4 @@
-/** Sends notifications where the options say: to the log, as oslo.messaging's driver of that name, and to a URL. */
+/** Sends notifications as configured: to the log, like oslo.messaging's driver `log`, and to a URL. */
 import type { Options } from './config/options';
 import type { Clock } from './model/clock';
 import { newUuid } from './model/idents';
@@ -12,17 +12,17 @@ import { createWebhook, type Webhook } from './wire/http/webhook';
 
 export interface OpenNotifier {
   readonly notifier: Notifier;
-  /** Posts what waits, for a moment. */
+  /** Tries to send the queued notifications first. */
   stop(): Promise<void>;
 }
 
-/** How long what waits may be posted once the server stops. */
+/** Limit for sending queued notifications at a stop. */
 const LAST_MS = 3000;
-/** Losses are told so often; each is counted. */
+/** Interval of log lines about lost notifications; each loss is counted. */
 const TELL_EVERY_MS = 60_000;
 const MESSAGING = ['messaging', 'messagingv2', 'routing'];
 
-/** The moment as oslo.messaging writes it: 2026-03-01 10:00:00.123000 */
+/** oslo.messaging's time format: 2026-03-01 10:00:00.123000 */
 const spaced = (milliseconds: number): string => new Date(milliseconds).toISOString().replace('T', ' ').replace('Z', '000');
 const context = ({ cause }: Notification): JsonObject => ({
   _context_request_id: cause?.requestId ?? null,
@@ -33,7 +33,7 @@ const context = ({ cause }: Notification): JsonObject => ({
 
 export interface NotifierSetup {
   readonly options: Options;
-  /** In publisher_id: this host. */
+  /** This host, for publisher_id. */
   readonly host: string;
   readonly log: Log;
   readonly clock: Clock;
@@ -41,7 +41,7 @@ export interface NotifierSetup {
   readonly random: (bytes: number) => Buffer;
 }
 
-/** Throws an Error for the operator when the URL is none. */
+/** Throws an Error for the operator if the URL is invalid. */
 export function createNotifier({ options, host, log, clock, metrics, random }: NotifierSetup): OpenNotifier {
   const lowest = options['DEFAULT.notification_level'] as Level | null;
   const url = options['notifications.webhook_url'];
@@ -78,7 +78,7 @@ export function createNotifier({ options, host, log, clock, metrics, random }: N
   if (webhook) metrics.read('bloomery_notifications_waiting', () => [[{}, webhook.waiting()]]);
 
   const write = (level: Level, message: JsonObject): void => {
-    // Programs get the URLs that people gave, as from Ironic; a log is read by others too.
+    // Notification consumers get URLs with credentials, as in Ironic; the log does not.
     const line = JSON.stringify(maskSecrets(message, '***'), (_name, value: unknown) =>
       typeof value === 'string' ? withoutCredentials(value) : value,
     );

@@ -1,4 +1,4 @@
-/** What a start makes of the options: those filled in whose default depends on this host, what follows from them, and what cannot be. */
+/** Completes the options at the start: defaults that depend on this host, derived settings, and checks. */
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -8,10 +8,10 @@ import type { BootRecord } from './model/records';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
 import type { StoreOptions } from './store/postgres';
 
-/** The program cannot start as it was asked to; the message is for the operator. */
+/** The program cannot start with these settings. The message is for the operator. */
 export class StartError extends Error {}
 
-/** The options, with those filled in whose default depends on this host or on other options. */
+/** The options with defaults that depend on this host or on other options. */
 export type ResolvedOptions = Options & {
   readonly [
     Key in
@@ -30,7 +30,7 @@ export type ResolvedOptions = Options & {
 export const addressOf = (name: string | null): string | undefined =>
   name === null ? undefined : networkInterfaces()[name]?.find(({ family }) => family === 'IPv4')?.address;
 
-/** Fills in what depends on this host, the ports that were taken and the state directory. */
+/** Completes the options with values of this host, the opened ports and the state directory. */
 export function resolveOptions(
   options: Options,
   stateDir: string,
@@ -53,7 +53,9 @@ export function resolveOptions(
   };
 }
 
-/** What machines boot that the PXE filter lets in without a boot of their own: the agent, which reports their inventory. */
+/**
+ * The boot records of machines that the PXE filter admits without one of their own. They boot the agent, which reports their inventory.
+ */
 export function reportBoots(options: ResolvedOptions): ReportBoots | undefined {
   const { 'conductor.deploy_kernel': kernel, 'conductor.deploy_ramdisk': ramdisk, 'service_catalog.endpoint_override': api } = options;
   if (kernel === null || ramdisk === null) return undefined;
@@ -72,12 +74,12 @@ export function reportBoots(options: ResolvedOptions): ReportBoots | undefined {
   };
 }
 
-/** Options that may name Swift, and what they may name here. */
+/** Options that may name Swift in Ironic, and the values to use here. */
 const NO_SWIFT = {
   'inventory.data_backend': 'database, directory and none are',
   'agent.deploy_logs_storage_backend': 'local is',
 } as const;
-/** What no single option shows to be wrong. Throws StartError. */
+/** Checks that involve several options. Throws StartError. */
 export function checkOptions(options: Options): void {
   if (options['auto_discovery.enabled'] && !options['auto_discovery.driver'])
     throw new StartError('[auto_discovery]enabled needs [auto_discovery]driver: the hardware type of machines that are discovered');
@@ -89,7 +91,7 @@ export function checkOptions(options: Options): void {
   }
 }
 
-/** Where inventories are kept; undefined: in the database. Throws StartError. */
+/** Where inventories are stored; undefined: in the database. Throws StartError. */
 export function inventoriesOf(options: Options, stateDir: string): StoreOptions['inventories'] {
   const backend = options['inventory.data_backend'];
   if (backend === 'none') return () => noInventories;
@@ -97,7 +99,7 @@ export function inventoriesOf(options: Options, stateDir: string): StoreOptions[
   return inventoriesIn(prepareFolder(options['inventory.directory'] ?? join(stateDir, 'inventories'), '[inventory]directory'));
 }
 
-/** Not mkdir's own `recursive`: that never ends where a file system makes no folders (/proc). */
+/** mkdir's own `recursive` never returns where a file system cannot create folders (/proc). */
 function makeFolder(path: string): void {
   if (existsSync(path)) return;
   makeFolder(dirname(path));

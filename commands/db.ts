@@ -1,4 +1,4 @@
-/** `bloomery db …`: looks after the database, the embedded one or a server of your own. */
+/** `bloomery db …`: manages the database, embedded or external. */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -17,11 +17,11 @@ import { restore } from '../store/backup/restore';
 import { migrate, schemaState, stepsDone, LATEST, type SchemaState } from '../store/sql/schema';
 import { databaseUrl, readOptions, withSetup, type SetupArguments } from './setup';
 
-/** What is told on the way goes to the standard error: the standard output is for answers. */
+/** Progress goes to standard error, because standard output is for results. */
 const say = (line: string): void => console.error(`bloomery: ${line}`);
 const log: Log = { debug: () => {}, info: () => {}, warn: say, error: say, child: () => log };
 
-/** Aborts at Ctrl-C, so that what was started is stopped; a second one ends the process at once. */
+/** Aborts at Ctrl-C, so that the command can clean up. A second Ctrl-C ends the process at once. */
 function interrupted(): AbortSignal {
   const controller = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => controller.abort(new Error(`stopped by ${name}`)));
@@ -30,21 +30,24 @@ function interrupted(): AbortSignal {
 
 interface DatabaseJob {
   readonly connected: Connected;
-  /** How to call the database for its operator. */
+  /** The database's name in messages. */
   readonly what: string;
-  /** It was started for this and nobody else can be using it. */
+  /** The command started the database, so nobody else uses it. */
   readonly own: boolean;
   readonly options: Options;
   readonly signal: AbortSignal;
 }
 interface DatabaseNeeds {
-  /** Makes the embedded database where there is none. */
+  /** Creates the embedded database if there is none. */
   readonly make?: boolean;
-  /** Not while a server runs on it. */
+  /** Refuses while a server uses it. */
   readonly alone?: boolean;
 }
 
-/** Connects to the database that a server with these settings would use. The embedded one is started for as long as this takes, if no server runs it. */
+/**
+ * Connects to the database that a server with these settings would use. Starts the embedded database for the duration of the command,
+ * unless a server runs it.
+ */
 async function onDatabase<T>(
   given: SetupArguments,
   { make = false, alone = false }: DatabaseNeeds,
@@ -116,7 +119,7 @@ async function version(given: SetupArguments): Promise<void> {
 }
 
 const counted = (count: number, what: string): string => `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
-/** A line for each table that holds something, and one from time to time within a large one. */
+/** Reports each table with rows, and the progress of large tables. */
 function progress(): (progress: Progress) => void {
   let last = performance.now();
   return ({ table, rows, done }) => {
@@ -126,7 +129,7 @@ function progress(): (progress: Progress) => void {
   };
 }
 
-/** The summary that a generator ends with, which a pipeline does not hand on. */
+/** Captures the return value of a generator, which a pipeline does not pass on. */
 async function* noting(pieces: AsyncGenerator<Buffer, Summary>, note: (summary: Summary) => void): AsyncGenerator<Buffer> {
   note(yield* pieces);
 }
@@ -151,7 +154,7 @@ async function backupTo(file: string, given: SetupArguments): Promise<void> {
 }
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message.split('\n')[0]! : String(error));
 
-/** Under another name until it is whole and on the disk. It holds passwords: nobody else may read it. */
+/** Writes under a temporary name until the file is complete and on disk. Only the owner may read it, because it contains passwords. */
 async function whole(file: string, write: (target: NodeJS.WritableStream) => Promise<void>): Promise<void> {
   const unfinished = `${file}.${process.pid}.unfinished`;
   try {
@@ -164,10 +167,10 @@ async function whole(file: string, write: (target: NodeJS.WritableStream) => Pro
 }
 
 async function restoreFrom(file: string, { force = false, ...given }: SetupArguments & { readonly force?: boolean }): Promise<void> {
-  // Before anything is started.
+  // Fails before the database is started.
   if (file !== '-') await (await open(file)).close();
   await onDatabase(given, { make: true, alone: true }, async ({ connected: { db }, what, own, options, signal }) => {
-    // What fails on the way ends the reading of `source`.
+    // An error in the restore also ends the reading of `source`.
     const source = piped(file === '-' ? process.stdin : createReadStream(file), createGunzip(), () => {});
     const heartbeatTimeout = own ? 0 : options['conductor.heartbeat_timeout'];
     const summary = await restore(db, source, { force, heartbeatTimeout, tell: progress(), signal }).catch((error: unknown) => {
@@ -179,7 +182,6 @@ async function restoreFrom(file: string, { force = false, ...given }: SetupArgum
   });
 }
 
-/** Adds `db` with its commands. */
 export function addDatabaseCommands(program: Command): void {
   const db = program
     .command('db')

@@ -1,4 +1,4 @@
-/** What the commands share: where configuration and state are, and which options they are told by. */
+/** Options that the commands share: the configuration files and the state directory. */
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ export interface SetupArguments {
   readonly configFile: readonly string[];
   readonly stateDir: string;
 }
-/** Adds the options that say which server is meant. */
+/** Adds the options that select the server. */
 export const withSetup = (command: Command): Command =>
   command
     .addOption(
@@ -31,6 +31,6 @@ export function readOptions({ configFile }: SetupArguments): { readonly options:
   return loadOptions(files, process.env);
 }
 
-/** DATABASE_URL wins over [database]connection; undefined: the embedded database. */
+/** DATABASE_URL has precedence over [database]connection. Undefined: the embedded database. */
 export const databaseUrl = (options: Options): string | undefined =>
   process.env['DATABASE_URL'] || options['database.connection'] || undefined;

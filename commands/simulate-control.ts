@@ -1,4 +1,4 @@
-/** `bloomery simulate control`: looks at a fleet that runs, makes its BMCs faulty, and presses its power buttons. */
+/** `bloomery simulate control`: shows a running fleet, sets faults of its BMCs, and controls the power of its machines. */
 import type { Command } from 'commander';
 import { parseFaults } from '../simulator/faults';
 
@@ -36,7 +36,7 @@ interface Arguments {
 }
 async function control(machine: string | undefined, words: readonly string[], { url, power, json }: Arguments): Promise<void> {
   const path = `/machines/${encodeURIComponent(machine ?? 'all')}`;
-  // "none" takes all faults away, and those after it are the new ones.
+  // "none" removes all faults; the words after it set new ones.
   const faults = parseFaults(words.join(' '));
   if (words.length > 0) await ask(url, words[0] === 'none' ? 'PUT' : 'PATCH', `${path}/faults`, faults);
   if (power !== undefined) await ask(url, 'POST', `${path}/power`, { action: power });

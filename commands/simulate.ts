@@ -1,4 +1,4 @@
-/** `bloomery simulate`: a fleet of machines behind BMCs, until SIGINT or SIGTERM; and what is done to one that runs. */
+/** `bloomery simulate`: runs a fleet of simulated machines with BMCs until SIGINT or SIGTERM; `bloomery simulate control` controls it. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -37,7 +37,7 @@ const certificates = (path: string): Buffer => {
     throw new InvalidArgumentError(reasonOf(error));
   }
 };
-/** Of the machine with a number: which BMCs it has. */
+/** Kind → the BMCs of a machine by its index. */
 const KINDS: Readonly<Record<string, (index: number) => readonly Protocol[]>> = {
   both: () => ['ipmi', 'redfish'],
   ipmi: () => ['ipmi'],
@@ -45,7 +45,7 @@ const KINDS: Readonly<Record<string, (index: number) => readonly Protocol[]>> = 
   half: (index) => (index % 2 === 0 ? ['ipmi'] : ['redfish']),
 };
 
-/** NAME:FAULTS or FAULTS, several times: the faults of the machine with a name. */
+/** Parses NAME:FAULTS or FAULTS, given several times. Returns the faults of a machine by name. */
 export function startingFaults(given: readonly string[]): (name: string) => Faults {
   const rows = given.map((text) => {
     const [, name, faults] = /^(?:([\w.-]+):)?(.*)$/s.exec(text)!;
@@ -57,7 +57,7 @@ export function startingFaults(given: readonly string[]): (name: string) => Faul
   return ofAll;
 }
 
-/** Of each machine in QEMU. */
+/** Defaults of machines in QEMU. */
 const QEMU = { memory: 2048, disk: 10, firmware: 'uefi', accelerator: 'tcg' } as const;
 
 interface Arguments {
@@ -164,7 +164,6 @@ const faultsHelp = Object.entries(FAULTS)
   .map(([name, { about }]) => `  ${name.padEnd(16)} ${about}`)
   .join('\n');
 
-/** Adds `simulate` and `simulate control`. */
 export function addSimulateCommand(program: Command): void {
   const command = program
     .command('simulate')
@@ -208,7 +207,7 @@ export function addSimulateCommand(program: Command): void {
     .option('--resources <file>', 'write them for `openstack baremetal create FILE`')
     .option('--json', 'print a line for each machine, and for each change of what one does')
     .addHelpText('after', `\nFaults, as in latency=300,loss=0.2,hang,redfish_missing=Bios+Storage:\n${faultsHelp}`)
-    // What follows `control` is its own.
+    // Options after `control` belong to that command.
     .enablePositionalOptions()
     .action(simulate);
   addControlCommand(command);

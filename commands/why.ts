@@ -1,4 +1,4 @@
-/** `bloomery why NODE`: what keeps a node from being deployed now, asked of a server, for people to read. */
+/** `bloomery why NODE`: prints the server's readiness check of a node. */
 import type { Command } from 'commander';
 import type { Checked, Readiness } from '../model/readiness';
 import { HEADER } from '../model/versions';
@@ -8,7 +8,7 @@ interface WhyArguments {
   readonly url?: string;
   readonly json?: boolean;
 }
-/** Longer than the server takes for machines that do not answer. */
+/** Longer than the server waits for machines. */
 const PATIENCE_MS = 30_000;
 
 async function ask(node: string, given: WhyArguments): Promise<Readiness> {
@@ -35,11 +35,11 @@ const MARKS: Readonly<Record<Checked['result'], readonly [string, number]>> = {
   unknown: ['?', 33],
   ok: ['✓', 32],
 };
-/** What comes from machines must not steer the terminal. */
+/** Control characters from machines must not reach the terminal. */
 // eslint-disable-next-line no-control-regex
 const plain = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
 
-/** The page: what blocks first, what is in order last and short. */
+/** Blocking checks first; passed checks last, in one line. */
 function whyPage(node: string, answer: Readiness, paint: Paint): string {
   const blocked = answer.blockers.length;
   const head = answer.ready
@@ -77,7 +77,6 @@ async function why(node: string, given: WhyArguments): Promise<void> {
   }
 }
 
-/** Adds `why`. */
 export function addWhyCommand(program: Command): void {
   program
     .command('why')

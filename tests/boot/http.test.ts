@@ -211,7 +211,7 @@ describe('the files of a boot', () => {
       expect((await get(wrong)).status).toBe(404);
     files.kernel = path('not there');
     expect((await get(target)).status).toBe(404);
-    expect(lines).toEqual([expect.stringContaining('the file of a boot is not there')]);
+    expect(lines).toEqual([expect.stringContaining('a file of a boot record does not exist')]);
   });
 
   it('come from another server once, until they change there', async () => {
@@ -307,7 +307,7 @@ describe('the files of a boot', () => {
     await expect(get(target)).rejects.toThrow(/aborted|socket hang up/);
     // The client may know before it is written down.
     while (lines.length === 0) await new Promise((done) => setImmediate(done));
-    expect(lines).toEqual([expect.stringContaining('fetching failed')]);
+    expect(lines).toEqual([expect.stringContaining('download failed')]);
     upstreamDoes = (_, response) => response.writeHead(200, { 'content-length': 4 }).end('good');
     expect((await get(target)).body.toString()).toBe('good');
   });
