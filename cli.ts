@@ -14,7 +14,7 @@ import { programVersion } from './version';
 function parseRoles(text: string): readonly Role[] {
   const names = text.split(',').map((name) => name.trim());
   const wrong = names.find((name) => !(ROLES as readonly string[]).includes(name));
-  if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is no role: name some of ${ROLES.join(', ')}.`);
+  if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is not a role: choose from ${ROLES.join(', ')}.`);
   return names as Role[];
 }
 
@@ -65,8 +65,12 @@ async function serve({ stateDir, roles: named, ...given }: ServeArguments): Prom
 
 const program = new Command('bloomery').description("A bare-metal server that answers OpenStack Ironic's API.").version(programVersion());
 
-withSetup(program.command('serve').description('Run the server in the foreground until SIGTERM.'))
-  .option('--roles <list>', `which of ${ROLES.join(', ')} to run (default: all, inspector if [inspector_service]enabled)`, parseRoles)
+withSetup(program.command('serve').description('Run the server in the foreground, until SIGTERM.'))
+  .option(
+    '--roles <list>',
+    `comma-separated roles to run: ${ROLES.join(', ')} (default: all; inspector only with [inspector_service]enabled)`,
+    parseRoles,
+  )
   .action(serve);
 
 addDatabaseCommands(program);
@@ -75,9 +79,9 @@ addSimulateCommand(program);
 
 program
   .command('config')
-  .description('Print the options.')
-  .option('--sample', 'as a configuration file with every option at its default')
-  .option('--docs', 'as the page of the documentation')
+  .description('Print the configuration options.')
+  .option('--sample', 'as a configuration file with all defaults (default)')
+  .option('--docs', 'as the Markdown page of the documentation')
   .action(({ docs }: { docs?: boolean }) => {
     process.stdout.write(docs ? configurationPage() : sampleFile());
   });

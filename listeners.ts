@@ -10,7 +10,7 @@ export interface HttpListener {
   /** Waits two seconds for running responses. May be called again. */
   close(): Promise<void>;
 }
-const LATE_MS = 2000;
+const CLOSE_TIMEOUT_MS = 2000;
 
 /**
  * @param what the purpose and the option of the port, for the error message
@@ -32,7 +32,7 @@ export async function listenHttp(options: ServerOptions, host: string, port: num
   const close = async (): Promise<void> => {
     const closed = new Promise<void>((done) => server.close(() => done()));
     server.closeIdleConnections();
-    const late = setTimeout(() => server.closeAllConnections(), LATE_MS);
+    const late = setTimeout(() => server.closeAllConnections(), CLOSE_TIMEOUT_MS);
     await closed;
     clearTimeout(late);
   };

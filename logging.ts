@@ -25,7 +25,7 @@ export interface LogOptions {
   readonly 'DEFAULT.use_json': boolean;
   readonly 'DEFAULT.default_log_levels': readonly string[];
 }
-export interface OpenLog {
+interface OpenLog {
   readonly log: Log;
   /** Writes buffered lines. */
   readonly flush: () => void;
@@ -34,10 +34,10 @@ export interface OpenLog {
 }
 
 /** Lines below `warn` are buffered for this many milliseconds, or until this many bytes: a write per line is expensive. */
-const GATHER_MS = 250;
-const GATHER_BYTES = 4096;
+const BUFFER_MS = 250;
+const BUFFER_BYTES = 4096;
 /** Bytes that are buffered while the file cannot be written (full disk). Later lines are lost. */
-const MOST_WAITING = 1 << 20;
+const MAX_BUFFERED_BYTES = 1 << 20;
 
 const LEVELS: Readonly<Record<string, pino.Level>> = {
   DEBUG: 'debug',
@@ -86,7 +86,7 @@ export function logPath({ 'DEFAULT.log_file': file, 'DEFAULT.log_dir': folder }:
 }
 
 /** Buffers lines and writes them together. */
-function gather(write: (lines: string) => void): { readonly write: (line: string) => void; readonly flush: () => void } {
+function createBuffer(write: (lines: string) => void): { readonly write: (line: string) => void; readonly flush: () => void } {
   let waiting = '';
   let timer: NodeJS.Timeout | undefined;
   const flush = (): void => {
@@ -100,8 +100,8 @@ function gather(write: (lines: string) => void): { readonly write: (line: string
     flush,
     write: (line) => {
       waiting += line;
-      if (waiting.length >= GATHER_BYTES) flush();
-      else timer ??= setTimeout(flush, GATHER_MS).unref();
+      if (waiting.length >= BUFFER_BYTES) flush();
+      else timer ??= setTimeout(flush, BUFFER_MS).unref();
     },
   };
 }
@@ -109,10 +109,10 @@ function gather(write: (lines: string) => void): { readonly write: (line: string
 /** Throws an Error for the operator if the file cannot be opened. */
 export function createLog(options: LogOptions): OpenLog {
   const path = logPath(options);
-  const destination = pino.destination({ dest: path ?? 2, sync: true, append: true, maxLength: MOST_WAITING });
+  const destination = pino.destination({ dest: path ?? 2, sync: true, append: true, maxLength: MAX_BUFFERED_BYTES });
   // A full disk must not stop the service; buffered lines are written when there is space again.
   destination.on('error', () => {});
-  const { write, flush } = gather((lines) => void destination.write(lines));
+  const { write, flush } = createBuffer((lines) => void destination.write(lines));
   const writer = options['DEFAULT.use_json'] ? { write } : { write: (line: string) => write(toText(line)) };
   const levels = levelsOf(options['DEFAULT.default_log_levels']);
   const level = options['DEFAULT.debug'] ? 'debug' : 'info';
@@ -142,7 +142,7 @@ export function createLog(options: LogOptions): OpenLog {
       try {
         destination.reopen();
       } catch (error) {
-        console.error(`bloomery: the log ${path} cannot be opened again: ${(error as Error).message}`);
+        console.error(`bloomery: the log ${path} cannot be reopened: ${(error as Error).message}`);
       }
     },
   };

@@ -51,7 +51,7 @@ import { programVersion } from './version';
 export const ROLES = ['api', 'conductor', 'boot', 'inspector'] as const;
 export type Role = (typeof ROLES)[number];
 
-export interface ServerSetup {
+interface ServerSetup {
   readonly options: Options;
   readonly roles: readonly Role[];
   /** The folder of the embedded database, the image cache and the boot files; created if it does not exist. */

@@ -3,7 +3,7 @@ import * as prometheus from 'prom-client';
 import { METRICS, type MetricName, type MetricRow, type Metrics, type Sample, type Scrape, type Total } from './model/metrics';
 
 /** Series per metric. Further label values become `other`, so that no defect can exhaust the memory. */
-const MOST_SERIES = 2000;
+const MAX_SERIES = 2000;
 const OTHER = 'other';
 /** Milliseconds to read a gauge; a slower gauge is omitted from the scrape. */
 const READ_TIMEOUT_MS = 2000;
@@ -69,7 +69,7 @@ export function createMetrics(options: { readonly process?: boolean } = {}): Met
     const gauge: prometheus.Gauge = new prometheus.Gauge({ ...common, collect: () => read(name, gauge) });
     return gauge;
   };
-  const made = new Map(Object.entries<MetricRow>(METRICS).map(([name, row]) => [name, make(name, row) as Instrument]));
+  const instruments = new Map(Object.entries<MetricRow>(METRICS).map(([name, row]) => [name, make(name, row) as Instrument]));
 
   function bounded(name: string, labels: AnyLabels): AnyLabels {
     const values = Object.values(labels);
@@ -77,7 +77,7 @@ export function createMetrics(options: { readonly process?: boolean } = {}): Met
     const known = series.get(name) ?? new Set();
     const key = values.join('\0');
     if (known.has(key)) return labels;
-    if (known.size >= ((METRICS as Readonly<Record<string, MetricRow>>)[name]!.most ?? MOST_SERIES))
+    if (known.size >= ((METRICS as Readonly<Record<string, MetricRow>>)[name]!.most ?? MAX_SERIES))
       return Object.fromEntries(Object.keys(labels).map((label) => [label, OTHER]));
     series.set(name, known.add(key));
     return labels;
@@ -97,9 +97,9 @@ export function createMetrics(options: { readonly process?: boolean } = {}): Met
   let scraping: Promise<string> | undefined;
   return {
     metrics: {
-      count: (name, labels, by = 1) => made.get(name)!.inc(bounded(name, labels), by),
-      observe: (name, labels, seconds) => made.get(name)!.observe(bounded(name, labels), seconds),
-      set: (name, labels, value) => made.get(name)!.set(bounded(name, labels), value),
+      count: (name, labels, by = 1) => instruments.get(name)!.inc(bounded(name, labels), by),
+      observe: (name, labels, seconds) => instruments.get(name)!.observe(bounded(name, labels), seconds),
+      set: (name, labels, value) => instruments.get(name)!.set(bounded(name, labels), value),
       read: (name, reader) => void readers.set(name, reader as Reader),
       totals: async () => totalsOf(await registry.getMetricsAsJSON()),
       timer: () => {

@@ -76,8 +76,8 @@ export function reportBoots(options: ResolvedOptions): ReportBoots | undefined {
 
 /** Options that may name Swift in Ironic, and the values to use here. */
 const NO_SWIFT = {
-  'inventory.data_backend': 'database, directory and none are',
-  'agent.deploy_logs_storage_backend': 'local is',
+  'inventory.data_backend': 'database, directory or none',
+  'agent.deploy_logs_storage_backend': 'local',
 } as const;
 /** Checks that involve several options. Throws StartError. */
 export function checkOptions(options: Options): void {
@@ -87,7 +87,7 @@ export function checkOptions(options: Options): void {
   for (const [key, instead] of Object.entries(NO_SWIFT)) {
     if (options[key as keyof typeof NO_SWIFT] !== 'swift') continue;
     const [section, name] = key.split('.');
-    throw new StartError(`[${section}]${name} = swift: there is no Swift here; ${instead} what can be used`);
+    throw new StartError(`[${section}]${name} = swift: Swift is not supported; use ${instead}`);
   }
 }
 

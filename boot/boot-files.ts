@@ -15,7 +15,7 @@ export interface BootFiles {
   /** A file of a node's boot record by name; undefined if there is none. Throws UpstreamError. */
   open(nodeUuid: string, name: string): Promise<BootFile | undefined>;
 }
-export interface BootFilesSetup {
+interface BootFilesSetup {
   readonly store: BootChoiceStore & Pick<Store, 'boots'>;
   readonly filter: PxeFilter;
   readonly cache: Cache;

@@ -30,7 +30,7 @@ export interface Cache {
   open(url: string): Promise<CachedFile>;
   close(): Promise<void>;
 }
-export interface CacheSetup {
+interface CacheSetup {
   readonly folder: string;
   readonly maxBytes: number;
   readonly log: Log;

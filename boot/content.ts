@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-export interface Content {
+interface Content {
   /** Bytes. */
   readonly size: number;
   /** Milliseconds since the epoch. */

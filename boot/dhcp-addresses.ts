@@ -60,7 +60,7 @@ export interface PoolRange {
 }
 
 /** All addresses of a range, with their bindings. */
-export interface AddressTable<Note> {
+interface AddressTable<Note> {
   /** Addresses that were ever used. */
   readonly known: ReadonlyMap<number, PoolAddress<Note>>;
   ofMac(mac: string): PoolAddress<Note> | undefined;

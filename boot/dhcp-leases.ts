@@ -22,7 +22,7 @@ export async function waitWithinStopTimeout(clock: Clock, work: Promise<unknown>
 }
 
 /** Provides the changes, and takes back those that could not be written. Bounded by the size of the pool. */
-export interface LeaseSource {
+interface LeaseSource {
   changes(): LeaseChange[];
   retry(changes: readonly LeaseChange[]): void;
 }

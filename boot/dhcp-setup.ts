@@ -52,7 +52,7 @@ function rangeOf(text: string | null): { readonly first: number; readonly last: 
   return { first, last };
 }
 
-export interface DhcpPlan {
+interface DhcpPlan {
   readonly policy: DhcpPolicy;
   readonly range: PoolRange;
   /** The interface is in the subnet of the range; else machines are only reached through relays. */

@@ -38,7 +38,7 @@ export interface DhcpPolicy {
   readonly pxeLoaders: Loaders;
 }
 /** Names of boot loaders for BIOS mode, for UEFI mode, and by CPU-mode or CPU for exceptions. */
-export interface Loaders {
+interface Loaders {
   readonly bios: string;
   readonly uefi: string;
   readonly byArch: Readonly<Record<string, string>>;

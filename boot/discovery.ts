@@ -26,7 +26,7 @@ export const pxeFilter = (options: FilterOptions): PxeFilter => ({
 });
 
 /** A machine without a boot record may boot the agent, which reports its inventory to the API or to the introspection service. */
-export type ReportKind = 'discovery' | 'introspection';
+type ReportKind = 'discovery' | 'introspection';
 /** The boot records of such machines; absent: they boot nothing. */
 export type ReportBoots = Readonly<Record<ReportKind, BootRecord>>;
 

@@ -16,7 +16,7 @@ import { openServedFile, type OpenFile, type ServedFiles } from './files';
 import { ipxeScript } from './ipxe';
 import { openMedium } from './media';
 
-export interface HttpBootOptions {
+interface HttpBootOptions {
   readonly 'boot.http_host': string;
   /** 0: any free port. */
   readonly 'boot.http_port': number;
@@ -29,7 +29,7 @@ export interface HttpBootOptions {
   /** The folder of the cache. */
   readonly 'boot.cache_root': string;
 }
-export interface HttpBootSetup {
+interface HttpBootSetup {
   readonly options: HttpBootOptions;
   readonly store: BootChoiceStore & Pick<Store, 'boots' | 'media'>;
   readonly filter: PxeFilter;

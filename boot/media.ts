@@ -13,7 +13,7 @@ import { UpstreamError, type CachedFile } from './cache';
 import { grubWords, kernelWords } from './pxe';
 
 /** Opens a source. Throws UpstreamError. */
-export type OpenSource = (source: string) => Promise<CachedFile>;
+type OpenSource = (source: string) => Promise<CachedFile>;
 /** A part of an image: bytes, or a file to read them from. */
 interface Piece {
   readonly at: number;

@@ -5,7 +5,7 @@
 import type { BootRecord } from '../model/records';
 
 /** What a requested name stands for, besides files below the root. */
-export type PxeName =
+type PxeName =
   | { readonly kind: 'pxelinux' | 'grub'; readonly mac: string }
   | { readonly kind: 'grub start' }
   | { readonly kind: 'file'; readonly uuid: string; readonly name: string };

@@ -19,7 +19,7 @@ const INTERVAL_MS = { least: 200_000, most: 600_000 } as const;
 /** RFC 4861 §10, MIN_DELAY_BETWEEN_RAS: between advertisements to all nodes. */
 const MULTICAST_GAP_MS = 3000;
 
-export interface Advertiser {
+interface Advertiser {
   readonly interface: string;
   readonly log: Log;
   readonly clock: Clock;

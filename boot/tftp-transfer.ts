@@ -17,7 +17,7 @@ export interface NegotiatedOptions {
   /** The options in the OACK; empty: no OACK is sent. */
   readonly granted: TftpOptions;
 }
-export interface Transfer {
+interface Transfer {
   /** Connected to the client. */
   readonly socket: Socket;
   readonly blocks: Blocks;
@@ -27,7 +27,7 @@ export interface Transfer {
   /** Called when the client sent a packet. */
   readonly answered: () => void;
 }
-export interface TransferResult {
+interface TransferResult {
   /** `done`, `silent` (the client stopped answering), or the reason why client or server ended the transfer. */
   readonly end: string;
   /** DATA packets that were sent more than once. */

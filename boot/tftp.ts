@@ -11,7 +11,7 @@ import { GRUB_START, grubConfig, pxelinuxConfig, pxeName } from './pxe';
 import { sendFile, type NegotiatedOptions } from './tftp-transfer';
 import { cachedSource, fileSource, openBlocks, textSource, type BlockSource } from './tftp-blocks';
 
-export interface TftpServiceOptions {
+interface TftpServiceOptions {
   readonly 'boot.tftp_host': string;
   /** 0: any free port. */
   readonly 'boot.tftp_port': number;

@@ -70,10 +70,10 @@ async function onDatabase<T>(
   const what = (): string => `The embedded database in ${stateDir}`;
   const found = await findEmbedded(stateDir);
   if (!found && !make)
-    throw new Error(`there is no embedded database in ${stateDir} yet, and neither DATABASE_URL nor [database]connection names another`);
+    throw new Error(`there is no embedded database in ${stateDir} yet, and DATABASE_URL and [database]connection are not set`);
   if (found?.running) {
     const { process: user, connection } = found.running;
-    if (alone) throw new Error(`the embedded database in ${stateDir} is in use by the server with process number ${user}: stop it first`);
+    if (alone) throw new Error(`the embedded database in ${stateDir} is used by the server with process ID ${user}: stop it first`);
     return on(connection, what);
   }
   await mkdir(stateDir, { recursive: true });
@@ -99,11 +99,11 @@ async function sync(given: SetupArguments): Promise<void> {
   });
 }
 
-const STANDING: Readonly<Record<SchemaState, string>> = {
-  none: 'it has no schema yet: "bloomery db sync", or the start of the server, makes it',
-  older: 'older than this program: "bloomery db sync", or the start of the server, brings it up to date',
+const SCHEMA_STATES: Readonly<Record<SchemaState, string>> = {
+  none: 'it has no schema yet: "bloomery db sync" or the start of the server creates it',
+  older: 'older than this program: "bloomery db sync" or the start of the server updates it',
   current: 'up to date',
-  newer: 'newer than this program, which refuses to work with it: install the program that made it, or a later one',
+  newer: 'newer than this program, which cannot use it: install the version that created it, or a later one',
 };
 async function version(given: SetupArguments): Promise<void> {
   await onDatabase(given, {}, async ({ connected: { db }, what }) => {
@@ -113,7 +113,7 @@ async function version(given: SetupArguments): Promise<void> {
     console.log(`database: ${what.replace(/^The /, 'the ')}, PostgreSQL ${rows[0]!.name}`);
     console.log(`schema:   ${done.at(-1) ?? 'none'}`);
     console.log(`program:  ${LATEST}`);
-    console.log(`the schema is ${STANDING[state]}`.replace('the schema is it has', 'the database has'));
+    console.log(`the schema is ${SCHEMA_STATES[state]}`.replace('the schema is it has', 'the database has'));
     if (state !== 'current') process.exitCode = 1;
   });
 }
@@ -130,22 +130,22 @@ function progress(): (progress: Progress) => void {
 }
 
 /** Captures the return value of a generator, which a pipeline does not pass on. */
-async function* noting(pieces: AsyncGenerator<Buffer, Summary>, note: (summary: Summary) => void): AsyncGenerator<Buffer> {
+async function* capturingSummary(pieces: AsyncGenerator<Buffer, Summary>, note: (summary: Summary) => void): AsyncGenerator<Buffer> {
   note(yield* pieces);
 }
 
 async function backupTo(file: string, given: SetupArguments): Promise<void> {
-  if (file !== '-' && (await stat(file).catch(() => undefined))) throw new Error(`${file} exists already: name another file`);
+  if (file !== '-' && (await stat(file).catch(() => undefined))) throw new Error(`${file} exists already: choose another file`);
   await onDatabase(given, {}, async ({ connected: { db, where }, signal }) => {
     let summary: Summary | undefined;
-    const pieces = noting(backup(db, timestamp(systemClock.now()), progress(), signal), (said) => (summary = said));
+    const pieces = capturingSummary(backup(db, timestamp(systemClock.now()), progress(), signal), (result) => (summary = result));
     const write = (target: NodeJS.WritableStream): Promise<void> =>
       pipeline(Readable.from(pieces, { objectMode: false }), createGzip({ level: 6 }), target);
     try {
       if (file === '-') await write(process.stdout);
-      else await whole(file, write);
+      else await writeComplete(file, write);
     } catch (error) {
-      throw new Error(`the backup was not made: ${messageOf(error)}`, { cause: error });
+      throw new Error(`the backup failed: ${messageOf(error)}`, { cause: error });
     }
     say(
       `${where.replace(/^The /, 'the ')} is in ${file}: ${counted(summary!.rows, 'row')} of ${counted(summary!.tables, 'table')}, schema ${summary!.schema}`,
@@ -155,7 +155,7 @@ async function backupTo(file: string, given: SetupArguments): Promise<void> {
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message.split('\n')[0]! : String(error));
 
 /** Writes under a temporary name until the file is complete and on disk. Only the owner may read it, because it contains passwords. */
-async function whole(file: string, write: (target: NodeJS.WritableStream) => Promise<void>): Promise<void> {
+async function writeComplete(file: string, write: (target: NodeJS.WritableStream) => Promise<void>): Promise<void> {
   const unfinished = `${file}.${process.pid}.unfinished`;
   try {
     await write(createWriteStream(unfinished, { flags: 'wx', mode: 0o600, flush: true }));
@@ -174,7 +174,7 @@ async function restoreFrom(file: string, { force = false, ...given }: SetupArgum
     const source = piped(file === '-' ? process.stdin : createReadStream(file), createGunzip(), () => {});
     const heartbeatTimeout = own ? 0 : options['conductor.heartbeat_timeout'];
     const summary = await restore(db, source, { force, heartbeatTimeout, tell: progress(), signal }).catch((error: unknown) => {
-      throw new Error(`${file} was not restored, and the database is as it was: ${messageOf(error)}`, { cause: error });
+      throw new Error(`${file} was not restored, and the database is unchanged: ${messageOf(error)}`, { cause: error });
     });
     say(
       `${what.replace(/^The /, 'the ')} has ${counted(summary.rows, 'row')} of ${counted(summary.tables, 'table')} from ${file}, schema ${summary.schema}`,
@@ -185,22 +185,24 @@ async function restoreFrom(file: string, { force = false, ...given }: SetupArgum
 export function addDatabaseCommands(program: Command): void {
   const db = program
     .command('db')
-    .description('Look after the database: the embedded one, or that of [database]connection or DATABASE_URL.');
+    .description('Manage the database: the embedded one, or the one in [database]connection or DATABASE_URL.');
   withSetup(
-    db.command('version').description('Say which schema the database has and which this program needs (status 1: another).'),
+    db
+      .command('version')
+      .description('Print the version of the schema in the database and the one that this program needs (exit status 1 if they differ).'),
   ).action(version);
-  withSetup(db.command('sync').description('Bring the schema up to date, as the start of the server does.')).action(sync);
+  withSetup(db.command('sync').description('Update the schema, as the start of the server does.')).action(sync);
   withSetup(
     db
       .command('backup')
-      .description('Write everything that the database holds to a new file, also while servers run. It holds passwords: keep it safe.')
-      .argument('<file>', 'the file; "-": the standard output'),
+      .description('Write the whole database to a new file, also while servers run. The file contains passwords: keep it safe.')
+      .argument('<file>', 'the file; "-" for standard output'),
   ).action(backupTo);
   withSetup(
     db
       .command('restore')
-      .description('Put a backup into an empty database that no server uses, as a whole or not at all.')
-      .argument('<file>', 'the file; "-": the standard input')
-      .option('--force', 'replace what the database holds'),
+      .description('Restore a backup into an empty database that no server uses, completely or not at all.')
+      .argument('<file>', 'the file; "-" for standard input')
+      .option('--force', 'replace the contents of the database'),
   ).action(restoreFrom);
 }

@@ -6,14 +6,14 @@ import { authorization, parseJson, errorMessageOf } from './endpoint';
 import { timeoutSignal } from '../wire/http/timeout-signal';
 
 const AT_ONCE = 8;
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 /** If both are started together, the fleet is ready before the server. */
 const START_MS = 60_000;
-const AGAIN_MS = 500;
+const RETRY_MS = 500;
 /** The first version with names, resource classes and pxe_enabled. */
 const VERSION = '1.72';
 
-export interface Registered {
+interface Registered {
   readonly created: number;
   readonly updated: number;
 }
@@ -24,7 +24,7 @@ export interface Registered {
 async function started(base: string, clock: Clock, signal: AbortSignal): Promise<void> {
   const end = clock.now() + START_MS;
   while (clock.now() < end) {
-    const options = { signal: timeoutSignal(PATIENCE_MS, signal) };
+    const options = { signal: timeoutSignal(TIMEOUT_MS, signal) };
     const isThere = await fetch(`${base}/`, options).then(
       async ({ status, body }) => {
         await body?.cancel();
@@ -33,7 +33,7 @@ async function started(base: string, clock: Clock, signal: AbortSignal): Promise
       (error: unknown) => ((error as Error).cause as { code?: unknown } | undefined)?.code !== 'ECONNREFUSED',
     );
     if (isThere) return;
-    await clock.sleep(AGAIN_MS, signal);
+    await clock.sleep(RETRY_MS, signal);
   }
 }
 
@@ -49,7 +49,7 @@ export async function registerFleet(base: string, nodes: readonly DescribedNode[
       method,
       headers: { 'content-type': 'application/json', accept: 'application/json', [HEADER]: VERSION, ...authorization(process.env) },
       body: JSON.stringify(body),
-      signal: timeoutSignal(PATIENCE_MS, signal),
+      signal: timeoutSignal(TIMEOUT_MS, signal),
     }).catch((error: unknown) => {
       const { cause, message } = error as Error;
       throw new Error(`${base} does not answer: ${cause instanceof Error && cause.message ? cause.message : message}`);

@@ -19,11 +19,11 @@ export interface SetupArguments {
 export const withSetup = (command: Command): Command =>
   command
     .addOption(
-      new Option('--config-file <file>', 'configuration in the format of ironic.conf; may be given several times')
+      new Option('--config-file <file>', 'configuration file in the format of ironic.conf; may be repeated')
         .argParser(append)
-        .default([], '/etc/ironic/ironic.conf if there'),
+        .default([], '/etc/ironic/ironic.conf if it exists'),
     )
-    .option('--state-dir <folder>', 'where the embedded database and caches are kept', defaultStateDir());
+    .option('--state-dir <folder>', 'folder of the embedded database and the caches', defaultStateDir());
 
 /** Throws ConfigurationError. */
 export function readOptions({ configFile }: SetupArguments): { readonly options: Options; readonly warnings: readonly string[] } {

@@ -69,7 +69,7 @@ it('outlives a full disk, and a folder that is gone', () => {
   reopen();
   log.error('lost');
   flush();
-  expect(said).toHaveBeenCalledWith(expect.stringContaining('cannot be opened again'));
+  expect(said).toHaveBeenCalledWith(expect.stringContaining('cannot be reopened'));
   said.mockRestore();
 });
 

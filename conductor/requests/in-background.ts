@@ -3,7 +3,7 @@ import { reasonOf } from '../../model/errors';
 import type { Context } from '../core/context';
 import { isInterrupted, startTask, type NodeTask } from '../core/task';
 
-export interface Background {
+interface Background {
   readonly purpose: string;
   /** Throws the client's error before anything has changed. */
   readonly check: (task: NodeTask) => Promise<void>;

@@ -11,12 +11,12 @@ import { silentMetrics, type Metrics } from '../../model/metrics';
 import type { Probed } from '../core/lease';
 import { authorize, RpcError, CODES, decodeAnswer, digestOf, encodeCall, isAnswerOf, PING, type RpcCall } from './codec';
 
-export interface RpcClientOptions {
+interface RpcClientOptions {
   readonly 'json_rpc.cafile': string | null;
   readonly 'json_rpc.insecure': boolean;
 }
 /** The conductor that is called: its name, which the signature covers, and its address. */
-export interface RemoteConductor {
+interface RemoteConductor {
   readonly hostname: string;
   readonly address: string;
 }

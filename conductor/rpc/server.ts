@@ -25,7 +25,7 @@ export interface RpcServerOptions {
   readonly 'api.max_json_body_size_inspection': number;
 }
 /** Executes the calls. */
-export interface RpcHandler {
+interface RpcHandler {
   readonly perform: Perform;
   readonly isLeaving: () => boolean;
 }

@@ -285,9 +285,9 @@ describe('the files of a boot', () => {
     [
       'is larger than the cache',
       (_, response) => response.writeHead(200, { 'content-length': 2 ** 21 }).write('x'),
-      /more than the image cache/,
+      /exceed the size of the image cache/,
     ],
-    ['does not say its size', (_, response) => response.writeHead(200).end('x'), /does not say how large/],
+    ['does not say its size', (_, response) => response.writeHead(200).end('x'), /does not send Content-Length/],
   ])('are a clear 502 when the source %s', async (what, does, text) => {
     upstreamDoes = does;
     files.kernel = `${upstreamUrl.replace('//', '//user:secret@')}/${what.replaceAll(' ', '-')}?token=secret`;
