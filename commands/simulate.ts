@@ -171,9 +171,7 @@ export function addSimulateCommand(program: Command): void {
     .option('--first <n>', 'number of the first machine; concurrent fleets need different numbers', upTo(60_000), 0)
     .option('--seed <n>', 'vary the hardware of the machines: processors, memory, disks, NICs (default: all the same)', upTo(2 ** 31))
     .addOption(
-      new Option('--bmcs <kind>', 'BMCs of a machine; half: alternately IPMI and Redfish')
-        .choices(Object.keys(KINDS))
-        .default('both'),
+      new Option('--bmcs <kind>', 'BMCs of a machine; half: alternately IPMI and Redfish').choices(Object.keys(KINDS)).default('both'),
     )
     .option(
       '--ipmi <place>',

@@ -85,7 +85,10 @@ it.each<[Record<string, string>, RegExp | undefined]>([
   [{ OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER: 'log' }, undefined],
   [{ OS_DEFAULT__NOTIFICATION_LEVEL: 'debug' }, undefined],
   [{ OS_DEFAULT__NOTIFICATION_LEVEL: 'debug', OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER: 'noop' }, undefined],
-  [{ OS_DEFAULT__NOTIFICATION_LEVEL: 'debug', OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER: 'messagingv2' }, /message queues are not supported.*messagingv2/],
+  [
+    { OS_DEFAULT__NOTIFICATION_LEVEL: 'debug', OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER: 'messagingv2' },
+    /message queues are not supported.*messagingv2/,
+  ],
   [{ OS_NOTIFICATIONS__WEBHOOK_URL: 'http://x' }, /no effect without \[DEFAULT\]notification_level/],
 ])('sends nothing with %j', (environment, warning) => {
   const { notifier } = open(environment);
