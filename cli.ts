@@ -1,4 +1,4 @@
-/** The command line: `bloomery serve`, `bloomery config`, and those in commands/. */
+/** The command line: `bloomery serve`, `bloomery config`, and the commands in commands/. */
 import { Command, InvalidArgumentError } from 'commander';
 import { addDatabaseCommands } from './commands/db';
 import { addSimulateCommand } from './commands/simulate';
@@ -14,12 +14,12 @@ import { programVersion } from './version';
 function parseRoles(text: string): readonly Role[] {
   const names = text.split(',').map((name) => name.trim());
   const wrong = names.find((name) => !(ROLES as readonly string[]).includes(name));
-  if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is no role: name some of ${ROLES.join(', ')}.`);
+  if (wrong !== undefined) throw new InvalidArgumentError(`"${wrong}" is not a role: choose from ${ROLES.join(', ')}.`);
   return names as Role[];
 }
 
 interface ServeArguments extends SetupArguments {
-  /** Absent: all, the introspection service if it is enabled. */
+  /** Absent: all roles; the introspection service only if it is enabled. */
   readonly roles?: readonly Role[];
 }
 
@@ -29,7 +29,7 @@ async function serve({ stateDir, roles: named, ...given }: ServeArguments): Prom
   const roles = named ?? ROLES.filter((role) => role !== 'inspector' || options['inspector_service.enabled']);
   const { log, flush, reopen } = createLog(options);
   process.once('exit', flush);
-  // logrotate has moved the file away.
+  // For log rotation: logrotate has renamed the file.
   process.on('SIGHUP', reopen);
   for (const warning of warnings) log.warn(warning);
   const server = await startServer({
@@ -50,7 +50,7 @@ async function serve({ stateDir, roles: named, ...given }: ServeArguments): Prom
     let first = true;
     for (const name of ['SIGTERM', 'SIGINT', 'SIGUSR2'] as const)
       process.on(name, () => {
-        // Who asks again does not want to wait.
+        // A second signal ends the stop at once.
         if (!first && name !== 'SIGUSR2') now.abort();
         first = false;
         told(name);
@@ -59,14 +59,18 @@ async function serve({ stateDir, roles: named, ...given }: ServeArguments): Prom
   log.info('stopping', { signal });
   await server.stop({ drain: signal === 'SIGUSR2', now: now.signal });
   flush();
-  // A socket of a client that never reads must not keep the process: everything of ours is stopped.
+  // A client that never reads must not keep the process alive; everything has stopped.
   process.exit(0);
 }
 
 const program = new Command('bloomery').description("A bare-metal server that answers OpenStack Ironic's API.").version(programVersion());
 
-withSetup(program.command('serve').description('Run the server in the foreground until SIGTERM.'))
-  .option('--roles <list>', `which of ${ROLES.join(', ')} to run (default: all, inspector if [inspector_service]enabled)`, parseRoles)
+withSetup(program.command('serve').description('Run the server in the foreground, until SIGTERM.'))
+  .option(
+    '--roles <list>',
+    `comma-separated roles to run: ${ROLES.join(', ')} (default: all; inspector only with [inspector_service]enabled)`,
+    parseRoles,
+  )
   .action(serve);
 
 addDatabaseCommands(program);
@@ -75,9 +79,9 @@ addSimulateCommand(program);
 
 program
   .command('config')
-  .description('Print the options.')
-  .option('--sample', 'as a configuration file with every option at its default')
-  .option('--docs', 'as the page of the documentation')
+  .description('Print the configuration options.')
+  .option('--sample', 'as a configuration file with all defaults (default)')
+  .option('--docs', 'as the Markdown page of the documentation')
   .action(({ docs }: { docs?: boolean }) => {
     process.stdout.write(docs ? configurationPage() : sampleFile());
   });

@@ -1,19 +1,19 @@
-/** Ports on which the program answers HTTP: taken early, so that one in use stops the start, and answered on when there is who answers. */
+/** HTTP listeners. Ports are opened early, so that a port in use stops the start. Requests are answered once a handler is set. */
 import { createServer, type RequestListener, type ServerOptions } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { StartError } from './settings';
 
 export interface HttpListener {
   readonly port: number;
-  /** Until then every request is told 503. */
+  /** Before this, every request is answered with 503. */
   answer(listener: RequestListener): void;
-  /** Lets answers that are being given end, for two seconds. May be called again. */
+  /** Waits two seconds for running responses. May be called again. */
   close(): Promise<void>;
 }
-const LATE_MS = 2000;
+const CLOSE_TIMEOUT_MS = 2000;
 
 /**
- * @param what it is for, and the option that says which port, in the words of the error
+ * @param what the purpose and the option of the port, for the error message
  * @throws StartError
  */
 export async function listenHttp(options: ServerOptions, host: string, port: number, what: string): Promise<HttpListener> {
@@ -32,7 +32,7 @@ export async function listenHttp(options: ServerOptions, host: string, port: num
   const close = async (): Promise<void> => {
     const closed = new Promise<void>((done) => server.close(() => done()));
     server.closeIdleConnections();
-    const late = setTimeout(() => server.closeAllConnections(), LATE_MS);
+    const late = setTimeout(() => server.closeAllConnections(), CLOSE_TIMEOUT_MS);
     await closed;
     clearTimeout(late);
   };

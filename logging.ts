@@ -1,4 +1,4 @@
-/** The program's log by pino: lines of JSON, or of text as oslo.log writes them; every value that looks like a secret masked, however deep. */
+/** The log (pino): lines in JSON, or in oslo.log's text format. Values that look like secrets are masked at every depth. */
 import { join } from 'node:path';
 import pino from 'pino';
 import type { Options } from './config/options';
@@ -6,13 +6,13 @@ import type { Log } from './model/log';
 
 const SECRET = /pass(word|wd)?$|secret|token|credential|snmp_(auth|priv)_key|configdrive|^authorization$/i;
 
-/** A copy in which secrets are stars; cut at depth 8, since what is logged may come from the network. */
+/** Returns a copy with masked secrets. Stops at depth 8, because logged values may come from the network. */
 export function maskSecrets(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (value instanceof Error) return { message: value.message, stack: value.stack };
   if (depth > 8) return '…';
   if (Array.isArray(value)) return value.map((item) => maskSecrets(item, depth + 1));
-  // Most fields of most lines are plain and harmless: those are not copied.
+  // Most lines contain no nested fields and no secrets; they are not copied.
   if (Object.entries(value).every(([key, item]) => (typeof item !== 'object' || item === null) && !SECRET.test(key))) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [key, SECRET.test(key) && item !== null ? '******' : maskSecrets(item, depth + 1)]),
@@ -25,17 +25,17 @@ export type LogOptions = Pick<
 >;
 export interface OpenLog {
   readonly log: Log;
-  /** Writes what waits to be written. */
+  /** Writes buffered lines. */
   readonly flush: () => void;
-  /** Goes on in a new file of the same name, when the old one was moved away. */
+  /** Opens the log file again after it was renamed. */
   readonly reopen: () => void;
 }
 
-/** Lines below `warn` wait for each other this long, in milliseconds, or until they are so many bytes: a write for each costs more than all else. */
-const GATHER_MS = 250;
-const GATHER_BYTES = 4096;
-/** Bytes that wait while nothing can be written (a full disk); later lines are lost. */
-const MOST_WAITING = 1 << 20;
+/** Lines below `warn` are buffered for this many milliseconds, or until this many bytes: a write per line is expensive. */
+const BUFFER_MS = 250;
+const BUFFER_BYTES = 4096;
+/** Bytes that are buffered while the file cannot be written (full disk). Later lines are lost. */
+const MAX_BUFFERED_BYTES = 1 << 20;
 
 const LEVELS: Readonly<Record<string, pino.Level>> = {
   DEBUG: 'debug',
@@ -45,7 +45,7 @@ const LEVELS: Readonly<Record<string, pino.Level>> = {
   ERROR: 'error',
   CRITICAL: 'fatal',
 };
-/** oslo's `name=LEVEL`; the names that mean something here are those of rooms. */
+/** Parses oslo's `name=LEVEL`. Names are those of components: api, boot, conductor, database, … */
 function levelsOf(pairs: readonly string[]): ReadonlyMap<string, pino.Level> {
   return new Map(
     pairs.map((pair) => {
@@ -58,33 +58,33 @@ function levelsOf(pairs: readonly string[]): ReadonlyMap<string, pino.Level> {
   );
 }
 
-type Line = Readonly<Partial<Record<'room' | 'request_id' | 'global_request_id' | 'user' | 'project', string>>> & {
+type Line = Readonly<Partial<Record<'component' | 'request_id' | 'global_request_id' | 'user' | 'project', string>>> & {
   readonly level: number;
   readonly time: string;
   readonly msg: string;
 };
 const NAMES: Readonly<Record<number, string>> = { 20: 'DEBUG', 30: 'INFO', 40: 'WARNING', 50: 'ERROR', 60: 'CRITICAL' };
 const shown = (value: unknown): string => (typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value));
-/** Words may come from machines: a line stays a line, and a terminal is not spoken to. */
+/** Removes control characters: text may come from machines, and must not break lines or control a terminal. */
 // eslint-disable-next-line no-control-regex
 const plain = (text: string): string => text.replace(/[\x00-\x1f\x7f]+/g, ' ');
-/** oslo.log's order: time, process, level, who logs, on whose behalf, the words; and then the fields that have no place of their own. */
+/** oslo.log's order: time, process, level, component, request, message; then the remaining fields. */
 export function toText(json: string): string {
-  const { level, time, msg, room, request_id: id, global_request_id: global, user, project, ...fields } = JSON.parse(json) as Line;
+  const { level, time, msg, component, request_id: id, global_request_id: global, user, project, ...fields } = JSON.parse(json) as Line;
   const asked = id === undefined ? '-' : [global, id, user, project].map((part) => part ?? '-').join(' ');
   const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${shown(value)}`);
   const when = time.replace('T', ' ').replace('Z', '');
-  return `${when} ${process.pid} ${NAMES[level] ?? level} ${room ?? 'bloomery'} [${asked}] ${plain(msg)}${rest.join('')}\n`;
+  return `${when} ${process.pid} ${NAMES[level] ?? level} ${component ?? 'bloomery'} [${asked}] ${plain(msg)}${rest.join('')}\n`;
 }
 
-/** As oslo.log: a relative file lies in the folder; a folder alone has the program's own file; neither: the standard error. */
+/** As in oslo.log: a relative log_file is in log_dir; log_dir alone uses bloomery.log; without both, standard error is used. */
 export function logPath({ 'DEFAULT.log_file': file, 'DEFAULT.log_dir': folder }: LogOptions): string | undefined {
   if (folder !== null && !file?.startsWith('/')) return join(folder, file ?? 'bloomery.log');
   return file ?? undefined;
 }
 
-/** Collects lines, and hands them on together. */
-function gather(write: (lines: string) => void): { readonly write: (line: string) => void; readonly flush: () => void } {
+/** Buffers lines and writes them together. */
+function createBuffer(write: (lines: string) => void): { readonly write: (line: string) => void; readonly flush: () => void } {
   let waiting = '';
   let timer: NodeJS.Timeout | undefined;
   const flush = (): void => {
@@ -98,19 +98,19 @@ function gather(write: (lines: string) => void): { readonly write: (line: string
     flush,
     write: (line) => {
       waiting += line;
-      if (waiting.length >= GATHER_BYTES) flush();
-      else timer ??= setTimeout(flush, GATHER_MS).unref();
+      if (waiting.length >= BUFFER_BYTES) flush();
+      else timer ??= setTimeout(flush, BUFFER_MS).unref();
     },
   };
 }
 
-/** Throws an Error for the operator when the file cannot be written. */
+/** Throws an Error for the operator if the file cannot be opened. */
 export function createLog(options: LogOptions): OpenLog {
   const path = logPath(options);
-  const destination = pino.destination({ dest: path ?? 2, sync: true, append: true, maxLength: MOST_WAITING });
-  // A full disk ends the log, not the service; what waits is written when there is room again.
+  const destination = pino.destination({ dest: path ?? 2, sync: true, append: true, maxLength: MAX_BUFFERED_BYTES });
+  // A full disk must not stop the service; buffered lines are written when there is space again.
   destination.on('error', () => {});
-  const { write, flush } = gather((lines) => void destination.write(lines));
+  const { write, flush } = createBuffer((lines) => void destination.write(lines));
   const writer = options['DEFAULT.use_json'] ? { write } : { write: (line: string) => write(toText(line)) };
   const levels = levelsOf(options['DEFAULT.default_log_levels']);
   const level = options['DEFAULT.debug'] ? 'debug' : 'info';
@@ -127,7 +127,7 @@ export function createLog(options: LogOptions): OpenLog {
       flush();
     },
     child: (fields) => {
-      const own = 'room' in fields ? levels.get(String(fields.room)) : undefined;
+      const own = 'component' in fields ? levels.get(String(fields.component)) : undefined;
       return wrap(logger.child(maskSecrets(fields) as object, own ? { level: own } : {}));
     },
   });
@@ -140,7 +140,7 @@ export function createLog(options: LogOptions): OpenLog {
       try {
         destination.reopen();
       } catch (error) {
-        console.error(`bloomery: the log ${path} cannot be opened again: ${(error as Error).message}`);
+        console.error(`bloomery: the log ${path} cannot be reopened: ${(error as Error).message}`);
       }
     },
   };

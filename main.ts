@@ -1,10 +1,11 @@
-/** The only file that knows every room: opens the store, starts api, conductor and boot services, and stops them in reverse. */
+/** Starts the store, the API, the conductor and the boot services in one process, and stops them in reverse order. */
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { createHealthcheck } from './api/http/healthcheck';
-import { createProbes, probeListener } from './api/http/probes';
+import { createProbes, probeListener, type Probes } from './api/http/probes';
 import { createIntrospectionApi } from './api/introspection/server';
 import { createApi, loadDocument, serverOptions } from './api/server';
+import type { Document } from './api/schema/document';
 import { startDhcp } from './boot/dhcp-service';
 import { pxeFilter } from './boot/discovery';
 import { startHttpBoot } from './boot/http';
@@ -26,8 +27,17 @@ import { createMetrics, type MetricsAndScrape, withoutMachines } from './metrics
 import { systemClock, type Clock } from './model/clock';
 import { reasonOf } from './model/errors';
 import type { Log } from './model/log';
-import type { Metrics } from './model/metrics';
-import { addressOf, checkOptions, inventoriesOf, prepareFolder, reportBoots, resolveOptions, StartError } from './settings';
+import type { Metrics, Scrape } from './model/metrics';
+import type { Notifier } from './model/notifications';
+import {
+  addressOf,
+  checkOptions,
+  inventoriesOf,
+  prepareFolder,
+  reportBoots,
+  resolveOptions,
+  StartError,
+} from './settings';
 import { startEmbedded } from './store/embedded/embedded';
 import { createNotifier } from './notifications';
 import { openStore, type OpenStore } from './store/postgres';
@@ -40,35 +50,57 @@ import { programVersion } from './version';
 export const ROLES = ['api', 'conductor', 'boot', 'inspector'] as const;
 export type Role = (typeof ROLES)[number];
 
-export interface Setup {
+interface ServerSetup {
   readonly options: LoadedOptions;
   readonly roles: readonly Role[];
-  /** Where the embedded database, the image cache and the boot files are; made when it does not exist. */
+  /** The folder of the embedded database, the image cache and the boot files; created if it does not exist. */
   readonly stateDir: string;
   readonly log: Log;
   readonly clock?: Clock;
-  /** Absent: made here, without those of the process. */
+  /** Absent: created here, without metrics of the process. */
   readonly measured?: MetricsAndScrape;
-  /** postgresql:// URL that wins over [database]connection (DATABASE_URL). */
+  /** A postgresql:// URL with precedence over [database]connection (DATABASE_URL). */
   readonly databaseUrl?: string | undefined;
 }
+type StopOptions = Parameters<RunningConductor['stop']>[0];
 export interface Server {
-  /** Where the API answers on this host; undefined without that role. */
+  /** The API's URL on this host; undefined without that role. */
   readonly apiUrl?: string;
   readonly bootUrl?: string;
-  /** Where the introspection service answers; undefined without that role. */
+  /** The introspection service's URL; undefined without that role. */
   readonly inspectorUrl?: string;
   readonly options: Options;
   readonly conductor?: RunningConductor;
   /** `embedded` or `external`. */
   readonly database: string;
-  /** Takes nothing new and lets what runs end, as RunningConductor.stop says. */
-  stop(how?: Parameters<RunningConductor['stop']>[0]): Promise<void>;
+  /** Accepts no new work and lets running work end, as RunningConductor.stop does. */
+  stop(how?: StopOptions): Promise<void>;
 }
-/**
- * Tells by multicast DNS where these services are. Answers how to withdraw it.
- * @param services name → URL
- */
+
+/** What all parts of the start need. */
+interface StartContext {
+  /** The options before values of this host are added. */
+  readonly given: LoadedOptions;
+  readonly roles: readonly Role[];
+  readonly stateDir: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly scrape: Scrape;
+  /** URL of an external database. */
+  readonly databaseUrl: string | undefined;
+  /** Whether other processes may use the same database. */
+  readonly sharesDatabase: boolean;
+  /** Called in reverse order to stop what was started. */
+  readonly stops: (() => Promise<void>)[];
+}
+/** With the store and the options of this host. */
+interface StoreContext extends StartContext {
+  readonly store: OpenStore;
+  readonly options: Options;
+}
+
+/** Announces the services (name, URL) by multicast DNS. Returns the function that withdraws them. */
 async function announceByMdns(
   options: Options,
   services: readonly (readonly [name: string, url: string])[],
@@ -81,7 +113,7 @@ async function announceByMdns(
     throw new StartError(
       named.length === 0
         ? 'mDNS: no interface has an IPv4 address'
-        : `[mdns]interfaces: none of ${named.join(', ')} is here, up and with an IPv4 address`,
+        : `[mdns]interfaces: none of ${named.join(', ')} exists, is up and has an IPv4 address`,
     );
   const params = { ...options['mdns.params'], ...(options['DEFAULT.debug'] ? { ipa_debug: 'True' } : {}) };
   try {
@@ -99,231 +131,262 @@ async function announceByMdns(
   }
 }
 
-/** How processes that share a database speak to each other. */
+/** Whether this process calls conductors. */
+const callsConductors = (roles: readonly Role[]): boolean => roles.includes('api') || roles.includes('inspector');
+
+/** Throws StartError if the API and the conductor run in different processes that cannot reach each other. */
+function checkRoles({ roles, databaseUrl, sharesDatabase }: StartContext): void {
+  if (callsConductors(roles) === roles.includes('conductor') || sharesDatabase) return;
+  const caller = roles.includes('inspector') && !roles.includes('api') ? 'inspector' : 'api';
+  throw new StartError(
+    `the roles ${caller} and conductor run in one process with ${databaseUrl ? '[DEFAULT]rpc_transport = none' : 'the embedded database'}: ` +
+      `name both or neither, or ${databaseUrl ? 'leave json-rpc' : 'name a PostgreSQL server in [database]connection'}`,
+  );
+}
+
+interface Listeners {
+  readonly api?: HttpListener;
+  readonly inspector?: HttpListener;
+}
+/** Opens the ports of the HTTP services. */
+async function openListeners({ given, roles, stops }: StartContext): Promise<Listeners> {
+  const open = async (role: Role, host: string, port: number, what: string): Promise<HttpListener | undefined> => {
+    if (!roles.includes(role)) return undefined;
+    const listener = await listenHttp(serverOptions(given), host, port, what);
+    stops.push(() => listener.close());
+    return listener;
+  };
+  const { 'DEFAULT.listen_address': address, 'DEFAULT.listen_port': port } = given;
+  const api = await open('api', given['api.host_ip'], given['api.port'], 'the API, [api]port');
+  const inspector = await open('inspector', address, port, 'the introspection service, [DEFAULT]listen_port');
+  return { ...(api ? { api } : {}), ...(inspector ? { inspector } : {}) };
+}
+
+/** Health check and metrics for the API, also on a port of their own if configured. */
+async function startProbes({ given, log, clock, scrape, stops }: StartContext, store: OpenStore): Promise<Probes> {
+  const healthcheck = createHealthcheck(
+    given,
+    () => store.isUp(),
+    () => clock.now(),
+  );
+  const port = given['metrics.prometheus_port'];
+  if (port !== null) {
+    const listener = await listenHttp(serverOptions(given), given['metrics.prometheus_host'], port, 'metrics, [metrics]prometheus_port');
+    stops.push(() => listener.close());
+    const answer = probeListener(createProbes({ scrape, healthcheck }), log);
+    listener.answer((request, response) => void answer(request, response));
+  }
+  return createProbes({
+    ...(given['metrics.public'] ? { scrape: withoutMachines(scrape) } : {}),
+    ...(given['healthcheck.enabled'] ? { healthcheck } : {}),
+  });
+}
+
+/** Starts HTTP boot, TFTP and DHCP. Returns the options with the port of HTTP boot. */
+async function startBoot(
+  { options, store, clock, metrics, stops, ...context }: StoreContext,
+  resolveWith: (port: number) => Options,
+): Promise<Options> {
+  prepareFolder(options['deploy.http_root'], '[deploy]http_root');
+  prepareFolder(options['pxe.tftp_root'], '[pxe]tftp_root');
+  const reports = reportBoots(options);
+  const filter = pxeFilter(options);
+  if (filter.discovers && !reports)
+    context.log.warn('unknown machines get nothing to boot: [conductor]deploy_kernel and deploy_ramdisk are not set');
+  const log = context.log.child({ component: 'boot' });
+  const http = await startHttpBoot({ options, store, filter, log, clock, metrics, ...(reports ? { reports } : {}) });
+  stops.push(() => http.stop());
+  const resolved = resolveWith(http.port);
+  if (resolved['boot.tftp']) {
+    const tftp = await startTftp({ options: resolved, boots: http.files, log, clock, metrics });
+    stops.push(() => tftp.stop());
+  }
+  if (resolved['dhcp.dhcp_provider'] === 'builtin') {
+    const dhcp = await startDhcp({ options: resolved, store, filter, log, clock, metrics, random: randomBytes });
+    stops.push(() => dhcp.stop());
+  }
+  return resolved;
+}
+
+/** Calls between the processes that share a database. */
 interface Rpc {
   readonly client: RpcClient;
+  /** Only with the role conductor. */
   readonly server?: RpcServer;
 }
-/** Of a conductor, its listener too: its port is taken before its row says where it is. */
-async function startRpc(
-  roles: readonly Role[],
-  {
-    store,
-    given,
-    options,
-    ...common
-  }: { store: OpenStore; given: LoadedOptions; options: Options; clock: Clock; log: Log; metrics: Metrics },
-): Promise<Rpc> {
+/** Undefined if this process neither calls conductors nor is one, or if no other process shares the database. */
+async function startRpc({ roles, given, options, store, clock, metrics, stops, ...context }: StoreContext): Promise<Rpc | undefined> {
+  if (!context.sharesDatabase || !(roles.includes('conductor') || callsConductors(roles))) return undefined;
   const secret = await store.secrets.shared('json-rpc', () => randomBytes(32).toString('base64'));
-  const client = createRpcClient({ ...common, options, secret, random: randomBytes });
+  const common = { options, secret, clock, metrics, log: context.log.child({ component: 'conductor' }) };
+  const client = createRpcClient({ ...common, random: randomBytes });
+  stops.push(async () => client.close());
   if (!roles.includes('conductor')) return { client };
-  // As the operator says, else what this host is called by where the database is.
-  const said = given['DEFAULT.my_ip'] ?? addressOf(given['boot.interface']);
-  const announced = said ?? (await store.localAddress()) ?? options['DEFAULT.my_ip'];
-  try {
-    return { client, server: await startRpcServer({ ...common, options, announced, secret }) };
-  } catch (error) {
-    await client.close();
-    throw error;
+  // The configured address, else the one by which this host reaches the database.
+  const configured = given['DEFAULT.my_ip'] ?? addressOf(given['boot.interface']);
+  const announced = configured ?? (await store.localAddress()) ?? options['DEFAULT.my_ip'];
+  const server = await startRpcServer({ ...common, announced });
+  stops.push(() => server.stop());
+  return { client, server };
+}
+
+/** @param stopOptions returns how to stop, which is known then */
+async function startConductorRole(
+  { options, store, clock, metrics, stops, log }: StoreContext,
+  notifier: Notifier,
+  rpc: Rpc | undefined,
+  stopOptions: () => StopOptions,
+): Promise<RunningConductor> {
+  const ipmi = createIpmiClients(options, { log, clock, random: randomBytes });
+  const consoles = { ...createConsoles(log), openSol: ipmi.openSol };
+  const redfish = createRedfishPool({
+    maxSessions: options['redfish.connection_cache_size'],
+    connectTimeoutMs: options['redfish.connect_timeout'] * 1000,
+  });
+  const introspection = discoverdService(options);
+  const connections = {
+    ...{ ipmi: ipmi.ipmi, sdrCache: ipmi.sdrCache, consoles, redfish, biosRegistries: createRegistryCache() },
+    ...(introspection ? { introspection } : {}),
+  };
+  stops.push(async () => {
+    await consoles.closeAll();
+    await ipmi.close();
+    await redfish.close();
+    await introspection?.close();
+  });
+  const conductor = await startConductor({
+    ...{ store, options, clock, metrics, notifier },
+    log: log.child({ component: 'conductor', host: options['DEFAULT.host'] }),
+    random: randomBytes,
+    connections: measureConnections(connections, metrics),
+    interfaces: withStepLog(INTERFACES, options['fake.step_log']),
+    hardwareTypes: HARDWARE_TYPES,
+    ...(rpc?.server ? { address: rpc.server.address, probe: (holder) => rpc.client.probe(holder) } : {}),
+  });
+  stops.push(() => conductor.stop(stopOptions()));
+  rpc?.server?.serve(conductor);
+  return conductor;
+}
+
+interface ApiParts {
+  readonly document: Document;
+  readonly listeners: Listeners;
+  readonly probes: Probes;
+  readonly notifier: Notifier;
+  readonly rpc: Rpc | undefined;
+  readonly conductor: RunningConductor | undefined;
+  /** Aborted when the server stops. */
+  readonly stopping: AbortSignal;
+}
+/** Answers on the listeners. The APIs stop first, because they use all other services. */
+function startApis({ store, options, clock, metrics, log, stops }: StoreContext, parts: ApiParts): void {
+  const { listeners, document, probes, notifier, rpc, conductor: localConductor, stopping } = parts;
+  const { api, inspector } = listeners;
+  const conductor = createRouter({
+    ...{ store, clock, log: log.child({ component: 'api' }), options },
+    ...(localConductor ? { here: localConductor } : {}),
+    ...(rpc ? { client: rpc.client } : {}),
+  });
+  if (inspector) {
+    const introspectionLog = log.child({ component: 'introspection' });
+    inspector.answer(createIntrospectionApi({ store, conductor, options, log: introspectionLog, clock, metrics, document }));
+    stops.push(() => inspector.close());
+  }
+  if (api) {
+    const apiLog = log.child({ component: 'api' });
+    api.answer(createApi({ store, conductor, options, log: apiLog, clock, metrics, probes, signal: stopping, notifier, document }));
+    stops.push(() => api.close());
   }
 }
 
+/** Announces the services that the options name. */
+async function announce(
+  { options, log, clock, stops }: StoreContext,
+  hasConductor: boolean,
+  inspector: HttpListener | undefined,
+): Promise<void> {
+  const services: (readonly [string, string])[] = [];
+  if (options['conductor.enable_mdns'] && hasConductor) services.push(['baremetal', options['service_catalog.endpoint_override']]);
+  if (options['DEFAULT.enable_mdns'] && inspector) {
+    const callback = options['inspector_service.callback_url'];
+    const own = `http://${options['DEFAULT.my_ip']}:${inspector.port}`;
+    services.push(['baremetal-introspection', callback === 'mdns' ? own : callback.replace(/\/v1\/continue\/?$/, '')]);
+  }
+  if (services.length > 0) stops.push(await announceByMdns(options, services, log, clock));
+}
+
+type Started = Omit<Server, 'stop'>;
+async function startAll(context: StartContext, stopping: AbortSignal, stopOptions: () => StopOptions): Promise<Started> {
+  const { given, roles, stateDir, log, clock, metrics, databaseUrl, stops } = context;
+  const inventories = inventoriesOf(given, stateDir);
+  checkRoles(context);
+  // The database takes longest to start; meanwhile the ports are opened.
+  const starting = databaseUrl ? undefined : startEmbedded({ stateDir, log: log.child({ component: 'database' }), clock });
+  starting?.catch(() => {});
+  if (starting) stops.push(async () => (await starting.catch(() => undefined))?.stop());
+  const listeners = await openListeners(context);
+  const { api, inspector } = listeners;
+  const document = api || inspector ? loadDocument() : undefined;
+  const resolveWith = (http: number): Options =>
+    resolveOptions(given, stateDir, { api: api?.port ?? given['api.port'], http, ...(inspector ? { inspector: inspector.port } : {}) });
+  const store = await openStore({
+    connection: databaseUrl ?? (await starting!).connection,
+    poolSize: given['database.max_pool_size'],
+    ...{ clock, metrics, log: log.child({ component: 'store' }) },
+    ...(inventories ? { inventories } : {}),
+  });
+  stops.push(() => store.close());
+  const probes = await startProbes(context, store);
+
+  const initial: StoreContext = { ...context, store, options: resolveWith(given['boot.http_port']) };
+  const options = roles.includes('boot') ? await startBoot(initial, resolveWith) : initial.options;
+  const complete: StoreContext = { ...initial, options };
+  const notifications = createNotifier({
+    ...{ options, clock, metrics, random: randomBytes, log: log.child({ component: 'notifications' }) },
+    host: options['DEFAULT.host'],
+  });
+  stops.push(() => notifications.stop());
+  const { notifier } = notifications;
+  const rpc = await startRpc(complete);
+  const conductor = roles.includes('conductor') ? await startConductorRole(complete, notifier, rpc, stopOptions) : undefined;
+  if (document) startApis(complete, { listeners, document, probes, notifier, rpc, conductor, stopping });
+  await announce(complete, conductor !== undefined, inspector);
+  return {
+    ...(api ? { apiUrl: `http://${options['DEFAULT.my_ip']}:${api.port}` } : {}),
+    ...(roles.includes('boot') ? { bootUrl: options['deploy.http_url'] } : {}),
+    ...(inspector ? { inspectorUrl: `http://${options['DEFAULT.my_ip']}:${inspector.port}` } : {}),
+    ...(conductor ? { conductor } : {}),
+    options,
+    database: databaseUrl ? 'external' : 'embedded',
+  };
+}
+
 /**
- * Starts the roles asked for; when one cannot start, those before it are stopped again.
- * @throws StartError, or an Error of a room, with a message for the operator
+ * Starts the roles. If one cannot start, those before it are stopped again.
+ * @throws StartError, or an Error of a component, with a message for the operator
  */
-export async function startServer(setup: Setup): Promise<Server> {
-  const { options: given, roles, log } = setup;
-  const clock = setup.clock ?? systemClock;
+export async function startServer(setup: ServerSetup): Promise<Server> {
+  const { options: given, roles, log, clock = systemClock } = setup;
   const { metrics, scrape } = setup.measured ?? createMetrics();
   metrics.set('bloomery_build_info', { version: programVersion(), node_version: process.version, roles: [...roles].sort().join(',') }, 1);
   checkOptions(given);
   const stateDir = prepareFolder(resolve(setup.stateDir), 'the state directory');
-  const stops: (() => Promise<void>)[] = [];
+  const databaseUrl = setup.databaseUrl ?? given['database.connection'] ?? undefined;
+  const sharesDatabase = Boolean(databaseUrl) && given['DEFAULT.rpc_transport'] !== 'none';
+  const stops: StartContext['stops'] = [];
   const stopping = new AbortController();
-  let how: Parameters<Server['stop']>[0];
-  let conductor: RunningConductor | undefined;
+  let stopOptions: StopOptions;
   const stop = async (): Promise<void> => {
     stopping.abort();
-    for (const undo of stops.splice(0).reverse()) await undo().catch((error: unknown) => log.error('stopping', { error }));
+    for (const step of stops.splice(0).reverse()) await step().catch((error: unknown) => log.error('stopping failed', { error }));
   };
   try {
-    const inventories = inventoriesOf(given, stateDir);
-    const url = setup.databaseUrl ?? given['database.connection'];
-    const shares = Boolean(url) && given['DEFAULT.rpc_transport'] !== 'none';
-    const calls = roles.includes('api') || roles.includes('inspector');
-    if (calls !== roles.includes('conductor') && !shares)
-      throw new StartError(
-        `the roles ${roles.includes('inspector') && !roles.includes('api') ? 'inspector' : 'api'} and conductor run in one process with ${url ? '[DEFAULT]rpc_transport = none' : 'the embedded database'}: name both or neither, ` +
-          `or ${url ? 'leave json-rpc' : 'name a PostgreSQL server in [database]connection'}`,
-      );
-    // The database takes longest to start: the ports are taken meanwhile.
-    const starting = url ? undefined : startEmbedded({ stateDir, log: log.child({ room: 'database' }), clock });
-    starting?.catch(() => {});
-    if (starting) stops.push(async () => (await starting.catch(() => undefined))?.stop());
-    const http = serverOptions(given);
-    const open = async (role: Role, host: string, port: number, what: string): Promise<HttpListener | undefined> => {
-      if (!roles.includes(role)) return undefined;
-      const door = await listenHttp(http, host, port, what);
-      stops.push(() => door.close());
-      return door;
-    };
-    const apiDoor = await open('api', given['api.host_ip'], given['api.port'], 'the API, [api]port');
-    const inspectorDoor = await open(
-      'inspector',
-      given['DEFAULT.listen_address'],
-      given['DEFAULT.listen_port'],
-      'the introspection service, [DEFAULT]listen_port',
-    );
-    const ports = { api: apiDoor?.port ?? given['api.port'], ...(inspectorDoor ? { inspector: inspectorDoor.port } : {}) };
-    const document = roles.includes('api') || inspectorDoor ? loadDocument() : undefined;
-    const early = resolveOptions(given, stateDir, { ...ports, http: given['boot.http_port'] });
-    const connection = url ?? (await starting!).connection;
-    const store = await openStore({
-      connection,
-      poolSize: given['database.max_pool_size'],
-      clock,
-      log: log.child({ room: 'store' }),
-      metrics,
-      ...(inventories ? { inventories } : {}),
-    });
-    stops.push(() => store.close());
-
-    const healthcheck = createHealthcheck(
-      given,
-      () => store.isUp(),
-      () => clock.now(),
-    );
-    const probes = createProbes({
-      ...(given['metrics.public'] ? { scrape: withoutMachines(scrape) } : {}),
-      ...(given['healthcheck.enabled'] ? { healthcheck } : {}),
-    });
-    const probePort = given['metrics.prometheus_port'];
-    if (probePort !== null) {
-      const door = await listenHttp(http, given['metrics.prometheus_host'], probePort, 'metrics, [metrics]prometheus_port');
-      stops.push(() => door.close());
-      const listener = probeListener(createProbes({ scrape, healthcheck }), log);
-      door.answer((request, response) => void listener(request, response));
-    }
-
-    let options = early;
-    if (roles.includes('boot')) {
-      prepareFolder(early['deploy.http_root'], '[deploy]http_root');
-      prepareFolder(early['pxe.tftp_root'], '[pxe]tftp_root');
-      const reports = reportBoots(early);
-      const filter = pxeFilter(early);
-      if (filter.discovers && !reports)
-        log.warn('unknown machines get nothing to boot: [conductor]deploy_kernel and deploy_ramdisk are not set');
-      const files = await startHttpBoot({
-        options: early,
-        store,
-        filter,
-        log: log.child({ room: 'boot' }),
-        clock,
-        metrics,
-        ...(reports ? { reports } : {}),
-      });
-      stops.push(() => files.stop());
-      options = resolveOptions(given, stateDir, { ...ports, http: files.port });
-      if (options['boot.tftp']) {
-        const tftp = await startTftp({ options, boots: files.files, log: log.child({ room: 'boot' }), clock, metrics });
-        stops.push(() => tftp.stop());
-      }
-      if (options['dhcp.dhcp_provider'] === 'builtin') {
-        const dhcp = await startDhcp({ options, store, filter, log: log.child({ room: 'boot' }), clock, metrics, random: randomBytes });
-        stops.push(() => dhcp.stop());
-      }
-    }
-
-    const notifications = createNotifier({
-      ...{ options, log: log.child({ room: 'notifications' }), clock, metrics, random: randomBytes },
-      host: options['DEFAULT.host'],
-    });
-    stops.push(() => notifications.stop());
-
-    let rpc: Rpc | undefined;
-    if (shares && (roles.includes('conductor') || calls)) {
-      rpc = await startRpc(roles, { store, given, options, clock, metrics, log: log.child({ room: 'conductor' }) });
-      const { client, server } = rpc;
-      stops.push(async () => client.close());
-      if (server) stops.push(() => server.stop());
-    }
-    if (roles.includes('conductor')) {
-      const ipmi = createIpmiClients(options, { log, clock, random: randomBytes });
-      const consoles = { ...createConsoles(log), openSol: ipmi.openSol };
-      const redfish = createRedfishPool({
-        maxSessions: options['redfish.connection_cache_size'],
-        connectTimeoutMs: options['redfish.connect_timeout'] * 1000,
-      });
-      const introspection = discoverdService(options);
-      const pools = {
-        ...{ ipmi: ipmi.ipmi, sdrCache: ipmi.sdrCache, consoles, redfish, biosRegistries: createRegistryCache() },
-        ...(introspection ? { introspection } : {}),
-      };
-      stops.push(async () => {
-        await consoles.closeAll();
-        await ipmi.close();
-        await redfish.close();
-        await introspection?.close();
-      });
-      conductor = await startConductor({
-        store,
-        options,
-        log: log.child({ room: 'conductor', host: options['DEFAULT.host'] }),
-        clock,
-        metrics,
-        notifier: notifications.notifier,
-        random: randomBytes,
-        connections: measureConnections(pools, metrics),
-        interfaces: withStepLog(INTERFACES, options['fake.step_log']),
-        hardwareTypes: HARDWARE_TYPES,
-        ...(rpc?.server ? { address: rpc.server.address, probe: (holder) => rpc.client.probe(holder) } : {}),
-      });
-      const running = conductor;
-      stops.push(() => running.stop(how));
-      rpc?.server?.serve(running);
-    }
-    const router = createRouter({
-      ...{ store, clock, log: log.child({ room: 'api' }), options },
-      ...(conductor ? { here: conductor } : {}),
-      ...(rpc ? { client: rpc.client } : {}),
-    });
-    // What answers ends first: what it asks of the others must still be there.
-    if (inspectorDoor) {
-      inspectorDoor.answer(
-        createIntrospectionApi({
-          ...{ store, conductor: router, options, log: log.child({ room: 'introspection' }), clock, metrics },
-          ...(document ? { document } : {}),
-        }),
-      );
-      stops.push(() => inspectorDoor.close());
-    }
-    if (apiDoor) {
-      const api = createApi({
-        ...{ store, conductor: router, options, log: log.child({ room: 'api' }), clock, metrics, probes, signal: stopping.signal },
-        notifier: notifications.notifier,
-        ...(document ? { document } : {}),
-      });
-      apiDoor.answer(api);
-      stops.push(() => apiDoor.close());
-    }
-    const announced: (readonly [string, string])[] = [];
-    if (options['conductor.enable_mdns'] && conductor) announced.push(['baremetal', options['service_catalog.endpoint_override']]);
-    if (options['DEFAULT.enable_mdns'] && inspectorDoor) {
-      const callback = options['inspector_service.callback_url'];
-      const own = `http://${options['DEFAULT.my_ip']}:${inspectorDoor.port}`;
-      announced.push(['baremetal-introspection', callback === 'mdns' ? own : callback.replace(/\/v1\/continue\/?$/, '')]);
-    }
-    if (announced.length > 0) stops.push(await announceByMdns(options, announced, log, clock));
+    const context: StartContext = { given, roles, stateDir, log, clock, metrics, scrape, databaseUrl, sharesDatabase, stops };
+    const started = await startAll(context, stopping.signal, () => stopOptions);
     return {
-      ...(apiDoor ? { apiUrl: `http://${options['DEFAULT.my_ip']}:${apiDoor.port}` } : {}),
-      ...(roles.includes('boot') ? { bootUrl: options['deploy.http_url'] } : {}),
-      ...(inspectorDoor ? { inspectorUrl: `http://${options['DEFAULT.my_ip']}:${inspectorDoor.port}` } : {}),
-      ...(conductor ? { conductor } : {}),
-      options,
-      database: url ? 'external' : 'embedded',
-      stop: (given) => {
-        how = given;
+      ...started,
+      stop: (how) => {
+        stopOptions = how;
         return stop();
       },
     };

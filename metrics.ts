@@ -1,11 +1,11 @@
-/** The metrics by prom-client, in a registry of their own, and what a scrape gets of them. */
+/** Implements the metrics with prom-client, in a registry of their own, and renders scrapes. */
 import * as prometheus from 'prom-client';
 import { METRICS, type MetricName, type MetricRow, type Metrics, type Sample, type Scrape, type Total } from './model/metrics';
 
-/** Series of one metric: labels beyond are `other`, whatever goes wrong in choosing them. */
-const MOST_SERIES = 2000;
+/** Series per metric. Further label values become `other`, so that no defect can exhaust the memory. */
+const MAX_SERIES = 2000;
 const OTHER = 'other';
-/** Milliseconds that a gauge may take to be read; then it is left out of this scrape. */
+/** Milliseconds to read a gauge; a slower gauge is omitted from the scrape. */
 const READ_TIMEOUT_MS = 2000;
 const PROMETHEUS = prometheus.Registry.PROMETHEUS_CONTENT_TYPE;
 const OPENMETRICS = prometheus.Registry.OPENMETRICS_CONTENT_TYPE;
@@ -14,20 +14,23 @@ export interface MetricsAndScrape {
   readonly metrics: Metrics;
   readonly scrape: Scrape;
 }
-/** What prom-client says of a metric. */
+/** prom-client's JSON of a metric. */
 interface MetricJson {
   readonly name: string;
   readonly values: readonly { readonly value: number; readonly metricName?: string }[];
 }
 type AnyLabels = Readonly<Record<string, string>>;
-/** What prom-client's three kinds are asked here: each row's kind decides which of it there is (`Metrics` sees to the right one). */
+/** The union of prom-client's classes; the type `Metrics` allows only the methods of a metric's kind. */
 type Instrument = Readonly<Record<'inc' | 'observe' | 'set', (labels: AnyLabels, value: number) => void>>;
 type Reader = () => readonly Sample<MetricName>[] | Promise<readonly Sample<MetricName>[]>;
 
-/** Prometheus asks with a list of types and qualities; what names OpenMetrics can read it. */
+/** Whether the Accept header of a scraper names OpenMetrics. */
 const wantsOpenMetrics = (accept = ''): boolean =>
   /application\/openmetrics-text/.test(accept) && !/openmetrics-text[^,]*;\s*q=0(?:\.0*)?(?:[,;]|$)/.test(accept);
-/** OpenMetrics 1.0: counters are named without `_total` in their comments, no empty lines, an end. (prom-client's own renames them for good.) */
+/**
+ * OpenMetrics 1.0: no `_total` in the comments of counters, no empty lines, `# EOF` at the end. (prom-client's own conversion renames
+ * counters permanently.)
+ */
 const asOpenMetrics = (text: string): string =>
   `${text
     .replace(/^# HELP (\w+)_total (.*)\n# TYPE \1_total counter$/gm, '# HELP $1 $2\n# TYPE $1 counter')
@@ -41,7 +44,10 @@ const within = <T>(work: Promise<T>, milliseconds: number): Promise<T | undefine
     work.finally(() => clearTimeout(late)).then(resolve, reject);
   });
 
-/** @param options.process measure the process too: CPU, memory, files, garbage collection, event loop. Once a process: prom-client never stops that */
+/**
+ * @param options.process include metrics of the process: CPU, memory, files, garbage collection, event loop. Only once per process,
+ * because prom-client cannot stop them
+ */
 export function createMetrics(options: { readonly process?: boolean } = {}): MetricsAndScrape {
   const registry = new prometheus.Registry();
   if (options.process) prometheus.collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 50 });
@@ -63,7 +69,7 @@ export function createMetrics(options: { readonly process?: boolean } = {}): Met
     const gauge: prometheus.Gauge = new prometheus.Gauge({ ...common, collect: () => read(name, gauge) });
     return gauge;
   };
-  const made = new Map(Object.entries<MetricRow>(METRICS).map(([name, row]) => [name, make(name, row) as Instrument]));
+  const instruments = new Map(Object.entries<MetricRow>(METRICS).map(([name, row]) => [name, make(name, row) as Instrument]));
 
   function bounded(name: string, labels: AnyLabels): AnyLabels {
     const values = Object.values(labels);
@@ -71,7 +77,7 @@ export function createMetrics(options: { readonly process?: boolean } = {}): Met
     const known = series.get(name) ?? new Set();
     const key = values.join('\0');
     if (known.has(key)) return labels;
-    if (known.size >= ((METRICS as Readonly<Record<string, MetricRow>>)[name]!.most ?? MOST_SERIES))
+    if (known.size >= ((METRICS as Readonly<Record<string, MetricRow>>)[name]!.most ?? MAX_SERIES))
       return Object.fromEntries(Object.keys(labels).map((label) => [label, OTHER]));
     series.set(name, known.add(key));
     return labels;
@@ -91,9 +97,9 @@ export function createMetrics(options: { readonly process?: boolean } = {}): Met
   let scraping: Promise<string> | undefined;
   return {
     metrics: {
-      count: (name, labels, by = 1) => made.get(name)!.inc(bounded(name, labels), by),
-      observe: (name, labels, seconds) => made.get(name)!.observe(bounded(name, labels), seconds),
-      set: (name, labels, value) => made.get(name)!.set(bounded(name, labels), value),
+      count: (name, labels, by = 1) => instruments.get(name)!.inc(bounded(name, labels), by),
+      observe: (name, labels, seconds) => instruments.get(name)!.observe(bounded(name, labels), seconds),
+      set: (name, labels, value) => instruments.get(name)!.set(bounded(name, labels), value),
       read: (name, reader) => void readers.set(name, reader as Reader),
       totals: async () => totalsOf(await registry.getMetricsAsJSON()),
       timer: () => {
@@ -102,7 +108,7 @@ export function createMetrics(options: { readonly process?: boolean } = {}): Met
       },
     },
     scrape: async (accept) => {
-      // Whoever asks meanwhile gets the same: many scrapes cost as much as one.
+      // Concurrent scrapes share one result.
       scraping ??= registry.metrics().finally(() => (scraping = undefined));
       const text = await scraping;
       return wantsOpenMetrics(accept) ? { type: OPENMETRICS, text: asOpenMetrics(text) } : { type: PROMETHEUS, text };
@@ -110,7 +116,7 @@ export function createMetrics(options: { readonly process?: boolean } = {}): Met
   };
 }
 
-/** The same for everybody: without what tells of single machines. */
+/** The public metrics, without those of single machines. */
 export const withoutMachines =
   (scrape: Scrape): Scrape =>
   async (accept) => {

@@ -1,4 +1,4 @@
-/** Sends notifications where the options say: to the log, as oslo.messaging's driver of that name, and to a URL. */
+/** Sends notifications as configured: to the log, like oslo.messaging's driver `log`, and to a URL. */
 import type { LoadedOptions } from './config/options';
 import type { Clock } from './model/clock';
 import { newUuid } from './model/idents';
@@ -10,20 +10,20 @@ import type { JsonObject } from './model/records';
 import { withoutCredentials } from './model/urls';
 import { createWebhook, type Webhook } from './wire/http/webhook';
 
-export interface OpenNotifier {
+interface OpenNotifier {
   readonly notifier: Notifier;
-  /** Posts what waits, for a moment. */
+  /** Tries to send the queued notifications first. */
   stop(): Promise<void>;
 }
 
-/** How long what waits may be posted once the server stops. */
-const LAST_MS = 3000;
-/** Losses are told so often; each is counted. */
-const TELL_EVERY_MS = 60_000;
+/** Limit for sending queued notifications at a stop. */
+const STOP_TIMEOUT_MS = 3000;
+/** Interval of log lines about lost notifications; each loss is counted. */
+const LOG_INTERVAL_MS = 60_000;
 const MESSAGING = ['messaging', 'messagingv2', 'routing'];
 
-/** The moment as oslo.messaging writes it: 2026-03-01 10:00:00.123000 */
-const spaced = (milliseconds: number): string => new Date(milliseconds).toISOString().replace('T', ' ').replace('Z', '000');
+/** oslo.messaging's time format: 2026-03-01 10:00:00.123000 */
+const messagingTime = (milliseconds: number): string => new Date(milliseconds).toISOString().replace('T', ' ').replace('Z', '000');
 const context = ({ cause }: Notification): JsonObject => ({
   _context_request_id: cause?.requestId ?? null,
   _context_global_request_id: cause?.globalRequestId ?? null,
@@ -31,9 +31,9 @@ const context = ({ cause }: Notification): JsonObject => ({
   _context_project_id: cause?.project ?? null,
 });
 
-export interface NotifierSetup {
+interface NotifierSetup {
   readonly options: LoadedOptions;
-  /** In publisher_id: this host. */
+  /** This host, for publisher_id. */
   readonly host: string;
   readonly log: Log;
   readonly clock: Clock;
@@ -41,7 +41,7 @@ export interface NotifierSetup {
   readonly random: (bytes: number) => Buffer;
 }
 
-/** Throws an Error for the operator when the URL is none. */
+/** Throws an Error for the operator if the URL is invalid. */
 export function createNotifier({ options, host, log, clock, metrics, random }: NotifierSetup): OpenNotifier {
   const lowest = options['DEFAULT.notification_level'] as Level | null;
   const url = options['notifications.webhook_url'];
@@ -49,7 +49,7 @@ export function createNotifier({ options, host, log, clock, metrics, random }: N
   const queues = drivers.filter((driver) => MESSAGING.includes(driver));
   if (queues.length > 0)
     log.warn(
-      `[oslo_messaging_notifications]driver: there are no message queues here, ${queues.join(', ')} sends nothing; use log, or webhook_url`,
+      `[oslo_messaging_notifications]driver: message queues are not supported, so ${queues.join(', ')} sends nothing; use log, or webhook_url`,
     );
   if (lowest === null && url !== null && !options['sensor_data.send_sensor_data'])
     log.warn('[notifications]webhook_url has no effect without [DEFAULT]notification_level or [sensor_data]send_sensor_data');
@@ -60,7 +60,7 @@ export function createNotifier({ options, host, log, clock, metrics, random }: N
     url === null
       ? undefined
       : createWebhook({
-          url: checked(url),
+          url: checkedUrl(url),
           secret: options['notifications.webhook_secret'],
           headers: options['notifications.webhook_headers'],
           timeoutMs: options['notifications.webhook_timeout'] * 1000,
@@ -71,14 +71,14 @@ export function createNotifier({ options, host, log, clock, metrics, random }: N
           told: (outcome, { event, id }, reason) => {
             metrics.count('bloomery_notifications_total', { driver: 'webhook', outcome });
             if (outcome === 'sent' || clock.now() < silentUntil) return;
-            silentUntil = clock.now() + TELL_EVERY_MS;
-            log.error('a notification was lost; further ones are counted, and told of after a minute', { event, message: id, reason });
+            silentUntil = clock.now() + LOG_INTERVAL_MS;
+            log.error('a notification was lost; further losses are counted, and logged after a minute', { event, message: id, reason });
           },
         });
   if (webhook) metrics.read('bloomery_notifications_waiting', () => [[{}, webhook.waiting()]]);
 
   const write = (level: Level, message: JsonObject): void => {
-    // Programs get the URLs that people gave, as from Ironic; a log is read by others too.
+    // Notification consumers get URLs with credentials, as in Ironic; the log does not.
     const line = JSON.stringify(maskSecrets(message, '***'), (_name, value: unknown) =>
       typeof value === 'string' ? withoutCredentials(value) : value,
     );
@@ -97,7 +97,7 @@ export function createNotifier({ options, host, log, clock, metrics, random }: N
       event_type: eventType,
       priority: level.toUpperCase(),
       payload,
-      timestamp: spaced(clock.now()),
+      timestamp: messagingTime(clock.now()),
     };
     if (toLog) write(level, message);
     webhook?.send({ id: message.message_id, event: eventType, body: JSON.stringify({ ...message, ...context(notification) }) });
@@ -109,15 +109,16 @@ export function createNotifier({ options, host, log, clock, metrics, random }: N
         try {
           send(notification);
         } catch (error) {
-          log.error('a notification could not be made', { event: notification.eventType, error });
+          log.error('could not create a notification', { event: notification.eventType, error });
         }
       },
     },
-    stop: async () => webhook?.stop(LAST_MS),
+    stop: async () => webhook?.stop(STOP_TIMEOUT_MS),
   };
 }
 
-function checked(url: string): string {
-  if (!/^https?:$/.test(URL.canParse(url) ? new URL(url).protocol : '')) throw new Error('[notifications]webhook_url is no http(s) URL');
+function checkedUrl(url: string): string {
+  if (!/^https?:$/.test(URL.canParse(url) ? new URL(url).protocol : ''))
+    throw new Error('[notifications]webhook_url is not an HTTP(S) URL');
   return url;
 }

@@ -1,4 +1,4 @@
-/** What a start makes of the options: those filled in whose default depends on this host, what follows from them, and what cannot be. */
+/** Completes the options at the start: defaults that depend on this host, derived settings, and checks. */
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -8,14 +8,14 @@ import type { BootRecord } from './model/records';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
 import type { StoreOptions } from './store/postgres';
 
-/** The program cannot start as it was asked to; the message is for the operator. */
+/** The program cannot start with these settings. The message is for the operator. */
 export class StartError extends Error {}
 
 /** The first IPv4 address of an interface. */
 export const addressOf = (name: string | null): string | undefined =>
   name === null ? undefined : networkInterfaces()[name]?.find(({ family }) => family === 'IPv4')?.address;
 
-/** Fills in what depends on this host, the ports that were taken and the state directory. */
+/** Completes the options with values of this host, the opened ports and the state directory. */
 export function resolveOptions(
   options: LoadedOptions,
   stateDir: string,
@@ -38,7 +38,9 @@ export function resolveOptions(
   };
 }
 
-/** What machines boot that the PXE filter lets in without a boot of their own: the agent, which reports their inventory. */
+/**
+ * The boot records of machines that the PXE filter admits without one of their own. They boot the agent, which reports their inventory.
+ */
 export function reportBoots(options: Options): ReportBoots | undefined {
   const { 'conductor.deploy_kernel': kernel, 'conductor.deploy_ramdisk': ramdisk, 'service_catalog.endpoint_override': api } = options;
   if (kernel === null || ramdisk === null) return undefined;
@@ -57,12 +59,12 @@ export function reportBoots(options: Options): ReportBoots | undefined {
   };
 }
 
-/** Options that may name Swift, and what they may name here. */
+/** LoadedOptions that may name Swift in Ironic, and the values to use here. */
 const NO_SWIFT = {
-  'inventory.data_backend': 'database, directory and none are',
-  'agent.deploy_logs_storage_backend': 'local is',
+  'inventory.data_backend': 'database, directory or none',
+  'agent.deploy_logs_storage_backend': 'local',
 } as const;
-/** What no single option shows to be wrong. Throws StartError. */
+/** Checks that involve several options. Throws StartError. */
 export function checkOptions(options: LoadedOptions): void {
   if (options['auto_discovery.enabled'] && !options['auto_discovery.driver'])
     throw new StartError('[auto_discovery]enabled needs [auto_discovery]driver: the hardware type of machines that are discovered');
@@ -70,11 +72,11 @@ export function checkOptions(options: LoadedOptions): void {
   for (const [key, instead] of Object.entries(NO_SWIFT)) {
     if (options[key as keyof typeof NO_SWIFT] !== 'swift') continue;
     const [section, name] = key.split('.');
-    throw new StartError(`[${section}]${name} = swift: there is no Swift here; ${instead} what can be used`);
+    throw new StartError(`[${section}]${name} = swift: Swift is not supported; use ${instead}`);
   }
 }
 
-/** Where inventories are kept; undefined: in the database. Throws StartError. */
+/** Where inventories are stored; undefined: in the database. Throws StartError. */
 export function inventoriesOf(options: LoadedOptions, stateDir: string): StoreOptions['inventories'] {
   const backend = options['inventory.data_backend'];
   if (backend === 'none') return () => noInventories;
@@ -82,7 +84,7 @@ export function inventoriesOf(options: LoadedOptions, stateDir: string): StoreOp
   return inventoriesIn(prepareFolder(options['inventory.directory'] ?? join(stateDir, 'inventories'), '[inventory]directory'));
 }
 
-/** Not mkdir's own `recursive`: that never ends where a file system makes no folders (/proc). */
+/** mkdir's own `recursive` never returns where a file system cannot create folders (/proc). */
 function makeFolder(path: string): void {
   if (existsSync(path)) return;
   makeFolder(dirname(path));

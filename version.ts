@@ -1,4 +1,4 @@
-/** The program's version, from package.json: beside the sources, one folder up from the built program. */
+/** The program's version from package.json, which is beside the sources, or one folder above the built program. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,4 +1,4 @@
-/** What machines may fetch by the rows of their boots: the row for a MAC address, and the files that a row names, from here or elsewhere. */
+/** The files that machines boot: the boot record for a MAC address, and the files that a record names, local or remote. */
 import { fileURLToPath } from 'node:url';
 import type { Log } from '../model/log';
 import type { BootRecord } from '../model/records';
@@ -7,15 +7,15 @@ import { loggableUrl, type Cache, type CachedFile, UpstreamError } from './cache
 import { chooseBoots, type BootChoiceStore, type PxeFilter, type ReportBoots } from './discovery';
 import { openFile, type OpenFile } from './files';
 
-/** The caller closes, or releases. */
+/** The caller must close or release the file. */
 export type BootFile = { readonly kind: 'local'; readonly file: OpenFile } | { readonly kind: 'remote'; readonly file: CachedFile };
 export interface BootFiles {
-  /** What the machine with this address boots; undefined: nothing. */
+  /** The boot record of the machine with this address; undefined: it must not boot. */
   recordFor(mac: string): Promise<BootRecord | undefined>;
-  /** The file of that name of a node's row; undefined: there is none. Throws UpstreamError. */
+  /** A file of a node's boot record by name; undefined if there is none. Throws UpstreamError. */
   open(nodeUuid: string, name: string): Promise<BootFile | undefined>;
 }
-export interface BootFilesSetup {
+interface BootFilesSetup {
   readonly store: BootChoiceStore & Pick<Store, 'boots'>;
   readonly filter: PxeFilter;
   readonly cache: Cache;
@@ -23,7 +23,7 @@ export interface BootFilesSetup {
   readonly reports?: ReportBoots | undefined;
 }
 
-/** What a source names: a path, a `file://` or `http(s)://` URL. Undefined: no such file. Throws UpstreamError. */
+/** Opens a path, a `file://` URL or an `http(s)://` URL. Undefined if a local file does not exist. Throws UpstreamError. */
 export async function openSource(cache: Cache, source: string): Promise<BootFile | undefined> {
   if (/^https?:/i.test(source)) {
     const file = await cache.open(source).catch((error: unknown) => {
@@ -46,7 +46,7 @@ export function createBootFiles({ store, filter, cache, log, reports }: BootFile
       const source = boot && Object.hasOwn(boot.files, name) ? boot.files[name]! : undefined;
       if (source === undefined) return undefined;
       const file = await openSource(cache, source);
-      if (!file) log.warn('the file of a boot is not there', { node: uuid, name, source });
+      if (!file) log.warn('a file of a boot record does not exist', { node: uuid, name, source });
       return file;
     },
   };

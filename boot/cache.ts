@@ -1,13 +1,14 @@
 /**
- * Files of other servers, kept in a folder: asked for again only when they changed there, fetched once however many machines want them
- * at the same time, and handed on while they come. The folder stays below its bound; what was used longest ago goes first.
+ * A cache of remote files in a folder. A file is downloaded once, even if several machines request it at the same time, and is served
+ * while it downloads. It is revalidated, and downloaded again only if it changed. The least recently used files are removed to stay
+ * within the size limit.
  */
 import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { mkdir, open, readdir, readFile, rm, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { Agent, interceptors, request } from 'undici';
+import { Agent, interceptors, request, type Dispatcher } from 'undici';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
@@ -19,27 +20,27 @@ export interface CachedFile {
   readonly size: number;
   /** Milliseconds since the epoch. */
   readonly modified: number;
-  /** Bytes `start` to `end`, both included, as they come. Fails when their source does. */
+  /** Streams the bytes `start` to `end`, both included, as they arrive. Fails if the download fails. */
   read(start: number, end: number): Readable;
-  /** The caller needs it no more. */
+  /** Closes the file. */
   release(): Promise<void>;
 }
 export interface Cache {
-  /** Throws UpstreamError when the other server does not give it. */
+  /** Throws UpstreamError if the remote server does not provide the file. */
   open(url: string): Promise<CachedFile>;
   close(): Promise<void>;
 }
-export interface CacheSetup {
+interface CacheSetup {
   readonly folder: string;
   readonly maxBytes: number;
   readonly log: Log;
   readonly clock: Clock;
-  /** Absent: nothing is measured. */
+  /** Absent: no metrics. */
   readonly metrics?: Metrics;
 }
 export class UpstreamError extends Error {}
 
-/** What is written beside a file that came whole; a file without it is thrown away at the next start. */
+/** Stored beside a complete file. A file without metadata is removed at the next start. */
 interface CachedFileMetadata {
   readonly url: string;
   readonly file: string;
@@ -49,193 +50,225 @@ interface CachedFileMetadata {
   readonly lastModified: string | null;
 }
 interface CacheEntry {
-  readonly kept: CachedFileMetadata;
-  /** Bytes that are in the file; when it is whole, its size. */
+  readonly metadata: CachedFileMetadata;
+  /** Bytes in the file; equals the size once it is complete. */
   received: number;
   /** Milliseconds since the epoch. */
-  used: number;
-  asked: number;
+  usedAt: number;
+  checkedAt: number;
   failure?: Error;
-  /** Emits `more` when bytes came or none will. */
-  readonly signs: EventEmitter;
+  /** Emits `more` when bytes arrived or the download ended. */
+  readonly progress: EventEmitter;
 }
 
 const CHUNK = 1024 * 1024;
-/** Milliseconds in which a file that was asked about is not asked about again: machines boot many at a time. */
-const FRESH = 2000;
+/** Milliseconds without revalidation, because many machines boot at the same time. */
+const FRESH_MS = 2000;
 const AGENT = { connect: { timeout: 10_000 }, headersTimeout: 30_000, bodyTimeout: 60_000 };
 
-/** A URL for the log: credentials and query left out. */
+/** A URL without credentials and query, for the log. */
 export const loggableUrl = (url: string): string => withoutCredentials(url).replace(/[?#].*$/, '');
+
+interface CacheState extends Required<CacheSetup> {
+  readonly entries: Map<string, CacheEntry>;
+  readonly dispatcher: Dispatcher;
+  /** Aborted when the cache closes. */
+  readonly closing: AbortController;
+  readonly downloads: Set<Promise<void>>;
+  /** Makes the names of files unique. */
+  serial: number;
+}
+
+async function removeEntry({ folder, entries }: CacheState, entry: CacheEntry): Promise<void> {
+  const { url, file } = entry.metadata;
+  if (entries.get(url) === entry) entries.delete(url);
+  await rm(join(folder, `${file}.json`), { force: true });
+  await rm(join(folder, file), { force: true });
+}
+
+/** Removes old files until the new one fits. Open readers of a removed file can continue. */
+async function makeRoom(state: CacheState, newEntry: CacheEntry): Promise<void> {
+  const { entries, maxBytes, log } = state;
+  const bytes = newEntry.metadata.size;
+  if (bytes > maxBytes) throw new UpstreamError(`${bytes} bytes exceed the size of the image cache (${maxBytes})`);
+  let total = 0;
+  for (const { metadata } of entries.values()) total += metadata.size;
+  const complete = [...entries.values()].filter((one) => one !== newEntry && one.metadata.size === one.received);
+  for (const entry of complete.sort((a, b) => a.usedAt - b.usedAt)) {
+    if (total <= maxBytes) break;
+    total -= entry.metadata.size;
+    await removeEntry(state, entry);
+    log.info('HTTP boot: removed from the image cache', { url: loggableUrl(entry.metadata.url), bytes: entry.metadata.size });
+  }
+  if (total > maxBytes) throw new UpstreamError('the image cache is full of files that are still downloading');
+}
+
+/** Never rejects: the error is stored in the entry for its readers. */
+async function download(state: CacheState, body: AsyncIterable<Buffer>, handle: FileHandle, entry: CacheEntry): Promise<void> {
+  const { folder, log, closing } = state;
+  const { metadata } = entry;
+  const where = { url: loggableUrl(metadata.url), bytes: metadata.size };
+  try {
+    for await (const chunk of body) {
+      if (entry.received + chunk.length > metadata.size) throw new Error('the server sent more bytes than announced');
+      await handle.writeFile(chunk);
+      entry.received += chunk.length;
+      entry.progress.emit('more');
+    }
+    if (entry.received < metadata.size) throw new Error(`the connection ended after ${entry.received} bytes`);
+    await writeFile(join(folder, `${metadata.file}.json`), JSON.stringify(metadata));
+    log.info('HTTP boot: downloaded into the image cache', where);
+  } catch (error) {
+    entry.failure = new UpstreamError(reasonOf(error));
+    await removeEntry(state, entry).catch(() => {});
+    if (!closing.signal.aborted) log.warn('HTTP boot: download failed', { ...where, error: reasonOf(error) });
+  } finally {
+    await handle.close().catch(() => {});
+    entry.progress.emit('more');
+  }
+}
+
+/** Replaces the entry of this URL by one that downloads the response. */
+async function startDownload(state: CacheState, url: string, response: Dispatcher.ResponseData): Promise<CacheEntry> {
+  const { folder, clock, entries, downloads } = state;
+  const header = (name: string): string | null => [response.headers[name] ?? []].flat()[0] ?? null;
+  if (response.statusCode !== 200) throw new UpstreamError(`the server answers ${response.statusCode}`);
+  const size = header('content-length');
+  if (size === null || !/^\d{1,15}$/.test(size)) throw new UpstreamError('the server does not send Content-Length');
+  const replaced = entries.get(url);
+  if (replaced) await removeEntry(state, replaced);
+  const modified = Date.parse(header('last-modified') ?? '');
+  const metadata: CachedFileMetadata = {
+    url,
+    file: `${createHash('sha256').update(url).digest('hex').slice(0, 32)}-${(state.serial += 1)}`,
+    size: Number(size),
+    modified: Number.isNaN(modified) ? clock.now() : modified,
+    etag: header('etag'),
+    lastModified: header('last-modified'),
+  };
+  const now = clock.now();
+  const entry: CacheEntry = { metadata, received: 0, usedAt: now, checkedAt: now, progress: new EventEmitter().setMaxListeners(0) };
+  // Added before room is made, so that concurrent downloads do not use the same room.
+  entries.set(url, entry);
+  const handle = await makeRoom(state, entry)
+    .then(() => open(join(folder, metadata.file), 'w'))
+    .catch((error: unknown) => {
+      entries.delete(url);
+      throw error;
+    });
+  const running = download(state, response.body, handle, entry).finally(() => downloads.delete(running));
+  downloads.add(running);
+  return entry;
+}
+
+/** Revalidates the file. Starts a download if it is new or changed. */
+async function revalidate(state: CacheState, url: string): Promise<CacheEntry> {
+  const { entries, dispatcher, closing, clock, metrics } = state;
+  const known = entries.get(url);
+  const response = await request(withoutCredentials(url), {
+    dispatcher,
+    signal: closing.signal,
+    headers: {
+      'accept-encoding': 'identity',
+      // Not sent after a redirection to another host.
+      ...basicAuthorization(credentialsOf(url)),
+      ...(known?.metadata.etag ? { 'if-none-match': known.metadata.etag } : {}),
+      ...(known?.metadata.lastModified ? { 'if-modified-since': known.metadata.lastModified } : {}),
+    },
+  });
+  if (known && response.statusCode === 304) {
+    await response.body.dump();
+    metrics.count('bloomery_image_cache_total', { result: 'hit' });
+    known.checkedAt = clock.now();
+    return known;
+  }
+  try {
+    const entry = await startDownload(state, url, response);
+    metrics.count('bloomery_image_cache_total', { result: 'miss' });
+    return entry;
+  } catch (error) {
+    response.body.on('error', () => {}).destroy();
+    throw error;
+  }
+}
 
 export async function openCache({ folder, maxBytes, log, clock, metrics = silentMetrics }: CacheSetup): Promise<Cache> {
   await mkdir(folder, { recursive: true });
   const entries = await load(folder, clock);
-  const asking = new Map<string, Promise<CacheEntry>>();
   const agent = new Agent(AGENT);
-  const dispatcher = agent.compose(interceptors.redirect({ maxRedirections: 5 }));
-  const closing = new AbortController();
-  const fetching = new Set<Promise<void>>();
-  let serial = clock.now();
-
-  const drop = async (entry: CacheEntry): Promise<void> => {
-    const { url, file } = entry.kept;
-    if (entries.get(url) === entry) entries.delete(url);
-    await rm(join(folder, `${file}.json`), { force: true });
-    await rm(join(folder, file), { force: true });
+  const state: CacheState = {
+    ...{ folder, maxBytes, log, clock, metrics, entries },
+    dispatcher: agent.compose(interceptors.redirect({ maxRedirections: 5 })),
+    closing: new AbortController(),
+    downloads: new Set(),
+    serial: clock.now(),
   };
-  /** Whoever still reads a file that goes reads on: it is open. */
-  const makeRoomFor = async (newcomer: CacheEntry): Promise<void> => {
-    const bytes = newcomer.kept.size;
-    if (bytes > maxBytes) throw new UpstreamError(`${bytes} bytes are more than the image cache may hold (${maxBytes})`);
-    let total = 0;
-    for (const { kept } of entries.values()) total += kept.size;
-    const whole = [...entries.values()].filter((one) => one !== newcomer && one.kept.size === one.received);
-    for (const entry of whole.sort((a, b) => a.used - b.used)) {
-      if (total <= maxBytes) break;
-      total -= entry.kept.size;
-      await drop(entry);
-      log.info('HTTP boot: dropped from the image cache', { url: loggableUrl(entry.kept.url), bytes: entry.kept.size });
-    }
-    if (total > maxBytes) throw new UpstreamError('the image cache is full of files that are being fetched');
-  };
-
-  /** The entry as the other server has it now; a file that is new or changed there begins to come. */
-  const ask = async (url: string): Promise<CacheEntry> => {
-    const known = entries.get(url);
-    const answer = await request(withoutCredentials(url), {
-      dispatcher,
-      signal: closing.signal,
-      headers: {
-        'accept-encoding': 'identity',
-        // Dropped at a redirection to another host.
-        ...basicAuthorization(credentialsOf(url)),
-        ...(known?.kept.etag ? { 'if-none-match': known.kept.etag } : {}),
-        ...(known?.kept.lastModified ? { 'if-modified-since': known.kept.lastModified } : {}),
-      },
-    });
-    const header = (name: string): string | null => [answer.headers[name] ?? []].flat()[0] ?? null;
-    if (known && answer.statusCode === 304) {
-      await answer.body.dump();
-      metrics.count('bloomery_image_cache_total', { result: 'hit' });
-      known.asked = clock.now();
-      return known;
-    }
-    try {
-      if (answer.statusCode !== 200) throw new UpstreamError(`the server answers ${answer.statusCode}`);
-      const size = header('content-length');
-      if (size === null || !/^\d{1,15}$/.test(size)) throw new UpstreamError('the server does not say how large it is');
-      if (known) await drop(known);
-      const modified = Date.parse(header('last-modified') ?? '');
-      const kept: CachedFileMetadata = {
-        url,
-        file: `${createHash('sha256').update(url).digest('hex').slice(0, 32)}-${(serial += 1)}`,
-        size: Number(size),
-        modified: Number.isNaN(modified) ? clock.now() : modified,
-        etag: header('etag'),
-        lastModified: header('last-modified'),
-      };
-      const entry: CacheEntry = { kept, received: 0, used: clock.now(), asked: clock.now(), signs: new EventEmitter().setMaxListeners(0) };
-      // Counted before there is room, so that several that come at once do not take the same room.
-      entries.set(url, entry);
-      const handle = await makeRoomFor(entry)
-        .then(() => open(join(folder, kept.file), 'w'))
-        .catch((error: unknown) => {
-          entries.delete(url);
-          throw error;
-        });
-      const coming = fetchInto(answer.body, handle, entry).finally(() => fetching.delete(coming));
-      fetching.add(coming);
-      metrics.count('bloomery_image_cache_total', { result: 'miss' });
-      return entry;
-    } catch (error) {
-      answer.body.on('error', () => {}).destroy();
-      throw error;
-    }
-  };
-
-  /** Never rejects: the failure stays in the entry, for those who read it. */
-  const fetchInto = async (body: AsyncIterable<Buffer>, handle: FileHandle, entry: CacheEntry): Promise<void> => {
-    const { kept } = entry;
-    const where = { url: loggableUrl(kept.url), bytes: kept.size };
-    try {
-      for await (const chunk of body) {
-        if (entry.received + chunk.length > kept.size) throw new Error('more bytes came than were announced');
-        await handle.writeFile(chunk);
-        entry.received += chunk.length;
-        entry.signs.emit('more');
-      }
-      if (entry.received < kept.size) throw new Error(`the connection ended after ${entry.received} bytes`);
-      await writeFile(join(folder, `${kept.file}.json`), JSON.stringify(kept));
-      log.info('HTTP boot: fetched into the image cache', where);
-    } catch (error) {
-      entry.failure = new UpstreamError(reasonOf(error));
-      await drop(entry).catch(() => {});
-      if (!closing.signal.aborted) log.warn('HTTP boot: fetching failed', { ...where, error: reasonOf(error) });
-    } finally {
-      await handle.close().catch(() => {});
-      entry.signs.emit('more');
-    }
-  };
+  const revalidating = new Map<string, Promise<CacheEntry>>();
 
   return {
     open: async (url) => {
       const known = entries.get(url);
-      const isCurrent = known && (known.received < known.kept.size || clock.now() - known.asked < FRESH);
-      let entry = isCurrent && !asking.has(url) ? known : undefined;
+      const isCurrent = known && (known.received < known.metadata.size || clock.now() - known.checkedAt < FRESH_MS);
+      let entry = isCurrent && !revalidating.has(url) ? known : undefined;
       if (entry) metrics.count('bloomery_image_cache_total', { result: 'hit' });
       else {
-        const answer = asking.get(url) ?? ask(url).finally(() => asking.delete(url));
-        asking.set(url, answer);
-        entry = await answer.catch((error: unknown) => {
+        const running = revalidating.get(url) ?? revalidate(state, url).finally(() => revalidating.delete(url));
+        revalidating.set(url, running);
+        entry = await running.catch((error: unknown) => {
           throw error instanceof UpstreamError ? error : new UpstreamError(reasonOf(error), { cause: error });
         });
       }
-      entry.used = clock.now();
+      entry.usedAt = clock.now();
       const file = entry;
-      const handle = await open(join(folder, file.kept.file)).catch((error: unknown) => {
+      const handle = await open(join(folder, file.metadata.file)).catch((error: unknown) => {
         throw file.failure ?? error;
       });
       return {
-        size: file.kept.size,
-        modified: file.kept.modified,
+        size: file.metadata.size,
+        modified: file.metadata.modified,
         read: (start, end) => Readable.from(follow(file, handle, start, end), { objectMode: false }),
         release: () => handle.close(),
       };
     },
     close: async () => {
-      closing.abort();
-      await Promise.all(fetching);
+      state.closing.abort();
+      await Promise.all(state.downloads);
       await agent.destroy();
     },
   };
 }
 
-/** Bytes of a file that may still be growing. */
+/** Streams a file that may still be growing. */
 async function* follow(entry: CacheEntry, handle: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
   for (let at = start; at <= end;) {
-    while (entry.received <= at && !entry.failure) await once(entry.signs, 'more');
+    while (entry.received <= at && !entry.failure) await once(entry.progress, 'more');
     if (entry.failure) throw entry.failure;
     const length = Math.min(entry.received - at, end + 1 - at, CHUNK);
     const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), 0, length, at);
-    if (bytesRead === 0) throw new Error('a file of the image cache became shorter');
+    if (bytesRead === 0) throw new Error('a file of the image cache was truncated');
     at += bytesRead;
     yield buffer.subarray(0, bytesRead);
   }
 }
 
-/** What an earlier run left; files that did not come whole are removed. */
+/** Loads the files of an earlier run; incomplete ones are removed. */
 async function load(folder: string, clock: Clock): Promise<Map<string, CacheEntry>> {
   const names = await readdir(folder);
   const entries = new Map<string, CacheEntry>();
   const whole = new Set<string>();
   for (const name of names.filter((one) => one.endsWith('.json'))) {
-    const kept = await readFile(join(folder, name), 'utf8')
+    const metadata = await readFile(join(folder, name), 'utf8')
       .then((text) => JSON.parse(text) as CachedFileMetadata)
       .catch(() => undefined);
-    if (!kept || `${kept.file}.json` !== name || !names.includes(kept.file)) continue;
-    whole.add(name).add(kept.file);
-    entries.set(kept.url, { kept, received: kept.size, used: clock.now(), asked: 0, signs: new EventEmitter().setMaxListeners(0) });
+    if (!metadata || `${metadata.file}.json` !== name || !names.includes(metadata.file)) continue;
+    whole.add(name).add(metadata.file);
+    entries.set(metadata.url, {
+      metadata,
+      received: metadata.size,
+      usedAt: clock.now(),
+      checkedAt: 0,
+      progress: new EventEmitter().setMaxListeners(0),
+    });
   }
   for (const name of names) if (!whole.has(name)) await rm(join(folder, name), { recursive: true, force: true });
   return entries;

@@ -1,15 +1,18 @@
-/** Bytes of a known size to an HTTP client: HEAD, one range, and "not modified" (RFC 9110 §13, §14). Nothing is held in memory. */
+/**
+ * Sends bytes of a known size to an HTTP client, with HEAD, single ranges and conditional requests (RFC 9110 §13, §14). Streams, so
+ * memory use is constant.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-export interface Content {
+interface Content {
   /** Bytes. */
   readonly size: number;
   /** Milliseconds since the epoch. */
   readonly modified: number;
   readonly type: string;
-  /** Both ends included; never called for an empty content. */
+  /** Both ends included; not called for empty content. */
   read(start: number, end: number): Readable;
 }
 interface Range {
@@ -17,7 +20,7 @@ interface Range {
   readonly end: number;
 }
 
-/** Resolves with the number of bytes of the body when all of it was sent; rejects when the client went away or the source failed. */
+/** Resolves with the number of bytes when the whole body was sent. Rejects if the client disconnected or the source failed. */
 export async function sendContent(request: IncomingMessage, response: ServerResponse, content: Content): Promise<number> {
   const { size, modified } = content;
   const etag = `"${size.toString(16)}-${modified.toString(16)}"`;
@@ -52,7 +55,7 @@ export async function sendContent(request: IncomingMessage, response: ServerResp
 
 const seconds = (milliseconds: number): number => Math.trunc(milliseconds / 1000);
 
-/** RFC 9110 §13.2.2: If-Modified-Since counts only without If-None-Match. */
+/** RFC 9110 §13.2.2: If-Modified-Since is ignored if If-None-Match is present. */
 function isUnchanged({ headers }: IncomingMessage, etag: string, modified: number): boolean {
   const wanted = headers['if-none-match'];
   if (wanted !== undefined) return wanted === '*' || wanted.split(',').some((one) => one.trim().replace(/^W\//, '') === etag);
@@ -60,14 +63,14 @@ function isUnchanged({ headers }: IncomingMessage, etag: string, modified: numbe
   return !Number.isNaN(since) && seconds(modified) <= seconds(since);
 }
 
-/** If-Range (RFC 9110 §13.1.5): the part only when it is a part of what the client has. */
+/** RFC 9110 §13.1.5: with If-Range, a range is sent only if the client's copy is current. */
 function mayBeRange({ headers }: IncomingMessage, etag: string, modified: number): boolean {
   const wanted = headers['if-range'];
   if (typeof wanted !== 'string') return true;
   return wanted.startsWith('"') ? wanted === etag : seconds(Date.parse(wanted)) === seconds(modified);
 }
 
-/** One range; undefined: none, several, or none that is understood, so the whole is sent (RFC 9110 §14.2). */
+/** Parses a single range. Undefined: absent, several or malformed, so the whole content is sent (RFC 9110 §14.2). */
 export function parseRange(text: string | undefined, size: number): Range | 'outside' | undefined {
   const match = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(text ?? '');
   if (!match || (match[1] === '' && match[2] === '')) return undefined;

@@ -1,33 +1,33 @@
-/** Leases on their way to the store, behind the answers: the pool in memory is what answers, the rows are what a restart begins with. */
+/** Writes leases to the store after the answers were sent. The pool in memory answers; the rows are only read at a start. */
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Store } from '../store/store';
 import type { LeaseChange } from './dhcp-pool';
 
 /**
- * Changes of this long are written together. A crash may lose them; their machines then ask for the address that they have, or get the one
- * that their MAC address points at.
+ * Changes within this time are written together. If a crash loses them, machines ask again for their address, or get the one that their
+ * MAC address hashes to.
  */
 const WRITE_AFTER_MS = 200;
 const WRITE_AGAIN_MS = 5000;
 const CHANGES_PER_WRITE = 250;
-/** What a stop waits for work that may hang (the database is away). */
+/** How long a stop waits for work that may hang, such as writes to an unreachable database. */
 const STOP_MS = 3000;
 
-/** Until the work is over, for as long as a stop may wait for it. */
+/** Waits for the work, but no longer than a stop may take. */
 export async function waitWithinStopTimeout(clock: Clock, work: Promise<unknown>): Promise<void> {
   const late = new AbortController();
   await Promise.race([work, clock.sleep(STOP_MS, late.signal).catch(() => {})]);
   late.abort();
 }
 
-/** Where changes come from, and where those go back to that could not be written; bounded by the machines of the pool. */
-export interface LeaseSource {
+/** Provides the changes, and takes back those that could not be written. Bounded by the size of the pool. */
+interface LeaseSource {
   changes(): LeaseChange[];
   retry(changes: readonly LeaseChange[]): void;
 }
 
-/** @param warn called for each write that fails */
+/** @param warn called for each failed write */
 export function createLeaseWriter(
   store: Pick<Store, 'transaction'>,
   source: LeaseSource,
@@ -43,7 +43,7 @@ export function createLeaseWriter(
     for (let at = 0; at < changes.length; at += CHANGES_PER_WRITE) {
       try {
         await store.transaction(async ({ leases }) => {
-          // A row of another machine with the same address gives way to `put`, so the order does not matter.
+          // `put` replaces another machine's row with the same address, so the order does not matter.
           for (const { mac, lease } of changes.slice(at, at + CHANGES_PER_WRITE)) await (lease ? leases.put(lease) : leases.remove(mac));
         });
       } catch (error) {

@@ -1,8 +1,8 @@
-/** What the store knows about a MAC address, asked for many machines at once when many ask at once. */
+/** Looks up what the store knows about MAC addresses. Concurrent lookups share a query. */
 import type { Machine } from './dhcp';
 import { chooseBoots, type BootChoiceStore, type PxeFilter } from './discovery';
 
-/** Machines in one query for where they stand; also bounds the queries for boot rows that run side by side. */
+/** Machines per query; also bounds the parallel queries for boot records. */
 const LARGEST_BATCH = 64;
 
 interface PendingLookup {
@@ -13,8 +13,8 @@ interface PendingLookup {
 }
 
 /**
- * One batch is asked at a time; what arrives meanwhile is the next one. Nothing is remembered: a node enrolled or a boot row written a
- * moment ago counts.
+ * Runs one batch at a time; lookups that arrive meanwhile form the next one. Nothing is cached, so new nodes and boot records take effect
+ * at once.
  */
 export function createMachineLookup(store: BootChoiceStore, filter: PxeFilter): (mac: string) => Promise<Machine> {
   const waiting = new Map<string, PendingLookup>();
@@ -36,7 +36,7 @@ export function createMachineLookup(store: BootChoiceStore, filter: PxeFilter): 
     while (waiting.size > 0) {
       const batch = [...waiting.values()].slice(0, LARGEST_BATCH);
       for (const { mac } of batch) waiting.delete(mac);
-      // A second answer to a question changes nothing.
+      // Rejecting a promise that is already resolved has no effect.
       await ask(batch).catch((error: unknown) => batch.forEach(({ reject }) => reject(error)));
     }
     asking = false;

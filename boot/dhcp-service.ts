@@ -1,4 +1,4 @@
-/** DHCP on one interface: the socket, the pool with its leases in the store, and the log. What is answered: boot/dhcp.ts. */
+/** DHCP on one interface: the socket, the pool with its leases in the store, and the log. boot/dhcp.ts decides the answers. */
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
@@ -16,15 +16,15 @@ import { startRouterAdvertisements } from './router-advertisements';
 
 export type { DhcpOptions } from './dhcp-setup';
 
-/** Packets that may wait for the store at once; more are dropped, and their senders ask again. */
+/** Packets that may wait for the store; further ones are dropped, and clients retry. */
 const MOST_PENDING = 2048;
-/** Bytes of packets that may wait in the kernel, so that a busy moment of ours drops none. */
+/** Bytes that the kernel buffers, so that a busy moment loses no packets. */
 const RECEIVE_BUFFER = 4 << 20;
-/** A line of one kind is logged once in this time, with the count of those left out. */
+/** Repeated warnings are logged once in this time, with their number. */
 const LOG_EVERY_MS = 60_000;
 /** RFC 2132 §9.6. */
 const TYPES: readonly (string | undefined)[] = [undefined, 'discover', 'offer', 'request', 'decline', 'ack', 'nak', 'release', 'inform'];
-/** RFC 2132 §9.10: what every client takes; the IP and UDP headers count. */
+/** RFC 2132 §9.10: the size that every client accepts, including IP and UDP headers. */
 const SMALLEST_MESSAGE = 576;
 const LARGEST_MESSAGE = 1500;
 const HEADERS = 28;
@@ -35,13 +35,13 @@ export interface DhcpSetup {
   readonly filter: PxeFilter;
   readonly log: Log;
   readonly clock: Clock;
-  /** Absent: nothing is measured. */
+  /** Absent: no metrics. */
   readonly metrics?: Metrics;
-  /** That many random bytes. */
+  /** Returns this many random bytes. */
   readonly random: (bytes: number) => Buffer;
 }
 
-/** Warnings that traffic can cause, bounded. The messages are a small set of sentences of ours, so the memory is too. */
+/** Limits warnings that traffic can cause. There are few different messages, so the memory is bounded. */
 function createWarnings(log: Log, clock: Clock): (message: string, fields: object) => void {
   const kinds = new Map<string, { readonly until: number; left: number }>();
   return (message, fields) => {
@@ -57,7 +57,7 @@ function createWarnings(log: Log, clock: Clock): (message: string, fields: objec
 
 /**
  * Answers on [boot]interface until stopped.
- * @throws DhcpSetupError for options that cannot work, LinkError where the socket cannot be had (not root, port in use)
+ * @throws DhcpSetupError for unusable options, LinkError if the socket cannot be opened (not root, port in use)
  */
 export async function startDhcp(setup: DhcpSetup): Promise<{ stop(): Promise<void> }> {
   const { options, store, filter, clock, metrics = silentMetrics } = setup;
@@ -130,7 +130,7 @@ export async function startDhcp(setup: DhcpSetup): Promise<{ stop(): Promise<voi
   return {
     stop: async () => {
       await advertisements?.stop();
-      // No new packets; those in work are answered still.
+      // Takes no new packets, and answers those in work.
       socket.removeAllListeners('message');
       await waitWithinStopTimeout(clock, Promise.allSettled(pending));
       await new Promise<void>((done) => void socket.close(done));

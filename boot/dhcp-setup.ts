@@ -1,10 +1,11 @@
-/** From the options and the interface's addresses to what the DHCP service works with; whatever cannot work stops the start. */
+/** Derives the settings of the DHCP service from the options and the interface's addresses. Unusable options stop the start. */
 import { isIPv4 } from 'node:net';
 import type { Options } from '../config/options';
 import { addressToNumber, numberToAddress } from '../wire/dhcp/dhcp';
 import type { LinkAddress } from '../wire/sockets/link';
 import type { DhcpPolicy } from './dhcp';
-import { LARGEST_POOL, type PoolRange } from './dhcp-pool';
+import type { PoolRange } from './dhcp-addresses';
+import { LARGEST_POOL } from './dhcp-pool';
 
 /** The options (section.name) that the DHCP service reads. */
 export type DhcpOptions = Pick<
@@ -27,14 +28,14 @@ export type DhcpOptions = Pick<
   | 'boot.router_advertisements'
 >;
 
-/** DHCP cannot start as it was asked to; the message is for the operator and names the option. */
+/** DHCP cannot start with these options. The message names the option. */
 export class DhcpSetupError extends Error {}
 
 function ipv4(option: string, value: string): string {
   if (!isIPv4(value)) throw new DhcpSetupError(`${option} = ${value} is not an IPv4 address`);
   return value;
 }
-/** Ones, then zeros. */
+/** Parses a netmask: ones, then zeros. */
 function mask(value: string): number {
   const bits = addressToNumber(ipv4('[boot]dhcp_netmask', value));
   const zeros = ~bits >>> 0;
@@ -53,15 +54,15 @@ function rangeOf(text: string | null): { readonly first: number; readonly last: 
   return { first, last };
 }
 
-export interface DhcpPlan {
+interface DhcpPlan {
   readonly policy: DhcpPolicy;
   readonly range: PoolRange;
-  /** The interface is in the subnet of the range; else only relays bring machines. */
+  /** The interface is in the subnet of the range; else machines are only reached through relays. */
   readonly direct: boolean;
 }
 
 /**
- * @param addresses of the interface; undefined: there is no such interface
+ * @param addresses of the interface; undefined: the interface does not exist
  * @throws DhcpSetupError
  */
 export function planDhcp(options: DhcpOptions, addresses: readonly LinkAddress[] | undefined): DhcpPlan {
@@ -72,7 +73,7 @@ export function planDhcp(options: DhcpOptions, addresses: readonly LinkAddress[]
   const range = rangeOf(options['boot.dhcp_range']);
   const given = options['boot.dhcp_netmask'];
 
-  // The address whose subnet holds the range. With a netmask given it may be none: then all machines are behind relays.
+  // The address whose subnet contains the range. If a netmask is given there may be none; then all machines are behind relays.
   const home = addresses.find(({ address, netmask }) => {
     const bits = mask(given ?? netmask);
     return networkOf(addressToNumber(address), bits) === networkOf(range.first, bits);

@@ -1,6 +1,6 @@
 /**
- * What a machine is answered when it asks for an address: a function of its packet, of what the store knows about its MAC address, and of
- * the pool. No socket here. Clauses of RFC 2131 unless another is named; who gets an answer at all: docs/decisions/0004-dhcp.md.
+ * Decides the answer to a DHCP packet from the packet, the store's data about its MAC address, and the pool. Does no I/O. Clauses are of
+ * RFC 2131 unless another document is named. docs/decisions/0004-dhcp.md says which machines get an answer.
  */
 import {
   addressToNumber,
@@ -22,9 +22,9 @@ const BROADCAST = '255.255.255.255';
 const ETHERNET = 1;
 
 export interface DhcpPolicy {
-  /** Our address on the interface: the server identifier. */
+  /** Our address on the interface, which is the server identifier. */
   readonly server: string;
-  /** The subnet that the pool is part of; `gateway` null: machines get none. */
+  /** The subnet of the pool. If `gateway` is null, machines get no gateway. */
   readonly network: number;
   readonly netmask: string;
   readonly gateway: string | null;
@@ -34,55 +34,55 @@ export interface DhcpPolicy {
   /** Without a trailing slash. */
   readonly httpUrl: string;
   readonly ipxeLoaders: Loaders;
-  /** Those of machines that boot by PXELINUX or GRUB. */
+  /** For machines that boot with PXELINUX or GRUB. */
   readonly pxeLoaders: Loaders;
 }
-/** Names of boot loaders for machines that boot in BIOS mode, in UEFI mode, and (CPU-mode or CPU → name) for those that need another one. */
-export interface Loaders {
+/** Names of boot loaders for BIOS mode, for UEFI mode, and by CPU-mode or CPU for exceptions. */
+interface Loaders {
   readonly bios: string;
   readonly uefi: string;
   readonly byArch: Readonly<Record<string, string>>;
 }
 
-/** What the rows say about a MAC address. */
+/** What the store knows about a MAC address. */
 export interface Machine {
-  /** A node has it. */
+  /** A node has this address. */
   readonly known: boolean;
-  /** How the machine is meant to boot from the network now (boot/discovery.ts); absent: not at all. */
+  /** How the machine shall boot from the network now (boot/discovery.ts); absent: it shall not. */
   readonly boots?: BootRecord['method'] | undefined;
 }
-/** Kept with an offer, so that the request that follows is answered alike and costs no query. */
+/** Stored with an offer, so that the following request gets the same answer without a query. */
 export interface Decision {
   readonly machine: Machine;
   readonly at: number;
 }
-/** Older ones are asked of the store again. */
+/** Older decisions are looked up again. */
 const DECISION_MS = 10_000;
 
 export type Outcome =
   | { readonly kind: 'answer'; readonly packet: DhcpPacket; readonly address: string; readonly port: number }
-  /** `notable`: the operator should know. The reasons are a small set of sentences. */
+  /** `notable`: the operator should know. There are few different reasons. */
   | { readonly kind: 'silence'; readonly reason: string; readonly notable?: true };
 const silence = (reason: string): Outcome => ({ kind: 'silence', reason });
 
-/** What is asking: firmware that takes its file by TFTP or by HTTP, iPXE, or a system that only wants an address. */
+/** The kind of client: firmware with TFTP, firmware with HTTP, iPXE, or an operating system. */
 type Client = 'pxe' | 'http' | 'ipxe' | 'system';
 
-/** iPXE's encapsulated options (175): the features it has, and what the server may tell it. */
+/** iPXE's encapsulated options (175): its features, and settings that the server sends. */
 const IPXE_FEATURE_HTTP = 19;
 const IPXE_NO_PXEDHCP = 176;
 
 function clientOf(options: OptionValues): Client {
   const vendorClass = options.vendorClass ?? '';
-  // RFC 3004 wants length-prefixed strings; iPXE sends the bare word.
+  // RFC 3004 requires length-prefixed strings; iPXE sends the bare word.
   const isIpxe = options.ipxe !== undefined || (options.userClass?.includes('iPXE') ?? false);
-  // An iPXE in a ROM may be built without HTTP: it gets the loader, which can.
+  // iPXE in a ROM may lack HTTP. It then loads our iPXE, which has it.
   if (isIpxe && (options.ipxe?.has(IPXE_FEATURE_HTTP) ?? true)) return 'ipxe';
   if (isIpxe || vendorClass.startsWith('PXEClient')) return 'pxe';
   return vendorClass.startsWith('HTTPClient') ? 'http' : 'system';
 }
 
-/** RFC 4578 §2.1 with IANA's later numbers: the CPU, and whether the firmware is a BIOS. Other numbers: UEFI of a CPU unknown to us. */
+/** RFC 4578 §2.1 with later numbers of IANA: the CPU, and whether the firmware is a BIOS. Other numbers are UEFI of an unknown CPU. */
 const ARCHITECTURES: Readonly<Record<number, { readonly cpu: string; readonly bios?: true }>> = {
   0: { cpu: 'x86_64', bios: true },
   6: { cpu: 'i686' },
@@ -99,7 +99,9 @@ const ARCHITECTURES: Readonly<Record<number, { readonly cpu: string; readonly bi
   30: { cpu: 'riscv64' },
 };
 
-/** The architecture also stands in the vendor class (PXEClient:Arch:00007:UNDI:003016); neither given: a BIOS of before RFC 4578. */
+/**
+ * The vendor class may have the architecture too (PXEClient:Arch:00007:UNDI:003016). Without either, it is a BIOS older than RFC 4578.
+ */
 function loaderFor({ byArch, ...usual }: Loaders, options: OptionValues): string {
   const named = /^(?:PXE|HTTP)Client:Arch:(\d{5})/.exec(options.vendorClass ?? '')?.[1];
   const row = ARCHITECTURES[options.clientArchitectures?.[0] ?? Number(named ?? 0)];
@@ -112,7 +114,7 @@ interface BootFields {
   readonly file?: string;
   readonly options: OptionValues;
 }
-/** The field `file` holds 127 characters (§2); a longer name stands in option 67 alone. */
+/** The field `file` holds 127 characters (§2). A longer name is sent in option 67 only. */
 const named = (bootFileName: string): { readonly file?: string; readonly options: OptionValues } =>
   bootFileName.length <= 127 ? { file: bootFileName, options: { bootFileName } } : { options: { bootFileName } };
 
@@ -127,12 +129,12 @@ function byTftp({ tftpServer: server }: DhcpPolicy, loader: string): BootFields 
 
 const BOOT_FIELDS: Readonly<Record<Client, (policy: DhcpPolicy, packet: DhcpPacket) => BootFields>> = {
   pxe: (policy, packet) => byTftp(policy, loaderFor(policy.ipxeLoaders, packet.options)),
-  // UEFI 2.10 §24.7.3.1: the firmware takes an offer only when it says HTTPClient too.
+  // UEFI 2.10 §24.7.3.1: the firmware accepts an offer only if its vendor class is HTTPClient.
   http: (policy, packet) => {
     const { file, options } = named(`${policy.httpUrl}/${loaderFor(policy.ipxeLoaders, packet.options)}`);
     return { ...(file === undefined ? {} : { file }), options: { ...options, vendorClass: 'HTTPClient' } };
   },
-  // no-pxedhcp: iPXE else waits two seconds for a proxyDHCP server to speak up.
+  // no-pxedhcp: without it iPXE waits two seconds for a proxyDHCP server.
   ipxe: (policy, packet) => {
     const { file, options } = named(`${policy.httpUrl}/ipxe/${packet.chaddr.replaceAll(':', '-')}`);
     return { ...(file === undefined ? {} : { file }), options: { ...options, ipxe: new Map([[IPXE_NO_PXEDHCP, Buffer.from([1])]]) } };
@@ -140,13 +142,13 @@ const BOOT_FIELDS: Readonly<Record<Client, (policy: DhcpPolicy, packet: DhcpPack
   system: () => ({ options: {} }),
 };
 
-/** Who boots by PXELINUX or GRUB gets it whatever asks: an iPXE in a ROM loads it as any other firmware does. */
+/** PXELINUX and GRUB do not depend on the client: iPXE in a ROM loads them as other firmware does. */
 const bootFieldsFor = (policy: DhcpPolicy, packet: DhcpPacket, { boots }: Machine, client: Client): BootFields =>
   boots === 'pxe' && client !== 'system'
     ? byTftp(policy, loaderFor(policy.pxeLoaders, packet.options))
     : BOOT_FIELDS[client](policy, packet);
 
-/** Why this machine gets nothing; undefined: it is answered. */
+/** Why this machine gets no answer; undefined: it gets one. */
 function refusalFor(machine: Machine, client: Client): string | undefined {
   if (machine.boots) return undefined;
   if (!machine.known) return 'no node has this MAC address';
@@ -154,9 +156,8 @@ function refusalFor(machine: Machine, client: Client): string | undefined {
 }
 
 /**
- * Packet in, packet or silence out. Changes the pool as the answer promises.
+ * Returns the answer, or the reason for none. Updates the pool accordingly.
  * @param lookup what the store knows about a MAC address
- * @param now milliseconds since the epoch
  */
 export async function answerDhcp(
   policy: DhcpPolicy,
@@ -170,7 +171,7 @@ export async function answerDhcp(
   if (packet.htype !== ETHERNET || mac.length !== 17) return silence('not an Ethernet address');
   const type = options.messageType;
   const onSubnet = (address: string): boolean => (addressToNumber(address) & addressToNumber(policy.netmask)) >>> 0 === policy.network;
-  // §4.3.1: the relay's address, else the receiving interface's, says which subnet it is. A renewal comes straight from a routed machine.
+  // §4.3.1: the subnet is that of the relay's address, else of the receiving interface. A routed machine renews without its relay.
   const direct = onSubnet(policy.server) ? policy.server : ciaddr;
   if (!onSubnet(giaddr === ANY_ADDRESS ? direct : giaddr)) return silence('no addresses for the subnet of this relay');
   const named = options.serverIdentifier;
@@ -197,7 +198,7 @@ export async function answerDhcp(
   const decided = type === MESSAGE.request ? pool.find(mac, clock.now())?.note : undefined;
   const fresh = decided !== undefined && clock.now() - decided.at < DECISION_MS;
   const machine = fresh ? decided.machine : await lookup(mac);
-  // The clock is read again: the query took its time.
+  // The query took time, so the clock is read again.
   const now = clock.now();
   const client = clientOf(options);
   const refused = refusalFor(machine, client);
@@ -211,7 +212,7 @@ export async function answerDhcp(
     return grant(policy, packet, fields, MESSAGE.offer, numberToAddress(offered.address));
   }
   if (type === MESSAGE.inform) {
-    // §4.3.5: answered at the address that it says it has, which thus has to be one of the subnet.
+    // §4.3.5: the answer goes to the client's address, which must be in the subnet.
     return onSubnet(ciaddr) ? grant(policy, packet, fields, MESSAGE.ack, ANY_ADDRESS) : silence('informs from elsewhere');
   }
   // §4.3.2: selecting and init-reboot name the address in option 50, renewing and rebinding in ciaddr.
@@ -222,7 +223,10 @@ export async function answerDhcp(
 }
 export const POOL_EXHAUSTED = 'no address is left in [boot]dhcp_range';
 
-/** What every answer has of its question. RFC 6842: the client identifier; RFC 4578 §2.3: the machine's; RFC 3046 §2.2: the relay's. */
+/**
+ * Fields that every answer copies. RFC 6842: client identifier; RFC 4578 §2.3: client machine identifier; RFC 3046 §2.2: relay agent
+ * information.
+ */
 function reply(policy: DhcpPolicy, packet: DhcpPacket, messageType: number): DhcpPacket {
   const { clientIdentifier, clientMachineIdentifier, relayAgentInformation } = packet.options;
   return {
@@ -243,7 +247,7 @@ function reply(policy: DhcpPolicy, packet: DhcpPacket, messageType: number): Dhc
 function grant(policy: DhcpPolicy, packet: DhcpPacket, boot: BootFields, messageType: number, yiaddr: string): Outcome {
   const base = reply(policy, packet, messageType);
   const { leaseSeconds, netmask, gateway, dns, network } = policy;
-  // §4.3.5: none of these in an answer to an INFORM. §4.4.5: the times of T1 and T2.
+  // §4.3.5: not in an answer to an INFORM. §4.4.5: the times T1 and T2.
   const lease =
     yiaddr === ANY_ADDRESS
       ? {}
@@ -264,12 +268,12 @@ function grant(policy: DhcpPolicy, packet: DhcpPacket, boot: BootFields, message
       ...boot.options,
     },
   };
-  // §4.1. A machine without an address cannot answer ARP, and a UDP socket cannot send to it but by broadcast, whatever it prefers.
+  // §4.1. A machine without an address cannot answer ARP, so a UDP socket reaches it by broadcast only, whatever its broadcast flag is.
   if (packet.giaddr !== ANY_ADDRESS) return { kind: 'answer', packet: answered, address: packet.giaddr, port: SERVER_PORT };
   return { kind: 'answer', packet: answered, address: packet.ciaddr === ANY_ADDRESS ? BROADCAST : packet.ciaddr, port: CLIENT_PORT };
 }
 
-/** §4.3.2: broadcast, by the relay too. Only machines that we would answer are told so: another server may serve the rest. */
+/** §4.3.2: broadcast, also by the relay. Only machines that we would answer get a NAK, because another server may serve the others. */
 function nak(policy: DhcpPolicy, packet: DhcpPacket): Outcome {
   const base = reply(policy, packet, MESSAGE.nak);
   const refused = { ...base, options: { ...base.options, message: 'This address is not yours' } };

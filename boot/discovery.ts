@@ -1,6 +1,6 @@
 /**
- * What a machine boots when it asks the network, by its MAC address: what its node is meant to boot, the ramdisk that reports its
- * inventory, or nothing. This is the PXE filter; DHCP, TFTP and HTTP all go by it, at the moment of each request.
+ * The PXE filter: decides by MAC address what a machine boots from the network. That is its node's boot record, the ramdisk that reports
+ * its inventory, or nothing. DHCP, TFTP and HTTP use it at each request.
  */
 import type { Options } from '../config/options';
 import { macLists, type MacListOptions, type MacLists } from '../model/mac-lists';
@@ -10,9 +10,9 @@ import type { Store } from '../store/store';
 export type FilterOptions = Pick<Options, 'boot.dhcp_unknown_macs' | 'auto_discovery.enabled' | 'pxe_filter.supported_inspect_interfaces'> &
   MacListOptions;
 export interface PxeFilter {
-  /** Whether machines that nobody knows are to be discovered. */
+  /** Whether unknown machines are discovered. */
   readonly discovers: boolean;
-  /** Inspect interfaces whose nodes may boot whatever the network has while they are inspected. */
+  /** Inspect interfaces whose nodes boot the reporting ramdisk while they are inspected. */
   readonly inspectInterfaces: readonly string[];
   readonly lists: MacLists;
 }
@@ -23,9 +23,9 @@ export const pxeFilter = (options: FilterOptions): PxeFilter => ({
   lists: macLists(options),
 });
 
-/** A machine without a boot of its own boots the agent, which reports its inventory: to the API, or to the introspection service. */
-export type ReportKind = 'discovery' | 'introspection';
-/** What such machines boot; absent: nothing. */
+/** A machine without a boot record may boot the agent, which reports its inventory to the API or to the introspection service. */
+type ReportKind = 'discovery' | 'introspection';
+/** The boot records of such machines; absent: they boot nothing. */
 export type ReportBoots = Readonly<Record<ReportKind, BootRecord>>;
 
 export interface BootChoice {
@@ -38,7 +38,7 @@ export interface BootChoiceStore {
   readonly boots: Pick<Store['boots'], 'forMac'>;
 }
 
-/** For many machines at once: one query for where they stand, and one each for its boot row. */
+/** Uses one query for the nodes of all addresses, and one per address for its boot record. */
 export async function chooseBoots(
   store: BootChoiceStore,
   filter: PxeFilter,
@@ -53,7 +53,8 @@ export async function chooseBoots(
       const byService = node.introspected || (inspected && node.inspectedBy === 'discoverd');
       return { known: true, boots: row ?? (byService ? 'introspection' : inspected ? 'discovery' : undefined) };
     }
-    // A row without addresses is that of a node without ports, whose machine may be this one; a row with this address is its own.
+    // A boot record without addresses belongs to a node without ports, whose machine may be this one. A record with this address is
+    // certainly its own.
     const listed = !filter.lists.isDenied(mac) && filter.lists.isAllowed(mac);
     const own = row && (row.macs.length > 0 || listed) ? row : undefined;
     return { known: false, boots: own ?? (filter.discovers && listed ? 'discovery' : undefined) };

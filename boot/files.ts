@@ -1,10 +1,10 @@
-/** From the name that a machine asks for to an open file: the loaders by their names, else a file under the root, never outside it. */
+/** Opens files by the names that machines request: configured single files, else files below the root. */
 import { constants } from 'node:fs';
 import { open, realpath, type FileHandle } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 
 export interface ServedFiles {
-  /** Name → path of single files outside the root: [pxe]loader_file_paths. */
+  /** Name → path of single files outside the root ([pxe]loader_file_paths). */
   readonly named: Readonly<Record<string, string>>;
   readonly root: string;
 }
@@ -17,14 +17,14 @@ export interface OpenFile {
   readonly modified: number;
 }
 
-/** The file of that name, open for reading; the caller closes it. Undefined: there is none, or it is not to be served. */
+/** Opens a file by name; the caller closes it. Undefined if it does not exist or must not be served. */
 export async function openServedFile(served: ServedFiles, name: string): Promise<OpenFile | undefined> {
   const path = name.replace(/^\/+/, '');
   if (Object.hasOwn(served.named, path)) return openFile(served.named[path]!);
   if (path === '' || path.includes('\0') || path.split('/').includes('..')) return undefined;
   try {
     const root = await realpath(served.root);
-    // The real path decides: a symbolic link may lead anywhere within the root, and nowhere else.
+    // The real path decides: symbolic links must not lead outside the root.
     const real = await realpath(join(root, path));
     return real.startsWith(root.endsWith(sep) ? root : root + sep) ? await openFile(real, constants.O_NOFOLLOW) : undefined;
   } catch (error) {
@@ -33,7 +33,7 @@ export async function openServedFile(served: ServedFiles, name: string): Promise
   }
 }
 
-/** A regular file, open for reading; undefined for anything else. Never waits for the other end of a pipe. */
+/** Opens a regular file; undefined for anything else. Does not block on a named pipe. */
 export async function openFile(path: string, flags = 0): Promise<OpenFile | undefined> {
   let handle: FileHandle | undefined;
   try {

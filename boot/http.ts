@@ -1,4 +1,6 @@
-/** The HTTP boot service: iPXE scripts, the files of a machine's boot, boot loaders, and the files of [deploy]http_root. GET and HEAD. */
+/**
+ * The HTTP boot service: iPXE scripts, files of boot records, boot loaders, media, and files below [deploy]http_root. GET and HEAD only.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Options } from '../config/options';
@@ -8,10 +10,10 @@ import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import type { Store } from '../store/store';
 import { createBootFiles, openSource, type BootFiles } from './boot-files';
-import { openCache, UpstreamError, type CachedFile } from './cache';
+import { openCache, UpstreamError, type Cache, type CachedFile } from './cache';
 import { sendContent } from './content';
 import type { BootChoiceStore, PxeFilter, ReportBoots } from './discovery';
-import { openServedFile, type OpenFile } from './files';
+import { openServedFile, type OpenFile, type ServedFiles } from './files';
 import { ipxeScript } from './ipxe';
 import { openMedium } from './media';
 
@@ -31,84 +33,73 @@ export interface HttpBootSetup {
   readonly filter: PxeFilter;
   readonly log: Log;
   readonly clock: Clock;
-  /** Absent: nothing is measured. */
+  /** Absent: no metrics. */
   readonly metrics?: Metrics;
   readonly reports?: ReportBoots;
 }
 export interface HttpBootService {
   readonly port: number;
-  /** Until the service is stopped. */
+  /** Usable until the service is stopped. */
   readonly files: BootFiles;
   stop(): Promise<void>;
 }
 
-/** Milliseconds. A client that takes longer to ask, or that takes nothing for so long, is cut off. */
-const ASKING = 10_000;
-const IDLE = 120_000;
+/** Milliseconds until a client is disconnected that does not send its request, or that does not read the response. */
+const REQUEST_TIMEOUT_MS = 10_000;
+const IDLE_TIMEOUT_MS = 120_000;
 const MAX_CONNECTIONS = 4096;
 const IPXE = /^\/ipxe\/([0-9a-f]{2}(?:-[0-9a-f]{2}){5})$/i;
 const BOOT = /^\/boot\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/([^/]+)$/i;
-/** The middle part is the secret. */
+/** The first part is the secret token. */
 const MEDIUM = /^\/media\/([\w-]{20,64})\/[\w.-]+$/;
 
-/** Rejects when the port cannot be had. */
-export async function startHttpBoot({
-  options,
-  store,
-  filter,
-  log,
-  clock,
-  metrics = silentMetrics,
-  reports,
-}: HttpBootSetup): Promise<HttpBootService> {
-  const cache = await openCache({
-    folder: options['boot.cache_root'],
-    maxBytes: options['pxe.image_cache_size'] * 1024 * 1024,
-    log,
-    clock,
-    metrics,
-  });
-  const files = createBootFiles({ store, filter, cache, log, reports });
-  const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
-  const server = createServer(
-    { headersTimeout: ASKING, requestTimeout: ASKING, keepAliveTimeout: ASKING, connectionsCheckingInterval: ASKING / 4 },
-    (request, response) => {
-      void handle(request, response);
-    },
-  );
-  server.timeout = IDLE;
-  server.maxConnections = MAX_CONNECTIONS;
+interface Sources {
+  readonly cache: Cache;
+  readonly files: BootFiles;
+  readonly served: ServedFiles;
+  readonly store: HttpBootSetup['store'];
+  /** Known once the service listens. */
+  readonly httpUrl: () => string;
+}
+/** Returns the number of bytes sent, or undefined if the request was refused. */
+type Answer = (request: IncomingMessage, response: ServerResponse, path: string | undefined) => Promise<number | undefined>;
 
-  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const started = clock.now();
-    const where = { client: request.socket.remoteAddress, path: (request.url ?? '').slice(0, 200).replace(/(\/media\/)[^/]+/, '$1***') };
-    try {
-      if (request.method !== 'GET' && request.method !== 'HEAD') {
-        refuse(response, 405, 'Only GET and HEAD', { allow: 'GET, HEAD' });
-        return;
-      }
-      const bytes = await answer(request, response, pathOf(request.url));
-      if (bytes !== undefined) metrics.count('bloomery_http_boot_bytes_total', {}, bytes);
-      if (bytes !== undefined) log.info('HTTP boot: sent', { ...where, bytes, ms: clock.now() - started });
-    } catch (error) {
-      if (response.headersSent) {
-        log.info('HTTP boot: ended early', { ...where, error: reasonOf(error) });
-        response.destroy();
-      } else if (error instanceof UpstreamError) {
-        log.warn('HTTP boot: cannot be fetched', { ...where, error: error.message });
-        refuse(response, 502, error.message);
-      } else {
-        log.error('HTTP boot: failed', { ...where, error: reasonOf(error) });
-        refuse(response, 500, 'Internal server error');
-      }
-    } finally {
-      const kind = IPXE.test(request.url ?? '') ? 'script' : 'file';
-      metrics.count('bloomery_http_boot_answers_total', { kind, status: `${Math.floor(response.statusCode / 100)}xx` });
+function createAnswer({ cache, files, served, store, httpUrl }: Sources): Answer {
+  const script = async (response: ServerResponse, mac: string): Promise<number | undefined> => {
+    const boot = await files.recordFor(mac);
+    if (!boot) {
+      refuse(response, 404, `Nothing to boot for ${mac}`);
+      return;
     }
+    const text = Buffer.from(ipxeScript(boot, httpUrl()));
+    response.writeHead(200, { 'content-type': 'text/plain', 'content-length': text.length, 'cache-control': 'no-store' }).end(text);
+    return text.length;
   };
 
-  /** The bytes that were sent; undefined: refused. */
-  const answer = async (request: IncomingMessage, response: ServerResponse, path: string | undefined): Promise<number | undefined> => {
+  const bootFile = async (request: IncomingMessage, response: ServerResponse, uuid: string, name: string): Promise<number | undefined> => {
+    const opened = await files.open(uuid, name);
+    if (!opened) {
+      refuse(response, 404, 'Not found');
+      return;
+    }
+    return opened.kind === 'local' ? sendLocal(request, response, opened.file) : sendAndRelease(request, response, opened.file, name);
+  };
+
+  const medium = async (request: IncomingMessage, response: ServerResponse, token: string, path: string): Promise<number | undefined> => {
+    const record = await store.media.byToken(token);
+    if (!record) {
+      refuse(response, 404, 'Not found');
+      return;
+    }
+    const opened = await openMedium(record, async (source) => {
+      const found = await openSource(cache, source);
+      if (!found) throw new UpstreamError('a file of the medium does not exist');
+      return found.kind === 'remote' ? found.file : readable(found.file);
+    });
+    return sendAndRelease(request, response, opened, path);
+  };
+
+  return async (request, response, path) => {
     if (path === undefined) {
       refuse(response, 400, 'Not a path');
       return;
@@ -120,44 +111,69 @@ export async function startHttpBoot({
     const token = MEDIUM.exec(path)?.[1];
     if (token !== undefined) return medium(request, response, token, path);
     const file = await openServedFile(served, path);
-    if (file) return localFile(request, response, file);
+    if (file) return sendLocal(request, response, file);
     refuse(response, 404, 'Not found');
   };
+}
 
-  const script = async (response: ServerResponse, mac: string): Promise<number | undefined> => {
-    const boot = await files.recordFor(mac);
-    if (!boot) {
-      refuse(response, 404, `Nothing to boot for ${mac}`);
-      return;
+/** Answers, logs and counts a request; never rejects. */
+function createHandler(
+  answer: Answer,
+  { log, clock, metrics }: Pick<Required<HttpBootSetup>, 'log' | 'clock' | 'metrics'>,
+): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  return async (request, response) => {
+    const started = clock.now();
+    const where = { client: request.socket.remoteAddress, path: (request.url ?? '').slice(0, 200).replace(/(\/media\/)[^/]+/, '$1***') };
+    try {
+      if (request.method !== 'GET' && request.method !== 'HEAD') {
+        refuse(response, 405, 'Only GET and HEAD', { allow: 'GET, HEAD' });
+        return;
+      }
+      const bytes = await answer(request, response, pathOf(request.url));
+      if (bytes === undefined) return;
+      metrics.count('bloomery_http_boot_bytes_total', {}, bytes);
+      log.info('HTTP boot: sent', { ...where, bytes, ms: clock.now() - started });
+    } catch (error) {
+      if (response.headersSent) {
+        log.info('HTTP boot: ended early', { ...where, error: reasonOf(error) });
+        response.destroy();
+      } else if (error instanceof UpstreamError) {
+        log.warn('HTTP boot: download failed', { ...where, error: error.message });
+        refuse(response, 502, error.message);
+      } else {
+        log.error('HTTP boot: failed', { ...where, error: reasonOf(error) });
+        refuse(response, 500, 'Internal server error');
+      }
+    } finally {
+      const kind = IPXE.test(request.url ?? '') ? 'script' : 'file';
+      metrics.count('bloomery_http_boot_answers_total', { kind, status: `${Math.floor(response.statusCode / 100)}xx` });
     }
-    const text = Buffer.from(ipxeScript(boot, httpUrl));
-    response.writeHead(200, { 'content-type': 'text/plain', 'content-length': text.length, 'cache-control': 'no-store' }).end(text);
-    return text.length;
   };
+}
 
-  const bootFile = async (request: IncomingMessage, response: ServerResponse, uuid: string, name: string): Promise<number | undefined> => {
-    const opened = await files.open(uuid, name);
-    if (!opened) {
-      refuse(response, 404, 'Not found');
-      return;
-    }
-    return opened.kind === 'local' ? localFile(request, response, opened.file) : released(request, response, opened.file, name);
-  };
-
-  const medium = async (request: IncomingMessage, response: ServerResponse, token: string, path: string): Promise<number | undefined> => {
-    const row = await store.media.byToken(token);
-    if (!row) {
-      refuse(response, 404, 'Not found');
-      return;
-    }
-    const opened = await openMedium(row, async (source) => {
-      const found = await openSource(cache, source);
-      if (!found) throw new UpstreamError('a file that it is made of is not there');
-      return found.kind === 'remote' ? found.file : whileOpen(found.file);
-    });
-    return released(request, response, opened, path);
-  };
-
+/** Rejects if the port cannot be opened. */
+export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootService> {
+  const { options, store, filter, log, clock, metrics = silentMetrics, reports } = setup;
+  const cache = await openCache({
+    folder: options['boot.cache_root'],
+    maxBytes: options['pxe.image_cache_size'] * 1024 * 1024,
+    ...{ log, clock, metrics },
+  });
+  const files = createBootFiles({ store, filter, cache, log, reports });
+  const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
+  let httpUrl = options['deploy.http_url'];
+  const handle = createHandler(createAnswer({ cache, files, served, store, httpUrl: () => httpUrl }), { log, clock, metrics });
+  const server = createServer(
+    {
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: REQUEST_TIMEOUT_MS / 4,
+    },
+    (request, response) => void handle(request, response),
+  );
+  server.timeout = IDLE_TIMEOUT_MS;
+  server.maxConnections = MAX_CONNECTIONS;
   await new Promise<void>((done, fail) => {
     server.once('error', fail);
     server.listen(options['boot.http_port'], options['boot.http_host'], () => {
@@ -169,8 +185,8 @@ export async function startHttpBoot({
     throw error;
   });
   const { port } = server.address() as AddressInfo;
-  // Made of port 0, the URL is finished only now.
-  const httpUrl = options['deploy.http_url'].replace(/:0$/, `:${port}`);
+  // If the configured port is 0, the URL is known only now.
+  httpUrl = httpUrl.replace(/:0$/, `:${port}`);
   return {
     port,
     files,
@@ -183,20 +199,20 @@ export async function startHttpBoot({
   };
 }
 
-/** Large pieces: fewer turns between kernel and program for each byte. */
+/** Large reads cost less time per byte. */
 const PIECE = 1024 * 1024;
 
-const whileOpen = ({ size, modified, handle }: OpenFile): CachedFile => ({
+const readable = ({ size, modified, handle }: OpenFile): CachedFile => ({
   size,
   modified,
   read: (start, end) => handle.createReadStream({ start, end, highWaterMark: PIECE, autoClose: false }),
   release: () => handle.close(),
 });
 
-const localFile = (request: IncomingMessage, response: ServerResponse, file: OpenFile): Promise<number> =>
-  released(request, response, whileOpen(file), file.path);
+const sendLocal = (request: IncomingMessage, response: ServerResponse, file: OpenFile): Promise<number> =>
+  sendAndRelease(request, response, readable(file), file.path);
 
-async function released(request: IncomingMessage, response: ServerResponse, file: CachedFile, name: string): Promise<number> {
+async function sendAndRelease(request: IncomingMessage, response: ServerResponse, file: CachedFile, name: string): Promise<number> {
   try {
     return await sendContent(request, response, { ...file, type: typeOf(name) });
   } finally {
@@ -204,11 +220,11 @@ async function released(request: IncomingMessage, response: ServerResponse, file
   }
 }
 
-/** Firmware that boots by HTTP looks at the type (UEFI 2.10 §24.7.3.2, §24.7.4.2). */
+/** Firmware checks the content type (UEFI 2.10 §24.7.3.2, §24.7.4.2). */
 const TYPES: Readonly<Record<string, string>> = { efi: 'application/efi', iso: 'application/vnd.efi-iso', img: 'application/vnd.efi-img' };
 const typeOf = (name: string): string => TYPES[/\.(\w+)$/.exec(name)?.[1] ?? ''] ?? 'application/octet-stream';
 
-/** The decoded path, with dots resolved; undefined when it is none. */
+/** The decoded path with dot segments resolved; undefined if it is malformed. */
 function pathOf(url: string | undefined): string | undefined {
   try {
     return decodeURIComponent(new URL((url ?? '').replace(/^\/+/, '/'), 'http://boot').pathname);
@@ -217,9 +233,7 @@ function pathOf(url: string | undefined): string | undefined {
   }
 }
 
-/** Answers undefined, as `answer` does for what was not sent. */
-function refuse(response: ServerResponse, status: number, text: string, headers: Readonly<Record<string, string>> = {}): undefined {
+function refuse(response: ServerResponse, status: number, text: string, headers: Readonly<Record<string, string>> = {}): void {
   const body = `${text}\n`;
   response.writeHead(status, { 'content-type': 'text/plain', 'content-length': Buffer.byteLength(body), ...headers }).end(body);
-  return undefined;
 }

@@ -1,13 +1,16 @@
-/** iPXE scripts (https://ipxe.org/scripting), made from the row of a boot. */
+/** iPXE scripts (https://ipxe.org/scripting) for boot records. */
 import type { BootRecord } from '../model/records';
 
-/** Tries before the machine starts over from its firmware: with DHCP anew, so that a server that moved is found. */
+/** Attempts until the machine reboots. It then uses DHCP again, which finds a server that moved. */
 const ATTEMPTS = 10;
 
-/** The script for a machine; `httpUrl` without a trailing slash. */
+/**
+ * The script of a machine.
+ * @param httpUrl without a trailing slash
+ */
 export const ipxeScript = (boot: BootRecord, httpUrl: string): string => ['#!ipxe', ...SCRIPTS[boot.purpose](boot, httpUrl), ''].join('\n');
 
-/** Tries again and again what ends in `|| goto again`. */
+/** Repeats commands that end in `|| goto again`. */
 const retried = (lines: readonly string[]): readonly string[] => [
   `set attempts:int32 ${ATTEMPTS}`,
   'set tried:int32 0',
@@ -26,7 +29,7 @@ const retried = (lines: readonly string[]): readonly string[] => [
   'reboot',
 ];
 
-/** UEFI iPXE hands the kernel no initrd unless it is named on both lines. */
+/** UEFI iPXE passes the initrd to the kernel only if both lines name it. */
 const kernelAndRamdisk = ({ node_uuid: uuid, kernel_args: args }: BootRecord, httpUrl: string, ...more: readonly string[]) =>
   retried([
     `kernel ${httpUrl}/boot/${uuid}/kernel ${[...kernelArguments(args), ...more, 'initrd=ramdisk'].join(' ')} || goto again`,
@@ -35,12 +38,12 @@ const kernelAndRamdisk = ({ node_uuid: uuid, kernel_args: args }: BootRecord, ht
   ]);
 
 /**
- * To the first disk. A BIOS starts it from here, since many stop when a boot ROM just returns. UEFI tries its next boot entry when
- * this one ends in error.
+ * Boots the first disk. With BIOS the script does it, because many BIOSes stop after a boot ROM returns. UEFI tries its next boot entry
+ * when this one ends with an error.
  */
 const disk: readonly string[] = ['iseq ${platform} efi && goto efi ||', 'sanboot --no-describe --drive 0x80 || exit 0', ':efi', 'exit 1'];
 
-/** `${mac}` is the address of the interface that iPXE booted from: iPXE fills it in. */
+/** iPXE replaces `${mac}` with the address of the interface that it booted from. */
 const SCRIPTS: Readonly<Record<BootRecord['purpose'], (boot: BootRecord, httpUrl: string) => readonly string[]>> = {
   ramdisk: (boot, httpUrl) => kernelAndRamdisk(boot, httpUrl, 'BOOTIF=${mac}'),
   instance: (boot, httpUrl) =>
@@ -50,9 +53,9 @@ const SCRIPTS: Readonly<Record<BootRecord['purpose'], (boot: BootRecord, httpUrl
   disk: () => disk,
 };
 
-/** What iPXE takes for the end of a command when it stands alone; anything else is text for the kernel. */
+/** iPXE ends a command at one of these words; anything else is passed to the kernel. */
 const SEPARATORS = ['||', '&&', ';'];
 
-/** The arguments one by one; nothing among them ends the line or begins another command. */
+/** Splits the arguments, without words that would end the command. */
 const kernelArguments = (text: string): readonly string[] =>
   text.split(/[\s\p{Cc}]+/u).filter((one) => one !== '' && !SEPARATORS.includes(one));

@@ -1,6 +1,6 @@
 /**
- * Media that BMCs read over HTTP, made from their rows while they are read: nothing of them is written to a disk. A CD is its folders, made
- * here, with the bytes of kernel and ramdisk behind them as they come from where they are.
+ * Media that BMCs read over HTTP. They are generated from their records while they are read, and never written to disk. A CD consists of
+ * generated folders, followed by the bytes of the kernel and the ramdisk from their sources.
  */
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
@@ -12,24 +12,24 @@ import { isoLayout, type IsoBoot, type IsoContent } from '../wire/images/iso9660
 import { UpstreamError, type CachedFile } from './cache';
 import { grubWords, kernelWords } from './pxe';
 
-/** Opens what a source names. Throws UpstreamError. */
-export type OpenSource = (source: string) => Promise<CachedFile>;
-/** A piece of an image: bytes, or where they come from. */
+/** Opens a source. Throws UpstreamError. */
+type OpenSource = (source: string) => Promise<CachedFile>;
+/** A part of an image: bytes, or a file to read them from. */
 interface Piece {
   readonly at: number;
   readonly size: number;
   readonly from: Buffer | Pick<CachedFile, 'read'>;
 }
 
-/** Bytes of a config drive (the agent's own bound); of a loader that is looked into. */
+/** Bytes of a config drive (the agent has the same limit), and of a boot loader. */
 const MAX_PACKED = 64 << 20;
 const MAX_LOADER = 16 << 20;
-/** A 3.5" floppy disk. */
+/** The size of a 3.5" floppy disk. */
 const FLOPPY = 1440 * 1024;
-/** The label by which ironic-python-agent and our ramdisk know the medium, and the file that they read. */
+/** The volume label and file name that ironic-python-agent and our ramdisk look for. */
 const PARAMETERS = { label: 'ir-vfd-dev', file: 'parameters.txt' } as const;
 
-/** The medium as it is now; the caller releases it. Throws UpstreamError. */
+/** Opens the medium; the caller releases it. Throws UpstreamError. */
 export async function openMedium(medium: MediumRecord, open: OpenSource): Promise<CachedFile> {
   const { content, made_at: made } = medium;
   if (content.kind === 'image') return open(content.source);
@@ -37,7 +37,7 @@ export async function openMedium(medium: MediumRecord, open: OpenSource): Promis
   return ofBytes(content.kind === 'packed' ? await unpacked(content.data) : parametersImage(content.parameters, made), made);
 }
 
-/** A line each; what would end one is taken out. */
+/** One line per parameter; control characters are removed. */
 const parametersImage = (parameters: Readonly<Record<string, string>>, now: number): Buffer => {
   const lines = Object.entries(parameters).map(([name, value]) => `${name}=${value.replace(/\p{Cc}+/gu, ' ')}\n`);
   return fatImage({ label: PARAMETERS.label, files: { [PARAMETERS.file]: Buffer.from(lines.join('')) }, atLeast: FLOPPY, now });
@@ -55,9 +55,7 @@ const ofBytes = (bytes: Buffer, modified: number): CachedFile => ({
 type Iso = Extract<MediumContent, { readonly kind: 'iso' }>;
 const ESP = 'boot/grub/efiboot.img';
 const ISOLINUX = 'isolinux/isolinux.bin';
-/**
- * Where the GRUBs of distributions look for their configuration on a CD; .disk/info is what some of them know the CD by.
- */
+/** The configuration files that the GRUBs of distributions read from a CD. Some of them identify the CD by .disk/info. */
 const GRUB_CONFIGS = [
   'boot/grub/grub.cfg',
   ...['BOOT', 'debian', 'ubuntu', 'centos', 'redhat', 'rocky', 'almalinux', 'fedora', 'opensuse'].map((name) => `EFI/${name}/grub.cfg`),
@@ -98,7 +96,7 @@ async function openIso(iso: Iso, now: number, open: OpenSource): Promise<CachedF
     for (const path of [...GRUB_CONFIGS, ...(own ? [own] : [])]) files[path] = grub;
     files['.disk/info'] = Buffer.from('Bloomery\n');
     for (const [path, text] of Object.entries(iso.files)) files[path] = Buffer.from(text);
-    // ironic-python-agent looks for what is in openstack/ on a volume of this name.
+    // ironic-python-agent reads openstack/ from a volume of this name.
     const volume = Object.keys(iso.files).some((path) => path.startsWith('openstack/')) ? 'config-2' : 'VMEDIA_BOOT_ISO';
     const layout = isoLayout({ volume, publisher: iso.publisher, files, boots, now });
     const pieces: Piece[] = [{ at: 0, size: layout.head.length, from: layout.head }];
@@ -118,14 +116,14 @@ async function whole(file: CachedFile, name: string): Promise<Buffer> {
   return buffer(file.read(0, file.size - 1));
 }
 
-/** PE machine → the name by which firmware looks for its program (UEFI 2.10 §3.5.1.1). */
+/** PE machine type → the name of the default boot loader (UEFI 2.10 §3.5.1.1). */
 const EFI_NAMES: Readonly<Record<number, string>> = {
   0x8664: 'BOOTX64.EFI',
   0x14c: 'BOOTIA32.EFI',
   0xaa64: 'BOOTAA64.EFI',
   0x5064: 'BOOTRISCV64.EFI',
 };
-/** The operator's image of an EFI system partition as it is; a program gets one around it. */
+/** An image of an EFI system partition is used as it is; for an EFI program, a partition is generated. */
 async function systemPartition(loader: CachedFile, now: number): Promise<readonly Piece[]> {
   const start = await buffer(loader.read(0, Math.min(loader.size, 4096) - 1));
   const header = start.length > 0x40 && start.toString('latin1', 0, 2) === 'MZ' ? start.readUInt32LE(0x3c) : start.length;
@@ -146,7 +144,7 @@ const isolinuxConfig = (args: string): Buffer =>
   lines('default boot', 'prompt 0', 'label boot', '  kernel /vmlinuz', `  append initrd=/initrd ${kernelWords(args)}`);
 const grubConfig = (args: string): Buffer => lines('set timeout=0', `linux /vmlinuz ${grubWords(args)}`, 'initrd /initrd', 'boot');
 
-/** Bytes `start` to `end` of the pieces, in the order of their places; zeros between them. */
+/** Streams the bytes `start` to `end` of the pieces in order; gaps are zeros. */
 function stitched(pieces: readonly Piece[], start: number, end: number): Readable {
   const ordered = [...pieces].sort((a, b) => a.at - b.at);
   async function* bytes(): AsyncGenerator<Buffer> {

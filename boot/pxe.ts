@@ -1,11 +1,11 @@
 /**
- * What PXELINUX and GRUB are told, made from the row of a boot, and by which names they ask for it:
- * https://wiki.syslinux.org/wiki/index.php?title=PXELINUX and https://www.gnu.org/software/grub/manual (Network).
+ * Configuration files of PXELINUX and GRUB for boot records, and the names under which they are requested.
+ * https://wiki.syslinux.org/wiki/index.php?title=PXELINUX, https://www.gnu.org/software/grub/manual (Network).
  */
 import type { BootRecord } from '../model/records';
 
-/** What a name over TFTP stands for, beside the files of the root. */
-export type PxeName =
+/** What a requested name stands for, besides files below the root. */
+type PxeName =
   | { readonly kind: 'pxelinux' | 'grub'; readonly mac: string }
   | { readonly kind: 'grub start' }
   | { readonly kind: 'file'; readonly uuid: string; readonly name: string };
@@ -15,7 +15,7 @@ const DASHED = `(${HEX}(?:-${HEX}){5})`;
 const NAMES: readonly (readonly [pattern: RegExp, name: (match: readonly string[]) => PxeName])[] = [
   // 01: the hardware type Ethernet.
   [new RegExp(`^/?pxelinux\\.cfg/01-${DASHED}$`, 'i'), ([, mac]) => ({ kind: 'pxelinux', mac: plain(mac!) })],
-  // GRUB asks beside its own prefix, whatever that is; or by what the start file says.
+  // GRUB requests it below its prefix, or by the name in the start file.
   [new RegExp(`(?:^|/)grub\\.cfg-01-${DASHED}$`, 'i'), ([, mac]) => ({ kind: 'grub', mac: plain(mac!) })],
   [new RegExp(`^/?(${HEX}(?::${HEX}){5})\\.conf$`, 'i'), ([, mac]) => ({ kind: 'grub', mac: plain(mac!) })],
   [/^\/?(?:[\w-]+\/)*grub\.cfg$/, () => ({ kind: 'grub start' })],
@@ -34,7 +34,7 @@ export function pxeName(asked: string): PxeName | undefined {
   return undefined;
 }
 
-/** Words as the kernel splits them: double quotes keep spaces. Nothing among them ends the line. */
+/** Splits the arguments as the kernel does: double quotes protect spaces. Control characters are removed. */
 const words = (text: string): readonly string[] => text.replace(/\p{Cc}+/gu, ' ').match(/(?:[^\s"]|"[^"]*")+/g) ?? [];
 
 const lines = (...all: readonly string[]): string => `${all.join('\n')}\n`;
@@ -48,24 +48,24 @@ export function pxelinuxConfig({ node_uuid: uuid, purpose, kernel_args: args }: 
           `kernel /boot/${uuid}/kernel`,
           `initrd /boot/${uuid}/ramdisk`,
           `append ${kernelWords(args)}`,
-          // 2: BOOTIF=, the address that it booted from.
+          // 2: adds BOOTIF= with the address of the boot interface.
           ...(purpose === 'ramdisk' ? ['ipappend 2'] : []),
         ];
   return lines('default boot', 'prompt 0', 'label boot', ...boot.map((line) => `  ${line}`));
 }
 
-/** The arguments as PXELINUX and ISOLINUX take them. */
+/** Kernel arguments in the syntax of PXELINUX and ISOLINUX. */
 export const kernelWords = (args: string): string => words(args).join(' ');
 
-/** One word to GRUB's shell, which hands it on with quotes of its own where it has spaces. */
+/** Quotes a word for GRUB's shell. GRUB adds quotes for the kernel if it contains spaces. */
 const quoted = (word: string): string => `'${word.replaceAll('"', '').replaceAll("'", "'\\''")}'`;
 
-/** The arguments as GRUB's shell takes them. */
+/** Kernel arguments in the syntax of GRUB's shell. */
 export const grubWords = (args: string): string => words(args).map(quoted).join(' ');
 
-/** The file `grub.cfg-01-MAC`. GRUB knows the address that it booted from. */
+/** The file `grub.cfg-01-MAC`. GRUB itself adds the address of its boot interface. */
 export function grubConfig({ node_uuid: uuid, purpose, kernel_args: args }: BootRecord): string {
-  // To the firmware, which tries its next boot entry.
+  // Returns to the firmware, which tries its next boot entry.
   if (purpose === 'disk') return lines('exit 1');
   const bootif = purpose === 'ramdisk' ? ' "BOOTIF=$net_default_mac"' : '';
   return lines(
@@ -78,5 +78,5 @@ export function grubConfig({ node_uuid: uuid, purpose, kernel_args: args }: Boot
   );
 }
 
-/** The file `grub.cfg`, for a GRUB that does not look for its machine's by itself. */
+/** The file `grub.cfg`, for a GRUB that does not request its machine's file itself. */
 export const GRUB_START = lines('source /$net_default_mac.conf');

@@ -1,29 +1,29 @@
 /**
- * How long to wait before a packet is sent again: as TCP does it (RFC 6298), since the seconds that TFTP servers usually wait make
- * a boot take minutes on a bad wire. Times are milliseconds.
+ * The retransmission timeout of TFTP, computed as in TCP (RFC 6298). The usual timeout of seconds makes a boot take minutes on a lossy
+ * network. Times are milliseconds.
  */
 export interface RetransmissionTimer {
-  /** The answer to what was sent once took so long. What was sent twice says nothing (Karn's rule, §3). */
+  /** Reports a round-trip time. Packets that were sent twice must not be measured (Karn's algorithm, §3). */
   measured(trip: number): void;
-  /** The client went on: waits are short again. */
+  /** The client acknowledged new data: timeouts are short again. */
   acknowledged(): void;
-  /** The wait ended in vain. */
+  /** The timeout expired without an acknowledgment. */
   expired(): void;
   timeout(): number;
 }
 
-/** Before anything is measured; at least; after resends in vain. */
+/** Milliseconds: the initial and the minimal timeout. */
 const FIRST = 250;
 const LEAST = 10;
 /**
- * Some clients start their own timer anew whenever a packet comes, even one that they throw away, and so repeat a lost acknowledgment
- * only in a silence longer than that: 100 ms for busybox, 5 s for atftp. So waits grow fast, and soon become longer than any.
+ * Some clients restart their own timer at every packet, even one that they discard. They repeat a lost acknowledgment only after a longer
+ * silence: 100 ms for busybox, 5 s for atftp. So timeouts grow fast, up to a value above those.
  */
 const GROWTH = 4;
 const QUICK_RESENDS = 4;
 const SILENCE = 6000;
 
-/** @param agreed the client's timeout option (RFC 2349): it waits so long itself */
+/** @param agreed the client's timeout option (RFC 2349), which is the client's own retransmission timeout */
 export function createRetransmissionTimer(agreed?: number): RetransmissionTimer {
   const silence = Math.max(agreed ?? 0, SILENCE);
   let smoothed: number | undefined;

@@ -1,6 +1,6 @@
 /**
- * Router advertisements that say nothing: iPXE configures IPv6 beside IPv4 and waits about ten seconds for a router to speak before it
- * boots. The answer "no prefix, no DHCPv6, not a default router" ends that wait at once.
+ * Empty router advertisements. iPXE configures IPv6 besides IPv4, and waits about ten seconds for a router. An advertisement without
+ * prefix, DHCPv6 and default route ends this wait at once.
  */
 import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
@@ -14,19 +14,19 @@ import {
   ROUTER_SOLICITATION,
 } from '../wire/dhcp/router-advertisement';
 
-/** RFC 4861 §6.2.1: unsolicited ones come at random between Min- and MaxRtrAdvInterval. */
+/** RFC 4861 §6.2.1: the interval of unsolicited advertisements is random between Min- and MaxRtrAdvInterval. */
 const INTERVAL_MS = { least: 200_000, most: 600_000 } as const;
-/** RFC 4861 §10, MIN_DELAY_BETWEEN_RAS: of those to all nodes. */
+/** RFC 4861 §10, MIN_DELAY_BETWEEN_RAS: between advertisements to all nodes. */
 const MULTICAST_GAP_MS = 3000;
 
-export interface Advertiser {
+interface Advertiser {
   readonly interface: string;
   readonly log: Log;
   readonly clock: Clock;
   readonly random: (bytes: number) => Buffer;
 }
 
-/** Never fails: where the interface has no IPv6, there is no wait to shorten; that is a debug message. */
+/** Never fails. Without IPv6 on the interface nothing is sent, and a debug message is logged. */
 export async function startRouterAdvertisements(setup: Advertiser): Promise<{ stop(): Promise<void> }> {
   const { log, clock } = setup;
   const socket = await openIcmpv6(setup.interface, ROUTER_SOLICITATION, ALL_ROUTERS).catch((error: unknown) => {
@@ -41,7 +41,7 @@ export async function startRouterAdvertisements(setup: Advertiser): Promise<{ st
   let lastToAll = -Infinity;
   const send = (address: string): void =>
     socket.send(message, IPPROTO_ICMPV6, address, (error) => {
-      // A link-local address comes only with the carrier: the next solicitation or interval tries again.
+      // The link-local address exists only with a carrier; a later solicitation or interval tries again.
       if (error) log.debug('router advertisement not sent', { interface: setup.interface, reason: error.message });
     });
   const sendToAll = (): void => {
@@ -52,7 +52,7 @@ export async function startRouterAdvertisements(setup: Advertiser): Promise<{ st
   socket.on('error', (error) => log.debug('router advertisements', { reason: error.message }));
   socket.on('message', (bytes, { address }) => {
     if (!isRouterSolicitation(bytes)) return;
-    // A machine without an address yet can only be reached with all; off-link addresses have no business here (RFC 4861 §6.1.1).
+    // A machine without an address is only reachable by multicast. Off-link addresses are ignored (RFC 4861 §6.1.1).
     if (address.startsWith('::')) sendToAll();
     else if (address.startsWith('fe80:')) send(address);
   });

@@ -1,13 +1,13 @@
-/** A file as numbered DATA packets, read ahead in large pieces; a packet stays at hand for resending as long as its piece is kept. */
+/** Splits a file into numbered DATA packets and reads ahead in large pieces. Packets of recent pieces are kept for retransmission. */
 import { writeDataHeader } from '../wire/tftp';
 import type { CachedFile } from './cache';
 import type { OpenFile } from './files';
 
-/** What is sent. */
+/** The content to send. */
 export interface BlockSource {
   /** Octets. */
   readonly size: number;
-  /** Fills the buffers, one after the other, with what is from `start` on. */
+  /** Fills the buffers in order with the bytes from `start` on. */
   fill(views: readonly Buffer[], start: number): Promise<void>;
 }
 export const fileSource = (file: OpenFile): BlockSource => ({ size: file.size, fill: (views, start) => readFully(file, views, start) });
@@ -18,7 +18,7 @@ export const textSource = (text: Buffer): BlockSource => ({
     for (const view of views) at += text.copy(view, 0, at);
   },
 });
-/** A file that may still be on its way here. */
+/** A file that may still be downloading. */
 export const cachedSource = (file: CachedFile): BlockSource => ({
   size: file.size,
   fill: async (views, start) => {
@@ -39,21 +39,21 @@ export const cachedSource = (file: CachedFile): BlockSource => ({
 const lengthOf = (views: readonly Buffer[]): number => views.reduce((sum, view) => sum + view.length, 0);
 
 export interface Blocks {
-  /** Octets that are transferred. */
+  /** Octets to transfer. */
   readonly size: number;
-  /** How many DATA packets: the last one is shorter than the others, if need be empty (RFC 1350 §6). */
+  /** Number of DATA packets. The last one is shorter than the others, possibly empty (RFC 1350 §6). */
   readonly count: number;
   /** DATA packets `first` to `last` (from 1), ready to send. */
   packets(first: number, last: number): Promise<readonly Buffer[]> | readonly Buffer[];
 }
 
 const HEADER = 4;
-/** Octets in a piece; two are kept, a third is on its way. */
+/** Octets in a piece. Two pieces are kept, and a third is being read. */
 const PIECE = 256 * 1024;
-/** A text is changed in memory (RFC 764 line ends), so it may not be large. */
+/** netascii is converted in memory (RFC 764 line ends), so its size is limited. */
 const MAX_TEXT = 1024 * 1024;
 
-/** Undefined: a text too large. */
+/** Undefined if the text is too large. */
 export async function openBlocks(given: BlockSource, mode: string, blockSize: number, window: number): Promise<Blocks | undefined> {
   const source = mode === 'netascii' ? await netascii(given) : given;
   if (source === undefined) return undefined;
@@ -76,7 +76,7 @@ export async function openBlocks(given: BlockSource, mode: string, blockSize: nu
       if (pieces.has(index)) pieces.set(index, packets);
       return packets;
     });
-    // Whoever awaits it sees the failure; read ahead, nobody may.
+    // Avoids an unhandled rejection of a piece that was read ahead. Callers see the error.
     coming.catch(() => {});
     pieces.set(index, coming);
     return coming;
@@ -102,7 +102,7 @@ export async function openBlocks(given: BlockSource, mode: string, blockSize: nu
   };
 }
 
-/** Empty packets with their headers, side by side in one buffer, so that one vectored read fills them all. */
+/** Allocates packets with headers in one buffer, so that one vectored read fills them. */
 function layOut(first: number, howMany: number, blockSize: number, size: number): Buffer[] {
   const room = Buffer.allocUnsafe(howMany * (blockSize + HEADER));
   return Array.from({ length: howMany }, (_, i) => {
@@ -113,7 +113,7 @@ function layOut(first: number, howMany: number, blockSize: number, size: number)
   });
 }
 
-/** Linux takes 1024 buffers in one readv. */
+/** Linux limits readv to 1024 buffers. */
 const AT_ONCE = 1024;
 async function readFully(file: OpenFile, views: readonly Buffer[], start: number): Promise<void> {
   let position = start;
@@ -121,7 +121,7 @@ async function readFully(file: OpenFile, views: readonly Buffer[], start: number
     const some = views.slice(i, i + AT_ONCE);
     const wanted = lengthOf(some);
     const { bytesRead } = await file.handle.readv(some, position);
-    // A regular file gives all that is asked for, unless it became shorter.
+    // A short read of a regular file means that it was truncated.
     if (bytesRead !== wanted) throw new Error(`the file ${file.path} became shorter while it was sent`);
     position += wanted;
   }

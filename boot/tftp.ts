@@ -1,4 +1,4 @@
-/** The TFTP service (RFC 1350; options RFC 2347, 2348, 2349, 7440): reads only, one socket a transfer. */
+/** The TFTP service (RFC 1350; options of RFC 2347, 2348, 2349, 7440): read requests only, one socket per transfer. */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import type { Options } from '../config/options';
 import type { Clock } from '../model/clock';
@@ -15,27 +15,27 @@ import { cachedSource, fileSource, openBlocks, textSource, type BlockSource } fr
 export type TftpServiceOptions = Pick<Options, 'boot.tftp_host' | 'boot.tftp_port' | 'pxe.tftp_root' | 'pxe.loader_file_paths'>;
 export interface TftpService {
   readonly port: number;
-  /** Ends the transfers too. */
+  /** Aborts running transfers. */
   stop(): Promise<void>;
 }
 export interface TftpSetup {
   readonly options: TftpServiceOptions;
   readonly log: Log;
   readonly clock: Clock;
-  /** Absent: nothing is measured. */
+  /** Absent: no metrics. */
   readonly metrics?: Metrics;
-  /** What PXELINUX and GRUB get, and the kernels of the machines; absent: only the files of the root. */
+  /** Configuration files and kernels of boot records; absent: only files below the root. */
   readonly boots?: BootFiles;
-  /** Transfers at once; a request above that gets silence, and the machine asks again. */
+  /** Concurrent transfers. Further requests get no answer, and machines retry. */
   readonly maxTransfers?: number;
 }
 
-/** Larger blocks would be cut into IP fragments on Ethernet (1500 less 20, 8 and 4 octets), which boot ROMs lose. */
+/** Larger blocks would be fragmented on Ethernet (1500 octets minus 20, 8 and 4), and boot ROMs lose fragments. */
 const MAX_BLOCK = 1468;
 const MAX_WINDOW = 64;
 const DEFAULT_BLOCK = 512;
 
-/** Rejects when the port cannot be had. */
+/** Rejects if the port cannot be opened. */
 export async function startTftp({
   options,
   log,
@@ -53,10 +53,10 @@ export async function startTftp({
 
   const listener = createSocket({ type: family, reuseAddr: false });
   await bind(listener, host, options['boot.tftp_port']);
-  listener.on('error', (error) => log.warn('TFTP: the socket reports an error', { error: error.message }));
+  listener.on('error', (error) => log.warn('TFTP: socket error', { error: error.message }));
   listener.on('message', (bytes, peer) => {
     const packet = decodeTftp(bytes);
-    // A stray answer to a transfer that is over, or noise: an error packet in return could go round in circles.
+    // A late packet of an ended transfer, or noise. An error in return could cause a loop.
     if (packet?.kind !== 'rrq' && packet?.kind !== 'wrq') return;
     const refuse = (code: number, message: string): void => {
       count('refused');
@@ -73,18 +73,19 @@ export async function startTftp({
 
     const key = `${peer.address} ${peer.port}`;
     const earlier = transfers.get(key);
-    // The request again, because our first packet was lost: that packet is resent by its own timer. Boot ROMs use a port again
-    // for the next file, so once the machine has answered, it is a new request.
+    // A repeated request: our first packet was lost, and its timer sends it again. Boot ROMs reuse their port for the next file, so a
+    // request after an answer is a new one.
     if (earlier && !earlier.answered) return;
     earlier?.end.abort();
     if (transfers.size >= maxTransfers) {
       count('dropped');
-      log.warn('TFTP: too many transfers, a request is dropped', { client: peer.address });
+      log.warn('TFTP: too many transfers, dropped a request', { client: peer.address });
       return;
     }
     const end = new AbortController();
     const transfer = { end, answered: false, over: Promise.resolve() };
-    transfer.over = serve(packet, peer, refuse, end.signal, () => (transfer.answered = true))
+    const respond = { refuse, count, answered: () => (transfer.answered = true) };
+    transfer.over = serveFile({ served, boots, host, family, log, clock }, packet, peer, respond, end.signal)
       .catch((error: unknown) => {
         count('failed');
         log.warn('TFTP: transfer failed', { client: peer.address, file: shown(packet.file), error: reasonOf(error) });
@@ -92,48 +93,6 @@ export async function startTftp({
       .finally(() => transfers.get(key) === transfer && transfers.delete(key));
     transfers.set(key, transfer);
   });
-
-  async function serve(
-    request: Extract<TftpPacket, { kind: 'rrq' | 'wrq' }>,
-    peer: RemoteInfo,
-    refuse: (code: number, message: string) => void,
-    signal: AbortSignal,
-    answered: () => void,
-  ): Promise<void> {
-    const opened = await openSource(served, boots, request.file);
-    const where = { client: peer.address, file: shown(request.file) };
-    if (!opened) {
-      log.warn('TFTP: no such file', where);
-      refuse(TFTP_ERRORS.fileNotFound, 'File not found');
-      return;
-    }
-    try {
-      const agreed = negotiate(request.options, opened.source, request.mode);
-      const blocks = await openBlocks(opened.source, request.mode, agreed.blockSize, agreed.window);
-      if (!blocks) {
-        refuse(TFTP_ERRORS.notDefined, 'Too large for netascii mode, use octet');
-        return;
-      }
-      const socket = createSocket({ type: family });
-      try {
-        // Connected, the kernel keeps packets of other ports and hosts away (RFC 1350 §4), and tells when the client's port closed.
-        await bind(socket, host, 0);
-        await connect(socket, peer);
-        const started = clock.now();
-        const result = await sendFile({ socket, blocks, agreed, clock, signal, answered });
-        const ms = clock.now() - started;
-        count(result.end === 'done' ? 'sent' : result.end === 'silent' ? 'silent' : 'ended by client');
-        const figures = { ...where, bytes: blocks.size, ms, blockSize: agreed.blockSize, window: agreed.window, resent: result.resent };
-        if (result.end === 'done') log.info('TFTP: sent', figures);
-        else if (result.end === 'silent') log.warn('TFTP: the client fell silent', figures);
-        else log.debug('TFTP: ended by the client', { ...figures, reason: shown(result.end) });
-      } finally {
-        socket.close();
-      }
-    } finally {
-      await opened.close();
-    }
-  }
 
   return {
     port: listener.address().port,
@@ -146,15 +105,77 @@ export async function startTftp({
   };
 }
 
+interface ServeContext extends Pick<TftpSetup, 'log' | 'clock'> {
+  readonly served: ServedFiles;
+  readonly boots: BootFiles | undefined;
+  readonly host: string;
+  readonly family: 'udp4' | 'udp6';
+}
+interface Callbacks {
+  readonly refuse: (code: number, message: string) => void;
+  readonly count: (outcome: string) => void;
+  /** Called when the client sent a packet. */
+  readonly answered: () => void;
+}
+/** Opens the requested file, negotiates the options and sends it. */
+async function serveFile(
+  { served, boots, host, family, log, clock }: ServeContext,
+  request: Extract<TftpPacket, { kind: 'rrq' | 'wrq' }>,
+  peer: RemoteInfo,
+  { refuse, count, answered }: Callbacks,
+  signal: AbortSignal,
+): Promise<void> {
+  const opened = await openSource(served, boots, request.file);
+  const where = { client: peer.address, file: shown(request.file) };
+  if (!opened) {
+    log.warn('TFTP: no such file', where);
+    refuse(TFTP_ERRORS.fileNotFound, 'File not found');
+    return;
+  }
+  try {
+    const negotiated = negotiate(request.options, opened.source, request.mode);
+    const blocks = await openBlocks(opened.source, request.mode, negotiated.blockSize, negotiated.window);
+    if (!blocks) {
+      refuse(TFTP_ERRORS.notDefined, 'Too large for netascii mode, use octet');
+      return;
+    }
+    const socket = createSocket({ type: family });
+    try {
+      // On a connected socket the kernel drops packets of other ports and hosts (RFC 1350 §4), and reports a closed client port.
+      await bind(socket, host, 0);
+      await connect(socket, peer);
+      const started = clock.now();
+      const result = await sendFile({ socket, blocks, negotiated, clock, signal, answered });
+      const ms = clock.now() - started;
+      count(result.end === 'done' ? 'sent' : result.end === 'silent' ? 'silent' : 'ended by client');
+      const figures = {
+        ...where,
+        bytes: blocks.size,
+        ms,
+        blockSize: negotiated.blockSize,
+        window: negotiated.window,
+        resent: result.resent,
+      };
+      if (result.end === 'done') log.info('TFTP: sent', figures);
+      else if (result.end === 'silent') log.warn('TFTP: the client stopped answering', figures);
+      else log.debug('TFTP: ended by the client', { ...figures, reason: shown(result.end) });
+    } finally {
+      socket.close();
+    }
+  } finally {
+    await opened.close();
+  }
+}
+
 interface Opened {
   readonly source: BlockSource;
   close(): Promise<void>;
 }
 const text = (content: string): Opened => ({ source: textSource(Buffer.from(content)), close: async () => {} });
 
-/** By the rows of the boots, else a file under the root. Undefined: there is none. */
-async function openSource(served: ServedFiles, boots: BootFiles | undefined, asked: string): Promise<Opened | undefined> {
-  const name = boots && pxeName(asked);
+/** Opens a file of a boot record, else a file below the root. Undefined if there is none. */
+async function openSource(served: ServedFiles, boots: BootFiles | undefined, requested: string): Promise<Opened | undefined> {
+  const name = boots && pxeName(requested);
   if (name?.kind === 'pxelinux' || name?.kind === 'grub') {
     const boot = await boots!.recordFor(name.mac);
     if (boot) return text((name.kind === 'grub' ? grubConfig : pxelinuxConfig)(boot));
@@ -164,16 +185,16 @@ async function openSource(served: ServedFiles, boots: BootFiles | undefined, ask
     if (opened?.kind === 'remote') return { source: cachedSource(opened.file), close: () => opened.file.release() };
     if (opened) return { source: fileSource(opened.file), close: () => opened.file.handle.close() };
   }
-  const file = await openServedFile(served, asked);
+  const file = await openServedFile(served, requested);
   if (file) return { source: fileSource(file), close: () => file.handle.close() };
   return name?.kind === 'grub start' ? text(GRUB_START) : undefined;
 }
 
-/** What of the client's options is granted (RFC 2347: what is not granted is left out of the OACK). */
-export function negotiate(asked: TftpOptions, file: Pick<BlockSource, 'size'>, mode: string): NegotiatedOptions {
+/** The options that are granted (RFC 2347: others are omitted from the OACK). */
+export function negotiate(requested: TftpOptions, file: Pick<BlockSource, 'size'>, mode: string): NegotiatedOptions {
   const granted = new Map<string, string>();
   const number = (name: string, least: number, most: number): number | undefined => {
-    const text = asked.get(name);
+    const text = requested.get(name);
     const value = text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : NaN;
     return value >= least && value <= most ? value : undefined;
   };
@@ -185,12 +206,12 @@ export function negotiate(asked: TftpOptions, file: Pick<BlockSource, 'size'>, m
   const blockSize = grant('blksize', least(number('blksize', 8, 65464), MAX_BLOCK)) ?? DEFAULT_BLOCK;
   const window = grant('windowsize', least(number('windowsize', 1, 65535), MAX_WINDOW)) ?? 1;
   const timeout = grant('timeout', number('timeout', 1, 255));
-  // The size of a text is known only after its line ends are changed (RFC 1350 §1).
-  if (mode === 'octet' && asked.has('tsize')) grant('tsize', file.size);
+  // The size of a text is known only after the conversion of its line ends (RFC 1350 §1).
+  if (mode === 'octet' && requested.has('tsize')) grant('tsize', file.size);
   return { blockSize, window, granted, ...(timeout === undefined ? {} : { timeoutSeconds: timeout }) };
 }
 
-/** Text of the network for the log: short, printable. */
+/** Text from the network, shortened and printable for the log. */
 const shown = (text: string): string => text.slice(0, 200).replace(/[^\x20-\x7e]/g, '?');
 
 const bind = (socket: Socket, address: string, port: number): Promise<void> =>

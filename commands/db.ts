@@ -1,4 +1,4 @@
-/** `bloomery db …`: looks after the database, the embedded one or a server of your own. */
+/** `bloomery db …`: manages the database, embedded or external. */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -17,11 +17,11 @@ import { restore } from '../store/backup/restore';
 import { migrate, schemaState, stepsDone, LATEST, type SchemaState } from '../store/sql/schema';
 import { databaseUrl, readOptions, withSetup, type SetupArguments } from './setup';
 
-/** What is told on the way goes to the standard error: the standard output is for answers. */
+/** Progress goes to standard error, because standard output is for results. */
 const say = (line: string): void => console.error(`bloomery: ${line}`);
 const log: Log = { debug: () => {}, info: () => {}, warn: say, error: say, child: () => log };
 
-/** Aborts at Ctrl-C, so that what was started is stopped; a second one ends the process at once. */
+/** Aborts at Ctrl-C, so that the command can clean up. A second Ctrl-C ends the process at once. */
 function interrupted(): AbortSignal {
   const controller = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => controller.abort(new Error(`stopped by ${name}`)));
@@ -30,21 +30,24 @@ function interrupted(): AbortSignal {
 
 interface DatabaseJob {
   readonly connected: Connected;
-  /** How to call the database for its operator. */
+  /** The database's name in messages. */
   readonly what: string;
-  /** It was started for this and nobody else can be using it. */
+  /** The command started the database, so nobody else uses it. */
   readonly own: boolean;
   readonly options: LoadedOptions;
   readonly signal: AbortSignal;
 }
 interface DatabaseNeeds {
-  /** Makes the embedded database where there is none. */
+  /** Creates the embedded database if there is none. */
   readonly make?: boolean;
-  /** Not while a server runs on it. */
+  /** Refuses while a server uses it. */
   readonly alone?: boolean;
 }
 
-/** Connects to the database that a server with these settings would use. The embedded one is started for as long as this takes, if no server runs it. */
+/**
+ * Connects to the database that a server with these settings would use. Starts the embedded database for the duration of the command,
+ * unless a server runs it.
+ */
 async function onDatabase<T>(
   given: SetupArguments,
   { make = false, alone = false }: DatabaseNeeds,
@@ -67,10 +70,10 @@ async function onDatabase<T>(
   const what = (): string => `The embedded database in ${stateDir}`;
   const found = await findEmbedded(stateDir);
   if (!found && !make)
-    throw new Error(`there is no embedded database in ${stateDir} yet, and neither DATABASE_URL nor [database]connection names another`);
+    throw new Error(`there is no embedded database in ${stateDir} yet, and DATABASE_URL and [database]connection are not set`);
   if (found?.running) {
     const { process: user, connection } = found.running;
-    if (alone) throw new Error(`the embedded database in ${stateDir} is in use by the server with process number ${user}: stop it first`);
+    if (alone) throw new Error(`the embedded database in ${stateDir} is used by the server with process ID ${user}: stop it first`);
     return on(connection, what);
   }
   await mkdir(stateDir, { recursive: true });
@@ -96,11 +99,11 @@ async function sync(given: SetupArguments): Promise<void> {
   });
 }
 
-const STANDING: Readonly<Record<SchemaState, string>> = {
-  none: 'it has no schema yet: "bloomery db sync", or the start of the server, makes it',
-  older: 'older than this program: "bloomery db sync", or the start of the server, brings it up to date',
+const SCHEMA_STATES: Readonly<Record<SchemaState, string>> = {
+  none: 'it has no schema yet: "bloomery db sync" or the start of the server creates it',
+  older: 'older than this program: "bloomery db sync" or the start of the server updates it',
   current: 'up to date',
-  newer: 'newer than this program, which refuses to work with it: install the program that made it, or a later one',
+  newer: 'newer than this program, which cannot use it: install the version that created it, or a later one',
 };
 async function version(given: SetupArguments): Promise<void> {
   await onDatabase(given, {}, async ({ connected: { db }, what }) => {
@@ -110,13 +113,13 @@ async function version(given: SetupArguments): Promise<void> {
     console.log(`database: ${what.replace(/^The /, 'the ')}, PostgreSQL ${rows[0]!.name}`);
     console.log(`schema:   ${done.at(-1) ?? 'none'}`);
     console.log(`program:  ${LATEST}`);
-    console.log(`the schema is ${STANDING[state]}`.replace('the schema is it has', 'the database has'));
+    console.log(`the schema is ${SCHEMA_STATES[state]}`.replace('the schema is it has', 'the database has'));
     if (state !== 'current') process.exitCode = 1;
   });
 }
 
 const counted = (count: number, what: string): string => `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
-/** A line for each table that holds something, and one from time to time within a large one. */
+/** Reports each table with rows, and the progress of large tables. */
 function progress(): (progress: Progress) => void {
   let last = performance.now();
   return ({ table, rows, done }) => {
@@ -126,23 +129,23 @@ function progress(): (progress: Progress) => void {
   };
 }
 
-/** The summary that a generator ends with, which a pipeline does not hand on. */
-async function* noting(pieces: AsyncGenerator<Buffer, Summary>, note: (summary: Summary) => void): AsyncGenerator<Buffer> {
+/** Captures the return value of a generator, which a pipeline does not pass on. */
+async function* capturingSummary(pieces: AsyncGenerator<Buffer, Summary>, note: (summary: Summary) => void): AsyncGenerator<Buffer> {
   note(yield* pieces);
 }
 
 async function backupTo(file: string, given: SetupArguments): Promise<void> {
-  if (file !== '-' && (await stat(file).catch(() => undefined))) throw new Error(`${file} exists already: name another file`);
+  if (file !== '-' && (await stat(file).catch(() => undefined))) throw new Error(`${file} exists already: choose another file`);
   await onDatabase(given, {}, async ({ connected: { db, where }, signal }) => {
     let summary: Summary | undefined;
-    const pieces = noting(backup(db, timestamp(systemClock.now()), progress(), signal), (said) => (summary = said));
+    const pieces = capturingSummary(backup(db, timestamp(systemClock.now()), progress(), signal), (result) => (summary = result));
     const write = (target: NodeJS.WritableStream): Promise<void> =>
       pipeline(Readable.from(pieces, { objectMode: false }), createGzip({ level: 6 }), target);
     try {
       if (file === '-') await write(process.stdout);
-      else await whole(file, write);
+      else await writeComplete(file, write);
     } catch (error) {
-      throw new Error(`the backup was not made: ${messageOf(error)}`, { cause: error });
+      throw new Error(`the backup failed: ${messageOf(error)}`, { cause: error });
     }
     say(
       `${where.replace(/^The /, 'the ')} is in ${file}: ${counted(summary!.rows, 'row')} of ${counted(summary!.tables, 'table')}, schema ${summary!.schema}`,
@@ -151,8 +154,8 @@ async function backupTo(file: string, given: SetupArguments): Promise<void> {
 }
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message.split('\n')[0]! : String(error));
 
-/** Under another name until it is whole and on the disk. It holds passwords: nobody else may read it. */
-async function whole(file: string, write: (target: NodeJS.WritableStream) => Promise<void>): Promise<void> {
+/** Writes under a temporary name until the file is complete and on disk. Only the owner may read it, because it contains passwords. */
+async function writeComplete(file: string, write: (target: NodeJS.WritableStream) => Promise<void>): Promise<void> {
   const unfinished = `${file}.${process.pid}.unfinished`;
   try {
     await write(createWriteStream(unfinished, { flags: 'wx', mode: 0o600, flush: true }));
@@ -164,14 +167,14 @@ async function whole(file: string, write: (target: NodeJS.WritableStream) => Pro
 }
 
 async function restoreFrom(file: string, { force = false, ...given }: SetupArguments & { readonly force?: boolean }): Promise<void> {
-  // Before anything is started.
+  // Fails before the database is started.
   if (file !== '-') await (await open(file)).close();
   await onDatabase(given, { make: true, alone: true }, async ({ connected: { db }, what, own, options, signal }) => {
-    // What fails on the way ends the reading of `source`.
+    // An error in the restore also ends the reading of `source`.
     const source = piped(file === '-' ? process.stdin : createReadStream(file), createGunzip(), () => {});
     const heartbeatTimeout = own ? 0 : options['conductor.heartbeat_timeout'];
     const summary = await restore(db, source, { force, heartbeatTimeout, tell: progress(), signal }).catch((error: unknown) => {
-      throw new Error(`${file} was not restored, and the database is as it was: ${messageOf(error)}`, { cause: error });
+      throw new Error(`${file} was not restored, and the database is unchanged: ${messageOf(error)}`, { cause: error });
     });
     say(
       `${what.replace(/^The /, 'the ')} has ${counted(summary.rows, 'row')} of ${counted(summary.tables, 'table')} from ${file}, schema ${summary.schema}`,
@@ -179,26 +182,27 @@ async function restoreFrom(file: string, { force = false, ...given }: SetupArgum
   });
 }
 
-/** Adds `db` with its commands. */
 export function addDatabaseCommands(program: Command): void {
   const db = program
     .command('db')
-    .description('Look after the database: the embedded one, or that of [database]connection or DATABASE_URL.');
+    .description('Manage the database: the embedded one, or the one in [database]connection or DATABASE_URL.');
   withSetup(
-    db.command('version').description('Say which schema the database has and which this program needs (status 1: another).'),
+    db
+      .command('version')
+      .description('Print the version of the schema in the database and the one that this program needs (exit status 1 if they differ).'),
   ).action(version);
-  withSetup(db.command('sync').description('Bring the schema up to date, as the start of the server does.')).action(sync);
+  withSetup(db.command('sync').description('Update the schema, as the start of the server does.')).action(sync);
   withSetup(
     db
       .command('backup')
-      .description('Write everything that the database holds to a new file, also while servers run. It holds passwords: keep it safe.')
-      .argument('<file>', 'the file; "-": the standard output'),
+      .description('Write the whole database to a new file, also while servers run. The file contains passwords: keep it safe.')
+      .argument('<file>', 'the file; "-" for standard output'),
   ).action(backupTo);
   withSetup(
     db
       .command('restore')
-      .description('Put a backup into an empty database that no server uses, as a whole or not at all.')
-      .argument('<file>', 'the file; "-": the standard input')
-      .option('--force', 'replace what the database holds'),
+      .description('Restore a backup into an empty database that no server uses, completely or not at all.')
+      .argument('<file>', 'the file; "-" for standard input')
+      .option('--force', 'replace the contents of the database'),
   ).action(restoreFrom);
 }

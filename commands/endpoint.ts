@@ -1,6 +1,6 @@
-/** Which server a command asks, and as whom: as the openstack CLI takes them from its environment. */
+/** The server that a command uses, and its credentials, from the environment variables of the openstack CLI. */
 
-/** The URL without /v1. */
+/** Returns the URL without /v1. */
 export const endpoint = (url: string | undefined, environment: NodeJS.ProcessEnv): string =>
   (url ?? environment['OS_ENDPOINT_OVERRIDE'] ?? environment['OS_ENDPOINT'] ?? 'http://127.0.0.1:6385')
     .replace(/\/+$/, '')
@@ -18,9 +18,9 @@ export function parseJson(text: string): unknown {
     return undefined;
   }
 }
-/** Of a refusal, in either of its shapes. */
+/** The message of an error response, in either format. */
 export function errorMessageOf(text: string): string | undefined {
   const { error_message: inner, error } = (parseJson(text) ?? {}) as { error_message?: unknown; error?: { message?: unknown } };
-  const told = (typeof inner === 'string' ? parseJson(inner) : inner) as { faultstring?: unknown; description?: unknown } | undefined;
-  return [told?.faultstring, told?.description, error?.message].find((one): one is string => typeof one === 'string' && one !== '');
+  const fault = (typeof inner === 'string' ? parseJson(inner) : inner) as { faultstring?: unknown; description?: unknown } | undefined;
+  return [fault?.faultstring, fault?.description, error?.message].find((one): one is string => typeof one === 'string' && one !== '');
 }

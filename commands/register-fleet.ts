@@ -1,4 +1,4 @@
-/** Tells a server of simulated machines: a node and its ports for each; a node that is there already gets the BMC's new address. */
+/** Registers simulated machines with a server: a node and its ports for each. An existing node gets the new address of its BMC. */
 import type { Clock } from '../model/clock';
 import type { DescribedNode } from '../simulator/fleet/describe-node';
 import { HEADER } from '../model/versions';
@@ -6,22 +6,25 @@ import { authorization, parseJson, errorMessageOf } from './endpoint';
 import { timeoutSignal } from '../wire/timeout-signal';
 
 const AT_ONCE = 8;
-const PATIENCE_MS = 60_000;
-/** Whoever starts both at once has a fleet sooner than a server. */
+const TIMEOUT_MS = 60_000;
+/** If both are started together, the fleet is ready before the server. */
 const START_MS = 60_000;
-const AGAIN_MS = 500;
-/** With which names, resource classes and pxe_enabled are all there. */
+const RETRY_MS = 500;
+/** The first version with names, resource classes and pxe_enabled. */
 const VERSION = '1.72';
 
-export interface Registered {
+interface Registered {
   readonly created: number;
   readonly updated: number;
 }
-/** Resolves when something other than "not yet" (503, nobody listens) comes from there, or after START_MS: whoever asks next is told why. */
+/**
+ * Waits until the server is ready, which means anything except 503 or a refused connection. Also returns after START_MS; then the next
+ * request fails with the reason.
+ */
 async function started(base: string, clock: Clock, signal: AbortSignal): Promise<void> {
   const end = clock.now() + START_MS;
   while (clock.now() < end) {
-    const options = { signal: timeoutSignal(PATIENCE_MS, signal) };
+    const options = { signal: timeoutSignal(TIMEOUT_MS, signal) };
     const isThere = await fetch(`${base}/`, options).then(
       async ({ status, body }) => {
         await body?.cancel();
@@ -30,12 +33,12 @@ async function started(base: string, clock: Clock, signal: AbortSignal): Promise
       (error: unknown) => ((error as Error).cause as { code?: unknown } | undefined)?.code !== 'ECONNREFUSED',
     );
     if (isThere) return;
-    await clock.sleep(AGAIN_MS, signal);
+    await clock.sleep(RETRY_MS, signal);
   }
 }
 
 /**
- * Throws an Error with what the server said, at the first refusal; a server that only starts is waited for.
+ * Throws an Error with the server's message at the first failed request. Waits for a server that is starting.
  * @param base URL of the API, without /v1
  */
 export async function registerFleet(base: string, nodes: readonly DescribedNode[], clock: Clock, signal: AbortSignal): Promise<Registered> {
@@ -46,7 +49,7 @@ export async function registerFleet(base: string, nodes: readonly DescribedNode[
       method,
       headers: { 'content-type': 'application/json', accept: 'application/json', [HEADER]: VERSION, ...authorization(process.env) },
       body: JSON.stringify(body),
-      signal: timeoutSignal(PATIENCE_MS, signal),
+      signal: timeoutSignal(TIMEOUT_MS, signal),
     }).catch((error: unknown) => {
       const { cause, message } = error as Error;
       throw new Error(`${base} does not answer: ${cause instanceof Error && cause.message ? cause.message : message}`);

@@ -1,4 +1,4 @@
-/** What the commands share: where configuration and state are, and which options they are told by. */
+/** Options that the commands share: the configuration files and the state directory. */
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -15,15 +15,15 @@ export interface SetupArguments {
   readonly configFile: readonly string[];
   readonly stateDir: string;
 }
-/** Adds the options that say which server is meant. */
+/** Adds the options that select the server. */
 export const withSetup = (command: Command): Command =>
   command
     .addOption(
-      new Option('--config-file <file>', 'configuration in the format of ironic.conf; may be given several times')
+      new Option('--config-file <file>', 'configuration file in the format of ironic.conf; may be repeated')
         .argParser(append)
-        .default([], '/etc/ironic/ironic.conf if there'),
+        .default([], '/etc/ironic/ironic.conf if it exists'),
     )
-    .option('--state-dir <folder>', 'where the embedded database and caches are kept', defaultStateDir());
+    .option('--state-dir <folder>', 'folder of the embedded database and the caches', defaultStateDir());
 
 /** Throws ConfigurationError. */
 export function readOptions({ configFile }: SetupArguments): Loaded {

@@ -1,9 +1,9 @@
-/** `bloomery simulate control`: looks at a fleet that runs, makes its BMCs faulty, and presses its power buttons. */
+/** `bloomery simulate control`: shows a running fleet, sets faults of its BMCs, and controls the power of its machines. */
 import type { Command } from 'commander';
 import { parseFaults } from '../simulator/bmc/faults';
 
 export const CONTROL_PORT = 6390;
-const PATIENCE_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 
 interface MachineStatus {
   readonly name: string;
@@ -12,17 +12,19 @@ interface MachineStatus {
   readonly faults: Readonly<Record<string, unknown>>;
 }
 const line = ({ name, power, phase, faults }: MachineStatus): string => {
-  const told = Object.entries(faults).map(([fault, value]) => (value === true ? fault : `${fault}=${String(value).replaceAll(',', '+')}`));
-  return [name.padEnd(12), power.padEnd(4), phase.padEnd(9), told.join(',')].join(' ').trimEnd();
+  const faultTexts = Object.entries(faults).map(([fault, value]) =>
+    value === true ? fault : `${fault}=${String(value).replaceAll(',', '+')}`,
+  );
+  return [name.padEnd(12), power.padEnd(4), phase.padEnd(9), faultTexts.join(',')].join(' ').trimEnd();
 };
 
 async function ask(base: string, method: string, path: string, body?: unknown): Promise<unknown> {
   const response = await fetch(`${base}${path}`, {
     method,
     ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
-    signal: AbortSignal.timeout(PATIENCE_MS),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
   }).catch(() => {
-    throw new Error(`there is no fleet at ${base}: start one with bloomery simulate, or say --url`);
+    throw new Error(`no fleet answers at ${base}: start one with bloomery simulate, or give --url`);
   });
   const answer = (await response.json()) as { readonly error?: string };
   if (!response.ok) throw new Error(answer.error ?? `the fleet answers ${response.status}`);
@@ -36,7 +38,7 @@ interface Arguments {
 }
 async function control(machine: string | undefined, words: readonly string[], { url, power, json }: Arguments): Promise<void> {
   const path = `/machines/${encodeURIComponent(machine ?? 'all')}`;
-  // "none" takes all faults away, and those after it are the new ones.
+  // "none" removes all faults; the words after it set new ones.
   const faults = parseFaults(words.join(' '));
   if (words.length > 0) await ask(url, words[0] === 'none' ? 'PUT' : 'PATCH', `${path}/faults`, faults);
   if (power !== undefined) await ask(url, 'POST', `${path}/power`, { action: power });
@@ -50,11 +52,11 @@ async function control(machine: string | undefined, words: readonly string[], { 
 export function addControlCommand(simulate: Command): void {
   simulate
     .command('control')
-    .description('Look at the machines of a running fleet, and change what is wrong with their BMCs.')
-    .argument('[machine]', 'its name, or all')
-    .argument('[faults...]', 'what is wrong from now on: latency=300 hang …; latency=0, hang=false takes it away, none all')
-    .option('--power <action>', 'on, off, cycle, reset, soft, diagnostic: at the machine, not through its BMC')
-    .option('--url <url>', 'where the fleet is controlled', `http://127.0.0.1:${CONTROL_PORT}`)
-    .option('--json', 'the answer as it is')
+    .description('Show the machines of a running fleet, and set the faults of their BMCs.')
+    .argument('[machine]', 'name of the machine, or all')
+    .argument('[faults...]', 'faults to set: latency=300 hang …; latency=0 or hang=false removes one, none removes all')
+    .option('--power <action>', 'on, off, cycle, reset, soft or diagnostic, directly at the machine instead of through its BMC')
+    .option('--url <url>', 'control address of the fleet', `http://127.0.0.1:${CONTROL_PORT}`)
+    .option('--json', 'print the response as JSON')
     .action(control);
 }

@@ -1,4 +1,4 @@
-/** `bloomery simulate`: a fleet of machines behind BMCs, until SIGINT or SIGTERM; and what is done to one that runs. */
+/** `bloomery simulate`: runs a fleet of simulated machines with BMCs until SIGINT or SIGTERM; `bloomery simulate control` controls it. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -22,12 +22,11 @@ const upTo =
   (most: number, least = 0) =>
   (text: string): number => {
     const value = Number(text);
-    if (!/^\d+$/.test(text) || value < least || value > most)
-      throw new InvalidArgumentError(`a number from ${least} to ${most} is needed.`);
+    if (!/^\d+$/.test(text) || value < least || value > most) throw new InvalidArgumentError(`expected a number from ${least} to ${most}.`);
     return value;
   };
 const url = (text: string): string => {
-  if (!/^https?:\/\/./.test(text) || !URL.canParse(text)) throw new InvalidArgumentError('a URL is needed: http://…');
+  if (!/^https?:\/\/./.test(text) || !URL.canParse(text)) throw new InvalidArgumentError('expected a URL: http://…');
   return text;
 };
 const certificates = (path: string): Buffer => {
@@ -37,7 +36,7 @@ const certificates = (path: string): Buffer => {
     throw new InvalidArgumentError(reasonOf(error));
   }
 };
-/** Of the machine with a number: which BMCs it has. */
+/** Kind → the BMCs of a machine by its index. */
 const KINDS: Readonly<Record<string, (index: number) => readonly Protocol[]>> = {
   both: () => ['ipmi', 'redfish'],
   ipmi: () => ['ipmi'],
@@ -45,7 +44,7 @@ const KINDS: Readonly<Record<string, (index: number) => readonly Protocol[]>> = 
   half: (index) => (index % 2 === 0 ? ['ipmi'] : ['redfish']),
 };
 
-/** NAME:FAULTS or FAULTS, several times: the faults of the machine with a name. */
+/** Parses NAME:FAULTS or FAULTS, given several times. Returns the faults of a machine by name. */
 export function startingFaults(given: readonly string[]): (name: string) => Faults {
   const rows = given.map((text) => {
     const [, name, faults] = /^(?:([\w.-]+):)?(.*)$/s.exec(text)!;
@@ -57,7 +56,7 @@ export function startingFaults(given: readonly string[]): (name: string) => Faul
   return ofAll;
 }
 
-/** Of each machine in QEMU. */
+/** Defaults of machines in QEMU. */
 const QEMU = { memory: 2048, disk: 10, firmware: 'uefi', accelerator: 'tcg' } as const;
 
 interface Arguments {
@@ -147,10 +146,10 @@ async function simulate(given: Arguments): Promise<void> {
     if (given.register !== undefined) {
       const base = endpoint(given.register === true ? undefined : given.register, process.env);
       const { created, updated } = await registerFleet(base, nodes, systemClock, stop.signal);
-      process.stderr.write(`bloomery simulate: ${created} nodes created at ${base}, ${updated} changed\n`);
+      process.stderr.write(`bloomery simulate: ${created} nodes created at ${base}, ${updated} updated\n`);
     }
     const took = Math.round(performance.now() - began);
-    process.stderr.write(`bloomery simulate: ${count} machines ready after ${took} ms; Ctrl-C ends them\n`);
+    process.stderr.write(`bloomery simulate: ${count} machines ready after ${took} ms; Ctrl-C stops them\n`);
     await stopped;
   } catch (error) {
     if (!stop.signal.aborted) throw error;
@@ -164,51 +163,59 @@ const faultsHelp = Object.entries(FAULTS)
   .map(([name, { about }]) => `  ${name.padEnd(16)} ${about}`)
   .join('\n');
 
-/** Adds `simulate` and `simulate control`. */
 export function addSimulateCommand(program: Command): void {
   const command = program
     .command('simulate')
-    .description('Run machines that are not there: BMCs with IPMI and Redfish, and behind them what boots, inspects and deploys.')
-    .option('--machines <n>', 'how many', upTo(20_000, 1), 1)
-    .option('--first <n>', 'number of the first: fleets side by side must not share numbers', upTo(60_000), 0)
-    .option('--seed <n>', 'each machine is built differently: processors, memory, disks, NICs (default: all the same)', upTo(2 ** 31))
-    .addOption(new Option('--bmcs <kind>', 'which BMCs a machine has').choices(Object.keys(KINDS)).default('both'))
+    .description('Run simulated machines: BMCs with IPMI and Redfish, and machines behind them that boot, inspect and deploy.')
+    .option('--machines <n>', 'number of machines', upTo(20_000, 1), 1)
+    .option('--first <n>', 'number of the first machine; concurrent fleets need different numbers', upTo(60_000), 0)
+    .option('--seed <n>', 'vary the hardware of the machines: processors, memory, disks, NICs (default: all the same)', upTo(2 ** 31))
+    .addOption(
+      new Option('--bmcs <kind>', 'BMCs of a machine; half: alternately IPMI and Redfish').choices(Object.keys(KINDS)).default('both'),
+    )
     .option(
       '--ipmi <place>',
-      "the first machine's IPMI BMC: PORT or ADDRESS:PORT, ports count up; ADDRESS+:PORT, addresses count up",
+      "address of the first machine's IPMI BMC: with PORT or ADDRESS:PORT later machines use the next ports, with ADDRESS+:PORT the next addresses",
       '20000',
     )
-    .option('--redfish <place>', "the first machine's Redfish BMC, likewise", '20000')
-    .option('--host <address>', 'of BMCs whose place has none, and of the agents', '127.0.0.1')
-    .addOption(
-      new Option('--agent-port <port>', 'where the agents of all machines listen').argParser(upTo(65_535)).default(0, 'any free port'),
+    .option('--redfish <place>', "address of the first machine's Redfish BMC, in the same format", '20000')
+    .option('--host <address>', 'address of the agents, and of BMCs without an address of their own', '127.0.0.1')
+    .addOption(new Option('--agent-port <port>', 'port of the agents of all machines').argParser(upTo(65_535)).default(0, 'any free port'))
+    .option('--boot-url <url>', "the server's boot service, its [deploy]http_url (default: no network boot)", url)
+    .option('--qemu <n>', 'the first n machines boot for real, in QEMU; at most 64', upTo(64), 0)
+    .option(
+      '--qemu-bridge <name>',
+      "network bridge of the QEMU machines, on which the server's DHCP answers; needs root (default: an isolated network for each)",
     )
-    .option('--boot-url <url>', "the server's boot service, its [deploy]http_url (default: nothing boots from the network)", url)
-    .option('--qemu <n>', 'the first so many machines really boot, in QEMU, at most 64', upTo(64), 0)
-    .option('--qemu-bridge <name>', "the bridge that they are on, where the server's DHCP hears them; root (default: each is alone)")
-    .option('--qemu-memory <MiB>', 'of each of them', upTo(1_048_576, 64), QEMU.memory)
-    .option('--qemu-disk <GiB>', 'of each of them; it takes as much as is written to it', upTo(16_384, 1), QEMU.disk)
+    .option('--qemu-memory <MiB>', 'memory of a QEMU machine', upTo(1_048_576, 64), QEMU.memory)
+    .option('--qemu-disk <GiB>', 'disk of a QEMU machine; it occupies only what is written', upTo(16_384, 1), QEMU.disk)
     .addOption(
-      new Option('--qemu-firmware <kind>', 'of each of them, when its BMC asks for none').choices(['bios', 'uefi']).default(QEMU.firmware),
+      new Option('--qemu-firmware <kind>', 'firmware of a QEMU machine, unless its BMC selects one')
+        .choices(['bios', 'uefi'])
+        .default(QEMU.firmware),
     )
     .addOption(
-      new Option('--qemu-accelerator <kind>', 'kvm is faster, where the host can do it').choices(['kvm', 'tcg']).default(QEMU.accelerator),
+      new Option('--qemu-accelerator <kind>', 'kvm is faster, if the host supports it').choices(['kvm', 'tcg']).default(QEMU.accelerator),
     )
-    .option('--qemu-ca <file>', 'authorities that their UEFI firmware trusts for HTTPS boot, PEM (default: none)', certificates)
+    .option(
+      '--qemu-ca <file>',
+      'CA certificates (PEM) that the UEFI firmware of QEMU machines trusts for HTTPS boot (default: none)',
+      certificates,
+    )
     .option('--boot-ms <n>', 'milliseconds that a machine takes to boot', upTo(3_600_000), 200)
     .option('--step-ms <n>', 'milliseconds that a step of the agent takes', upTo(3_600_000), 0)
-    .option('--state <folder>', 'where what the machines remember is kept; a fleet that is started again goes on with it')
+    .option('--state <folder>', 'folder of the state of the machines; a restarted fleet continues with it')
     .addOption(
-      new Option('--faults <faults>', 'what is wrong with the BMCs, or NAME:… with those of one machine; may be given several times')
+      new Option('--faults <faults>', 'faults of the BMCs, or NAME:FAULTS for one machine; may be repeated')
         .argParser(gather)
         .default([], 'nothing'),
     )
-    .option('--control <place>', 'where `bloomery simulate control` finds this fleet (loopback), or no', String(CONTROL_PORT))
+    .option('--control <place>', 'loopback address for `bloomery simulate control`, or no', String(CONTROL_PORT))
     .option('--register [url]', 'create the nodes and ports at this server (default: OS_ENDPOINT_OVERRIDE, OS_ENDPOINT)', url)
-    .option('--resources <file>', 'write them for `openstack baremetal create FILE`')
-    .option('--json', 'print a line for each machine, and for each change of what one does')
-    .addHelpText('after', `\nFaults, as in latency=300,loss=0.2,hang,redfish_missing=Bios+Storage:\n${faultsHelp}`)
-    // What follows `control` is its own.
+    .option('--resources <file>', 'write the nodes to a file for `openstack baremetal create FILE`')
+    .option('--json', 'print a JSON line for each machine, and for each change of its phase')
+    .addHelpText('after', `\nFaults, for example latency=300,loss=0.2,hang,redfish_missing=Bios+Storage:\n${faultsHelp}`)
+    // Options after `control` belong to that command.
     .enablePositionalOptions()
     .action(simulate);
   addControlCommand(command);

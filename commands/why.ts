@@ -1,4 +1,4 @@
-/** `bloomery why NODE`: what keeps a node from being deployed now, asked of a server, for people to read. */
+/** `bloomery why NODE`: prints the server's readiness check of a node. */
 import type { Command } from 'commander';
 import type { Checked, Readiness } from '../model/readiness';
 import { HEADER } from '../model/versions';
@@ -8,15 +8,15 @@ interface WhyArguments {
   readonly url?: string;
   readonly json?: boolean;
 }
-/** Longer than the server takes for machines that do not answer. */
-const PATIENCE_MS = 30_000;
+/** Longer than the server waits for machines. */
+const TIMEOUT_MS = 30_000;
 
 async function ask(node: string, given: WhyArguments): Promise<Readiness> {
   const base = endpoint(given.url, process.env);
-  if (!URL.canParse(base)) throw new Error(`${base} is no URL`);
+  if (!URL.canParse(base)) throw new Error(`${base} is not a URL`);
   const response = await fetch(`${base}/v1/nodes/${encodeURIComponent(node)}/readiness`, {
     headers: { accept: 'application/json', [HEADER]: 'latest', ...authorization(process.env) },
-    signal: AbortSignal.timeout(PATIENCE_MS),
+    signal: AbortSignal.timeout(TIMEOUT_MS),
   }).catch((error: unknown) => {
     const { cause, message } = error as Error;
     throw new Error(`${base} does not answer: ${cause instanceof Error && cause.message ? cause.message : message}`);
@@ -26,7 +26,7 @@ async function ask(node: string, given: WhyArguments): Promise<Readiness> {
     const answer = parseJson(text) as Partial<Readiness> | undefined;
     if (Array.isArray(answer?.checks)) return answer as Readiness;
   }
-  throw new Error(`${base} answers ${response.status}: ${errorMessageOf(text) ?? 'it is no Bloomery, or an older one'}`);
+  throw new Error(`${base} answers ${response.status}: ${errorMessageOf(text) ?? 'the server is not Bloomery, or an older version'}`);
 }
 type Paint = (code: number, text: string) => string;
 const MARKS: Readonly<Record<Checked['result'], readonly [string, number]>> = {
@@ -35,18 +35,18 @@ const MARKS: Readonly<Record<Checked['result'], readonly [string, number]>> = {
   unknown: ['?', 33],
   ok: ['✓', 32],
 };
-/** What comes from machines must not steer the terminal. */
+/** Control characters from machines must not reach the terminal. */
 // eslint-disable-next-line no-control-regex
 const plain = (text: string): string => text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ');
 
-/** The page: what blocks first, what is in order last and short. */
+/** Blocking checks first; passed checks last, in one line. */
 function whyPage(node: string, answer: Readiness, paint: Paint): string {
   const blocked = answer.blockers.length;
   const head = answer.ready
     ? paint(32, `${node} can be deployed now.`)
     : paint(31, `${node} cannot be deployed now: ${blocked === 1 ? 'one thing is' : `${blocked} things are`} in the way.`);
   const of = (result: Checked['result']): readonly Checked[] => answer.checks.filter((one) => one.result === result);
-  const told = [...of('blocks'), ...of('warns')].flatMap(({ code, result, message, todo }) => {
+  const problems = [...of('blocks'), ...of('warns')].flatMap(({ code, result, message, todo }) => {
     const [mark, colour] = MARKS[result];
     return [`${paint(colour, mark)} ${paint(1, code)}: ${plain(message ?? '')}`, ...(todo === null ? [] : [`    → ${plain(todo)}`])];
   });
@@ -57,8 +57,8 @@ function whyPage(node: string, answer: Readiness, paint: Paint): string {
   return [
     head,
     `  state: ${answer.provision_state}`,
-    ...told,
-    ...rest('unknown', 'could not be asked'),
+    ...problems,
+    ...rest('unknown', 'could not be checked'),
     ...rest('ok', 'in order'),
     '',
   ].join('\n');
@@ -77,18 +77,17 @@ async function why(node: string, given: WhyArguments): Promise<void> {
   }
 }
 
-/** Adds `why`. */
 export function addWhyCommand(program: Command): void {
   program
     .command('why')
     .description(
-      'Say what keeps a node from being deployed now, and what to do about it (status 0: nothing, 1: something, 2: it could not be asked).',
+      'Show what prevents the deployment of a node, and how to fix it (exit status 0: nothing, 1: something, 2: the check failed).',
     )
     .argument('<node>', 'UUID or name')
     .option(
       '--url <url>',
-      'the server (default: OS_ENDPOINT_OVERRIDE or OS_ENDPOINT, else http://127.0.0.1:6385); OS_USERNAME and OS_PASSWORD go with it',
+      'the server (default: OS_ENDPOINT_OVERRIDE or OS_ENDPOINT, else http://127.0.0.1:6385); credentials: OS_USERNAME and OS_PASSWORD',
     )
-    .option('--json', 'the answer of the server as it is')
+    .option('--json', 'print the response as JSON')
     .action(why);
 }

@@ -25,11 +25,11 @@ const linesOf = (path: string): Readonly<Record<string, unknown>>[] =>
 it('writes a line of JSON with the fields of its makers', () => {
   const path = file();
   const { log, flush } = createLog(options({ 'DEFAULT.log_file': path }));
-  log.child({ room: 'api' }).info('request', { request_id: 'req-1', status: 200 });
+  log.child({ component: 'api' }).info('request', { request_id: 'req-1', status: 200 });
   log.debug('not now');
   flush();
   expect(linesOf(path)).toEqual([
-    { level: 30, time: expect.any(String) as unknown, room: 'api', request_id: 'req-1', status: 200, msg: 'request' },
+    { level: 30, time: expect.any(String) as unknown, component: 'api', request_id: 'req-1', status: 200, msg: 'request' },
   ]);
 });
 
@@ -70,7 +70,7 @@ it('outlives a full disk, and a folder that is gone', () => {
   reopen();
   log.error('lost');
   flush();
-  expect(said).toHaveBeenCalledWith(expect.stringContaining('cannot be opened again'));
+  expect(said).toHaveBeenCalledWith(expect.stringContaining('cannot be reopened'));
   said.mockRestore();
 });
 
@@ -78,9 +78,9 @@ it('has levels of its own for parts of the program', () => {
   const path = file();
   const levels = ['store=DEBUG', 'api = WARNING', 'amqp=WARN'];
   const { log, flush } = createLog(options({ 'DEFAULT.log_file': path, 'DEFAULT.default_log_levels': levels }));
-  log.child({ room: 'store' }).child({ node: 'x' }).debug('shown');
-  log.child({ room: 'api' }).info('hidden');
-  log.child({ room: 'boot' }).debug('hidden');
+  log.child({ component: 'store' }).child({ node: 'x' }).debug('shown');
+  log.child({ component: 'api' }).info('hidden');
+  log.child({ component: 'boot' }).debug('hidden');
   flush();
   expect(linesOf(path).map(({ msg }) => msg)).toEqual(['shown']);
 });
@@ -103,7 +103,7 @@ it('writes text as oslo.log orders it', () => {
   const line = {
     level: 40,
     time: '2026-03-01T00:00:00.123Z',
-    room: 'api',
+    component: 'api',
     request_id: 'req-1',
     user: 'bob',
     status: 200,

@@ -85,7 +85,10 @@ it.each<[Record<string, string>, RegExp | undefined]>([
   [{ OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER: 'log' }, undefined],
   [{ OS_DEFAULT__NOTIFICATION_LEVEL: 'debug' }, undefined],
   [{ OS_DEFAULT__NOTIFICATION_LEVEL: 'debug', OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER: 'noop' }, undefined],
-  [{ OS_DEFAULT__NOTIFICATION_LEVEL: 'debug', OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER: 'messagingv2' }, /no message queues.*messagingv2/],
+  [
+    { OS_DEFAULT__NOTIFICATION_LEVEL: 'debug', OS_OSLO_MESSAGING_NOTIFICATIONS__DRIVER: 'messagingv2' },
+    /message queues are not supported.*messagingv2/,
+  ],
   [{ OS_NOTIFICATIONS__WEBHOOK_URL: 'http://x' }, /no effect without \[DEFAULT\]notification_level/],
 ])('sends nothing with %j', (environment, warning) => {
   const { notifier } = open(environment);
@@ -94,6 +97,6 @@ it.each<[Record<string, string>, RegExp | undefined]>([
 });
 it.each(['ftp://x', 'nonsense'])('refuses %s as a URL', (url) => {
   expect(() => open({ OS_DEFAULT__NOTIFICATION_LEVEL: 'info', OS_NOTIFICATIONS__WEBHOOK_URL: url })).toThrow(
-    'webhook_url is no http(s) URL',
+    'webhook_url is not an HTTP(S) URL',
   );
 });

@@ -5,7 +5,7 @@ import { startTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
 import { isInterrupted } from '../core/interruption';
 
-export interface Background {
+interface Background {
   readonly purpose: string;
   /** Throws the client's error before anything has changed. */
   readonly check: (task: NodeTask) => Promise<void>;

@@ -143,7 +143,7 @@ export async function setMaintenance(context: Context, uuid: string, on: boolean
   );
 }
 
-export interface TraitChange {
+interface TraitChange {
   readonly replace?: readonly string[];
   readonly add?: string;
   readonly remove?: string;

@@ -14,7 +14,7 @@ import { authorize, RpcError, CODES, decodeAnswer, digestOf, encodeCall, isAnswe
 
 export type RpcClientOptions = Pick<Options, 'json_rpc.cafile' | 'json_rpc.insecure'>;
 /** The conductor that is called: its name, which the signature covers, and its address. */
-export interface RemoteConductor {
+interface RemoteConductor {
   readonly hostname: string;
   readonly address: string;
 }

@@ -25,7 +25,7 @@ export const digestOf = (body: string | Buffer): string => createHash('sha256').
 const equal = (a: string, b: string): boolean => a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
 /** The signature in `Authorization`. It covers the conductor's name, so the call is invalid anywhere else. */
-export interface CallSignature {
+interface CallSignature {
   readonly time: number;
   readonly nonce: string;
   readonly digest: string;

@@ -11,11 +11,11 @@ import { conductorApi, OPERATIONS, type Addressee, type OperationName, type Perf
 import { NoResponse, type RpcClient } from './client';
 
 /** The conductor in this process. */
-export interface LocalConductor {
+interface LocalConductor {
   readonly host: string;
   readonly perform: Perform;
 }
-export interface RouterSetup {
+interface RouterSetup {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;

@@ -26,7 +26,7 @@ export type RpcServerOptions = Pick<
   | 'api.max_json_body_size_inspection'
 >;
 /** Executes the calls. */
-export interface RpcHandler {
+interface RpcHandler {
   readonly perform: Perform;
   readonly isLeaving: () => boolean;
 }

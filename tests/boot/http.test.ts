@@ -211,7 +211,7 @@ describe('the files of a boot', () => {
       expect((await get(wrong)).status).toBe(404);
     files.kernel = path('not there');
     expect((await get(target)).status).toBe(404);
-    expect(lines).toEqual([expect.stringContaining('the file of a boot is not there')]);
+    expect(lines).toEqual([expect.stringContaining('a file of a boot record does not exist')]);
   });
 
   it('come from another server once, until they change there', async () => {
@@ -285,9 +285,9 @@ describe('the files of a boot', () => {
     [
       'is larger than the cache',
       (_, response) => response.writeHead(200, { 'content-length': 2 ** 21 }).write('x'),
-      /more than the image cache/,
+      /exceed the size of the image cache/,
     ],
-    ['does not say its size', (_, response) => response.writeHead(200).end('x'), /does not say how large/],
+    ['does not say its size', (_, response) => response.writeHead(200).end('x'), /does not send Content-Length/],
   ])('are a clear 502 when the source %s', async (what, does, text) => {
     upstreamDoes = does;
     files.kernel = `${upstreamUrl.replace('//', '//user:secret@')}/${what.replaceAll(' ', '-')}?token=secret`;
@@ -307,7 +307,7 @@ describe('the files of a boot', () => {
     await expect(get(target)).rejects.toThrow(/aborted|socket hang up/);
     // The client may know before it is written down.
     while (lines.length === 0) await new Promise((done) => setImmediate(done));
-    expect(lines).toEqual([expect.stringContaining('fetching failed')]);
+    expect(lines).toEqual([expect.stringContaining('download failed')]);
     upstreamDoes = (_, response) => response.writeHead(200, { 'content-length': 4 }).end('good');
     expect((await get(target)).body.toString()).toBe('good');
   });

@@ -6,7 +6,7 @@ import { format, FormatError, type Names } from './format';
 import { OPERATOR_CHECKS } from './operators';
 import { executionFailure, type Draft, type RuleArguments } from './rule';
 
-export interface RuleOptions {
+interface RuleOptions {
   /** Which rules see inspection data with masked passwords. */
   readonly 'inspection_rules.mask_secrets': string;
 }

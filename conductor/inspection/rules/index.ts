@@ -14,7 +14,7 @@ const stored = (rule: InspectionRuleRecord): InspectionRule => ({
   actions: rule.actions as unknown as readonly RuleStep[],
 });
 
-export interface RuleChanges {
+interface RuleChanges {
   readonly node: NodeChanges;
   readonly ports: readonly (readonly [uuid: string, changes: PortChanges])[];
   readonly pluginData: JsonObject;

@@ -16,7 +16,7 @@ it.each<[string, string, number]>([
   expect(readingsOf(ipmi(said)).readings).toEqual([{ kind: 'fan', sensor: 'x (0x1)', entity: '7.1 (System Board)', unit, value }]);
 });
 it.each(['No Reading', 'Disabled', '0h', '', 'RPM 5', '1e999 RPM'])('IPMI says no number: %s', (said) => {
-  expect(readingsOf(ipmi(said))).toEqual({ readings: [], standings: [] });
+  expect(readingsOf(ipmi(said))).toEqual({ readings: [], health: [] });
 });
 
 it('Redfish: readings with their units, and who is well', () => {
@@ -44,12 +44,12 @@ it('is bounded, whatever a BMC says', () => {
   const many = Object.fromEntries(
     Array.from({ length: 5000 }, (_, n) => [`${n}`.padEnd(500, 'x'), { reading: n, reading_units: 'x'.repeat(500), health: 'x' }]),
   );
-  const { readings, health: standings } = readingsOf({
+  const { readings, health: health } = readingsOf({
     Fan: many,
     Temperature: 5,
     Power: { a: null, b: [5] },
     ['Fan'.padEnd(300, 'n')]: {},
   });
-  expect([readings.length, standings.length]).toEqual([512, 512]);
+  expect([readings.length, health.length]).toEqual([512, 512]);
   expect(Math.max(...readings.map(({ sensor, unit }) => sensor.length + unit.length))).toBeLessThan(110);
 });

@@ -80,14 +80,14 @@ it('has a line for each request, under the id that the caller was told', async (
   expect(id).toMatch(/^req-/);
   expect(id).not.toBe(given);
   const line = lines.find(({ request_id: one }) => one === id);
-  expect(line).toMatchObject({ message: 'request', room: 'api', method: 'GET', path: `/v1/nodes/${uuid}`, status: 200, node: uuid });
+  expect(line).toMatchObject({ message: 'request', component: 'api', method: 'GET', path: `/v1/nodes/${uuid}`, status: 200, node: uuid });
   expect(line!['global_request_id']).toBe(given);
   expect(line!['ms']).toEqual(expect.any(Number));
 });
 
 it('names node, host and the request in the lines of the conductor', () => {
   const moved = lines.filter(({ message }) => message.endsWith('→ active (done)'));
-  expect(moved).toEqual([expect.objectContaining({ node: uuid, host: 'conductor-1', room: 'conductor' })]);
+  expect(moved).toEqual([expect.objectContaining({ node: uuid, host: 'conductor-1', component: 'conductor' })]);
   const asked = lines.find(({ message }) => message.endsWith('available → deploying (deploy)'))!;
   const line = lines.find(({ request_id: id, message }) => id === asked['request_id'] && message === 'request')!;
   expect(line).toMatchObject({ method: 'PUT', path: `/v1/nodes/${uuid}/states/provision`, status: 202 });

@@ -61,14 +61,14 @@ describe('refuses with one clear line', () => {
     [
       'inventories in Swift',
       () => ['--config-file', config('[inventory]\ndata_backend = swift\n')],
-      /\[inventory\]data_backend = swift: there is no Swift here/,
+      /\[inventory\]data_backend = swift: Swift is not supported/,
     ],
     [
       'a folder for inventories that cannot be',
       () => ['--config-file', config('[inventory]\ndata_backend = directory\ndirectory = /proc/none\n')],
       /cannot write \[inventory\]directory \/proc\/none/,
     ],
-    ['a role that is none', () => ['--roles', 'api,waiter'], /"waiter" is no role: name some of api, conductor, boot/],
+    ['a role that is none', () => ['--roles', 'api,waiter'], /"waiter" is not a role: choose from api, conductor, boot/],
     ['an option of the command that is none', () => ['--confg', 'x'], /unknown option '--confg'/],
     ['the API without a conductor', () => ['--roles', 'api'], /api and conductor run in one process/],
     [

@@ -103,7 +103,7 @@ describe('bloomery why', () => {
   it.each<[string, readonly string[], RegExp]>([
     ['no such node', ['none'], /^bloomery: http.* answers 404: Node none could not be found\.\n$/],
     ['nobody there', ['none', '--url', 'http://127.0.0.1:PORT'], /^bloomery: http:\/\/127\.0\.0\.1:\d+ does not answer: .*REFUSED.*\n$/],
-    ['no URL', ['none', '--url', 'nonsense'], /^bloomery: nonsense is no URL\n$/],
+    ['no URL', ['none', '--url', 'nonsense'], /^bloomery: nonsense is not a URL\n$/],
   ])('says in one line why it cannot: %s', async (_what, words, error) => {
     const port = String(await freePort());
     expect(

@@ -175,11 +175,11 @@ describe('bloomery db', () => {
     expect(await db('version')).toMatchObject({ code: 0, out: expect.stringMatching(/PostgreSQL 18.*\n.*up to date\n$/s) as string });
     expect(await db('backup', file)).toMatchObject({ code: 0, error: expect.stringMatching(/nodes: 1 row\n/) as string });
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(await db('backup', file)).toMatchObject({ code: 1, error: `bloomery: ${file} exists already: name another file\n` });
+    expect(await db('backup', file)).toMatchObject({ code: 1, error: `bloomery: ${file} exists already: choose another file\n` });
     await create(server.url, 'two');
     expect(await db('restore', file, '--force')).toMatchObject({
       code: 1,
-      error: expect.stringMatching(/is in use by the server with process number \d+: stop it first\n$/) as string,
+      error: expect.stringMatching(/is used by the server with process ID \d+: stop it first\n$/) as string,
     });
     expect([...(await names(server.url))].sort()).toEqual(['one', 'two']);
     await server.kill();
@@ -193,7 +193,7 @@ describe('bloomery db', () => {
     writeFileSync(`${file}.short`, readFileSync(file).subarray(0, 500));
     expect(await db('restore', `${file}.short`, '--force')).toMatchObject({
       code: 1,
-      error: expect.stringMatching(/was not restored, and the database is as it was: /) as string,
+      error: expect.stringMatching(/was not restored, and the database is unchanged: /) as string,
     });
     expect(await db('sync')).toMatchObject({ code: 0, out: expect.stringMatching(/is up to date/) as string });
     const second = await serve();
