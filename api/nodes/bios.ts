@@ -4,7 +4,7 @@ import { repr } from '../../model/python';
 import type { BiosSettingRecord } from '../../model/records';
 import { linksTo } from '../resource/links';
 import { nodeOf } from '../resource/node-find';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 /** Since when the BIOS's own words on a setting are shown. */

@@ -5,7 +5,7 @@ import { str } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import { serving } from '../../model/ring';
 import type { NodeHead } from '../../store/store';
-import type { Request, ApiContext } from './routes';
+import type { Request, ApiContext } from './handler';
 
 /** Names are host names before 1.10, RFC 3986 unreserved characters since. */
 const isName = (name: unknown, minor: number): boolean => (minor < 10 ? isHostName(name) : isLogicalName(name));

@@ -7,7 +7,7 @@ import { open, REWRITES, type Rewrite } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
 import { shapeOf } from './fragments';
 import { linksTo } from './links';
-import type { Auth, Caller } from './routes';
+import type { Auth, Caller } from './handler';
 
 /** The rows that an answer shows, in order. `fields`: those asked for; absent: all. */
 export const rowsToShow = (rows: readonly FieldRow[], minor: number, fields?: readonly string[]): readonly FieldRow[] =>

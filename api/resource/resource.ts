@@ -16,7 +16,7 @@ import { linksTo, location } from './links';
 import { checkFieldsAllowed, checkNewer, checkSortable, envelope, fieldsToShow, pageOf } from './lists';
 import { withNotifications } from './notifications';
 import { checkFields, rowsToShow } from './present';
-import type { Answer, Request, ApiContext } from './routes';
+import type { Answer, Request, ApiContext } from './handler';
 
 export interface Resource<RecordType extends Row> {
   /** Its schema in openapi.yaml. */

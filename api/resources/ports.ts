@@ -12,7 +12,7 @@ import { checkFieldsAllowed, checkNewer, checkSortable, envelopeOf, fieldsToShow
 import { checkNotInspecting, asBadRequest, linkedNode, nodeByIdent, nodeOfList } from '../resource/node-find';
 import { withNotifications } from '../resource/notifications';
 import { checkFields, knowsVtep, portPresenter, rowsToShow, viewShape } from '../resource/present';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 const BRIEF = ['uuid', 'address'];
 const UNSORTABLE = ['extra', 'internal_info', 'local_link_connection'];
