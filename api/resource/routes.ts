@@ -38,20 +38,40 @@ const fits = (path: PathItem, segments: readonly string[]): boolean =>
 const paramsOf = (path: PathItem, segments: readonly string[]): Record<string, string> =>
   Object.fromEntries(path.segments.flatMap((part, index) => (isParameter(part) ? [[part.slice(1, -1), segments[index]!]] : [])));
 
+function byLength(paths: readonly PathItem[]): Map<number, PathItem[]> {
+  const groups = new Map<number, PathItem[]>();
+  for (const path of paths) {
+    const { length } = path.segments;
+    groups.set(length, [...(groups.get(length) ?? []), path]);
+  }
+  return groups;
+}
+/** The first path that fits and has the method, else the first that fits. */
+function fitting(paths: readonly PathItem[] = [], segments: readonly string[], method?: string): PathItem | undefined {
+  let first: PathItem | undefined;
+  for (const path of paths) {
+    if (!fits(path, segments)) continue;
+    if (method === undefined || path.operations.has(method)) return path;
+    first ??= path;
+  }
+  return first;
+}
+
 class Router {
   private readonly paths: readonly PathItem[];
-  private readonly byLength = new Map<number, PathItem[]>();
+  /** By the number of segments. */
+  private readonly aliasesOf: ReadonlyMap<number, readonly PathItem[]>;
+  private readonly pathsOf: ReadonlyMap<number, readonly PathItem[]>;
   /** Deeper paths first. */
   private readonly closing: readonly PathItem[];
 
   constructor({ paths, aliases }: Document) {
-    // Of two paths that fit, the one with fewer parameters counts, and an alias before a path.
+    // Of two paths that fit, the one with fewer parameters counts.
     const parameters = ({ segments }: PathItem): number => segments.filter(isParameter).length;
-    this.paths = [...aliases, ...paths].sort((one, other) => parameters(one) - parameters(other));
-    for (const path of this.paths) {
-      const { length } = path.segments;
-      this.byLength.set(length, [...(this.byLength.get(length) ?? []), path]);
-    }
+    const ordered = (all: readonly PathItem[]): PathItem[] => [...all].sort((one, other) => parameters(one) - parameters(other));
+    this.paths = ordered([...aliases, ...paths]);
+    this.aliasesOf = byLength(ordered(aliases));
+    this.pathsOf = byLength(ordered(paths));
     this.closing = paths.filter(({ closed }) => closed !== null).sort((a, b) => b.segments.length - a.segments.length);
   }
 
@@ -71,14 +91,10 @@ class Router {
     return Array.isArray(below) && below[2] !== 'early' ? { ...match, closed: true } : refuseByGate(below, gate.since);
   }
 
+  /** An alias counts before any path: Ironic's sub-controllers do not fall back to the node of that name. */
   private at(segments: readonly string[], method?: string): PathItem | undefined {
-    let first: PathItem | undefined;
-    for (const path of this.byLength.get(segments.length) ?? [])
-      if (fits(path, segments)) {
-        if (method === undefined || path.operations.has(method)) return path;
-        first ??= path;
-      }
-    return first;
+    const { length } = segments;
+    return fitting(this.aliasesOf.get(length), segments, method) ?? fitting(this.pathsOf.get(length), segments, method);
   }
 
   /** Refuses a path that is, or lies behind, one that this version does not have. */

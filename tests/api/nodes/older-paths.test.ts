@@ -4,7 +4,9 @@ import { useApi } from '../../support/api';
 const api = useApi();
 const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
 beforeEach(async () => {
-  await api.database.store().nodes.create({ uuid: UUID, driver: 'fake-hardware', name: 'one' });
+  const { nodes } = api.database.store();
+  for (const { uuid } of await nodes.list({})) await nodes.remove(uuid);
+  await nodes.create({ uuid: UUID, driver: 'fake-hardware', name: 'one' });
 });
 const missing = (name: string): string => `Missing mandatory parameter: ${name}`;
 
@@ -97,11 +99,11 @@ describe('a body of DELETE', () => {
 
 it('compresses large answers for callers that ask for it, and no others', async () => {
   const path = '/v1/openapi.json';
-  const asked = await fetch(`${api.url()}${path}`, { headers: { 'Accept-Encoding': 'gzip' } });
+  const headers = { 'Accept-Encoding': 'gzip' };
+  const asked = await fetch(`${api.url()}${path}`, { headers });
   expect(asked.headers.get('content-encoding')).toBe('gzip');
   const plain = await api.ask('GET', path);
   expect(plain.headers['content-encoding']).toBeUndefined();
   expect(await asked.json()).toEqual(plain.body);
-  const small = await fetch(`${api.url()}/v1`, { headers: { 'Accept-Encoding': 'gzip' } });
-  expect(small.headers.get('content-encoding')).toBeNull();
+  expect((await api.ask('GET', '/v1', 115, { headers })).headers['content-encoding']).toBeUndefined();
 });
