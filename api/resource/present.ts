@@ -56,7 +56,7 @@ export function viewShape(resource: string, { base, minor, caller, rows }: View,
   const names = rows.map(({ name }) => name);
   return shapeOf(resource, base, minor, names, rows.some(({ readPolicy }) => readPolicy !== null) ? caller : null, also);
 }
-/** What callers see who may not see the field: its kind decides the shape. */
+/** The value shown to callers that may not read the field. */
 const redacted = (row: FieldRow): unknown => {
   const text = `** Redacted - requires baremetal:${row.readPolicy!} permission. **`;
   return row.schema['type'] === 'object' ? { content: text } : text;
