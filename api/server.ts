@@ -28,7 +28,7 @@ import { measureNodes } from './http/node-counts';
 import type { ApiOptions } from './http/options';
 import { createProbes, sendProbe, type Probes } from './http/probes';
 import { originOf, reportRequest } from './http/request-log';
-import { cutOff, send } from './http/send';
+import { cutOff, send } from './send';
 import { sendStream } from './http/streaming';
 import { queryOf, segmentsOf, targetOf, type Target } from './http/target';
 import { createEventFeed } from './resource/event-feed';
@@ -83,7 +83,7 @@ interface Exchange {
   /** The request's id, for the answer. */
   readonly ids: Headers;
   /** Writes the log and the metrics. To be called once the answer is sent, or a stream has begun. */
-  finish(): void;
+  readonly finish: () => void;
 }
 const EXCHANGE = Symbol('exchange');
 type Exchanged = IncomingMessage & { [EXCHANGE]?: Exchange };
@@ -279,7 +279,11 @@ export function createApi(parts: ApiParts): RequestListener {
   application.use(compressLargeAnswers());
   application.use(answerApi({ parts, document, auth: context.auth, dispatch: createDispatch(context, conductor), stopping }));
   // A probe that failed; errors of the API were answered before.
-  application.use((error: unknown, request: IncomingMessage, response: ServerResponse, _next: NextFunction) => {
+  application.use((error: unknown, request: IncomingMessage, response: ServerResponse, next: NextFunction) => {
+    if (response.headersSent) {
+      next(error);
+      return;
+    }
     sendError(error, request, response, {}, log);
     exchangeOf(request).finish();
   });

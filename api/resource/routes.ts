@@ -113,7 +113,7 @@ class Router {
       const ident = segments[path.segments.indexOf(`{${name}}`)];
       if (ident === undefined) continue;
       if (this.paths.some(({ reserved, segments: own }) => reserved.includes(ident) && own.at(-1) === `{${name}}`)) throw new Refusal(404);
-      if (!isLogicalName(ident) && !isUuid(ident)) throw new Refusal(400, `Expected UUID or name for node: ${ident}`);
+      if (![isLogicalName, isUuid].some((test) => test(ident))) throw new Refusal(400, `Expected UUID or name for node: ${ident}`);
     }
   }
 

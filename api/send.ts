@@ -1,6 +1,6 @@
 /** Writes answers to the socket. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Answer } from '../resource/handler';
+import type { Answer } from './resource/handler';
 
 type Sent = Pick<Answer, 'status' | 'headers' | 'body' | 'text' | 'bytes'>;
 
