@@ -29,15 +29,7 @@ import { reasonOf } from './model/errors';
 import type { Log } from './model/log';
 import type { Metrics, Scrape } from './model/metrics';
 import type { Notifier } from './model/notifications';
-import {
-  addressOf,
-  checkOptions,
-  inventoriesOf,
-  prepareFolder,
-  reportBoots,
-  resolveOptions,
-  StartError,
-} from './settings';
+import { addressOf, checkOptions, inventoriesOf, prepareFolder, reportBoots, resolveOptions, StartError } from './settings';
 import { startEmbedded } from './store/embedded/embedded';
 import { createNotifier } from './notifications';
 import { openStore, type OpenStore } from './store/postgres';

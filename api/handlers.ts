@@ -30,7 +30,7 @@ import { eventStreamHandlers } from './resources/event-stream';
 import { volumeHandlers } from './resources/volumes';
 import { vendorHandlers } from './resources/vendor-passthru';
 import { virtualMediaHandlers } from './nodes/virtual-media';
-import type { Handlers } from './resource/routes';
+import type { Handlers } from './resource/handler';
 import { runbookHandlers } from './resources/runbooks';
 
 export const handlers: Handlers = {

@@ -5,7 +5,7 @@ import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { Clock } from '../../model/clock';
 import { Unauthenticated } from '../http/errors';
-import type { Auth, Caller } from '../resource/routes';
+import type { Auth, Caller } from '../resource/handler';
 import { createBcrypt, type Bcrypt } from './bcrypt';
 
 /** What needs no name: discovery, and what ramdisks call. Matched as written, so that no escape reads otherwise here than in the router. */

@@ -1,5 +1,5 @@
 /** [DEFAULT]auth_strategy = noauth: nobody proves anything and everything is allowed; identity headers are believed. */
-import type { Auth } from '../resource/routes';
+import type { Auth } from '../resource/handler';
 
 const first = (value: string | string[] | undefined): string | null => (Array.isArray(value) ? value[0] : value) || null;
 

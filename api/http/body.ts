@@ -9,7 +9,7 @@ import { Unread } from './errors';
 /** The option that bounds the body of this path: config drives, inventories and records of recorders are large. */
 export const limitFor = (path: string, options: Options): number =>
   1024 *
-  (path.endsWith('states/provision')
+  (/\/states\/provision(?:\/[^/]*)?$/.test(path)
     ? options['api.max_json_body_size_provision']
     : path.endsWith('continue_inspection')
       ? options['api.max_json_body_size_inspection']

@@ -27,7 +27,8 @@ export function createCors(options: Options): Cors {
   const names = new Set([...options['cors.allow_headers'], ...SIMPLE].map((name) => name.toLowerCase()));
   const maxAge = options['cors.max_age'];
   const exposed = options['cors.expose_headers'];
-  return (method, { origin, ...headers }) => {
+  return (method, headers) => {
+    const { origin } = headers;
     if (origin === undefined) return {};
     const permitted = allowed.includes(origin) ? origin : allowed.includes('*') ? '*' : undefined;
     if (permitted === undefined) return {};

@@ -1,4 +1,4 @@
-/** Which conductors are alive and how a node stands: asked of the database every time, in few and small words. */
+/** Living conductors and heads of nodes, read from the database for each request in short queries. */
 import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
 import { batched } from '../../store/sql/batch';

@@ -1,7 +1,7 @@
-/** How a refusal looks on the wire. Several shapes, because Ironic has several. */
+/** Bodies of error answers. Ironic has several shapes of them. */
 import { Fault } from '../../model/errors';
 
-/** What the router itself refuses: no such path, wrong method, a bad identifier in the path, a version out of range. */
+/** A refusal of the router: unknown path, wrong method, bad identifier in the path, version out of range. */
 export class Refusal extends Error {
   constructor(
     readonly status: number,
@@ -20,7 +20,7 @@ export class Unread extends Error {
     super(sentence);
   }
 }
-/** Who asks was not proved (401), or could not be read (400) or checked (503). */
+/** Authentication failed (401), or the credentials could not be parsed (400) or checked (503). */
 export class Unauthenticated extends Error {
   constructor(
     readonly status: number,
@@ -29,7 +29,7 @@ export class Unauthenticated extends Error {
     super(sentence);
   }
 }
-/** The caller takes no JSON. */
+/** The caller does not accept JSON. */
 export class Unacceptable extends Error {}
 
 const TITLES: Readonly<Record<number, string>> = {
@@ -40,7 +40,7 @@ const TITLES: Readonly<Record<number, string>> = {
 };
 const wrapped = (inner: object): object => ({ error_message: JSON.stringify(inner) });
 
-/** Status, body and headers for whatever was thrown. Anything that the design does not know is a 500 that tells nothing. */
+/** Status, body and headers for whatever was thrown. An unexpected error is a 500 without details. */
 export function explain(error: unknown): {
   readonly status: number;
   readonly body: object;

@@ -17,7 +17,7 @@ function forwarded(header: string): Readonly<Record<string, string | undefined>>
   );
 }
 
-/** Scheme, host and prefix, without a slash. What is no scheme, host or path is not believed: it would be in every link. */
+/** Scheme, host and prefix, without a slash. Malformed values are ignored, since they would be in every link. */
 export function baseOf({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>, options: Options): string {
   const behindProxy = options['oslo_middleware.enable_proxy_headers_parsing'];
   const fixed = options['api.public_endpoint'];

@@ -1,11 +1,11 @@
-/** What monitors ask, on the API's port and on [metrics]prometheus_port: `/metrics` and `/healthcheck`. Nobody has to say who asks. */
+/** `/metrics` and `/healthcheck`, on the API's port and on [metrics]prometheus_port. They need no authentication. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Log } from '../../model/log';
 import type { Scrape } from '../../model/metrics';
 import { isHealthcheck, type Healthcheck } from './healthcheck';
 
 export interface ProbeAnswer {
-  /** As metrics and log call the door. */
+  /** The route's name in metrics and log. */
   readonly route: string;
   readonly status: number;
   readonly type?: string;
@@ -16,7 +16,7 @@ export type Probes = (request: IncomingMessage, path: string) => Promise<ProbeAn
 
 const METRICS_PATH = '/metrics';
 
-/** Either part may be absent: there is no such path then. */
+/** A part that is absent has no path. */
 export const createProbes =
   ({ scrape, healthcheck }: { readonly scrape?: Scrape; readonly healthcheck?: Healthcheck }): Probes =>
   async (request, path) => {

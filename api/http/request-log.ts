@@ -1,4 +1,4 @@
-/** What is told of a request once it is answered: its time to the metrics, and its line to the log if [api]log_requests says so. */
+/** Records an answered request: its duration in the metrics, and a line in the log as [api]log_requests says. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Options } from '../../config/options';
@@ -16,7 +16,7 @@ const LOGGED: Readonly<Record<string, (method: string, status: number | undefine
   none: () => false,
 };
 
-/** Its id is new; the caller's own goes along. */
+/** A new request id, with the caller's own as the global one. */
 export function originOf({ headers }: IncomingMessage): Origin {
   const given = [headers['x-openstack-request-id']].flat().join(',');
   return {
@@ -30,10 +30,10 @@ export function originOf({ headers }: IncomingMessage): Origin {
 export interface RequestSummary {
   /** The path as the document of the API writes it. */
   readonly route: string;
-  /** Absent: the caller went first. */
+  /** Absent: the caller closed the connection. */
   readonly status: number | undefined;
   readonly seconds: number;
-  /** Who asked, and of what. */
+  /** The origin and the node. */
   readonly fields: object;
 }
 export function reportRequest(

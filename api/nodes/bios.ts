@@ -4,7 +4,7 @@ import { repr } from '../../model/python';
 import type { BiosSettingRecord } from '../../model/records';
 import { linksTo } from '../resource/links';
 import { nodeOf } from '../resource/node-find';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 /** Since when the BIOS's own words on a setting are shown. */
@@ -21,15 +21,15 @@ const SELECTABLE = [
   ...['node_uuid', 'read_only', 'reset_required', 'unique', 'updated_at', 'value'],
 ];
 
-type Shown = Record<string, unknown>;
+type ShownSetting = Record<string, unknown>;
 /** Times and links are always shown. `ident`: the node as links name it. */
-function present(setting: BiosSettingRecord, nodeUuid: string, ident: string, fields: readonly string[], base: string): Shown {
-  const record: Shown = { ...setting, allowable_values: setting.allowable_values ?? [], node_uuid: nodeUuid };
+function present(setting: BiosSettingRecord, nodeUuid: string, ident: string, fields: readonly string[], base: string): ShownSetting {
+  const record: ShownSetting = { ...setting, allowable_values: setting.allowable_values ?? [], node_uuid: nodeUuid };
   const chosen = fields.filter((field) => Object.hasOwn(record, field)).map((field) => [field, record[field]]);
   return {
     created_at: setting.created_at,
     updated_at: setting.updated_at,
-    ...(Object.fromEntries(chosen) as Shown),
+    ...(Object.fromEntries(chosen) as ShownSetting),
     links: linksTo(base, `nodes/${ident}/bios/${setting.name}`),
   };
 }

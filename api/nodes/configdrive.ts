@@ -1,6 +1,6 @@
 /** Config drives as clients give them: the form of it, and what no agent could make a drive of. */
 import { Fault } from '../../model/errors';
-import type { ApiContext } from '../resource/routes';
+import type { ApiContext } from '../resource/handler';
 import { describeAtLength } from '../schema/schema';
 
 const invalid = (message: string): Fault => new Fault('Invalid', { message });

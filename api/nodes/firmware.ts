@@ -2,7 +2,7 @@
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import { nodeOf } from '../resource/node-find';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 const TIMES = ['created_at', 'updated_at'];

@@ -3,7 +3,7 @@ import type { HistoryRecord } from '../../model/records';
 import { checkSortable, envelope, pageOf } from '../resource/lists';
 import { nodeOf } from '../resource/node-find';
 import { rowsToShow } from '../resource/present';
-import type { Handlers, Request, ApiContext } from '../resource/routes';
+import type { Handlers, Request, ApiContext } from '../resource/handler';
 
 /** What lists show of an entry when no detail is asked for; long events are cut then. */
 const BRIEF = ['uuid', 'created_at', 'severity', 'event', 'links'];

@@ -2,7 +2,7 @@
 import { Fault } from '../../model/errors';
 import { linksTo } from '../resource/links';
 import { nodeOf } from '../resource/node-find';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 /** An indicator is named `NAME@COMPONENT`. */
 function indicatorOf({ params }: Request): readonly [component: string, name: string] {

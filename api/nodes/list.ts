@@ -6,7 +6,7 @@ import type { Alive, NodeFilter } from '../../store/store';
 import type { Arguments } from '../schema/arguments';
 import { checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from '../resource/lists';
 import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from '../resource/present';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 const BRIEF = ['instance_uuid', 'maintenance', 'power_state', 'provision_state', 'uuid', 'name'];
 const UNSORTABLE = [
@@ -43,25 +43,25 @@ const EXACT = [
 ] as const;
 
 function checkValues(query: Arguments): void {
-  const { provision_state: state, fault } = query as { provision_state?: string; fault?: string };
-  if (state && !Object.hasOwn(STATES, state))
+  const { provision_state: state = null, fault = null } = query as { provision_state?: string | null; fault?: string | null };
+  if (state !== null && !Object.hasOwn(STATES, state))
     throw new Fault('InvalidParameterValue', { message: `Provision state "${state}" is not valid` });
-  if (fault && !FAULTS_OF_NODES.includes(fault)) {
+  if (fault !== null && !FAULTS_OF_NODES.includes(fault)) {
     const known = FAULTS_OF_NODES.map((one) => `'${one}'`).join(', ');
     throw new Fault('Invalid', { message: `Unrecognized fault "${fault}" is specified, allowed faults are (${known})` });
   }
 }
 
-const NOBODY: Alive = { word: '', conductors: [] };
+const NO_CONDUCTORS: Alive = { word: '', conductors: [] };
 
-interface Said {
+interface ListFilters {
   readonly shard?: readonly string[] | null;
   readonly associated?: boolean | null;
   readonly sharded?: boolean | null;
   readonly project?: string | null;
   readonly description_contains?: string | null;
   readonly parent_node?: string | null;
-  /** On /detail any text means yes. */
+  /** On /detail any text counts as true. */
   readonly include_children?: boolean | string | null;
 }
 function filterOf(query: Arguments): NodeFilter {
@@ -74,7 +74,7 @@ function filterOf(query: Arguments): NodeFilter {
     description_contains: part,
     parent_node: parent,
     include_children: all,
-  } = query as Said;
+  } = query as ListFilters;
   const children = parent ?? (all ? 'all' : undefined);
   return {
     where: { ...where, ...(shards ? { shard: shards } : {}) },
@@ -100,23 +100,24 @@ async function list(request: Request, context: ApiContext, path: string, fields:
   const page = pageOf(query, UNSORTABLE, options);
   checkSortable(page.sortKey, ['id', ...all.map(({ name }) => name).filter((name) => !NO_COLUMNS.includes(name))]);
   checkNodeFields(fields, all);
-  // A chassis that nobody knows has no list.
+  // An unknown chassis is 404.
   const chassis = query['chassis_uuid'] as string | null | undefined;
   if (chassis) await store.chassis.find(chassis);
 
   const rows = nodeRowsToShow(all, minor, fields);
-  const wanted = query['conductor'] as string | null | undefined;
-  const { word, conductors } = wanted || rows.some(({ name }) => name === 'conductor') ? await context.current.conductors() : NOBODY;
+  const hostname = query['conductor'] as string | null | undefined;
+  const { word, conductors } =
+    hostname || rows.some(({ name }) => name === 'conductor') ? await context.current.conductors() : NO_CONDUCTORS;
   const filter = filterOf(query);
-  // Whose a node is, the database does not know.
-  const found = wanted ? await store.nodes.list({ ...filter, ...page }) : undefined;
+  // The hash ring decides which conductor has a node, so this filter cannot be a query.
+  const found = hostname ? await store.nodes.list({ ...filter, ...page }) : undefined;
   const versions =
-    found?.filter((node) => conductorOf(conductors, node)?.hostname === wanted) ?? (await store.nodes.versions({ ...filter, ...page }));
+    found?.filter((node) => conductorOf(conductors, node)?.hostname === hostname) ?? (await store.nodes.versions({ ...filter, ...page }));
   const view = { base, minor, caller, auth, rows };
   const items = await fragments.of({
     shape: viewShape('nodes', view, word),
     versions,
-    // The filter again: a node may have changed meanwhile.
+    // The filter applies again: a node may have changed since its version was read.
     read: (ids) => store.nodes.list({ ...filter, ids }),
     renderer: () => nodePresenter(view, conductors),
   });
@@ -126,7 +127,7 @@ async function list(request: Request, context: ApiContext, path: string, fields:
     ...(typeof query['detail'] === 'boolean' ? [['detail', query['detail']] as const] : []),
     ...(fields && fields.length > 0 ? [['fields', fields.join(',')] as const] : []),
   ];
-  // An instance is on one node: there is no next page.
+  // At most one node has an instance, so there is no next page.
   const limit = query['instance_uuid'] ? 0 : page.limit;
   return { status: 200, bytes: envelopeOf('nodes', items, versions.length, { base, path, page, limit, also }) };
 }

@@ -5,7 +5,7 @@ import type { NodeRecord } from '../../model/records';
 import { stateRow } from '../../model/states';
 import { location } from '../resource/links';
 import { nodeOf } from '../resource/node-find';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 const accepted = ({ base, params }: Request, rest: string): Answer => ({

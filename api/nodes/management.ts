@@ -2,7 +2,7 @@
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import { nodeOf } from '../resource/node-find';
-import type { Handlers } from '../resource/routes';
+import type { Handlers } from '../resource/handler';
 
 export const nodeManagementHandlers: Handlers = {
   showBootDevice: async (request, context) => {

@@ -13,7 +13,7 @@ import { checkChassis, checkName, checkServed, linkedNode, nodeHeadOf, nodeByIde
 import { changedNode } from './patch';
 import { withNotifications } from '../resource/notifications';
 import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from '../resource/present';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 /**
  * The whole node, or some fields, as this caller sees it; what is rendered is kept for the next.

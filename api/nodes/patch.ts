@@ -8,7 +8,7 @@ import { open } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
 import { checkedPatch, checkedRecord, emptyOf, type Values } from '../resource/fields';
 import { checkChassis, checkName, checkNotInspecting, checkServed, linkedNode, nodeOf } from '../resource/node-find';
-import type { Request, ApiContext } from '../resource/routes';
+import type { Request, ApiContext } from '../resource/handler';
 
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
 const conflict = (message: string): Fault => new Fault('Conflict', { message });

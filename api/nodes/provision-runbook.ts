@@ -3,7 +3,7 @@ import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { NodeRecord, RunbookRecord, StepRecord } from '../../model/records';
 import type { Arguments } from '../schema/arguments';
-import type { Request, ApiContext } from '../resource/routes';
+import type { Request, ApiContext } from '../resource/handler';
 import { checkStepPolicies } from '../resource/step-policies';
 
 /** A node is approved for a runbook by a trait: since this version one of the runbook's traits, before the runbook's name. */

@@ -3,7 +3,7 @@ import { Fault, reasonOf } from '../../model/errors';
 import { readiness, type Facts, type Probes } from '../../model/readiness';
 import { conductorOf } from '../../model/ring';
 import { nodeOf } from '../resource/node-find';
-import type { Handlers, ApiContext } from '../resource/routes';
+import type { Handlers, ApiContext } from '../resource/handler';
 
 /** Its conductor may be gone, or not answer: then that is the answer. (A database that is away is not.) */
 const probesOf = (uuid: string, { conductor }: ApiContext): Promise<Probes | { readonly error: string }> =>

@@ -13,7 +13,7 @@ import { nodeByIdent, nodeOf } from '../resource/node-find';
 import { withMaintenanceNotifications } from '../resource/notifications';
 import { rewrite, rewritesFor } from '../resource/present';
 import { withRunbook } from './provision-runbook';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 import { describeAtLength } from '../schema/schema';
 import { checkStepPolicies } from '../resource/step-policies';
 

@@ -7,7 +7,7 @@ import { location } from '../resource/links';
 import { nodeOf } from '../resource/node-find';
 import { withNotifications } from '../resource/notifications';
 import { sortedTraits } from '../resource/present';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 import { demand } from '../schema/schema';
 
 const USAGE =

@@ -3,7 +3,7 @@ import { Fault } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
 import type { Vif } from '../../model/records';
 import { nodeOf } from '../resource/node-find';
-import type { Handlers } from '../resource/routes';
+import type { Handlers } from '../resource/handler';
 
 export const nodeVifHandlers: Handlers = {
   listVifs: async (request, context) => {

@@ -2,7 +2,7 @@
 import type { VirtualMediaType } from '../../conductor/conductor';
 import { Fault } from '../../model/errors';
 import { nodeOf } from '../resource/node-find';
-import type { Handlers } from '../resource/routes';
+import type { Handlers } from '../resource/handler';
 
 const DEVICES: readonly string[] = ['disk', 'cdrom', 'floppy'];
 const SCHEMES: readonly string[] = ['http', 'https', 'nfs', 'cifs', 'smb'];

@@ -1,6 +1,6 @@
 /**
- * Events for all who listen at this process: while somebody does, one query at a time asks for what is new and keeps the last of it.
- * Listeners take from that at their own pace; one who is further behind reads the table, page by page.
+ * Events for all listeners of this process: while there is one, a single query polls for new events, and the latest are cached.
+ * Listeners read the cache at their own pace. A listener that is further behind reads the table page by page.
  */
 import type { Options } from '../../config/options';
 import { reasonOf } from '../../model/errors';
@@ -19,7 +19,7 @@ export interface EventPage {
   readonly gap?: true;
 }
 export interface EventFeed {
-  /** Undefined: there are as many listeners as may be. */
+  /** Undefined: [events]max_listeners is reached. */
   join(): Listener | undefined;
 }
 export interface Listener {

@@ -5,7 +5,7 @@ import type { PatchOperation } from '../../model/patch';
 import { open } from '../../model/versions';
 import { booleanOf, macOf, uuidOf } from '../schema/arguments';
 import type { Document, FieldRow, Schema } from '../schema/document';
-import type { ApiContext } from './routes';
+import type { ApiContext } from './handler';
 import { demand, describe, describeFirst, type Validators } from '../schema/schema';
 
 export type Values = Record<string, unknown>;

@@ -1,11 +1,11 @@
-/** Nodes as callers name them, and what belongs to a node beside its row. */
+/** Finds nodes by UUID or name and checks what refers to them. */
 import { Fault } from '../../model/errors';
 import { isHostName, isLogicalName, isUuid, RESERVED_NODE_NAMES } from '../../model/idents';
 import { str } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import { serving } from '../../model/ring';
 import type { NodeHead } from '../../store/store';
-import type { Request, ApiContext } from './routes';
+import type { Request, ApiContext } from './handler';
 
 /** Names are host names before 1.10, RFC 3986 unreserved characters since. */
 const isName = (name: unknown, minor: number): boolean => (minor < 10 ? isHostName(name) : isLogicalName(name));
@@ -63,7 +63,7 @@ async function allowedNode<Node extends Pick<NodeRecord, 'owner' | 'lessee'>>(
   return node;
 }
 
-/** Somebody must serve the driver in the group. */
+/** Throws NoConductor unless a living conductor serves the driver in the group. */
 export async function checkServed(node: { readonly driver: string; readonly conductor_group: string }, context: ApiContext): Promise<void> {
   const { driver, conductor_group: group } = node;
   if (serving((await context.current.conductors()).conductors, node).length > 0) return;
@@ -71,7 +71,7 @@ export async function checkServed(node: { readonly driver: string; readonly cond
   throw new Fault('NoConductor', { reason });
 }
 
-/** What a body names and nobody knows is the caller's mistake, where in a path it is not found. */
+/** An unknown resource named in a body is a bad request; in a path it is not found. */
 export const asBadRequest = <T>(found: Promise<T>, unknown: Fault): Promise<T> =>
   found.catch((error: unknown) => {
     throw error instanceof Fault && error.status === 404 ? unknown : error;

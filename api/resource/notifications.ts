@@ -1,7 +1,7 @@
-/** What the API makes, changes and removes is told to those who get notifications: before, and how it ended. */
+/** Sends notifications of what the API creates, changes and deletes: at the start, and at the end or on an error. */
 import { announce, announceNode, type Announced, type Status } from '../../model/notifications';
 import type { NodeRecord } from '../../model/records';
-import type { Request, ApiContext } from './routes';
+import type { Request, ApiContext } from './handler';
 
 /** @param after what the message at the end shows */
 async function notifyAround<T>(

@@ -7,7 +7,7 @@ import { open, REWRITES, type Rewrite } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
 import { shapeOf } from './fragments';
 import { linksTo } from './links';
-import type { Auth, Caller } from './routes';
+import type { Auth, Caller } from './handler';
 
 /** The rows that an answer shows, in order. `fields`: those asked for; absent: all. */
 export const rowsToShow = (rows: readonly FieldRow[], minor: number, fields?: readonly string[]): readonly FieldRow[] =>
@@ -56,7 +56,7 @@ export function viewShape(resource: string, { base, minor, caller, rows }: View,
   const names = rows.map(({ name }) => name);
   return shapeOf(resource, base, minor, names, rows.some(({ readPolicy }) => readPolicy !== null) ? caller : null, also);
 }
-/** What callers see who may not see the field: its kind decides the shape. */
+/** The value shown to callers that may not read the field. */
 const redacted = (row: FieldRow): unknown => {
   const text = `** Redacted - requires baremetal:${row.readPolicy!} permission. **`;
   return row.schema['type'] === 'object' ? { content: text } : text;

@@ -1,6 +1,6 @@
 /**
- * What the resources beside nodes and ports have in common: lists with fields, sorting and pages; one shown, made, changed, removed.
- * A resource is a table of what is its own; its rules are the functions that it hooks in.
+ * The operations of all resources but nodes and ports: list with fields, sorting and pages; show, create, update, delete.
+ * A resource is a table of its properties, with functions for its own rules.
  */
 import { Fault } from '../../model/errors';
 import { newUuid } from '../../model/idents';
@@ -16,7 +16,7 @@ import { linksTo, location } from './links';
 import { checkFieldsAllowed, checkNewer, checkSortable, envelope, fieldsToShow, pageOf } from './lists';
 import { withNotifications } from './notifications';
 import { checkFields, rowsToShow } from './present';
-import type { Answer, Request, ApiContext } from './routes';
+import type { Answer, Request, ApiContext } from './handler';
 
 export interface Resource<RecordType extends Row> {
   /** Its schema in openapi.yaml. */
@@ -24,7 +24,7 @@ export interface Resource<RecordType extends Row> {
   /** Its place below /v1, and what its list is called. */
   readonly path: string;
   readonly list: string;
-  /** What messages call the body of one. */
+  /** The body's name in messages. */
   readonly bodyLabel: string;
   /** Its path parameter in openapi.yaml. */
   readonly ident: string;
@@ -128,7 +128,7 @@ export function presenterOf<RecordType extends Row>(
   };
 }
 
-/** The record of the path; hidden from who may not see it. */
+/** The record of the path. Callers that may not see it get not found. */
 async function recordOf<RecordType extends Row>(
   resource: Resource<RecordType>,
   action: 'get' | 'update' | 'delete',

@@ -1,7 +1,7 @@
 /** Steps that the operator gives a policy of their own: `baremetal:step:execute:INTERFACE.STEP`. */
 import { Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
-import type { Request, ApiContext } from './routes';
+import type { Request, ApiContext } from './handler';
 
 interface Named {
   readonly interface: unknown;

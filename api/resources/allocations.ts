@@ -9,7 +9,7 @@ import { nodeByIdent, nodeOf } from '../resource/node-find';
 import { checkFields } from '../resource/present';
 import { withNotifications } from '../resource/notifications';
 import { createOf, listOf, presenterOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
 

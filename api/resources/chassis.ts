@@ -2,7 +2,7 @@
 import type { ChassisRecord } from '../../model/records';
 import { linksTo } from '../resource/links';
 import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
-import type { Handlers } from '../resource/routes';
+import type { Handlers } from '../resource/handler';
 
 const CHASSIS: Resource<ChassisRecord> = {
   schema: 'Chassis',

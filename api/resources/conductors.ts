@@ -6,7 +6,7 @@ import { linksTo } from '../resource/links';
 import { checkSortable, envelope, fieldsToShow, pageOf, type Page } from '../resource/lists';
 import { rowsToShow } from '../resource/present';
 import { checkStrict } from '../resource/resource';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 const BRIEF = ['hostname', 'conductor_group', 'alive'];
 const UNSORTABLE = ['alive', 'drivers'];

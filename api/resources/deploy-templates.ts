@@ -2,7 +2,7 @@
 import type { DeployTemplateRecord, NewOf, StepRecord } from '../../model/records';
 import type { Values } from '../resource/fields';
 import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
-import type { Handlers } from '../resource/routes';
+import type { Handlers } from '../resource/handler';
 import { checkDuplicates, masked, merged, pruned, stored, type StepInput } from '../resource/steps';
 
 const stepsOf = (values: Values): readonly StepInput[] => values['steps'] as readonly StepInput[];

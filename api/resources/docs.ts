@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { Fault } from '../../model/errors';
 import type { Document } from '../schema/document';
 import { project } from '../schema/project';
-import type { Answer, Handlers } from '../resource/routes';
+import type { Answer, Handlers } from '../resource/handler';
 
 /** @throws Fault InvalidParameterValue */
 function minorOf(version: string | undefined, { min, max }: Document): number {

@@ -6,7 +6,7 @@ import { open } from '../../model/versions';
 import type { FieldRow } from '../schema/document';
 import { linksTo } from '../resource/links';
 import { rowsToShow } from '../resource/present';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 /** What conductors say of one hardware type, by the conductor's name. */
 type Offers = readonly (readonly [host: string, offer: EnabledHardware])[];

@@ -4,7 +4,7 @@ import { EVENT_KINDS, isPosition, type EventKind, type EventRecord } from '../..
 import { isLogicalName, isUuid } from '../../model/idents';
 import { STATES } from '../../model/states';
 import { pageAfter } from '../resource/event-feed';
-import type { Handlers, Request, ApiContext } from '../resource/routes';
+import type { Handlers, Request, ApiContext } from '../resource/handler';
 import type { Sink } from '../http/streaming';
 
 const invalid = (message: string): never => {

@@ -1,6 +1,6 @@
 /** POST /v1/events: what a network service tells of its ports. They are noted in the log, as Ironic does; nothing waits for them. */
 import { originFields } from '../../model/origin';
-import type { Handlers } from '../resource/routes';
+import type { Handlers } from '../resource/handler';
 
 interface NetworkEvent {
   readonly event: string;

@@ -19,7 +19,7 @@ import type { HardwareChangeFilter, Store } from '../../store/store';
 import { Refusal } from '../http/errors';
 import { hashToken } from '../resource/hardware-pushes';
 import { nodeOf } from '../resource/node-find';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 const TOKEN_BYTES = 32;

@@ -5,7 +5,7 @@ import { repr } from '../../model/python';
 import type { InspectionRuleRecord, JsonObject } from '../../model/records';
 import type { Values } from '../resource/fields';
 import { checkDirection, createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
-import type { Handlers, Request } from '../resource/routes';
+import type { Handlers, Request } from '../resource/handler';
 
 const UNSORTABLE = ['actions', 'conditions'];
 const invalid = (message: string): Fault => new Fault('Invalid', { message });

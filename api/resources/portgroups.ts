@@ -8,7 +8,7 @@ import type { NewOf, NodeRecord, PortgroupRecord } from '../../model/records';
 import type { Values } from '../resource/fields';
 import { checkNotInspecting, asBadRequest, linkedNode, nodeByIdent, nodeOfList } from '../resource/node-find';
 import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
 

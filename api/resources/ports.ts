@@ -12,7 +12,7 @@ import { checkFieldsAllowed, checkNewer, checkSortable, envelopeOf, fieldsToShow
 import { checkNotInspecting, asBadRequest, linkedNode, nodeByIdent, nodeOfList } from '../resource/node-find';
 import { withNotifications } from '../resource/notifications';
 import { checkFields, knowsVtep, portPresenter, rowsToShow, viewShape } from '../resource/present';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 const BRIEF = ['uuid', 'address'];
 const UNSORTABLE = ['extra', 'internal_info', 'local_link_connection'];
@@ -44,7 +44,7 @@ async function portOf<Node extends Pick<NodeRecord, 'owner' | 'lessee'>>(
   return { port, node };
 }
 
-interface Said {
+interface ListQuery {
   readonly node?: string | null;
   readonly node_uuid?: string | null;
   readonly portgroup?: string | null;
@@ -58,9 +58,9 @@ type Parent = Readonly<Partial<Pick<PortRecord, 'node_uuid' | 'portgroup_uuid'>>
 /** Which ports: at most one of node, portgroup and shard. */
 async function filterOf(request: Request, context: ApiContext, parent: Parent): Promise<PortFilter> {
   const { query, minor } = request;
-  const { shard: shards, conductor_groups: groups, address, node_uuid: uuid, description_contains: description } = query as Said;
-  const node = parent.node_uuid ?? uuid ?? (query as Said).node;
-  const portgroup = parent.portgroup_uuid ?? (query as Said).portgroup;
+  const { shard: shards, conductor_groups: groups, address, node_uuid: uuid, description_contains: description } = query as ListQuery;
+  const node = parent.node_uuid ?? uuid ?? (query as ListQuery).node;
+  const portgroup = parent.portgroup_uuid ?? (query as ListQuery).portgroup;
   if (!parent.node_uuid && !uuid && node && minor < 5 && !isUuid(node)) throw unacceptable();
   if ([node, portgroup, shards?.length].filter(Boolean).length > 1) throw new Fault('OperationNotPermitted');
   if (groups?.length && (node ?? portgroup ?? address))

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../model/records';
 import type { Schema } from '../schema/document';
 import { checkDriverServed } from './drivers';
 import { nodeOf } from '../resource/node-find';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 /** What is wrong with the configuration; undefined: nothing. */
 function objectionTo(config: JsonObject, { validators, document }: ApiContext): string | undefined {

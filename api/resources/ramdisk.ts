@@ -12,7 +12,7 @@ import type { AgentNode } from '../../store/store';
 import type { Lookup } from '../../conductor/conductor';
 import { findByIdent } from '../resource/node-find';
 import { nodePresenter, rowsToShow } from '../resource/present';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 const notFound = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });

@@ -7,7 +7,7 @@ import type { NewOf, RunbookRecord } from '../../model/records';
 import type { Values } from '../resource/fields';
 import { location } from '../resource/links';
 import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
-import type { Answer, Handlers, Request, ApiContext, Caller } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext, Caller } from '../resource/handler';
 import { checkDuplicates, masked, merged, pruned, stored, type StepInput } from '../resource/steps';
 import { checkStepPolicies } from '../resource/step-policies';
 import { checkTrait } from '../nodes/traits';

@@ -1,5 +1,5 @@
 /** /v1/shards: how many nodes each has. */
-import type { Handlers } from '../resource/routes';
+import type { Handlers } from '../resource/handler';
 
 export const shardHandlers: Handlers = {
   listShards: async (_, { store }) => {

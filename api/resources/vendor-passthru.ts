@@ -5,7 +5,7 @@ import { str } from '../../model/python';
 import type { JsonObject } from '../../model/records';
 import { checkDriverServed } from './drivers';
 import { nodeOf } from '../resource/node-find';
-import type { Answer, Handler, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handler, Handlers, Request, ApiContext } from '../resource/handler';
 
 function methodOf({ query }: Request): string {
   const name = query['method'] as string | null;

@@ -9,7 +9,7 @@ import type { Values } from '../resource/fields';
 import { linksTo } from '../resource/links';
 import { linkedNode, nodeByIdent } from '../resource/node-find';
 import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
-import type { Answer, Handlers, Request, ApiContext } from '../resource/routes';
+import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 type VolumeRecord = VolumeConnectorRecord | VolumeTargetRecord;
 

@@ -1,4 +1,4 @@
-/** What callers say in paths, queries and bodies, checked and turned into values. The sentences are Ironic's. */
+/** Checks the arguments of paths, queries and bodies and converts them to values. The messages are Ironic's. */
 import { Fault, type FaultName } from '../../model/errors';
 import { isLogicalName, isMac, isUuid } from '../../model/idents';
 import { BOOLEAN_WORDS, repr, str, toBoolean, toInteger, typeName } from '../../model/python';
@@ -90,7 +90,7 @@ const CHECKS: Readonly<Record<ArgumentKind, (name: string, value: unknown, argum
 };
 
 const FAULT_NAMES: Readonly<Record<number, FaultName>> = { 404: 'NotFound', 405: 'MethodNotAllowed', 406: 'NotAcceptable' };
-/** Throws what a closed gate says. `value`: the caller's, for the sentence. */
+/** Throws the refusal of a closed gate. `value`: the caller's value, for the message. */
 export function refuseByGate(below: GateRefusal, since: number, value?: unknown): never {
   if (typeof below === 'number') throw new Refusal(below);
   if (typeof below === 'string') throw new Refusal(404);
@@ -100,8 +100,8 @@ export function refuseByGate(below: GateRefusal, since: number, value?: unknown)
 }
 
 /**
- * @param said path parameters, query and body members by name; a name said twice has a list
- * @returns a value for each argument that was given (or has a default); null where the caller said null
+ * @param said path parameters, query and body members by name; a repeated name has a list
+ * @returns a value for each argument that was given (or has a default); null where the caller gave null
  */
 export function parseArguments({ arguments: known }: Operation, said: Readonly<Record<string, unknown>>): Arguments {
   const unexpected = Object.keys(said).filter((name) => !known.some((argument) => argument.name === name));

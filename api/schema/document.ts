@@ -99,6 +99,8 @@ export interface Document {
   readonly min: number;
   readonly max: number;
   readonly paths: readonly PathItem[];
+  /** Older spellings of the paths, with the same operations. They are not in the document that is served. */
+  readonly aliases: readonly PathItem[];
   readonly schemas: Readonly<Record<string, Schema>>;
   /** Of a schema that is a resource; other bodies have no rows. */
   fields(resource: string): readonly FieldRow[];
@@ -163,7 +165,7 @@ function operation(method: Method, path: string, place: Node, node: Node): Opera
 }
 
 const isMethod = (name: string): boolean => METHODS.includes(name.toUpperCase() as Method);
-function placeOf(path: string, node: Node): PathItem {
+function pathItemOf(path: string, node: Node): PathItem {
   const operations = Object.entries(node)
     .filter(([name]) => isMethod(name))
     .map(([name, one]) => operation(name.toUpperCase() as Method, path, node, one as Node));
@@ -180,6 +182,15 @@ function placeOf(path: string, node: Node): PathItem {
     closed: (node['x-closed'] as PathItem['closed'] | undefined) ?? null,
   };
 }
+
+/** The identifiers of an alias are arguments like any others: the router does not check them. */
+const aliasesOf = (path: PathItem, node: Node): PathItem[] =>
+  ((node['x-aliases'] ?? []) as string[]).map((alias) => ({
+    ...path,
+    segments: alias.split('/').filter(Boolean),
+    arguments: [],
+    rest: 405,
+  }));
 
 const fieldRow = (name: string, node: Node): FieldRow => ({
   name,
@@ -213,9 +224,12 @@ function documentOf(source: Node): Document {
         Object.entries(schema['properties'] as Record<string, Node>).map(([field, node]) => fieldRow(field, node)),
       ]),
   );
+  const nodes = Object.entries(source['paths'] as Record<string, Node>);
+  const paths = nodes.map(([path, node]) => pathItemOf(path, node));
   return {
     ...versions,
-    paths: Object.entries(source['paths'] as Record<string, Node>).map(([path, node]) => placeOf(path, node)),
+    paths,
+    aliases: paths.flatMap((path, index) => aliasesOf(path, nodes[index]![1])),
     schemas,
     fields: (resource) => rows.get(resource)!,
     isResource: (schema) => rows.get(schema)?.some(({ create }) => create) ?? false,

@@ -25,7 +25,7 @@ const isOpen = (node: Node, minor: number): boolean =>
 
 /** What a refusal is on the wire, and what each status says. */
 const REFUSAL = {
-  description: 'A refusal: `error_message` is text with JSON in it; what was not read has the sentence bare; so has an unproved caller.',
+  description: 'A refusal: `error_message` is JSON as text. A body that was not read and a failed authentication have other members.',
   anyOf: [
     { type: 'object', required: ['error_message'], additionalProperties: false, properties: { error_message: { type: 'string' } } },
     {
@@ -44,15 +44,15 @@ const REFUSAL = {
 };
 const REFUSED: readonly (readonly [status: string, description: string, when: (operation: Operation) => boolean])[] = [
   ['400', 'The request is wrong', () => true],
-  ['401', 'Nobody proved who asks', () => true],
-  ['403', 'The caller may not do so, or nobody may now', ({ policy }) => policy !== null],
-  ['404', 'It is not there, or not for this version', () => true],
-  ['406', 'The version, or something asked for, is not for this version', () => true],
-  ['409', 'The state of the thing, or who holds it, does not allow it', ({ policy }) => policy !== null],
+  ['401', 'Authentication failed', () => true],
+  ['403', 'The caller is not allowed to do this, or nobody is now', ({ policy }) => policy !== null],
+  ['404', 'Not found, or not in this version', () => true],
+  ['406', 'The version is not supported, or an argument needs another version', () => true],
+  ['409', 'The state of the resource or its lock does not allow it', ({ policy }) => policy !== null],
   ['413', 'The body is too large', () => true],
   ['429', 'The node pushes too often', ({ operationId }) => operationId === 'pushHardware'],
-  ['500', 'What nobody foresaw, or the machine does not do as told', ({ policy }) => policy !== null],
-  ['503', 'There is too much to do just now', () => true],
+  ['500', 'Unexpected error, or a failure of the machine', ({ policy }) => policy !== null],
+  ['503', 'Temporarily overloaded', () => true],
 ];
 
 /** @returns the document for `1.minor`, without rows of ours; it shares nothing that could be changed with the one that is served */

@@ -1,4 +1,4 @@
-/** Bodies held against the document's schemas: Ajv compiles on first use, and its errors are told in the words of Ironic's validator. */
+/** Validates bodies by the document's schemas. Ajv compiles on first use; errors are worded as by Ironic's validator. */
 import Ajv, { type ErrorObject, type ValidateFunction } from 'ajv';
 import { Fault } from '../../model/errors';
 import { isMac, isUuid } from '../../model/idents';
@@ -7,7 +7,7 @@ import { isTrait } from '../../model/traits';
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import type { Schema } from './document';
 
-/** What refusals call a format. */
+/** Names of formats in messages. */
 const STRICT_FORMATS: Readonly<Record<string, string>> = { uuid: 'uuid', mac: 'mac-address' };
 /** OpenAPI 3.0 as JSON schema: `nullable` and `x-spelled` become lists of types, `x-json-schema` joins, our own keys go. */
 export function toJsonSchema(schema: unknown): unknown {
@@ -79,7 +79,7 @@ const isOfType = (data: unknown, type: string): boolean =>
         : type === 'integer'
           ? Number.isInteger(data)
           : typeof data === type;
-/** How telling an error is: nearer to the top, later among siblings, no mere "none of these". */
+/** How relevant an error is: nearer to the top, later among siblings, and not just "none of these". */
 function relevance(problem: Problem, parent = ''): (string | number | boolean)[][] {
   const path = parts(problem.instancePath.slice(parent.length)).map((part) => (/^\d+$/.test(part) ? Number(part) : part));
   const types = [(problem.parentSchema as { type?: string | string[] } | undefined)?.type ?? []].flat();
@@ -217,7 +217,7 @@ const FORMATS = {
   ipv6: isIPv6,
   'ipv6-prefix': (text: string) => isIP(text.replace(/\/\d{1,2}$/, '')) === 6,
 } as const;
-/** More members than this, and only the first error is told: all errors of a huge body would be a way to keep us busy. */
+/** More members than this, and only the first error is told: collecting all errors of a huge body would allow denial of service. */
 const MANY = 5000;
 function isMany(value: unknown): boolean {
   let count = 0;

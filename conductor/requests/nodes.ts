@@ -1,7 +1,14 @@
 /** Creates, changes and removes nodes for clients: what the state, the flags and the hardware type allow. */
 import { Fault } from '../../model/errors';
-import { repr } from '../../model/python';
-import { INTERFACE_KINDS, type InterfaceFields, type NewNode, type NodeChanges, type NodeRecord } from '../../model/records';
+import { repr, str, toInteger } from '../../model/python';
+import {
+  INTERFACE_KINDS,
+  type InterfaceFields,
+  type JsonObject,
+  type NewNode,
+  type NodeChanges,
+  type NodeRecord,
+} from '../../model/records';
 import { serving } from '../../model/ring';
 import { stateRow, type ProvisionState } from '../../model/states';
 import { MAX_TRAITS } from '../../model/traits';
@@ -25,16 +32,32 @@ async function checkServed({ store, options }: Context, driver: string, group: s
     });
 }
 
-/** Throws Invalid (no conductor serves it), InvalidParameterValue (an interface), NodeAlreadyExists, DuplicateName, InstanceAssociated. */
+const SIZES = ['local_gb', 'memory_mb'] as const;
+/** Throws InvalidParameterValue unless the sizes among the properties are non-negative integers, or text of such. */
+function checkSizes(uuid: string | undefined, properties: JsonObject | null | undefined): void {
+  const wrong = SIZES.filter((name) => {
+    const value = properties?.[name] ?? null;
+    return value !== null && !((toInteger(value) ?? -1) >= 0);
+  });
+  if (wrong.length === 0) return;
+  const values = wrong.map((name) => `${name}=${str(properties![name])}`).join(', ');
+  throw new Fault('InvalidParameterValue', {
+    message: `The following properties for node ${uuid} should be non-negative integers, but provided values are: ${values}`,
+  });
+}
+
+/** Throws Invalid (no conductor serves it), InvalidParameterValue (an interface, a property), NodeAlreadyExists, DuplicateName, InstanceAssociated. */
 export async function createNode(context: Context, node: NewNode): Promise<NodeRecord> {
   const { options, hardware, store } = context;
   const group = (node.conductor_group ?? options['DEFAULT.default_conductor_group']).toLowerCase();
   await checkServed(context, node.driver, group);
+  const interfaces = hardware.fill(node.driver, node);
+  checkSizes(node.uuid, node.properties);
   return store.nodes.create({
     resource_class: options['DEFAULT.default_resource_class'],
     ...node,
     conductor_group: group,
-    ...hardware.fill(node.driver, node),
+    ...interfaces,
   });
 }
 
@@ -111,7 +134,9 @@ export async function updateNode(context: Context, uuid: string, requested: Node
     const driver = changes.driver ?? node.driver;
     const group = changes.conductor_group ?? node.conductor_group;
     if (driver !== node.driver || group !== node.conductor_group) await checkServed(context, driver, group);
-    return { ...changes, ...follows, ...newInterfaces(context, node, changes, resetInterfaces) };
+    const interfaces = newInterfaces(context, node, changes, resetInterfaces);
+    checkSizes(uuid, changes.properties);
+    return { ...changes, ...follows, ...interfaces };
   };
   return changeUnlocked(context, uuid, decide, (node, { allocation_uuid: allocation }) =>
     allocation === null ? endAllocation(node) : undefined,

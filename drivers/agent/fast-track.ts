@@ -8,10 +8,7 @@ import type { ProvisionState } from '../../model/states';
 import type { Task } from '../interfaces';
 
 /** driver_info.fast_track, otherwise [deploy]fast_track. Throws InvalidParameterValue unless it is a boolean. */
-export function fastTracked(
-  { driver_info: info }: Pick<NodeRecord, 'driver_info'>,
-  options: Pick<Options, 'deploy.fast_track'>,
-): boolean {
+export function fastTracked({ driver_info: info }: Pick<NodeRecord, 'driver_info'>, options: Pick<Options, 'deploy.fast_track'>): boolean {
   const own = info['fast_track'];
   if (own === undefined || own === null) return options['deploy.fast_track'];
   const value = toBoolean(own);

@@ -129,6 +129,11 @@ describe('lists', () => {
     ['?sort_key=driver_info', 'The sort_key value driver_info is an invalid field for sorting'],
     ['?marker=zz', 'Expected UUID for marker: zz'],
     ['?provision_state=nosuch', 'Provision state "nosuch" is not valid'],
+    ['?provision_state=', 'Provision state "" is not valid'],
+    [
+      '?fault=',
+      `Unrecognized fault "" is specified, allowed faults are ('power failure', 'clean failure', 'rescue abort failure', 'service failure')`,
+    ],
     [
       '?fault=x',
       `Unrecognized fault "x" is specified, allowed faults are ('power failure', 'clean failure', 'rescue abort failure', 'service failure')`,

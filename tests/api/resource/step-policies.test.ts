@@ -1,5 +1,5 @@
 import { checkStepPolicies } from '../../../api/resource/step-policies';
-import type { Auth, Caller } from '../../../api/resource/routes';
+import type { Auth, Caller } from '../../../api/resource/handler';
 
 const who: Caller = { user: 'u', project: 'p1', roles: [], system: false };
 /** Flashing is for owners; every other step is for all. */

@@ -179,7 +179,7 @@ describe('the steps', () => {
     end('Completed');
     await poll(task);
     const { reply } = service;
-    service.reply = (request) => (request.method === 'DELETE' ? { status, body: {} } : reply(request));
+    service.reply = (request, ...more) => (request.method === 'DELETE' ? { status, body: {} } : reply(request, ...more));
     const ended = run(task, 'delete').catch(() => ({ kind: 'failed' }));
     expect(await ended).toMatchObject(outcome);
     expect(sent().filter((one) => one.startsWith('DELETE'))).toEqual([`DELETE ${VOLUMES}/1`]);

@@ -1,0 +1,92 @@
+/** From a parsed request to its handler: route, negotiation, policy, arguments, body and version gates, in Ironic's order. */
+import type { IncomingHttpHeaders } from 'node:http';
+import type { ConductorApi } from '../conductor/conductor';
+import { Fault } from '../model/errors';
+import type { Origin } from '../model/origin';
+import { handlers } from './handlers';
+import { accepts } from './http/accept';
+import { parseBody } from './http/body';
+import { Unacceptable } from './http/errors';
+import type { Answer, ApiContext, Caller } from './resource/handler';
+import { matcher } from './resource/routes';
+import { parseArguments, refuseByGate, refuseNewer } from './schema/arguments';
+import type { Operation } from './schema/document';
+import { demand } from './schema/schema';
+
+/** What the log and the metrics record of a request, as far as it got. */
+export interface RequestReport {
+  /** The path template in openapi.yaml. */
+  route: string;
+  /** The node's identifier in the request. */
+  node?: string;
+  origin: Origin;
+}
+export interface ParsedRequest {
+  readonly method: string;
+  /** As in the request, without the query. */
+  readonly path: string;
+  readonly segments: readonly string[];
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly minor: number;
+  readonly jsonSuffix: boolean;
+  readonly headers: IncomingHttpHeaders;
+  /** Scheme and host for links. */
+  readonly base: string;
+  readonly body: Buffer;
+  readonly caller: Caller;
+}
+export type Dispatch = (request: ParsedRequest, report: RequestReport) => Promise<Answer>;
+
+/** The body where its members are arguments. DELETE takes none: an object is refused by its members, anything else is ignored. */
+function bodyOf({ bodyArguments, bodyName, method }: Operation, raw: Buffer, depth: number): unknown {
+  if (bodyArguments || bodyName !== null) return parseBody(raw, depth);
+  if (method !== 'DELETE' || raw.length === 0) return {};
+  try {
+    return parseBody(raw, depth);
+  } catch (error) {
+    if (error instanceof Fault) return {};
+    throw error;
+  }
+}
+const membersOf = (body: unknown): object => (typeof body === 'object' && body !== null && !Array.isArray(body) ? body : {});
+
+/** Resources are validated by their handlers (fields.ts). */
+function checkBody({ bodyName, bodySchema }: Operation, body: unknown, { document, validators }: Omit<ApiContext, 'conductor'>): void {
+  if (bodyName === null || !bodySchema || document.isResource(bodySchema)) return;
+  demand(bodyName, validators(bodySchema, () => document.schemas[bodySchema]!)(body));
+}
+
+const NO_PARAMS: Readonly<Record<string, string>> = {};
+/** Path parameters by name. In an older spelling of the path the node's identifier is an argument. */
+function paramsOf({ arguments: known }: Operation, params: Readonly<Record<string, string>>, values: Readonly<Record<string, unknown>>) {
+  const missing = known.filter(({ from, name }) => from === 'path' && !Object.hasOwn(params, name));
+  return missing.length === 0 ? params : { ...params, ...Object.fromEntries(missing.map(({ name }) => [name, values[name] as string])) };
+}
+
+export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor: ConductorApi): Dispatch {
+  const match = matcher(context.document);
+  return async (parsed, report) => {
+    const { method, segments, minor, path, jsonSuffix, headers, base, caller } = parsed;
+    const { operation, params, field, closed } = match(method, segments, minor);
+    report.route = operation.path;
+    if (params['node_ident'] !== undefined) report.node = params['node_ident'];
+    if (!accepts(headers.accept, operation.streams ? 'text/event-stream' : 'application/json')) throw new Unacceptable(headers.accept);
+    if (operation.policy && !context.auth.allowed(caller, operation.policy)) throw new Fault('NotAuthorized');
+    const { bodyName, bodyFirst, below, gate } = operation;
+    const body = bodyOf(operation, parsed.body, context.options['api.max_json_body_depth']);
+    const given = {
+      ...parsed.query,
+      ...(bodyName === null ? membersOf(body) : NO_PARAMS),
+      ...(field === undefined ? NO_PARAMS : { fields: field }),
+      ...params,
+    };
+    if (bodyFirst) checkBody(operation, body, context);
+    const query = parseArguments(operation, given);
+    checkBody(operation, body, context);
+    if (closed) refuseByGate(below, gate.since);
+    refuseNewer(operation, given, query, minor);
+    const { origin } = report;
+    const request = { minor, caller, params: paramsOf(operation, params, query), query, body, headers, base, path, jsonSuffix, origin };
+    return handlers[operation.operationId]!(request, { ...context, conductor: conductor.from(origin) });
+  };
+}

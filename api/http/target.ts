@@ -1,0 +1,49 @@
+/** Takes the target of a request apart: path, segments and query. */
+
+export interface Target {
+  /** The path as in the request. */
+  readonly path: string;
+  /** The same without trailing slashes. */
+  readonly bare: string;
+  /** The query, still escaped. */
+  readonly search: string;
+}
+/** Not a regular expression: those take quadratic time for a long row of slashes. */
+function withoutSlashes(path: string): string {
+  let end = path.length;
+  while (path[end - 1] === '/') end--;
+  return end === path.length ? path : path.slice(0, end);
+}
+export function targetOf(url: string): Target {
+  const mark = url.indexOf('?');
+  const path = mark < 0 ? url : url.slice(0, mark);
+  return { path, bare: withoutSlashes(path), search: mark < 0 ? '' : url.slice(mark + 1) };
+}
+
+/** Text that cannot be unescaped stays as it is. */
+export function unescaped(text: string): string {
+  if (!text.includes('%')) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+/** Unescaped segments. Paths without /v1 and paths with a trailing slash mean the same. */
+export function segmentsOf(path: string): string[] {
+  const segments = path.split('/').slice(1);
+  if (segments.at(-1) === '') segments.pop();
+  return (segments[0] === 'v1' || segments.length === 0 ? segments : ['v1', ...segments]).map(unescaped);
+}
+
+const NO_QUERY: Readonly<Record<string, unknown>> = {};
+/** A name that occurs more than once has a list. `__proto__` is a name like any other. */
+export function queryOf(search: string): Readonly<Record<string, unknown>> {
+  if (search === '') return NO_QUERY;
+  const query = new Map<string, string | string[]>();
+  for (const [name, value] of new URLSearchParams(search)) {
+    const before = query.get(name);
+    query.set(name, before === undefined ? value : [before, value].flat());
+  }
+  return Object.fromEntries(query);
+}

@@ -1,0 +1,88 @@
+/** What handlers get and answer. */
+import type { Options } from '../../config/options';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Conductor } from '../../conductor/conductor';
+import type { Clock } from '../../model/clock';
+import type { Log } from '../../model/log';
+import type { Notifier } from '../../model/notifications';
+import type { Metrics } from '../../model/metrics';
+import type { Origin } from '../../model/origin';
+import type { Store } from '../../store/store';
+import type { CurrentState } from '../http/current-state';
+import type { Stream } from '../http/streaming';
+import type { Arguments } from '../schema/arguments';
+import type { Document } from '../schema/document';
+import type { Validators } from '../schema/schema';
+import type { EventFeed } from './event-feed';
+import type { Fragments } from './fragments';
+import type { HardwarePushes } from './hardware-pushes';
+
+/** The identity behind a request. */
+export interface Caller {
+  readonly user: string | null;
+  readonly project: string | null;
+  readonly roles: readonly string[];
+  readonly system: boolean;
+}
+/** Authentication and authorization. */
+export interface Auth {
+  /**
+   * @param path as in the request, without trailing slashes: some paths are public
+   * @throws Unauthenticated
+   */
+  identify(headers: IncomingHttpHeaders, path: string, method: string): Promise<Caller>;
+  /**
+   * A step (`step:execute:…`) is allowed unless the operator's rules name it.
+   * @param target the projects that the resource belongs to; absent: whether the caller may do this to any resource
+   */
+  allowed(caller: Caller, policy: string, target?: { readonly owner: string | null; readonly lessee: string | null }): boolean;
+}
+export interface Request {
+  readonly minor: number;
+  readonly caller: Caller;
+  readonly params: Readonly<Record<string, string>>;
+  /** Arguments of the query, and of the body where its members are arguments: checked values by name. */
+  readonly query: Arguments;
+  /** The parsed body, `{}` when there was none. It is valid for its schema, unless it is a resource (fields.ts). */
+  readonly body: unknown;
+  /** Scheme and host for links, without a trailing slash. */
+  readonly base: string;
+  readonly headers: IncomingHttpHeaders;
+  /** The path as in the request. */
+  readonly path: string;
+  /** Below 1.91 a trailing `.json` was removed from the path. A name may really end so. */
+  readonly jsonSuffix: boolean;
+  readonly origin: Origin;
+}
+export interface Answer {
+  readonly status: number;
+  /** A value to serialise. Absent: no body and no content type. */
+  readonly body?: unknown;
+  /** Serialised JSON, in place of `body`. */
+  readonly text?: string;
+  /** Serialised JSON in pieces, in place of `body`. */
+  readonly bytes?: readonly Buffer[];
+  /** A stream of server-sent events, in place of any body. */
+  readonly stream?: Stream;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+/** What handlers work with. */
+export interface ApiContext {
+  readonly store: Store;
+  readonly conductor: Conductor;
+  readonly options: Options;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly auth: Auth;
+  readonly document: Document;
+  readonly random: (bytes: number) => Buffer;
+  readonly validators: Validators;
+  readonly current: CurrentState;
+  readonly fragments: Fragments;
+  readonly feed: EventFeed;
+  readonly pushes: HardwarePushes;
+  readonly notifier: Notifier;
+}
+export type Handler = (request: Request, context: ApiContext) => Promise<Answer>;
+export type Handlers = Readonly<Record<string, Handler>>;

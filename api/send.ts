@@ -1,0 +1,38 @@
+/** Writes answers to the socket. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Answer } from './resource/handler';
+
+type Sent = Pick<Answer, 'status' | 'headers' | 'body' | 'text' | 'bytes'>;
+
+/** @param head send the headers only */
+export function send(response: ServerResponse, head: boolean, { status, headers, body, text, bytes }: Sent): void {
+  if (response.headersSent || response.destroyed) return;
+  const content = bytes ?? text ?? (body === undefined ? '' : JSON.stringify(body));
+  const length = typeof content === 'string' ? Buffer.byteLength(content) : content.reduce((sum, piece) => sum + piece.length, 0);
+  const all: Record<string, string> = {};
+  if (content.length > 0) all['Content-Type'] = 'application/json';
+  Object.assign(all, headers);
+  // RFC 9110 §8.6: 204 has no length.
+  if (status !== 204) all['Content-Length'] = String(length);
+  response.writeHead(status, all);
+  if (head) response.end();
+  // Headers and text leave in one write.
+  else if (typeof content === 'string') response.end(content);
+  else sendPieces(response, content);
+}
+/** Corked, so that the pieces leave in one write. */
+function sendPieces(response: ServerResponse, pieces: readonly Buffer[]): void {
+  response.cork();
+  for (const piece of pieces.slice(0, -1)) response.write(piece);
+  response.end(pieces.at(-1));
+}
+
+/** How long a caller may go on to send a body that was refused. */
+const LINGER_MS = 1000;
+/** Discards the rest of the body for a moment, so that the caller can read its answer, then closes the connection. */
+export function cutOff(request: IncomingMessage): void {
+  request.resume();
+  const late = setTimeout(() => request.destroy(), LINGER_MS);
+  late.unref();
+  request.once('close', () => clearTimeout(late));
+}
