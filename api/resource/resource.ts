@@ -7,7 +7,7 @@ import { newUuid } from '../../model/idents';
 import type { Announced } from '../../model/notifications';
 import { applyPatch, same, valuesAt, type PatchOperation } from '../../model/patch';
 import { repr } from '../../model/python';
-import type { Row } from '../../model/records';
+import type { ResourceRecord } from '../../model/records';
 import { open } from '../../model/versions';
 import type { Table, TableFilter } from '../../store/store';
 import type { FieldRow } from '../schema/document';
@@ -18,7 +18,7 @@ import { noticed } from './notices';
 import { checkFields, rowsToShow } from './present';
 import type { Answer, Request, Rooms } from './routes';
 
-export interface Resource<RecordType extends Row> {
+export interface Resource<RecordType extends ResourceRecord> {
   /** Its schema in openapi.yaml. */
   readonly schema: string;
   /** Its place below /v1, and what its list is called. */
@@ -87,14 +87,14 @@ export function checkStrict(request: Request, rows: readonly FieldRow[], strict:
   checkDirection(request);
 }
 /** What a schema knows by name: what is shown, and what may be changed unseen. */
-const strictRows = <RecordType extends Row>(
+const strictRows = <RecordType extends ResourceRecord>(
   { schema, strict }: Resource<RecordType>,
   minor: number,
   { document }: Rooms,
 ): readonly FieldRow[] =>
   document.fields(schema).filter(({ hidden, patch, gate }) => (!hidden || patch) && (strict !== 'versioned' || open(gate, minor)));
 /** What this version may ask for by name; where later fields are no fields, they are not even refused as newer. */
-function askedRows<RecordType extends Row>(
+function askedRows<RecordType extends ResourceRecord>(
   { schema, older, strict }: Resource<RecordType>,
   minor: number,
   { document }: Rooms,
@@ -102,10 +102,10 @@ function askedRows<RecordType extends Row>(
   return document.fields(schema).filter(({ hidden, gate }) => !hidden && ((!older && strict !== 'versioned') || open(gate, minor)));
 }
 
-const noticedAs = <RecordType extends Row>({ schema }: Resource<RecordType>): Announced => schema.toLowerCase() as Announced;
+const noticedAs = <RecordType extends ResourceRecord>({ schema }: Resource<RecordType>): Announced => schema.toLowerCase() as Announced;
 
 /** One record as this caller sees it. */
-export function presenterOf<RecordType extends Row>(
+export function presenterOf<RecordType extends ResourceRecord>(
   resource: Resource<RecordType>,
   request: Request,
   rooms: Rooms,
@@ -129,7 +129,7 @@ export function presenterOf<RecordType extends Row>(
 }
 
 /** The record of the path; hidden from who may not see it. */
-async function recordOf<RecordType extends Row>(
+async function recordOf<RecordType extends ResourceRecord>(
   resource: Resource<RecordType>,
   action: 'get' | 'update' | 'delete',
   request: Request,
@@ -146,7 +146,7 @@ async function recordOf<RecordType extends Row>(
 }
 
 /** @param given what a sub-collection adds: its own path (for the next page), and its filter; `detail`: all fields */
-export async function listOf<RecordType extends Row>(
+export async function listOf<RecordType extends ResourceRecord>(
   resource: Resource<RecordType>,
   request: Request,
   rooms: Rooms,
@@ -177,7 +177,11 @@ export async function listOf<RecordType extends Row>(
   return { status: 200, body: envelope(list, items, { base, path, page, limit: page.limit, last: records.at(-1)?.uuid, first, also }) };
 }
 
-export async function showOf<RecordType extends Row>(resource: Resource<RecordType>, request: Request, rooms: Rooms): Promise<Answer> {
+export async function showOf<RecordType extends ResourceRecord>(
+  resource: Resource<RecordType>,
+  request: Request,
+  rooms: Rooms,
+): Promise<Answer> {
   const { minor, query } = request;
   const all = askedRows(resource, minor, rooms);
   const fields = (query['fields'] as readonly string[] | null | undefined) ?? undefined;
@@ -189,7 +193,11 @@ export async function showOf<RecordType extends Row>(resource: Resource<RecordTy
   return { status: 200, body: presenterOf(resource, request, rooms, fields)(record) };
 }
 
-export async function createOf<RecordType extends Row>(resource: Resource<RecordType>, request: Request, rooms: Rooms): Promise<Answer> {
+export async function createOf<RecordType extends ResourceRecord>(
+  resource: Resource<RecordType>,
+  request: Request,
+  rooms: Rooms,
+): Promise<Answer> {
   const schema = resource.older && request.minor < resource.older.before ? resource.older.schema : resource.schema;
   const rows = rooms.document.fields(schema).filter(({ create }) => create);
   const record = checkedRecord(resource.said, schema, rows, request.body, rooms);
@@ -207,7 +215,11 @@ export async function createOf<RecordType extends Row>(resource: Resource<Record
   };
 }
 
-export async function updateOf<RecordType extends Row>(resource: Resource<RecordType>, request: Request, rooms: Rooms): Promise<Answer> {
+export async function updateOf<RecordType extends ResourceRecord>(
+  resource: Resource<RecordType>,
+  request: Request,
+  rooms: Rooms,
+): Promise<Answer> {
   const rows = rooms.document.fields(resource.schema);
   const known = resource.older ? rows.filter(({ gate }) => open(gate, request.minor)) : rows;
   const patch = resource.lenient ? (request.body as readonly PatchOperation[]) : checkedPatch(request.body, known);
@@ -235,7 +247,11 @@ export async function updateOf<RecordType extends Row>(resource: Resource<Record
   return { status: 200, body: presenterOf(resource, request, rooms)(changed) };
 }
 
-export async function removeOf<RecordType extends Row>(resource: Resource<RecordType>, request: Request, rooms: Rooms): Promise<Answer> {
+export async function removeOf<RecordType extends ResourceRecord>(
+  resource: Resource<RecordType>,
+  request: Request,
+  rooms: Rooms,
+): Promise<Answer> {
   const record = await recordOf(resource, 'delete', request, rooms);
   await noticed(rooms, request, noticedAs(resource), 'delete', record, () => resource.remove(record, rooms));
   return { status: 204 };

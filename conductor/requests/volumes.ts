@@ -1,6 +1,6 @@
 /** Volume connectors and targets changed and removed by clients: what the power and the state of their node allow. */
 import { Fault } from '../../model/errors';
-import type { ChangesOf, Row } from '../../model/records';
+import type { ChangesOf, ResourceRecord } from '../../model/records';
 import type { ProvisionState } from '../../model/states';
 import type { Store, Table } from '../../store/store';
 import type { VolumeKind, VolumeRecords } from '../conductor';
@@ -12,7 +12,7 @@ const UNUSED: readonly ProvisionState[] = ['manageable', 'enroll', 'adopt failed
 /** What must be unique: part of a change, so that a refusal can name it. */
 const KEYS = { connector: ['type', 'connector_id'], target: ['boot_index'] } as const;
 
-type AnyVolume = Row & { readonly node_uuid: string };
+type AnyVolume = ResourceRecord & { readonly node_uuid: string };
 const tableOf = ({ volumeConnectors, volumeTargets }: Store, kind: VolumeKind): Table<AnyVolume> =>
   kind === 'connector' ? volumeConnectors : volumeTargets;
 
