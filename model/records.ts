@@ -1,8 +1,9 @@
 /** The rows of the store as every room sees them: plain JSON. Times are ISO 8601 strings with offset (see clock.ts: timestamp). */
+import type { ChassisFields, NodeFields, PortFields, PortgroupFields, VolumeConnectorFields, VolumeTargetFields } from './fields';
+import type { Json, JsonObject } from './json';
 import type { ProvisionState } from './states';
 
-export type Json = unknown;
-export type JsonObject = Readonly<Record<string, Json>>;
+export type { Json, JsonObject };
 export type PowerState = 'power on' | 'power off' | 'error';
 
 /** The kinds of interface that a driver is made of, in the order in which Ironic names them. */
@@ -24,124 +25,41 @@ export const INTERFACE_KINDS = [
 export type InterfaceKind = (typeof INTERFACE_KINDS)[number];
 export type InterfaceFields = { readonly [Kind in InterfaceKind as `${Kind}_interface`]: string | null };
 
-export interface NodeRecord extends InterfaceFields {
+/** What the records of every resource share. */
+export interface ResourceRecord {
   readonly id: number;
   readonly uuid: string;
-  readonly name: string | null;
-  readonly driver: string;
-  readonly driver_info: JsonObject;
-  readonly driver_internal_info: JsonObject;
-  readonly properties: JsonObject;
-  readonly instance_info: JsonObject;
-  readonly instance_uuid: string | null;
-  readonly instance_name: string | null;
-  readonly extra: JsonObject;
-  readonly chassis_uuid: string | null;
-  readonly resource_class: string | null;
-  readonly conductor_group: string;
-  readonly automated_clean: boolean | null;
-  readonly protected: boolean;
-  readonly protected_reason: string | null;
-  readonly retired: boolean | null;
-  readonly retired_reason: string | null;
-  readonly owner: string | null;
-  readonly lessee: string | null;
-  readonly description: string | null;
-  readonly shard: string | null;
-  readonly parent_node: string | null;
-  readonly disable_power_off: boolean | null;
-  readonly network_data: JsonObject;
-  readonly maintenance: boolean;
-  readonly maintenance_reason: string | null;
-  readonly fault: string | null;
+  readonly created_at: string;
+  readonly updated_at: string | null;
+  /** Every write raises it; a cached answer is valid while it is the same. */
+  readonly revision: number;
+}
+interface NodeStates {
   readonly power_state: PowerState | null;
-  readonly target_power_state: string | null;
   readonly provision_state: ProvisionState;
   readonly target_provision_state: ProvisionState | null;
-  readonly provision_updated_at: string | null;
-  readonly last_error: string | null;
-  /** The host that holds the node exclusively, as clients see it. */
-  readonly reservation: string | null;
-  readonly console_enabled: boolean;
-  readonly clean_step: JsonObject;
-  readonly deploy_step: JsonObject;
-  readonly service_step: JsonObject;
-  readonly raid_config: JsonObject;
-  readonly target_raid_config: JsonObject;
-  readonly inspection_started_at: string | null;
-  readonly inspection_finished_at: string | null;
-  readonly boot_mode: string | null;
-  readonly secure_boot: boolean | null;
-  readonly health: string | null;
-  readonly traits: readonly string[];
-  readonly allocation_uuid: string | null;
-  readonly created_at: string;
-  readonly updated_at: string | null;
-  /** Raised by every write; what a cached answer is held against. */
-  readonly revision: number;
-  /** Raised by every reservation: a holder writes only while the row still carries its number (fencing). */
+}
+/** The fields of openapi.yaml, and what the API does not show. */
+export interface NodeRecord extends ResourceRecord, NodeStates, Omit<NodeFields, keyof NodeStates> {
+  /** Every reservation raises it. The holder of the lock writes only while the row has its number (fencing). */
   readonly lock_fence: number;
 }
-/** What the store keeps by itself. */
-export type Kept = 'id' | 'uuid' | 'created_at' | 'updated_at' | 'revision' | 'lock_fence' | 'reservation';
-export type NodeChanges = Partial<Omit<NodeRecord, Kept>>;
+/** The columns that only the store writes. */
+type StoreColumns = 'id' | 'uuid' | 'created_at' | 'updated_at' | 'revision' | 'lock_fence' | 'reservation';
+export type NodeChanges = Partial<Omit<NodeRecord, StoreColumns>>;
 export type NewNode = NodeChanges & { readonly uuid: string; readonly driver: string };
 
-export interface PortRecord {
-  readonly id: number;
-  readonly uuid: string;
-  readonly node_uuid: string;
-  readonly address: string;
-  readonly name: string | null;
-  readonly extra: JsonObject;
-  readonly internal_info: JsonObject;
-  readonly pxe_enabled: boolean;
-  readonly local_link_connection: JsonObject;
-  readonly portgroup_uuid: string | null;
-  readonly physical_network: string | null;
-  readonly is_smartnic: boolean | null;
-  readonly description: string | null;
-  readonly vendor: string | null;
-  readonly category: string | null;
-  readonly available_for_dynamic_portgroup: boolean;
-  readonly created_at: string;
-  readonly updated_at: string | null;
-  readonly revision: number;
-}
-export type PortChanges = Partial<Omit<PortRecord, 'id' | 'uuid' | 'created_at' | 'updated_at' | 'revision'>>;
+export interface PortRecord extends ResourceRecord, PortFields {}
+export type PortChanges = Partial<Omit<PortRecord, keyof ResourceRecord>>;
 export type NewPort = PortChanges & { readonly uuid: string; readonly node_uuid: string; readonly address: string };
 
-/** What the records of every further resource share. */
-export interface Row {
-  readonly id: number;
-  readonly uuid: string;
-  readonly created_at: string;
-  readonly updated_at: string | null;
-  /** Raised by every write; what a cached answer is held against. */
-  readonly revision: number;
-}
 /** What may be changed of a record, and what a new one may have; `Needed` are the columns that it must have. */
-export type ChangesOf<RecordType> = Partial<Omit<RecordType, keyof Row>>;
+export type ChangesOf<RecordType> = Partial<Omit<RecordType, keyof ResourceRecord>>;
 export type NewOf<RecordType, Needed extends keyof RecordType> = ChangesOf<RecordType> &
   Readonly<Pick<RecordType, Needed>> & { readonly uuid: string };
 
-export interface ChassisRecord extends Row {
-  readonly description: string | null;
-  readonly extra: JsonObject;
-}
-export interface PortgroupRecord extends Row {
-  readonly node_uuid: string;
-  readonly name: string | null;
-  readonly address: string | null;
-  readonly extra: JsonObject;
-  readonly internal_info: JsonObject;
-  readonly standalone_ports_supported: boolean;
-  readonly mode: string | null;
-  readonly properties: JsonObject;
-  readonly physical_network: string | null;
-  readonly category: string | null;
-  readonly dynamic_portgroup: boolean;
-}
+export interface ChassisRecord extends ResourceRecord, ChassisFields {}
+export interface PortgroupRecord extends ResourceRecord, PortgroupFields {}
 /** What a client says of a virtual port to plug into a node: where it goes, and whatever else the network interface may know. */
 export interface Vif {
   readonly id: string;
@@ -149,21 +67,9 @@ export interface Vif {
   readonly portgroup_uuid?: unknown;
   readonly [more: string]: unknown;
 }
-export interface VolumeConnectorRecord extends Row {
-  readonly node_uuid: string;
-  readonly type: string;
-  readonly connector_id: string;
-  readonly extra: JsonObject;
-}
-export interface VolumeTargetRecord extends Row {
-  readonly node_uuid: string;
-  readonly volume_type: string;
-  readonly volume_id: string;
-  readonly boot_index: number;
-  readonly properties: JsonObject;
-  readonly extra: JsonObject;
-}
-export interface AllocationRecord extends Row {
+export interface VolumeConnectorRecord extends ResourceRecord, VolumeConnectorFields {}
+export interface VolumeTargetRecord extends ResourceRecord, VolumeTargetFields {}
+export interface AllocationRecord extends ResourceRecord {
   readonly name: string | null;
   readonly node_uuid: string | null;
   readonly state: 'allocating' | 'active' | 'error';
@@ -182,12 +88,12 @@ export interface StepRecord {
   readonly priority?: number;
   readonly order?: number;
 }
-export interface DeployTemplateRecord extends Row {
+export interface DeployTemplateRecord extends ResourceRecord {
   readonly name: string;
   readonly steps: readonly StepRecord[];
   readonly extra: JsonObject;
 }
-export interface RunbookRecord extends Row {
+export interface RunbookRecord extends ResourceRecord {
   readonly name: string;
   readonly description: string | null;
   readonly steps: readonly StepRecord[];
@@ -197,7 +103,7 @@ export interface RunbookRecord extends Row {
   readonly traits: readonly string[];
   readonly extra: JsonObject;
 }
-export interface InspectionRuleRecord extends Row {
+export interface InspectionRuleRecord extends ResourceRecord {
   readonly description: string | null;
   readonly priority: number;
   readonly phase: string | null;
@@ -206,14 +112,14 @@ export interface InspectionRuleRecord extends Row {
   readonly actions: readonly JsonObject[];
 }
 /** A rule of the introspection service, as ironic-inspector has them. */
-export interface IntrospectionRuleRecord extends Row {
+export interface IntrospectionRuleRecord extends ResourceRecord {
   readonly description: string | null;
   readonly scope: string | null;
   readonly conditions: readonly JsonObject[];
   readonly actions: readonly JsonObject[];
 }
 /** Something that happened to a node, for its operators. */
-export interface HistoryRecord extends Row {
+export interface HistoryRecord extends ResourceRecord {
   readonly node_uuid: string;
   readonly conductor: string | null;
   readonly event_type: string | null;

@@ -1,4 +1,4 @@
-// npm run types: model/fields.d.ts from openapi.yaml. With --check: writes nothing, fails when it would.
+// npm run types: model/fields.ts from openapi.yaml. With --check: writes nothing, fails when it would.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -7,44 +7,48 @@ import { cliArguments } from './cli-arguments.mjs';
 const { check } = cliArguments({
   command: 'npm run types',
   usage: '[--check]',
-  about: 'Writes model/fields.d.ts from openapi.yaml.',
+  about: 'Writes model/fields.ts from openapi.yaml.',
   options: { check: { help: 'write nothing; fail when it would be another' } },
 });
 
 const root = join(import.meta.dirname, '..');
-const target = join(root, 'model/fields.d.ts');
+const target = join(root, 'model/fields.ts');
 const { components } = parse(readFileSync(join(root, 'openapi.yaml'), 'utf8'), { maxAliasCount: -1 });
 
-const RESOURCES = ['Node', 'Port', 'Driver', 'Conductor'];
-const PLAIN = { string: 'string', boolean: 'boolean', integer: 'number', object: 'JsonObject' };
-function typeOf(field) {
-  const plain = field['x-links'] ? 'readonly Link[]' : field.type === 'array' ? `readonly ${PLAIN[field.items.type]}[]` : PLAIN[field.type];
-  return field.nullable ? `${plain} | null` : plain;
-}
-/** A resource as answers show it, and the names of what is kept of it. */
+/** The resources whose columns are the fields of the document. */
+const RESOURCES = ['Node', 'Port', 'Portgroup', 'Chassis', 'VolumeConnector', 'VolumeTarget'];
+const KINDS = { string: 'text', boolean: 'boolean', integer: 'integer', object: 'json', array: 'texts' };
+const TYPES = { text: 'string', time: 'string', boolean: 'boolean', integer: 'number', json: 'JsonObject', texts: 'readonly string[]' };
+const kindOf = (field) => (field.format === 'date-time' ? 'time' : KINDS[field.type]);
+/** Documents and lists are stored empty rather than as null, and every record has a UUID. */
+const mayBeNull = (name, field) =>
+  field.nullable && name !== 'uuid' && !field['x-never-null'] && !['json', 'texts'].includes(kindOf(field));
+
+/** The stored fields of a resource: the kinds of their columns, and their types. */
 function resource(name) {
-  const fields = Object.entries(components.schemas[name].properties).filter(([, field]) => !field['x-hidden']);
-  const shown = fields.map(([field, row]) => `  readonly ${field}: ${typeOf(row)};${row['x-since'] ? ` // 1.${row['x-since']}` : ''}`);
-  const kept = fields.filter(([, field]) => !field['x-links'] && !field['x-computed']).map(([field]) => `'${field}'`);
-  return (
-    [`export interface ${name}Fields {`, ...shown, '}', `export type ${name}Column =`, ...kept.map((one) => `  | ${one}`)].join('\n') + ';'
+  const stored = Object.entries(components.schemas[name].properties).filter(
+    ([, field]) => !field['x-hidden'] && !field['x-links'] && !field['x-computed'],
   );
+  const constant = name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
+  return [
+    `export const ${constant}_FIELDS = {`,
+    ...stored.map(([field, row]) => `  ${field}: '${kindOf(row)}',`),
+    '} as const;',
+    `export interface ${name}Fields {`,
+    ...stored.map(([field, row]) => `  readonly ${field}: ${TYPES[kindOf(row)]}${mayBeNull(field, row) ? ' | null' : ''};`),
+    '}',
+  ].join('\n');
 }
 
 const text = `// Generated from openapi.yaml by \`npm run types\`: do not edit.
-import type { JsonObject } from './records';
+import type { JsonObject } from './json';
 
-export interface Link {
-  readonly href: string;
-  readonly rel: string;
-  readonly type?: string;
-}
 ${RESOURCES.map(resource).join('\n\n')}
 `;
 
 if (check) {
   if (readFileSync(target, 'utf8') === text) process.exit(0);
-  console.error('model/fields.d.ts is not what openapi.yaml says: run "npm run types"');
+  console.error('model/fields.ts is not what openapi.yaml says: run "npm run types"');
   process.exit(1);
 }
 writeFileSync(target, text);

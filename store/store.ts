@@ -27,7 +27,7 @@ import type {
   PortChanges,
   PortgroupRecord,
   PortRecord,
-  Row,
+  ResourceRecord,
   RunbookRecord,
   VolumeConnectorRecord,
   VolumeTargetRecord,
@@ -158,7 +158,7 @@ export interface TableFilter<RecordType> extends Paging {
   readonly ofNodes?: OfNodes;
 }
 /** What every table of a further resource can do (`Needed`: columns without which there is no record). */
-export interface Table<RecordType extends Row, Needed extends keyof RecordType = never> {
+export interface Table<RecordType extends ResourceRecord, Needed extends keyof RecordType = never> {
   /** Throws the table's faults for what exists already. */
   create(record: NewOf<RecordType, Needed>): Promise<RecordType>;
   /** By UUID, or by name where the table has names. Throws the table's "not found". */

@@ -1,89 +1,291 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
-/** Room → rooms that it may import. Everything else is a wall. */
-const MAY: Readonly<Record<string, readonly string[]>> = {
-  model: [],
-  wire: [],
+/**
+ * Folder → what its files may import beside each other: the files of a folder (not of the folders in it), or one file.
+ * The files at the root may import everything.
+ */
+const FOLDERS: Readonly<Record<string, readonly string[]>> = {
+  api: [
+    'api/auth',
+    'api/http',
+    'api/nodes',
+    'api/resource',
+    'api/resources',
+    'api/schema',
+    'conductor/conductor',
+    'config/options',
+    'model',
+    'store/store',
+  ],
+  'api/auth': ['api/http', 'api/resource', 'model'],
+  'api/http': ['config/options', 'model', 'store/sql', 'store/store'],
+  'api/introspection': [
+    'api/auth',
+    'api/http',
+    'api/schema',
+    'conductor/conductor',
+    'config/options',
+    'model',
+    'model/rules',
+    'store/store',
+  ],
+  'api/nodes': ['api/resource', 'api/schema', 'conductor/conductor', 'model', 'store/store'],
+  'api/resource': ['api/http', 'api/schema', 'conductor/conductor', 'config/options', 'model', 'store/store'],
+  'api/resources': [
+    'api/http',
+    'api/nodes',
+    'api/resource',
+    'api/schema',
+    'conductor/conductor',
+    'config/options',
+    'model',
+    'model/rules',
+    'store/store',
+  ],
+  'api/schema': ['api/http', 'model'],
+  boot: ['config/options', 'model', 'store/store', 'wire', 'wire/dhcp', 'wire/images', 'wire/sockets'],
+  commands: [
+    'config/load',
+    'config/options',
+    'model',
+    'simulator/bmc',
+    'simulator/fleet',
+    'simulator/qemu',
+    'store/backup',
+    'store/embedded',
+    'store/sql',
+    'wire',
+  ],
+  conductor: [
+    'conductor/core',
+    'conductor/engine',
+    'conductor/flows',
+    'conductor/inspection/hooks',
+    'conductor/inspection/rules',
+    'conductor/introspection',
+    'conductor/periodic',
+    'conductor/requests',
+    'config/options',
+    'drivers/interfaces',
+    'model',
+    'store/store',
+  ],
+  'conductor/core': ['config/options', 'drivers/agent', 'drivers/interfaces', 'model', 'model/rules', 'store/store'],
+  'conductor/engine': [
+    'conductor/core',
+    'conductor/flows',
+    'conductor/inspection',
+    'conductor/introspection',
+    'drivers/agent',
+    'drivers/interfaces',
+    'model',
+    'store/store',
+  ],
+  'conductor/flows': ['conductor/core', 'conductor/inspection', 'conductor/requests', 'conductor/steps', 'drivers/interfaces', 'model'],
+  'conductor/inspection': [
+    'conductor/conductor',
+    'conductor/core',
+    'conductor/inspection/hooks',
+    'conductor/inspection/rules',
+    'conductor/requests',
+    'drivers/interfaces',
+    'model',
+    'store/store',
+  ],
+  'conductor/inspection/hooks': ['conductor/core', 'config/options', 'model'],
+  'conductor/inspection/rules': ['conductor/core', 'conductor/inspection/hooks', 'model', 'model/rules'],
+  'conductor/introspection': [
+    'conductor/core',
+    'conductor/inspection',
+    'conductor/inspection/rules',
+    'drivers/agent',
+    'drivers/common',
+    'model',
+    'model/rules',
+  ],
+  'conductor/periodic': ['conductor/core', 'conductor/engine', 'conductor/introspection', 'conductor/requests', 'config/options', 'model'],
+  'conductor/requests': ['conductor/core', 'conductor/steps', 'drivers/common', 'drivers/interfaces', 'model', 'store/store'],
+  'conductor/rpc': ['conductor/conductor', 'conductor/core', 'conductor/operations', 'config/options', 'model', 'store/store'],
+  'conductor/steps': ['conductor/core', 'config/options', 'drivers/agent', 'drivers/interfaces', 'model'],
   config: [],
-  store: ['model', 'migrations'],
-  drivers: ['model', 'wire', 'config/options'],
-  boot: ['store', 'wire', 'model', 'config/options'],
-  conductor: ['drivers', 'store', 'model', 'config/options'],
-  api: ['conductor/conductor', 'store', 'model', 'config/options'],
-  'ramdisk-agent': ['model', 'wire'],
-  simulator: ['model', 'wire'],
+  demo: ['model', 'simulator/fleet', 'tests/lab/ipmi', 'tests/lab/support'],
+  drivers: [
+    'config/options',
+    'drivers/agent',
+    'drivers/boot',
+    'drivers/common',
+    'drivers/fake',
+    'drivers/ipmi',
+    'drivers/network',
+    'drivers/redfish',
+    'drivers/redfish/steps',
+    'model',
+    'wire/http',
+    'wire/ipmi',
+    'wire/ipmi/records',
+    'wire/redfish',
+  ],
+  'drivers/agent': ['config/options', 'drivers/common', 'drivers/interfaces', 'model', 'wire', 'wire/http', 'wire/images'],
+  'drivers/boot': ['drivers/agent', 'drivers/common', 'drivers/interfaces', 'drivers/redfish', 'model', 'wire/redfish'],
+  'drivers/common': ['drivers/interfaces', 'model', 'wire'],
+  'drivers/fake': ['config/options', 'drivers/common', 'drivers/interfaces', 'model'],
+  'drivers/ipmi': ['config/options', 'drivers/common', 'drivers/interfaces', 'model', 'wire/ipmi', 'wire/ipmi/records'],
+  'drivers/network': ['drivers/interfaces', 'model'],
+  'drivers/redfish': ['drivers/common', 'drivers/interfaces', 'model', 'wire/redfish'],
+  'drivers/redfish/steps': ['drivers/agent', 'drivers/common', 'drivers/interfaces', 'drivers/redfish', 'model', 'wire/redfish'],
   migrations: [],
-  commands: ['store', 'config', 'simulator', 'model', 'wire'],
-  demo: ['simulator', 'model', 'tests'],
+  model: [],
+  'model/rules': ['model'],
+  'ramdisk-agent': [
+    'model',
+    'ramdisk-agent/disk',
+    'ramdisk-agent/inventory',
+    'ramdisk-agent/system',
+    'wire/dns',
+    'wire/http',
+    'wire/sockets',
+  ],
+  'ramdisk-agent/build': [],
+  'ramdisk-agent/disk': ['model', 'ramdisk-agent/system'],
+  'ramdisk-agent/inventory': ['model', 'ramdisk-agent/system'],
+  'ramdisk-agent/system': ['wire'],
+  simulator: [],
+  'simulator/bmc': ['model', 'simulator/http'],
+  'simulator/fleet': [
+    'model',
+    'simulator/bmc',
+    'simulator/hardware',
+    'simulator/http',
+    'simulator/ipmi',
+    'simulator/machine',
+    'simulator/qemu',
+    'simulator/redfish',
+    'wire/http',
+  ],
+  'simulator/hardware': ['model', 'wire/ipmi'],
+  'simulator/ipmi': ['model', 'simulator/bmc', 'simulator/hardware', 'wire/ipmi', 'wire/ipmi/records', 'wire/ipmi/server'],
+  'simulator/machine': ['model', 'simulator/background', 'simulator/hardware', 'simulator/http'],
+  'simulator/qemu': ['model', 'simulator/hardware', 'simulator/http', 'simulator/machine', 'wire'],
+  'simulator/redfish': [
+    'model',
+    'simulator/background',
+    'simulator/bmc',
+    'simulator/hardware',
+    'simulator/http',
+    'simulator/redfish/protocol',
+    'simulator/redfish/resources',
+  ],
+  'simulator/redfish/protocol': ['model', 'simulator/bmc', 'simulator/hardware', 'simulator/http', 'wire'],
+  'simulator/redfish/resources': [
+    'model',
+    'simulator/hardware',
+    'simulator/ipmi',
+    'simulator/redfish/protocol',
+    'wire',
+    'wire/ipmi/records',
+  ],
+  store: ['model', 'store/sql', 'store/tables'],
+  'store/backup': ['migrations', 'store/sql', 'store/tables'],
+  'store/embedded': ['model', 'store/sql'],
+  'store/sql': ['migrations', 'model', 'store/store'],
+  'store/tables': ['model', 'store/sql', 'store/store'],
+  wire: [],
+  'wire/dhcp': [],
+  'wire/dns': [],
+  'wire/http': ['wire'],
+  'wire/images': [],
+  'wire/ipmi': [],
+  'wire/ipmi/records': ['wire/ipmi'],
+  'wire/ipmi/server': ['wire/ipmi'],
+  'wire/redfish': [],
+  'wire/sockets': [],
 };
+/** Only its types may be imported, except by these. */
+const TYPES_ONLY = { file: 'config/options', except: ['config', 'commands'] };
+const MOST_FILES = 25;
+
 const root = join(__dirname, '..');
-const files = (folder: string): string[] =>
-  readdirSync(join(root, folder), { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
-    .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+const NO_SOURCE = ['node_modules', 'dist', 'tests', 'docs', 'scripts', 'bin'];
+const sources = readdirSync(root, { withFileTypes: true })
+  .filter(({ name }) => !name.startsWith('.') && !NO_SOURCE.includes(name))
+  .flatMap((entry) =>
+    entry.isFile()
+      ? [entry.name]
+      : readdirSync(join(root, entry.name), { withFileTypes: true, recursive: true })
+          .filter((file) => file.isFile())
+          .map((file) => relative(root, join(file.parentPath, file.name))),
+  )
+  .filter((file) => file.endsWith('.ts'))
+  .sort();
+const folderOf = (file: string): string => (dirname(file) === '.' ? '' : dirname(file));
+const folders = [...new Set(sources.map(folderOf))].filter((folder) => folder !== '');
 
-/** The paths, from the root, that a file imports of ours. */
-function imports(file: string): string[] {
-  const text = readFileSync(join(root, file), 'utf8');
-  return [...text.matchAll(/(?:from|import|require)\s*\(?\s*'(\.[^']*)'/g)].map((match) =>
-    relative(root, join(root, dirname(file), match[1]!)),
-  );
+interface Import {
+  readonly file: string;
+  /** The file that it imports, from the root, without its suffix. */
+  readonly target: string;
+  readonly typesOnly: boolean;
 }
-
-describe.each(Object.entries(MAY))('room %s', (room, allowed) => {
-  it('imports only what it may', () => {
-    const breaches = files(room).flatMap((file) =>
-      imports(file)
-        .filter((path) => path.split('/')[0] !== room && !allowed.some((other) => path === other || path.startsWith(`${other}/`)))
-        .map((path) => `${file} imports ${path}`),
-    );
-    expect(breaches).toEqual([]);
+function importsOf(file: string): readonly Import[] {
+  const text = readFileSync(join(root, file), 'utf8');
+  return [...text.matchAll(/(?:\b(import|export)\s+(type\s)?[^;'"]*?from|\bimport|\brequire)\s*\(?\s*'(\.[^']*)'/g)].map((match) => {
+    const path = relative(root, join(root, dirname(file), match[3]!));
+    return { file, target: existsSync(join(root, `${path}.ts`)) ? path : join(path, 'index'), typesOnly: match[2] !== undefined };
   });
+}
+const imports = sources.flatMap(importsOf);
+const told = ({ file, target }: Import): string => `${file} imports ${target}`;
+
+it('knows every folder, and no other', () => {
+  expect([...folders].sort()).toEqual(Object.keys(FOLDERS).sort());
 });
 
-it('imports no values of the option table outside of its room, only types', () => {
-  const values = ['drivers', 'boot', 'conductor', 'api'].flatMap(files).filter((file) => {
-    const text = readFileSync(join(root, file), 'utf8');
-    return [...text.matchAll(/^import (.*?) from '[./]*config\/options';$/gms)].some(([, what]) => !what!.startsWith('type '));
-  });
-  expect(values).toEqual([]);
-});
-
-it('knows every room', () => {
-  const rooms = readdirSync(root, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
-    .map((entry) => entry.name)
-    .filter((name) => !['node_modules', 'dist', 'tests', 'docs', 'scripts', 'bin'].includes(name));
-  expect(rooms.filter((room) => !(room in MAY))).toEqual([]);
-});
-
-/** The folders of the conductor, lowest first: each imports only itself and lower ones. `.` has index.ts, operations.ts and conductor.ts. */
-const CONDUCTOR = [
-  'core',
-  'steps',
-  'requests',
-  'inspection/rules',
-  'inspection',
-  'introspection',
-  'flows',
-  'engine',
-  'periodic',
-  '.',
-  'rpc',
-];
-it('imports downwards within the conductor', () => {
-  const rank = (path: string): number => {
-    const name = relative('conductor', path);
-    // A folder stands for its index.
-    return CONDUCTOR.indexOf(CONDUCTOR.includes(name) ? name : dirname(name));
-  };
-  const all = files('conductor');
-  expect(all.map(rank)).not.toContain(-1);
-  const upwards = all.flatMap((file) =>
-    imports(file)
-      .filter((path) => path.startsWith('conductor/') && rank(path) > rank(file))
-      .map((path) => `${file} imports ${path}`),
+it.each(folders)('%s imports only what it may', (folder) => {
+  const allowed = FOLDERS[folder] ?? [];
+  const refused = imports.filter(
+    ({ file, target }) =>
+      folderOf(file) === folder && folderOf(target) !== folder && !allowed.includes(folderOf(target)) && !allowed.includes(target),
   );
-  expect(upwards).toEqual([]);
+  expect(refused.map(told)).toEqual([]);
+});
+
+it('imports only types of the option table', () => {
+  const values = imports.filter(
+    ({ file, target, typesOnly }) =>
+      target === TYPES_ONLY.file && !typesOnly && folderOf(file) !== '' && !TYPES_ONLY.except.includes(folderOf(file)),
+  );
+  expect(values.map(told)).toEqual([]);
+});
+
+it(`has at most ${MOST_FILES} files in a folder`, () => {
+  const counts = folders.map((folder) => [folder, sources.filter((file) => folderOf(file) === folder).length] as const);
+  expect(counts.filter(([folder, count]) => count > MOST_FILES)).toEqual([]);
+});
+
+/** Files that reach each other by imports, those of types included: each group once, as its imports (Tarjan's algorithm). */
+function circles(): readonly (readonly Import[])[] {
+  const edges = new Map(sources.map((file) => [file.slice(0, -3), imports.filter((one) => one.file === file)]));
+  const place = new Map<string, number>();
+  const lowest = new Map<string, number>();
+  const stack: string[] = [];
+  const groups: (readonly string[])[] = [];
+  const visit = (file: string): void => {
+    place.set(file, place.size);
+    lowest.set(file, place.get(file)!);
+    stack.push(file);
+    for (const { target } of edges.get(file)!) {
+      if (!edges.has(target)) continue;
+      if (!place.has(target)) visit(target);
+      if (stack.includes(target)) lowest.set(file, Math.min(lowest.get(file)!, lowest.get(target)!));
+    }
+    if (lowest.get(file) === place.get(file)) groups.push(stack.splice(stack.indexOf(file)).sort());
+  };
+  for (const file of edges.keys()) if (!place.has(file)) visit(file);
+  return groups
+    .filter((group) => group.length > 1)
+    .map((group) => group.flatMap((file) => edges.get(file)!.filter(({ target }) => group.includes(target))));
+}
+it('has no circles of imports', () => {
+  expect(circles().map((circle) => circle.map(told))).toEqual([]);
 });

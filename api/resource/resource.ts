@@ -7,7 +7,7 @@ import { newUuid } from '../../model/idents';
 import type { Announced } from '../../model/notifications';
 import { applyPatch, same, valuesAt, type PatchOperation } from '../../model/patch';
 import { repr } from '../../model/python';
-import type { Row } from '../../model/records';
+import type { ResourceRecord } from '../../model/records';
 import { open } from '../../model/versions';
 import type { Table, TableFilter } from '../../store/store';
 import type { FieldRow } from '../schema/document';
@@ -18,7 +18,7 @@ import { withNotifications } from './notifications';
 import { checkFields, rowsToShow } from './present';
 import type { Answer, Request, ApiContext } from './handler';
 
-export interface Resource<RecordType extends Row> {
+export interface Resource<RecordType extends ResourceRecord> {
   /** Its schema in openapi.yaml. */
   readonly schema: string;
   /** Its place below /v1, and what its list is called. */
@@ -87,14 +87,14 @@ export function checkStrict(request: Request, rows: readonly FieldRow[], strict:
   checkDirection(request);
 }
 /** What a schema knows by name: what is shown, and what may be changed unseen. */
-const strictRows = <RecordType extends Row>(
+const strictRows = <RecordType extends ResourceRecord>(
   { schema, strict }: Resource<RecordType>,
   minor: number,
   { document }: ApiContext,
 ): readonly FieldRow[] =>
   document.fields(schema).filter(({ hidden, patch, gate }) => (!hidden || patch) && (strict !== 'versioned' || open(gate, minor)));
 /** What this version may ask for by name; where later fields are no fields, they are not even refused as newer. */
-function nameableRows<RecordType extends Row>(
+function nameableRows<RecordType extends ResourceRecord>(
   { schema, older, strict }: Resource<RecordType>,
   minor: number,
   { document }: ApiContext,
@@ -102,10 +102,11 @@ function nameableRows<RecordType extends Row>(
   return document.fields(schema).filter(({ hidden, gate }) => !hidden && ((!older && strict !== 'versioned') || open(gate, minor)));
 }
 
-const notificationName = <RecordType extends Row>({ schema }: Resource<RecordType>): Announced => schema.toLowerCase() as Announced;
+const notificationName = <RecordType extends ResourceRecord>({ schema }: Resource<RecordType>): Announced =>
+  schema.toLowerCase() as Announced;
 
 /** One record as this caller sees it. */
-export function presenterOf<RecordType extends Row>(
+export function presenterOf<RecordType extends ResourceRecord>(
   resource: Resource<RecordType>,
   request: Request,
   context: ApiContext,
@@ -129,7 +130,7 @@ export function presenterOf<RecordType extends Row>(
 }
 
 /** The record of the path. Callers that may not see it get not found. */
-async function recordOf<RecordType extends Row>(
+async function recordOf<RecordType extends ResourceRecord>(
   resource: Resource<RecordType>,
   action: 'get' | 'update' | 'delete',
   request: Request,
@@ -146,7 +147,7 @@ async function recordOf<RecordType extends Row>(
 }
 
 /** @param given what a sub-collection adds: its own path (for the next page), and its filter; `detail`: all fields */
-export async function listOf<RecordType extends Row>(
+export async function listOf<RecordType extends ResourceRecord>(
   resource: Resource<RecordType>,
   request: Request,
   context: ApiContext,
@@ -177,7 +178,7 @@ export async function listOf<RecordType extends Row>(
   return { status: 200, body: envelope(list, items, { base, path, page, limit: page.limit, last: records.at(-1)?.uuid, first, also }) };
 }
 
-export async function showOf<RecordType extends Row>(
+export async function showOf<RecordType extends ResourceRecord>(
   resource: Resource<RecordType>,
   request: Request,
   context: ApiContext,
@@ -193,7 +194,7 @@ export async function showOf<RecordType extends Row>(
   return { status: 200, body: presenterOf(resource, request, context, fields)(record) };
 }
 
-export async function createOf<RecordType extends Row>(
+export async function createOf<RecordType extends ResourceRecord>(
   resource: Resource<RecordType>,
   request: Request,
   context: ApiContext,
@@ -217,7 +218,7 @@ export async function createOf<RecordType extends Row>(
   };
 }
 
-export async function updateOf<RecordType extends Row>(
+export async function updateOf<RecordType extends ResourceRecord>(
   resource: Resource<RecordType>,
   request: Request,
   context: ApiContext,
@@ -249,7 +250,7 @@ export async function updateOf<RecordType extends Row>(
   return { status: 200, body: presenterOf(resource, request, context)(changed) };
 }
 
-export async function removeOf<RecordType extends Row>(
+export async function removeOf<RecordType extends ResourceRecord>(
   resource: Resource<RecordType>,
   request: Request,
   context: ApiContext,

@@ -1,6 +1,6 @@
 /** Changes and removes volume connectors and targets for clients: what the power and the state of their node allow. */
 import { Fault } from '../../model/errors';
-import type { ChangesOf, Row } from '../../model/records';
+import type { ChangesOf, ResourceRecord } from '../../model/records';
 import type { ProvisionState } from '../../model/states';
 import type { Store, Table } from '../../store/store';
 import type { VolumeKind, VolumeRecords } from '../core/call-types';
@@ -13,7 +13,7 @@ const UNUSED: readonly ProvisionState[] = ['manageable', 'enroll', 'adopt failed
 /** Unique fields. They are part of every change, so that an error can name them. */
 const KEYS = { connector: ['type', 'connector_id'], target: ['boot_index'] } as const;
 
-type AnyVolume = Row & { readonly node_uuid: string };
+type AnyVolume = ResourceRecord & { readonly node_uuid: string };
 const tableOf = ({ volumeConnectors, volumeTargets }: Store, kind: VolumeKind): Table<AnyVolume> =>
   kind === 'connector' ? volumeConnectors : volumeTargets;
 

@@ -4,21 +4,30 @@
  */
 import type { Knex } from 'knex';
 import { Fault } from '../../model/errors';
+import type { ResourceRecord } from '../../model/records';
 import { run } from './faults';
 import type { OfNodes, Paging, Version } from '../store';
 
 /** How a column is written and whether lists may be sorted and filtered by it. */
 export type ColumnKind = 'text' | 'boolean' | 'integer' | 'time' | 'json' | 'texts';
 export type Columns<RecordType> = { readonly [Name in keyof RecordType]-?: ColumnKind };
+/** The columns that every resource has. */
+export const SHARED_COLUMNS: Columns<ResourceRecord> = {
+  id: 'integer',
+  uuid: 'text',
+  created_at: 'time',
+  updated_at: 'time',
+  revision: 'integer',
+};
 /** A row as knex takes it. */
-export type Row = Record<string, unknown>;
+export type ColumnValues = Record<string, unknown>;
 
 const kindOf = (columns: Readonly<Record<string, ColumnKind>>, name: string): ColumnKind | undefined =>
   Object.hasOwn(columns, name) ? columns[name] : undefined;
 
 /** Members of a record as values for its columns; absent members stay absent, so that the column's default holds. */
-export function toRow(columns: Readonly<Record<string, ColumnKind>>, record: object): Row {
-  const row: Row = {};
+export function toRow(columns: Readonly<Record<string, ColumnKind>>, record: object): ColumnValues {
+  const row: ColumnValues = {};
   for (const [name, value] of Object.entries(record)) {
     if (value === undefined) continue;
     const kind = kindOf(columns, name);

@@ -3,87 +3,18 @@ import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
-import type { InterfaceFields, NodeChanges, NodeRecord } from '../../model/records';
+import { NODE_FIELDS } from '../../model/fields';
+import type { NodeChanges, NodeRecord } from '../../model/records';
 import { batched } from '../sql/batch';
 import { ALIVE, aliveAt } from './conductors';
 import { run } from '../sql/faults';
 import { heldNodes } from './held-nodes';
 import { preparedOn } from '../sql/prepared';
-import { applyPaging, applyWhere, contains, toRow, versionsOf } from '../sql/rows';
+import { applyPaging, applyWhere, contains, SHARED_COLUMNS, toRow, versionsOf } from '../sql/rows';
 import type { Columns } from '../sql/rows';
 import type { AgentNode, NodeFilter, NodeHead, Nodes } from '../store';
 
-const INTERFACE_COLUMNS: Columns<InterfaceFields> = {
-  bios_interface: 'text',
-  boot_interface: 'text',
-  console_interface: 'text',
-  deploy_interface: 'text',
-  firmware_interface: 'text',
-  inspect_interface: 'text',
-  management_interface: 'text',
-  network_interface: 'text',
-  power_interface: 'text',
-  raid_interface: 'text',
-  rescue_interface: 'text',
-  storage_interface: 'text',
-  vendor_interface: 'text',
-};
-export const NODE_COLUMNS: Columns<NodeRecord> = {
-  ...INTERFACE_COLUMNS,
-  id: 'integer',
-  uuid: 'text',
-  name: 'text',
-  driver: 'text',
-  driver_info: 'json',
-  driver_internal_info: 'json',
-  properties: 'json',
-  instance_info: 'json',
-  instance_uuid: 'text',
-  instance_name: 'text',
-  extra: 'json',
-  chassis_uuid: 'text',
-  resource_class: 'text',
-  conductor_group: 'text',
-  automated_clean: 'boolean',
-  protected: 'boolean',
-  protected_reason: 'text',
-  retired: 'boolean',
-  retired_reason: 'text',
-  owner: 'text',
-  lessee: 'text',
-  description: 'text',
-  shard: 'text',
-  parent_node: 'text',
-  disable_power_off: 'boolean',
-  network_data: 'json',
-  maintenance: 'boolean',
-  maintenance_reason: 'text',
-  fault: 'text',
-  power_state: 'text',
-  target_power_state: 'text',
-  provision_state: 'text',
-  target_provision_state: 'text',
-  provision_updated_at: 'time',
-  last_error: 'text',
-  reservation: 'text',
-  console_enabled: 'boolean',
-  clean_step: 'json',
-  deploy_step: 'json',
-  service_step: 'json',
-  raid_config: 'json',
-  target_raid_config: 'json',
-  inspection_started_at: 'time',
-  inspection_finished_at: 'time',
-  boot_mode: 'text',
-  secure_boot: 'boolean',
-  health: 'text',
-  traits: 'texts',
-  allocation_uuid: 'text',
-  created_at: 'time',
-  updated_at: 'time',
-  revision: 'integer',
-  lock_fence: 'integer',
-};
+export const NODE_COLUMNS: Columns<NodeRecord> = { ...NODE_FIELDS, ...SHARED_COLUMNS, lock_fence: 'integer' };
 
 /** Any spelling of a UUID; names never look like one (the API refuses such names). */
 const UUID = /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;

@@ -3,36 +3,17 @@ import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
+import { PORT_FIELDS } from '../../model/fields';
 import type { PortRecord } from '../../model/records';
 import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
 import { findable, identColumn } from './nodes';
 import { preparedOn } from '../sql/prepared';
-import { applyOfNodes, applyPaging, applyWhere, contains, toRow, versionsOf } from '../sql/rows';
+import { applyOfNodes, applyPaging, applyWhere, contains, SHARED_COLUMNS, toRow, versionsOf } from '../sql/rows';
 import type { Columns } from '../sql/rows';
 import type { PortFilter, Ports } from '../store';
 
-export const PORT_COLUMNS: Columns<PortRecord> = {
-  id: 'integer',
-  uuid: 'text',
-  node_uuid: 'text',
-  address: 'text',
-  name: 'text',
-  extra: 'json',
-  internal_info: 'json',
-  pxe_enabled: 'boolean',
-  local_link_connection: 'json',
-  portgroup_uuid: 'text',
-  physical_network: 'text',
-  is_smartnic: 'boolean',
-  description: 'text',
-  vendor: 'text',
-  category: 'text',
-  available_for_dynamic_portgroup: 'boolean',
-  created_at: 'time',
-  updated_at: 'time',
-  revision: 'integer',
-};
+export const PORT_COLUMNS: Columns<PortRecord> = { ...PORT_FIELDS, ...SHARED_COLUMNS };
 const findBy = (column: string): string => `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE ${column} = $1`;
 const OF_NODES = `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE node_uuid = ANY($1) ORDER BY id`;
 const FIND = { uuid: findBy('uuid'), name: findBy('name') };

@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import { Fault, type FaultName } from '../../model/errors';
+import { CHASSIS_FIELDS, PORTGROUP_FIELDS, VOLUME_CONNECTOR_FIELDS, VOLUME_TARGET_FIELDS } from '../../model/fields';
 import type {
   AllocationRecord,
   ChassisRecord,
@@ -11,35 +12,34 @@ import type {
   InspectionRuleRecord,
   IntrospectionRuleRecord,
   PortgroupRecord,
-  Row,
+  ResourceRecord,
   RunbookRecord,
   VolumeConnectorRecord,
   VolumeTargetRecord,
 } from '../../model/records';
 import { run } from '../sql/faults';
 import { findable, identColumn } from './nodes';
-import { applyOfNodes, applyPaging, applyWhere, toRow } from '../sql/rows';
+import { applyOfNodes, applyPaging, applyWhere, SHARED_COLUMNS, toRow } from '../sql/rows';
 import type { Columns } from '../sql/rows';
 import type { Store, Table, TableFilter } from '../store';
 
 interface Definition<RecordType> {
   readonly table: string;
-  readonly columns: Omit<Columns<RecordType>, keyof Row>;
+  readonly columns: Omit<Columns<RecordType>, keyof ResourceRecord>;
   /** The fault when there is none, and the detail that names what was asked for. */
   readonly notFound: readonly [FaultName, string];
 }
-const ROW: Columns<Row> = { id: 'integer', uuid: 'text', created_at: 'time', updated_at: 'time', revision: 'integer' };
 
 /** Addresses are kept in lower case. */
 const lowered = <T extends object>(record: T): T =>
   'address' in record && typeof record.address === 'string' ? { ...record, address: record.address.toLowerCase() } : record;
 
-function tableOn<RecordType extends Row, Needed extends keyof RecordType>(
+function tableOn<RecordType extends ResourceRecord, Needed extends keyof RecordType>(
   db: Knex,
   clock: Clock,
   { table, columns: own, notFound }: Definition<RecordType>,
 ): Table<RecordType, Needed> {
-  const columns: Readonly<Record<string, Columns<Row>[keyof Row]>> = { ...ROW, ...own };
+  const columns: Readonly<Record<string, Columns<ResourceRecord>[keyof ResourceRecord]>> = { ...SHARED_COLUMNS, ...own };
   const [fault, detail] = notFound;
   const missing = (ident: string): Fault => new Fault(fault, { [detail]: ident });
   const rows = () => db<Record<string, unknown>>(table);
@@ -86,34 +86,22 @@ function tableOn<RecordType extends Row, Needed extends keyof RecordType>(
 
 const CHASSIS: Definition<ChassisRecord> = {
   table: 'chassis',
-  columns: { description: 'text', extra: 'json' },
+  columns: CHASSIS_FIELDS,
   notFound: ['ChassisNotFound', 'chassis'],
 };
 const PORTGROUPS: Definition<PortgroupRecord> = {
   table: 'portgroups',
-  columns: {
-    node_uuid: 'text',
-    name: 'text',
-    address: 'text',
-    extra: 'json',
-    internal_info: 'json',
-    standalone_ports_supported: 'boolean',
-    mode: 'text',
-    properties: 'json',
-    physical_network: 'text',
-    category: 'text',
-    dynamic_portgroup: 'boolean',
-  },
+  columns: PORTGROUP_FIELDS,
   notFound: ['PortgroupNotFound', 'portgroup'],
 };
 const VOLUME_CONNECTORS: Definition<VolumeConnectorRecord> = {
   table: 'volume_connectors',
-  columns: { node_uuid: 'text', type: 'text', connector_id: 'text', extra: 'json' },
+  columns: VOLUME_CONNECTOR_FIELDS,
   notFound: ['VolumeConnectorNotFound', 'connector'],
 };
 const VOLUME_TARGETS: Definition<VolumeTargetRecord> = {
   table: 'volume_targets',
-  columns: { node_uuid: 'text', volume_type: 'text', volume_id: 'text', boot_index: 'integer', properties: 'json', extra: 'json' },
+  columns: VOLUME_TARGET_FIELDS,
   notFound: ['VolumeTargetNotFound', 'target'],
 };
 const ALLOCATIONS: Definition<AllocationRecord> = {

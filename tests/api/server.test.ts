@@ -1,13 +1,15 @@
 import { connect } from 'node:net';
+import { loadDocument } from '../../api/server';
 import { matching, useApi } from '../support/api';
 
 const api = useApi();
+const { max } = loadDocument();
 const UUID = /^req-[0-9a-f-]{36}$/;
 
 it.each([
   [50, '1.50'],
   [null, '1.1'],
-  ['latest', '1.115'],
+  ['latest', `1.${max}`],
 ])('answers version %p with its headers', async (minor, used) => {
   const { status, headers } = await api.ask('GET', '/v1/nodes', minor);
   expect(status).toBe(200);
@@ -15,14 +17,14 @@ it.each([
     'content-type': 'application/json',
     'x-openstack-ironic-api-version': used,
     'x-openstack-ironic-api-minimum-version': '1.1',
-    'x-openstack-ironic-api-maximum-version': '1.115',
+    'x-openstack-ironic-api-maximum-version': `1.${max}`,
     'x-openstack-request-id': matching(UUID),
   });
   expect(headers['openstack-request-id']).toBe(headers['x-openstack-request-id']);
 });
 
 it.each([
-  ['1.116', true],
+  [`1.${max + 1}`, true],
   ['2.0', true],
   ['junk', false],
 ])('refuses version %p in the shape of the router', async (version, told) => {
