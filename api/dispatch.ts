@@ -21,7 +21,7 @@ export interface RequestReport {
   node?: string;
   origin: Origin;
 }
-export interface ParsedRequest {
+interface ParsedRequest {
   readonly method: string;
   /** As in the request, without the query. */
   readonly path: string;

@@ -17,7 +17,7 @@ import { openServedFile, type OpenFile, type ServedFiles } from './files';
 import { ipxeScript } from './ipxe';
 import { openMedium } from './media';
 
-export type HttpBootOptions = Pick<
+type HttpBootOptions = Pick<
   Options,
   | 'boot.http_host'
   | 'boot.http_port'

@@ -12,7 +12,7 @@ import { GRUB_START, grubConfig, pxelinuxConfig, pxeName } from './pxe';
 import { sendFile, type NegotiatedOptions } from './tftp-transfer';
 import { cachedSource, fileSource, openBlocks, textSource, type BlockSource } from './tftp-blocks';
 
-export type TftpServiceOptions = Pick<Options, 'boot.tftp_host' | 'boot.tftp_port' | 'pxe.tftp_root' | 'pxe.loader_file_paths'>;
+type TftpServiceOptions = Pick<Options, 'boot.tftp_host' | 'boot.tftp_port' | 'pxe.tftp_root' | 'pxe.loader_file_paths'>;
 export interface TftpService {
   readonly port: number;
   /** Aborts running transfers. */

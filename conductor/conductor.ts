@@ -28,7 +28,7 @@ import type {
   NewAllocation,
 } from './core/call-types';
 
-export type { HttpMethod, IndicatorTable, VirtualMediaType };
+export type { HttpMethod, VirtualMediaType };
 export type { Lookup, NewAllocation, ProvisionArgs, VendorAnswer, VolumeKind };
 
 export interface Calls {

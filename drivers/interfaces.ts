@@ -7,7 +7,6 @@ import type {
   BiosSettingRecord,
   Boots,
   FirmwareComponentRecord,
-  Heartbeat,
   InterfaceKind,
   Inventory,
   JsonObject,
@@ -459,4 +458,3 @@ export type HardwareType = Readonly<Record<InterfaceKind, readonly string[]>>;
 export type Interfaces = { readonly [Kind in InterfaceKind]: Readonly<Record<string, Driver[Kind]>> };
 
 /** What an agent's heartbeat carries; re-exported for drivers and conductor. */
-export type { Heartbeat };

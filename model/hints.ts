@@ -18,7 +18,7 @@ const KINDS = {
   hctl: 'text',
   by_path: 'text',
 } as const;
-export type HintName = keyof typeof KINDS;
+type HintName = keyof typeof KINDS;
 
 type Test = (seen: string, wanted: readonly string[]) => boolean;
 const numbers =
@@ -46,7 +46,7 @@ const OPERATORS: Readonly<Record<string, Test>> = {
   's>': (seen, [wanted]) => seen > wanted!,
 };
 
-export interface Hint {
+interface Hint {
   readonly name: HintName;
   /** A row of OPERATORS, or `is` for a truth value. */
   readonly operator: string;

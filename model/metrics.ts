@@ -85,10 +85,10 @@ export type MetricName = keyof typeof METRICS;
 type NameOf<Kind extends MetricRow['kind']> = {
   [Name in MetricName]: (typeof METRICS)[Name]['kind'] extends Kind ? Name : never;
 }[MetricName];
-export type Counter = NameOf<'counter'>;
-export type Gauge = NameOf<'gauge'>;
-export type Histogram = NameOf<'histogram'>;
-export type Labels<Name extends MetricName> = Readonly<Record<(typeof METRICS)[Name]['labels'][number], string>>;
+type Counter = NameOf<'counter'>;
+type Gauge = NameOf<'gauge'>;
+type Histogram = NameOf<'histogram'>;
+type Labels<Name extends MetricName> = Readonly<Record<(typeof METRICS)[Name]['labels'][number], string>>;
 export type Sample<Name extends MetricName> = readonly [Labels<Name>, number];
 
 /** `timer`: milliseconds. */

@@ -32,8 +32,8 @@ export interface Facts {
   /** In place of them: why there are none. */
   readonly probes: Probes | { readonly error: string };
 }
-export type Severity = 'blocks' | 'warns';
-export interface Finding {
+type Severity = 'blocks' | 'warns';
+interface Finding {
   readonly message: string;
   /** A command, or what must happen. */
   readonly todo: string;

@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Agent, request } from 'undici';
 
-export interface HttpResponse {
+interface HttpResponse {
   readonly status: number;
   header(name: string): string | undefined;
   /** The caller reads it or calls `drain`. */

@@ -168,7 +168,7 @@ export interface Table<RecordType extends ResourceRecord, Needed extends keyof R
   update(uuid: string, changes: ChangesOf<RecordType>, only?: TableFilter<RecordType>['where']): Promise<RecordType>;
   remove(uuid: string, only?: TableFilter<RecordType>['where']): Promise<void>;
 }
-export interface History extends Table<HistoryRecord, 'node_uuid'> {
+interface History extends Table<HistoryRecord, 'node_uuid'> {
   /** Removes the oldest entries of nodes with more than `keep` that are older than `before`. Answers how many went. */
   trim(limits: { readonly keep: number; readonly before: string; readonly atMost: number }): Promise<number>;
 }

@@ -26,7 +26,7 @@ export interface HealthAnswer {
 }
 /** Undefined: the request is not for it, and goes on as any other. */
 export type Healthcheck = (request: HealthRequest) => Promise<HealthAnswer | undefined>;
-export interface HealthRequest {
+interface HealthRequest {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
   /** The caller's address, and the port that it asked. */

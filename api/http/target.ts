@@ -21,7 +21,7 @@ export function targetOf(url: string): Target {
 }
 
 /** Text that cannot be unescaped stays as it is. */
-export function unescaped(text: string): string {
+function unescaped(text: string): string {
   if (!text.includes('%')) return text;
   try {
     return decodeURIComponent(text);

@@ -4,7 +4,7 @@ import type { Conductor } from '../../conductor/conductor';
 import type { Store } from '../../store/store';
 import type { SchemaName } from './schemas';
 
-export interface Request {
+interface Request {
   /** The values of the path's parameters, in order. */
   readonly params: readonly string[];
   readonly query: URLSearchParams;

@@ -22,7 +22,7 @@ export interface EventFeed {
   /** Undefined: [events]max_listeners is reached. */
   join(): Listener | undefined;
 }
-export interface Listener {
+interface Listener {
   /** What comes after a position; empty after [events]keep_alive_interval, or when the signal is aborted. */
   next(after: string, signal: AbortSignal): Promise<EventPage>;
   leave(): void;

@@ -16,7 +16,7 @@ interface CachedFragment extends Fragment {
 interface CachedRow extends Version {
   readonly uuid: string;
 }
-export interface FragmentRequest<Row extends CachedRow> {
+interface FragmentRequest<Row extends CachedRow> {
   /** Everything beside the row that its JSON depends on (`shapeOf`). */
   readonly shape: string;
   /** What the database says that there is now. */

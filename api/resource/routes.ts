@@ -20,7 +20,7 @@ export function checkHandlers(document: Document, handlers: Handlers): void {
     throw new Error(`openapi.yaml and the handlers differ: no handler for [${missing.join(', ')}], no operation for [${idle.join(', ')}]`);
 }
 
-export interface Match {
+interface Match {
   readonly operation: Operation;
   readonly params: Readonly<Record<string, string>>;
   /** A field named by a further path segment. */

@@ -10,7 +10,7 @@ import type { Gate } from '../../model/versions';
  * (`early`: before). `member`: no route of its own. `handler`: the handler sees to it.
  */
 export type GateRefusal = number | readonly [status: number, sentence: string, when?: 'early'] | 'member' | 'handler';
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 export type Schema = Readonly<Record<string, unknown>>;
 export type ArgumentKind =

@@ -225,7 +225,7 @@ function isMany(value: unknown): boolean {
   return visit(value);
 }
 
-export type Validator = (value: unknown) => string | undefined;
+type Validator = (value: unknown) => string | undefined;
 /** Compiles a schema when it is first needed; the validator says what is wrong, or nothing. */
 export type Validators = (key: string, schema: () => Schema, words?: typeof describe) => Validator;
 export function createValidators(): Validators {

@@ -9,16 +9,16 @@ import type { Notifier } from '../../model/notifications';
 import type { Origin } from '../../model/origin';
 import type { FlowName } from '../../model/states';
 import type { Store } from '../../store/store';
-import type { HeartbeatBuffer } from './heartbeat-buffer';
-import type { BmcTurns } from './bmc-turns';
+import type { HeartbeatBuffer } from '../runtime/heartbeat-buffer';
+import type { BmcTurns } from '../runtime/bmc-turns';
 import type { Hardware } from './hardware';
 import type { Accelerator } from './accelerator';
 import type { InspectionRule } from '../../model/rules/inspection-rules';
-import type { Lease, Probed } from './lease';
-import type { Locks } from './locks';
-import type { Ownership } from './ownership';
-import type { Tokens } from './token';
-import type { Workers } from './workers';
+import type { Lease, Probed } from '../runtime/lease';
+import type { Locks } from '../runtime/locks';
+import type { Ownership } from '../runtime/ownership';
+import type { Tokens } from '../runtime/token';
+import type { Workers } from '../runtime/workers';
 
 /** What main (or a test) starts a conductor from. */
 export interface ConductorParts {

@@ -3,7 +3,7 @@ import { Fault, reasonOf } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import type { NodeFilter } from '../../store/store';
 import type { Context } from './context';
-import { inParallel } from './parallel';
+import { inParallel } from '../runtime/parallel';
 
 export interface OnNodes {
   readonly purpose: string;

@@ -14,10 +14,10 @@ import type { NodeTask, TaskRequest } from './node-task';
 import { measureMove } from './measures';
 import { fencedPool } from './fenced';
 import { notifyProvision } from './notify';
-import { retryingStore, isDatabaseDown, retryWhileDatabaseDown } from './database-retry';
+import { retryingStore, isDatabaseDown, retryWhileDatabaseDown } from '../runtime/database-retry';
 import { changePower } from './power';
 import { recorderData } from './recorders';
-import type { Place } from './workers';
+import type { Place } from '../runtime/workers';
 import { LockLost, isInterrupted } from './interruption';
 
 /**

@@ -9,9 +9,9 @@ import type { Heartbeat } from '../../model/records';
 import { FAST_TRACK_STATES, stateRow } from '../../model/states';
 import type { AgentNode } from '../../store/store';
 import type { Context } from '../core/context';
-import { isDatabaseDown, retryWhileDatabaseDown } from '../core/database-retry';
+import { isDatabaseDown, retryWhileDatabaseDown } from '../runtime/database-retry';
 import { startTask } from '../core/task';
-import { tokenIsRight } from '../core/token';
+import { tokenIsRight } from '../runtime/token';
 import type { WakeReason } from '../flows/flow';
 import { wake } from './waiting';
 

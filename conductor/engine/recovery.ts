@@ -12,7 +12,7 @@ import { UNFINISHED_ABORT } from '../flows/flow';
 import { applyOutcome } from '../flows/outcome';
 import { finishAbort } from './abort';
 import { RESUMABLE_STATES, resumeIntrospection } from '../introspection/unfinished';
-import { OWNERSHIP_COLUMNS } from '../core/ownership';
+import { OWNERSHIP_COLUMNS } from '../runtime/ownership';
 import { startTask, withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
 import { isInterrupted } from '../core/interruption';

@@ -25,7 +25,7 @@ export interface Admission {
 /** `silence`: the agent missed its heartbeats, and the conductor asks it. */
 export type WakeReason = 'heartbeat' | 'poll' | 'unhold' | 'silence';
 /** How a flow waits for its machine. The node's state row names the option that limits the wait. */
-export interface Waiting {
+interface Waiting {
   /** Why the flow fails when the node goes into maintenance while it waits. */
   readonly inMaintenance: string;
   /** @param outcome of the running step, when the caller knows it already */

@@ -3,7 +3,7 @@ import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import type { IntrospectionRecord, IntrospectionState } from '../../model/introspection';
 import type { Context } from '../core/context';
-import { OWNERSHIP_COLUMNS } from '../core/ownership';
+import { OWNERSHIP_COLUMNS } from '../runtime/ownership';
 import { withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
 import { isInterrupted } from '../core/interruption';

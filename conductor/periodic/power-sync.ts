@@ -5,7 +5,7 @@ import { stateRow } from '../../model/states';
 import type { Context } from '../core/context';
 import { differsFromRow, saveReading, readMachine, type MachineReading } from '../core/machine-look';
 import { notifyCorrected } from '../core/notify';
-import { inParallel } from '../core/parallel';
+import { inParallel } from '../runtime/parallel';
 import { sharedTaskOf, withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
 import { isInterrupted } from '../core/interruption';

@@ -9,7 +9,7 @@ import { stateRow } from '../../model/states';
 import type { Store } from '../../store/store';
 import type { NewAllocation } from '../core/call-types';
 import type { Context } from '../core/context';
-import { inParallel } from '../core/parallel';
+import { inParallel } from '../runtime/parallel';
 import { withTask } from '../core/task';
 import type { NodeTask } from '../core/node-task';
 import { LockLost } from '../core/interruption';

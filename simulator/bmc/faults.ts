@@ -22,7 +22,7 @@ export const FAULTS = {
   redfish_types: { kind: 'names', about: 'resources whose members have wrong types' },
   redfish_garbage: { kind: 'names', about: 'resources whose JSON is cut off' },
 } as const satisfies Readonly<Record<string, FaultDefinition>>;
-export type FaultName = keyof typeof FAULTS;
+type FaultName = keyof typeof FAULTS;
 type ValueOf = { readonly number: number; readonly flag: boolean; readonly names: readonly string[] };
 /** Absent: the BMC does not have this fault. */
 export type Faults = { readonly [name in FaultName]?: ValueOf[(typeof FAULTS)[name]['kind']] };

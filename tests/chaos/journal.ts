@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 
-export interface Finding {
+interface Finding {
   readonly round: number;
   readonly what: string;
   readonly detail: unknown;

@@ -1,7 +1,7 @@
 /** What a conductor keeps in memory: places for work, and who waits for a node. */
-import { createLocks } from '../../conductor/core/locks';
-import { inParallel } from '../../conductor/core/parallel';
-import { createWorkers } from '../../conductor/core/workers';
+import { createLocks } from '../../conductor/runtime/locks';
+import { inParallel } from '../../conductor/runtime/parallel';
+import { createWorkers } from '../../conductor/runtime/workers';
 import { timeoutInterval } from '../../conductor/engine/timeouts';
 import { silentLog } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';

@@ -1,7 +1,7 @@
 /** Virtual drives below the resources of a test's Redfish service, which take images and give them back. */
 import type { Asked, RedfishService, Said } from '../wire/redfish-service';
 
-export interface DriveMade {
+interface DriveMade {
   readonly types?: readonly string[];
   readonly image?: string;
   /** Without actions: changed by PATCH, if `allow` says so. */

@@ -6,7 +6,7 @@ import { matcher } from '../../api/resource/routes';
 import { toJsonSchema } from '../../api/schema/schema';
 
 type Node = Readonly<Record<string, unknown>>;
-export interface Answered {
+interface Answered {
   readonly method: string;
   /** As it was asked for, with its query. */
   readonly path: string;

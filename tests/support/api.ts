@@ -13,7 +13,7 @@ import { optionsOf } from './options';
 import { useDatabase, type TestDatabase } from './database';
 
 /** What tests look into of an answer. */
-export interface Shown extends Readonly<Record<string, unknown>> {
+interface Shown extends Readonly<Record<string, unknown>> {
   readonly uuid: string;
   readonly nodes: readonly Shown[];
   readonly ports: readonly Shown[];
@@ -27,7 +27,7 @@ export interface Shown extends Readonly<Record<string, unknown>> {
 /** Any text like this. */
 export const matching = (pattern: RegExp): unknown => expect.stringMatching(pattern);
 
-export interface Reply {
+interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** As JSON; undefined without a body. */
@@ -36,7 +36,7 @@ export interface Reply {
   /** The sentence of a refusal of either shape. */
   readonly fault: string | undefined;
 }
-export interface Send {
+interface Send {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -5,7 +5,7 @@ import type { EnabledHardware, NodeRecord } from '../../model/records';
 import { INTERFACE_KINDS } from '../../model/records';
 import type { Store } from '../../store/store';
 
-export interface Call {
+interface Call {
   readonly name: string;
   readonly arguments: readonly unknown[];
 }

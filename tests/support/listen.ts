@@ -1,5 +1,5 @@
 /** A listener to server-sent events, as browsers read them (WHATWG HTML §9.2.6). */
-export interface Heard {
+interface Heard {
   readonly id: string | undefined;
   readonly event: string;
   readonly data: Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 /** What a conductor left that went, or that could not write at the wrong moment, is found by looking, not by who tells. */
 import { Fault } from '../../../model/errors';
-import { createOwnership } from '../../../conductor/core/ownership';
+import { createOwnership } from '../../../conductor/runtime/ownership';
 import { type Started } from '../../support/conductor';
 import { useConductor } from '../../support/use-conductor';
 

@@ -33,7 +33,7 @@ const DISKS = {
   sata: { size: 7 * GiB, devices: ['ide-hd,drive=sata,serial=SATA1,wwn=0x5000c500a1b2c3d4,rotation_rate=7200,bus=ide.0'] },
 } as const;
 
-export interface Posted {
+interface Posted {
   readonly path: string;
   /** Milliseconds since the epoch. */
   readonly at: number;

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { openstackClient } from './venv';
 
-export interface CommandResult {
+interface CommandResult {
   readonly code: number;
   readonly output: string;
   readonly errors: string;

@@ -19,7 +19,7 @@ export interface Libvirt {
   isOn(name: string): Promise<boolean>;
   stop(): Promise<void>;
 }
-export interface Domain {
+interface Domain {
   readonly name: string;
   readonly uuid: string;
   readonly firmware: 'bios' | 'uefi' | 'uefi-http';

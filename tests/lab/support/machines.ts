@@ -17,7 +17,7 @@ import { addNamespace, removeNamespace } from './namespace';
 
 const run = promisify(execFile);
 
-export interface MachineSpecification {
+interface MachineSpecification {
   readonly name: string;
   readonly firmware: 'bios' | 'uefi' | 'uefi-http';
   readonly memoryMiB: number;

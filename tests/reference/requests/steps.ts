@@ -13,13 +13,13 @@ export interface Sent {
   readonly quiet?: true;
 }
 /** A pause until the node stands still, between requests that work goes on after. */
-export interface Settle {
+interface Settle {
   readonly settle: string;
   /** Where it must stand then, where what follows would mean nothing otherwise. */
   readonly state?: string;
 }
 /** The same until an allocation has come to something. */
-export interface SettleAllocation {
+interface SettleAllocation {
   readonly settleAllocation: string;
 }
 export type Step = Sent | Settle | SettleAllocation;

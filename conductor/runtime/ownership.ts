@@ -5,7 +5,7 @@ import type { Alive } from '../../store/store';
 
 /** The columns by which a node belongs to a conductor. */
 export const OWNERSHIP_COLUMNS = ['uuid', 'driver', 'conductor_group'] as const;
-export type Owned = Pick<NodeRecord, (typeof OWNERSHIP_COLUMNS)[number]>;
+type Owned = Pick<NodeRecord, (typeof OWNERSHIP_COLUMNS)[number]>;
 export interface Ownership {
   /** The nodes that belong to this conductor. For periodic work; a client's request may concern any node. */
   ownNodes<Node extends Owned>(nodes: readonly Node[]): Promise<readonly Node[]>;

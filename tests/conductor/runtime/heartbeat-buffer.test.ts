@@ -1,5 +1,5 @@
 /** What is remembered of agents' signs of life. */
-import { createHeartbeatBuffer, type HeartbeatBuffer } from '../../../conductor/core/heartbeat-buffer';
+import { createHeartbeatBuffer, type HeartbeatBuffer } from '../../../conductor/runtime/heartbeat-buffer';
 import { silentLog } from '../../../model/log';
 import type { Store } from '../../../store/store';
 import { testClock } from '../../support/clock';

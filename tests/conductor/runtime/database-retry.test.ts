@@ -1,4 +1,4 @@
-import { retryingStore, retryWhileDatabaseDown } from '../../../conductor/core/database-retry';
+import { retryingStore, retryWhileDatabaseDown } from '../../../conductor/runtime/database-retry';
 import { Fault } from '../../../model/errors';
 import type { Log } from '../../../model/log';
 import type { Store } from '../../../store/store';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { fenced } from '../../../conductor/core/fenced';
-import { createLease } from '../../../conductor/core/lease';
+import { createLease } from '../../../conductor/runtime/lease';
 import { silentLog } from '../../../model/log';
 import { testClock } from '../../support/clock';
 import { useDatabase } from '../../support/database';
