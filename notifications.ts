@@ -43,7 +43,7 @@ interface NotifierSetup {
 
 /** Throws an Error for the operator if the URL is invalid. */
 export function createNotifier({ options, host, log, clock, metrics, random }: NotifierSetup): OpenNotifier {
-  const lowest = options['DEFAULT.notification_level'] as Level | null;
+  const lowest = options['DEFAULT.notification_level'];
   const url = options['notifications.webhook_url'];
   const drivers = options['oslo_messaging_notifications.driver'];
   const queues = drivers.filter((driver) => MESSAGING.includes(driver));

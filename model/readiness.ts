@@ -101,7 +101,10 @@ function waitedFor({
   if (typeof internal.step_poll_every === 'number')
     return { message: `${waits}: its running step is polled every ${internal.step_poll_every} s`, todo: WAIT };
   if (typeof url === 'string')
-    return { message: `${waits}: the last heartbeat of its agent was at ${String(heartbeat ?? 'an unknown time')}`, todo: WAIT };
+    return {
+      message: `${waits}: the last heartbeat of its agent was at ${typeof heartbeat === 'string' ? heartbeat : 'an unknown time'}`,
+      todo: WAIT,
+    };
   if (token !== undefined && early !== true)
     return {
       message: `${waits}: its agent looked the node up, and has sent no heartbeat yet`,

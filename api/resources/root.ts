@@ -54,7 +54,7 @@ const MOST_CACHED = 500;
 const cache = new WeakMap<Document, Map<string, string>>();
 function cached(document: Document, key: string, make: () => object): string {
   let texts = cache.get(document);
-  if (!texts) cache.set(document, (texts = new Map()));
+  if (!texts) cache.set(document, (texts = new Map<string, string>()));
   const known = texts.get(key);
   if (known !== undefined) return known;
   if (texts.size >= MOST_CACHED) texts.clear();

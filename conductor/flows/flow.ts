@@ -29,7 +29,7 @@ interface Waiting {
   /** Why the flow fails when the node goes into maintenance while it waits. */
   readonly inMaintenance: string;
   /** @param outcome of the running step, when the caller knows it already */
-  wake(task: NodeTask, why: WakeReason, outcome?: Outcome): Promise<void>;
+  readonly wake: (task: NodeTask, why: WakeReason, outcome?: Outcome) => Promise<void>;
   readonly timeout: {
     /** `last_error` of a node that waited too long. */
     readonly text: (node: NodeRecord) => string;

@@ -126,7 +126,7 @@ export interface ListedFlowParts extends Pick<StepsFlowParts, 'errorType' | 'adm
   readonly inMaintenance: string;
   readonly afterAbort: AfterAbort;
   /** Makes the list of the steps that the driver and the agent offer, and saves it together with `also`. */
-  plan(task: NodeTask, fromAgent: readonly PlannedStep[], also: InternalChanges): Promise<void>;
+  readonly plan: (task: NodeTask, fromAgent: readonly PlannedStep[], also: InternalChanges) => Promise<void>;
 }
 export interface ListedFlow extends StepsFlow {
   /** Makes the list and runs it: the agent told its steps, or no ramdisk is needed. */

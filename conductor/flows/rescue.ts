@@ -9,7 +9,7 @@ import { validateInterface } from '../core/validate';
 import { refuseInMaintenance } from './admission';
 import { unfinishedAbort, type Flow } from './flow';
 import { applyOutcome } from './outcome';
-import { hashPassword, type HashAlgorithm } from './password-hash';
+import { hashPassword } from './password-hash';
 
 const PASSWORDS = ['rescue_password', 'hashed_rescue_password'];
 /** instance_info without the passwords of the rescue system. */
@@ -40,7 +40,7 @@ export const rescue: Flow = {
       check: async (task, { rescue_password: password = '' }) => {
         refuseInMaintenance(task, 'rescuing');
         const { options, random } = task.context;
-        const hashed = hashPassword(password, options['conductor.rescue_password_hash_algorithm'] as HashAlgorithm, random);
+        const hashed = hashPassword(password, options['conductor.rescue_password_hash_algorithm'], random);
         const instance = { ...withoutPasswords(task.node), rescue_password: password, hashed_rescue_password: hashed };
         // The rescue interface checks the password too, which is saved only when everything is valid.
         const withPassword: NodeTask = { ...task, node: { ...task.node, instance_info: instance } };

@@ -26,7 +26,7 @@ export interface StepsFlowParts extends Omit<Flow, 'waiting' | 'resume'> {
   /** The agent told its steps at a heartbeat. Answers whether that was all that the heartbeat is for. */
   takeAgentSteps(task: NodeTask, steps: readonly PlannedStep[]): Promise<boolean>;
   /** A step says that the agent runs already: its steps come into the list, behind the one that runs. */
-  addAgentSteps?(task: NodeTask): Promise<StepOutcome>;
+  readonly addAgentSteps?: (task: NodeTask) => Promise<StepOutcome>;
 }
 export interface StepsFlow extends Flow, Pick<StepsFlowParts, 'stepFailure'> {
   readonly kind: SavedKind;
@@ -106,7 +106,10 @@ async function continueSteps(task: NodeTask, flow: StepsFlow, why: WakeReason, k
   const { steps, index = 0, running } = positionOf(task, kind);
   if (running) {
     const outcome = known ?? (await outcomeOf(task, flow, running, why));
-    if (outcome.kind === 'wait') return keepWaiting(task, why, outcome);
+    if (outcome.kind === 'wait') {
+      keepWaiting(task, why, outcome);
+      return;
+    }
     if (outcome.kind === 'failed') return flow.fail(task, outcome.reason);
     if ((running as { abort_after?: boolean }).abort_after) return abortAfterStep(task, flow);
   }

@@ -1,7 +1,7 @@
 /** What goes wrong in a flow: the state it ends in, what `last_error` says, and that the usual verb gets the node out again. */
 import { randomUUID } from 'node:crypto';
 import { done, type Step } from '../../../drivers/interfaces';
-import type { NodeChanges, StepRecord } from '../../../model/records';
+import type { NodeChanges } from '../../../model/records';
 import { conductorOptions, newMachine, type Machine, type Started } from '../../support/conductor';
 import { like } from '../../support/expect';
 import { settled } from '../../support/settled';
@@ -362,7 +362,7 @@ describe('what the deployment of an instance requires is checked by deploy, rebu
     ],
   ])('%s', async (_name, from, reason) => {
     const { conductor, enrol, store } = await start({ machine: newMachine({ steps: [eraseStep] }) });
-    await store.deployTemplates.create({ uuid: randomUUID(), name: 'CUSTOM_T', steps: [step as unknown as StepRecord] });
+    await store.deployTemplates.create({ uuid: randomUUID(), name: 'CUSTOM_T', steps: [step] });
     const { uuid } = await enrol({ ...available, ...from });
     expect(await conductor.validate(uuid)).toMatchObject({ power: { result: true }, deploy: { result: false, reason: like(reason) } });
     await expect(conductor.provision(uuid, 'active', {})).rejects.toMatchObject({ status: 400, message: like(reason) });
