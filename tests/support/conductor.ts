@@ -273,7 +273,7 @@ export function interfacesOf(
         task.signal.throwIfAborted();
         return machine.power;
       },
-      ...(machine.looks ? { look: async () => ({ power: machine.power, ...machine.looks! }) } : {}),
+      ...(machine.looks ? { getStatus: async () => ({ power: machine.power, ...machine.looks! }) } : {}),
       set: async (task: Task, state: Power) => {
         await tell(task, state);
         if (machine.obeys) machine.power = POWERS[state];
