@@ -1,5 +1,5 @@
 /**
- * The API's HTTP server: an Express application whose middleware does, in order, metrics and log, CORS, probes, compression, OPTIONS, and
+ * The API's HTTP server: an Express application whose middleware does, in order, metrics and log, CORS, probes, OPTIONS, and
  * the API itself. Faults become answers here and nowhere else. Handlers see neither Express nor sockets (resource/handler.ts).
  */
 import type { Options } from '../config/options';
@@ -20,7 +20,6 @@ import { noauth } from './auth/noauth';
 import { createDispatch, type Dispatch, type RequestReport } from './dispatch';
 import { handlers } from './handlers';
 import { limitFor, readBody } from './http/body';
-import { compressLargeAnswers } from './http/compression';
 import { createCors } from './http/cors';
 import { createCurrentState } from './http/current-state';
 import { explain, Refusal, Unacceptable, Unauthenticated, Unread } from './http/errors';
@@ -275,7 +274,6 @@ export function createApi(parts: ApiParts): RequestListener {
   application.use(addCorsHeaders(options));
   application.use(answerProbes(parts.probes ?? createProbes({})));
   application.use(answerOptions);
-  application.use(compressLargeAnswers());
   application.use(answerApi({ parts, document, auth: context.auth, dispatch: createDispatch(context, conductor), stopping }));
   // A probe that failed; errors of the API were answered before.
   application.use((error: unknown, request: IncomingMessage, response: ServerResponse, next: NextFunction) => {

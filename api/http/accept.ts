@@ -1,12 +1,37 @@
-/** Content negotiation by the Accept header (RFC 9110 §12.5.1), with Ironic's leniency. */
-import Negotiator from 'negotiator';
+/** Content negotiation by the Accept header (RFC 9110 §12.5.1). */
 
-const negotiator = (accept: string): Negotiator => new Negotiator({ headers: { accept } });
+const RANGE = /^\s*([\w!#$&^.+*-]+\/[\w!#$&^.+*-]+)\s*((?:;[^;,]*)*)$/;
 
-/** Ironic ignores a header that names no media range, and one that begins with the type whatever its parameters are. */
-export const accepts = (header: string | undefined, type: string): boolean =>
-  !header || header === '*/*' || header.startsWith(type) || !header.includes('/') || negotiator(header).mediaType([type]) !== undefined;
+/** Media range → quality. Undefined: the header is absent or malformed, and is ignored. */
+function qualitiesOf(header: string | undefined): ReadonlyMap<string, number> | undefined {
+  if (!header) return undefined;
+  const ranges = header.split(',').filter((part) => part.trim() !== '');
+  const read = ranges.map((part) => RANGE.exec(part));
+  if (read.some((match) => match === null)) return undefined;
+  return new Map(
+    read.map((match) => {
+      const quality = /;\s*q=([\d.]+)/i.exec(match![2]!)?.[1];
+      return [match![1]!.toLowerCase(), quality === undefined ? 1 : Number(quality)] as const;
+    }),
+  );
+}
+/** Quality by the most specific range. */
+const qualityOf = (qualities: ReadonlyMap<string, number>, type: string): number => {
+  const range = [type, `${type.split('/')[0]!}/*`, '*/*'].find((name) => qualities.has(name));
+  return range === undefined ? 0 : qualities.get(range)!;
+};
 
-/** The offer that the caller prefers, of equals the first. Undefined: the caller accepts none. */
-export const preferred = (header: string | undefined, offers: readonly string[]): string | undefined =>
-  header?.includes('/') ? negotiator(header).mediaType([...offers]) : offers[0];
+/** A malformed header is ignored, and so is one that begins with the type, whatever its parameters are, as in Ironic. */
+export function accepts(header: string | undefined, type: string): boolean {
+  if (!header || header.startsWith(type)) return true;
+  const qualities = qualitiesOf(header);
+  return qualities === undefined || qualityOf(qualities, type) > 0;
+}
+
+/** The offer with the highest quality, of equals the first. Undefined: the caller accepts none. */
+export function preferred(header: string | undefined, offers: readonly string[]): string | undefined {
+  const qualities = qualitiesOf(header);
+  if (!qualities) return offers[0];
+  const liked = offers.map((offer) => ({ offer, quality: qualityOf(qualities, offer) })).filter(({ quality }) => quality > 0);
+  return liked.sort((a, b) => b.quality - a.quality)[0]?.offer;
+}

@@ -49,7 +49,7 @@ const SHARED = {
   policy: 'volume',
   computed: ['node_uuid'],
   strict: true,
-  asksAlways: true,
+  alwaysUpdates: true,
   owner: ({ node_uuid: node }: VolumeRecord, { store }: ApiContext) => store.nodes.find(node),
   filter: filterByNode,
   patched: withNode,

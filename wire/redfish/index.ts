@@ -1,6 +1,6 @@
 /** The Redfish client's exports for drivers. */
 export { createRedfishPool, type RedfishPool } from './client';
-export { RedfishError, hasMessage, isStatus, messagesOf,  } from './errors';
+export { RedfishError, hasMessage, isStatus, messagesOf } from './errors';
 export { linkOf, listOf, member, textOf, textsOf } from './json';
 export {
   actionOf,
@@ -10,9 +10,8 @@ export {
   patchResource,
   readLinked,
   readResource,
-  
   type RedfishAsk,
   type RedfishResource,
 } from './resources';
 export { followTask, readTask, startedTask, type TaskProgress } from './tasks';
-export { rootPath, type RedfishAnswer, type RedfishMethod,  type RedfishTarget } from './transport';
+export { rootPath, type RedfishAnswer, type RedfishMethod, type RedfishTarget } from './transport';

@@ -96,15 +96,3 @@ describe('a body of DELETE', () => {
     expect((await api.ask('DELETE', `/v1/nodes/${UUID}`, 115, { body })).status).toBe(204);
   });
 });
-
-it('compresses large answers for callers that ask for it, and no others', async () => {
-  const get = (path: string, coding: string) => fetch(`${api.url()}${path}`, { headers: { 'Accept-Encoding': coding } });
-  const [small, plain, asked] = await Promise.all([
-    get('/v1', 'gzip'),
-    get('/v1/openapi.json', 'identity'),
-    get('/v1/openapi.json', 'gzip'),
-  ]);
-  expect([small, plain, asked].map(({ headers }) => headers.get('content-encoding'))).toEqual([null, null, 'gzip']);
-  const [whole, unpacked] = await Promise.all([plain.text(), asked.text()]);
-  expect(unpacked).toBe(whole);
-});
