@@ -18,7 +18,7 @@ export type Change =
   /** Undefined removes it. */
   | { readonly on: 'plugin_data'; readonly name: string; readonly value: unknown };
 
-export type HookOptions = Pick<
+export interface HookOptions extends Pick<
   Options,
   | 'inspector.add_ports'
   | 'inspector.keep_ports'
@@ -30,7 +30,7 @@ export type HookOptions = Pick<
   | 'inspector.physical_network_cidr_map'
   | 'inspector.overwrite_existing'
   | 'inspector.overwrite_existing_hooks'
->;
+> {}
 export interface InspectionData {
   readonly node: NodeRecord;
   readonly ports: readonly PortRecord[];
