@@ -1,6 +1,7 @@
 /** `bloomery simulate control`: shows a running fleet, sets faults of its BMCs, and controls the power of its machines. */
 import type { Command } from 'commander';
 import { parseFaults } from '../simulator/bmc/faults';
+import { timeoutSignal } from '../wire/timeout-signal';
 
 export const CONTROL_PORT = 6390;
 const TIMEOUT_MS = 30_000;
@@ -22,7 +23,7 @@ async function ask(base: string, method: string, path: string, body?: unknown): 
   const response = await fetch(`${base}${path}`, {
     method,
     ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
-    signal: AbortSignal.timeout(TIMEOUT_MS),
+    signal: timeoutSignal(TIMEOUT_MS),
   }).catch(() => {
     throw new Error(`no fleet answers at ${base}: start one with bloomery simulate, or give --url`);
   });

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { Checked, Readiness } from '../model/readiness';
 import { HEADER } from '../model/versions';
 import { authorization, endpoint, parseJson, errorMessageOf } from './endpoint';
+import { timeoutSignal } from '../wire/timeout-signal';
 
 interface WhyArguments {
   readonly url?: string;
@@ -16,7 +17,7 @@ async function ask(node: string, given: WhyArguments): Promise<Readiness> {
   if (!URL.canParse(base)) throw new Error(`${base} is not a URL`);
   const response = await fetch(`${base}/v1/nodes/${encodeURIComponent(node)}/readiness`, {
     headers: { accept: 'application/json', [HEADER]: 'latest', ...authorization(process.env) },
-    signal: AbortSignal.timeout(TIMEOUT_MS),
+    signal: timeoutSignal(TIMEOUT_MS),
   }).catch((error: unknown) => {
     const { cause, message } = error as Error;
     throw new Error(`${base} does not answer: ${cause instanceof Error && cause.message ? cause.message : message}`);

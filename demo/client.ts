@@ -1,3 +1,5 @@
+import { timeoutSignal } from '../wire/timeout-signal';
+
 /** A small client of the API for the demonstration. */
 export interface ShownNode {
   readonly uuid: string;
@@ -22,7 +24,7 @@ export type Exchange = (
 ) => Promise<{ status: number; text: string }>;
 
 const byFetch: Exchange = async (method, url, headers, body) => {
-  const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }), signal: AbortSignal.timeout(30_000) });
+  const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body }), signal: timeoutSignal(30_000) });
   return { status: response.status, text: await response.text() };
 };
 

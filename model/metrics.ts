@@ -93,7 +93,8 @@ export type Sample<Name extends MetricName> = readonly [Labels<Name>, number];
 
 /** `timer`: milliseconds. */
 export type Total =
-  { readonly type: 'timer'; readonly count: number; readonly sum: number } | { readonly type: 'counter'; readonly count: number };
+  | { readonly type: 'timer'; readonly count: number; readonly sum: number }
+  | { readonly type: 'counter'; readonly count: number };
 
 /** What every room measures through, as it logs through `Log`. */
 export interface Metrics {

@@ -1,9 +1,10 @@
-// npm test: types, lint, format, and the unit and flow tests. Needs Node and npm only.
+// npm test: types, lint, unused exports, format, and the unit and flow tests. Needs Node and npm only.
 // Ends with where the time went, what failed, and one line of counts.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { CHECKS } from './checks.mjs';
 import { cliArguments } from './cli-arguments.mjs';
 import { build, installPackages, root } from './install.mjs';
 import { jestCommand, jestResults } from './jest-results.mjs';
@@ -52,10 +53,8 @@ async function tests(...projects) {
 installPackages();
 mkdirSync(scratch, { recursive: true });
 build();
-const bin = (name) => join(root, 'node_modules', name);
 const checks = async () => {
-  await check('types, lint', join(root, 'scripts/check.mjs'));
-  await check('format', bin('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn', '.');
+  for (const { name, command } of CHECKS) await check(name, ...command);
 };
 await Promise.all([checks(), tests('unit', 'flows')]);
 console.log(['', ...times, ...failed.map((what) => `FAILED: ${what}`), `${passed} passed, ${failed.length} failed`].join('\n'));

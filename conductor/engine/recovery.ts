@@ -70,7 +70,7 @@ const resumeFlows = (context: Context): Promise<void> =>
     if (!row.working) return undefined;
     const flow = FLOWS[row.flow!];
     task.log.warn(`${task.node.provision_state} was left by its conductor`, { step: positionsOf(task.node) });
-    return () => applyOutcome(task, flow, () => (flow.resume ?? flow.begin)(task));
+    return () => applyOutcome(task, flow, () => (flow.resume ? flow.resume(task) : flow.begin(task)));
   });
 /** Nodes whose flow was aborted, and whose clean-up is not over. */
 const resumeAborts = (context: Context): Promise<void> =>

@@ -11,6 +11,7 @@ import { newUuid } from '../../model/idents';
 import { silentMetrics, type Metrics } from '../../model/metrics';
 import type { Probed } from '../runtime/lease';
 import { authorize, RpcError, CODES, decodeAnswer, digestOf, encodeCall, isAnswerOf, PING, type RpcCall } from './codec';
+import { timeoutSignal } from '../../wire/timeout-signal';
 
 export type RpcClientOptions = Pick<Options, 'json_rpc.cafile' | 'json_rpc.insecure'>;
 /** The conductor that is called: its name, which the signature covers, and its address. */
@@ -123,7 +124,7 @@ export function createRpcClient(setup: {
     },
     async probe(callee) {
       try {
-        await call(callee, { method: PING, args: [] }, AbortSignal.timeout(PROBE_TIMEOUT_MS));
+        await call(callee, { method: PING, args: [] }, timeoutSignal(PROBE_TIMEOUT_MS));
         return 'answers';
       } catch (error) {
         if (!(error instanceof NoResponse)) return 'answers';

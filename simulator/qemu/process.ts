@@ -7,6 +7,7 @@ import { createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { reasonOf } from '../../model/errors';
 import { openMonitor, type QemuMonitor } from './monitor';
+import { timeoutSignal } from '../../wire/timeout-signal';
 
 const START_TIMEOUT_MS = 30_000;
 
@@ -48,7 +49,7 @@ export async function startProcess({
   child.stderr?.on('data', (data: Buffer) => (errors = `${errors}${data.toString()}`.slice(-2000)));
   child.once('error', (error) => (errors = error.message));
   try {
-    const failed = Promise.race([ended, once(AbortSignal.timeout(START_TIMEOUT_MS), 'abort')]).then(() => {
+    const failed = Promise.race([ended, once(timeoutSignal(START_TIMEOUT_MS), 'abort')]).then(() => {
       throw new Error('it did not connect its monitor and its serial line');
     });
     const [control, line] = await Promise.race([Promise.all(servers.map(({ socket }) => socket)), failed]);

@@ -1,6 +1,7 @@
 /** A client behind a load balancer: any server that takes the connection; an answer, or none, which leaves open what happened. */
 import type { Chance } from './chance';
 import type { Journal } from './journal';
+import { timeoutSignal } from '../../wire/timeout-signal';
 
 export type Body = Readonly<Record<string, unknown>>;
 export interface Answer {
@@ -25,7 +26,7 @@ export function createApi(urls: readonly string[], chance: Chance, journal: Jour
       method,
       headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: timeoutSignal(TIMEOUT_MS),
     });
     const text = await response.text();
     const read = text === '' ? {} : (JSON.parse(text) as Body);

@@ -16,6 +16,7 @@ import { freePort } from '../support/free-port';
 import type { Body } from './client';
 import { wayTo, type Way } from './cut';
 import { startProcess, type Process } from './process';
+import { timeoutSignal } from '../../wire/timeout-signal';
 
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-fencing-'));
 let postgres: Embedded;
@@ -71,7 +72,7 @@ async function ask(host: string, method: string, path: string, body?: unknown): 
     method,
     headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(60_000),
+    signal: timeoutSignal(60_000),
   });
   const text = await response.text();
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);

@@ -92,7 +92,8 @@ export function answerCheck(document = loadDocument()): AnswerCheck {
     // An operation that is not there for this version refuses too.
     if (response === undefined && (responses !== undefined || status < 400)) return `${said}: the status is not declared`;
     const content = (response ? response['content'] : { 'application/json': { schema: { $ref: REFUSAL } } }) as
-      Record<string, { schema: Node }> | undefined;
+      | Record<string, { schema: Node }>
+      | undefined;
     if (method === 'HEAD') return undefined;
     if (content === undefined) return text === '' ? undefined : `${said}: no body is declared`;
     const media = content[type?.split(';')[0] ?? ''];

@@ -12,6 +12,7 @@ import { startServer, type Server } from '../../main';
 import { answerCheck } from './answers';
 import { startFleet, type Fleet, type FleetMachine } from '../../simulator/fleet/fleet';
 import { NEVER_MS } from './until';
+import { timeoutSignal } from '../../wire/timeout-signal';
 
 export interface Answer {
   readonly status: number;
@@ -93,7 +94,7 @@ export async function startWholeServer(
       method,
       headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(60_000),
+      signal: timeoutSignal(60_000),
     });
     const text = await response.text();
     const type = response.headers.get('content-type') ?? undefined;

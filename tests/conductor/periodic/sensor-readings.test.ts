@@ -44,7 +44,7 @@ it('is bounded, whatever a BMC says', () => {
   const many = Object.fromEntries(
     Array.from({ length: 5000 }, (_, n) => [`${n}`.padEnd(500, 'x'), { reading: n, reading_units: 'x'.repeat(500), health: 'x' }]),
   );
-  const { readings, health: health } = readingsOf({
+  const { readings, health } = readingsOf({
     Fan: many,
     Temperature: 5,
     Power: { a: null, b: [5] },

@@ -5,6 +5,7 @@ import { digestOf, type HardwareRecord } from '../../../model/hardware';
 import { useDatabase } from '../../support/database';
 import { freePort } from '../../support/free-port';
 import { openProcesses } from '../../support/processes';
+import { timeoutSignal } from '../../../wire/timeout-signal';
 
 const database = useDatabase();
 const processes = openProcesses(() => database.connection());
@@ -48,7 +49,7 @@ async function ask(host: string, method: string, path: string, body?: object, to
         ...(token === undefined ? {} : { 'x-recorder-token': token }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(60_000),
+      signal: timeoutSignal(60_000),
     });
     const text = await answer.text();
     return { status: answer.status, body: text === '' ? {} : (JSON.parse(text) as Answer['body']) };

@@ -4,6 +4,7 @@ import { INTERFACE_KINDS } from '../../../model/records';
 import { useDatabase } from '../../support/database';
 import { openProcesses, type Ended } from '../../support/processes';
 import { NEVER_MS } from '../../support/until';
+import { timeoutSignal } from '../../../wire/timeout-signal';
 
 const database = useDatabase();
 const settings = (host: string): string => `
@@ -37,7 +38,7 @@ async function call(method: string, path: string, body?: unknown): Promise<{ rea
     method,
     headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(60_000),
+    signal: timeoutSignal(60_000),
   });
   const text = await response.text();
   return { status: response.status, body: text === '' ? {} : (JSON.parse(text) as Body) };

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { useDatabase } from '../../support/database';
 import { freePort } from '../../support/free-port';
 import { until } from '../../support/until';
+import { timeoutSignal } from '../../../wire/timeout-signal';
 
 const database = useDatabase();
 const folder = mkdtempSync(join(tmpdir(), 'bloomery-watched-'));
@@ -41,7 +42,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const ask = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${port}${path}`, { signal: AbortSignal.timeout(10_000) });
+const ask = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${port}${path}`, { signal: timeoutSignal(10_000) });
 
 it('has metrics and health on a port of its own', async () => {
   const metrics = await ask('/metrics');

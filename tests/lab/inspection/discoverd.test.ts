@@ -12,6 +12,7 @@ import { startEmbedded } from '../../../store/embedded/embedded';
 import { freePort } from '../../support/free-port';
 import { startRealInspector, type RealInspector } from './real-inspector';
 import { startServerProcess, type RunningServer } from '../support/server';
+import { timeoutSignal } from '../../../wire/timeout-signal';
 
 jest.setTimeout(600_000);
 
@@ -85,7 +86,7 @@ describe.each(SERVICES)('%s', (_service, openInspector) => {
       method,
       headers: { 'content-type': 'application/json', ...(path.startsWith('http') ? {} : { 'x-openstack-ironic-api-version': 'latest' }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(30_000),
+      signal: timeoutSignal(30_000),
     });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);

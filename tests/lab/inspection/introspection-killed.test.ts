@@ -4,6 +4,7 @@ import { INTERFACE_KINDS } from '../../../model/records';
 import { startOwnServer, type OwnServer } from '../../support/cluster';
 import { freePort } from '../../support/free-port';
 import { openProcesses, type Processes } from '../../support/processes';
+import { timeoutSignal } from '../../../wire/timeout-signal';
 
 let database: OwnServer;
 let processes: Processes;
@@ -45,7 +46,7 @@ async function call(method: string, url: string, body?: unknown): Promise<Reply>
     method,
     headers: { 'content-type': 'application/json', 'x-openstack-ironic-api-version': 'latest' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(PATIENCE_MS),
+    signal: timeoutSignal(PATIENCE_MS),
   });
   const text = await response.text();
   return { status: response.status, body: text.startsWith('{') ? (JSON.parse(text) as Reply['body']) : {} };

@@ -12,6 +12,7 @@ import { promisify } from 'node:util';
 import type { Inventory, JsonObject } from '../../../model/records';
 import { consoleEnd, until, type Lab } from '../support/machines';
 import { needs } from '../support/needs';
+import { timeoutSignal } from '../../../wire/timeout-signal';
 
 const run = promisify(execFile);
 const GiB = 2 ** 30;
@@ -58,7 +59,7 @@ async function qmp(path: string, commands: readonly object[]): Promise<void> {
   let said = '';
   socket.on('data', (data: Buffer) => (said += data.toString()));
   try {
-    await once(socket, 'connect', { signal: AbortSignal.timeout(5000) });
+    await once(socket, 'connect', { signal: timeoutSignal(5000) });
     const all = [{ execute: 'qmp_capabilities' }, ...commands];
     socket.write(all.map((one) => `${JSON.stringify(one)}\n`).join(''));
     const answers = (): readonly string[] => said.split('\n').filter((line) => /"(return|error)"/.test(line));

@@ -10,6 +10,7 @@ import { freePort } from '../../support/free-port';
 import { testBmc, type TestBmc } from '../../wire/ipmi-bmc';
 import { needs } from '../support/needs';
 import { startServerProcess, type RunningServer } from '../support/server';
+import { timeoutSignal } from '../../../wire/timeout-signal';
 
 const PASSWORD = 'hunter2-and-more';
 const KG = '5ec2e7f00d';
@@ -73,7 +74,7 @@ describe.each(['native', 'ipmitool'])('[ipmi]client = %s', (client) => {
       method,
       headers: { 'X-OpenStack-Ironic-API-Version': '1.95', 'Content-Type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(60_000),
+      signal: timeoutSignal(60_000),
     });
     const text = await answer.text();
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);

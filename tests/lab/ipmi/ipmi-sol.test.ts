@@ -14,6 +14,7 @@ import { createIpmiPool } from '../../../wire/ipmi/client';
 import { freePort } from '../../support/free-port';
 import { startIpmiSim } from './ipmi-sim';
 import { needs } from '../support/needs';
+import { timeoutSignal } from '../../../wire/timeout-signal';
 
 const NOTHING: BootSetting = { device: 'none', persistent: false, mode: null };
 const machine: MachineControl = { name: 'm1', macs: [], isOn: () => true, act: async () => {}, boot: () => NOTHING, setBoot: () => {} };
@@ -46,7 +47,7 @@ it.each<[string, (port: number) => string, string, string]>([
   let text = '';
   try {
     terminal.stdout.on('data', (bytes: Buffer) => (text += bytes.toString('latin1')));
-    const late = AbortSignal.timeout(50_000);
+    const late = timeoutSignal(50_000);
     const until = async (part: string): Promise<void> => {
       while (!text.includes(part)) await once(terminal.stdout, 'data', { signal: late });
     };

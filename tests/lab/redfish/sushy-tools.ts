@@ -7,6 +7,7 @@ import { freePort } from '../../support/free-port';
 import { needs } from '../support/needs';
 import { until } from '../support/machines';
 import { programs } from '../support/venv';
+import { timeoutSignal } from '../../../wire/timeout-signal';
 
 export interface SushyTools {
   readonly url: string;
@@ -48,7 +49,7 @@ export async function startSushyTools(
   try {
     await until(240, why, async () => {
       if (child.exitCode !== null) throw new Error(`sushy-emulator ended\n${readFileSync(log, 'utf8').slice(-3000)}`);
-      return fetch(`${url}/redfish/v1/`, { signal: AbortSignal.timeout(2000) }).then(
+      return fetch(`${url}/redfish/v1/`, { signal: timeoutSignal(2000) }).then(
         () => true,
         // A certificate of its own is an answer.
         (error: unknown) => /CERT|SIGNED/.test(String((error as { cause?: { code?: string } }).cause?.code)),

@@ -13,6 +13,7 @@ import { silentLog } from '../../../model/log';
 import { INTERFACE_KINDS, type InterfaceKind, type JsonObject, type NodeRecord } from '../../../model/records';
 import { ENABLED, startRealIronic, type RealIronic } from '../../lab/inspection/real-ironic';
 import { portRecord, testTask } from '../../support/task';
+import { timeoutSignal } from '../../../wire/timeout-signal';
 
 let folder: string;
 let ironic: RealIronic;
@@ -33,7 +34,7 @@ async function call(method: string, path: string, body?: unknown): Promise<JsonO
     method,
     headers: { 'X-OpenStack-Ironic-API-Version': '1.104', 'Content-Type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(60_000),
+    signal: timeoutSignal(60_000),
   });
   const text = await answer.text();
   if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);

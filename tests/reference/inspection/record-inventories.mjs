@@ -294,7 +294,7 @@ async function record(name) {
     const ports = given.ports.map((at) => ({ address: macOf(number, at) }));
     const file = join(root, 'tests/reference/inspection/inventories/recorded', `recorded-${name}.json`);
     writeFileSync(file, `${JSON.stringify({ node: given.node, ports, callback: data }, null, 2)}\n`);
-    execFileSync(join(root, 'node_modules/.bin/prettier'), ['--write', '--log-level=warn', file]);
+    execFileSync(join(root, 'node_modules/.bin/oxfmt'), [file]);
     console.log(`${name}: ${data.error ?? 'recorded'}`);
   } finally {
     for (const end of ends.reverse()) await end();

@@ -9,6 +9,7 @@ import { startFleet, type Fleet } from '../../../simulator/fleet/fleet';
 import { listenOn, sendJson } from '../../../simulator/http';
 import { createIpmiPool, type IpmiPool, type IpmiTarget } from '../../../wire/ipmi/client';
 import { COMMANDS } from '../../../wire/ipmi/constants';
+import { timeoutSignal } from '../../../wire/timeout-signal';
 
 describe('reading', () => {
   it.each([
@@ -114,7 +115,7 @@ describe('a BMC with', () => {
   it('hang never answers, and comes back', async () => {
     await begin({ hang: true });
     await expect(status(100)).rejects.toThrow();
-    await expect(get(SYSTEM, AbortSignal.timeout(100))).rejects.toThrow();
+    await expect(get(SYSTEM, timeoutSignal(100))).rejects.toThrow();
     fleet.machines[0]!.faults.now = {};
     expect((await status())[0]! & 1).toBe(0);
     expect((await get(SYSTEM)).status).toBe(200);

@@ -347,7 +347,7 @@ describe('a service that says nonsense', () => {
 });
 
 describe('where the BMC gets the file', () => {
-  const given = (): unknown => (service.asked.find(({ path }) => path === UPDATE)?.body as JsonObject)['ImageURI'];
+  const given = (): unknown => (service.asked.find(({ path }) => path === UPDATE)?.body as JsonObject | undefined)?.['ImageURI'];
   it('a file here is served by the boot service until the update is over', async () => {
     await writeFile(join(folder, 'a b.bin'), 'firmware');
     const it = bench();

@@ -1,0 +1,11 @@
+// The checks of npm test and npm run check: programs of Node that end with a status.
+import { join } from 'node:path';
+import { root } from './install.mjs';
+
+const program = (path) => join(root, 'node_modules', path);
+export const CHECKS = [
+  { name: 'types', command: [program('typescript/bin/tsc'), '--noEmit', '--singleThreaded'] },
+  { name: 'lint', command: [program('oxlint/bin/oxlint'), '.'] },
+  { name: 'exports', command: [program('knip/bin/knip.js'), '--no-config-hints'] },
+  { name: 'format', command: [program('oxfmt/bin/oxfmt'), '--check', '.'] },
+];
