@@ -9,7 +9,7 @@ import { installPackages, root } from './install.mjs';
 const { positionals, jobs } = cliArguments({
   command: 'npm run mutate',
   usage: 'PATH[:LINE-LINE] … [--jobs N]',
-  about: 'Mutation tests: which small changes of these files no unit test notices. A folder: all files below it.',
+  about: 'Mutation tests: which small changes of these files no unit test of the same component notices. A folder: all files below it.',
   options: {
     jobs: { value: 'N', least: 1, most: 64, default: availableParallelism(), help: 'so many at once (as many as processors)' },
   },
@@ -19,15 +19,19 @@ installPackages();
 const folder = join(root, '.cache/mutate');
 mkdirSync(folder, { recursive: true });
 const config = join(folder, 'stryker.config.json');
+const components = [...new Set(positionals.map((path) => path.split(/[/:]/)[0]))];
+const testMatch = components.map((name) => `<rootDir>/tests/${name}/**/*.test.ts`);
 const settings = {
   mutate: positionals.map((path) => (/\.ts(:[\d-]+)?$/.test(path) ? path : `${path.replace(/\/$/, '')}/**/*.ts`)),
   testRunner: 'jest',
-  // Only the tests that import a mutated file, and of those the ones that run it.
-  jest: { projectType: 'custom', configFile: 'scripts/jest-unit.config.js', enableFindRelatedTests: true },
+  // The unit tests of the same components that import a mutated file, and of those the ones that run it.
+  jest: { projectType: 'custom', configFile: 'scripts/jest-unit.config.js', config: { testMatch }, enableFindRelatedTests: true },
   coverageAnalysis: 'perTest',
   concurrency: jobs,
   tempDirName: '.cache/mutate/sandbox',
   ignorePatterns: ['dist', '.cache'],
+  // None: Stryker would rewrite it with the JavaScript API of typescript, which version 7 has no more.
+  tsconfigFile: '.cache/mutate/no-tsconfig.json',
   reporters: ['clear-text', 'progress'],
   clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
   disableTypeChecks: false,
