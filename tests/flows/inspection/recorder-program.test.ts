@@ -72,8 +72,10 @@ describe('beside a service', () => {
   it('that hangs: ends at once when it is told to', async () => {
     answer = undefined;
     const child = start('--interval', '1', '--url', url(), ...identity);
-    await once(server, 'request');
+    const end = ended(child);
+    const first = await Promise.race([once(server, 'request').then(() => 'request'), end.then(({ errors }) => errors)]);
+    expect(first).toBe('request');
     child.kill('SIGTERM');
-    expect(await ended(child)).toMatchObject({ code: 0, signal: null });
+    expect(await end).toMatchObject({ code: 0, signal: null });
   });
 });

@@ -18,7 +18,7 @@ beforeAll(async () => {
   machine = await startKnownMachine(lab, 'ours', join(root, '.cache/ramdisk'), [
     `ipa-inspection-collectors=${COLLECTORS}`,
     'ipa-collect-lldp=1',
-    'ipa-lldp-timeout=10',
+    'ipa-lldp-timeout=30',
   ]);
 }, 1_000_000);
 afterAll(async () => {
