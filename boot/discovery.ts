@@ -34,7 +34,7 @@ export interface BootChoice {
   readonly boots: BootRecord | ReportKind | undefined;
 }
 export interface BootChoiceStore {
-  readonly discoveries: Pick<Store['discoveries'], 'standing'>;
+  readonly discoveries: Pick<Store['discoveries'], 'addressStatuses'>;
   readonly boots: Pick<Store['boots'], 'forMac'>;
 }
 
@@ -44,9 +44,9 @@ export async function chooseBoots(
   filter: PxeFilter,
   macs: readonly string[],
 ): Promise<ReadonlyMap<string, BootChoice>> {
-  const standing = new Map((await store.discoveries.standing(macs)).map((one) => [one.mac, one]));
+  const statuses = new Map((await store.discoveries.addressStatuses(macs)).map((one) => [one.mac, one]));
   const choice = async (mac: string): Promise<BootChoice> => {
-    const node = standing.get(mac);
+    const node = statuses.get(mac);
     const row = await store.boots.forMac(mac);
     if (node) {
       const inspected = node.inspectedBy !== null && filter.inspectInterfaces.includes(node.inspectedBy);

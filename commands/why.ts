@@ -1,6 +1,6 @@
 /** `bloomery why NODE`: prints the server's readiness check of a node. */
 import type { Command } from 'commander';
-import type { Checked, Readiness } from '../model/readiness';
+import type { CheckResult, Readiness } from '../model/readiness';
 import { HEADER } from '../model/versions';
 import { authorization, endpoint, parseJson, errorMessageOf } from './endpoint';
 import { timeoutSignal } from '../wire/timeout-signal';
@@ -30,7 +30,7 @@ async function ask(node: string, given: WhyArguments): Promise<Readiness> {
   throw new Error(`${base} answers ${response.status}: ${errorMessageOf(text) ?? 'the server is not Bloomery, or an older version'}`);
 }
 type Paint = (code: number, text: string) => string;
-const MARKS: Readonly<Record<Checked['result'], readonly [string, number]>> = {
+const MARKS: Readonly<Record<CheckResult['result'], readonly [string, number]>> = {
   blocks: ['✗', 31],
   warns: ['!', 33],
   unknown: ['?', 33],
@@ -46,7 +46,7 @@ function whyPage(node: string, answer: Readiness, paint: Paint): string {
   const head = answer.ready
     ? paint(32, `${node} can be deployed now.`)
     : paint(31, `${node} cannot be deployed now: ${blocked === 1 ? 'one thing is' : `${blocked} things are`} in the way.`);
-  const of = (result: Checked['result']): readonly Checked[] => answer.checks.filter((one) => one.result === result);
+  const of = (result: CheckResult['result']): readonly CheckResult[] => answer.checks.filter((one) => one.result === result);
   const problems = [...of('blocks'), ...of('warns')].flatMap(({ code, result, message, todo }) => {
     const [mark, colour] = MARKS[result];
     return [`${paint(colour, mark)} ${paint(1, code)}: ${plain(message ?? '')}`, ...(todo === null ? [] : [`    → ${plain(todo)}`])];

@@ -9,13 +9,13 @@ export interface NodeWrite {
   readonly internal: Readonly<Record<string, unknown>>;
   readonly history: readonly NewHistory[];
 }
-export const NOTHING: NodeWrite = { changes: {}, internal: {}, history: [] };
+export const EMPTY_WRITE: NodeWrite = { changes: {}, internal: {}, history: [] };
 
-export const isNothing = ({ changes, internal, history }: NodeWrite): boolean =>
+export const isEmptyWrite = ({ changes, internal, history }: NodeWrite): boolean =>
   history.length === 0 && Object.keys(changes).length === 0 && Object.keys(internal).length === 0;
 
 /** Both in one; where they say different things, the later counts. */
-export const together = (first: NodeWrite, later: NodeWrite): NodeWrite => ({
+export const mergeWrites = (first: NodeWrite, later: NodeWrite): NodeWrite => ({
   changes: { ...first.changes, ...later.changes },
   internal: { ...first.internal, ...later.internal },
   history: [...first.history, ...later.history],
@@ -25,7 +25,7 @@ export const together = (first: NodeWrite, later: NodeWrite): NodeWrite => ({
 const stored = <T>(value: T): T => (typeof value === 'object' && value !== null ? (JSON.parse(JSON.stringify(value)) as T) : value);
 
 /** The node with this write, as if it were read again. */
-export function applied(node: NodeRecord, { changes, internal }: NodeWrite): NodeRecord {
+export function applyWrite(node: NodeRecord, { changes, internal }: NodeWrite): NodeRecord {
   const columns = Object.fromEntries(
     Object.entries(changes).flatMap(([name, value]) => (value === undefined ? [] : [[name, stored(value)]])),
   ) as NodeChanges;

@@ -73,7 +73,7 @@ const RESOURCES = {
     fields: ['volume_type', 'volume_id', 'boot_index', 'properties', 'node_uuid', 'extra', ...STAMPS],
   },
 } as const satisfies Readonly<Record<string, PayloadRow>>;
-export type Announced = keyof typeof RESOURCES;
+export type NotifiedResource = keyof typeof RESOURCES;
 
 const PLAIN: PayloadRow = { name: 'NodePayload', version: '1.17', fields: NODE };
 /** What happens to a node besides → its payload; what it tells of the change itself comes as `also`. */
@@ -142,7 +142,7 @@ const payloadOf = (row: PayloadRow, record: object, also: JsonObject = {}): Json
 /** The API makes, changes or removes something. */
 export function announce(
   notifier: Notifier,
-  resource: Announced,
+  resource: NotifiedResource,
   action: 'create' | 'update' | 'delete',
   status: Status,
   record: object,

@@ -41,7 +41,7 @@ interface Finding {
   readonly severity?: Severity;
 }
 /** `unknown`: nobody could be asked. */
-export interface Checked {
+export interface CheckResult {
   readonly code: string;
   readonly result: 'ok' | Severity | 'unknown';
   readonly message: string | null;
@@ -54,14 +54,14 @@ export interface Readiness {
   readonly ready: boolean;
   readonly blockers: readonly string[];
   readonly warnings: readonly string[];
-  readonly checks: readonly Checked[];
+  readonly checks: readonly CheckResult[];
 }
 
 interface Check {
   readonly code: string;
   readonly severity: Severity;
   /** Undefined: there is nothing in the way. */
-  readonly look: (facts: Facts) => Finding | undefined;
+  readonly check: (facts: Facts) => Finding | undefined;
 }
 interface ProbeCheck {
   readonly code: string;
@@ -176,11 +176,11 @@ const wantedBootMode = ({ instance_info: instance, properties }: NodeRecord): st
 };
 
 const CHECKS: readonly (Check | ProbeCheck)[] = [
-  { code: 'provision-state', severity: 'blocks', look: provisionState },
+  { code: 'provision-state', severity: 'blocks', check: provisionState },
   {
     code: 'maintenance',
     severity: 'blocks',
-    look: ({ node }) =>
+    check: ({ node }) =>
       node.maintenance
         ? {
             message: `it is in maintenance${node.fault === null ? '' : ` for a ${node.fault}`}${node.maintenance_reason ? `: ${node.maintenance_reason}` : ''}`,
@@ -194,7 +194,7 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
   {
     code: 'retired',
     severity: 'blocks',
-    look: ({ node }) =>
+    check: ({ node }) =>
       node.retired
         ? {
             message: `it is retired${node.retired_reason ? `: ${node.retired_reason}` : ''}`,
@@ -207,7 +207,7 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
   {
     code: 'reservation',
     severity: 'blocks',
-    look: ({ node }) =>
+    check: ({ node }) =>
       node.reservation === null
         ? undefined
         : { message: `the conductor ${node.reservation} holds it: something is going on with it`, todo: WAIT },
@@ -215,7 +215,7 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
   {
     code: 'conductor',
     severity: 'blocks',
-    look: ({ node, conductor, probes }) => {
+    check: ({ node, conductor, probes }) => {
       if (conductor === undefined)
         return {
           message: `no conductor that is alive serves the driver ${node.driver} in the conductor group '${node.conductor_group}'`,
@@ -255,7 +255,7 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
   {
     code: 'traits',
     severity: 'blocks',
-    look: ({ node }) => {
+    check: ({ node }) => {
       const missing = missingTraits(node);
       if (missing === undefined)
         return { message: 'instance_info has traits that are no list of names', todo: command(node, 'unset NODE --instance-info traits') };
@@ -294,11 +294,11 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
           };
     },
   },
-  { code: 'boot-port', severity: 'blocks', look: bootPort },
+  { code: 'boot-port', severity: 'blocks', check: bootPort },
   {
     code: 'instance',
     severity: 'warns',
-    look: ({ node, allocation }) =>
+    check: ({ node, allocation }) =>
       allocation
         ? {
             message: `it is taken by the allocation ${allocation.name ?? allocation.uuid}`,
@@ -314,7 +314,7 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
   {
     code: 'lessee',
     severity: 'warns',
-    look: ({ node }) =>
+    check: ({ node }) =>
       node.lessee === null
         ? undefined
         : { message: `it is leased to the project ${node.lessee}`, todo: `deploy it for that, or ${command(node, 'unset NODE --lessee')}` },
@@ -333,7 +333,7 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
   {
     code: 'health',
     severity: 'warns',
-    look: ({ node }) =>
+    check: ({ node }) =>
       node.health === null || node.health === 'OK'
         ? undefined
         : { message: `its BMC says of its health: ${node.health}`, todo: 'look at the machine' },
@@ -341,7 +341,7 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
   {
     code: 'last-error',
     severity: 'warns',
-    look: ({ node }) =>
+    check: ({ node }) =>
       node.last_error === null
         ? undefined
         : { message: `the last thing that was done with it failed: ${node.last_error}`, todo: command(node, 'history list NODE') },
@@ -353,10 +353,10 @@ export const READINESS_CODES: readonly string[] = CHECKS.map(({ code }) => code)
 
 export function readiness(facts: Facts): Readiness {
   const { node, probes } = facts;
-  const checks = CHECKS.map((check): Checked => {
+  const checks = CHECKS.map((check): CheckResult => {
     const none = { code: check.code, message: null, todo: null };
     if ('probe' in check && 'error' in probes) return { ...none, result: 'unknown' };
-    const found = 'probe' in check ? check.probe(probes as Probes, facts) : check.look(facts);
+    const found = 'probe' in check ? check.probe(probes as Probes, facts) : check.check(facts);
     return found
       ? { ...none, result: found.severity ?? check.severity, message: found.message, todo: found.todo }
       : { ...none, result: 'ok' };

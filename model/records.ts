@@ -173,7 +173,7 @@ export interface ConductorRecord {
   /** Online, and heard of lately. */
   readonly alive: boolean;
   /** Its reservations count: it is there, and heard of lately, online or not. */
-  readonly holds: boolean;
+  readonly locks_valid: boolean;
   /** Where it answers to other processes; null: none can reach it. */
   readonly address: string | null;
   /** Which start of it the row belongs to; null: nobody's. */

@@ -29,7 +29,7 @@ export interface VersionRange {
 export const HEADER = 'X-OpenStack-Ironic-API-Version';
 export const MINIMUM = 'X-OpenStack-Ironic-API-Minimum-Version';
 export const MAXIMUM = 'X-OpenStack-Ironic-API-Maximum-Version';
-export type Asked =
+export type Negotiation =
   /** `used` is as the answer's header says it; `explicit`: the caller's own header named it. */
   | { readonly minor: number; readonly used: string; readonly explicit: boolean }
   /** `inRange`: it was a version, but not one of ours. */
@@ -52,7 +52,7 @@ function standard(header: string | undefined): string | undefined {
  * @param own value of X-OpenStack-Ironic-API-Version
  * @param common value of OpenStack-API-Version, which comes first
  */
-export function negotiate(own: string | undefined, common: string | undefined, range: VersionRange): Asked {
+export function negotiate(own: string | undefined, common: string | undefined, range: VersionRange): Negotiation {
   const said = standard(common) ?? own?.split(',').at(-1)?.trim();
   const asked = !said ? `1.${range.min}` : said.toLowerCase() === 'latest' ? `1.${range.max}` : said;
   const [major, minor] = asked.split('.').length === 2 ? asked.split('.').map(number) : [];

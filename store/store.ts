@@ -42,7 +42,7 @@ export interface Paging {
   readonly sortDir?: 'asc' | 'desc';
 }
 /** A row by its number, and the number that every write of it raises: what a kept answer is held against. */
-export interface Version {
+export interface RowVersion {
   readonly id: number;
   readonly revision: number;
 }
@@ -52,12 +52,12 @@ export type AgentNode = Pick<
   'uuid' | 'name' | 'provision_state' | 'reservation' | 'last_error' | 'driver_info' | 'driver_internal_info'
 >;
 /** What stands for a node until its record is needed. */
-export interface NodeHead extends Version {
+export interface NodeSummary extends RowVersion {
   readonly uuid: string;
   readonly owner: string | null;
   readonly lessee: string | null;
   /** The conductors that are alive (`Conductors.alive`), read along. */
-  readonly alive: string;
+  readonly conductors_version: string;
 }
 export interface NodeFilter extends Paging {
   /** Only rows of these numbers. */
@@ -86,23 +86,26 @@ export interface Nodes {
   /** The few columns that every sign of life needs, for all that ask at the same time together. Throws NodeNotFound. */
   findAgent(ident: string): Promise<AgentNode>;
   /** When agents spoke that said nothing else, in one statement; of those only whose URL is still that. */
-  stampBeats(beats: readonly { readonly nodeUuid: string; readonly agentUrl: string; readonly at: string }[]): Promise<void>;
+  recordHeartbeats(beats: readonly { readonly nodeUuid: string; readonly agentUrl: string; readonly at: string }[]): Promise<void>;
   /** By UUIDs and names, in their order; undefined: there is none. `timeout`: see `Conductors.alive`. */
-  heads(idents: readonly string[], timeout: number): Promise<readonly (NodeHead | undefined)[]>;
+  findSummaries(idents: readonly string[], timeout: number): Promise<readonly (NodeSummary | undefined)[]>;
   list(filter: NodeFilter): Promise<readonly NodeRecord[]>;
   /** These columns of the same rows: for what goes through all nodes. */
-  pick<Column extends keyof NodeRecord>(columns: readonly Column[], filter: NodeFilter): Promise<readonly Pick<NodeRecord, Column>[]>;
+  listColumns<Column extends keyof NodeRecord>(
+    columns: readonly Column[],
+    filter: NodeFilter,
+  ): Promise<readonly Pick<NodeRecord, Column>[]>;
   /** How many nodes (of a conductor group) are in these states; counted no further than `most`. */
-  countUpTo(most: number, states: readonly string[], group?: string): Promise<number>;
+  countInStates(most: number, states: readonly string[], group?: string): Promise<number>;
   /** The same rows by their versions: for answers that are kept. */
-  versions(filter: NodeFilter): Promise<readonly Version[]>;
+  versions(filter: NodeFilter): Promise<readonly RowVersion[]>;
   /**
    * Raises the revision and stamps updated_at. With `fence`: only while the row still carries that fencing number
    * (else NodeLocked: the caller's lock was taken over). Throws NodeNotFound, DuplicateName, InstanceAssociated.
    */
   update(uuid: string, changes: NodeChanges, fence?: number): Promise<NodeRecord>;
   /** The same while the row has this revision and nobody has reserved it; undefined: it is not so. */
-  updateFree(uuid: string, changes: NodeChanges, revision: number): Promise<NodeRecord | undefined>;
+  updateUnlocked(uuid: string, changes: NodeChanges, revision: number): Promise<NodeRecord | undefined>;
   /** Sets keys of driver_internal_info in one statement, whatever else is written meanwhile; `undefined` removes a key. */
   mergeInternal(uuid: string, keys: Readonly<Record<string, unknown>>, fence?: number): Promise<NodeRecord>;
   /** The same while the row lacks the first of the keys (or it is empty); false: another was sooner. */
@@ -118,20 +121,20 @@ export interface Nodes {
   >;
   /**
    * Writes a node that is held, with the entries of its history, in one statement; `node` is what the holder knows of it, and what comes
-   * back is what it is now. `letGo`: the reservation ends with it. Throws NodeLocked (the lock was taken over), NodeNotFound.
+   * back is what it is now. `release`: the reservation ends with it. Throws NodeLocked (the lock was taken over), NodeNotFound.
    */
-  writeHeld(node: NodeRecord, fence: number, write: NodeWrite, letGo?: boolean): Promise<NodeRecord>;
+  writeLocked(node: NodeRecord, fence: number, write: NodeWrite, release?: boolean): Promise<NodeRecord>;
   /** How many nodes each shard has (null: those without), most first. */
   shards(): Promise<readonly { readonly name: string | null; readonly count: number }[]>;
   /** Ends every reservation of this host (it just started, so none can be its own); answers the nodes as they were. */
   releaseAll(host: string): Promise<readonly NodeRecord[]>;
 }
 /** Records of nodes in one of these shards or conductor groups. */
-export interface OfNodes {
+export interface NodeScope {
   readonly shards?: readonly string[];
   readonly conductorGroups?: readonly string[];
 }
-export interface PortFilter extends Paging, OfNodes {
+export interface PortFilter extends Paging, NodeScope {
   readonly ids?: readonly number[];
   readonly where?: Readonly<Partial<Record<keyof PortRecord, string | number | boolean | null>>>;
   /** Part of the description. */
@@ -145,7 +148,7 @@ export interface Ports {
   /** By UUID or name. Throws PortNotFound. */
   find(ident: string): Promise<PortRecord>;
   list(filter: PortFilter): Promise<readonly PortRecord[]>;
-  versions(filter: PortFilter): Promise<readonly Version[]>;
+  versions(filter: PortFilter): Promise<readonly RowVersion[]>;
   ofNode(nodeUuid: string): Promise<readonly PortRecord[]>;
   /** Those of the given addresses that exist, in one query. */
   byMacs(macs: readonly string[]): Promise<readonly PortRecord[]>;
@@ -155,7 +158,7 @@ export interface Ports {
 export interface TableFilter<RecordType> extends Paging {
   /** Exact match on columns; null: the column is null; a list: any of them. */
   readonly where?: Readonly<Partial<Record<keyof RecordType, string | number | boolean | null | readonly string[]>>>;
-  readonly ofNodes?: OfNodes;
+  readonly nodeScope?: NodeScope;
 }
 /** What every table of a further resource can do (`Needed`: columns without which there is no record). */
 export interface Table<RecordType extends ResourceRecord, Needed extends keyof RecordType = never> {
@@ -194,7 +197,7 @@ export interface Inventories {
   remove(nodeUuid: string): Promise<void>;
 }
 /** Where an address stands among the nodes. */
-export interface Standing {
+export interface AddressStatus {
   readonly mac: string;
   /** The inspect interface of its node while that is being inspected; null: it is not. */
   readonly inspectedBy: string | null;
@@ -204,7 +207,7 @@ export interface Standing {
 /** Machines that were enrolled because nobody knew them. */
 export interface Discoveries {
   /** Those of these MAC addresses that are a node's: by a port, or since the machine was discovered. In one query. */
-  standing(macs: readonly string[]): Promise<readonly Standing[]>;
+  addressStatuses(macs: readonly string[]): Promise<readonly AddressStatus[]>;
   /** The nodes that were enrolled for any of these addresses. */
   owners(addresses: readonly string[]): Promise<readonly { readonly node_uuid: string; readonly finished: boolean }[]>;
   /** Makes the addresses those of this node, unless one of them is another's: false. In the transaction that makes the node. */
@@ -213,9 +216,9 @@ export interface Discoveries {
   /** What its machine told was taken in: it is not listened to again. */
   finish(nodeUuid: string): Promise<void>;
 }
-export interface Alive {
+export interface AliveConductors {
   /** `id:revision,…`: another whenever the conductors are others, or offer something else. */
-  readonly word: string;
+  readonly version: string;
   /** Their signs of life, `updated_at`, are not kept up. */
   readonly conductors: readonly ConductorRecord[];
 }
@@ -230,7 +233,7 @@ export interface Conductors {
   /** A sign of life. Throws ConductorNotFound when the row is not this instance's any more. */
   touch(hostname: string, instance: string): Promise<void>;
   /** Gets nothing new; what it holds, it holds as long as it gives signs of life. Throws as `touch`. */
-  leave(hostname: string, instance: string): Promise<void>;
+  drain(hostname: string, instance: string): Promise<void>;
   /** Holds nothing any more. Throws as `touch`. */
   unregister(hostname: string, instance: string): Promise<void>;
   /**
@@ -239,12 +242,12 @@ export interface Conductors {
    */
   declareDead(hostname: string, timeout: number): Promise<boolean>;
   /** Removes at most so many that were not heard of for so many seconds. Their names. */
-  removeSilent(seconds: number, atMost: number): Promise<readonly string[]>;
+  removeExpired(seconds: number, atMost: number): Promise<readonly string[]>;
   /**
    * Those online that gave a sign of life within so many seconds. Read only when the database's word for them is another than before.
    * @param word that of now, when it is known already (`NodeHead.alive`)
    */
-  alive(timeout: number, word?: string): Promise<Alive>;
+  alive(timeout: number, word?: string): Promise<AliveConductors>;
   /** All of them. `timeout`: as in `alive`. */
   list(timeout: number): Promise<readonly ConductorRecord[]>;
 }
@@ -263,9 +266,9 @@ export interface Events {
   /** The next ones, and from where on to read the ones after them: what can be read at this moment lies before it. */
   read(after: string, atMost: number): Promise<{ readonly events: readonly EventRecord[]; readonly reached: string }>;
   /** What no column of a node says. */
-  note(node: NodeRecord, kind: EventKind, payload: JsonObject): Promise<void>;
+  add(node: NodeRecord, kind: EventKind, payload: JsonObject): Promise<void>;
   /** From where on only what is not told yet comes. */
-  end(): Promise<string>;
+  endPosition(): Promise<string>;
   /** Whether all that comes after this position is still there. */
   isReachable(position: string): Promise<boolean>;
   /** Removes those from before a moment, and the oldest beyond so many, `atMost` at a time. Answers how many went. */
@@ -273,13 +276,13 @@ export interface Events {
 }
 
 /** What a push is held against. */
-export interface HardwareDoor {
+export interface HardwareToken {
   readonly node_uuid: string;
   /** SHA-256 in hexadecimal; null: whoever had one has it no more. */
   readonly token_hash: string | null;
   readonly digest: string | null;
 }
-export interface HardwareRow extends HardwareDoor {
+export interface HardwareRow extends HardwareToken {
   readonly token_from: 'operator' | 'deployment' | null;
   readonly token_made_at: string | null;
   /** Compressed JSON; null as long as nothing was pushed, as all that follows. */
@@ -299,7 +302,7 @@ export interface HardwareChangeRow extends HardwareChange {
   readonly at: string;
 }
 /** A recorder said that all is as it was. */
-export interface HardwareSign {
+export interface HardwareUnchanged {
   readonly nodeUuid: string;
   readonly digest: string;
   readonly bootId: string | null;
@@ -318,7 +321,7 @@ export interface HardwareChangeFilter {
 /** What recorders on running hosts said. A node has a row from its first token on, until its instance ends; what changed stays. */
 export interface Hardware {
   /** Many at once are one question. */
-  door(nodeUuid: string): Promise<HardwareDoor | undefined>;
+  findToken(nodeUuid: string): Promise<HardwareToken | undefined>;
   find(nodeUuid: string): Promise<HardwareRow | undefined>;
   /** The same, held until the transaction ends. */
   lock(nodeUuid: string): Promise<HardwareRow | undefined>;
@@ -332,7 +335,7 @@ export interface Hardware {
   putToken(nodeUuid: string, hash: string, from: 'operator' | 'deployment'): Promise<void>;
   revoke(nodeUuid: string): Promise<void>;
   /** Those whose digest is another meanwhile are left out. Answers how many were stale, which is told as `put` does. One a node. */
-  stamp(signs: readonly HardwareSign[], inHistory: boolean): Promise<number>;
+  recordUnchanged(signs: readonly HardwareUnchanged[], inHistory: boolean): Promise<number>;
   /** Those not heard of since; told likewise. Answers how many are stale only now. */
   markStale(before: string, inHistory: boolean): Promise<number>;
   counts(): Promise<{ readonly fresh: number; readonly stale: number }>;

@@ -2,20 +2,20 @@
 import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
 import { batched } from '../../store/sql/batch';
-import type { Alive, NodeHead, Store } from '../../store/store';
+import type { AliveConductors, NodeSummary, Store } from '../../store/store';
 
 export interface CurrentState {
   /** The alive conductors. `word`: that of now, when it is known already. */
-  conductors(word?: string): Promise<Alive>;
+  conductors(word?: string): Promise<AliveConductors>;
   /** By UUID or name. Throws NodeNotFound. */
-  node(ident: string): Promise<NodeHead>;
+  node(ident: string): Promise<NodeSummary>;
 }
 
 export function createCurrentState(
   store: Store,
   { 'conductor.heartbeat_timeout': timeout }: Pick<Options, 'conductor.heartbeat_timeout'>,
 ): CurrentState {
-  const head = batched((idents: readonly string[]) => store.nodes.heads(idents, timeout));
+  const head = batched((idents: readonly string[]) => store.nodes.findSummaries(idents, timeout));
   return {
     conductors: (word) => store.conductors.alive(timeout, word),
     async node(ident) {

@@ -2,7 +2,7 @@
 import { Fault } from '../../model/errors';
 import { conductorOf } from '../../model/ring';
 import { STATES } from '../../model/states';
-import type { Alive, NodeFilter } from '../../store/store';
+import type { AliveConductors, NodeFilter } from '../../store/store';
 import type { Arguments } from '../schema/arguments';
 import { checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from '../resource/lists';
 import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from '../resource/present';
@@ -52,7 +52,7 @@ function checkValues(query: Arguments): void {
   }
 }
 
-const NO_CONDUCTORS: Alive = { word: '', conductors: [] };
+const NO_CONDUCTORS: AliveConductors = { version: '', conductors: [] };
 
 interface ListFilters {
   readonly shard?: readonly string[] | null;
@@ -106,7 +106,7 @@ async function list(request: Request, context: ApiContext, path: string, fields:
 
   const rows = nodeRowsToShow(all, minor, fields);
   const hostname = query['conductor'] as string | null | undefined;
-  const { word, conductors } =
+  const { version: word, conductors } =
     hostname || rows.some(({ name }) => name === 'conductor') ? await context.current.conductors() : NO_CONDUCTORS;
   const filter = filterOf(query);
   // The hash ring decides which conductor has a node, so this filter cannot be a query.

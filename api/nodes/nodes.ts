@@ -4,7 +4,7 @@ import { isUuid, newUuid } from '../../model/idents';
 import { repr } from '../../model/python';
 import type { NewNode, NodeRecord } from '../../model/records';
 import { open } from '../../model/versions';
-import type { NodeHead } from '../../store/store';
+import type { NodeSummary } from '../../store/store';
 import { refuseByGate } from '../schema/arguments';
 import { checkedRecord, refuseNewer, type Values } from '../resource/fields';
 import { location } from '../resource/links';
@@ -20,7 +20,7 @@ import type { Answer, Handlers, Request, ApiContext } from '../resource/handler'
  * @param node its record, or what stands for it
  */
 async function nodeBytes(
-  node: NodeHead | NodeRecord,
+  node: NodeSummary | NodeRecord,
   request: Request,
   { document, auth, current, fragments, store }: ApiContext,
   fields?: readonly string[],
@@ -28,7 +28,7 @@ async function nodeBytes(
   const { base, minor, caller } = request;
   const rows = nodeRowsToShow(document.fields('Node'), minor, fields);
   const view = { base, minor, caller, auth, rows };
-  const { word, conductors } = await current.conductors('alive' in node ? node.alive : undefined);
+  const { version: word, conductors } = await current.conductors('conductors_version' in node ? node.conductors_version : undefined);
   const [fragment] = await fragments.of({
     shape: viewShape('nodes', view, rows.some(({ name }) => name === 'conductor') ? word : ''),
     versions: [node],

@@ -38,7 +38,7 @@ const PAUSE_MS = 2000;
 export async function pageAfter(store: Store, after: string, atMost: number): Promise<EventPage> {
   const page = await store.events.read(after, atMost);
   // Asked afterwards: what was there then, was there while the page was read.
-  return (await store.events.isReachable(after)) ? page : { events: [], reached: await store.events.end(), gap: true };
+  return (await store.events.isReachable(after)) ? page : { events: [], reached: await store.events.endPosition(), gap: true };
 }
 
 export function createEventFeed(store: Store, clock: Clock, options: FeedOptions, log: Log, metrics: Metrics): EventFeed {
@@ -60,7 +60,7 @@ export function createEventFeed(store: Store, clock: Clock, options: FeedOptions
     while (!signal.aborted) {
       let pause = options['events.poll_interval'] * 1000;
       try {
-        const page = kept ? await store.events.read(kept.reached, PAGE) : { events: [], reached: await store.events.end() };
+        const page = kept ? await store.events.read(kept.reached, PAGE) : { events: [], reached: await store.events.endPosition() };
         if (signal.aborted) return;
         if (page.events.length > 0 || !kept) woken = 0;
         keep(page);

@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import type { Metrics } from '../../model/metrics';
-import type { Version } from '../../store/store';
+import type { RowVersion } from '../../store/store';
 
 export interface Fragment {
   readonly uuid: string;
@@ -13,14 +13,14 @@ export interface Fragment {
 interface CachedFragment extends Fragment {
   readonly revision: number;
 }
-interface CachedRow extends Version {
+interface CachedRow extends RowVersion {
   readonly uuid: string;
 }
 interface FragmentRequest<Row extends CachedRow> {
   /** Everything beside the row that its JSON depends on (`shapeOf`). */
   readonly shape: string;
   /** What the database says that there is now. */
-  readonly versions: readonly Version[];
+  readonly versions: readonly RowVersion[];
   /** Reads rows; one that is gone meanwhile is missing in the answer. */
   readonly read: (ids: readonly number[]) => Promise<readonly Row[]>;
   /** Asked for once, and only when something is to be rendered. */

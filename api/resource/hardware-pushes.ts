@@ -8,7 +8,7 @@ import { timestamp, type Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { Metrics, Sample } from '../../model/metrics';
-import type { HardwareDoor, HardwareSign, Store } from '../../store/store';
+import type { HardwareToken, HardwareUnchanged, Store } from '../../store/store';
 
 const WRITE_EVERY_MS = 1000;
 /** In one statement. */
@@ -19,7 +19,7 @@ const COUNTS_FRESH_MS = 5000;
 
 export interface HardwarePushes {
   /** The node's row, when the token is its own. */
-  authenticate(nodeUuid: string, token: string): Promise<HardwareDoor | undefined>;
+  authenticate(nodeUuid: string, token: string): Promise<HardwareToken | undefined>;
   /** Whether the node may push once more; counts it. */
   mayPush(nodeUuid: string): boolean;
   /** Written within a second. */
@@ -62,13 +62,13 @@ export function createHardwarePushes(given: Given): HardwarePushes {
   const { store, clock, options, log, signal } = given;
   if (options['recorder.enabled']) measure(given);
 
-  const signs = new Map<string, HardwareSign>();
+  const signs = new Map<string, HardwareUnchanged>();
   let writing = false;
   const write = async (): Promise<void> => {
     while (signs.size > 0) {
       const batch = [...signs.values()].slice(0, MOST_SIGNS);
       for (const { nodeUuid } of batch) signs.delete(nodeUuid);
-      await store.hardware.stamp(batch, options['conductor.node_history']);
+      await store.hardware.recordUnchanged(batch, options['conductor.node_history']);
     }
   };
   const writeSoon = async (): Promise<void> => {
@@ -85,7 +85,7 @@ export function createHardwarePushes(given: Given): HardwarePushes {
   return {
     async authenticate(nodeUuid, token) {
       const hash = hashToken(token);
-      const door = await store.hardware.door(nodeUuid);
+      const door = await store.hardware.findToken(nodeUuid);
       return door?.token_hash != null && isSame(door.token_hash, hash) ? door : undefined;
     },
     mayPush(nodeUuid) {

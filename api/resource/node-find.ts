@@ -4,7 +4,7 @@ import { isHostName, isLogicalName, isUuid, RESERVED_NODE_NAMES } from '../../mo
 import { str } from '../../model/python';
 import type { NodeRecord } from '../../model/records';
 import { serving } from '../../model/ring';
-import type { NodeHead } from '../../store/store';
+import type { NodeSummary } from '../../store/store';
 import type { Request, ApiContext } from './handler';
 
 /** Names are host names before 1.10, RFC 3986 unreserved characters since. */
@@ -41,7 +41,7 @@ export const nodeByIdent = (ident: string, minor: number, { store }: ApiContext)
 export const nodeOf = (request: Request, context: ApiContext, policy: string, suffix = false): Promise<NodeRecord> =>
   allowedNode(request, context, policy, suffix, (ident) => context.store.nodes.find(ident));
 /** The same, when the record itself may not be needed. */
-export const nodeHeadOf = (request: Request, context: ApiContext, policy: string): Promise<NodeHead> =>
+export const nodeHeadOf = (request: Request, context: ApiContext, policy: string): Promise<NodeSummary> =>
   allowedNode(request, context, policy, true, (ident) => context.current.node(ident));
 
 async function allowedNode<Node extends Pick<NodeRecord, 'owner' | 'lessee'>>(

@@ -1,5 +1,5 @@
 /** Sends notifications of what the API creates, changes and deletes: at the start, and at the end or on an error. */
-import { announce, announceNode, type Announced, type Status } from '../../model/notifications';
+import { announce, announceNode, type NotifiedResource, type Status } from '../../model/notifications';
 import type { NodeRecord } from '../../model/records';
 import type { Request, ApiContext } from './handler';
 
@@ -29,7 +29,7 @@ async function notifyAround<T>(
 export const withNotifications = <T>(
   { notifier }: ApiContext,
   { origin }: Request,
-  resource: Announced,
+  resource: NotifiedResource,
   action: 'create' | 'update' | 'delete',
   record: object,
   work: () => Promise<T>,

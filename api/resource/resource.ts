@@ -4,7 +4,7 @@
  */
 import { Fault } from '../../model/errors';
 import { newUuid } from '../../model/idents';
-import type { Announced } from '../../model/notifications';
+import type { NotifiedResource } from '../../model/notifications';
 import { applyPatch, same, valuesAt, type PatchOperation } from '../../model/patch';
 import { repr } from '../../model/python';
 import type { ResourceRecord } from '../../model/records';
@@ -54,7 +54,7 @@ export interface Resource<RecordType extends ResourceRecord> {
   /** Which ones a list has, by the request's own parameters; parameters that the next page needs come in `also`. */
   filter?(request: Request, context: ApiContext): Promise<TableFilter<RecordType>['where']>;
   /** The same by the nodes that the records belong to. */
-  ofNodes?(request: Request): TableFilter<RecordType>['ofNodes'];
+  ofNodes?(request: Request): TableFilter<RecordType>['nodeScope'];
   /** Fields whose value is not the column's. */
   readonly values?: Readonly<Record<string, (record: RecordType, request: Request, context: ApiContext) => unknown>>;
   /** A patch that changes nothing has to be allowed, too. */
@@ -102,8 +102,8 @@ function nameableRows<RecordType extends ResourceRecord>(
   return document.fields(schema).filter(({ hidden, gate }) => !hidden && ((!older && strict !== 'versioned') || open(gate, minor)));
 }
 
-const notificationName = <RecordType extends ResourceRecord>({ schema }: Resource<RecordType>): Announced =>
-  schema.toLowerCase() as Announced;
+const notificationName = <RecordType extends ResourceRecord>({ schema }: Resource<RecordType>): NotifiedResource =>
+  schema.toLowerCase() as NotifiedResource;
 
 /** One record as this caller sees it. */
 export function presenterOf<RecordType extends ResourceRecord>(
@@ -167,7 +167,7 @@ export async function listOf<RecordType extends ResourceRecord>(
   checkSortable(page.sortKey, ['id', ...columns.map(({ name }) => name)]);
   checkFields(fields, all);
   const ofNodes = resource.ofNodes?.(request);
-  const records = await resource.table(context).list({ where, ...(ofNodes ? { ofNodes } : {}), ...page });
+  const records = await resource.table(context).list({ where, ...(ofNodes ? { nodeScope: ofNodes } : {}), ...page });
   const also = [
     ...(typeof query['detail'] === 'boolean' ? [['detail', query['detail']] as const] : []),
     ...(fields ? [['fields', fields.join(',')] as const] : []),

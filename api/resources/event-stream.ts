@@ -75,10 +75,10 @@ async function listen(request: Request, context: ApiContext) {
     const tellGap = (from: string, at: string): Promise<void> =>
       sink.write(framed(at, 'gap', { since: from, reason: 'Events after this position are not kept any more.' }));
     try {
-      let at = since ?? (await store.events.end());
+      let at = since ?? (await store.events.endPosition());
       await sink.write(`retry: ${RETRY_MS}\nid: ${at}\n\n`);
       if (since !== undefined && !(await store.events.isReachable(since))) {
-        at = await store.events.end();
+        at = await store.events.endPosition();
         await tellGap(since, at);
       }
       let spoke = clock.now();

@@ -42,7 +42,7 @@ const recordOf = async (packed: Buffer): Promise<HardwareRecord> =>
 async function tellChanges(store: Store, uuid: string, changes: readonly HardwareChange[], { options, random }: ApiContext): Promise<void> {
   const node = await store.nodes.find(uuid);
   const named = changes.slice(0, MOST_TOLD);
-  await store.events.note(node, 'hardware', {
+  await store.events.add(node, 'hardware', {
     count: changes.length,
     changes: named.map(({ kind, component, key }) => ({ kind, component, key })),
   });

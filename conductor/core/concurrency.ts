@@ -27,5 +27,5 @@ export async function countTowards(
 ): Promise<{ readonly count: number; readonly limit: number }> {
   const limit = options[option];
   const group = options['conductor.max_concurrent_per_conductor_group'] ? options['conductor.conductor_group'].toLowerCase() : undefined;
-  return { count: await store.nodes.countUpTo(limit, states, group), limit };
+  return { count: await store.nodes.countInStates(limit, states, group), limit };
 }

@@ -2,7 +2,7 @@
 import type { Driver, Power, Task } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
-import { applied, isNothing, NOTHING, together, type NodeWrite } from '../../model/node-write';
+import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, type NodeWrite } from '../../model/node-write';
 import { INTERFACE_KINDS, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
 import { next, stateRow, type Event, type ProvisionState } from '../../model/states';
 import type { Store } from '../../store/store';
@@ -78,12 +78,12 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
   let node = reserved;
   let ports = itsPorts;
   let driver: { readonly of: NodeRecord; readonly made: Driver } | undefined;
-  let noted = NOTHING;
+  let noted = EMPTY_WRITE;
   const put = async (write: NodeWrite, also?: (store: Store) => Promise<void>, letGo = false): Promise<void> => {
     if (!exclusive) throw new Error('a shared task may not write');
-    const whole = together(noted, write);
-    if (isNothing(whole) && !also && !letGo) return;
-    const held = (inner: Store): Promise<NodeRecord> => inner.nodes.writeHeld(node, fence, whole, letGo);
+    const whole = mergeWrites(noted, write);
+    if (isEmptyWrite(whole) && !also && !letGo) return;
+    const held = (inner: Store): Promise<NodeRecord> => inner.nodes.writeLocked(node, fence, whole, letGo);
     try {
       node = await (also
         ? store.transaction(async (inner) => {
@@ -91,7 +91,7 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
             return held(inner);
           })
         : held(store));
-      noted = NOTHING;
+      noted = EMPTY_WRITE;
     } catch (error) {
       if (!(error instanceof Fault && error.name === 'NodeLocked')) throw error;
       context.metrics.count('bloomery_locks_lost_total', {});
@@ -121,17 +121,17 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
       if (!driver || !sameDriver(driver.of, node)) driver = { of: node, made: context.hardware.driverOf(node) };
       return driver.made;
     },
-    save: (changes) => put({ ...NOTHING, changes }),
-    saveInternal: (internal) => put({ ...NOTHING, internal }),
+    save: (changes) => put({ ...EMPTY_WRITE, changes }),
+    saveInternal: (internal) => put({ ...EMPTY_WRITE, internal }),
     reportProgress: (kind, { interface: owner, step }, percent) => {
       const { [`${kind}_step_index`]: place = 0, [`${kind}_steps`]: steps } = node.driver_internal_info;
       const of = Array.isArray(steps) ? steps.length : 0;
-      return store.events.note(node, 'progress', { flow: kind, done: place, of, step: `${owner}.${step}`, percent });
+      return store.events.add(node, 'progress', { flow: kind, done: place, of, step: `${owner}.${step}`, percent });
     },
     note: (changes, internal = {}, history = []) => {
       const write: NodeWrite = { changes, internal, history };
-      noted = together(noted, write);
-      node = applied(node, write);
+      noted = mergeWrites(noted, write);
+      node = applyWrite(node, write);
     },
     write: (changes, internal, also) => put({ changes, internal, history: [] }, also),
     saveBiosSettings: (settings) => task.write({}, {}, (inner) => replaceBiosSettings(inner, uuid, settings)),
@@ -153,12 +153,12 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
       const entry = entryOf(context, node, { type, event, error });
       return put({ changes: error ? { last_error: event, ...changes } : changes, internal, history: entry ? [entry] : [] });
     },
-    release: () => put(NOTHING, undefined, true),
+    release: () => put(EMPTY_WRITE, undefined, true),
     retryWhileDatabaseDown: () => {
       isPatient = true;
     },
     refresh: async () => {
-      await put(NOTHING);
+      await put(EMPTY_WRITE);
       node = await store.nodes.find(uuid);
       ports = await store.ports.ofNode(uuid);
     },
@@ -237,7 +237,7 @@ export const changeUnlocked = (
       const node = await store.nodes.find(uuid);
       if (node.reservation !== null) throw new Fault('NodeLocked', { node: uuid, host: node.reservation });
       const changes = await decide(node);
-      const write = ({ nodes }: Store) => nodes.updateFree(uuid, changes, node.revision);
+      const write = ({ nodes }: Store) => nodes.updateUnlocked(uuid, changes, node.revision);
       const more = also?.(node, changes);
       const changed = await (more
         ? store.transaction(async (inner) => {

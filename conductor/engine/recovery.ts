@@ -54,7 +54,7 @@ async function resume(
   remaining: (task: NodeTask) => (() => Promise<void>) | undefined,
 ): Promise<void> {
   const { store, locks, log } = context;
-  const nodes = await store.nodes.pick(OWNERSHIP_COLUMNS, { ...filter, reserved: false, children: 'all' });
+  const nodes = await store.nodes.listColumns(OWNERSHIP_COLUMNS, { ...filter, reserved: false, children: 'all' });
   for (const node of await context.ownNodes(nodes.filter(({ uuid }) => !locks.has(uuid)))) {
     try {
       await startTask(context, node.uuid, { purpose: 'recovery' }, async (task) => remaining(task));
@@ -96,7 +96,7 @@ const positionsOf = ({ clean_step: clean, deploy_step: deploy, service_step: ser
  */
 export async function pollWaiting(context: Context): Promise<void> {
   const waiting = (Object.keys(STATES) as ProvisionState[]).filter((state) => stateRow(state).heartbeat === 'resume');
-  const nodes = await context.store.nodes.pick([...OWNERSHIP_COLUMNS, 'driver_internal_info'], {
+  const nodes = await context.store.nodes.listColumns([...OWNERSHIP_COLUMNS, 'driver_internal_info'], {
     where: { provision_state: waiting },
     children: 'all',
   });
@@ -110,7 +110,7 @@ export async function pollWaiting(context: Context): Promise<void> {
 
 /** Consoles run on the conductor that opened them: the conductor that the node belongs to now opens them again. */
 async function openConsoles(context: Context): Promise<void> {
-  const open = await context.store.nodes.pick(OWNERSHIP_COLUMNS, {
+  const open = await context.store.nodes.listColumns(OWNERSHIP_COLUMNS, {
     where: { console_enabled: true, maintenance: false },
     reserved: false,
     children: 'all',
@@ -139,7 +139,7 @@ export const takeOverNodes = (context: Context): Promise<void> =>
 export async function removeDeadConductors({ store, options, log }: Context): Promise<void> {
   // Not rows that other conductors may still wait for.
   const seconds = Math.max(options['conductor.conductor_cleanup_timeout'], 3 * options['conductor.heartbeat_timeout']);
-  const gone = await store.conductors.removeSilent(seconds, options['conductor.conductor_cleanup_batch_size']);
+  const gone = await store.conductors.removeExpired(seconds, options['conductor.conductor_cleanup_batch_size']);
   if (gone.length > 0) log.info(`the rows of dead conductors were deleted: ${gone.join(', ')}`);
 }
 
@@ -150,13 +150,15 @@ export async function removeDeadConductors({ store, options, log }: Context): Pr
 export async function endStrayReservations(context: Context): Promise<void> {
   const { store, host, locks, options, lease } = context;
   // The process notes a node before it reserves it, so a listed node without a note has no task.
-  const reserved = await store.nodes.pick(['uuid', 'reservation', 'lock_fence'], { reserved: true, children: 'all' });
+  const reserved = await store.nodes.listColumns(['uuid', 'reservation', 'lock_fence'], { reserved: true, children: 'all' });
   for (const { uuid, reservation, lock_fence: fence } of reserved)
     if (reservation === host && !locks.has(uuid)) await store.nodes.release(uuid, fence);
   const others = new Set(reserved.map(({ reservation }) => reservation!).filter((name) => name !== host));
   if (others.size > 0 && lease.secondsUnbroken() >= 2 * options['conductor.heartbeat_interval']) {
     const holding = new Set(
-      (await store.conductors.list(options['conductor.heartbeat_timeout'])).filter(({ holds }) => holds).map(({ hostname }) => hostname),
+      (await store.conductors.list(options['conductor.heartbeat_timeout']))
+        .filter(({ locks_valid: holds }) => holds)
+        .map(({ hostname }) => hostname),
     );
     for (const name of others) if (!holding.has(name)) await takeFrom(context, name);
   }

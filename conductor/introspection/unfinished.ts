@@ -71,7 +71,9 @@ export async function endLateIntrospections(context: Context): Promise<number> {
   const moment = timestamp(clock.now() - limit * 1000);
   const began = new Map((await store.introspections.startedBefore(moment)).map((record) => [record.node_uuid, record.started_at]));
   if (began.size === 0) return 0;
-  const late = await context.ownNodes(await store.nodes.pick(OWNERSHIP_COLUMNS, { where: { uuid: [...began.keys()] }, children: 'all' }));
+  const late = await context.ownNodes(
+    await store.nodes.listColumns(OWNERSHIP_COLUMNS, { where: { uuid: [...began.keys()] }, children: 'all' }),
+  );
   for (const { uuid } of late) {
     try {
       await withTask(context, uuid, { purpose: 'timeout of an introspection' }, async (task) => {

@@ -71,7 +71,7 @@ export function createRouter({ store, clock, log, options, here, client }: Route
       for (let waited = 0; waited < LONGEST_MS; waited += WATCH_MS) {
         await clock.sleep(WATCH_MS, ended.signal);
         const rows = await store.conductors.list(timeout).catch(() => undefined);
-        if (rows && !rows.some((row) => row.hostname === hostname && row.holds && row.instance === instance)) break;
+        if (rows && !rows.some((row) => row.hostname === hostname && row.locks_valid && row.instance === instance)) break;
       }
       gone.abort(new Error('its heartbeats stopped'));
     };

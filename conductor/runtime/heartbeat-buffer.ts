@@ -38,7 +38,7 @@ export function createHeartbeatBuffer({ store, clock, log, signal }: BufferParts
     while (stamps.size > 0) {
       const batch = [...stamps.values()].slice(0, BATCH);
       for (const { nodeUuid } of batch) stamps.delete(nodeUuid);
-      await store.nodes.stampBeats(batch);
+      await store.nodes.recordHeartbeats(batch);
     }
   };
   const writeSoon = async (): Promise<void> => {

@@ -71,7 +71,7 @@ export function createLease({ store, clock, log, random, timeout, conductor, ret
   const join: Lease['register'] = async (probe) => {
     const begun = moment();
     const row = (await store.conductors.list(timeout)).find((one) => one.hostname === hostname);
-    if (row?.holds && !(await probe?.(row))) return undefined;
+    if (row?.locks_valid && !(await probe?.(row))) return undefined;
     const registered = newUuid(random);
     const released = await store.transaction(async (inner) =>
       (await inner.conductors.register({ ...conductor, instance: registered }, row?.instance ?? null))
@@ -136,7 +136,7 @@ export function createLease({ store, clock, log, random, timeout, conductor, ret
     },
     leave: async () => {
       isLeaving = true;
-      if (instance !== undefined) await store.conductors.leave(hostname, instance);
+      if (instance !== undefined) await store.conductors.drain(hostname, instance);
     },
     end: async () => {
       isLeaving = true;

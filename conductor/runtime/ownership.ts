@@ -1,7 +1,7 @@
 /** This conductor's share of the nodes, and of work that belongs to no node: a function of the conductors that are alive. */
 import type { ConductorRecord, NodeRecord } from '../../model/records';
 import { chosen, keeperOf } from '../../model/ring';
-import type { Alive } from '../../store/store';
+import type { AliveConductors } from '../../store/store';
 
 /** The columns by which a node belongs to a conductor. */
 export const OWNERSHIP_COLUMNS = ['uuid', 'driver', 'conductor_group'] as const;
@@ -19,9 +19,9 @@ export interface Ownership {
  * @param alive the conductors that are alive; none, not even this one (after a database outage): then every node belongs to this one
  * @param isLeaving then no node belongs to it
  */
-export function createOwnership(host: string, alive: () => Promise<Alive>, isLeaving: () => boolean): Ownership {
+export function createOwnership(host: string, alive: () => Promise<AliveConductors>, isLeaving: () => boolean): Ownership {
   let shared: string | undefined;
-  const isHere = ({ conductors }: Alive, keeper: ConductorRecord | undefined): boolean =>
+  const isHere = ({ conductors }: AliveConductors, keeper: ConductorRecord | undefined): boolean =>
     !isLeaving() && (conductors.length === 0 || keeper?.hostname === host);
   return {
     async ownNodes(nodes) {
@@ -34,7 +34,7 @@ export function createOwnership(host: string, alive: () => Promise<Alive>, isLea
       return isHere(now, chosen(now.conductors, key));
     },
     async whenConductorsChange(work) {
-      const { word } = await alive();
+      const { version: word } = await alive();
       if (word === shared) return;
       await work();
       shared = word;

@@ -52,7 +52,7 @@ export interface Summary {
 }
 
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
-export const hashOf = (): Hash => createHash('sha256');
+export const newHash = (): Hash => createHash('sha256');
 
 interface TableShape {
   readonly name: string;
@@ -100,7 +100,7 @@ export async function* backup(
   signal: AbortSignal,
 ): AsyncGenerator<Buffer, Summary> {
   const transaction = await db.transaction(undefined, { isolationLevel: 'repeatable read', readOnly: true });
-  const whole = hashOf();
+  const whole = newHash();
   const say = (line: object): Buffer => hashed(whole, Buffer.from(`${JSON.stringify(line)}\n`));
   try {
     const schema = await stepsDone(transaction);
@@ -114,7 +114,7 @@ export async function* backup(
     let total = 0;
     for (const { name, columns } of tables) {
       yield say({ table: name, columns } satisfies TableLine);
-      const own = hashOf();
+      const own = newHash();
       let rows = 0;
       for await (const piece of copyOut(client, `COPY ${quoted(name)} (${columns.map(quoted).join(', ')}) TO STDOUT`)) {
         signal.throwIfAborted();

@@ -6,7 +6,7 @@ import {
   count,
   FORMAT,
   FORMAT_VERSION,
-  hashOf,
+  newHash,
   quoted,
   type EndLine,
   type Header,
@@ -35,7 +35,7 @@ export interface RestoreOptions {
  * @throws an Error of one line; the database is as it was then
  */
 export async function restore(db: Knex, source: AsyncIterable<Buffer>, options: RestoreOptions): Promise<Summary> {
-  const whole = hashOf();
+  const whole = newHash();
   const reader = readBackup(source, (piece) => whole.update(piece));
   // Before anything is touched.
   const header = headerOf(await reader.line());
@@ -142,7 +142,7 @@ async function load(
       return { tables, rows: total };
     }
     const { table, columns } = line;
-    const own = hashOf();
+    const own = newHash();
     let rows = 0;
     const counted = async function* (): AsyncGenerator<Buffer> {
       for await (const piece of reader.rows()) {

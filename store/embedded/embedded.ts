@@ -8,11 +8,11 @@ import { readFile, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
-import { ensureData, findPlace, removeShortFolder, seenByAll, seenFrom, SOCKET_NAME, spawnIn } from './place';
-import type { Place } from './place';
+import { ensureData, prepareInstallation, removeShortFolder, hostPath, serverPath, SOCKET_NAME, spawnIn } from './installation';
+import type { Installation } from './installation';
 import { messageOf } from '../sql/faults';
 import { ownerOf } from './binaries';
-import { clusterName, describe, end, readPidFile, type PidFile } from './postmaster';
+import { clusterName, describeProcess, stopServer, readPidFile, type PidFile } from './postmaster';
 
 export interface EmbeddedOptions {
   /** An existing folder; everything is kept in `postgres` under it. */
@@ -72,7 +72,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   const stopping = new AbortController();
   const starting = AbortSignal.any([stopping.signal, ...(options.signal ? [options.signal] : [])]);
   starting.throwIfAborted();
-  const place = await findPlace(options.stateDir);
+  const place = await prepareInstallation(options.stateDir);
   await ensureData(place, durable, log, starting);
   const name = await clusterName(place.data);
 
@@ -80,9 +80,9 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     ...SETTINGS,
     ...(durable ? {} : NOT_DURABLE),
     cluster_name: `${name}-${process.pid}`,
-    unix_socket_directories: seenFrom(place, place.sockets),
+    unix_socket_directories: serverPath(place, place.sockets),
   };
-  const words = ['-D', seenFrom(place, place.data), ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`])];
+  const words = ['-D', serverPath(place, place.data), ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`])];
   const start = (signal: AbortSignal): Promise<ChildProcess> => startServer(place, name, words, log, clock, signal);
   let server = await start(starting);
   // Whichever way this process ends by itself, the server does not stay. (Killed, it leaves an orphan to the next start.)
@@ -132,12 +132,12 @@ const ended = async (child: ChildProcess): Promise<void> => {
   if (running(child)) await new Promise((done) => child.once('exit', done));
 };
 const endChild = async (child: ChildProcess, clock: Clock): Promise<void> => {
-  if (child.pid !== undefined && running(child)) await end(child.pid, () => !running(child), clock);
+  if (child.pid !== undefined && running(child)) await stopServer(child.pid, () => !running(child), clock);
 };
 
 /** Starts the server and waits until it accepts connections; tries again where what hinders it may pass. */
 async function startServer(
-  place: Place,
+  place: Installation,
   name: string,
   words: readonly string[],
   log: Log,
@@ -157,7 +157,7 @@ async function startServer(
   }
 }
 
-async function startOnce(place: Place, words: readonly string[], clock: Clock, signal: AbortSignal): Promise<ChildProcess> {
+async function startOnce(place: Installation, words: readonly string[], clock: Clock, signal: AbortSignal): Promise<ChildProcess> {
   const logFile = join(place.base, 'postgres.log');
   // A file and no pipe: a server whose parent was killed must not fail for want of a reader.
   const output = openSync(logFile, 'a', 0o600);
@@ -207,7 +207,7 @@ type Holder =
 async function holderOf(data: string, name: string): Promise<Holder | undefined> {
   const file = await readPidFile(data);
   if (!file) return undefined;
-  const found = await describe(file.pid);
+  const found = await describeProcess(file.pid);
   const supervisor = found && new RegExp(`cluster_name=${name}-(\\d+)`).exec(found.command)?.[1];
   if (found && supervisor !== undefined)
     return found.parent === Number(supervisor) ? { kind: 'supervisor', process: supervisor, file } : { kind: 'orphan', file };
@@ -220,7 +220,7 @@ async function holderOf(data: string, name: string): Promise<Holder | undefined>
  * Ends the server that a killed supervisor left behind, and removes a postmaster.pid whose number now belongs to another process.
  * Throws when the data is in use.
  */
-async function endOrphan(place: Place, name: string, log: Log, clock: Clock): Promise<void> {
+async function endOrphan(place: Installation, name: string, log: Log, clock: Clock): Promise<void> {
   const holder = await holderOf(place.data, name);
   if (!holder) return;
   const { file } = holder;
@@ -230,7 +230,7 @@ async function endOrphan(place: Place, name: string, log: Log, clock: Clock): Pr
     );
   if (holder.kind === 'orphan') {
     log.warn(`The embedded PostgreSQL (process ${file.pid}) outlived its supervisor; it is stopped and started again`);
-    if (!(await end(file.pid, async () => !(await describe(file.pid)), clock)))
+    if (!(await stopServer(file.pid, async () => !(await describeProcess(file.pid)), clock)))
       throw new Error(`the PostgreSQL left behind in ${place.base} (process ${file.pid}) does not end`);
   } else if (holder.kind === 'stale') {
     // PostgreSQL itself believes the number. (Where no process has it, PostgreSQL replaces the file and checks for sessions left.)
@@ -254,7 +254,7 @@ export async function findEmbedded(stateDir: string): Promise<ExistingEmbedded |
   const holder = await holderOf(data, await clusterName(data));
   if (holder?.kind !== 'supervisor') return {};
   if (!holder.file.ready) throw new Error(`the embedded database in ${base} is not ready (process ${holder.process}): try again`);
-  return { running: { process: holder.process, connection: connectionTo(seenByAll(base, holder.file.sockets)) } };
+  return { running: { process: holder.process, connection: connectionTo(hostPath(base, holder.file.sockets)) } };
 }
 
 function exists(pid: number): boolean {

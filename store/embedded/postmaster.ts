@@ -33,7 +33,7 @@ export async function clusterName(data: string): Promise<string> {
 }
 
 /** The running process with this number. Undefined: none, or one that ended and was not yet collected by its parent. */
-export async function describe(pid: number): Promise<Running | undefined> {
+export async function describeProcess(pid: number): Promise<Running | undefined> {
   try {
     if (process.platform === 'linux') {
       const text = await readFile(`/proc/${pid}/stat`, 'utf8');
@@ -51,7 +51,7 @@ export async function describe(pid: number): Promise<Running | undefined> {
 }
 
 /** How a server is ended: fast (sessions are ended, data written out), at once (recovery follows at the next start), by force. */
-const ENDINGS = [
+const STOP_SIGNALS = [
   ['SIGINT', 20_000],
   ['SIGQUIT', 5_000],
   ['SIGKILL', 5_000],
@@ -59,8 +59,8 @@ const ENDINGS = [
 const POLL_MS = 5;
 
 /** Ends a server and waits until `gone` says so. False: it would not end. */
-export async function end(pid: number, gone: () => boolean | Promise<boolean>, clock: Clock): Promise<boolean> {
-  for (const [signal, patience] of ENDINGS) {
+export async function stopServer(pid: number, gone: () => boolean | Promise<boolean>, clock: Clock): Promise<boolean> {
+  for (const [signal, patience] of STOP_SIGNALS) {
     try {
       process.kill(pid, signal);
     } catch {

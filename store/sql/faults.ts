@@ -48,7 +48,7 @@ const CONSTRAINTS: Readonly<Record<string, readonly [FaultName, Readonly<Record<
  * The caller is not to blame and may try again: PostgreSQL's codes and those of sockets → what is told. (57: stopping, starting; 53: out of
  * something; 08: connections; 58: the host's files; 40, 55, 57014, 25P0x: given up by the server.)
  */
-const AWAY: readonly (readonly [RegExp, string])[] = [
+const UNAVAILABLE: readonly (readonly [RegExp, string])[] = [
   [/^53100$/, 'The database has no space left on its disk, please retry when there is some.'],
   [/^(?:25006|42501|58\w{3})$/, 'The database cannot read or write its files at the moment, please retry.'],
   [/^(?:57014|55P03|40001|40P01|25P0[34])$/, 'The database did not answer in time, please retry.'],
@@ -57,13 +57,14 @@ const AWAY: readonly (readonly [RegExp, string])[] = [
     'The database cannot be reached at the moment, please retry.',
   ],
 ];
-const AWAY_TEXT =
+const UNAVAILABLE_TEXT =
   /(?:^| - )(?:Knex: Timeout acquiring a connection|Connection terminated|Client has encountered|Client was closed|timeout expired|timeout exceeded|Unable to acquire a connection|Cannot use a pool)/;
 
 /** Undefined: it is not the database that is away. */
-const awayText = (error: unknown): string | undefined =>
-  (AWAY.find(([codes]) => codes.test(codeOf(error))) ?? (AWAY_TEXT.test(messageOf(error)) ? AWAY.at(-1) : undefined))?.[1];
-export const isAway = (error: unknown): boolean => awayText(error) !== undefined;
+const unavailableText = (error: unknown): string | undefined =>
+  (UNAVAILABLE.find(([codes]) => codes.test(codeOf(error))) ??
+    (UNAVAILABLE_TEXT.test(messageOf(error)) ? UNAVAILABLE.at(-1) : undefined))?.[1];
+export const isUnavailable = (error: unknown): boolean => unavailableText(error) !== undefined;
 const codeOf = (error: unknown): string => {
   const code = (error as { code?: unknown } | null | undefined)?.code;
   return typeof code === 'string' ? code : '';
@@ -94,7 +95,7 @@ export function toFault(error: unknown, record: object = {}): unknown {
   // Class 22, data exceptions: a value that no column can hold, such as the character U+0000 or a number out of range.
   if (codeOf(error).startsWith('22'))
     return new Fault('Invalid', { message: `A value cannot be stored: ${messageOf(error).replace(/^.* - /s, '')}` }, { cause: error });
-  const message = awayText(error);
+  const message = unavailableText(error);
   if (message !== undefined) return new Fault('TemporaryFailure', { message }, { cause: error });
   return error;
 }

@@ -1,7 +1,7 @@
 /** What is measured of the database: its connections, and the queries that fail. */
 import type { Knex } from 'knex';
 import type { Metrics } from '../../model/metrics';
-import { isAway, toFault } from './faults';
+import { isUnavailable, toFault } from './faults';
 
 /** The pool of the query builder (tarn). */
 interface Pool {
@@ -10,7 +10,7 @@ interface Pool {
   numPendingAcquires(): number;
 }
 
-const kindOf = (error: unknown): string => (isAway(error) ? 'away' : toFault(error) === error ? 'other' : 'refused');
+const kindOf = (error: unknown): string => (isUnavailable(error) ? 'away' : toFault(error) === error ? 'other' : 'refused');
 
 /** Milliseconds. A database that takes longer is not there for anyone. */
 const PING_TIMEOUT_MS = 1500;

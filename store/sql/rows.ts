@@ -6,7 +6,7 @@ import type { Knex } from 'knex';
 import { Fault } from '../../model/errors';
 import type { ResourceRecord } from '../../model/records';
 import { run } from './faults';
-import type { OfNodes, Paging, Version } from '../store';
+import type { NodeScope, Paging, RowVersion } from '../store';
 
 /** How a column is written and whether lists may be sorted and filtered by it. */
 export type ColumnKind = 'text' | 'boolean' | 'integer' | 'time' | 'json' | 'texts';
@@ -52,7 +52,7 @@ export function applyWhere(query: Knex.QueryBuilder, columns: Readonly<Record<st
 }
 
 /** Those that belong to nodes in one of the shards, and in one of the conductor groups. */
-export function applyOfNodes(query: Knex.QueryBuilder, db: Knex, { shards, conductorGroups }: OfNodes): void {
+export function applyNodeScope(query: Knex.QueryBuilder, db: Knex, { shards, conductorGroups }: NodeScope): void {
   for (const [column, values] of [
     ['shard', shards],
     ['conductor_group', conductorGroups],
@@ -106,7 +106,7 @@ export function applyPaging(
 }
 
 /** The versions of the rows that `selection` finds, in its order. As two arrays of text: a thousand rows cost more than their reading. */
-export async function versionsOf(db: Knex, selection: Knex.QueryBuilder): Promise<readonly Version[]> {
+export async function versionsOf(db: Knex, selection: Knex.QueryBuilder): Promise<readonly RowVersion[]> {
   const page = selection.select('id', 'revision').as('page');
   const [found] = (await run(
     db.select(db.raw(`coalesce(json_agg(id), '[]') AS ids, coalesce(json_agg(revision), '[]') AS revisions`)).from(page),

@@ -7,7 +7,7 @@ import type { ConductorRecord } from '../../model/records';
 import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
 import { preparedOn } from '../sql/prepared';
-import type { Alive, Conductors } from '../store';
+import type { AliveConductors, Conductors } from '../store';
 
 /**
  * Signs of life are stamped and judged by the database's clock: those of hosts differ. `$2`: a test's clock in its place, else null.
@@ -15,22 +15,22 @@ import type { Alive, Conductors } from '../store';
  */
 const HEARD = 'updated_at >= coalesce($2::timestamptz, now()) - make_interval(secs => $1)';
 /** One row: the word of `alive`, null for nobody. */
-export const ALIVE = `SELECT string_agg(id || ':' || revision, ',' ORDER BY id) AS alive FROM conductors WHERE online AND ${HEARD}`;
+export const ALIVE_VERSION = `SELECT string_agg(id || ':' || revision, ',' ORDER BY id) AS version FROM conductors WHERE online AND ${HEARD}`;
 /** What `$2` is there. */
 export const aliveAt = (clock: Clock): string | null => (clock === systemClock ? null : timestamp(clock.now()));
 
 const COLUMNS = 'id, hostname, conductor_group, drivers, online, address, instance, created_at, updated_at, revision';
-const LIST = `SELECT ${COLUMNS}, online AND ${HEARD} AS alive, instance IS NOT NULL AND ${HEARD} AS holds FROM conductors ORDER BY id`;
+const LIST = `SELECT ${COLUMNS}, online AND ${HEARD} AS alive, instance IS NOT NULL AND ${HEARD} AS locks_valid FROM conductors ORDER BY id`;
 
 export function conductorsOn(db: Knex, clock: Clock): Conductors {
   const prepared = preparedOn(db);
   const list = (timeout: number) => prepared<ConductorRecord>('conductors', LIST, [timeout, aliveAt(clock)]);
   const now = () => (clock === systemClock ? db.raw('now()') : timestamp(clock.now()));
-  const aliveWord = batched(async (timeouts: readonly number[]): Promise<readonly string[]> => {
-    const [found] = await prepared<{ alive: string | null }>('conductors_alive', ALIVE, [Math.min(...timeouts), aliveAt(clock)]);
-    return timeouts.map(() => found!.alive ?? '');
+  const aliveVersion = batched(async (timeouts: readonly number[]): Promise<readonly string[]> => {
+    const [found] = await prepared<{ version: string | null }>('conductors_alive', ALIVE_VERSION, [Math.min(...timeouts), aliveAt(clock)]);
+    return timeouts.map(() => found!.version ?? '');
   });
-  let last: Alive = { word: '', conductors: [] };
+  let last: AliveConductors = { version: '', conductors: [] };
   /** Registering, and being declared dead with all that comes of it, one after the other; until the end of the transaction. */
   const oneByOne = (hostname: string) => run(db.raw('SELECT pg_advisory_xact_lock(hashtext(?))', [`conductor ${hostname}`]));
   /** Throws ConductorNotFound when the row belongs to nobody, or to another instance. */
@@ -50,16 +50,16 @@ export function conductorsOn(db: Knex, clock: Clock): Conductors {
       return (await run(query)).length > 0;
     },
     touch: (hostname, instance) => change(hostname, instance, { updated_at: now() }),
-    leave: (hostname, instance) => change(hostname, instance, { online: false, updated_at: now() }),
+    drain: (hostname, instance) => change(hostname, instance, { online: false, updated_at: now() }),
     unregister: (hostname, instance) => change(hostname, instance, { online: false, instance: null, updated_at: now() }),
     async declareDead(hostname, timeout) {
       await oneByOne(hostname);
       const [row] = (await list(timeout)).filter((one) => one.hostname === hostname);
-      if (row?.holds) return false;
+      if (row?.locks_valid) return false;
       if (row) await run(db('conductors').where({ hostname }).update({ online: false, instance: null }));
       return true;
     },
-    async removeSilent(seconds, atMost) {
+    async removeExpired(seconds, atMost) {
       const { rows } = await run(
         db.raw<{ rows: { hostname: string }[] }>(
           `DELETE FROM conductors WHERE id IN (
@@ -72,11 +72,11 @@ export function conductorsOn(db: Knex, clock: Clock): Conductors {
       );
       return rows.map(({ hostname }) => hostname);
     },
-    async alive(timeout, word) {
-      if ((word ?? (await aliveWord(timeout))) === last.word) return last;
+    async alive(timeout, version) {
+      if ((version ?? (await aliveVersion(timeout))) === last.version) return last;
       const found = (await list(timeout)).filter(({ alive }) => alive);
       // Of what was read, which may be later than what was asked.
-      last = { word: found.map(({ id, revision }) => `${id}:${revision}`).join(), conductors: found };
+      last = { version: found.map(({ id, revision }) => `${id}:${revision}`).join(), conductors: found };
       return last;
     },
     list,

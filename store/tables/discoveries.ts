@@ -1,7 +1,7 @@
 /** The table `discovered_addresses`: machines that were enrolled because nobody knew them, and what the PXE filter goes by. */
 import type { Knex } from 'knex';
 import { run } from '../sql/faults';
-import type { Discoveries, Standing } from '../store';
+import type { Discoveries, AddressStatus } from '../store';
 
 const STANDING = `SELECT asked.mac,
     CASE WHEN nodes.provision_state IN ('inspecting', 'inspect wait') THEN nodes.inspect_interface END AS "inspectedBy",
@@ -17,8 +17,8 @@ const CLAIM = `INSERT INTO discovered_addresses (address, node_uuid)
 
 export function discoveriesOn(db: Knex): Discoveries {
   return {
-    standing: async (macs) => {
-      const { rows } = await run(db.raw<{ rows: Standing[] }>(STANDING, [macs.map((mac) => mac.toLowerCase())]));
+    addressStatuses: async (macs) => {
+      const { rows } = await run(db.raw<{ rows: AddressStatus[] }>(STANDING, [macs.map((mac) => mac.toLowerCase())]));
       return rows;
     },
     owners: (addresses) =>

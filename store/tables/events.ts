@@ -78,11 +78,11 @@ export function eventsOn(db: Knex, clock: Clock): Events {
       const events = rows.filter(({ position }) => position !== null).map(eventOf);
       return { events, reached: events.length < atMost ? rows[0]!.reached : events.at(-1)!.position };
     },
-    async note({ uuid, name, owner, lessee }, kind, payload) {
+    async add({ uuid, name, owner, lessee }, kind, payload) {
       const row = { at: timestamp(clock.now()), node_uuid: uuid, node_name: name, owner, lessee, kind, payload: JSON.stringify(payload) };
       await run(db('events').insert(row));
     },
-    async end() {
+    async endPosition() {
       const [found] = await prepared<{ readonly reached: string }>('events_end', `SELECT ${END} || '-0' AS reached`, []);
       return found!.reached;
     },

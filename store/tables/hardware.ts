@@ -6,7 +6,7 @@ import type { JsonObject } from '../../model/records';
 import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
 import { preparedOn } from '../sql/prepared';
-import type { Hardware, HardwareChangeRow, HardwareDoor, HardwareRow } from '../store';
+import type { Hardware, HardwareChangeRow, HardwareToken, HardwareRow } from '../store';
 
 const DOORS = 'SELECT node_uuid, token_hash, digest FROM hardware WHERE node_uuid = ANY($1)';
 const ROW = [
@@ -90,13 +90,13 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
   const prepared = preparedOn(db);
   const now = (): string => timestamp(clock.now());
   const rows = () => db<HardwareRow>('hardware');
-  const door = batched<string, HardwareDoor | undefined>(async (uuids) => {
-    const found = await prepared<HardwareDoor>('hardware_doors', DOORS, [uuids]);
+  const door = batched<string, HardwareToken | undefined>(async (uuids) => {
+    const found = await prepared<HardwareToken>('hardware_doors', DOORS, [uuids]);
     const byNode = new Map(found.map((row) => [row.node_uuid, row]));
     return uuids.map((uuid) => byNode.get(uuid));
   });
   return {
-    door,
+    findToken: door,
     async find(nodeUuid) {
       const [row] = await run(
         rows()
@@ -125,7 +125,7 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
     async revoke(nodeUuid) {
       await run(rows().where('node_uuid', nodeUuid).update({ token_hash: null, token_from: null, token_made_at: null }));
     },
-    async stamp(signs, inHistory) {
+    async recordUnchanged(signs, inHistory) {
       const columns = (['nodeUuid', 'digest', 'bootId', 'at'] as const).map((name) => signs.map((sign) => sign[name]));
       const [fresh] = await prepared<Count>('hardware_stamp', STAMP, [...columns, now(), inHistory]);
       return fresh!.count;

@@ -6,13 +6,13 @@ import { Fault } from '../../model/errors';
 import { NODE_FIELDS } from '../../model/fields';
 import type { NodeChanges, NodeRecord } from '../../model/records';
 import { batched } from '../sql/batch';
-import { ALIVE, aliveAt } from './conductors';
+import { ALIVE_VERSION, aliveAt } from './conductors';
 import { run } from '../sql/faults';
-import { heldNodes } from './held-nodes';
+import { lockedNodesOn } from './locked-nodes';
 import { preparedOn } from '../sql/prepared';
 import { applyPaging, applyWhere, contains, SHARED_COLUMNS, toRow, versionsOf } from '../sql/rows';
 import type { Columns } from '../sql/rows';
-import type { AgentNode, NodeFilter, NodeHead, Nodes } from '../store';
+import type { AgentNode, NodeFilter, NodeSummary, Nodes } from '../store';
 
 export const NODE_COLUMNS: Columns<NodeRecord> = { ...NODE_FIELDS, ...SHARED_COLUMNS, lock_fence: 'integer' };
 
@@ -31,8 +31,8 @@ const STAMP_BEATS = `UPDATE nodes SET driver_internal_info = driver_internal_inf
   FROM unnest($1::text[], $2::text[], $3::text[]) AS beat (uuid, url, at)
   WHERE nodes.uuid = beat.uuid AND driver_internal_info ->> 'agent_url' = beat.url`;
 /** One, or many: a plan for many is made anew each time, and for one it is kept. */
-const headsBy = (condition: string): string =>
-  `SELECT id, uuid, name, revision, owner, lessee, coalesce((${ALIVE.replace('$2', '$3').replace('$1', '$2')}), '') AS alive FROM nodes WHERE ${condition}`;
+const summariesBy = (condition: string): string =>
+  `SELECT id, uuid, name, revision, owner, lessee, coalesce((${ALIVE_VERSION.replace('$2', '$3').replace('$1', '$2')}), '') AS conductors_version FROM nodes WHERE ${condition}`;
 
 /**
  * @param db the pool, or a transaction
@@ -57,7 +57,7 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
       return idents.map((ident) => found.get(ident));
     });
   const agents = { uuid: agentsBy('uuid'), name: agentsBy('name') };
-  const heldRows = heldNodes(prepared, clock, NODE_COLUMNS, find);
+  const lockedRows = lockedNodesOn(prepared, clock, NODE_COLUMNS, find);
   /** A conditional write that met no row: says why. Only on the way to an error, so a second query costs nothing that matters. */
   const whyNot = async (ident: string): Promise<Fault> => {
     const node = await find(ident);
@@ -119,35 +119,35 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
       if (!node) throw new Fault('NodeNotFound', { node: ident });
       return node;
     },
-    async stampBeats(beats) {
+    async recordHeartbeats(beats) {
       const columns = (['nodeUuid', 'agentUrl', 'at'] as const).map((name) => beats.map((beat) => beat[name]));
       await prepared('stamp_beats', STAMP_BEATS, [...columns, timestamp(clock.now())]);
     },
 
-    async heads(idents, timeout) {
-      const found = new Map<string, NodeHead>();
+    async findSummaries(idents, timeout) {
+      const found = new Map<string, NodeSummary>();
       for (const column of ['uuid', 'name'] as const) {
         const asked = idents.filter((ident) => findable(ident) && identColumn(ident) === column);
         if (asked.length === 0) continue;
         const [how, value] = asked.length === 1 ? ['= $1', asked[0]!] : ['= ANY($1)', asked];
-        const heads = await prepared<NodeHead & Pick<NodeRecord, 'name'>>(`${column} ${how}`, headsBy(`${column} ${how}`), [
+        const summaries = await prepared<NodeSummary & Pick<NodeRecord, 'name'>>(`${column} ${how}`, summariesBy(`${column} ${how}`), [
           value,
           timeout,
           aliveAt(clock),
         ]);
-        for (const head of heads) found.set(head[column]!, head);
+        for (const summary of summaries) found.set(summary[column]!, summary);
       }
       return idents.map((ident) => found.get(ident));
     },
 
     list: async (filter) => run(selection(filter, await markerOf(filter)).select('*') as PromiseLike<NodeRecord[]>),
-    pick: async (columns, filter) =>
+    listColumns: async (columns, filter) =>
       run(
         selection(filter, await markerOf(filter)).select(...columns) as unknown as PromiseLike<
           Pick<NodeRecord, (typeof columns)[number]>[]
         >,
       ),
-    async countUpTo(most, states, group) {
+    async countInStates(most, states, group) {
       const inGroup = group === undefined ? '' : ' AND conductor_group = $3';
       const text = `SELECT count(*) AS count FROM (SELECT FROM nodes WHERE provision_state = ANY($1)${inGroup} LIMIT $2) AS found`;
       const values = [states, most, ...(group === undefined ? [] : [group])];
@@ -158,7 +158,7 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
 
     update: (uuid, changes: NodeChanges, fence) => write(uuid, toRow(NODE_COLUMNS, changes), fence, changes),
 
-    async updateFree(uuid, changes, revision) {
+    async updateUnlocked(uuid, changes, revision) {
       const free = nodes()
         .where({ uuid: findable(uuid) ? uuid : '', revision })
         .whereNull('reservation');
@@ -184,15 +184,15 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     async reserve(ident, host) {
       // Met no row, and found it free a moment later: the holder let go in between.
       for (let attempt = 0; ; attempt++) {
-        const node = findable(ident) ? await heldRows.reserve(identColumn(ident), ident, host) : undefined;
+        const node = findable(ident) ? await lockedRows.reserve(identColumn(ident), ident, host) : undefined;
         if (node) return node;
         const { uuid, reservation } = await find(ident);
         if (reservation !== null || attempt === 3) throw new Fault('NodeLocked', { node: uuid, host: reservation ?? 'another host' });
       }
     },
 
-    async writeHeld(node, fence, write, letGo = false) {
-      const now = await heldRows.write(node, fence, write, letGo);
+    async writeLocked(node, fence, write, release = false) {
+      const now = await lockedRows.write(node, fence, write, release);
       if (!now) throw await whyNot(node.uuid);
       return now;
     },

@@ -9,7 +9,7 @@ import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
 import { findable, identColumn } from './nodes';
 import { preparedOn } from '../sql/prepared';
-import { applyOfNodes, applyPaging, applyWhere, contains, SHARED_COLUMNS, toRow, versionsOf } from '../sql/rows';
+import { applyNodeScope, applyPaging, applyWhere, contains, SHARED_COLUMNS, toRow, versionsOf } from '../sql/rows';
 import type { Columns } from '../sql/rows';
 import type { PortFilter, Ports } from '../store';
 
@@ -42,7 +42,7 @@ export function portsOn(db: Knex, clock: Clock): Ports {
     if (filter.where) applyWhere(query, PORT_COLUMNS, lowered(filter.where));
     if (filter.ids) void query.whereRaw('ports.id = ANY(?)', [[...filter.ids]]);
     if (filter.descriptionContains !== undefined) contains(query, 'description', filter.descriptionContains);
-    applyOfNodes(query, db, filter);
+    applyNodeScope(query, db, filter);
     applyPaging(query, PORT_COLUMNS, filter, marker as unknown as Record<string, unknown> | undefined);
     return query;
   };

@@ -19,7 +19,7 @@ import type {
 } from '../../model/records';
 import { run } from '../sql/faults';
 import { findable, identColumn } from './nodes';
-import { applyOfNodes, applyPaging, applyWhere, SHARED_COLUMNS, toRow } from '../sql/rows';
+import { applyNodeScope, applyPaging, applyWhere, SHARED_COLUMNS, toRow } from '../sql/rows';
 import type { Columns } from '../sql/rows';
 import type { Store, Table, TableFilter } from '../store';
 
@@ -66,7 +66,7 @@ function tableOn<RecordType extends ResourceRecord, Needed extends keyof RecordT
       const marker = filter.marker === undefined ? undefined : await find(filter.marker, 'uuid');
       const query = db(table).select('*');
       if (filter.where) applyWhere(query, columns, lowered(filter.where));
-      if (filter.ofNodes) applyOfNodes(query, db, filter.ofNodes);
+      if (filter.nodeScope) applyNodeScope(query, db, filter.nodeScope);
       applyPaging(query, columns, filter, marker as Readonly<Record<string, unknown>> | undefined);
       return run(query as unknown as PromiseLike<RecordType[]>);
     },

@@ -386,7 +386,10 @@ describe('the lookup', () => {
     ]);
     expect(others.at(-1)).toEqual({ known: true, boots: 'ipxe' });
     expect(queries).toEqual({ ports: 2, boots: 62 });
-    const broken = createMachineLookup({ ...store, discoveries: { standing: async () => Promise.reject(new Error('gone')) } }, DISCOVERS);
+    const broken = createMachineLookup(
+      { ...store, discoveries: { addressStatuses: async () => Promise.reject(new Error('gone')) } },
+      DISCOVERS,
+    );
     const results = await Promise.allSettled([broken('a'), broken('b'), broken('c')]);
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
     await expect(broken('a')).rejects.toThrow('gone');

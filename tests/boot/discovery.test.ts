@@ -44,7 +44,7 @@ it.each<[string, Partial<FilterOptions>, Stands, BootRecord | undefined, BootCho
   ['known, denied, inspected', { 'pxe_filter.deny_macs': [MAC] }, { inspectedBy: 'agent' }, undefined, 'discovery'],
 ])('%s', async (_, options, stands, boot, expected) => {
   const store = {
-    discoveries: { standing: async () => (stands ? [{ mac: MAC, introspected: false, ...stands }] : []) },
+    discoveries: { addressStatuses: async () => (stands ? [{ mac: MAC, introspected: false, ...stands }] : []) },
     boots: { forMac: async () => boot },
   };
   expect((await chooseBoots(store, filterWith(options), [MAC])).get(MAC)).toEqual({ known: stands !== undefined, boots: expected });

@@ -91,7 +91,7 @@ beforeAll(async () => {
       'pxe.image_cache_size': 1,
       'boot.cache_root': path('cache'),
     },
-    store: { boots, media: mediaStore, discoveries: { standing } },
+    store: { boots, media: mediaStore, discoveries: { addressStatuses: standing } },
     filter: filterWith({ 'auto_discovery.enabled': true }),
     log,
     clock: systemClock,

@@ -8,7 +8,7 @@ const conductor = (hostname: string, group = ''): ConductorRecord => ({
   drivers: { 'fake-hardware': {} as never },
   online: true,
   alive: true,
-  holds: true,
+  locks_valid: true,
   address: null,
   instance: 'i',
   created_at: '2026-01-01T00:00:00.000000+00:00',

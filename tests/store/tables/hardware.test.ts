@@ -69,8 +69,8 @@ it('a node that is removed while its recorder pushes', async () => {
 it('what one process heard late does not undo what another heard', async () => {
   const uuid = await recorded();
   const sign = { nodeUuid: uuid, digest: 'd', bootId: 'third', at: AT };
-  await store().hardware.stamp([sign], true);
-  await store().hardware.stamp([{ ...sign, bootId: 'second', at: '2029-12-31T00:00:00.000000+00:00' }], true);
+  await store().hardware.recordUnchanged([sign], true);
+  await store().hardware.recordUnchanged([{ ...sign, bootId: 'second', at: '2029-12-31T00:00:00.000000+00:00' }], true);
   const row = await store().hardware.find(uuid);
   expect(row?.boot_id).toBe('third');
   expect(new Date(row!.received_at!)).toEqual(new Date(AT));
@@ -95,7 +95,7 @@ it.each([
   expect(await store().hardware.markStale(AT, inHistory)).toBe(0);
   const signs = nodes.slice(1).map((nodeUuid) => ({ nodeUuid, digest: 'd', bootId: null, at: AT }));
   // Two processes heard of both.
-  const heard = await Promise.all([signs, [...signs].reverse()].map((some) => store().hardware.stamp(some, inHistory)));
+  const heard = await Promise.all([signs, [...signs].reverse()].map((some) => store().hardware.recordUnchanged(some, inHistory)));
   expect(heard[0]! + heard[1]!).toBe(2);
   await store().hardware.put(nodes[0]!, record('e'), inHistory);
   await store().hardware.put(nodes[0]!, record('f'), inHistory);

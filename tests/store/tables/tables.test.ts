@@ -201,26 +201,26 @@ describe('conductors', () => {
       instance: 'one',
       online: true,
       alive: true,
-      holds: true,
+      locks_valid: true,
       created_at: stamp(),
       updated_at: stamp(),
       revision: 1,
     });
     now += 60_000;
-    expect(await conductors.alive(60)).toEqual({ word: `${made.id}:1`, conductors: [made] });
+    expect(await conductors.alive(60)).toEqual({ version: `${made.id}:1`, conductors: [made] });
     now += 1000;
-    expect(await conductors.alive(60)).toEqual({ word: '', conductors: [] });
-    expect((await all())[0]).toMatchObject({ online: true, alive: false, holds: false });
+    expect(await conductors.alive(60)).toEqual({ version: '', conductors: [] });
+    expect((await all())[0]).toMatchObject({ online: true, alive: false, locks_valid: false });
     await conductors.touch('h1', 'one');
     expect(await all()).toEqual([{ ...made, updated_at: stamp(61_000) }]);
-    await conductors.leave('h1', 'one');
-    expect((await all())[0]).toMatchObject({ online: false, alive: false, holds: true });
+    await conductors.drain('h1', 'one');
+    expect((await all())[0]).toMatchObject({ online: false, alive: false, locks_valid: true });
     await conductors.unregister('h1', 'one');
-    expect(await all()).toEqual([{ ...made, online: false, alive: false, holds: false, instance: null, updated_at: stamp(61_000) }]);
-    expect(await conductors.alive(60)).toEqual({ word: '', conductors: [] });
+    expect(await all()).toEqual([{ ...made, online: false, alive: false, locks_valid: false, instance: null, updated_at: stamp(61_000) }]);
+    expect(await conductors.alive(60)).toEqual({ version: '', conductors: [] });
     expect(await conductors.register({ ...offer, hostname: 'h1', conductor_group: 'g', instance: 'two' }, null)).toBe(true);
     const again = { ...made, conductor_group: 'g', instance: 'two', updated_at: stamp(61_000), revision: 2 };
-    expect(await conductors.alive(60)).toEqual({ word: `${made.id}:2`, conductors: [again] });
+    expect(await conductors.alive(60)).toEqual({ version: `${made.id}:2`, conductors: [again] });
     await conductors.register({ ...offer, hostname: 'h2', instance: 'one' }, null);
     expect((await all()).map(({ hostname }) => hostname)).toEqual(['h1', 'h2']);
     for (const unknown of [conductors.touch('h3', 'one'), conductors.unregister('h1', 'one')])
@@ -237,7 +237,7 @@ describe('conductors', () => {
     expect((await conductors.list(60)).find(({ hostname }) => hostname === 'h4')).toMatchObject({ online: false, instance: null });
     await expect(conductors.touch('h4', 'two')).rejects.toMatchObject({ name: 'ConductorNotFound' });
     now += 1_000_000;
-    expect(await conductors.removeSilent(900, 10)).toContain('h4');
+    expect(await conductors.removeExpired(900, 10)).toContain('h4');
   });
 
   it('share a secret that is made once', async () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { NOTHING } from '../../../model/node-write';
+import { EMPTY_WRITE } from '../../../model/node-write';
 import type { NodeChanges } from '../../../model/records';
 import { useDatabase } from '../../support/database';
 
@@ -27,9 +27,9 @@ describe('a write of a held node', () => {
       maintenance: true,
       power_state: undefined as unknown as null,
     };
-    const first = await nodes().writeHeld(node, node.lock_fence, { changes, internal: { a: [1, { b: null }], gone: 2 }, history: [] });
+    const first = await nodes().writeLocked(node, node.lock_fence, { changes, internal: { a: [1, { b: null }], gone: 2 }, history: [] });
     expect(first).toEqual(await nodes().find(node.uuid));
-    const second = await nodes().writeHeld(first, node.lock_fence, { ...NOTHING, internal: { gone: undefined, c: 'd' } });
+    const second = await nodes().writeLocked(first, node.lock_fence, { ...EMPTY_WRITE, internal: { gone: undefined, c: 'd' } });
     expect(second).toEqual(await nodes().find(node.uuid));
     expect(second).toMatchObject({ driver_internal_info: { a: [1, { b: null }], c: 'd' }, revision: node.revision + 2 });
     expect('gone' in second.driver_internal_info).toBe(false);
@@ -37,7 +37,7 @@ describe('a write of a held node', () => {
 
   it('takes the entries of the history along, in their order', async () => {
     const node = await held();
-    await nodes().writeHeld(node, node.lock_fence, { ...NOTHING, history: [entry(node.uuid, 'one'), entry(node.uuid, 'two')] });
+    await nodes().writeLocked(node, node.lock_fence, { ...EMPTY_WRITE, history: [entry(node.uuid, 'one'), entry(node.uuid, 'two')] });
     expect(await eventsOf(node.uuid)).toEqual(['one', 'two']);
     expect(await store().history.list({ where: { node_uuid: node.uuid }, limit: 1 })).toMatchObject([
       { severity: null, duration_seconds: 3, created_at: '2026-01-02T03:04:05.678000+00:00' },
@@ -47,14 +47,14 @@ describe('a write of a held node', () => {
   it('sees what others wrote meanwhile', async () => {
     const node = await held();
     await nodes().mergeInternal(node.uuid, { agent_url: 'http://192.0.2.1' });
-    const after = await nodes().writeHeld(node, node.lock_fence, { ...NOTHING, changes: { last_error: 'x' } });
+    const after = await nodes().writeLocked(node, node.lock_fence, { ...EMPTY_WRITE, changes: { last_error: 'x' } });
     expect(after).toEqual(await nodes().find(node.uuid));
     expect(after.driver_internal_info).toEqual({ agent_url: 'http://192.0.2.1' });
   });
 
   it('ends the reservation with the last of them', async () => {
     const node = await held();
-    await nodes().writeHeld(node, node.lock_fence, { ...NOTHING, changes: { last_error: 'x' } }, true);
+    await nodes().writeLocked(node, node.lock_fence, { ...EMPTY_WRITE, changes: { last_error: 'x' } }, true);
     expect(await nodes().find(node.uuid)).toMatchObject({ reservation: null, last_error: 'x', lock_fence: node.lock_fence });
   });
 
@@ -63,7 +63,7 @@ describe('a write of a held node', () => {
     await nodes().releaseAll('here');
     const successor = await nodes().reserve(node.uuid, 'there');
     const late = { changes: { last_error: 'late' }, internal: { late: 1 }, history: [entry(node.uuid, 'late')] };
-    await expect(nodes().writeHeld(node, node.lock_fence, late, letGo)).rejects.toMatchObject({ name: 'NodeLocked' });
+    await expect(nodes().writeLocked(node, node.lock_fence, late, letGo)).rejects.toMatchObject({ name: 'NodeLocked' });
     expect(await nodes().find(node.uuid)).toEqual(successor);
     expect(await eventsOf(node.uuid)).toEqual([]);
   });
@@ -72,7 +72,7 @@ describe('a write of a held node', () => {
     const [node, other] = [await held(), await held()];
     const instance = randomUUID();
     await nodes().update(other.uuid, { instance_uuid: instance });
-    const write = nodes().writeHeld(node, node.lock_fence, { ...NOTHING, changes: { instance_uuid: instance } });
+    const write = nodes().writeLocked(node, node.lock_fence, { ...EMPTY_WRITE, changes: { instance_uuid: instance } });
     await expect(write).rejects.toMatchObject({ name: 'InstanceAssociated', details: { instance_uuid: instance, node: node.uuid } });
   });
 });
@@ -84,7 +84,7 @@ it('stamps the times of agents that are still the same', async () => {
     return uuid;
   };
   const [same, other] = [await spoke('http://a'), await spoke('http://b')];
-  await nodes().stampBeats([same, other, randomUUID()].map((nodeUuid) => ({ nodeUuid, agentUrl: 'http://a', at: 'now' })));
+  await nodes().recordHeartbeats([same, other, randomUUID()].map((nodeUuid) => ({ nodeUuid, agentUrl: 'http://a', at: 'now' })));
   expect((await nodes().find(same)).driver_internal_info).toEqual({ agent_url: 'http://a', agent_last_heartbeat: 'now' });
   expect((await nodes().find(other)).driver_internal_info).toEqual({ agent_url: 'http://b', agent_last_heartbeat: 'before' });
 });

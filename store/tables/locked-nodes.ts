@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
-import { applied, type NewHistory, type NodeWrite } from '../../model/node-write';
+import { applyWrite, type NewHistory, type NodeWrite } from '../../model/node-write';
 import type { NodeRecord } from '../../model/records';
 import type { Prepared } from '../sql/prepared';
 import { toRow, type Columns } from '../sql/rows';
@@ -31,20 +31,20 @@ const ENTRY_COLUMNS = Object.keys(ENTRY) as (keyof typeof ENTRY)[];
 /** The same text has the same name on every connection. */
 const nameOf = (text: string): string => `held_${createHash('sha1').update(text).digest('base64url')}`;
 
-export interface HeldNodes {
+export interface LockedNodes {
   /** Undefined: there is no such node, or it is reserved. */
   reserve(column: 'uuid' | 'name', ident: string, host: string): Promise<NodeRecord | undefined>;
   /** Undefined: the reservation is no longer that of this fencing number, or the node is gone. */
-  write(node: NodeRecord, fence: number, write: NodeWrite, letGo: boolean): Promise<NodeRecord | undefined>;
+  write(node: NodeRecord, fence: number, write: NodeWrite, release: boolean): Promise<NodeRecord | undefined>;
 }
 
 /** @param find reads a node whole, after somebody else wrote it too */
-export function heldNodes(
+export function lockedNodesOn(
   prepared: Prepared,
   clock: Clock,
   columns: Columns<NodeRecord>,
   find: (uuid: string) => Promise<NodeRecord>,
-): HeldNodes {
+): LockedNodes {
   const all = Object.keys(columns).join(', ');
   return {
     async reserve(column, ident, host) {
@@ -55,7 +55,7 @@ export function heldNodes(
       return node;
     },
 
-    async write(node, fence, write, letGo) {
+    async write(node, fence, write, release) {
       const now = timestamp(clock.now());
       const values: unknown[] = [node.uuid, fence, now];
       const given = (value: unknown): string => `$${values.push(value)}`;
@@ -66,7 +66,7 @@ export function heldNodes(
         const removed = given(keys.filter((key) => write.internal[key] === undefined));
         sets.push(`driver_internal_info = (driver_internal_info || ${kept}::jsonb) - ${removed}::text[]`);
       }
-      if (letGo) sets.push('reservation = NULL');
+      if (release) sets.push('reservation = NULL');
       const update =
         `UPDATE nodes SET ${[...sets, 'revision = revision + 1', 'updated_at = $3'].join(', ')} ` +
         'WHERE uuid = $1 AND lock_fence = $2 AND reservation IS NOT NULL RETURNING revision';
@@ -83,8 +83,8 @@ export function heldNodes(
       const [done] = await prepared<{ revision: number }>(nameOf(text), text, values, { ...write.changes, uuid: node.uuid });
       if (!done) return undefined;
       // What this task knows of the node is all there is to know, unless others (an agent's sign of life, a token) wrote it meanwhile.
-      if (done.revision !== node.revision + 1 && !letGo) return find(node.uuid);
-      return { ...applied(node, write), revision: done.revision, updated_at: now };
+      if (done.revision !== node.revision + 1 && !release) return find(node.uuid);
+      return { ...applyWrite(node, write), revision: done.revision, updated_at: now };
     },
   };
 }

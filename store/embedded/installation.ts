@@ -12,9 +12,9 @@ import type { Log } from '../../model/log';
 import { chooseUser, findBinaries, ownerOf, reachable } from './binaries';
 import type { Binaries, User } from './binaries';
 import { messageOf } from '../sql/faults';
-import { describe } from './postmaster';
+import { describeProcess } from './postmaster';
 
-export interface Place {
+export interface Installation {
   /** The folder with everything of this database; `data` and `run` (its socket) are in it. */
   readonly base: string;
   readonly data: string;
@@ -38,7 +38,7 @@ const INITDB_TIMEOUT_MS = 120_000;
 const HANDLE = '/proc/self/fd/3';
 
 /** Throws an Error of one line that says why no PostgreSQL can live under `stateDir`. */
-export async function findPlace(stateDir: string): Promise<Place> {
+export async function prepareInstallation(stateDir: string): Promise<Installation> {
   const base = join(await realpath(stateDir), 'postgres');
   const data = join(base, 'data');
   const owner = await ownerOf(base);
@@ -59,7 +59,7 @@ export async function findPlace(stateDir: string): Promise<Place> {
 }
 
 /** Makes the data where there is none. A folder of data made by another major version is refused and left as it is. */
-export async function ensureData(place: Place, durable: boolean, log: Log, signal: AbortSignal): Promise<void> {
+export async function ensureData(place: Installation, durable: boolean, log: Log, signal: AbortSignal): Promise<void> {
   const { base, data } = place;
   const found = (await readFile(join(data, 'PG_VERSION'), 'utf8').catch(() => undefined))?.trim();
   if (found !== undefined) {
@@ -77,12 +77,12 @@ export async function ensureData(place: Place, durable: boolean, log: Log, signa
   // Under another name until it is whole. Two processes at once: the later rename fails, and the earlier one's data counts.
   for (const name of await readdir(base)) {
     const maker = /^data\.new-(\d+)-/.exec(name)?.[1];
-    if (maker !== undefined && !(await describe(Number(maker)))) await rm(join(base, name), { recursive: true, force: true });
+    if (maker !== undefined && !(await describeProcess(Number(maker)))) await rm(join(base, name), { recursive: true, force: true });
   }
   const unfinished = await mkdtemp(join(base, `data.new-${process.pid}-`));
   try {
     if (place.user) await chown(unfinished, place.user.uid, place.user.gid);
-    const words = ['-U', 'bloomery', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-D', seenFrom(place, unfinished)];
+    const words = ['-U', 'bloomery', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-D', serverPath(place, unfinished)];
     await runInitdb(place, [...words, ...(durable ? [] : ['--no-sync', '--wal-segsize=1'])], signal);
     await rename(unfinished, data);
   } catch (error) {
@@ -94,7 +94,7 @@ export async function ensureData(place: Place, durable: boolean, log: Log, signa
 }
 
 /** initdb has children of its own that write: all of them are gone when this is, whatever comes of it. */
-async function runInitdb(place: Place, words: readonly string[], signal: AbortSignal): Promise<void> {
+async function runInitdb(place: Installation, words: readonly string[], signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const child = spawnIn(place, 'initdb', words, 'pipe');
   let said = '';
@@ -121,7 +121,7 @@ async function runInitdb(place: Place, words: readonly string[], signal: AbortSi
 }
 
 /** Starts one of the binaries as the place's user, in the place's folder, with an environment that depends on nothing outside. */
-export function spawnIn(place: Place, name: string, words: readonly string[], output: 'pipe' | number): ChildProcess {
+export function spawnIn(place: Installation, name: string, words: readonly string[], output: 'pipe' | number): ChildProcess {
   const { user, byHandle } = place;
   const handle = byHandle ? openSync(place.base, 'r') : undefined;
   try {
@@ -140,12 +140,11 @@ export function spawnIn(place: Place, name: string, words: readonly string[], ou
 }
 
 /** How PostgreSQL calls a path: one inside the base goes by the handle where there is one. */
-export const seenFrom = (place: Place, path: string): string =>
+export const serverPath = (place: Installation, path: string): string =>
   place.byHandle && path.startsWith(`${place.base}/`) ? join(HANDLE, relative(place.base, path)) : path;
 
 /** The other way round: the server's own name for a path, as everybody else calls it. */
-export const seenByAll = (base: string, path: string): string =>
-  path.startsWith(`${HANDLE}/`) ? join(base, relative(HANDLE, path)) : path;
+export const hostPath = (base: string, path: string): string => (path.startsWith(`${HANDLE}/`) ? join(base, relative(HANDLE, path)) : path);
 
 /** In the base; where that makes too long a name, in a folder of its own that only the user may enter. */
 async function socketFolder(base: string, user: User | undefined): Promise<string> {
