@@ -23,23 +23,26 @@ async function notifyAround<T>(
 }
 
 /**
+ * @param resource undefined: sends nothing
  * @param record after the change; for a deletion, before it
  * @param work makes the change; may return the record afterwards
  */
 export const withNotifications = <T>(
   { notifier }: ApiContext,
   { origin }: Request,
-  resource: Announced,
+  resource: Announced | undefined,
   action: 'create' | 'update' | 'delete',
   record: object,
   work: () => Promise<T>,
 ): Promise<T> =>
-  notifyAround(
-    (status, shown) => announce(notifier, resource, action, status, shown, origin),
-    record,
-    work,
-    (result) => ((result ?? undefined) === undefined ? record : (result as object)),
-  );
+  resource === undefined
+    ? work()
+    : notifyAround(
+        (status, shown) => announce(notifier, resource, action, status, shown, origin),
+        record,
+        work,
+        (result) => ((result ?? undefined) === undefined ? record : (result as object)),
+      );
 
 /** @param node after the change */
 export const withMaintenanceNotifications = (

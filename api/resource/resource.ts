@@ -4,7 +4,7 @@
  */
 import { Fault } from '../../model/errors';
 import { newUuid } from '../../model/idents';
-import type { Announced } from '../../model/notifications';
+import { isAnnounced, type Announced } from '../../model/notifications';
 import { applyPatch, same, valuesAt, type PatchOperation } from '../../model/patch';
 import { repr } from '../../model/python';
 import type { ResourceRecord } from '../../model/records';
@@ -102,8 +102,11 @@ function nameableRows<RecordType extends ResourceRecord>(
   return document.fields(schema).filter(({ hidden, gate }) => !hidden && ((!older && strict !== 'versioned') || open(gate, minor)));
 }
 
-const notificationName = <RecordType extends ResourceRecord>({ schema }: Resource<RecordType>): Announced =>
-  schema.toLowerCase() as Announced;
+/** Undefined: Ironic has no notifications about the resource. */
+function notificationName<RecordType extends ResourceRecord>({ schema }: Resource<RecordType>): Announced | undefined {
+  const name = schema.toLowerCase();
+  return isAnnounced(name) ? name : undefined;
+}
 
 /** One record as this caller sees it. */
 export function presenterOf<RecordType extends ResourceRecord>(

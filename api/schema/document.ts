@@ -59,6 +59,8 @@ export interface Operation {
   readonly bodyFirst: boolean;
   /** The response is a stream of events. */
   readonly streams: boolean;
+  /** The position of its resource in `GET /v1`; null: not listed. */
+  readonly listed: number | null;
 }
 /** One path with its operations. */
 export interface PathItem {
@@ -161,6 +163,7 @@ function operation(method: Method, path: string, place: Node, node: Node): Opera
     bodySchema: inBody ? null : ((schema?.['$ref'] as string | undefined)?.split('/').at(-1) ?? null),
     bodyFirst: node['x-body-first'] === true,
     streams: node['x-streams'] === true,
+    listed: (node['x-listed'] as number | undefined) ?? null,
   };
 }
 
