@@ -1,4 +1,4 @@
-/** From a parsed request to its handler: route, negotiation, policy, arguments, body and version gates, in Ironic's order. */
+/** Dispatches a parsed request to its handler. Checks route, Accept, policy, arguments, body and version gates, in Ironic's order. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ConductorApi } from '../conductor/conductor';
 import { Fault } from '../model/errors';
@@ -37,7 +37,7 @@ interface ParsedRequest {
 }
 export type Dispatch = (request: ParsedRequest, report: RequestReport) => Promise<Answer>;
 
-/** The body where its members are arguments. DELETE takes none: an object is refused by its members, anything else is ignored. */
+/** The parsed body. DELETE has none: the members of an object are unexpected arguments; any other body is ignored. */
 function bodyOf({ bodyArguments, bodyName, method }: Operation, raw: Buffer, depth: number): unknown {
   if (bodyArguments || bodyName !== null) return parseBody(raw, depth);
   if (method !== 'DELETE' || raw.length === 0) return {};
@@ -57,7 +57,7 @@ function checkBody({ bodyName, bodySchema }: Operation, body: unknown, { documen
 }
 
 const NO_PARAMS: Readonly<Record<string, string>> = {};
-/** Path parameters by name. In an older spelling of the path the node's identifier is an argument. */
+/** Path parameters by name. In aliases of a path, the node's identifier is an argument. */
 function paramsOf({ arguments: known }: Operation, params: Readonly<Record<string, string>>, values: Readonly<Record<string, unknown>>) {
   const missing = known.filter(({ from, name }) => from === 'path' && !Object.hasOwn(params, name));
   return missing.length === 0 ? params : { ...params, ...Object.fromEntries(missing.map(({ name }) => [name, values[name] as string])) };

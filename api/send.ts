@@ -1,4 +1,4 @@
-/** Writes answers to the socket. */
+/** Writes responses to the socket. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Answer } from './resource/handler';
 
@@ -27,9 +27,9 @@ function sendPieces(response: ServerResponse, pieces: readonly Buffer[]): void {
   response.end(pieces.at(-1));
 }
 
-/** How long a caller may go on to send a body that was refused. */
+/** How long a client may continue to send a refused body. */
 const LINGER_MS = 1000;
-/** Discards the rest of the body for a moment, so that the caller can read its answer, then closes the connection. */
+/** Discards the rest of the body for a moment, so that the client can read the response. Then closes the connection. */
 export function cutOff(request: IncomingMessage): void {
   request.resume();
   const late = setTimeout(() => request.destroy(), LINGER_MS);

@@ -1,6 +1,6 @@
 /**
- * The API's HTTP server: an Express application whose middleware does, in order, metrics and log, CORS, probes, OPTIONS, and
- * the API itself. Faults become answers here and nowhere else. Handlers see neither Express nor sockets (resource/handler.ts).
+ * The API's HTTP server: an Express application. The order of its middleware is metrics and log, CORS, probes, OPTIONS, the API.
+ * Only this file converts faults to responses. Handlers use neither Express nor sockets (resource/handler.ts).
  */
 import type { Options } from '../config/options';
 import { randomBytes } from 'node:crypto';
@@ -41,13 +41,13 @@ import { createValidators } from './schema/schema';
 export { loadDocument } from './schema/document';
 export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** For node:http's createServer: slow senders are cut off. */
+/** Options of node:http's createServer: timeouts for slow clients. */
 export const serverOptions = (options: Pick<Options, 'api.request_timeout'>): ServerOptions => {
   const limit = options['api.request_timeout'] * 1000;
   return { requestTimeout: limit, headersTimeout: limit, connectionsCheckingInterval: Math.min(limit, 10_000) };
 };
 
-/** What the server is made of. */
+/** The services that the API uses. */
 export interface ApiParts {
   readonly store: Store;
   readonly conductor: ConductorApi;
@@ -71,16 +71,16 @@ const fieldsOf = ({ origin, node }: RequestReport): object => ({ ...originFields
 
 /** Its path ends in .json at every version. */
 const DOCUMENT = '/v1/openapi.json';
-/** In metrics and log: no operation was found. */
+/** The route in metrics and log if no operation was found. */
 const NO_ROUTE = 'other';
 
-/** The request with what its middleware shares. */
+/** The data of a request that the middleware shares. */
 interface Exchange {
   readonly report: RequestReport;
   readonly target: Target;
-  /** The request's id, for the answer. */
+  /** The response headers with the request ID. */
   readonly ids: Headers;
-  /** Writes the log and the metrics. To be called once the answer is sent, or a stream has begun. */
+  /** Writes the log and the metrics. Call it once, after the response is sent or a stream has begun. */
   readonly finish: () => void;
 }
 const EXCHANGE = Symbol('exchange');
@@ -103,7 +103,7 @@ function createContext(parts: ApiParts, document: Document, stopping: AbortSigna
   };
 }
 
-/** Gives the request its id, and its line in the log and its time in the metrics when it is over. */
+/** Assigns the request ID, and logs and measures the finished request. */
 function reportRequests(parts: ApiParts): RequestHandler {
   const { metrics } = parts;
   let inFlight = 0;
@@ -163,7 +163,7 @@ interface Negotiated {
   readonly explicit: boolean;
 }
 /**
- * @param versions gets the headers that the answer has, also when the version is refused
+ * @param versions receives the version headers of the response, also for a refused version
  * @throws Refusal, Fault NotAcceptable
  */
 function negotiateVersion(
@@ -176,7 +176,7 @@ function negotiateVersion(
   const result = negotiate(one(headers[HEADER.toLowerCase()]), one(headers['openstack-api-version']), document);
   if ('refusal' in result) {
     versions.headers = result.inRange ? range : {};
-    // Refusals of the root document are faults.
+    // The root document responds with a fault.
     throw path === '/' ? new Fault('NotAcceptable', { message: result.refusal }) : new Refusal(406, result.refusal, versions.headers);
   }
   versions.headers = { ...range, [HEADER]: result.used };
@@ -190,7 +190,7 @@ interface ApiHandling {
   readonly dispatch: Dispatch;
   readonly stopping: AbortSignal;
 }
-/** Authentication, body, version, then the operation. Errors go to the error handler with the version headers that they keep. */
+/** Authentication, body, version, then the operation. */
 function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): RequestHandler {
   const { options, clock, log } = parts;
   const range: Headers = { [MINIMUM]: `1.${document.min}`, [MAXIMUM]: `1.${document.max}` };
@@ -199,7 +199,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     const { report, target, ids } = exchangeOf(request);
     const { bare } = target;
     const method = request.method ?? 'GET';
-    // Before anything else of the request is read.
+    // Before the body is read.
     const caller = await auth.identify(request.headers, bare, method);
     report.origin = { ...report.origin, user: caller.user, project: caller.project };
     const body = await readBody(request, limitFor(bare, options));
@@ -222,7 +222,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     if (result.stream) stream({ ...result, headers }, response, report);
     else send(response, head, { ...result, headers });
   }
-  /** Does not wait for the end, which may take days. */
+  /** Does not wait for the end of the stream, which may take days. */
   function stream(result: Answer, response: ServerResponse, report: RequestReport): void {
     sendStream(response, result.headers!, result.stream!, clock, stopping).catch((error: unknown) =>
       log.warn('a stream broke off', { ...fieldsOf(report), error: reasonOf(error) }),
@@ -241,7 +241,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
   };
 }
 
-/** These refusals have no version headers in Ironic either: they come from the router, or before the body was read. */
+/** Responses to these errors have no version headers in Ironic either: the router or earlier middleware sends them. */
 const WITHOUT_VERSION = [Refusal, Unread, Unauthenticated, Unacceptable];
 function sendError(error: unknown, request: IncomingMessage, response: ServerResponse, versions: Headers, log: Log): void {
   const { report, target, ids } = exchangeOf(request);
@@ -250,8 +250,8 @@ function sendError(error: unknown, request: IncomingMessage, response: ServerRes
   if (!known && !request.socket.destroyed)
     log.error('request failed', { ...fieldsOf(report), method, path: target.path, error: reasonOf(error), stack: (error as Error).stack });
   const close = status === 413 ? { Connection: 'close' } : {};
-  const kept = WITHOUT_VERSION.some((kind) => error instanceof kind) ? {} : versions;
-  send(response, method === 'HEAD', { status, body, headers: { ...kept, ...headers, ...ids, ...close } });
+  const versionHeaders = WITHOUT_VERSION.some((kind) => error instanceof kind) ? {} : versions;
+  send(response, method === 'HEAD', { status, body, headers: { ...versionHeaders, ...headers, ...ids, ...close } });
   if (status === 413) cutOff(request);
 }
 
@@ -275,7 +275,7 @@ export function createApi(parts: ApiParts): RequestListener {
   application.use(answerProbes(parts.probes ?? createProbes({})));
   application.use(answerOptions);
   application.use(answerApi({ parts, document, auth: context.auth, dispatch: createDispatch(context, conductor), stopping }));
-  // A probe that failed; errors of the API were answered before.
+  // Handles failed probes; the API handles its own errors.
   application.use((error: unknown, request: IncomingMessage, response: ServerResponse, next: NextFunction) => {
     if (response.headersSent) {
       next(error);

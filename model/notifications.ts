@@ -74,6 +74,7 @@ const RESOURCES = {
   },
 } as const satisfies Readonly<Record<string, PayloadRow>>;
 export type NotifiedResource = keyof typeof RESOURCES;
+export const isAnnounced = (resource: string): resource is NotifiedResource => Object.hasOwn(RESOURCES, resource);
 
 const PLAIN: PayloadRow = { name: 'NodePayload', version: '1.17', fields: NODE };
 /** What happens to a node besides → its payload; what it tells of the change itself comes as `also`. */

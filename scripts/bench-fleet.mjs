@@ -1,4 +1,4 @@
-// The scenarios of npm run bench that ask simulated machines: their BMCs and their agents answer as real ones do, over the network.
+// The scenarios of npm run bench with simulated machines. Their BMCs and agents answer over the network, as real ones do.
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -32,14 +32,14 @@ async function startFleet(folder, words, bind, ending) {
 }
 const memoryOf = (pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
 
-/** What a metric's lines sum up to, by the labels that are asked for. */
+/** The sum of a metric's samples with these labels. */
 const metric = (text, name, labels = '') =>
   [...text.matchAll(new RegExp(`^${name}\\{?([^}\\n]*)\\}? ([0-9.e+-]+)$`, 'gm'))]
     .filter(([, given]) => given.includes(labels))
     .reduce((sum, [, , value]) => sum + Number(value), 0);
 
 const countOf = (text, name) => text.match(new RegExp(`^${name}\\{`, 'gm'))?.length ?? 0;
-/** A simulated machine as a record of a node. */
+/** The record of a node for a simulated machine. */
 const activeNode = ({ name, driver, driver_info, resource_class, properties }, uuid, power_state) => {
   const kind = driver === 'ipmi' ? 'ipmitool' : driver;
   return {
@@ -48,7 +48,7 @@ const activeNode = ({ name, driver, driver_info, resource_class, properties }, u
     ...{ boot_interface: 'ipxe', deploy_interface: 'direct', network_interface: 'noop' },
   };
 };
-/** By protocol: the most calls that a BMC had at once, and how many had as many. An IPMI request that is sent again after a second counts as another. */
+/** By protocol: the maximum of concurrent calls at one BMC, and the number of BMCs with it. A retransmitted IPMI request counts again. */
 const mostAtOnce = (machines) =>
   ['ipmi', 'redfish']
     .map((protocol) => {
@@ -62,7 +62,7 @@ const halfAndHalf = (count) =>
   ['--machines', count, '--bmcs', 'half', '--ipmi', '127.0.0.1', '--redfish', '127.0.0.1', '--seed', '1'].map(String);
 
 export const fleetScenarios = ({ ask, must, lanes, measure, through, cpuOf, bind, freePort, ending }) => ({
-  // The power states of simulated BMCs, half of them IPMI and half Redfish; then the same with lost packets and late answers.
+  // Power synchronisation with simulated BMCs, half IPMI and half Redfish; then the same with packet loss and latency.
   'fleet-power': {
     nodes: 10_000,
     run: async ({ begin, nodes: count, openStore, folder }) => {
@@ -83,7 +83,7 @@ export const fleetScenarios = ({ ask, must, lanes, measure, through, cpuOf, bind
       const all = await begin({
         DEFAULT: DRIVERS,
         conductor: { sync_power_state_interval: every, sync_power_state_workers: 256 },
-        // Ironic's 1,000 would have most of them log in anew in each round.
+        // With Ironic's 1,000 sessions most BMCs would need a new login in each round.
         redfish: { connection_cache_size: count },
       });
       const { url, pid } = all.server;
@@ -93,8 +93,8 @@ export const fleetScenarios = ({ ask, must, lanes, measure, through, cpuOf, bind
         return { count: of('count'), sum: of('sum') };
       };
       const power = new Map(fleet.nodes.map(({ name }, index) => [name, isOn(index) ? 'power on' : 'power off']));
-      /** Nodes of which something is said that is not so. */
-      const wrong = async () => {
+      /** Counts nodes with a wrong power state, in maintenance, or with an error. */
+      const countWrong = async () => {
         const found = { power: 0, maintenance: 0, errors: 0 };
         for (let marker = ''; ;) {
           const { nodes } = await must(url, 'GET', `/v1/nodes?fields=uuid,name,power_state,maintenance,last_error&limit=1000${marker}`);
@@ -117,28 +117,28 @@ export const fleetScenarios = ({ ask, must, lanes, measure, through, cpuOf, bind
           now = await rounds();
         }
         cpu = [cpuOf(pid), cpuOf(all.database.pid), cpuOf(fleet.pid)].map((value, index) => value - cpu[index]);
-        const false_ = await wrong();
-        const told = `server ${cpu[0]} ms, database ${cpu[1]} ms, fleet ${cpu[2]} ms`;
+        const wrong = await countWrong();
+        const cpuText = `server ${cpu[0]} ms, database ${cpu[1]} ms, fleet ${cpu[2]} ms`;
         console.log(
-          `${what}: ${(now.sum - before.sum).toFixed(1)} s a round; CPU ${told}; wrong ${JSON.stringify(false_)}; fleet ${memoryOf(fleet.pid).toFixed(0)} MiB, server ${memoryOf(pid).toFixed(0)} MiB`,
+          `${what}: ${(now.sum - before.sum).toFixed(1)} s a round; CPU ${cpuText}; wrong ${JSON.stringify(wrong)}; fleet ${memoryOf(fleet.pid).toFixed(0)} MiB, server ${memoryOf(pid).toFixed(0)} MiB`,
         );
       };
       await round('first round, logins included');
       await round('second round');
       await round('third round');
       await faults({ loss: 0.2, latency: 300 });
-      await round('20 % lost, 300 ms late, the round in which that begins');
+      await round('20 % lost, 300 ms late, the round in which the faults begin');
       await round('20 % lost, 300 ms late');
       await round('20 % lost, 300 ms late, again');
       await round('20 % lost, 300 ms late, again');
       const log = readFileSync(join(folder, 'log'), 'utf8').split('\n');
       const tried = log.filter((line) => line.includes('the power state cannot be read')).length;
-      console.log(`looks that failed and were repeated in the next round: ${tried}`);
+      console.log(`failed reads, repeated in the next round: ${tried}`);
       await faults({});
     },
   },
 
-  // The sensors of simulated BMCs, half of them IPMI and half Redfish, every kind in each round. Each answer is 20 ms late, so that two calls at one BMC are seen.
+  // The sensors of simulated BMCs, half IPMI and half Redfish, all kinds in each round. A latency of 20 ms makes concurrent calls at one BMC visible.
   sensors: {
     nodes: 1000,
     run: async ({ begin, nodes: count, openStore, folder }) => {
@@ -150,11 +150,11 @@ export const fleetScenarios = ({ ask, must, lanes, measure, through, cpuOf, bind
       });
       await store.close();
       const every = 30;
-      // What tells of single machines is on this port only.
+      // Metrics of single machines are on this port only.
       const port = await freePort();
       const metrics = `http://127.0.0.1:${port}`;
       const rounds = async (what, { server, database }, times) => {
-        const look = async () => {
+        const read = async () => {
           const { text } = await ask(metrics, 'GET', '/metrics');
           const of = (part) => metric(text, `bloomery_periodic_duration_seconds_${part}`, 'task="sensors"');
           const { machines } = await must(fleet.url, 'GET', '/machines');
@@ -165,11 +165,11 @@ export const fleetScenarios = ({ ask, must, lanes, measure, through, cpuOf, bind
             most: mostAtOnce(machines),
           };
         };
-        let before = await look();
+        let before = await read();
         for (let time = 1; time <= times; time++) {
           let now = before;
-          // Seldom: a scrape of all readings costs CPU too.
-          for (const end = performance.now() + 1_800_000; now.rounds === before.rounds && performance.now() < end; now = await look())
+          // Not more often, because a scrape of all readings costs CPU too.
+          for (const end = performance.now() + 1_800_000; now.rounds === before.rounds && performance.now() < end; now = await read())
             await delay(5000);
           const seconds = now.seconds - before.seconds;
           const [ours, its, theirs] = now.cpu.map((value, index) => value - before.cpu[index]);
@@ -198,7 +198,7 @@ export const fleetScenarios = ({ ask, must, lanes, measure, through, cpuOf, bind
     },
   },
 
-  // Machines from nothing to active: registered, inspected, cleaned as they are made available, deployed.
+  // The whole lifecycle: registration, inspection, cleaning, deployment, deletion.
   'fleet-lifecycle': {
     nodes: 1000,
     run: async ({ begin, nodes: count, folder }) => {
@@ -280,7 +280,7 @@ export const fleetScenarios = ({ ask, must, lanes, measure, through, cpuOf, bind
           const phases = {};
           for (const { phase } of machines) phases[phase] = (phases[phase] ?? 0) + 1;
           console.log(
-            `what the machines do: ${JSON.stringify(phases)}; fleet ${memoryOf(fleet.pid).toFixed(0)} MiB, server ${memoryOf(all.server.pid).toFixed(0)} MiB`,
+            `phases of the machines: ${JSON.stringify(phases)}; fleet ${memoryOf(fleet.pid).toFixed(0)} MiB, server ${memoryOf(all.server.pid).toFixed(0)} MiB`,
           );
         }
       }

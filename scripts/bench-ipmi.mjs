@@ -1,5 +1,5 @@
-// npm run bench -- ipmi [--nodes N]: what a power status costs by ipmitool and by the native client, in a session that is kept and in a new
-// one, in the same run. The simulated BMCs are another process; what is counted is the CPU of whoever asks.
+// npm run bench -- ipmi [--nodes N]: the CPU time of a power status with ipmitool and with the native client, in a new and in a cached
+// session. The simulated BMCs are another process, whose CPU time does not count.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -17,21 +17,21 @@ Promise.all(Array.from({ length: Number(process.argv[1]) }, (_, n) => serveIpmi(
   process.stdin.on('end', () => process.exit()).resume();
 });`;
 
-/** User and system CPU of children that have ended, in milliseconds (proc(5): cutime, cstime; a tick is 10 ms). */
+/** User and system CPU time of terminated children, in milliseconds (proc(5): cutime, cstime; a tick is 10 ms). */
 const cpuOfChildren = () => {
   const text = readFileSync('/proc/self/stat', 'utf8');
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[13]) + Number(fields[14])) * 10;
 };
-const cpuOfUs = () => {
+const cpuOfProcess = () => {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
 };
 
-/** @param count BMCs that each scenario asks */
+/** @param count of the BMCs in each scenario */
 export async function benchIpmi(count) {
   const { createIpmiPool } = (await import(join(root, 'dist/wire/ipmi/client.js'))).default;
-  // A conductor runs for days: what its first thousand sessions cost to compile is not counted.
+  // A conductor runs for days, so the warm-up of the first thousand sessions does not count.
   const warming = 1000;
   const child = spawn(process.execPath, ['-e', BMCS, String(count + warming)], { cwd: root, stdio: ['pipe', 'pipe', 'inherit'] });
   try {
@@ -49,7 +49,7 @@ export async function benchIpmi(count) {
     });
     const status = async (port) => {
       const answer = await pool.request(target(port), 0, 1, Buffer.alloc(0), { timeoutMs: 60_000 });
-      if ((answer[0] & 1) !== 1) throw new Error('a false power state');
+      if ((answer[0] & 1) !== 1) throw new Error('wrong power state');
     };
     const words = (port) => `-I lanplus -H 127.0.0.1 -p ${port} -U admin -E -C 17 power status`.split(' ');
     const byTool = (port) =>
@@ -64,27 +64,27 @@ export async function benchIpmi(count) {
         tool.once('close', () => (text.includes('is on') ? done() : fail(new Error(`ipmitool: ${text}`))));
       });
     const rows = [];
-    const measure = async (what, ask, some, cpu) => {
+    const measure = async (what, call, targets, cpu) => {
       const [before, began] = [cpu(), performance.now()];
-      for (const port of some) await ask(port);
-      const each = (cpu() - before) / some.length;
+      for (const port of targets) await call(port);
+      const each = (cpu() - before) / targets.length;
       rows.push({
         what,
-        count: some.length,
+        count: targets.length,
         'CPU ms each': each.toFixed(3),
-        'ms each': ((performance.now() - began) / some.length).toFixed(2),
+        'ms each': ((performance.now() - began) / targets.length).toFixed(2),
       });
       return each;
     };
     const [first, ours] = [ports.slice(0, warming), ports.slice(warming)];
     for (let n = 0; n < 2; n++) for (const port of first) await status(port);
     const tool = await measure('ipmitool', byTool, ours.slice(0, 200), cpuOfChildren);
-    const fresh = await measure('native, a session opened for it', status, ours, cpuOfUs);
-    const kept = await measure('native, in a kept session', status, [...ours, ...ours, ...ours], cpuOfUs);
+    const fresh = await measure('native, in a new session', status, ours, cpuOfProcess);
+    const cached = await measure('native, in a cached session', status, [...ours, ...ours, ...ours], cpuOfProcess);
     await pool.close();
     console.table(rows);
     console.log(
-      `less CPU than ipmitool: ${(tool / fresh).toFixed(0)} times with a new session, ${(tool / kept).toFixed(0)} times in a kept one`,
+      `less CPU than ipmitool: ${(tool / fresh).toFixed(0)} times with a new session, ${(tool / cached).toFixed(0)} times in a cached one`,
     );
   } finally {
     child.removeAllListeners('exit');

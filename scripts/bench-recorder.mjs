@@ -1,5 +1,5 @@
-// npm run bench -- recorder: what 10,000 recorders at 300 s cost the server, and whether they come back as a herd when it was away for the
-// time of twelve intervals (shortened to 10 s each). Pauses are those of the agent's own functions; each push is a connection of its own.
+// npm run bench -- recorder: the load of 10,000 recorders with an interval of 300 s. Then the load when the server returns after an outage
+// of twelve intervals, shortened to 10 s each. The agent's own functions compute the pauses. Each push uses a new connection.
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { root } from './install.mjs';
 
 const INTERVAL_MS = 300_000;
 const SHORT_MS = 10_000;
-const AWAY_INTERVALS = 12;
+const OUTAGE_INTERVALS = 12;
 
 /** A server with two processors, sixteen disks and four interfaces. */
 const hardwareOf = (index) => ({
@@ -38,7 +38,7 @@ const hardwareOf = (index) => ({
   bmc_address: '192.0.2.1',
 });
 
-/** The status; 0: nobody there. */
+/** The status of the response; 0 if there is none. */
 const send = (url, { uuid, token }, body) =>
   new Promise((done) => {
     const packed = gzipSync(JSON.stringify(body));
@@ -85,8 +85,8 @@ export const recorderScenario = ({ lanes, measure, quantile, freePort, seconds }
       return { count, answers: JSON.stringify(statuses) };
     });
 
-    /** The recorders push until the time is over. `tell` gets the status and the milliseconds of each. */
-    const recordersFor = async (some, pace, milliseconds, tell) => {
+    /** The recorders push until the time is over. `report` gets the status and the milliseconds of each push. */
+    const recordersFor = async (some, pace, milliseconds, report) => {
       const end = performance.now() + milliseconds;
       await Promise.all(
         some.map(async (one) => {
@@ -99,20 +99,20 @@ export const recorderScenario = ({ lanes, measure, quantile, freePort, seconds }
             const began = performance.now();
             const status = await send(url, one, { digest: one.digest });
             one.failures = status === 200 ? 0 : one.failures + 1;
-            tell(status, performance.now() - began, began);
+            report(status, performance.now() - began, began);
           }
         }),
       );
     };
     const tally = () => {
       const [times, statuses] = [[], {}];
-      const tell = (status, took) => {
+      const report = (status, took) => {
         times.push(took);
         statuses[status] = (statuses[status] ?? 0) + 1;
       };
       return {
-        tell,
-        told: () => ({
+        report,
+        summary: () => ({
           count: times.length,
           'p50 ms': quantile(times, 0.5),
           'p99 ms': quantile(times, 0.99),
@@ -121,9 +121,9 @@ export const recorderScenario = ({ lanes, measure, quantile, freePort, seconds }
       };
     };
     await measure(`${count} recorders at 300 s`, all, async () => {
-      const { tell, told } = tally();
-      await recordersFor(recorders, { intervalMs: INTERVAL_MS, jitter: 0.3 }, seconds * 1000, tell);
-      return told();
+      const { report, summary } = tally();
+      await recordersFor(recorders, { intervalMs: INTERVAL_MS, jitter: 0.3 }, seconds * 1000, report);
+      return summary();
     });
 
     const some = recorders.slice(0, Math.min(count, 2000));
@@ -132,22 +132,20 @@ export const recorderScenario = ({ lanes, measure, quantile, freePort, seconds }
     const mean = some.length / (SHORT_MS / 1000);
     await recordersFor(some, pace, 2 * SHORT_MS, () => {});
     await all.server.stop();
-    await recordersFor(some, pace, AWAY_INTERVALS * SHORT_MS, () => {});
+    await recordersFor(some, pace, OUTAGE_INTERVALS * SHORT_MS, () => {});
     all = await begin(options);
     const perSecond = new Map();
     const back = performance.now();
-    await measure(`${some.length} at 10 s, back after ${AWAY_INTERVALS} intervals`, all, async () => {
-      const { tell, told } = tally();
+    await measure(`${some.length} at 10 s, after an outage of ${OUTAGE_INTERVALS} intervals`, all, async () => {
+      const { report, summary } = tally();
       await recordersFor(some, pace, 6 * SHORT_MS, (status, took, began) => {
         const second = Math.floor((began - back) / 1000);
         perSecond.set(second, (perSecond.get(second) ?? 0) + 1);
-        tell(status, took);
+        report(status, took);
       });
-      return told();
+      return summary();
     });
     const peak = Math.max(...perSecond.values());
-    console.log(
-      `when the server was back: at most ${peak} pushes in a second, ${(peak / mean).toFixed(2)} times the mean of ${mean.toFixed(0)}`,
-    );
+    console.log(`after the outage: at most ${peak} pushes in a second, ${(peak / mean).toFixed(2)} times the mean of ${mean.toFixed(0)}`);
   },
 });

@@ -1,7 +1,7 @@
-// npm run bench -- SCENARIO (see --help): what the built server costs, as a table.
+// npm run bench -- SCENARIO (see --help): measures the CPU time and latency of the built server.
 //
-// It starts an embedded database and a server of its own, on fake hardware or simulated machines, and takes all away again. `--one-core` binds the server to CPU
-// 0 and the database to CPU 1. CPU is read from /proc, so the figures are there on Linux only.
+// It starts an embedded database and a server, with fake hardware or simulated machines, and removes both at the end. `--one-core` binds
+// the server to CPU 0 and the database to CPU 1. The CPU time comes from /proc, so it is available on Linux only.
 import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,20 +21,20 @@ const NAMES = ['provisioning', 'heartbeats', 'power-sync', 'fleet-power', 'fleet
 const given = cliArguments({
   command: 'npm run bench',
   usage: 'SCENARIO [--nodes N] [--seconds N] [--one-core]',
-  about: 'What the built server costs, as a table. It starts a database and a server of its own and takes all away again.',
+  about: 'Measures CPU time and latency of the built server. Starts a database and a server, and removes both at the end.',
   options: {
-    nodes: { value: 'N', least: 1, help: 'as many machines (each scenario has its own number)' },
-    seconds: { value: 'N', least: 1, most: 86_400, help: 'to measure, where that is for a time (5; recorder: 60)' },
-    'one-core': { help: 'the server on CPU 0, the database on CPU 1' },
-    reference: { value: 'URL', help: 'inspection: of an Ironic that is asked the same' },
-    'reference-pid': { value: 'PID', least: 1, help: 'of that' },
+    nodes: { value: 'N', least: 1, help: 'number of machines (the default depends on the scenario)' },
+    seconds: { value: 'N', least: 1, most: 86_400, help: 'duration of each measurement by time (default: 5; recorder: 60)' },
+    'one-core': { help: 'bind the server to CPU 0 and the database to CPU 1' },
+    reference: { value: 'URL', help: 'inspection: the URL of an Ironic to measure too' },
+    'reference-pid': { value: 'PID', least: 1, help: 'inspection: the process ID of that Ironic' },
   },
   positional: { name: 'SCENARIO', choices: NAMES, needed: true },
 });
 const { seconds = 5 } = given;
 
-// ---- what is started
-/** Ends one process after the other, the last first; also at a signal, which no `finally` sees. */
+// ---- processes
+/** Cleanup steps, executed in reverse order. Also after a signal, which skips `finally`. */
 const undo = [];
 let ended;
 const endAll = () => {
@@ -52,7 +52,7 @@ for (const [signal, code] of [
     signalled = true;
     void endAll().finally(() => process.exit(code));
   });
-/** What ends a process, once. */
+/** Returns a function that ends the process. */
 const ending = (child) => {
   const ended = new Promise((done) => child.once('exit', done));
   const stop = async () => {
@@ -113,9 +113,9 @@ async function start(folder, database, options) {
 }
 const bind = (pid, cpu) => spawnSync('taskset', ['-acp', String(cpu), String(pid)], { stdio: 'ignore' });
 
-// ---- what is asked
+// ---- requests
 const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
-/** The status and the text of an answer. */
+/** Returns the status and the text of the response. */
 const ask = (url, method, path, body) =>
   new Promise((done, fail) => {
     const text = body === undefined ? undefined : JSON.stringify(body);
@@ -129,7 +129,7 @@ const ask = (url, method, path, body) =>
       answer.on('data', (part) => parts.push(part));
       answer.on('end', () => done({ status: answer.statusCode, text: Buffer.concat(parts).toString() }));
     });
-    // The server may end a connection that was idle at the moment in which it is used again.
+    // The server may close an idle connection while the client uses it again.
     call.once('error', (error) => (call.reusedSocket && error.code === 'ECONNRESET' ? done(ask(url, method, path, body)) : fail(error)));
     call.end(text);
   });
@@ -138,7 +138,7 @@ const must = async (...call) => {
   if (status >= 300) throw new Error(`${call[1]} ${call[2]}: ${status} ${text.slice(0, 300)}`);
   return text === '' ? {} : JSON.parse(text);
 };
-/** `width` at once, as often as there are items, or until `work` answers false. */
+/** Runs `work` for each item, `width` at once, or until `work` returns false. */
 async function lanes(width, items, work) {
   const rest = items[Symbol.iterator]();
   await Promise.all(
@@ -151,8 +151,8 @@ function* forEver() {
   for (let index = 0; ; index++) yield index;
 }
 
-// ---- what is measured
-/** CPU milliseconds of a process and its children, dead ones too; undefined: not to be had here. */
+// ---- measurements
+/** CPU milliseconds of a process and its children, terminated ones too; undefined without /proc. */
 function cpuOf(pid) {
   try {
     const stats = readdirSync('/proc')
@@ -172,7 +172,7 @@ function cpuOf(pid) {
   }
 }
 const rows = [];
-/** Runs `work`, which answers how many there were and what else is reported. */
+/** Measures `work`, which returns the count and further columns. */
 async function measure(what, { server, database }, work) {
   const before = [cpuOf(server.pid), cpuOf(database.pid)];
   const began = performance.now();
@@ -193,7 +193,7 @@ async function measure(what, { server, database }, work) {
   return took;
 }
 const quantile = (times, part) => [...times].sort((a, b) => a - b)[Math.floor(part * (times.length - 1))]?.toFixed(2);
-/** `width` clients that ask one after the other until the time is over. */
+/** `width` clients send one request after the other until the time is over. */
 const load = (width, forSeconds, call) => async () => {
   const until = performance.now() + forSeconds * 1000;
   const times = [];
@@ -209,7 +209,7 @@ const load = (width, forSeconds, call) => async () => {
 };
 
 // ---- the scenarios
-const DESCRIBED = {
+const NODE = {
   driver: 'fake-hardware',
   driver_info: {
     deploy_kernel: 'http://images.example/kernel',
@@ -234,15 +234,15 @@ const inState = async (url, state) => {
   }
   return count;
 };
-/** All at once through one verb; who is refused for the moment asks again. */
+/** Applies a verb to all nodes and waits for the end state. Requests that are refused temporarily are repeated. */
 const through = (url, uuids, target, end) => async () => {
-  let again = 0;
+  let retries = 0;
   await lanes(16, uuids, async (uuid) => {
     for (;;) {
       const { status, text } = await ask(url, 'PUT', `/v1/nodes/${uuid}/states/provision`, { target });
       if (status === 202) return;
       if (status !== 409 && status !== 503) throw new Error(`${target}: ${status} ${text.slice(0, 300)}`);
-      again++;
+      retries++;
       await delay(100);
     }
   });
@@ -251,11 +251,11 @@ const through = (url, uuids, target, end) => async () => {
     if (performance.now() > limit) throw new Error(`${await inState(url, end)} of ${uuids.length} nodes are ${end}`);
     await delay(250);
   }
-  return { count: uuids.length, 'asked again': again };
+  return { count: uuids.length, retries };
 };
 async function enrol(url, count, more = {}) {
   const uuids = Array.from({ length: count }, () => randomUUID());
-  await lanes(16, uuids, (uuid) => must(url, 'POST', '/v1/nodes', { uuid, ...DESCRIBED, ...more }));
+  await lanes(16, uuids, (uuid) => must(url, 'POST', '/v1/nodes', { uuid, ...NODE, ...more }));
   return uuids;
 }
 
@@ -283,20 +283,20 @@ const SCENARIOS = {
       const all = await begin({});
       const { url } = all.server;
       let calls = 0;
-      const ramdisk = createServer((asked, answer) => {
+      const ramdisk = createServer((received, answer) => {
         calls++;
         let text = '';
-        asked.on('data', (part) => (text += part));
-        asked.on('end', () => {
-          const name = asked.method === 'POST' ? JSON.parse(text).name.split('.')[1] : 'execute_clean_step';
+        received.on('data', (part) => (text += part));
+        received.on('end', () => {
+          const name = received.method === 'POST' ? JSON.parse(text).name.split('.')[1] : 'execute_clean_step';
           const steps = [{ step: 'erase_devices', priority: 10, interface: 'deploy', reboot_requested: false, abortable: true }];
-          const asksSteps = name.startsWith('get_');
+          const returnsSteps = name.startsWith('get_');
           const command = {
             command_name: name,
-            command_status: asksSteps ? 'SUCCEEDED' : 'RUNNING',
-            command_result: asksSteps ? { clean_steps: { Generic: steps }, hardware_manager_version: { Generic: '1' } } : null,
+            command_status: returnsSteps ? 'SUCCEEDED' : 'RUNNING',
+            command_result: returnsSteps ? { clean_steps: { Generic: steps }, hardware_manager_version: { Generic: '1' } } : null,
           };
-          answer.end(JSON.stringify(asked.method === 'POST' ? command : { commands: [command] }));
+          answer.end(JSON.stringify(received.method === 'POST' ? command : { commands: [command] }));
         });
       }).listen(0, '127.0.0.1');
       const callback = `http://127.0.0.1:${ramdisk.address().port}`;
@@ -329,15 +329,15 @@ const SCENARIOS = {
     run: async ({ begin, nodes, openStore }) => {
       const store = await openStore();
       const uuids = Array.from({ length: nodes }, () => randomUUID());
-      const known = { provision_state: 'active', power_state: 'power on', ...DESCRIBED };
+      const known = { provision_state: 'active', power_state: 'power on', ...NODE };
       const interfaces = Object.fromEntries([...KINDS, 'deploy'].map((kind) => [`${kind}_interface`, 'fake']));
       await lanes(10, uuids, (uuid) => store.nodes.create({ uuid, ...known, ...interfaces, network_interface: 'noop' }));
       await store.close();
       const every = 20;
       const all = await begin({ conductor: { sync_power_state_interval: every }, fake: { power_delay: '0.05' } });
       const { url } = all.server;
-      const look = (index) => ask(url, 'GET', `/v1/nodes/${uuids[(index * 7919) % nodes]}`);
-      await lanes(1, Array(200).keys(), look);
+      const show = (index) => ask(url, 'GET', `/v1/nodes/${uuids[(index * 7919) % nodes]}`);
+      await lanes(1, Array(200).keys(), show);
       const runs = async () => {
         const { text } = await ask(url, 'GET', '/metrics');
         const statistic = (name) =>
@@ -346,10 +346,10 @@ const SCENARIOS = {
           );
         return { count: statistic('count'), sum: statistic('sum') };
       };
-      // Between the start and the first round nothing is synchronised.
-      await measure('GET of a node, no synchronisation', all, load(1, Math.min(seconds, every * 0.6), look));
+      // Synchronisation begins with the first interval after the start.
+      await measure('GET of a node, no synchronisation', all, load(1, Math.min(seconds, every * 0.6), show));
       await delay(every * 1000 * 0.35);
-      await measure('GET of a node, beside it', all, load(1, seconds, look));
+      await measure('GET of a node, during synchronisation', all, load(1, seconds, show));
       let done = await runs();
       while (done.count === 0) {
         await delay(200);
@@ -406,7 +406,7 @@ try {
   });
   console.table(rows);
 } catch (error) {
-  // What is asked of a server that a signal has ended fails.
+  // Requests fail after a signal has ended the server.
   if (!signalled) throw error;
 } finally {
   agent.destroy();

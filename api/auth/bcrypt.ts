@@ -1,49 +1,49 @@
-/** bcrypt away from the thread that answers: at usual costs one check takes a tenth of a second, and anybody may cause one. */
+/** bcrypt in a worker thread. At usual costs one check takes a tenth of a second, and unauthenticated clients can cause them. */
 import { Worker } from 'node:worker_threads';
 import { Unauthenticated } from '../http/errors';
 
-/** Whether the password is the digest's. */
+/** Whether the password matches the digest. */
 export type Bcrypt = (password: string, digest: string) => Promise<boolean>;
 
-/** As text, since a worker's file must be JavaScript, which this one is only once it is built. */
+/** As text, because the file of a worker must be JavaScript. This file is JavaScript only after the build. */
 const WORKER = `
   const { parentPort, workerData } = require('node:worker_threads');
   const { compareSync } = require(workerData);
   parentPort.on('message', ({ id, password, digest }) => parentPort.postMessage({ id, right: compareSync(password, digest) }));`;
 
-/** More checks than this at once are refused: whoever asks for them guesses. */
-const WAITING = 64;
+/** The limit of concurrent checks. More of them are a sign of guessed passwords. */
+const MAX_CHECKS = 64;
 
-/** The worker starts with the first check, and does not keep the process. */
+/** The worker starts at the first check. It does not keep the process alive. */
 export function createBcrypt(): Bcrypt {
-  const waiting = new Map<number, { readonly done: (right: boolean) => void; readonly fail: (error: Error) => void }>();
+  const pending = new Map<number, { readonly resolve: (right: boolean) => void; readonly reject: (error: Error) => void }>();
   let worker: Worker | undefined;
-  let last = 0;
+  let lastId = 0;
   const failAll = (error: Error): void => {
     worker = undefined;
-    for (const { fail } of waiting.values()) fail(error);
-    waiting.clear();
+    for (const { reject } of pending.values()) reject(error);
+    pending.clear();
   };
   const start = (): Worker => {
     const started = new Worker(WORKER, { eval: true, workerData: require.resolve('bcryptjs') });
     started.on('error', failAll);
     started.on('message', ({ id, right }: { id: number; right: boolean }) => {
-      waiting.get(id)?.done(right);
-      waiting.delete(id);
+      pending.get(id)?.resolve(right);
+      pending.delete(id);
     });
-    // After the listeners, which hold the process again.
+    // After the listeners, because adding one refs the worker again.
     started.unref();
     return started;
   };
   return (password, digest) =>
-    new Promise((done, fail) => {
-      if (waiting.size >= WAITING) {
-        fail(new Unauthenticated(503, 'Too many passwords are being checked; please try again later.'));
+    new Promise((resolve, reject) => {
+      if (pending.size >= MAX_CHECKS) {
+        reject(new Unauthenticated(503, 'Too many passwords are being checked; please try again later.'));
         return;
       }
       worker ??= start();
-      const id = ++last;
-      waiting.set(id, { done, fail });
+      const id = ++lastId;
+      pending.set(id, { resolve, reject });
       worker.postMessage({ id, password, digest });
     });
 }

@@ -1,4 +1,4 @@
-/** [DEFAULT]auth_strategy = http_basic: users and bcrypt digests in an htpasswd file; whoever is in it may do everything. */
+/** [DEFAULT]auth_strategy = http_basic: users and bcrypt digests in an htpasswd file. Each of these users may do everything. */
 import { createHmac, randomBytes } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { reasonOf } from '../../model/errors';
@@ -8,16 +8,16 @@ import { Unauthenticated } from '../http/errors';
 import type { Auth, Caller } from '../resource/handler';
 import { createBcrypt, type Bcrypt } from './bcrypt';
 
-/** What needs no name: discovery, and what ramdisks call. Matched as written, so that no escape reads otherwise here than in the router. */
+/** Paths without authentication: version discovery and ramdisk endpoints. Matched unescaped, so that the router cannot read them otherwise. */
 const PUBLIC = /^(?:\/?|\/v1|\/v1\/lookup|\/v1\/heartbeat\/[a-z0-9-]+|\/v1\/continue_inspection)(?:\.json|\.xml)?$/;
-/** Recorders prove themselves by a token of their own. */
+/** Recorders authenticate with a token of their own. */
 const PUSH = /^\/v1\/nodes\/[0-9a-f-]{36}\/hardware$/;
 const NOBODY: Caller = { user: null, project: null, roles: [], system: false };
 const BCRYPT = /^\$2[yab]\$\d\d\$[./A-Za-z0-9]{53}$/;
 
 class HtpasswdError extends Error {}
 
-/** @throws HtpasswdError for a digest that is not bcrypt's; the digest itself is not told */
+/** @throws HtpasswdError for a digest that is not bcrypt; the message does not contain the digest */
 export function parseHtpasswd(text: string): ReadonlyMap<string, string> {
   const users = new Map<string, string>();
   for (const line of text.split('\n').map((one) => one.trim())) {
@@ -25,13 +25,13 @@ export function parseHtpasswd(text: string): ReadonlyMap<string, string> {
     if (colon < 0) continue;
     const [user, digest] = [line.slice(0, colon), line.slice(colon + 1)];
     if (!BCRYPT.test(digest)) throw new HtpasswdError(`Only bcrypt digested passwords are supported for ${user}`);
-    // Of several lines for one user the first counts.
+    // If a user has several lines, the first one counts.
     if (!users.has(user)) users.set(user, digest);
   }
   return users;
 }
 
-/** The file's users; read again when it has changed. */
+/** The users of the file. Reads it again when it has changed. */
 function watchHtpasswd(path: string): () => ReadonlyMap<string, string> {
   let read: { readonly stamp: string; readonly users: ReadonlyMap<string, string> } | undefined;
   return () => {
@@ -61,9 +61,9 @@ function credentialsOf(header: string | undefined): { readonly user: string; rea
   }
 }
 
-/** Successes are remembered for so long, and so many of them: bcrypt is slow by design, and callers come again. */
-const REMEMBERED_MS = 60_000;
-const REMEMBERED = 256;
+/** Time to live and size of the cache of successful checks. bcrypt is slow by design, and clients send many requests. */
+const CACHE_TTL_MS = 60_000;
+const CACHE_SIZE = 256;
 
 /**
  * @param path of the htpasswd file
@@ -76,7 +76,10 @@ export function httpBasic(path: string, log: Log, clock: Clock, bcrypt: Bcrypt =
   } catch (error) {
     throw new HtpasswdError(`[DEFAULT]http_basic_auth_user_file: cannot use ${path}: ${reasonOf(error)}`);
   }
-  /** Keyed by a digest under a key of this process: no password is kept. A changed file has other digests, so nothing stays valid. */
+  /**
+   * Successful checks and when they expire. The key is an HMAC, so that no password is stored. It contains the digest, so that a changed
+   * file invalidates it.
+   */
   const known = new Map<string, number>();
   const key = randomBytes(32);
 
@@ -88,14 +91,14 @@ export function httpBasic(path: string, log: Log, clock: Clock, bcrypt: Bcrypt =
     const until = known.get(fingerprint);
     if (until !== undefined && until > clock.now()) return true;
     known.delete(fingerprint);
-    // For a user that nobody knows the same work is done, so that the time does not tell.
+    // An unknown user costs the same work, so that the time does not reveal which users exist.
     const other = all.values().next().value;
     if (digest === undefined && other === undefined) return false;
     const right = (await bcrypt(password, digest ?? other!)) && digest !== undefined;
     if (!right) return false;
-    const oldest = known.size >= REMEMBERED ? known.keys().next().value : undefined;
+    const oldest = known.size >= CACHE_SIZE ? known.keys().next().value : undefined;
     if (oldest !== undefined) known.delete(oldest);
-    known.set(fingerprint, clock.now() + REMEMBERED_MS);
+    known.set(fingerprint, clock.now() + CACHE_TTL_MS);
     return true;
   }
 

@@ -1,4 +1,4 @@
-/** [DEFAULT]auth_strategy = noauth: nobody proves anything and everything is allowed; identity headers are believed. */
+/** [DEFAULT]auth_strategy = noauth: no authentication; everything is allowed. Identity headers are trusted. */
 import type { Auth } from '../resource/handler';
 
 const first = (value: string | string[] | undefined): string | null => (Array.isArray(value) ? value[0] : value) || null;

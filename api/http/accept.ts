@@ -21,7 +21,7 @@ const qualityOf = (qualities: ReadonlyMap<string, number>, type: string): number
   return range === undefined ? 0 : qualities.get(range)!;
 };
 
-/** A malformed header is ignored, and so is one that begins with the type, whatever its parameters are, as in Ironic. */
+/** As in Ironic, a malformed header is ignored, and a header that begins with the type accepts it. */
 export function accepts(header: string | undefined, type: string): boolean {
   if (!header || header.startsWith(type)) return true;
   const qualities = qualitiesOf(header);

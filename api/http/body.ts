@@ -1,4 +1,4 @@
-/** A request's body: read up to a limit, its nesting counted before it is parsed. */
+/** Reads and parses the body of a request. Its size and its nesting depth are limited. */
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
@@ -6,7 +6,7 @@ import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
 import { Unread } from './errors';
 
-/** The option that bounds the body of this path: config drives, inventories and records of recorders are large. */
+/** The maximum size of the body for a path. Config drives, inventories and hardware records have limits of their own. */
 export const limitFor = (path: string, options: Options): number =>
   1024 *
   (/\/states\/provision(?:\/[^/]*)?$/.test(path)
@@ -22,7 +22,7 @@ const tooLarge = (): Unread => new Unread(413, 'Request body is too large. Pleas
 const NOTHING = Buffer.alloc(0);
 /**
  * @param limit bytes
- * @throws Unread when it is longer, also unpacked; the rest is not read
+ * @throws Unread for a longer body, also after decompression; the rest is not read
  */
 export async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   const { 'content-length': announced, 'transfer-encoding': coding } = request.headers;
@@ -30,18 +30,18 @@ export async function readBody(request: IncomingMessage, limit: number): Promise
   if (Number(announced ?? 0) > limit) throw tooLarge();
   const chunks: Buffer[] = [];
   let length = 0;
-  // Whoever is refused still gets the answer on this connection: leaving the loop must not destroy it.
+  // Leaving the loop must not destroy the connection, because the client still gets a response.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     length += (chunk as Buffer).length;
     if (length > limit) throw tooLarge();
     chunks.push(chunk as Buffer);
   }
   const body = Buffer.concat(chunks);
-  return request.headers['content-encoding'] === 'gzip' ? unpacked(body, limit) : body;
+  return request.headers['content-encoding'] === 'gzip' ? decompressed(body, limit) : body;
 }
 
-/** What is packed small and is large unpacked is not unpacked. */
-async function unpacked(body: Buffer, limit: number): Promise<Buffer> {
+/** Stops at the limit, which protects against decompression bombs. */
+async function decompressed(body: Buffer, limit: number): Promise<Buffer> {
   try {
     return await promisify(gunzip)(body, { maxOutputLength: limit });
   } catch (error) {
@@ -51,7 +51,7 @@ async function unpacked(body: Buffer, limit: number): Promise<Buffer> {
 }
 
 const [QUOTE, ESCAPE] = [0x22, 0x5c];
-/** Brackets count outside of strings only. */
+/** Counts brackets outside of strings. */
 function isTooDeep(body: Buffer, limit: number): boolean {
   let depth = 0;
   for (let index = 0; index < body.length; index++) {
@@ -66,9 +66,9 @@ function isTooDeep(body: Buffer, limit: number): boolean {
 }
 
 /**
- * @param depth most nesting
+ * @param depth the maximum nesting
  * @returns the JSON value; `{}` for no body
- * @throws Unread, Fault Invalid (Ironic answers 500 to what is no JSON)
+ * @throws Unread, Fault Invalid (Ironic answers 500 to invalid JSON)
  */
 export function parseBody(body: Buffer, depth: number): unknown {
   if (body.length === 0) return {};

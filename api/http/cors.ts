@@ -1,4 +1,4 @@
-/** Headers that let pages of other origins ask here: the options of [cors], as oslo.middleware reads them. */
+/** CORS headers for pages of other origins: the options of [cors], as in oslo.middleware. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Options } from '../../config/options';
 import { HEADER, MAXIMUM, MINIMUM } from '../../model/versions';
@@ -20,7 +20,7 @@ const SIMPLE = [
 ];
 export type Cors = (method: string | undefined, headers: IncomingHttpHeaders) => Readonly<Record<string, string>>;
 
-/** @returns the headers to add to the answer; none when the origin is not allowed, or the page may not ask so */
+/** @returns the headers to add to the response; none if the origin, the method or a header is not allowed */
 export function createCors(options: Options): Cors {
   const allowed = options['cors.allowed_origin'];
   const methods = options['cors.allow_methods'];
@@ -38,17 +38,22 @@ export function createCors(options: Options): Cors {
       ...(options['cors.allow_credentials'] ? { 'Access-Control-Allow-Credentials': 'true' } : {}),
     };
     if (method !== 'OPTIONS') return { ...basic, ...(exposed.length > 0 ? { 'Access-Control-Expose-Headers': exposed.join(',') } : {}) };
-    const wanted = headers['access-control-request-method'];
-    const asked = (headers['access-control-request-headers'] ?? '')
+    const requestedMethod = headers['access-control-request-method'];
+    const requestedHeaders = (headers['access-control-request-headers'] ?? '')
       .split(',')
       .map((name) => name.trim())
       .filter(Boolean);
-    if (wanted === undefined || !methods.includes(wanted) || !asked.every((name) => names.has(name.toLowerCase()))) return {};
+    if (
+      requestedMethod === undefined ||
+      !methods.includes(requestedMethod) ||
+      !requestedHeaders.every((name) => names.has(name.toLowerCase()))
+    )
+      return {};
     return {
       ...basic,
       ...(maxAge > 0 ? { 'Access-Control-Max-Age': String(maxAge) } : {}),
-      'Access-Control-Allow-Methods': wanted,
-      ...(asked.length > 0 ? { 'Access-Control-Allow-Headers': asked.join(',') } : {}),
+      'Access-Control-Allow-Methods': requestedMethod,
+      ...(requestedHeaders.length > 0 ? { 'Access-Control-Allow-Headers': requestedHeaders.join(',') } : {}),
     };
   };
 }

@@ -1,11 +1,11 @@
-/** Living conductors and heads of nodes, read from the database for each request in short queries. */
+/** Alive conductors and heads of nodes. Each request reads them from the database in short queries. */
 import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
 import { batched } from '../../store/sql/batch';
 import type { AliveConductors, NodeSummary, Store } from '../../store/store';
 
 export interface CurrentState {
-  /** The alive conductors. `word`: that of now, when it is known already. */
+  /** The alive conductors. `word`: the current revision word, if it is known already. */
   conductors(word?: string): Promise<AliveConductors>;
   /** By UUID or name. Throws NodeNotFound. */
   node(ident: string): Promise<NodeSummary>;

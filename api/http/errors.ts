@@ -1,7 +1,7 @@
-/** Bodies of error answers. Ironic has several shapes of them. */
+/** Bodies of error responses. Ironic has several formats. */
 import { Fault } from '../../model/errors';
 
-/** A refusal of the router: unknown path, wrong method, bad identifier in the path, version out of range. */
+/** An error of the router: unknown path, wrong method, bad identifier in the path, version out of range. */
 export class Refusal extends Error {
   constructor(
     readonly status: number,
@@ -40,7 +40,7 @@ const TITLES: Readonly<Record<number, string>> = {
 };
 const wrapped = (inner: object): object => ({ error_message: JSON.stringify(inner) });
 
-/** Status, body and headers for whatever was thrown. An unexpected error is a 500 without details. */
+/** Status, body and headers of the response to an error. An unexpected error is a 500 without details. */
 export function explain(error: unknown): {
   readonly status: number;
   readonly body: object;

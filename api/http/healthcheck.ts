@@ -1,6 +1,5 @@
 /**
- * `/healthcheck`, as oslo.middleware answers it: whether this process wants and is able to work, for load balancers and supervisors;
- * nobody has to say who asks.
+ * `/healthcheck` for load balancers and supervisors, without authentication. The responses are those of oslo.middleware.
  */
 import { existsSync } from 'node:fs';
 import { hostname, release, type } from 'node:os';
@@ -24,12 +23,12 @@ export interface HealthAnswer {
   readonly type?: string;
   readonly text: string;
 }
-/** Undefined: the request is not for it, and goes on as any other. */
+/** Undefined: the health check does not handle the request. */
 export type Healthcheck = (request: HealthRequest) => Promise<HealthAnswer | undefined>;
 interface HealthRequest {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
-  /** The caller's address, and the port that it asked. */
+  /** The client's address, and the server's port. */
   readonly from: string | undefined;
   readonly port: number | undefined;
 }
@@ -45,12 +44,12 @@ const OK: CheckResult = { available: true, reason: 'OK' };
 const DISABLED: CheckResult = { available: false, reason: 'DISABLED BY FILE' };
 interface CheckInput {
   readonly options: HealthcheckOptions;
-  /** That the request came in by. */
+  /** The server's port of the connection. */
   readonly port: number | undefined;
   readonly isDatabaseUp: () => Promise<boolean>;
 }
-/** [healthcheck]backends. `database` is ours. */
-const BACKENDS: Readonly<Record<string, (asked: CheckInput) => CheckResult | Promise<CheckResult>>> = {
+/** [healthcheck]backends. `database` is an extension. */
+const BACKENDS: Readonly<Record<string, (input: CheckInput) => CheckResult | Promise<CheckResult>>> = {
   disable_by_file: ({ options }) => {
     const path = options['healthcheck.disable_by_file_path'];
     if (!path) return { ...OK, details: "No 'disable_by_file_path' configuration value specified" };
@@ -70,7 +69,7 @@ const BACKENDS: Readonly<Record<string, (asked: CheckInput) => CheckResult | Pro
     (await isDatabaseUp()) ? OK : { available: false, reason: 'DATABASE UNREACHABLE', details: 'The database does not answer' },
 };
 
-/** The headers of a proxy that oslo.middleware looks for. */
+/** The proxy headers that oslo.middleware checks. */
 const PROXIED = ['x-forwarded', 'x-forwarded-proto', 'x-forwarded-host', 'x-forwarded-for', 'x-forwarded-prefix'];
 
 const escaped = (text: string): string =>
@@ -82,7 +81,7 @@ interface ReportOptions {
 const platform = (): string => `${type()}-${release()}-${process.arch}`;
 const cell = (text: string): string => `<TD>${escaped(text)}</TD>`;
 
-/** The page of the real one (without its threads, which we do not have). */
+/** The page of oslo.middleware, without its list of threads. */
 function html(results: readonly CheckResult[], { detailed, now }: ReportOptions): string {
   const facts = { 'Server hostname': hostname(), 'Current time': now, 'Node version': process.version, Platform: platform() };
   const head = Object.entries(facts).map(([name, fact]) => `<B>${name}:</B><PRE>${escaped(fact)}</PRE>\n`);
@@ -108,7 +107,7 @@ const json = (results: readonly CheckResult[], { detailed, now }: ReportOptions)
     null,
     4,
   );
-/** Type → how it is written; of those that a caller likes as much, the first. */
+/** Content type → its writer. Among types of equal quality, the first one wins. */
 const WRITERS: Readonly<Record<string, (results: readonly CheckResult[], shown: ReportOptions) => string>> = {
   'text/plain': (results) => results.map(({ reason }) => reason).join('\n'),
   'text/html': html,
@@ -116,7 +115,7 @@ const WRITERS: Readonly<Record<string, (results: readonly CheckResult[], shown: 
 };
 const TYPES = Object.keys(WRITERS);
 
-/** IPv4 in the clothes of IPv6 (RFC 4291 §2.5.5.2), as sockets of both kinds tell it. */
+/** Converts IPv4-mapped IPv6 addresses (RFC 4291 §2.5.5.2), which dual-stack sockets report. */
 const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');
 const family = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
 
@@ -125,19 +124,19 @@ function readRanges(ranges: readonly string[]): BlockList | undefined {
   const list = new BlockList();
   for (const range of ranges) {
     const [address = '', length] = range.split('/');
-    const most = isIP(address) === 6 ? 128 : 32;
-    const bits = length === undefined ? most : /^\d{1,3}$/.test(length) ? Number(length) : NaN;
-    if (isIP(address) === 0 || !(bits <= most)) throw new Error(`[healthcheck]allowed_source_ranges: "${range}" is no network`);
+    const maxBits = isIP(address) === 6 ? 128 : 32;
+    const bits = length === undefined ? maxBits : /^\d{1,3}$/.test(length) ? Number(length) : NaN;
+    if (isIP(address) === 0 || !(bits <= maxBits)) throw new Error(`[healthcheck]allowed_source_ranges: "${range}" is not a network`);
     list.addSubnet(address, bits, family(address));
   }
   return list;
 }
 
-/** Throws an Error for the operator when the options cannot be used. */
+/** Throws an Error for invalid options, with a message for the operator. */
 export function createHealthcheck(options: HealthcheckOptions, isDatabaseUp: () => Promise<boolean>, now: () => number): Healthcheck {
   const names = options['healthcheck.backends'];
   const unknown = names.find((name) => !Object.hasOwn(BACKENDS, name));
-  if (unknown !== undefined) throw new Error(`[healthcheck]backends: "${unknown}" is none of ${Object.keys(BACKENDS).join(', ')}`);
+  if (unknown !== undefined) throw new Error(`[healthcheck]backends: "${unknown}" is not one of ${Object.keys(BACKENDS).join(', ')}`);
   if (names.includes('disable_by_file') && names.includes('enable_by_files'))
     throw new Error('[healthcheck]backends: disable_by_file and enable_by_files exclude each other');
   const ranges = readRanges(options['healthcheck.allowed_source_ranges']);

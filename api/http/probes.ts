@@ -11,7 +11,7 @@ export interface ProbeAnswer {
   readonly type?: string;
   readonly text: string;
 }
-/** @param path as the caller wrote it, without the query. Undefined: this is no probe. */
+/** @param path as in the request, without the query. Undefined: not a probe. */
 export type Probes = (request: IncomingMessage, path: string) => Promise<ProbeAnswer | undefined>;
 
 const METRICS_PATH = '/metrics';
@@ -46,7 +46,7 @@ export function sendProbe(
   response.end(request.method === 'HEAD' ? '' : text);
 }
 
-/** For a port of their own. */
+/** The listener of [metrics]prometheus_port. */
 export const probeListener =
   (probes: Probes, log: Log) =>
   async (request: IncomingMessage, response: ServerResponse): Promise<void> => {

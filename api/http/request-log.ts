@@ -1,4 +1,4 @@
-/** Records an answered request: its duration in the metrics, and a line in the log as [api]log_requests says. */
+/** Records a finished request: its duration in the metrics, and a line in the log according to [api]log_requests. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Options } from '../../config/options';
@@ -6,9 +6,9 @@ import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
 import { isRequestId, type Origin } from '../../model/origin';
 
-/** HTTP's own (RFC 9110, RFC 5789): callers may write any word. */
+/** The methods of RFC 9110 and RFC 5789. Clients may send any word as the method. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT']);
-/** [api]log_requests → whether a request has its line. */
+/** [api]log_requests → whether a request is logged. */
 const LOGGED: Readonly<Record<string, (method: string, status: number | undefined) => boolean>> = {
   all: () => true,
   changes: (method, status) => !['GET', 'HEAD', 'OPTIONS'].includes(method) || (status ?? 500) >= 400,
@@ -16,7 +16,7 @@ const LOGGED: Readonly<Record<string, (method: string, status: number | undefine
   none: () => false,
 };
 
-/** A new request id, with the caller's own as the global one. */
+/** A new request ID. The client's own becomes the global one. */
 export function originOf({ headers }: IncomingMessage): Origin {
   const given = [headers['x-openstack-request-id']].flat().join(',');
   return {
@@ -28,7 +28,7 @@ export function originOf({ headers }: IncomingMessage): Origin {
 }
 
 export interface RequestSummary {
-  /** The path as the document of the API writes it. */
+  /** The path template in openapi.yaml. */
   readonly route: string;
   /** Absent: the caller closed the connection. */
   readonly status: number | undefined;

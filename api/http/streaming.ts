@@ -1,26 +1,26 @@
-/** An answer that goes on until one side ends it. */
+/** A streaming response. It lasts until one side ends it. */
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../model/clock';
 import { Fault } from '../../model/errors';
 
 export interface Sink {
-  /** Aborted when the client is gone or the server stops. */
+  /** Aborted when the client disconnects or the server stops. */
   readonly signal: AbortSignal;
-  /** Once the client took it. Throws when it does not for too long. */
+  /** Resolves when the client has read it. Throws after a timeout. */
   write(text: string): Promise<void>;
-  /** The last words, for a client that may not read any more. */
+  /** Sends the final text to a client that may not read any more. */
   end(text: string): Promise<void>;
 }
 export type Stream = (sink: Sink) => Promise<void>;
 
-/** How long a client may take to read what was sent, before it is cut off; and to read the last words. */
-const PATIENCE_MS = 30_000;
+/** The timeouts for a client to read the text, and to read the final text. */
+const READ_TIMEOUT_MS = 30_000;
 const LINGER_MS = 1000;
 
 /**
  * @param stopping aborted when the server stops
- * @returns when all is over, whichever side ended it
+ * @returns when either side has ended the stream
  */
 export async function sendStream(
   response: ServerResponse,
@@ -29,7 +29,7 @@ export async function sendStream(
   clock: Clock,
   stopping: AbortSignal,
 ): Promise<void> {
-  // Proxies must not collect what shall arrive at once.
+  // Proxies must not buffer events.
   response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no', ...headers });
   response.flushHeaders();
   response.socket?.setNoDelay(true);
@@ -56,7 +56,7 @@ export async function sendStream(
     signal: over.signal,
     async write(text) {
       if (response.destroyed || response.write(text)) return;
-      if (!(await happens(PATIENCE_MS, 'drain', 'close')))
+      if (!(await happens(READ_TIMEOUT_MS, 'drain', 'close')))
         throw new Fault('TemporaryFailure', { message: 'The client did not read for too long.' });
     },
     async end(text) {

@@ -1,4 +1,4 @@
-/** Takes the target of a request apart: path, segments and query. */
+/** Parses the target of a request: path, segments and query. */
 
 export interface Target {
   /** The path as in the request. */
@@ -8,7 +8,7 @@ export interface Target {
   /** The query, still escaped. */
   readonly search: string;
 }
-/** Not a regular expression: those take quadratic time for a long row of slashes. */
+/** Not a regular expression, which would take quadratic time for many slashes. */
 function withoutSlashes(path: string): string {
   let end = path.length;
   while (path[end - 1] === '/') end--;
@@ -29,7 +29,7 @@ function unescaped(text: string): string {
     return text;
   }
 }
-/** Unescaped segments. Paths without /v1 and paths with a trailing slash mean the same. */
+/** The unescaped segments. /v1 and a trailing slash are optional. */
 export function segmentsOf(path: string): string[] {
   const segments = path.split('/').slice(1);
   if (segments.at(-1) === '') segments.pop();
@@ -37,7 +37,7 @@ export function segmentsOf(path: string): string[] {
 }
 
 const NO_QUERY: Readonly<Record<string, unknown>> = {};
-/** A name that occurs more than once has a list. `__proto__` is a name like any other. */
+/** A repeated name has a list. Safe for the name `__proto__`. */
 export function queryOf(search: string): Readonly<Record<string, unknown>> {
   if (search === '') return NO_QUERY;
   const query = new Map<string, string | string[]>();

@@ -1,4 +1,7 @@
-/** JSON as the reference writes it: ASCII; answers with sorted members and a line's end, data as it came, with blanks. */
+/**
+ * JSON in ironic-inspector's format, in ASCII. Responses have sorted members and a final newline. Stored data keeps its order and has
+ * spaces after commas and colons.
+ */
 const ascii = (text: string): string =>
   text.replace(/[\u007f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 const quoted = (text: string): string => ascii(JSON.stringify(text));

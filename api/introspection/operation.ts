@@ -5,7 +5,7 @@ import type { Store } from '../../store/store';
 import type { SchemaName } from './schemas';
 
 interface Request {
-  /** The values of the path's parameters, in order. */
+  /** The values of the path parameters, in order. */
   readonly params: readonly string[];
   readonly query: URLSearchParams;
   readonly minor: number;
@@ -21,7 +21,7 @@ export interface Answer {
   /** Serialised JSON, in place of `body`. */
   readonly text?: string;
 }
-/** What handlers work with. */
+/** The services that handlers use. */
 export interface IntrospectionContext {
   readonly store: Store;
   readonly conductor: Conductor;

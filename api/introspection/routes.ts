@@ -1,4 +1,4 @@
-/** The route table of the introspection service: path → method → handler. `Allow` headers and the OpenAPI document are made from it. */
+/** The route table of the introspection service: path → method → handler. The `Allow` headers and the OpenAPI document come from it. */
 import { Fault } from '../../model/errors';
 import { describeRoutes } from './document';
 import type { Handler, Operation, Route } from './operation';

@@ -1,4 +1,4 @@
-/** /v1/rules of the introspection service. They are not those of /v1/inspection_rules: conditions and actions look otherwise. */
+/** /v1/rules of the introspection service. Their format differs from that of /v1/inspection_rules. */
 import { Fault } from '../../model/errors';
 import { checkedIntrospectionRule } from '../../model/rules/introspection-rules';
 import { isUuid, newUuid } from '../../model/idents';
@@ -15,7 +15,7 @@ const brief = ({ uuid, description, scope }: IntrospectionRuleRecord): object =>
   scope,
   links: [{ href: `/v1/rules/${uuid}`, rel: 'self' }],
 });
-const whole = (rule: IntrospectionRuleRecord): object => ({ ...brief(rule), conditions: rule.conditions, actions: rule.actions });
+const detailed = (rule: IntrospectionRuleRecord): object => ({ ...brief(rule), conditions: rule.conditions, actions: rule.actions });
 
 const textOrNull = (value: unknown, name: string): string | null => {
   if (value === undefined || value === null) return null;
@@ -41,7 +41,7 @@ export const createRule: Handler = async ({ json, minor }, { store, random }) =>
     description: textOrNull(body['description'], 'description'),
     scope,
   });
-  return { status: minor < 6 ? 200 : 201, body: whole(rule) };
+  return { status: minor < 6 ? 200 : 201, body: detailed(rule) };
 };
 export const removeRules: Handler = async (_, { store }) => {
   await store.introspectionRules.removeAll();
@@ -49,7 +49,7 @@ export const removeRules: Handler = async (_, { store }) => {
 };
 export const showRule: Handler = async ({ params }, { store }) => ({
   status: 200,
-  body: whole(await store.introspectionRules.find(params[0]!)),
+  body: detailed(await store.introspectionRules.find(params[0]!)),
 });
 export const removeRule: Handler = async ({ params }, { store }) => {
   await store.introspectionRules.remove(params[0]!);

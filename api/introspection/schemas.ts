@@ -1,4 +1,4 @@
-/** The schemas of the introspection service: what it takes and answers, for its OpenAPI document. */
+/** The schemas of the introspection service's requests and responses, for its OpenAPI document. */
 import { ACTIONS, CONDITIONS } from '../../model/rules/introspection-rules';
 import { INTROSPECTION_STATES } from '../../model/introspection';
 
@@ -16,10 +16,10 @@ const links = listOf(object({ href: text, rel: text }));
 /** Each operator or action adds members of its own. */
 const oneOf = (member: string, names: readonly string[]): Schema => object({ [member]: { type: 'string', enum: names } });
 const CONDITION = { ...oneOf('op', Object.keys(CONDITIONS)), description: 'With field (data://… or node://…), value, multiple, invert.' };
-const ACTION = { ...oneOf('action', Object.keys(ACTIONS)), description: 'With what the action needs.' };
+const ACTION = { ...oneOf('action', Object.keys(ACTIONS)), description: 'With the arguments of the action.' };
 const RULE = { uuid: text, description: textOrNull, scope: textOrNull, conditions: listOf(CONDITION), actions: listOf(ACTION) };
 
-/** Bodies of requests and answers, by name. */
+/** Bodies of requests and responses, by name. */
 export const SCHEMAS = {
   Root: object({ versions: listOf(object({ id: text, status: text, links })) }),
   Version: object({ resources: listOf(object({ name: text, links })) }),
@@ -35,7 +35,7 @@ export const SCHEMAS = {
   Introspections: object({ introspection: listOf({ $ref: '#/components/schemas/Introspection' }) }),
   Report: {
     ...object({ inventory: { type: 'object' }, boot_interface: text, error: textOrNull }, []),
-    description: 'What a ramdisk found, with the members that its collectors add.',
+    description: 'The report of a ramdisk, with the members that its collectors add.',
   },
   Recognized: object({ uuid: text }),
   Data: { type: 'object', description: 'The report, unprocessed or after the hooks ran.' },

@@ -1,4 +1,4 @@
-/** The introspection service's front door: ironic-inspector's API on a port of its own, with versions, refusals and headers as there. */
+/** The HTTP server of the introspection service: ironic-inspector's API on a port of its own, with the same versions, errors and headers. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Options } from '../../config/options';
@@ -33,16 +33,16 @@ const REASON_404 =
 const PAGE_405 =
   '<!doctype html>\n<html lang=en>\n<title>405 Method Not Allowed</title>\n<h1>Method Not Allowed</h1>\n<p>The method is not allowed for the requested URL.</p>\n';
 
-/** The minor version that is asked for. Throws Invalid (malformed), NotAcceptable. */
+/** The minor version that the request selects. Throws Invalid (malformed), NotAcceptable. */
 function versionOf(header: string | undefined): number {
   if (!header || header.toLowerCase() === 'latest') return MAXIMUM.minor;
   const [, major, minor] = /^\s*([+-]?\d{1,9})\s*\.\s*([+-]?\d{1,9})\s*$/.exec(header) ?? [];
   if (major === undefined || minor === undefined)
     throw new Fault('Invalid', { message: 'Malformed API version: expected string in form of X.Y or latest' });
-  const asked = { major: Number(major), minor: Number(minor) };
-  if (asked.major === MAXIMUM.major && asked.minor >= MINIMUM.minor && asked.minor <= MAXIMUM.minor) return asked.minor;
+  const requested = { major: Number(major), minor: Number(minor) };
+  if (requested.major === MAXIMUM.major && requested.minor >= MINIMUM.minor && requested.minor <= MAXIMUM.minor) return requested.minor;
   throw new Fault('NotAcceptable', {
-    message: `Unsupported API version ${written(asked)}, supported range is ${written(MINIMUM)} to ${written(MAXIMUM)}`,
+    message: `Unsupported API version ${written(requested)}, supported range is ${written(MINIMUM)} to ${written(MAXIMUM)}`,
   });
 }
 
@@ -62,7 +62,7 @@ interface Reply extends Answer {
   readonly page?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
-/** Whatever was thrown. What the design does not know is a 500 that tells nothing. */
+/** The response to an error. Unexpected errors are a 500 without details. */
 function explain(error: unknown): Reply {
   const refusal = (status: number, message: string): Reply => ({ status, body: { error: { message } } });
   if (error instanceof Unauthenticated) return refusal(error.status, error.status === 401 ? 'Authentication required' : error.sentence);
@@ -79,7 +79,7 @@ function send(response: ServerResponse, head: boolean, { status, body, text, pag
   response.end(head ? '' : content);
 }
 
-/** What the log and the metrics say of a request, as far as it came. */
+/** What the log and the metrics record of a request, as far as it got. */
 interface RequestReport {
   route: string;
   origin: Origin;
@@ -102,26 +102,26 @@ export function createIntrospectionApi(given: {
   const { schemas } = given.document ?? loadDocument();
   const problemOf = createValidators()('InspectionData', () => schemas['InspectionData']!);
 
-  async function perform(request: IncomingMessage, head: boolean, seen: RequestReport): Promise<Reply> {
+  async function perform(request: IncomingMessage, head: boolean, report: RequestReport): Promise<Reply> {
     const [path = '/', search = ''] = (request.url ?? '/').split(/\?(.*)/s);
     const header = request.headers[HEADER];
     const minor = versionOf(Array.isArray(header) ? header.join(',') : header);
     const found = findRoute(segmentsOf(path));
     if (!found) return { status: 404, body: { error: { message: REASON_404 } } };
     const { route, params } = found;
-    seen.route = `introspection:${route.path}`;
+    report.route = `introspection:${route.path}`;
     const names = Object.keys(route.methods);
     const allowed = { Allow: [...names, 'OPTIONS', ...(names.includes('GET') ? ['HEAD'] : [])].join(', ') };
     if (request.method === 'OPTIONS') return { status: 200, headers: allowed };
     const operation = route.methods[head ? 'GET' : request.method!];
     if (!operation) return { status: 405, page: PAGE_405, headers: allowed };
-    // Which paths are public differs from the API's: its root document is, this word is not.
+    // The public paths differ from the API's, so each route is mapped to a public or a protected path of the API.
     const caller = await auth.identify(request.headers, route.isPublic ? '/' : '/v1/introspection', request.method!);
-    seen.origin = { ...seen.origin, user: caller.user, project: caller.project };
+    report.origin = { ...report.origin, user: caller.user, project: caller.project };
     const raw = await readBody(request, limitFor('continue_inspection', options));
     const context: IntrospectionContext = {
       store: given.store,
-      conductor: given.conductor.from(seen.origin),
+      conductor: given.conductor.from(report.origin),
       options,
       random: randomBytes,
       checkReport: (report) => demand('data', problemOf(report)),
@@ -136,15 +136,15 @@ export function createIntrospectionApi(given: {
   return (request, response) => {
     const took = metrics.timer();
     const head = request.method === 'HEAD';
-    const seen: RequestReport = { route: 'introspection:other', origin: originOf(request) };
-    response.setHeader('OpenStack-Request-Id', seen.origin.requestId);
+    const report: RequestReport = { route: 'introspection:other', origin: originOf(request) };
+    response.setHeader('OpenStack-Request-Id', report.origin.requestId);
     for (const [name, value] of Object.entries(cors(request.method ?? 'GET', request.headers))) response.setHeader(name, value);
-    perform(request, head, seen)
+    perform(request, head, report)
       .catch((error: unknown) => {
         const known = [Fault, Unread, Unauthenticated].some((kind) => error instanceof kind);
         if (!known && !request.socket.destroyed)
           log.error('request failed', {
-            ...originFields(seen.origin),
+            ...originFields(report.origin),
             method: request.method,
             path: request.url,
             error: reasonOf(error),
@@ -153,12 +153,12 @@ export function createIntrospectionApi(given: {
         return explain(error);
       })
       .then((reply) => {
-        // What was not read is thrown away, so that the caller gets its answer.
+        // Discards the rest of the body, so that the client can read the response.
         request.resume();
         send(response, head, reply);
         const status = response.headersSent ? reply.status : undefined;
-        reportRequest(given, request, { route: seen.route, status, seconds: took(), fields: originFields(seen.origin) });
+        reportRequest(given, request, { route: report.route, status, seconds: took(), fields: originFields(report.origin) });
       })
-      .catch((error: unknown) => log.error('an answer cannot be sent', { error: reasonOf(error) }));
+      .catch((error: unknown) => log.error('a response cannot be sent', { error: reasonOf(error) }));
   };
 }

@@ -1,4 +1,4 @@
-/** /v1/introspection of the introspection service: start, status, abort, data, reapply; and what ramdisks post. */
+/** /v1/introspection of the introspection service: start, status, abort, data, reapply, and the reports of ramdisks. */
 import { bareTimestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { isUuid } from '../../model/idents';
@@ -22,7 +22,7 @@ async function nodeOf(store: Store, ident: string): Promise<string> {
     throw new Fault('NotFound', { message: `Node ${ident} was not found in Ironic` });
   }
 }
-/** What looks like a UUID is looked for in the cache only. */
+/** A UUID is not looked up among the nodes. */
 const cachedUuid = async (store: Store, ident: string): Promise<string> => (isUuid(ident) ? ident : nodeOf(store, ident));
 
 const naive = (time: string | null): string | null => time && bareTimestamp(Date.parse(time));
@@ -68,9 +68,9 @@ export const listIntrospections: Handler = async ({ query, base }, { store, opti
 };
 
 export const startIntrospection: Handler = async ({ params, query }, { store, conductor, options }) => {
-  const said = query.get('manage_boot') ?? 'True';
-  const manageBoot = toBoolean(said);
-  if (manageBoot === undefined) throw invalid(`Invalid boolean value for manage_boot: ${said}`);
+  const text = query.get('manage_boot') ?? 'True';
+  const manageBoot = toBoolean(text);
+  if (manageBoot === undefined) throw invalid(`Invalid boolean value for manage_boot: ${text}`);
   if (manageBoot && !options['DEFAULT.can_manage_boot'])
     throw invalid('Managed boot is requested, but this installation cannot manage boot ((can_manage_boot set to False)');
   await conductor.startIntrospection(await nodeOf(store, params[0]!), manageBoot);
@@ -83,7 +83,7 @@ export const abortIntrospection: Handler = async ({ params }, { store, conductor
   return { status: 202, body: {} };
 };
 
-const dataHandle =
+const dataHandler =
   (which: 'processed' | 'unprocessed'): Handler =>
   async ({ params }, { store, options }) => {
     const uuid = await cachedUuid(store, params[0]!);
@@ -96,8 +96,8 @@ const dataHandle =
     const flag = which === 'processed' ? 'True' : 'False';
     throw new Fault('NotFound', { message: `Introspection data not found for node ${uuid}, processed=${flag}` });
   };
-export const showData = dataHandle('processed');
-export const showUnprocessed = dataHandle('unprocessed');
+export const showData = dataHandler('processed');
+export const showUnprocessed = dataHandler('unprocessed');
 
 function objectOf(body: unknown): JsonObject {
   if (isObject(body)) return body;
@@ -117,8 +117,8 @@ export const reapply: Handler = async ({ params, json, hasBody }, { store, condu
   }
   const uuid = await cachedUuid(store, params[0]!);
   if (data === null || Object.keys(data).length === 0) {
-    const kept = options['processing.store_data'] === 'none' || (await store.introspections.data(uuid, 'unprocessed'));
-    if (!kept) throw new Fault('NotFound', { message: `Introspection data not found for node ${uuid}, processed=False` });
+    const isStored = options['processing.store_data'] === 'none' || (await store.introspections.data(uuid, 'unprocessed'));
+    if (!isStored) throw new Fault('NotFound', { message: `Introspection data not found for node ${uuid}, processed=False` });
   }
   if (!(await store.introspections.find(uuid))) throw notInCache(uuid);
   if (data && Object.keys(data).length > 0) checkReport(data);

@@ -1,4 +1,4 @@
-/** /v1/nodes/X/bios: the BIOS settings of a node as they were last seen. */
+/** /v1/nodes/X/bios: the BIOS settings of a node, as the database has them. */
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { BiosSettingRecord } from '../../model/records';
@@ -7,22 +7,22 @@ import { nodeOf } from '../resource/node-find';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
-/** Since when the BIOS's own words on a setting are shown. */
+/** The version from which the attribute registry's fields of a setting are shown. */
 const REGISTRY_SINCE = 74;
-const SHORT = ['name', 'value'];
-/** With what the BIOS says of the setting itself. */
-const WHOLE = [
+const BRIEF = ['name', 'value'];
+/** With the fields of the attribute registry. */
+const DETAILED = [
   ...['name', 'value', 'attribute_type', 'allowable_values', 'lower_bound', 'max_length', 'min_length'],
   ...['read_only', 'reset_required', 'unique', 'upper_bound'],
 ];
-/** What can be asked for, in the order in which the refusal lists it. */
+/** Fields that `fields` may name, in the order of the error message. */
 const SELECTABLE = [
   ...['allowable_values', 'attribute_type', 'created_at', 'lower_bound', 'links', 'max_length', 'min_length', 'name'],
   ...['node_uuid', 'read_only', 'reset_required', 'unique', 'updated_at', 'value'],
 ];
 
 type ShownSetting = Record<string, unknown>;
-/** Times and links are always shown. `ident`: the node as links name it. */
+/** Times and links are always shown. `ident`: the node's identifier in links. */
 function present(setting: BiosSettingRecord, nodeUuid: string, ident: string, fields: readonly string[], base: string): ShownSetting {
   const record: ShownSetting = { ...setting, allowable_values: setting.allowable_values ?? [], node_uuid: nodeUuid };
   const chosen = fields.filter((field) => Object.hasOwn(record, field)).map((field) => [field, record[field]]);
@@ -46,7 +46,7 @@ async function listBiosSettings(request: Request, context: ApiContext): Promise<
   if (unknown !== undefined) throw invalid(`Schema error: ${repr(unknown)} is not one of ${repr(SELECTABLE)}`);
   const node = await nodeOf(request, context, 'node:bios:get');
   if (query['detail'] === true && fields?.length) throw invalid('Can not specify ?detail=True and fields in the same request.');
-  const shown = query['detail'] === true ? WHOLE : (fields ?? SHORT);
+  const shown = query['detail'] === true ? DETAILED : (fields ?? BRIEF);
   const settings = await context.store.biosSettings.ofNode(node.uuid);
   return { status: 200, body: { bios: settings.map((setting) => present(setting, node.uuid, params['node_ident']!, shown, base)) } };
 }
@@ -58,7 +58,7 @@ async function showBiosSetting(request: Request, context: ApiContext): Promise<A
   const node = await nodeOf(request, context, 'node:bios:get');
   const setting = (await context.store.biosSettings.ofNode(node.uuid)).find((one) => one.name === name);
   if (!setting) throw new Fault('BIOSSettingNotFound', { node: node.uuid, name });
-  return { status: 200, body: { [name]: present(setting, node.uuid, node.uuid, minor < REGISTRY_SINCE ? SHORT : WHOLE, base) } };
+  return { status: 200, body: { [name]: present(setting, node.uuid, node.uuid, minor < REGISTRY_SINCE ? BRIEF : DETAILED, base) } };
 }
 
 export const biosHandlers: Handlers = { listBiosSettings, showBiosSetting };

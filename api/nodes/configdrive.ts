@@ -1,4 +1,4 @@
-/** Config drives as clients give them: the form of it, and what no agent could make a drive of. */
+/** Checks the config drive of a request: its format, and whether an agent can use it. */
 import { Fault } from '../../model/errors';
 import type { ApiContext } from '../resource/handler';
 import { describeAtLength } from '../schema/schema';
@@ -6,9 +6,9 @@ import { describeAtLength } from '../schema/schema';
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
 const isEmpty = (drive: unknown): boolean => !drive || (typeof drive === 'object' && Object.keys(drive).length === 0);
 
-/** Blanks and line ends are common in base64. */
+/** Whitespace is common in base64. */
 const BASE64 = /^[A-Za-z0-9+/=\n\r\t ]*$/;
-/** Which verbs take one, and what it may be at this version, in Ironic's words. */
+/** Checks the verb, the type and the version, with Ironic's messages. */
 export function checkConfigdrive(target: string, drive: unknown, minor: number, { validators, document }: ApiContext): void {
   if (isEmpty(drive)) return;
   const targets = minor >= 35 ? ['active', 'rebuild'] : ['active'];
@@ -24,13 +24,13 @@ export function checkConfigdrive(target: string, drive: unknown, minor: number, 
     throw invalid('Invalid configdrive format: it is neither a JSON, nor a URL, nor a base64 string');
 }
 
-/** Ramdisks make a partition of at most so much for it. */
-const MOST_MIB = 64;
+/** The limit of the partition that ramdisks create for it. */
+const MAX_MIB = 64;
 const GZIP = [0x1f, 0x8b];
-/** RFC 1952, 2.3.1: the last four bytes say how long the content is. */
+/** RFC 1952 §2.3.1: ISIZE, the last four bytes. */
 const contentLength = (gzip: Buffer): number => gzip.readUInt32LE(gzip.length - 4);
-/** A header of ten bytes and a trailer of eight stand around the content. */
-const LEAST_GZIP = 18;
+/** RFC 1952 §2.3: a header of ten bytes and a trailer of eight. */
+const MIN_GZIP_LENGTH = 18;
 
 function problemOf(drive: string): string | undefined {
   if (drive.includes('://'))
@@ -38,11 +38,12 @@ function problemOf(drive: string): string | undefined {
   const text = drive.replace(/\s+/g, '');
   if (text.length % 4 !== 0 || !/^[^=]*={0,2}$/.test(text)) return 'it is not a whole base64 string';
   const bytes = Buffer.from(text, 'base64');
-  if (bytes.length < LEAST_GZIP || GZIP.some((byte, index) => bytes[index] !== byte)) return 'the base64 string is not that of a gzip file';
-  if (contentLength(bytes) > MOST_MIB * 1024 * 1024) return `it is larger than ${MOST_MIB} MiB`;
+  if (bytes.length < MIN_GZIP_LENGTH || GZIP.some((byte, index) => bytes[index] !== byte))
+    return 'the base64 string is not that of a gzip file';
+  if (contentLength(bytes) > MAX_MIB * 1024 * 1024) return `it is larger than ${MAX_MIB} MiB`;
   return undefined;
 }
-/** What Ironic takes and no agent could use. Nothing has been asked of the conductor yet. */
+/** Refuses config drives that Ironic accepts and no agent can use, before the conductor is called. */
 export function checkDrive(drive: unknown): void {
   if (typeof drive !== 'string' || drive === '') return;
   const problem = problemOf(drive);

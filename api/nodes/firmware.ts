@@ -1,4 +1,4 @@
-/** /v1/nodes/X/firmware: the firmware of a node as it was last seen. */
+/** /v1/nodes/X/firmware: the firmware components of a node, as the database has them. */
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import { nodeOf } from '../resource/node-find';

@@ -5,22 +5,23 @@ import { nodeOf } from '../resource/node-find';
 import { rowsToShow } from '../resource/present';
 import type { Handlers, Request, ApiContext } from '../resource/handler';
 
-/** What lists show of an entry when no detail is asked for; long events are cut then. */
+/** Fields in a list without `detail`. Long events are truncated there. */
 const BRIEF = ['uuid', 'created_at', 'severity', 'event', 'links'];
-const CUT_AT = 255;
-const SHOWN_OF_LONG = 251;
-/** Columns that are not shown, and yet can be sorted by. */
+const MAX_BRIEF_EVENT = 255;
+const TRUNCATED_LENGTH = 251;
+/** Columns that are not shown, but sortable. */
 const ALSO_SORTABLE = ['id', 'updated_at'];
 
-/** @param nodeUuid of the node in the path, whatever node the entry is of: Ironic does not look */
+/** @param nodeUuid of the node in the path, also for an entry of another node: Ironic does not compare them */
 function presenter({ minor, base }: Request, { document }: ApiContext, nodeUuid: string, detail: boolean) {
   const rows = rowsToShow(document.fields('HistoryEntry'), minor, detail ? undefined : BRIEF);
   const links = (uuid: string) => [{ href: `${base}/v1/nodes/${nodeUuid}/history/${uuid}`, rel: 'self' }];
-  const cut = (event: string | null) => (event !== null && event.length > CUT_AT ? `${event.slice(0, SHOWN_OF_LONG)}...` : event);
+  const truncated = (event: string | null) =>
+    event !== null && event.length > MAX_BRIEF_EVENT ? `${event.slice(0, TRUNCATED_LENGTH)}...` : event;
   return (entry: HistoryRecord): object => {
     const columns: Readonly<Record<string, unknown>> = {
       ...entry,
-      event: detail ? entry.event : cut(entry.event),
+      event: detail ? entry.event : truncated(entry.event),
       links: links(entry.uuid),
     };
     return Object.fromEntries(rows.map(({ name }) => [name, columns[name]]));

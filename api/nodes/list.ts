@@ -23,10 +23,10 @@ const UNSORTABLE = [
   'network_data',
   'service_step',
 ];
-/** Fields that are no column of the node. */
+/** Fields that are not columns of the node. */
 const NO_COLUMNS = ['chassis_uuid', 'allocation_uuid', 'conductor', 'links', 'ports', 'states', 'portgroups', 'volume'];
 const FAULTS_OF_NODES = ['power failure', 'clean failure', 'rescue abort failure', 'service failure'];
-/** Parameters that are columns to be matched exactly. */
+/** Parameters that filter by the equality of a column. */
 const EXACT = [
   'chassis_uuid',
   'instance_uuid',
@@ -109,7 +109,7 @@ async function list(request: Request, context: ApiContext, path: string, fields:
   const { version: word, conductors } =
     hostname || rows.some(({ name }) => name === 'conductor') ? await context.current.conductors() : NO_CONDUCTORS;
   const filter = filterOf(query);
-  // The hash ring decides which conductor has a node, so this filter cannot be a query.
+  // The hash ring maps nodes to conductors, so the database cannot apply this filter.
   const found = hostname ? await store.nodes.list({ ...filter, ...page }) : undefined;
   const versions =
     found?.filter((node) => conductorOf(conductors, node)?.hostname === hostname) ?? (await store.nodes.versions({ ...filter, ...page }));

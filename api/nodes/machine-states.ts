@@ -17,8 +17,8 @@ const SINCE = 76;
 function checkVersion({ minor }: Request): void {
   if (minor < SINCE) throw new Fault('NotFound', { message: `This endpoint is supported starting with the API version 1.${SINCE}` });
 }
-/** A node on its way to another state keeps its settings, since the way may depend on them. */
-function checkStill({ provision_state: state }: NodeRecord): void {
+/** Refuses to change a node during a state transition, because the transition may depend on these settings. */
+function checkNotTransitioning({ provision_state: state }: NodeRecord): void {
   const { working, timeout } = stateRow(state);
   if (!working && timeout === undefined) return;
   throw new Fault('Conflict', {
@@ -32,7 +32,7 @@ async function setBootMode(request: Request, context: ApiContext): Promise<Answe
   checkVersion(request);
   if (target !== 'bios' && target !== 'uefi')
     throw invalid(`Invalid boot mode ${target ?? repr(null)} requested for node. Allowed boot modes are: bios, uefi`);
-  checkStill(node);
+  checkNotTransitioning(node);
   await context.conductor.setBootMode(node.uuid, target);
   return accepted(request, 'states');
 }
@@ -43,7 +43,7 @@ async function setSecureBoot(request: Request, context: ApiContext): Promise<Ans
   checkVersion(request);
   if (target === null)
     throw invalid(`Invalid secure_boot ${repr(target)} requested for node. Allowed secure_boot states are: True, False) `);
-  checkStill(node);
+  checkNotTransitioning(node);
   await context.conductor.setSecureBoot(node.uuid, target);
   return accepted(request, 'states');
 }

@@ -22,7 +22,7 @@ export const nodeManagementHandlers: Handlers = {
   showInventory: async (request, context) => {
     const node = await nodeOf(request, context, 'node:inventory:get');
     const record = await context.store.inventories.find(node.uuid);
-    // Its number, as clients know this sentence.
+    // Ironic's message names the node's database ID.
     if (!record) throw new Fault('NodeInventoryNotFound', { node: String(node.id) });
     return { status: 200, body: { inventory: record.inventory, plugin_data: record.plugin_data } };
   },

@@ -16,8 +16,8 @@ import { checkNodeFields, nodePresenter, nodeRowsToShow, viewShape } from '../re
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 /**
- * The whole node, or some fields, as this caller sees it; what is rendered is kept for the next.
- * @param node its record, or what stands for it
+ * The JSON of the node, or of some of its fields, for this caller. Rendered fragments are cached.
+ * @param node the record, or its head if the cached fragment may be enough
  */
 async function nodeBytes(
   node: NodeSummary | NodeRecord,
@@ -39,7 +39,7 @@ async function nodeBytes(
   return [fragment.bytes];
 }
 
-/** Who creates in a project owns what he creates, and nothing else. */
+/** A project-scoped caller always becomes the owner. */
 function ownerOf(record: Values, { caller }: Request): string | null {
   if (caller.system) return (record['owner'] as string | null | undefined) ?? null;
   if (record['owner'] && record['owner'] !== caller.project)
@@ -53,7 +53,7 @@ async function createNode(request: Request, context: ApiContext): Promise<Answer
   const rows = document.fields('Node').filter(({ create }) => create);
   const record = checkedRecord('node', 'Node', rows, body, context);
   refuseNewer(record, rows, minor);
-  // null means what absence means.
+  // null means absent.
   const given = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
   if ('name' in given) checkName(given['name'], minor, 'Cannot create node with invalid name');
   const owner = ownerOf(given, request);
@@ -105,7 +105,7 @@ async function deleteNode(request: Request, context: ApiContext): Promise<Answer
   return { status: 204 };
 }
 
-/** Names only from 1.5 on, which this door says with 406. */
+/** Accepts names from 1.5 on. Earlier versions get 406 here, not 404. */
 async function validate(ident: unknown, request: Request, context: ApiContext): Promise<Answer> {
   const { minor, caller } = request;
   if (typeof ident !== 'string')

@@ -1,4 +1,4 @@
-/** PATCH of a node: the checks of the input, in the order in which callers see their refusals. The rules by state are the conductor's. */
+/** PATCH of a node: checks the input, in the order of Ironic's errors. The conductor checks the rules that depend on the state. */
 import { Fault } from '../../model/errors';
 import { applyPatch, same, valuesAt, type PatchOperation } from '../../model/patch';
 import { toBoolean } from '../../model/python';
@@ -13,7 +13,7 @@ import type { Request, ApiContext } from '../resource/handler';
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
 const conflict = (message: string): Fault => new Fault('Conflict', { message });
 
-/** The rule for each path that the patch touches. */
+/** The policies of the paths in the patch. */
 function policies(patch: readonly PatchOperation[], rows: readonly FieldRow[]): ReadonlySet<string> {
   const of = ({ path, value }: PatchOperation): string => {
     const name = path.split('/')[1];
@@ -23,7 +23,7 @@ function policies(patch: readonly PatchOperation[], rows: readonly FieldRow[]): 
   return new Set(patch.length > 0 ? patch.map(of) : ['node:update']);
 }
 
-/** Whether cleaning may be switched off is asked of the value, so there must be one. */
+/** The policy depends on the value, so the operation must have one. */
 function checkAutomatedClean(patch: readonly PatchOperation[]): void {
   if (patch.some(({ path, value }) => path.split('/')[1] === 'automated_clean' && value === undefined))
     throw invalid('automated_clean cannot be removed: replace it with null, and [conductor]automated_clean holds again.');
@@ -41,7 +41,7 @@ function checkState(node: NodeRecord, patch: readonly PatchOperation[], { minor,
     throw conflict(`Cannot update owner of node "${node.uuid}" while it is in state "active".`);
 }
 
-/** The owner of an allocation has the node by its owner, which therefore stays. */
+/** The owner of a node stays while its allocation has an owner. */
 async function checkAllocation(node: NodeRecord, patch: readonly PatchOperation[], { store }: ApiContext): Promise<void> {
   if (node.allocation_uuid === null || valuesAt(patch, '/owner').length === 0) return;
   const [allocation] = await store.allocations.list({ where: { uuid: node.allocation_uuid } });
@@ -49,7 +49,7 @@ async function checkAllocation(node: NodeRecord, patch: readonly PatchOperation[
     throw conflict(`Cannot update owner of node "${node.uuid}" while it is allocated to an allocation with an  owner.`);
 }
 
-/** Network data are told apart from the rest: their own sentence. */
+/** network_data has an error message of its own. */
 function checkNetworkData(patch: readonly PatchOperation[], { validators, document }: ApiContext): void {
   for (const value of valuesAt(patch, '/network_data')) {
     const problem = validators('NetworkData', () => document.schemas['NetworkData']!)(value);
@@ -57,7 +57,7 @@ function checkNetworkData(patch: readonly PatchOperation[], { validators, docume
   }
 }
 
-/** @returns the node as it is, and the fields that the patch gives another value */
+/** @returns the node before the patch, and the fields that change */
 export async function changedNode(
   request: Request,
   context: ApiContext,
@@ -113,7 +113,7 @@ async function differences(
   if (typeof changes['conductor_group'] === 'string') changes['conductor_group'] = changes['conductor_group'].toLowerCase();
   await checkChassis(changes['chassis_uuid'], context);
   if (changes['chassis_uuid'] === null && minor < 25) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
-  // Older clients name an instance by instance_info.display_name.
+  // Older clients set the instance name as instance_info.display_name.
   const shown = (changes['instance_info'] as { display_name?: unknown } | undefined)?.display_name;
   if (typeof shown === 'string' && shown && !node.instance_name && !('instance_name' in changes)) changes['instance_name'] = shown;
   const after: NodeRecord = { ...node, ...changes };

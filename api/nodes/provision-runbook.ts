@@ -1,4 +1,4 @@
-/** A runbook named with a provision verb: whether this node may be put through it, and the arguments that it stands for. */
+/** A runbook in a provision request: checks that it is approved for the node, and expands it to the verb's arguments. */
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
 import type { NodeRecord, RunbookRecord, StepRecord } from '../../model/records';
@@ -6,7 +6,7 @@ import type { Arguments } from '../schema/arguments';
 import type { Request, ApiContext } from '../resource/handler';
 import { checkStepPolicies } from '../resource/step-policies';
 
-/** A node is approved for a runbook by a trait: since this version one of the runbook's traits, before the runbook's name. */
+/** A trait of the node approves a runbook: from this version on one of the runbook's traits, before it the runbook's name. */
 const TRAITS_SINCE = 112;
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
 
@@ -25,14 +25,14 @@ function checkApproved({ uuid, name, traits }: RunbookRecord, node: NodeRecord, 
     );
 }
 
-const asked = ({ interface: owner, step, args, order }: StepRecord): StepRecord => ({
+const withoutPriority = ({ interface: owner, step, args, order }: StepRecord): StepRecord => ({
   interface: owner,
   step,
   args,
   ...(order === undefined ? {} : { order }),
 });
 
-/** The arguments of a provision verb, with what its runbook says in place of the runbook. Throws RunbookNotFound, Invalid, NotAcceptable. */
+/** The arguments of a provision verb, with its runbook expanded. Throws RunbookNotFound, Invalid, NotAcceptable. */
 export async function withRunbook(
   target: string,
   node: NodeRecord,
@@ -47,12 +47,12 @@ export async function withRunbook(
   if (!runbook.public && !context.auth.allowed(caller, 'runbook:use', owned))
     throw new Fault('RunbookNotFound', { runbook: ident as string });
   checkApproved(runbook, node, minor);
-  // What an administrator made or published is approved.
+  // Runbooks that an administrator created or published need no check of their steps.
   if (runbook.owner !== null && !runbook.public) checkStepPolicies(runbook.steps, { caller }, context, node);
-  const said: Arguments = { ...query, runbook: null, disable_ramdisk: runbook.disable_ramdisk };
-  if (target !== 'clean' && target !== 'service') return said;
+  const args: Arguments = { ...query, runbook: null, disable_ramdisk: runbook.disable_ramdisk };
+  if (target !== 'clean' && target !== 'service') return args;
   const key = `${target}_steps`;
   if (Array.isArray(query[key]) && query[key].length > 0) throw invalid(`Please provide either "${key}" or a runbook, but not both.`);
   const steps = [...runbook.steps].sort((a, b) => (a.order ?? 0) - (b.order ?? 0));
-  return { ...said, [key]: steps.map(asked) };
+  return { ...args, [key]: steps.map(withoutPriority) };
 }

@@ -1,11 +1,11 @@
-/** GET /v1/nodes/X/readiness: what keeps a node from being deployed now. An extension. */
+/** GET /v1/nodes/X/readiness: what prevents the deployment of a node now. An extension. */
 import { Fault, reasonOf } from '../../model/errors';
 import { readiness, type Facts, type Probes } from '../../model/readiness';
 import { conductorOf } from '../../model/ring';
 import { nodeOf } from '../resource/node-find';
 import type { Handlers, ApiContext } from '../resource/handler';
 
-/** Its conductor may be gone, or not answer: then that is the answer. (A database that is away is not.) */
+/** A conductor that is offline or does not answer is part of the result. Other errors are errors of the request. */
 const probesOf = (uuid: string, { conductor }: ApiContext): Promise<Probes | { readonly error: string }> =>
   conductor.probe(uuid).catch((error: unknown) => {
     if (!(error instanceof Fault)) throw error;

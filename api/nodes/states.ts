@@ -29,7 +29,7 @@ async function showStates(request: Request, context: ApiContext): Promise<Answer
   return { status: 200, body: Object.fromEntries(rows.map(({ name }) => [name, rewrite(rules, name, node[name])])) };
 }
 
-/** What power can be asked for, and since when. */
+/** Power targets and the versions that introduced them. */
 const POWER: Readonly<Record<string, number>> = { 'power on': 1, 'power off': 1, rebooting: 1, 'soft rebooting': 27, 'soft power off': 27 };
 
 async function setPower(request: Request, context: ApiContext): Promise<Answer> {
@@ -50,13 +50,13 @@ async function setPower(request: Request, context: ApiContext): Promise<Answer> 
   return accepted(request);
 }
 
-/** Verbs whose gate is looked at after the state and the body; `undeploy` is taken at every version, although documented since 1.73. */
-const LATE = ['unhold', 'service', 'undeploy'];
+/** Verbs whose version is checked after the state and the body. Every version accepts `undeploy`, although it is documented since 1.73. */
+const CHECKED_LATE = ['unhold', 'service', 'undeploy'];
 
-/** The verb fits the version and the state; else 409 while somebody holds the node, 400 otherwise. */
+/** The version and the state must allow the verb. Otherwise 409 while the node is reserved, else 400. */
 function checkVerb(target: string | null, node: NodeRecord, minor: number): void {
   const verb = target !== null && Object.hasOwn(VERBS, target) ? VERBS[target] : undefined;
-  if (verb && verb.since > minor && !LATE.includes(target!)) throw unacceptable();
+  if (verb && verb.since > minor && !CHECKED_LATE.includes(target!)) throw unacceptable();
   if ((target === 'active' || target === 'rebuild') && node.maintenance)
     throw new Fault('NodeInMaintenance', { op: 'provisioning', node: node.uuid });
   if (verb && next(node.provision_state, verb.event)) return;
@@ -70,7 +70,7 @@ function checkDisableRamdisk(target: string, minor: number): void {
   if (minor < since) throw unacceptable('disable_ramdisk is not acceptable in this API version');
 }
 
-/** Which body keys belong to which verbs; the first that does not fit is named. */
+/** Checks that each member of the body belongs to the verb. */
 function checkKeys(target: string, query: Arguments, node: NodeRecord, minor: number): void {
   const given = (name: string): boolean => Array.isArray(query[name]) && (query[name] as unknown[]).length > 0;
   const only = (name: string, verb: string): Fault => invalid(`"${name}" is only valid when setting target provision state to ${verb}`);
@@ -81,7 +81,7 @@ function checkKeys(target: string, query: Arguments, node: NodeRecord, minor: nu
     if (target !== 'active' && target !== 'rebuild') throw only('deploy_steps', 'active or rebuild');
   }
   if (typeof query['rescue_password'] === 'string' && target !== 'rescue') throw only('rescue_password', 'rescue');
-  // The edge itself may be younger than its verb: abort in inspect wait and in wait call-back.
+  // A transition may be newer than its verb: abort in `inspect wait` and `wait call-back`.
   const edge = TRANSITIONS.find(([from, event]) => from === node.provision_state && event === VERBS[target]!.event);
   if ((edge?.[3] ?? 1) > minor) throw unacceptable();
   if (target === 'unhold' && minor < VERBS['unhold']!.since) throw unacceptable();
@@ -111,16 +111,16 @@ async function checkSteps(
   if (bad) throw new Fault('StepNotAllowed', { step: bad, step_type: kind });
 }
 
-/** What each verb needs of its arguments. */
-async function checkNeeds(target: string, args: ProvisionArgs, request: Request, context: ApiContext): Promise<void> {
-  const needed = (name: string): Fault => invalid(`"${name}" is required when setting target provision state to ${target}`);
+/** Checks the arguments that a verb requires. */
+async function checkRequired(target: string, args: ProvisionArgs, request: Request, context: ApiContext): Promise<void> {
+  const missing = (name: string): Fault => invalid(`"${name}" is required when setting target provision state to ${target}`);
   if (args.deploy_steps?.length) await checkSteps('deploy', args.deploy_steps, request, context);
   if (target === 'rescue' && !args.rescue_password?.trim())
     throw invalid('A non-empty "rescue_password" is required when setting target provision state to rescue');
   for (const kind of ['clean', 'service'] as const) {
     if (target !== kind) continue;
     const steps = args[`${kind}_steps`];
-    if (!steps?.length) throw needed(`${kind}_steps`);
+    if (!steps?.length) throw missing(`${kind}_steps`);
     await checkSteps(kind, steps, request, context);
   }
 }
@@ -129,7 +129,7 @@ const isStep = (value: unknown): value is { readonly interface: string; readonly
   const { interface: owner, step } = (value ?? {}) as JsonObject;
   return typeof owner === 'string' && typeof step === 'string';
 };
-/** What the request names beside the verb's own arguments. */
+/** Arguments of the request that are not arguments of the verb. */
 const NO_ARGUMENTS = ['node_ident', 'target', 'runbook'];
 
 async function setProvision(request: Request, context: ApiContext): Promise<Answer> {
@@ -149,7 +149,7 @@ async function setProvision(request: Request, context: ApiContext): Promise<Answ
   const args = Object.fromEntries(
     Object.entries(query).filter(([name, value]) => value !== null && !NO_ARGUMENTS.includes(name)),
   ) as ProvisionArgs;
-  await checkNeeds(target, args, request, context);
+  await checkRequired(target, args, request, context);
   checkDrive(args.configdrive);
   await context.conductor.provision(node.uuid, target, args);
   return accepted(request);

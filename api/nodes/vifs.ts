@@ -1,4 +1,4 @@
-/** /v1/nodes/X/vifs: the virtual ports that tenants plug into a node. */
+/** /v1/nodes/X/vifs: the VIFs that tenants attach to a node. */
 import { Fault } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
 import type { Vif } from '../../model/records';

@@ -1,6 +1,6 @@
 /**
- * Events for all listeners of this process: while there is one, a single query polls for new events, and the latest are cached.
- * Listeners read the cache at their own pace. A listener that is further behind reads the table page by page.
+ * Events for all listeners of this process. While there is a listener, one query polls for new events and caches the latest.
+ * Listeners read the cache at their own pace. A listener that is behind the cache reads the table page by page.
  */
 import type { Options } from '../../config/options';
 import { reasonOf } from '../../model/errors';
@@ -13,9 +13,9 @@ import type { Store } from '../../store/store';
 export type FeedOptions = Pick<Options, 'events.poll_interval' | 'events.keep_alive_interval' | 'events.max_listeners'>;
 export interface EventPage {
   readonly events: readonly EventRecord[];
-  /** Where the next page begins. */
+  /** The position at which the next page begins. */
   readonly reached: string;
-  /** Events were removed before they could be read: what happened in between is not known. */
+  /** Events were removed before the listener read them. */
   readonly gap?: true;
 }
 export interface EventFeed {
@@ -23,54 +23,54 @@ export interface EventFeed {
   join(): Listener | undefined;
 }
 interface Listener {
-  /** What comes after a position; empty after [events]keep_alive_interval, or when the signal is aborted. */
+  /** The events after a position. Empty after [events]keep_alive_interval, or when the signal is aborted. */
   next(after: string, signal: AbortSignal): Promise<EventPage>;
   leave(): void;
 }
 
-/** Events read at once, by the query for all and for those who are behind. */
+/** The number of events that a query reads. */
 const PAGE = 500;
-const KEPT = 2000;
-/** After a query that failed. */
-const PAUSE_MS = 2000;
+const CACHE_SIZE = 2000;
+/** The pause after a failed query. */
+const RETRY_MS = 2000;
 
-/** What comes after a position, by the table. */
+/** The events after a position, from the table. */
 export async function pageAfter(store: Store, after: string, atMost: number): Promise<EventPage> {
   const page = await store.events.read(after, atMost);
-  // Asked afterwards: what was there then, was there while the page was read.
+  // Checked after the query: a position that is reachable now was reachable during the query.
   return (await store.events.isReachable(after)) ? page : { events: [], reached: await store.events.endPosition(), gap: true };
 }
 
 export function createEventFeed(store: Store, clock: Clock, options: FeedOptions, log: Log, metrics: Metrics): EventFeed {
   let listeners = 0;
   metrics.read('bloomery_event_listeners', () => [[{}, listeners]]);
-  /** The last events, and the position after which they are all of them; undefined: nobody follows. */
-  let kept: { readonly from: string; readonly events: readonly EventRecord[]; readonly reached: string } | undefined;
+  /** The latest events; complete after the position `from`. Undefined: there is no listener. */
+  let cache: { readonly from: string; readonly events: readonly EventRecord[]; readonly reached: string } | undefined;
   let following: AbortController | undefined;
-  const waiting = new Set<() => void>();
-  const wakeAll = (): void => [...waiting].forEach((wake) => wake());
+  const wakers = new Set<() => void>();
+  const wakeAll = (): void => [...wakers].forEach((wake) => wake());
 
-  const keep = ({ events, reached }: EventPage): void => {
-    const all = [...(kept?.events ?? []), ...events];
-    const dropped = all.slice(0, -KEPT).at(-1);
-    kept = { from: dropped?.position ?? kept?.from ?? reached, events: all.slice(-KEPT), reached };
+  const addToCache = ({ events, reached }: EventPage): void => {
+    const all = [...(cache?.events ?? []), ...events];
+    const dropped = all.slice(0, -CACHE_SIZE).at(-1);
+    cache = { from: dropped?.position ?? cache?.from ?? reached, events: all.slice(-CACHE_SIZE), reached };
   };
   async function follow(signal: AbortSignal): Promise<void> {
-    let woken = clock.now();
+    let lastWoken = clock.now();
     while (!signal.aborted) {
       let pause = options['events.poll_interval'] * 1000;
       try {
-        const page = kept ? await store.events.read(kept.reached, PAGE) : { events: [], reached: await store.events.endPosition() };
+        const page = cache ? await store.events.read(cache.reached, PAGE) : { events: [], reached: await store.events.endPosition() };
         if (signal.aborted) return;
-        if (page.events.length > 0 || !kept) woken = 0;
-        keep(page);
+        if (page.events.length > 0 || !cache) lastWoken = 0;
+        addToCache(page);
         if (page.events.length === PAGE) pause = 0;
       } catch (error) {
         log.warn('events cannot be read', { reason: reasonOf(error) });
-        pause = Math.max(pause, PAUSE_MS);
+        pause = Math.max(pause, RETRY_MS);
       }
-      if (clock.now() - woken >= options['events.keep_alive_interval'] * 1000) {
-        woken = clock.now();
+      if (clock.now() - lastWoken >= options['events.keep_alive_interval'] * 1000) {
+        lastWoken = clock.now();
         wakeAll();
       }
       await clock.sleep(pause, signal).catch(() => {});
@@ -79,32 +79,32 @@ export function createEventFeed(store: Store, clock: Clock, options: FeedOptions
   const nextBatch = (signal: AbortSignal): Promise<void> =>
     new Promise((resolve) => {
       const wake = (): void => {
-        waiting.delete(wake);
+        wakers.delete(wake);
         signal.removeEventListener('abort', wake);
         resolve();
       };
-      waiting.add(wake);
+      wakers.add(wake);
       signal.addEventListener('abort', wake);
       if (signal.aborted) wake();
     });
 
   async function next(after: string, signal: AbortSignal): Promise<EventPage> {
-    if (!kept) await nextBatch(signal);
-    if (!kept || signal.aborted) return { events: [], reached: after };
-    if (isBehind(kept.from, after)) {
+    if (!cache) await nextBatch(signal);
+    if (!cache || signal.aborted) return { events: [], reached: after };
+    if (isBehind(cache.from, after)) {
       const page = await pageAfter(store, after, PAGE);
-      const isThere = page.events.length === 0 && !page.gap && !isBehind(kept.from, page.reached);
-      return isThere ? next(page.reached, signal) : page;
+      const isInCache = page.events.length === 0 && !page.gap && !isBehind(cache.from, page.reached);
+      return isInCache ? next(page.reached, signal) : page;
     }
     const newer = (): readonly EventRecord[] => {
-      const { events } = kept!;
+      const { events } = cache!;
       return events.slice(events.findLastIndex(({ position }) => !isBehind(position, after)) + 1);
     };
     if (newer().length === 0) await nextBatch(signal);
-    // Behind by more than is kept, meanwhile: the table has it.
-    if (!kept || isBehind(kept.from, after)) return { events: [], reached: after };
+    // The cache has moved on meanwhile: the caller reads the table next.
+    if (!cache || isBehind(cache.from, after)) return { events: [], reached: after };
     const events = newer().slice(0, PAGE);
-    return { events, reached: events.at(-1)?.position ?? (isBehind(kept.reached, after) ? kept.reached : after) };
+    return { events, reached: events.at(-1)?.position ?? (isBehind(cache.reached, after) ? cache.reached : after) };
   }
 
   return {
@@ -115,16 +115,16 @@ export function createEventFeed(store: Store, clock: Clock, options: FeedOptions
         following = new AbortController();
         void follow(following.signal);
       }
-      let here = true;
+      let hasJoined = true;
       return {
         next,
         leave() {
-          if (!here) return;
-          here = false;
+          if (!hasJoined) return;
+          hasJoined = false;
           if (--listeners > 0) return;
           following?.abort();
           following = undefined;
-          kept = undefined;
+          cache = undefined;
         },
       };
     },

@@ -1,4 +1,4 @@
-/** Records that callers send, held against the field rows: shape, then each value as it is stored. */
+/** Checks records of requests with the field rows: first the schema, then each value. */
 import { Fault } from '../../model/errors';
 import { isDatapath, isMac } from '../../model/idents';
 import type { PatchOperation } from '../../model/patch';
@@ -10,7 +10,7 @@ import { demand, describe, describeFirst, type Validators } from '../schema/sche
 
 export type Values = Record<string, unknown>;
 
-/** What the field's value must be, for the first look; a schema of its own (x-schema) joins where null and {} must pass too. */
+/** The schema of the field's value. network_data (x-schema) accepts null and {} too. */
 function propertySchema({ schema }: FieldRow, document: Document): Schema {
   if (schema['x-schema'] !== 'NetworkData') return schema;
   return { anyOf: [{ type: 'null' }, { type: 'object', additionalProperties: false }, document.schemas['NetworkData']] };
@@ -21,7 +21,7 @@ function recordSchema(document: Document, resource: string, rows: readonly Field
   return { type: 'object', properties, required, ...(oneOf ? { oneOf } : {}), additionalProperties: false };
 }
 
-/** The keys of local_link_connection, and a switch named by its MAC address or its OpenFlow datapath, in lower case. */
+/** Checks local_link_connection. The switch_id is a MAC address or an OpenFlow datapath ID, and becomes lower case. */
 function localLink(value: unknown, document: Document, validators: Validators): unknown {
   demand('local_link_connection', validators('LocalLink', () => document.schemas['LocalLink']!)(value));
   const { switch_id: id, ...link } = value as { switch_id?: string };
@@ -41,23 +41,23 @@ function stored(row: FieldRow, value: unknown, { document, validators }: ApiCont
 }
 
 /**
- * @param said what messages call the record
- * @param rows the fields that may be there
- * @returns the same members, as they are stored
+ * @param label of the record in messages
+ * @param rows the fields that the record may have
+ * @returns the record with its values as they are stored
  * @throws Fault InvalidParameterValue
  */
-export function checkedRecord(said: string, resource: string, rows: readonly FieldRow[], value: unknown, context: ApiContext): Values {
+export function checkedRecord(label: string, resource: string, rows: readonly FieldRow[], value: unknown, context: ApiContext): Values {
   const { document, validators } = context;
-  // A schema that speaks for itself tells the first mistake that it finds.
-  const words = said === '' ? describeFirst : describe;
-  demand(said, validators(`${resource}.${said}`, () => recordSchema(document, resource, rows), words)(value));
+  // Without a label, Ironic reports the first error of the schema.
+  const words = label === '' ? describeFirst : describe;
+  demand(label, validators(`${resource}.${label}`, () => recordSchema(document, resource, rows), words)(value));
   const record = value as Values;
   const checked: Values = { ...record };
   for (const row of rows) if (Object.hasOwn(record, row.name)) checked[row.name] = stored(row, record[row.name], context);
   return checked;
 }
 
-/** A field newer than the request is refused, unless its value is the empty one (absent; for conductor_group ''). */
+/** Refuses fields newer than the request, unless their value is empty (null; for conductor_group ''). */
 export function refuseNewer(record: Values, rows: readonly FieldRow[], minor: number): void {
   for (const { name, named } of rows) {
     if (open(named, minor) || !Object.hasOwn(record, name)) continue;
@@ -66,7 +66,7 @@ export function refuseNewer(record: Values, rows: readonly FieldRow[], minor: nu
   }
 }
 
-/** @returns the operations (held against their schema at the door), each on a field that may be changed */
+/** @returns the operations, each on a patchable field. dispatch.ts has checked their schema. */
 export function checkedPatch(body: unknown, rows: readonly FieldRow[]): readonly PatchOperation[] {
   const patch = body as PatchOperation[];
   const allowed = rows
@@ -79,12 +79,12 @@ export function checkedPatch(body: unknown, rows: readonly FieldRow[]): readonly
   return patch;
 }
 
-/** Flags that are never without a value. */
-const ALWAYS_SAID = ['maintenance', 'protected'];
-/** What a field is when it has no value. */
+/** Flags that are never null. */
+const NEVER_NULL = ['maintenance', 'protected'];
+/** The value of a field that was removed. */
 export function emptyOf({ name, schema }: FieldRow): unknown {
   if (schema['default'] !== undefined) return schema['default'];
   if (schema['type'] === 'object') return {};
   if (name === 'conductor_group') return '';
-  return ALWAYS_SAID.includes(name) ? false : null;
+  return NEVER_NULL.includes(name) ? false : null;
 }

@@ -1,6 +1,6 @@
 /**
- * Answers that are kept: the JSON of one row in one shape, as bytes, held against the row's revision at every request. A list reads ids
- * and revisions, then only the rows that are not kept as they are now. See docs/decisions/0005-fragments.md.
+ * A cache of responses: the JSON of one row in one shape, as bytes. Each request compares it with the row's revision. A list reads ids
+ * and revisions, then only the rows that are not cached at that revision. See docs/decisions/0005-fragments.md.
  */
 import { hash } from 'node:crypto';
 import type { Metrics } from '../../model/metrics';
@@ -19,63 +19,63 @@ interface CachedRow extends RowVersion {
 interface FragmentRequest<Row extends CachedRow> {
   /** Everything beside the row that its JSON depends on (`shapeOf`). */
   readonly shape: string;
-  /** What the database says that there is now. */
+  /** The current ids and revisions from the database. */
   readonly versions: readonly RowVersion[];
-  /** Reads rows; one that is gone meanwhile is missing in the answer. */
+  /** Reads rows. A row that was deleted meanwhile is missing in the result. */
   readonly read: (ids: readonly number[]) => Promise<readonly Row[]>;
-  /** Asked for once, and only when something is to be rendered. */
+  /** Called at most once, and only if a row must be rendered. */
   readonly renderer: () => (row: Row) => unknown;
 }
 export interface Fragments {
   /** The JSON of each row, in the order of `versions`, none of it older than they are. */
-  of<Row extends CachedRow>(wanted: FragmentRequest<Row>): Promise<readonly Fragment[]>;
-  /** What is kept, by its size. */
+  of<Row extends CachedRow>(request: FragmentRequest<Row>): Promise<readonly Fragment[]>;
+  /** Bytes in the cache. */
   readonly size: number;
 }
 
-/** Bytes that an entry takes beside its own: its key, its place in the map, the buffer's header. */
+/** Bytes of an entry besides its text: its key, its place in the map, the buffer's header. */
 const OVERHEAD = 300;
-/** Rows that are read and rendered in one go: others get their turn in between, and memory does not swell. */
+/** Rows that are read and rendered at once. Other requests run between the batches, and memory stays bounded. */
 const BATCH = 250;
 
-/** All that an answer depends on, as a short word of even length: callers choose some of it. */
+/** A hash of everything that a fragment depends on. Its length is fixed, because clients choose some of the parts. */
 export const shapeOf = (...parts: readonly unknown[]): string => hash('sha256', JSON.stringify(parts), 'base64');
 
-/** Not `Buffer.from`: small ones of those are parts of a larger buffer, all of which stays as long as one part is kept. */
+/** Not `Buffer.from`: its small buffers are slices of a pool, and one slice keeps the whole pool in memory. */
 function ownBytes(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
   bytes.write(text);
   return bytes;
 }
 
-/** @param limit bytes; what was used longest ago goes first */
+/** @param limit bytes; the least recently used fragments are removed first */
 export function createFragments(limit: number, metrics: Metrics): Fragments {
-  // A Map keeps the order of insertion: whatever is used is put in again, so the first is the oldest.
-  const kept = new Map<string, CachedFragment>();
+  // A Map iterates in insertion order. Each use inserts the fragment again, so the first one is the least recently used.
+  const cache = new Map<string, CachedFragment>();
   let size = 0;
   const weight = ({ bytes }: CachedFragment): number => bytes.length + OVERHEAD;
 
   function drop(key: string, fragment: CachedFragment): void {
-    kept.delete(key);
+    cache.delete(key);
     size -= weight(fragment);
   }
-  function keep(key: string, fragment: CachedFragment): void {
-    const before = kept.get(key);
-    // Somebody else may have read a later one meanwhile.
+  function put(key: string, fragment: CachedFragment): void {
+    const before = cache.get(key);
+    // A concurrent request may have read a later revision.
     if (before && before.revision > fragment.revision) return;
     if (before) drop(key, before);
-    kept.set(key, fragment);
+    cache.set(key, fragment);
     size += weight(fragment);
-    for (const [oldest, one] of kept) {
+    for (const [oldest, one] of cache) {
       if (size <= limit) break;
       drop(oldest, one);
     }
   }
-  function current(key: string, revision: number): CachedFragment | undefined {
-    const found = kept.get(key);
+  function take(key: string, revision: number): CachedFragment | undefined {
+    const found = cache.get(key);
     if (found?.revision !== revision) return undefined;
-    kept.delete(key);
-    kept.set(key, found);
+    cache.delete(key);
+    cache.set(key, found);
     return found;
   }
 
@@ -88,7 +88,7 @@ export function createFragments(limit: number, metrics: Metrics): Fragments {
       const found = new Map<number, Fragment>();
       const stale: number[] = [];
       for (const { id, revision } of versions) {
-        const fragment = current(`${shape}${id}`, revision);
+        const fragment = take(`${shape}${id}`, revision);
         if (fragment) found.set(id, fragment);
         else stale.push(id);
       }
@@ -100,7 +100,7 @@ export function createFragments(limit: number, metrics: Metrics): Fragments {
           const { id, uuid, revision } = row;
           const fragment = { uuid, revision, bytes: ownBytes(JSON.stringify(render!(row))) };
           found.set(id, fragment);
-          keep(`${shape}${id}`, fragment);
+          put(`${shape}${id}`, fragment);
         }
       return versions.flatMap(({ id }) => found.get(id) ?? []);
     },

@@ -1,4 +1,4 @@
-/** What handlers get and answer. */
+/** The types of handlers: requests, responses and the services that handlers use. */
 import type { Options } from '../../config/options';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Conductor } from '../../conductor/conductor';
@@ -66,7 +66,7 @@ export interface Answer {
   readonly stream?: Stream;
   readonly headers?: Readonly<Record<string, string>>;
 }
-/** What handlers work with. */
+/** The services that handlers use. */
 export interface ApiContext {
   readonly store: Store;
   readonly conductor: Conductor;

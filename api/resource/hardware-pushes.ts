@@ -1,6 +1,6 @@
 /**
- * What this process remembers of recorders' pushes: that all is as it was is written many together, each second; a process that is killed
- * in between loses only that the records are a second younger. And how often each came in the last minute.
+ * The pushes of recorders to this process. Pushes of an unchanged record are written in batches, once a second. A process that is killed
+ * before loses only the timestamps of the last second. Also limits the pushes of each node per minute.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Options } from '../../config/options';
@@ -11,21 +11,21 @@ import type { Metrics, Sample } from '../../model/metrics';
 import type { HardwareToken, HardwareUnchanged, Store } from '../../store/store';
 
 const WRITE_EVERY_MS = 1000;
-/** In one statement. */
-const MOST_SIGNS = 1000;
+/** Rows of one statement. */
+const BATCH = 1000;
 const MINUTE_MS = 60_000;
-/** What is told to scrapes is not asked for again within so long. */
-const COUNTS_FRESH_MS = 5000;
+/** Scrapes within this time use the same counts. */
+const COUNTS_TTL_MS = 5000;
 
 export interface HardwarePushes {
-  /** The node's row, when the token is its own. */
+  /** The node's row if the token belongs to the node. */
   authenticate(nodeUuid: string, token: string): Promise<HardwareToken | undefined>;
-  /** Whether the node may push once more; counts it. */
+  /** Counts a push. Returns whether it is within the node's limit. */
   mayPush(nodeUuid: string): boolean;
-  /** Written within a second. */
+  /** Records a push of an unchanged record; written within a second. */
   sign(nodeUuid: string, digest: string, bootId: string | null): void;
 }
-interface Given {
+interface PushServices {
   readonly store: Pick<Store, 'hardware'>;
   readonly clock: Clock;
   readonly options: Options;
@@ -34,15 +34,15 @@ interface Given {
   readonly signal: AbortSignal;
 }
 
-/** What is kept of a token. It is random and long: it needs no salt, and no slow hash. */
+/** The stored hash of a token. A token is long and random, so it needs neither a salt nor a slow hash. */
 export const hashToken = (token: string): string => createHash('sha256').update(token).digest('hex');
-/** In constant time, so that answers do not tell how much of a guess was right. */
+/** Compares in constant time. */
 const isSame = (hash: string, other: string): boolean =>
   hash.length === other.length && timingSafeEqual(Buffer.from(hash), Buffer.from(other));
 
-function measure({ store, clock, metrics }: Given): void {
-  let kept: { readonly until: number; readonly samples: Promise<readonly Sample<'bloomery_recorder_nodes'>[]> } | undefined;
-  const ask = async (): Promise<readonly Sample<'bloomery_recorder_nodes'>[]> => {
+function measure({ store, clock, metrics }: PushServices): void {
+  let cached: { readonly until: number; readonly samples: Promise<readonly Sample<'bloomery_recorder_nodes'>[]> } | undefined;
+  const readCounts = async (): Promise<readonly Sample<'bloomery_recorder_nodes'>[]> => {
     const { fresh, stale } = await store.hardware.counts();
     return [
       [{ state: 'fresh' }, fresh],
@@ -50,23 +50,23 @@ function measure({ store, clock, metrics }: Given): void {
     ];
   };
   metrics.read('bloomery_recorder_nodes', () => {
-    if (kept && kept.until > clock.now()) return kept.samples;
-    const samples = ask();
-    kept = { until: clock.now() + COUNTS_FRESH_MS, samples };
-    samples.catch(() => (kept = undefined));
+    if (cached && cached.until > clock.now()) return cached.samples;
+    const samples = readCounts();
+    cached = { until: clock.now() + COUNTS_TTL_MS, samples };
+    samples.catch(() => (cached = undefined));
     return samples;
   });
 }
 
-export function createHardwarePushes(given: Given): HardwarePushes {
-  const { store, clock, options, log, signal } = given;
-  if (options['recorder.enabled']) measure(given);
+export function createHardwarePushes(services: PushServices): HardwarePushes {
+  const { store, clock, options, log, signal } = services;
+  if (options['recorder.enabled']) measure(services);
 
   const signs = new Map<string, HardwareUnchanged>();
   let writing = false;
   const write = async (): Promise<void> => {
     while (signs.size > 0) {
-      const batch = [...signs.values()].slice(0, MOST_SIGNS);
+      const batch = [...signs.values()].slice(0, BATCH);
       for (const { nodeUuid } of batch) signs.delete(nodeUuid);
       await store.hardware.recordUnchanged(batch, options['conductor.node_history']);
     }
@@ -75,7 +75,7 @@ export function createHardwarePushes(given: Given): HardwarePushes {
     writing = true;
     await clock.sleep(WRITE_EVERY_MS, signal).catch(() => {});
     writing = false;
-    // They come again.
+    // The next pushes write the timestamps again.
     await write().catch((error: unknown) =>
       log.warn('the times of some records of hardware were not written', { reason: reasonOf(error) }),
     );

@@ -1,4 +1,4 @@
-/** What all lists share: the fields to show, limits, sorting, and the link to the next page. */
+/** Functions that all lists use: fields, limits, sorting, and the link to the next page. */
 import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
 import { repr } from '../../model/python';
@@ -10,7 +10,7 @@ import type { Fragment } from './fragments';
 const unacceptable = (): Fault => new Fault('NotAcceptable', { message: 'Request not acceptable.' });
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 
-/** Fields may be named from 1.8 on. */
+/** `fields` exists from 1.8 on. */
 export function checkFieldsAllowed(fields: readonly string[] | undefined, minor: number): void {
   if (fields && minor < 8) throw unacceptable();
 }
@@ -43,14 +43,13 @@ export function pageOf(query: Arguments, unsortable: readonly string[], options:
   const marker = query['marker'] as string | null | undefined;
   return { limit: Math.min(limit, options['api.max_limit']), sortKey, sortDir, ...(marker ? { marker } : {}) };
 }
-/** A sort key that is no column of its resource. */
+/** Refuses a sort key that is not a column of the resource. */
 export function checkSortable(key: string, sortable: readonly string[]): void {
   if (!sortable.includes(key)) throw invalid(`The sort_key value "${key}" is an invalid field for sorting`);
 }
 
 /**
- * @param name what the list is called
- * @param also further parameters that the next page needs, in the order in which clients see them
+ * @param also further parameters of the next page, in Ironic's order
  * @param last the marker of the last item
  */
 export interface NextPage {
@@ -59,11 +58,11 @@ export interface NextPage {
   readonly page: Page;
   readonly limit: number;
   readonly last: string | undefined;
-  /** Parameters that the next page's query begins with. */
+  /** The first parameters of the next page's query. */
   readonly first?: readonly (readonly [string, unknown])[];
   readonly also: readonly (readonly [string, unknown])[];
 }
-/** The link to the next page; undefined: there is none. */
+/** The link to the next page; undefined if there is none. */
 function nextLink(count: number, { base, path, page, limit, last, first = [], also }: NextPage): string | undefined {
   if (count === 0 || count !== limit || last === undefined) return undefined;
   const query = [...first, ['sort_key', page.sortKey], ['sort_dir', page.sortDir], ...also, ['limit', limit], ['marker', last]] as const;
@@ -76,8 +75,8 @@ export function envelope(name: string, items: readonly unknown[], next: NextPage
 }
 const COMMA = Buffer.from(',');
 /**
- * The same of items that are JSON already. The last one is the marker of the next page.
- * @param count how many rows the page had when it was looked up: rows may be gone since, and still there is a next page
+ * The same for rendered items. The last item is the marker of the next page.
+ * @param count rows of the page when its ids were read. Rows may have been deleted since, and there is still a next page.
  */
 export function envelopeOf(name: string, items: readonly Fragment[], count: number, next: Omit<NextPage, 'last'>): readonly Buffer[] {
   const link = nextLink(count, { ...next, last: items.at(-1)?.uuid });

@@ -10,7 +10,7 @@ import type { Request, ApiContext } from './handler';
 /** Names are host names before 1.10, RFC 3986 unreserved characters since. */
 const isName = (name: unknown, minor: number): boolean => (minor < 10 ? isHostName(name) : isLogicalName(name));
 
-/** @param error the sentence, up to the name */
+/** @param error the message, up to the name */
 export function checkName(name: unknown, minor: number, error: string): void {
   if (minor < 5) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   const text = str(name);
@@ -35,12 +35,12 @@ export const nodeByIdent = (ident: string, minor: number, { store }: ApiContext)
   findByIdent(ident, minor, (one) => store.nodes.find(one));
 
 /**
- * The node of the path. Who may not see it gets the same answer as if it were not there.
- * @param policy what the caller wants of it
+ * The node of the path. Callers that may not see it get the same response as for a node that does not exist.
+ * @param policy of the operation
  */
 export const nodeOf = (request: Request, context: ApiContext, policy: string, suffix = false): Promise<NodeRecord> =>
   allowedNode(request, context, policy, suffix, (ident) => context.store.nodes.find(ident));
-/** The same, when the record itself may not be needed. */
+/** The same for operations that may not need the whole record. */
 export const nodeHeadOf = (request: Request, context: ApiContext, policy: string): Promise<NodeSummary> =>
   allowedNode(request, context, policy, true, (ident) => context.current.node(ident));
 
@@ -54,7 +54,7 @@ async function allowedNode<Node extends Pick<NodeRecord, 'owner' | 'lessee'>>(
   const { minor, params, jsonSuffix, caller } = request;
   const ident = params['node_ident']!;
   const node = await findByIdent(ident, minor, find).catch((error: unknown) => {
-    // `.json` was cut off, but perhaps it is the end of a name.
+    // `.json` was removed from the path, but a name may end with it.
     if (suffix && jsonSuffix && error instanceof Fault && error.name === 'NodeNotFound') return findByIdent(`${ident}.json`, minor, find);
     throw error;
   });
@@ -63,7 +63,7 @@ async function allowedNode<Node extends Pick<NodeRecord, 'owner' | 'lessee'>>(
   return node;
 }
 
-/** Throws NoConductor unless a living conductor serves the driver in the group. */
+/** Throws NoConductor unless an alive conductor serves the driver in the group. */
 export async function checkServed(node: { readonly driver: string; readonly conductor_group: string }, context: ApiContext): Promise<void> {
   const { driver, conductor_group: group } = node;
   if (serving((await context.current.conductors()).conductors, node).length > 0) return;
@@ -71,23 +71,23 @@ export async function checkServed(node: { readonly driver: string; readonly cond
   throw new Fault('NoConductor', { reason });
 }
 
-/** An unknown resource named in a body is a bad request; in a path it is not found. */
+/** Replaces a 404: an unknown resource in a body is a bad request. */
 export const asBadRequest = <T>(found: Promise<T>, unknown: Fault): Promise<T> =>
   found.catch((error: unknown) => {
     throw error instanceof Fault && error.status === 404 ? unknown : error;
   });
-/** The chassis that a node shall stand in, if any. Throws ChassisUnknown. */
+/** Checks the chassis of a node, if it has one. Throws ChassisUnknown. */
 export async function checkChassis(uuid: unknown, { store }: ApiContext): Promise<void> {
   if (uuid) await asBadRequest(store.chassis.find(uuid as string), new Fault('ChassisUnknown', { chassis: uuid as string }));
 }
 
-/** What belongs to a node that is being inspected stays as it is (from 1.39 on). */
+/** From 1.39 on, a node and its ports cannot be changed during inspection. */
 export function checkNotInspecting(what: string, node: NodeRecord, minor: number): void {
   if (node.provision_state === 'inspecting' && minor >= 39)
     throw new Fault('Conflict', { message: `Cannot update ${what} "${node.uuid}" while it is in state "inspecting".` });
 }
 
-/** A node that another record points to: it must be visible and of the same owner, and the answer does not tell which it is not. */
+/** A node that another record refers to. It must be visible and have the same owner; the error does not say which of them failed. */
 export async function linkedNode(
   field: string,
   ident: unknown,
@@ -104,7 +104,7 @@ export async function linkedNode(
   throw new Fault('Invalid', { message: `Unable to apply the requested ${field} '${str(ident)}'. Requested value was invalid.` });
 }
 
-/** The node whose ports or portgroups are listed: found by its UUID only, and the refusal speaks of a portgroup, which clients know. */
+/** The node whose ports or portgroups are listed, by its UUID only. The error names a portgroup, as Ironic's does. */
 export async function nodeOfList({ params, caller }: Request, { store, auth }: ApiContext): Promise<NodeRecord> {
   const ident = params['node_ident']!;
   const node = isUuid(ident)

@@ -1,47 +1,50 @@
-/** Sends notifications of what the API creates, changes and deletes: at the start, and at the end or on an error. */
+/** Sends notifications about changes by the API: one at the start, and one at the end or on an error. */
 import { announce, announceNode, type NotifiedResource, type Status } from '../../model/notifications';
 import type { NodeRecord } from '../../model/records';
 import type { Request, ApiContext } from './handler';
 
-/** @param after what the message at the end shows */
+/** @param after the record of the final notification */
 async function notifyAround<T>(
-  tell: (status: Status, record: object) => void,
+  notify: (status: Status, record: object) => void,
   record: object,
   work: () => Promise<T>,
   after: (result: T) => object,
 ) {
-  tell('start', record);
+  notify('start', record);
   let result: T;
   try {
     result = await work();
   } catch (error) {
-    tell('error', record);
+    notify('error', record);
     throw error;
   }
-  tell('end', after(result));
+  notify('end', after(result));
   return result;
 }
 
 /**
- * @param record as it shall be; of what is removed, as it was
- * @param work what it comes of: the record as it is then, or nothing
+ * @param resource undefined: sends nothing
+ * @param record after the change; for a deletion, before it
+ * @param work makes the change; may return the record afterwards
  */
 export const withNotifications = <T>(
   { notifier }: ApiContext,
   { origin }: Request,
-  resource: NotifiedResource,
+  resource: NotifiedResource | undefined,
   action: 'create' | 'update' | 'delete',
   record: object,
   work: () => Promise<T>,
 ): Promise<T> =>
-  notifyAround(
-    (status, shown) => announce(notifier, resource, action, status, shown, origin),
-    record,
-    work,
-    (made) => ((made ?? undefined) === undefined ? record : (made as object)),
-  );
+  resource === undefined
+    ? work()
+    : notifyAround(
+        (status, shown) => announce(notifier, resource, action, status, shown, origin),
+        record,
+        work,
+        (result) => ((result ?? undefined) === undefined ? record : (result as object)),
+      );
 
-/** `node`: as it shall be. */
+/** @param node after the change */
 export const withMaintenanceNotifications = (
   context: ApiContext,
   { origin }: Request,

@@ -1,4 +1,4 @@
-/** Records as JSON for one version: which fields, under which old values, with which secrets masked. */
+/** Records as JSON for one version: selects fields, rewrites values for old versions, and masks secrets. */
 import { Fault } from '../../model/errors';
 import { NODE_MASKS } from '../../model/masks';
 import type { ConductorRecord, JsonObject, NodeRecord, PortRecord } from '../../model/records';
@@ -9,13 +9,13 @@ import { shapeOf } from './fragments';
 import { linksTo } from './links';
 import type { Auth, Caller } from './handler';
 
-/** The rows that an answer shows, in order. `fields`: those asked for; absent: all. */
+/** The rows of a response, in order. `fields`: the selected fields; absent: all. */
 export const rowsToShow = (rows: readonly FieldRow[], minor: number, fields?: readonly string[]): readonly FieldRow[] =>
   rows.filter((row) => !row.hidden && open(row.gate, minor) && (!fields || row.name === 'links' || fields.includes(row.name)));
 
-/** Fields of a node that Ironic puts behind the others. */
+/** Fields of a node that Ironic puts after the others. */
 const LAST = ['links', 'conductor', 'allocation_uuid', 'chassis_uuid'];
-/** Of a node, fields asked for come in the order asked for (the UUID first): command lines print them so. */
+/** Selected fields of a node come in the order of the request, the UUID first, because command-line clients print them so. */
 export function nodeRowsToShow(rows: readonly FieldRow[], minor: number, fields?: readonly string[]): readonly FieldRow[] {
   const shown = rowsToShow(rows, minor, fields);
   if (!fields) return shown;
@@ -25,25 +25,25 @@ export function nodeRowsToShow(rows: readonly FieldRow[], minor: number, fields?
 }
 
 export const rewritesFor = (minor: number): readonly Rewrite[] => REWRITES.filter(({ before }) => minor < before);
-/** The value as older versions knew it. */
+/** The value for older versions. */
 export function rewrite(rules: readonly Rewrite[], field: string, value: unknown): unknown {
   const rule = rules.find((one) => one.field === field && one.from === value);
   return rule ? rule.to : value;
 }
 
-/** Fields that a node can be asked to show alone. */
+/** Refuses fields that `fields` may not name. */
 export function checkNodeFields(fields: readonly string[] | undefined, rows: readonly FieldRow[]): void {
   for (const field of fields ?? [])
     if (!rows.some(({ name, selectable }) => name === field && selectable))
       throw new Fault('Invalid', { message: `Field ${field} is not a valid field.` });
 }
-/** The same for the other resources, in their words. */
+/** The same for the other resources, with their message. */
 export function checkFields(fields: readonly string[] | undefined, rows: readonly FieldRow[]): void {
   const unknown = (fields ?? []).filter((field) => !rows.some(({ name, hidden }) => name === field && !hidden));
   if (unknown.length > 0) throw new Fault('InvalidParameterValue', { message: `Field(s) "${unknown.join(', ')}" are not valid` });
 }
 
-/** Who sees what, for a whole list at once. */
+/** The parameters of a presentation, shared by all records of a list. */
 export interface View {
   readonly base: string;
   readonly minor: number;
@@ -51,7 +51,7 @@ export interface View {
   readonly auth: Auth;
   readonly rows: readonly FieldRow[];
 }
-/** What an answer depends on beside the row: with it, answers can be kept (fragments.ts). `also`: of what else the fields are made. */
+/** The key of cached responses (fragments.ts): everything they depend on besides the row. `also`: other sources of the fields. */
 export function viewShape(resource: string, { base, minor, caller, rows }: View, also = ''): string {
   const names = rows.map(({ name }) => name);
   return shapeOf(resource, base, minor, names, rows.some(({ readPolicy }) => readPolicy !== null) ? caller : null, also);
@@ -62,7 +62,7 @@ const redacted = (row: FieldRow): unknown => {
   return row.schema['type'] === 'object' ? { content: text } : text;
 };
 
-/** Clients see them by name, whatever the order in which they came. */
+/** Traits in responses are sorted. */
 export const sortedTraits = ({ traits }: NodeRecord): readonly string[] => [...traits].sort();
 
 /** @param conductors the alive ones; needed when the field `conductor` is shown */
@@ -87,16 +87,16 @@ export function nodePresenter(view: View, conductors: readonly ConductorRecord[]
   };
 }
 
-/** VTEP switches were known from 1.90 to 1.104 only. */
+/** VTEP switches exist from 1.90 to 1.104 only. */
 const VTEP = ['vtep-logical-switch', 'vtep-physical-switch'];
-export const knowsVtep = (minor: number): boolean => minor >= 90 && minor < 105;
+export const hasVtep = (minor: number): boolean => minor >= 90 && minor < 105;
 
 export function portPresenter({ base, minor, rows }: View): (port: PortRecord) => Record<string, unknown> {
   return (port) => {
     const shown: Record<string, unknown> = {};
     const record = port as unknown as Readonly<Record<string, unknown>>;
     for (const { name, links } of rows) shown[name] = links ? linksTo(base, `ports/${port.uuid}`) : record[name];
-    if (shown['local_link_connection'] && !knowsVtep(minor) && VTEP.some((key) => key in port.local_link_connection))
+    if (shown['local_link_connection'] && !hasVtep(minor) && VTEP.some((key) => key in port.local_link_connection))
       shown['local_link_connection'] = {};
     return shown;
   };

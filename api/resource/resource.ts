@@ -1,10 +1,10 @@
 /**
  * The operations of all resources but nodes and ports: list with fields, sorting and pages; show, create, update, delete.
- * A resource is a table of its properties, with functions for its own rules.
+ * A resource is a record of its properties, with functions for its own rules.
  */
 import { Fault } from '../../model/errors';
 import { newUuid } from '../../model/idents';
-import type { NotifiedResource } from '../../model/notifications';
+import { isAnnounced, type NotifiedResource } from '../../model/notifications';
 import { applyPatch, same, valuesAt, type PatchOperation } from '../../model/patch';
 import { repr } from '../../model/python';
 import type { ResourceRecord } from '../../model/records';
@@ -21,47 +21,47 @@ import type { Answer, Request, ApiContext } from './handler';
 export interface Resource<RecordType extends ResourceRecord> {
   /** Its schema in openapi.yaml. */
   readonly schema: string;
-  /** Its place below /v1, and what its list is called. */
+  /** Its path below /v1, and the key of its list. */
   readonly path: string;
   readonly list: string;
-  /** The body's name in messages. */
+  /** The name of the body in messages. */
   readonly bodyLabel: string;
   /** Its path parameter in openapi.yaml. */
   readonly ident: string;
   /** Its policies are `POLICY:get` and so on. */
   readonly policy: string;
-  /** What lists show of one when nothing is asked for; absent: all. */
+  /** Fields in lists without `fields` and `detail`; absent: all. */
   readonly brief?: readonly string[];
-  /** Columns that have no order, and fields that are no column. */
+  /** Columns without an order, and fields that are not columns. */
   readonly unsortable: readonly string[];
   readonly computed: readonly string[];
-  /** Whether `fields` and `sort_dir` are held against a schema, which speaks first (in its own words); `versioned`: each version's own. */
+  /** Whether a schema checks `fields` and `sort_dir` first, with its own messages; `versioned`: the schema depends on the version. */
   readonly strict: boolean | 'versioned';
-  /** What else such a schema says of a list's query. */
+  /** Further checks of a list's query by such a schema. */
   checkQuery?(request: Request): void;
-  /** The path that links and next pages name, where it is not its own; and what comes first in the next page's query. */
+  /** The path in links and next pages, if it differs; and the first parameters of the next page's query. */
   readonly linked?: string;
   next?(request: Request): readonly (readonly [string, unknown])[];
-  /** Below this version bodies are held against another schema, and later fields are no fields at all. */
+  /** Before this version another schema checks bodies, and later fields are unknown. */
   readonly older?: { readonly before: number; readonly schema: string };
-  /** A patch may name anything; what is not the caller's to change stays as it is. */
+  /** A patch may name any field. Changes of fields that are not patchable are ignored. */
   readonly lenient?: true;
   /** Lists show all fields at every version. */
   readonly wholeLists?: true;
   table(context: ApiContext): Pick<Table<RecordType>, 'find' | 'list'>;
-  /** The project that a record belongs to, directly or by its node. Absent: to nobody. */
+  /** The project that a record belongs to, directly or by its node. Absent: none. */
   owner?(record: RecordType, context: ApiContext): Promise<{ readonly owner: string | null; readonly lessee: string | null }>;
-  /** Which ones a list has, by the request's own parameters; parameters that the next page needs come in `also`. */
+  /** The filter of a list, from the resource's own parameters. */
   filter?(request: Request, context: ApiContext): Promise<TableFilter<RecordType>['where']>;
-  /** The same by the nodes that the records belong to. */
+  /** The filter by the nodes that the records belong to. */
   ofNodes?(request: Request): TableFilter<RecordType>['nodeScope'];
-  /** Fields whose value is not the column's. */
+  /** Fields whose value differs from the column's. */
   readonly values?: Readonly<Record<string, (record: RecordType, request: Request, context: ApiContext) => unknown>>;
-  /** A patch that changes nothing has to be allowed, too. */
+  /** A patch without changes is executed too, because the conductor may refuse it. */
   readonly alwaysUpdates?: true;
-  /** Rules for a new record or a changed one (`before`), and what is stored of it. Throws the refusal. */
+  /** Checks a new record, or a changed one (`before`). Returns the values to store. Throws a Fault. */
   check?(values: Values, request: Request, context: ApiContext, before?: RecordType): Promise<Values> | Values;
-  /** A look at the patch and at what came of it, before that is held against the schema. Answers what comes of it. Throws the refusal. */
+  /** Checks the patch and the patched record before the schema does. Returns the record to use. Throws a Fault. */
   patched?(patched: Values, patch: readonly PatchOperation[], before: RecordType, request: Request, context: ApiContext): Promise<Values>;
   create(record: Values & { readonly uuid: string }, context: ApiContext): Promise<RecordType>;
   update(before: RecordType, changes: Values, context: ApiContext): Promise<RecordType>;
@@ -71,29 +71,29 @@ export interface Resource<RecordType extends ResourceRecord> {
 const refuse = (value: unknown, known: readonly string[]): never => {
   throw new Fault('InvalidParameterValue', { message: `Schema error: ${repr(value)} is not one of ${repr(known)}` });
 };
-/** What the schema of a query says of `sort_dir`. */
+/** Checks `sort_dir` as Ironic's schema of the query does. */
 export function checkDirection({ query }: Request): void {
   const direction = query['sort_dir'];
   if (direction !== undefined && direction !== 'asc' && direction !== 'desc') refuse(direction, ['asc', 'desc']);
 }
-/** The same, and what it says of `fields`. */
+/** Checks `fields` and `sort_dir` as Ironic's schema of the query does. */
 export function checkStrict(request: Request, rows: readonly FieldRow[], strict: boolean | 'versioned' = true): void {
   const ordered = [...rows].sort((one, other) => (one.name < other.name ? -1 : 1));
-  // What came later stands behind.
+  // Later fields come last.
   if (strict === 'versioned') ordered.sort((one, other) => one.gate.since - other.gate.since);
   const names = ordered.map(({ name }) => name);
   const unknown = ((request.query['fields'] as readonly string[] | null | undefined) ?? []).find((field) => !names.includes(field));
   if (unknown !== undefined) refuse(unknown, names);
   checkDirection(request);
 }
-/** What a schema knows by name: what is shown, and what may be changed unseen. */
+/** The fields in the schema of a query: fields that are shown, and hidden fields that are patchable. */
 const strictRows = <RecordType extends ResourceRecord>(
   { schema, strict }: Resource<RecordType>,
   minor: number,
   { document }: ApiContext,
 ): readonly FieldRow[] =>
   document.fields(schema).filter(({ hidden, patch, gate }) => (!hidden || patch) && (strict !== 'versioned' || open(gate, minor)));
-/** What this version may ask for by name; where later fields are no fields, they are not even refused as newer. */
+/** The fields that a request of this version may name. Later fields are refused as newer, or unknown (`older`, `versioned`). */
 function nameableRows<RecordType extends ResourceRecord>(
   { schema, older, strict }: Resource<RecordType>,
   minor: number,
@@ -102,8 +102,11 @@ function nameableRows<RecordType extends ResourceRecord>(
   return document.fields(schema).filter(({ hidden, gate }) => !hidden && ((!older && strict !== 'versioned') || open(gate, minor)));
 }
 
-const notificationName = <RecordType extends ResourceRecord>({ schema }: Resource<RecordType>): NotifiedResource =>
-  schema.toLowerCase() as NotifiedResource;
+/** Undefined: Ironic has no notifications about the resource. */
+function notificationName<RecordType extends ResourceRecord>({ schema }: Resource<RecordType>): NotifiedResource | undefined {
+  const name = schema.toLowerCase();
+  return isAnnounced(name) ? name : undefined;
+}
 
 /** One record as this caller sees it. */
 export function presenterOf<RecordType extends ResourceRecord>(
@@ -129,7 +132,7 @@ export function presenterOf<RecordType extends ResourceRecord>(
   };
 }
 
-/** The record of the path. Callers that may not see it get not found. */
+/** The record of the path. Callers that may not see it get 404. */
 async function recordOf<RecordType extends ResourceRecord>(
   resource: Resource<RecordType>,
   action: 'get' | 'update' | 'delete',
@@ -140,13 +143,13 @@ async function recordOf<RecordType extends ResourceRecord>(
   if (!resource.owner) return record;
   const owner = await resource.owner(record, context);
   const may = (policy: string): boolean => context.auth.allowed(request.caller, `${resource.policy}:${policy}`, owner);
-  // The table says "not found" in its own words.
+  // The table throws its own NotFound fault.
   if (!may('get')) return resource.table(context).find('');
   if (!may(action)) throw new Fault('NotAuthorized');
   return record;
 }
 
-/** @param given what a sub-collection adds: its own path (for the next page), and its filter; `detail`: all fields */
+/** @param given of a sub-collection: its path for the next page, and its filter; `detail`: all fields */
 export async function listOf<RecordType extends ResourceRecord>(
   resource: Resource<RecordType>,
   request: Request,
@@ -203,18 +206,18 @@ export async function createOf<RecordType extends ResourceRecord>(
   const rows = context.document.fields(schema).filter(({ create }) => create);
   const record = checkedRecord(resource.bodyLabel, schema, rows, request.body, context);
   refuseNewer(record, rows, request.minor);
-  // null means what absence means.
+  // null means absent.
   const given = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
   const checked = (await resource.check?.(given, request, context)) ?? given;
   const uuid = (checked['uuid'] as string | undefined)?.toLowerCase() ?? newUuid(context.random);
-  const asked = { ...checked, uuid };
-  const made = await withNotifications(context, request, notificationName(resource), 'create', asked, () =>
-    resource.create(asked, context),
+  const values = { ...checked, uuid };
+  const created = await withNotifications(context, request, notificationName(resource), 'create', values, () =>
+    resource.create(values, context),
   );
   return {
     status: 201,
-    body: presenterOf(resource, request, context)(made),
-    headers: location(request.base, `${resource.path}/${made.uuid}`),
+    body: presenterOf(resource, request, context)(created),
+    headers: location(request.base, `${resource.path}/${created.uuid}`),
   };
 }
 
@@ -229,23 +232,23 @@ export async function updateOf<RecordType extends ResourceRecord>(
   if (rows.some(({ name, named }) => !open(named, request.minor) && valuesAt(patch, `/${name}`).length > 0))
     throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   const before = await recordOf(resource, 'update', request, context);
-  const patchable = rows.filter(({ create, patch: may }) => create || may);
+  const patchable = rows.filter(({ create, patch: isPatchable }) => create || isPatchable);
   const applied = applyPatch(before as unknown as Values, patch);
   const patched = (await resource.patched?.(applied, patch, before, request, context)) ?? applied;
   const own = Object.fromEntries(Object.entries(patched).filter(([name]) => patchable.some((row) => row.name === name)));
   const record = checkedRecord('patch', resource.schema, patchable, own, context);
   const checked = (await resource.check?.(record, request, context, before)) ?? record;
   const columns = before as unknown as Values;
-  if (rows.some(({ name, patch: may }) => name === 'uuid' && may) && checked['uuid'] !== before.uuid)
+  if (rows.some(({ name, patch: isPatchable }) => name === 'uuid' && isPatchable) && checked['uuid'] !== before.uuid)
     throw new Fault('Invalid', { message: `Cannot overwrite UUID for an existing ${resource.schema}.` });
   const changes: Values = {};
-  for (const row of patchable.filter(({ name, hidden, patch: may }) => !hidden && may && name !== 'uuid')) {
+  for (const row of patchable.filter(({ name, hidden, patch: isPatchable }) => !hidden && isPatchable && name !== 'uuid')) {
     const value = checked[row.name] ?? emptyOf(row);
     if (!same(value, columns[row.name])) changes[row.name] = value;
   }
-  const isAsked = resource.alwaysUpdates || Object.keys(changes).length > 0;
+  const isExecuted = resource.alwaysUpdates || Object.keys(changes).length > 0;
   const changed = await withNotifications(context, request, notificationName(resource), 'update', { ...before, ...changes }, async () =>
-    isAsked ? resource.update(before, changes, context) : before,
+    isExecuted ? resource.update(before, changes, context) : before,
   );
   return { status: 200, body: presenterOf(resource, request, context)(changed) };
 }

@@ -1,6 +1,6 @@
 /**
- * Finds the operation of a method and a path. Most of it is refusals: a closed gate may be 404, 405 or 406, a further segment may be a
- * field, and a method that only members have is a missing argument. See docs/decisions/0003-openapi.md.
+ * Finds the operation of a method and a path. Most of the code handles errors: a closed gate may be 404, 405 or 406, a further segment
+ * may be a field, and a method that only members have is a missing argument. See docs/decisions/0003-openapi.md.
  */
 import { Fault } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
@@ -11,7 +11,7 @@ import { refuseByGate } from '../schema/arguments';
 import type { Document, Operation, PathItem } from '../schema/document';
 import type { Handlers } from './handler';
 
-/** An operation without a handler, or a handler without an operation, stops the start. */
+/** Throws an Error for an operation without a handler, and for a handler without an operation. */
 export function checkHandlers(document: Document, handlers: Handlers): void {
   const operations = document.paths.flatMap(({ operations: all }) => [...all.values()]);
   const missing = operations.filter(({ operationId }) => !Object.hasOwn(handlers, operationId)).map(({ operationId }) => operationId);
@@ -25,12 +25,12 @@ interface Match {
   readonly params: Readonly<Record<string, string>>;
   /** A field named by a further path segment. */
   readonly field?: string;
-  /** The operation is not there for this version. The refusal comes after the arguments were checked. */
+  /** This version does not have the operation. The error comes after the check of the arguments. */
   readonly closed?: true;
 }
 export type Matcher = (method: string, segments: readonly string[], minor: number) => Match;
 
-/** Nothing is behind the path, and the refusal lists the methods of the path itself. */
+/** Nothing exists below the path, and a 405 lists the methods of the path itself. */
 const isMissing = (rest: PathItem['rest']): boolean => Array.isArray(rest) && rest[0] === 404;
 const isParameter = (segment: string | undefined): boolean => segment?.startsWith('{') ?? false;
 const fits = (path: PathItem, segments: readonly string[]): boolean =>
@@ -46,7 +46,7 @@ function byLength(paths: readonly PathItem[]): Map<number, PathItem[]> {
   }
   return groups;
 }
-/** The first path that fits and has the method, else the first that fits. */
+/** The first matching path with the method, else the first matching path. */
 function fitting(paths: readonly PathItem[] = [], segments: readonly string[], method?: string): PathItem | undefined {
   let first: PathItem | undefined;
   for (const path of paths) {
@@ -66,7 +66,7 @@ class Router {
   private readonly closing: readonly PathItem[];
 
   constructor({ paths, aliases }: Document) {
-    // Of two paths that fit, the one with fewer parameters counts.
+    // If two paths match, the one with fewer parameters wins.
     const parameters = ({ segments }: PathItem): number => segments.filter(isParameter).length;
     const ordered = (all: readonly PathItem[]): PathItem[] => [...all].sort((one, other) => parameters(one) - parameters(other));
     this.paths = ordered([...aliases, ...paths]);
@@ -91,13 +91,13 @@ class Router {
     return Array.isArray(below) && below[2] !== 'early' ? { ...match, closed: true } : refuseByGate(below, gate.since);
   }
 
-  /** An alias counts before any path: Ironic's sub-controllers do not fall back to the node of that name. */
+  /** Aliases precede paths: Ironic's sub-controllers do not fall back to a node of that name. */
   private at(segments: readonly string[], method?: string): PathItem | undefined {
     const { length } = segments;
     return fitting(this.aliasesOf.get(length), segments, method) ?? fitting(this.pathsOf.get(length), segments, method);
   }
 
-  /** Refuses a path that is, or lies behind, one that this version does not have. */
+  /** Refuses paths that this version does not have, and all paths below them. */
   private checkClosed(method: string, segments: readonly string[], minor: number): void {
     for (const path of this.closing) {
       if (open(path.gate, minor) || !fits(path, segments.slice(0, path.segments.length))) continue;
@@ -106,10 +106,10 @@ class Router {
     }
   }
 
-  /** @param every also the identifiers that the router checks only when it finds no method */
-  private checkRouted(path: PathItem, segments: readonly string[], every = false): void {
+  /** @param everyIdent also checks the identifiers that the router checks only before a 405 */
+  private checkRouted(path: PathItem, segments: readonly string[], everyIdent = false): void {
     for (const { name, routed } of path.arguments) {
-      if (!routed && !(every && name === 'node_ident')) continue;
+      if (!routed && !(everyIdent && name === 'node_ident')) continue;
       const ident = segments[path.segments.indexOf(`{${name}}`)];
       if (ident === undefined) continue;
       if (this.paths.some(({ reserved, segments: own }) => reserved.includes(ident) && own.at(-1) === `{${name}}`)) throw new Refusal(404);
@@ -127,7 +127,7 @@ class Router {
 
   /** The path does not have the method. */
   private wrongMethod(path: PathItem, method: string, segments: readonly string[], minor: number): never {
-    // Below a node, the router checks the identifier before it says that the method is missing.
+    // Below a node, the router checks the identifier before the method.
     if (path.segments[2] === '{node_ident}' && path.segments[1] === 'nodes' && (segments.length === 4 || method !== 'GET'))
       this.checkRouted(path, segments, true);
     const member = this.memberOf(path);
@@ -153,7 +153,7 @@ class Router {
     throw new Refusal(405, '', { Allow: [...new Set(allowed)].sort().join(', ') });
   }
 
-  /** The request's path goes on behind a known path. */
+  /** The request's path continues below a known path. */
   private behind(method: string, segments: readonly string[], minor: number, isField: boolean): Match {
     for (let length = segments.length - 1; length > 1; length--) {
       const start = segments.slice(0, length);

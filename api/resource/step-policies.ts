@@ -1,15 +1,15 @@
-/** Steps that the operator gives a policy of their own: `baremetal:step:execute:INTERFACE.STEP`. */
+/** Policies of single steps: `baremetal:step:execute:INTERFACE.STEP`. */
 import { Fault } from '../../model/errors';
 import type { NodeRecord } from '../../model/records';
 import type { Request, ApiContext } from './handler';
 
-interface Named {
+interface StepName {
   readonly interface: unknown;
   readonly step: unknown;
 }
-/** @param node whose owner and lessee the rules may ask for; absent: the steps are for no node yet */
+/** @param node whose owner and lessee the rules may use; absent: the steps belong to no node yet */
 export function checkStepPolicies(
-  steps: readonly Named[],
+  steps: readonly StepName[],
   { caller }: Pick<Request, 'caller'>,
   { auth }: Pick<ApiContext, 'auth'>,
   node?: Pick<NodeRecord, 'owner' | 'lessee'>,

@@ -1,4 +1,4 @@
-/** Steps as deploy templates and runbooks keep them. */
+/** The steps of deploy templates and runbooks. */
 import { Fault } from '../../model/errors';
 import { isObject } from '../../model/json';
 import { maskSecrets } from '../../model/masks';
@@ -7,13 +7,13 @@ import type { JsonObject, StepRecord } from '../../model/records';
 
 const KEYS = ['interface', 'step', 'args', 'priority', 'order'];
 
-/** What a patch added to a step beside its own members goes again, as it does there. */
+/** Removes unknown members that a patch added to a step, as Ironic does. */
 export const pruned = (steps: unknown): unknown =>
   Array.isArray(steps)
     ? steps.map((step: unknown) => (isObject(step) ? Object.fromEntries(Object.entries(step).filter(([key]) => KEYS.includes(key))) : step))
     : steps;
 
-/** @throws Fault InvalidDeployTemplate (runbooks too: the sentence is one) */
+/** @throws Fault InvalidDeployTemplate, also for runbooks */
 export function checkDuplicates(steps: readonly StepInput[]): void {
   const names = steps.map(({ interface: kind, step }) => `interface: ${kind}, step: ${step}`);
   const twice = [...new Set(names.filter((name, index) => names.indexOf(name) !== index))];
@@ -22,7 +22,7 @@ export function checkDuplicates(steps: readonly StepInput[]): void {
   throw new Fault('InvalidDeployTemplate', { err: err + twice.join('; ') });
 }
 
-/** As callers say them: numbers may be text, and arguments may be left out. */
+/** A step in a request: numbers may be text, and `args` may be absent. */
 export type StepInput = Omit<StepRecord, 'args' | 'priority' | 'order'> & {
   readonly args?: JsonObject;
   readonly priority?: number | string;
@@ -38,12 +38,12 @@ export const stored = (steps: readonly StepInput[]): readonly StepRecord[] =>
   }));
 
 const sortKey = ({ interface: kind, step }: StepRecord): string => `${kind} ${step}`;
-/** Steps that stay keep their places; what is new comes behind, by name. */
+/** Unchanged steps stay in place; new steps follow, sorted by name. */
 export function merged(before: readonly StepRecord[], after: readonly StepRecord[]): readonly StepRecord[] {
   const added = after.filter((step) => !before.some((one) => same(one, step)));
-  const kept = before.filter((step) => after.some((one) => same(one, step)));
-  return [...kept, ...added.sort((one, other) => (sortKey(one) < sortKey(other) ? -1 : 1))];
+  const unchanged = before.filter((step) => after.some((one) => same(one, step)));
+  return [...unchanged, ...added.sort((one, other) => (sortKey(one) < sortKey(other) ? -1 : 1))];
 }
 
-/** As answers show them: without the secrets among their arguments. */
+/** Steps in responses: secrets in their arguments are masked. */
 export const masked = (steps: readonly StepRecord[]): readonly object[] => steps.map((step) => ({ ...step, args: maskSecrets(step.args) }));

@@ -1,4 +1,4 @@
-/** /v1/allocations: a node asked for by what it must be, and the allocation of a node. */
+/** /v1/allocations: allocations of nodes by resource class and traits, and the allocation of a node. */
 import { Fault } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
 import { same, valuesAt } from '../../model/patch';
@@ -13,7 +13,7 @@ import type { Answer, Handlers, Request, ApiContext } from '../resource/handler'
 
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
 
-/** A node that a query or a body names: the caller's mistake if it is not there. */
+/** A node that a query or a body names. If it does not exist, the request is bad (400). */
 async function nodeInRequest(ident: string, { minor, caller }: Request, context: ApiContext): Promise<NodeRecord> {
   const node = await nodeByIdent(ident, minor, context).catch((error: unknown) => {
     if (error instanceof Fault && error.name === 'NodeNotFound') return undefined;
@@ -23,7 +23,7 @@ async function nodeInRequest(ident: string, { minor, caller }: Request, context:
   return node;
 }
 
-/** Names and UUIDs as UUIDs, in the caller's order. */
+/** Converts names and UUIDs to UUIDs, in the request's order. */
 async function candidatesOf(idents: readonly string[], { caller }: Request, { store, auth }: ApiContext): Promise<readonly string[]> {
   const all = { children: 'all' } as const;
   const [byUuid, byName] = await Promise.all([
@@ -55,7 +55,7 @@ async function checked(values: Values, request: Request, context: ApiContext): P
     resource_class: resourceClass || (node?.resource_class ?? null),
     candidate_nodes: named.length > 0 ? await candidatesOf(named, request, context) : [],
     node: node?.uuid,
-    // Whoever asks for a project gets it for that project.
+    // The default owner is the caller's project.
     owner: values['owner'] || request.caller.project,
   };
 }
@@ -80,8 +80,8 @@ const ALLOCATIONS: Resource<AllocationRecord> = {
   owner: async ({ owner }) => ({ owner, lessee: null }),
   filter: async (request, context) => {
     const { node, resource_class: resourceClass, state, owner } = request.query as Readonly<Record<string, string | null | undefined>>;
-    const said = Object.entries({ resource_class: resourceClass, state, owner }).filter(([, value]) => (value ?? null) !== null);
-    return { ...Object.fromEntries(said), ...(node ? { node_uuid: (await nodeInRequest(node, request, context)).uuid } : {}) };
+    const filters = Object.entries({ resource_class: resourceClass, state, owner }).filter(([, value]) => (value ?? null) !== null);
+    return { ...Object.fromEntries(filters), ...(node ? { node_uuid: (await nodeInRequest(node, request, context)).uuid } : {}) };
   },
   patched: async (patched, patch) => {
     for (const name of valuesAt(patch, '/name'))
@@ -94,17 +94,18 @@ const ALLOCATIONS: Resource<AllocationRecord> = {
   remove: ({ uuid }, { conductor }) => conductor.deleteAllocation(uuid),
 };
 
-/** What the body's schema says by version: `node` is no member of it at first, `owner` is one that is refused. */
+/** The checks of the body that depend on the version: early versions do not know `node`, and refuse `owner`. */
 async function createAllocation(request: Request, context: ApiContext): Promise<Answer> {
   const { body, minor } = request;
-  const says = (name: string): boolean => body !== null && typeof body === 'object' && !Array.isArray(body) && Object.hasOwn(body, name);
-  if (minor < 58 && says('node'))
+  const hasMember = (name: string): boolean =>
+    body !== null && typeof body === 'object' && !Array.isArray(body) && Object.hasOwn(body, name);
+  if (minor < 58 && hasMember('node'))
     throw new Fault('InvalidParameterValue', { message: "Schema error: Additional properties are not allowed ('node' was unexpected)" });
-  if (minor < 60 && says('owner')) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
+  if (minor < 60 && hasMember('owner')) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   return createOf(ALLOCATIONS, request, context);
 }
 
-/** The allocation of a node: it has one at most. */
+/** The allocation of a node, which has at most one. */
 async function ofNode(
   node: NodeRecord,
   { params, caller }: Request,

@@ -1,4 +1,4 @@
-/** /v1/chassis: which nodes stand in one box. */
+/** /v1/chassis. */
 import type { ChassisRecord } from '../../model/records';
 import { linksTo } from '../resource/links';
 import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
@@ -16,7 +16,7 @@ const CHASSIS: Resource<ChassisRecord> = {
   computed: [],
   strict: true,
   table: ({ store }) => store.chassis,
-  // A list of links within a list: clients know it so.
+  // Ironic nests this list of links in a list.
   values: { nodes: ({ uuid }, { base }) => [linksTo(base, `chassis/${uuid}/nodes`)] },
   create: (record, { store }) => store.chassis.create(record),
   update: ({ uuid }, changes, { store }) => store.chassis.update(uuid, changes),

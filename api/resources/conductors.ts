@@ -23,7 +23,7 @@ function presenter({ base }: Request, rows: readonly FieldRow[]) {
   };
 }
 
-/** Conductors are few: they are sorted and cut here. */
+/** There are few conductors, so they are sorted and paged in memory. */
 function pageFrom(all: readonly ConductorRecord[], { sortKey, sortDir, marker, limit }: Page): readonly ConductorRecord[] {
   const key = sortKey as keyof ConductorRecord;
   const sorted = [...all].sort((a, b) => (a[key] === b[key] ? a.id - b.id : a[key]! < b[key]! ? -1 : 1));

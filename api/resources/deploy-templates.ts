@@ -1,4 +1,4 @@
-/** /v1/deploy_templates: steps that are run when a node is deployed that has the trait that a template is named by. */
+/** /v1/deploy_templates: steps for the deployment of nodes whose instance has a trait with the template's name. */
 import type { DeployTemplateRecord, NewOf, StepRecord } from '../../model/records';
 import type { Values } from '../resource/fields';
 import { createOf, listOf, removeOf, showOf, updateOf, type Resource } from '../resource/resource';
@@ -21,16 +21,19 @@ const TEMPLATES: Resource<DeployTemplateRecord> = {
   table: ({ store }) => store.deployTemplates,
   values: { steps: ({ steps }) => masked(steps) },
   patched: (patched) => Promise.resolve({ ...patched, ...('steps' in patched ? { steps: pruned(patched['steps']) } : {}) }),
-  check(values, _request, _rooms, before) {
+  check(values, _request, _context, before) {
     checkDuplicates(stepsOf(values));
-    // Taken, but neither kept nor shown.
-    const kept = Object.fromEntries(Object.entries(values).filter(([name]) => name !== 'description'));
-    return before ? { ...kept, steps: merged(before.steps, stored(stepsOf(values))) } : kept;
+    // Ironic accepts `description`, but neither stores nor shows it.
+    const columns = Object.fromEntries(Object.entries(values).filter(([name]) => name !== 'description'));
+    return before ? { ...columns, steps: merged(before.steps, stored(stepsOf(values))) } : columns;
   },
   async create(record, { store }) {
-    const made = await store.deployTemplates.create({ ...record, steps: stored(stepsOf(record)) } as NewOf<DeployTemplateRecord, 'name'>);
-    // The answer to the caller has the numbers as they were spelled.
-    return { ...made, steps: stepsOf(record) as readonly StepRecord[] };
+    const created = await store.deployTemplates.create({ ...record, steps: stored(stepsOf(record)) } as NewOf<
+      DeployTemplateRecord,
+      'name'
+    >);
+    // The response has the numbers as the client wrote them.
+    return { ...created, steps: stepsOf(record) as readonly StepRecord[] };
   },
   update: ({ uuid }, changes, { store }) => store.deployTemplates.update(uuid, changes),
   remove: ({ uuid }, { store }) => store.deployTemplates.remove(uuid),

@@ -1,4 +1,4 @@
-/** Ours: the document of the API for one version, and a page that shows it, made of files of this server only. */
+/** Extensions: the OpenAPI document of one version, and a page that shows it without resources of other hosts. */
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Fault } from '../../model/errors';
@@ -27,10 +27,10 @@ const page = (type: string, bytes: Buffer): Answer => ({
   headers: { ...SAFE, 'Content-Type': `${type}; charset=utf-8` },
 });
 
-/** name: its type. Those of the package, and the script that starts it. */
+/** Assets of the package → content type; and the script that starts the page. */
 const ASSETS: Readonly<Record<string, string>> = { 'swagger-ui.css': 'text/css', 'swagger-ui-bundle.js': 'text/javascript' };
 const START = 'start.js';
-/** What stands before our paths where a proxy serves us below one. */
+/** The path prefix of a proxy in front of this server. */
 const prefixOf = (base: string): string => new URL(base).pathname.replace(/\/$/, '');
 
 export const docsHandlers: Handlers = {
@@ -55,7 +55,7 @@ ${scripts}
     const name = params['asset']!;
     if (name === START) {
       const url = JSON.stringify(`${prefixOf(base)}/v1/openapi.json`);
-      // The version is chosen in the page's own address: /docs?version=1.72.
+      // The page's own URL selects the version: /docs?version=1.72.
       const script = `SwaggerUIBundle({ url: ${url} + location.search, dom_id: '#api', deepLinking: true, validatorUrl: null });\n`;
       return page('text/javascript', Buffer.from(script));
     }

@@ -8,13 +8,13 @@ import { linksTo } from '../resource/links';
 import { rowsToShow } from '../resource/present';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
-/** What conductors say of one hardware type, by the conductor's name. */
+/** The conductors that offer a hardware type, with the interfaces that they enable. */
 type Offers = readonly (readonly [host: string, offer: EnabledHardware])[];
 
 const offersOf = (conductors: readonly ConductorRecord[], type: string): Offers =>
   conductors.flatMap(({ hostname, drivers }) => (Object.hasOwn(drivers, type) ? [[hostname, drivers[type]!] as const] : []));
 
-/** Interfaces are told in detail only. */
+/** Lists show interfaces only with `detail`. */
 const isInterface = ({ name }: FieldRow): boolean => /^(default|enabled)_/.test(name);
 function interfaceField(name: string, offers: Offers): unknown {
   const kind = INTERFACE_KINDS.find((one) => name === `default_${one}_interface` || name === `enabled_${one}_interfaces`) as InterfaceKind;
@@ -33,7 +33,7 @@ function present(name: string, offers: Offers, rows: readonly FieldRow[], base: 
   return Object.fromEntries(rows.map((row) => [row.name, (values[row.name] ?? (() => interfaceField(row.name, offers)))()]));
 }
 
-/** Names of all fields, as refusals list them. */
+/** The names of all fields, in the order of the error message. */
 function fieldNames(rows: readonly FieldRow[], minor: number): string[] {
   const late = ['storage', 'rescue', 'bios', 'firmware'];
   const kinds = [...INTERFACE_KINDS.filter((kind) => !late.includes(kind)), ...late];
@@ -63,7 +63,7 @@ async function listDrivers(request: Request, context: ApiContext): Promise<Answe
   if (type !== 'classic' && type !== 'dynamic')
     throw new Fault('Invalid', { message: '"type" filter must be one of "classic" or "dynamic", if specified.' });
   const conductors = (await context.current.conductors()).conductors;
-  // Classic drivers went away with the Rocky release.
+  // The Rocky release removed classic drivers.
   const names = type === 'classic' ? [] : [...new Set(conductors.flatMap(({ drivers }) => Object.keys(drivers)))].sort();
   const rows = rowsToShow(all, minor, fields).filter((row) => query['detail'] === true || !isInterface(row));
   const missing = (fields ?? []).filter((field) => !rows.some(({ name }) => name === field));

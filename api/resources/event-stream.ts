@@ -1,4 +1,4 @@
-/** GET /v1/events/stream and GET /v1/events: what happens to nodes, as server-sent events and as pages. Ironic has neither. */
+/** GET /v1/events/stream and GET /v1/events: events of nodes, as server-sent events and as pages. Extensions. */
 import { Fault, reasonOf } from '../../model/errors';
 import { EVENT_KINDS, isPosition, type EventKind, type EventRecord } from '../../model/events';
 import { isLogicalName, isUuid } from '../../model/idents';
@@ -19,7 +19,7 @@ interface EventQuery {
   readonly kind?: string | null;
   readonly state?: string | null;
 }
-/** The words of a list with commas; undefined: none was said. */
+/** The items of a comma-separated list; undefined if it is absent. */
 function wordsOf(
   name: keyof EventQuery,
   text: string | null | undefined,
@@ -30,12 +30,12 @@ function wordsOf(
   return wrong === undefined ? words : invalid(`Invalid ${name}: "${wrong}"`);
 }
 
-/** Which events a caller wants and may see. */
-function chooser({ query, caller }: Request, { auth }: ApiContext): (event: EventRecord) => boolean {
-  const said = query as EventQuery;
-  const nodes = wordsOf('node', said.node, (word) => isUuid(word) || isLogicalName(word));
-  const states = wordsOf('state', said.state, (word) => Object.hasOwn(STATES, word));
-  const kinds = wordsOf('kind', said.kind, (word) => Object.hasOwn(EVENT_KINDS, word)) ?? (states ? ['state'] : undefined);
+/** The filter of the request, and of the events that the caller may see. */
+function filterOf({ query, caller }: Request, { auth }: ApiContext): (event: EventRecord) => boolean {
+  const filter = query as EventQuery;
+  const nodes = wordsOf('node', filter.node, (word) => isUuid(word) || isLogicalName(word));
+  const states = wordsOf('state', filter.state, (word) => Object.hasOwn(STATES, word));
+  const kinds = wordsOf('kind', filter.kind, (word) => Object.hasOwn(EVENT_KINDS, word)) ?? (states ? ['state'] : undefined);
   return ({ node_uuid: uuid, node_name: name, owner, lessee, kind, payload }) =>
     (!nodes || nodes.includes(uuid) || (name !== null && nodes.includes(name))) &&
     (!kinds || kinds.includes(kind)) &&
@@ -43,7 +43,7 @@ function chooser({ query, caller }: Request, { auth }: ApiContext): (event: Even
     auth.allowed(caller, 'node:get', { owner, lessee });
 }
 
-/** Where the caller goes on: what a browser says when it comes back wins over the address, which stays the same. */
+/** The start position. The header of a reconnecting browser wins, because its URL does not change. */
 function sinceOf({ query, headers }: Request): string | undefined {
   const since = headers['last-event-id'] ?? (query as EventQuery).since ?? undefined;
   if (since === undefined || since === '') return undefined;
@@ -58,47 +58,47 @@ const shown = ({ position, at, kind, node_uuid, node_name, payload }: EventRecor
   node_name,
   payload,
 });
-/** One event as it is sent (WHATWG HTML §9.2.6); JSON has no line ends in it. */
+/** One event in the stream (WHATWG HTML §9.2.6). JSON text contains no line breaks. */
 const framed = (id: string | undefined, event: string, data: object): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 
-/** Milliseconds after which a client that was cut off comes back. */
+/** The reconnection time of clients, in milliseconds. */
 const RETRY_MS = 2000;
 
 async function listen(request: Request, context: ApiContext) {
-  const wanted = chooser(request, context);
+  const isWanted = filterOf(request, context);
   const since = sinceOf(request);
   const listener = context.feed.join();
   if (!listener) throw new Fault('TemporaryFailure', { message: 'As many listen to events as [events]max_listeners allows.' });
   const { store, clock, options, log } = context;
   const stream = async (sink: Sink): Promise<void> => {
-    const tellGap = (from: string, at: string): Promise<void> =>
+    const reportGap = (from: string, at: string): Promise<void> =>
       sink.write(framed(at, 'gap', { since: from, reason: 'Events after this position are not kept any more.' }));
     try {
       let at = since ?? (await store.events.endPosition());
       await sink.write(`retry: ${RETRY_MS}\nid: ${at}\n\n`);
       if (since !== undefined && !(await store.events.isReachable(since))) {
         at = await store.events.endPosition();
-        await tellGap(since, at);
+        await reportGap(since, at);
       }
-      let spoke = clock.now();
+      let lastWrite = clock.now();
       while (!sink.signal.aborted) {
         const { events, reached, gap } = await listener.next(at, sink.signal);
         if (sink.signal.aborted) break;
-        if (gap) await tellGap(at, reached);
+        if (gap) await reportGap(at, reached);
         at = reached;
-        const texts = events.filter(wanted).map((event) => framed(event.position, event.kind, shown(event)));
-        const isQuiet = texts.length === 0 && clock.now() - spoke >= options['events.keep_alive_interval'] * 1000;
-        // A position without an event: whoever hears nothing for long does not fall behind what is kept.
+        const texts = events.filter(isWanted).map((event) => framed(event.position, event.kind, shown(event)));
+        const isQuiet = texts.length === 0 && clock.now() - lastWrite >= options['events.keep_alive_interval'] * 1000;
+        // A position without an event, so that a listener without events does not fall behind the retention.
         if (isQuiet) await sink.write(`: alive\nid: ${at}\n\n`);
         else if (texts.length > 0) await sink.write(texts.join(''));
         else continue;
-        spoke = clock.now();
+        lastWrite = clock.now();
       }
       await sink.end(framed(undefined, 'end', { reason: 'The server stops.' }));
     } catch (error) {
       if (sink.signal.aborted) return;
-      log.warn('a listener to events was cut off', { reason: reasonOf(error) });
+      log.warn('an event stream was closed', { reason: reasonOf(error) });
       await sink.end(framed(undefined, 'end', { reason: error instanceof Fault ? error.message : 'Events cannot be sent now.' }));
     } finally {
       listener.leave();
@@ -110,14 +110,14 @@ async function listen(request: Request, context: ApiContext) {
 export const eventStreamHandlers: Handlers = {
   streamEvents: listen,
   listEvents: async (request, context) => {
-    const wanted = chooser(request, context);
-    const most = context.options['api.max_limit'];
-    const limit = Math.min((request.query as EventQuery).limit || most, most);
+    const isWanted = filterOf(request, context);
+    const maxLimit = context.options['api.max_limit'];
+    const limit = Math.min((request.query as EventQuery).limit || maxLimit, maxLimit);
     if (limit < 0) invalid('Limit must be positive');
     const since = sinceOf(request);
     const page = since === undefined ? await context.store.events.read('0-0', limit) : await pageAfter(context.store, since, limit);
     const { events, reached, gap = false } = { gap: undefined, ...page };
-    const body = { events: events.filter(wanted).map(shown), resume: reached, more: events.length === limit, gap };
+    const body = { events: events.filter(isWanted).map(shown), resume: reached, more: events.length === limit, gap };
     return { status: 200, body };
   },
 };

@@ -1,4 +1,4 @@
-/** What recorders on running hosts push, and what is told of it. Extensions (docs/recorder.md); nothing else reads what they say. */
+/** The hardware records that recorders on running hosts push, and their changes. Extensions (docs/recorder.md). */
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { timestamp } from '../../model/clock';
@@ -30,18 +30,22 @@ interface Push {
   readonly boot_id?: string;
   readonly hardware?: HardwareRecord;
 }
-/** Changes that one push may make; and of those, how many its event and its entry in the history name. */
-const MOST_CHANGES = 1000;
-const MOST_TOLD = 50;
+/** Limits of the changes of one push, and of the changes that its event and its history entry name. */
+const MAX_CHANGES = 1000;
+const MAX_NAMED = 50;
 
-/** What nobody can use is not unpacked again and again: a record that does not compare with what is kept makes no changes. */
 const recordOf = async (packed: Buffer): Promise<HardwareRecord> =>
   JSON.parse((await promisify(gunzip)(packed)).toString('utf8')) as HardwareRecord;
 
-/** Tells of the changes: rows of their own, an event, an entry in the node's history, all or none. */
-async function tellChanges(store: Store, uuid: string, changes: readonly HardwareChange[], { options, random }: ApiContext): Promise<void> {
+/** Stores the changes, an event and an entry in the node's history, all in one transaction. */
+async function storeChanges(
+  store: Store,
+  uuid: string,
+  changes: readonly HardwareChange[],
+  { options, random }: ApiContext,
+): Promise<void> {
   const node = await store.nodes.find(uuid);
-  const named = changes.slice(0, MOST_TOLD);
+  const named = changes.slice(0, MAX_NAMED);
   await store.events.add(node, 'hardware', {
     count: changes.length,
     changes: named.map(({ kind, component, key }) => ({ kind, component, key })),
@@ -63,19 +67,19 @@ async function tellChanges(store: Store, uuid: string, changes: readonly Hardwar
   await store.hardware.addChanges(uuid, changes, options['recorder.history_max_entries']);
 }
 
-/** Answers what became of the push. */
-async function takeRecord(uuid: string, hash: string, push: Push & { readonly hardware: HardwareRecord }, context: ApiContext) {
+/** Stores a pushed record. Returns its digest, the changes, and the result for the metrics. */
+async function storeRecord(uuid: string, hash: string, push: Push & { readonly hardware: HardwareRecord }, context: ApiContext) {
   const digest = digestOf(push.hardware);
   const bootId = push.boot_id ?? null;
   const record = await promisify(gzip)(JSON.stringify(push.hardware));
   return context.store.transaction(async (store) => {
     const before = await store.hardware.lock(uuid);
-    // Revoked meanwhile.
+    // The token was revoked meanwhile.
     if (before?.token_hash !== hash) throw new Fault('NotAuthorized');
     const changes =
-      before.record === null || before.digest === digest ? [] : changesBetween(await recordOf(before.record), push.hardware, MOST_CHANGES);
+      before.record === null || before.digest === digest ? [] : changesBetween(await recordOf(before.record), push.hardware, MAX_CHANGES);
     await store.hardware.put(uuid, { digest, record, bootId }, context.options['conductor.node_history']);
-    if (changes.length > 0) await tellChanges(store, uuid, changes, context);
+    if (changes.length > 0) await storeChanges(store, uuid, changes, context);
     const result = before.record === null ? 'first' : changes.length > 0 ? 'changed' : before.digest === digest ? 'unchanged' : 'updated';
     return { digest, changes, result };
   });
@@ -92,40 +96,40 @@ async function push(request: Request, context: ApiContext): Promise<Answer> {
   };
   if (!options['recorder.enabled']) refuse('disabled', new Fault('HTTPForbidden', { resource: path }));
   const token = headers['x-recorder-token'];
-  const door = isUuid(uuid) && typeof token === 'string' ? await pushes.authenticate(uuid, token) : undefined;
-  // Who has no token is not told which nodes there are.
-  if (!door) return refuse('refused', new Fault('NotAuthorized'));
+  const row = isUuid(uuid) && typeof token === 'string' ? await pushes.authenticate(uuid, token) : undefined;
+  // Without a token, the response does not reveal which nodes exist.
+  if (!row) return refuse('refused', new Fault('NotAuthorized'));
   if (!pushes.mayPush(uuid)) refuse('limited', new Refusal(429, 'Too many pushes of this node.', { 'Retry-After': '60' }));
   if (body.hardware) {
-    const { digest, changes, result } = await takeRecord(uuid, door.token_hash!, { ...body, hardware: body.hardware }, context);
+    const { digest, changes, result } = await storeRecord(uuid, row.token_hash!, { ...body, hardware: body.hardware }, context);
     metrics.count('bloomery_recorder_pushes_total', { result });
     for (const { component, kind } of changes) metrics.count('bloomery_recorder_changes_total', { component, kind });
     return { status: 200, body: { digest } };
   }
   if (body.digest === undefined) throw invalid('A push has the hardware, or the digest of what was pushed before.');
-  if (body.digest !== door.digest)
+  if (body.digest !== row.digest)
     refuse('unknown', new Fault('Conflict', { message: 'Another record than the one of this digest is kept: push the hardware itself.' }));
   pushes.sign(uuid, body.digest, body.boot_id ?? null);
   metrics.count('bloomery_recorder_pushes_total', { result: 'unchanged' });
   return { status: 200, body: { digest: body.digest } };
 }
 
-// ---- what is told
-const among = <Word extends string>(name: string, said: unknown, known: readonly Word[]): readonly Word[] | undefined => {
-  const words = said as readonly string[] | null | undefined;
+// ---- queries
+const among = <Word extends string>(name: string, value: unknown, known: readonly Word[]): readonly Word[] | undefined => {
+  const words = value as readonly string[] | null | undefined;
   const wrong = words?.find((word) => !(known as readonly string[]).includes(word));
   if (wrong !== undefined) throw invalid(`Unknown ${name} ${wrong}: use ${known.join(', ')}.`);
   return (words as readonly Word[] | null | undefined) ?? undefined;
 };
-/** A day, or a moment; without a zone in UTC. The plus of a zone is a space where somebody wrote it into a URL as it is. */
-const MOMENT = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[ +-]\d\d:\d\d)?)?$/;
-function momentOf(said: string | null | undefined): string | undefined {
-  if (said == null) return undefined;
-  const [, day = '', time = '00:00', zone = 'Z'] = MOMENT.exec(said) ?? [];
-  const moment = Date.parse(`${day}T${time}${zone.replace(' ', '+')}`);
-  // PostgreSQL's years have four digits too, as far as anybody needs them.
-  if (Number.isNaN(moment) || moment < 0 || moment > Date.UTC(9999, 0)) throw invalid(`Expected a moment (ISO 8601) for since: ${said}`);
-  return timestamp(moment);
+/** ISO 8601: a date, or a time in UTC unless it has a zone. An unescaped plus sign in a URL arrives as a space. */
+const TIMESTAMP = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[ +-]\d\d:\d\d)?)?$/;
+function timestampOf(text: string | null | undefined): string | undefined {
+  if (text == null) return undefined;
+  const [, day = '', time = '00:00', zone = 'Z'] = TIMESTAMP.exec(text) ?? [];
+  const milliseconds = Date.parse(`${day}T${time}${zone.replace(' ', '+')}`);
+  if (Number.isNaN(milliseconds) || milliseconds < 0 || milliseconds > Date.UTC(9999, 0))
+    throw invalid(`Expected a timestamp (ISO 8601) for since: ${text}`);
+  return timestamp(milliseconds);
 }
 async function listChanges(
   { query, base, caller }: Request,
@@ -139,7 +143,7 @@ async function listChanges(
   if (after !== undefined && !Number.isSafeInteger(after)) throw invalid(`Expected the id of a change for marker: ${after}`);
   const kinds = among<ChangeKind>('kind', query['kind'], CHANGE_KINDS);
   const components = among('component', query['component'], Object.keys(COMPONENTS) as Component[]);
-  const since = momentOf(query['since'] as string | null | undefined);
+  const since = timestampOf(query['since'] as string | null | undefined);
   const filter: HardwareChangeFilter = {
     limit,
     ...(nodeUuid === undefined ? {} : { nodeUuid }),
@@ -154,14 +158,14 @@ async function listChanges(
     return { id, at, node_uuid, node_name, kind, component, key, before, after: now };
   });
   if (rows.length < limit) return { status: 200, body: { changes } };
-  const said = new URLSearchParams({
+  const search = new URLSearchParams({
     ...(kinds ? { kind: kinds.join() } : {}),
     ...(components ? { component: components.join() } : {}),
     ...(since === undefined ? {} : { since }),
     limit: String(limit),
     marker: String(rows.at(-1)!.id),
   });
-  return { status: 200, body: { changes, next: `${base}/v1/${path}?${said.toString()}` } };
+  return { status: 200, body: { changes, next: `${base}/v1/${path}?${search.toString()}` } };
 }
 
 export const hardwareHandlers: Handlers = {

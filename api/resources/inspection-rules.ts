@@ -1,4 +1,4 @@
-/** /v1/inspection_rules: what is done with a node when what was found in it meets conditions. */
+/** /v1/inspection_rules: actions on an inspected node whose data fulfils the conditions. */
 import { Fault } from '../../model/errors';
 import { checkedRule, type RuleStep } from '../../model/rules/inspection-rules';
 import { repr } from '../../model/python';
@@ -25,7 +25,7 @@ const shownCondition = (step: RuleStep): object => ({
   ...shownAction(step),
   ...(isFilled(step.loop) ? { multiple: step.multiple ?? 'any' } : {}),
 });
-/** The parts of a sensitive rule are shown to nobody. */
+/** Conditions and actions of sensitive rules are never shown. */
 const partsOf =
   (name: 'conditions' | 'actions', shown: (step: RuleStep) => object) =>
   (rule: InspectionRuleRecord): unknown =>
@@ -34,7 +34,7 @@ const partsOf =
 const RULES: Resource<InspectionRuleRecord> = {
   schema: 'InspectionRule',
   path: 'inspection_rules',
-  // No such path, but clients know the links so.
+  // This path does not exist, but Ironic's links have it.
   linked: 'inspection',
   list: 'inspection_rules',
   bodyLabel: '',
@@ -46,19 +46,19 @@ const RULES: Resource<InspectionRuleRecord> = {
   strict: false,
   lenient: true,
   checkQuery,
-  // The phase is taken and repeated, but lists have all rules, as there.
+  // Ironic repeats the phase in the link to the next page, but does not filter by it.
   next: ({ query }) => [['filters', repr(query['phase'] ? { phase: query['phase'] } : {})]],
   table: ({ store }) => store.inspectionRules,
   values: { conditions: partsOf('conditions', shownCondition), actions: partsOf('actions', shownAction) },
   patched(patched, patch, before) {
-    // What was hidden stays hidden, whichever way the flag would go.
+    // A sensitive rule stays sensitive.
     if (before.sensitive && patched['sensitive'] !== true)
       throw new Fault('PatchError', { patch: repr(patch), reason: 'Inspection rules cannot have the sensitive flag unset.' });
     return Promise.resolve(patched);
   },
-  check(values, { body }, _rooms, before) {
+  check(values, { body }, _context, before) {
     if (before && values['uuid'] !== before.uuid) throw new Fault('InspectionRuleNotFound', { rule: String(values['uuid']) });
-    // Of a new rule, a phase that is null is wrong where none is right.
+    // A new rule may have no phase, but not a null phase.
     const { phase } = before ? values : (body as Values);
     const { conditions = [], actions, priority } = values as { conditions?: RuleStep[]; actions: RuleStep[]; priority?: number };
     const checked = checkedRule({ conditions, actions, phase, priority });

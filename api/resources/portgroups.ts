@@ -18,13 +18,13 @@ interface ListQuery {
   readonly shard?: readonly string[] | null;
   readonly conductor_groups?: readonly string[] | null;
 }
-/** At most one filter; the node of the path is one. */
+/** At most one filter, including the node of the path. */
 async function filterOf(
   { query, params, minor }: Request,
   context: ApiContext,
 ): Promise<Partial<Pick<PortgroupRecord, 'node_uuid' | 'address'>>> {
-  const { node: asked, address, shard, conductor_groups: groups } = query as ListQuery;
-  const node = params['node_ident'] ?? asked;
+  const { node: ident, address, shard, conductor_groups: groups } = query as ListQuery;
+  const node = params['node_ident'] ?? ident;
   if ([node, address, shard?.length, groups?.length].filter(Boolean).length > 1)
     throw invalid('Filtering by node, address, or shard simultaneously is not supported.');
   if (node) return { node_uuid: (await nodeByIdent(node, minor, context)).uuid };
@@ -35,7 +35,7 @@ function checkName(name: unknown, sentence: string): void {
   if (name && !isLogicalName(name)) throw invalid(`${sentence} invalid name '${str(name)}'`);
 }
 
-/** A patch may move the portgroup to another node, whose name it may say; the mode is for good. */
+/** A patch may move the portgroup to another node by its UUID or name. It cannot remove the mode. */
 async function patched(
   values: Values,
   patch: readonly PatchOperation[],
@@ -43,19 +43,19 @@ async function patched(
   request: Request,
   context: ApiContext,
 ): Promise<Values> {
-  // Ironic looks at the first operation only, and there also below the field.
+  // Ironic checks the first operation only, including paths below the field.
   const [, first] = patch[0]?.path.split('/') ?? [];
   if (request.minor < 26 && (first === 'mode' || first === 'properties'))
     throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   for (const name of valuesAt(patch, '/name')) checkName(name, `Portgroup ${request.params['portgroup_ident']!}: Cannot change name to`);
   const node = await context.store.nodes.find(before.node_uuid);
-  const [wanted] = valuesAt(patch, '/node_uuid');
-  const owner: NodeRecord = wanted === undefined ? node : await linkedNode('node_uuid', wanted, node.owner, request, context);
+  const [newNode] = valuesAt(patch, '/node_uuid');
+  const owner: NodeRecord = newNode === undefined ? node : await linkedNode('node_uuid', newNode, node.owner, request, context);
   if (!('mode' in values)) throw invalid("'mode' is a mandatory attribute and can not be removed");
   return { ...values, node_uuid: owner.uuid };
 }
 
-/** @param before absent: a new one */
+/** @param before absent for a new portgroup */
 async function check(values: Values, request: Request, context: ApiContext, before?: PortgroupRecord): Promise<Values> {
   const uuid = values['node_uuid'] as string;
   const node = await asBadRequest(context.store.nodes.find(uuid), new Fault('NodeUnknown', { node: uuid }));

@@ -11,7 +11,7 @@ import { location } from '../resource/links';
 import { checkFieldsAllowed, checkNewer, checkSortable, envelopeOf, fieldsToShow, pageOf } from '../resource/lists';
 import { checkNotInspecting, asBadRequest, linkedNode, nodeByIdent, nodeOfList } from '../resource/node-find';
 import { withNotifications } from '../resource/notifications';
-import { checkFields, knowsVtep, portPresenter, rowsToShow, viewShape } from '../resource/present';
+import { checkFields, hasVtep, portPresenter, rowsToShow, viewShape } from '../resource/present';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
 const BRIEF = ['uuid', 'address'];
@@ -27,8 +27,8 @@ function presentPort(port: PortRecord, request: Request, context: ApiContext, fi
 }
 
 /**
- * The port of the path; hidden when its node is.
- * @param find reads as much of the node as is needed
+ * The port of the path. Callers that may not see its node get 404.
+ * @param find reads the node, or its head
  */
 async function portOf<Node extends Pick<NodeRecord, 'owner' | 'lessee'>>(
   request: Request,
@@ -55,7 +55,7 @@ interface ListQuery {
 }
 /** The node or the portgroup of the path. */
 type Parent = Readonly<Partial<Pick<PortRecord, 'node_uuid' | 'portgroup_uuid'>>>;
-/** Which ports: at most one of node, portgroup and shard. */
+/** The filter of a list: at most one of node, portgroup and shard. */
 async function filterOf(request: Request, context: ApiContext, parent: Parent): Promise<PortFilter> {
   const { query, minor } = request;
   const { shard: shards, conductor_groups: groups, address, node_uuid: uuid, description_contains: description } = query as ListQuery;
@@ -73,7 +73,7 @@ async function filterOf(request: Request, context: ApiContext, parent: Parent): 
   return { ...also, ...(groups?.length ? { conductorGroups: groups } : {}) };
 }
 
-/** @param path of the list, for the link to its next page; the ports of a node go on in /v1/ports, as Ironic's do */
+/** @param path of the list in the link to the next page, which for the ports of a node is /v1/ports, as in Ironic */
 async function list(request: Request, context: ApiContext, path: string, brief?: readonly string[], parent: Parent = {}): Promise<Answer> {
   const { query, base, minor, caller } = request;
   const all = context.document.fields('Port');
@@ -114,19 +114,19 @@ async function listOfPortgroup(request: Request, context: ApiContext, path: stri
 }
 
 const isFilled = (value: unknown): value is JsonObject => value !== null && typeof value === 'object';
-/** Rules of values that belong together. */
+/** Checks values that depend on each other. */
 function checkTogether(record: Values, minor: number): void {
   const link = record['local_link_connection'];
   if (isFilled(link)) {
     if ('network_type' in link && minor < 64) throw unacceptable();
-    if ('vtep-logical-switch' in link && !knowsVtep(minor)) throw unacceptable();
+    if ('vtep-logical-switch' in link && !hasVtep(minor)) throw unacceptable();
     if (record['is_smartnic'] === true && !('port_id' in link && 'hostname' in link))
       throw invalid('Smart NIC port must have port_id and hostname in local_link_connection');
   }
   if (record['physical_network'] === '') throw invalid('A non-empty value is required when setting physical_network');
 }
 
-/** The portgroup that a port shall belong to: known, and of the same node. */
+/** The portgroup of a port. It must exist and belong to the same node. */
 async function portgroupFor(uuid: unknown, node: NodeRecord, { store }: ApiContext): Promise<PortgroupRecord> {
   const unknown = new Fault('PortgroupUnknown', { portgroup: str(uuid) });
   if (!isUuid(uuid)) throw unknown;
@@ -142,11 +142,11 @@ async function createPort(request: Request, context: ApiContext): Promise<Answer
   const record = checkedRecord('port', 'Port', rows, body, context);
   const { node_ident: ident, node_uuid: uuid, ...given } = Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
   if (ident !== undefined && minor < 94) throw unacceptable();
-  // The sentence names node_uuid, also where the caller said node_ident.
+  // The message names node_uuid, also if the client gave node_ident.
   const unknown = new Fault('NodeUnknown', { node: (uuid as string | undefined) ?? 'None' });
   const node = await asBadRequest(nodeByIdent((ident ?? uuid) as string, minor, context), unknown);
   if (!context.auth.allowed(request.caller, 'port:create', node)) throw new Fault('NotAuthorized');
-  // Here the name counts, not whether the value is the empty one.
+  // Unlike other resources, an empty value of a newer field is refused too.
   if (rows.some(({ name, gate }) => name in record && !open(gate, minor))) throw unacceptable();
   const portgroup = given['portgroup_uuid'] ? await portgroupFor(given['portgroup_uuid'], node, context) : undefined;
   checkTogether(given, minor);
@@ -162,8 +162,8 @@ async function createPort(request: Request, context: ApiContext): Promise<Answer
     node_uuid: node.uuid,
     address: given['address'] as string,
   };
-  const made = await withNotifications(context, request, 'port', 'create', port, () => conductor.createPort(port));
-  return { status: 201, body: presentPort(made, request, context), headers: location(base, `ports/${made.uuid}`) };
+  const created = await withNotifications(context, request, 'port', 'create', port, () => conductor.createPort(port));
+  return { status: 201, body: presentPort(created, request, context), headers: location(base, `ports/${created.uuid}`) };
 }
 
 async function showPort(request: Request, context: ApiContext): Promise<Answer> {
@@ -177,7 +177,7 @@ async function showPort(request: Request, context: ApiContext): Promise<Answer> 
   return { status: 200, body: presentPort(port, request, context, fields) };
 }
 
-/** Only these are held against the version in a PATCH; the later fields are taken at every one. */
+/** A PATCH checks the version of these fields only. Every version accepts the later fields. */
 const GATED = ['pxe_enabled', 'local_link_connection', 'portgroup_uuid', 'physical_network', 'is_smartnic'];
 function checkPatchGates(patch: readonly PatchOperation[], rows: ReturnType<ApiContext['document']['fields']>, minor: number): void {
   const touches = (path: string): boolean =>
@@ -192,19 +192,19 @@ async function updatePort(request: Request, context: ApiContext): Promise<Answer
   const patch = checkedPatch(request.body, rows);
   checkPatchGates(patch, rows, minor);
   const { port, node } = await portOf(request, context, 'port:update', (uuid) => context.store.nodes.find(uuid));
-  const [wanted] = valuesAt(patch, '/node_uuid');
-  const owner = wanted !== undefined ? await linkedNode('node_uuid', wanted, node.owner, request, context) : node;
+  const [newNode] = valuesAt(patch, '/node_uuid');
+  const owner = newNode !== undefined ? await linkedNode('node_uuid', newNode, node.owner, request, context) : node;
   const patched: Values = { ...applyPatch(port as unknown as Values, patch), node_uuid: owner.uuid };
   const patchable = rows.filter(({ create, patch: may }) => create || may);
-  const asked = Object.fromEntries(Object.entries(patched).filter(([name]) => patchable.some((row) => row.name === name)));
+  const known = Object.fromEntries(Object.entries(patched).filter(([name]) => patchable.some((row) => row.name === name)));
   const group = patched['portgroup_uuid'];
   const isNone = !group || (typeof group === 'object' && Object.keys(group).length === 0);
   if (!isNone && (group !== port.portgroup_uuid || owner.uuid !== port.node_uuid)) await portgroupFor(group, owner, context);
-  const checked = checkedRecord('patch', 'Port', patchable, asked, context);
+  const checked = checkedRecord('patch', 'Port', patchable, known, context);
   checkNotInspecting(`port "${port.uuid}" on`, owner, minor);
   if (patch.some(({ path }) => path === '/physical_network') && checked['physical_network'] === '')
     throw invalid('A non-empty value is required when setting physical_network');
-  // Only where it is the patch's first operation: clients that join a portgroup say its network too.
+  // Checked in the first operation only, because clients that add a port to a portgroup send its physical network too.
   if (minor >= 102 && patch[0]?.path === '/physical_network' && !isNone)
     throw invalid('physical_network cannot be changed while the port belongs to a portgroup.');
   const before = port as unknown as Values;

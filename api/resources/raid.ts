@@ -1,4 +1,4 @@
-/** PUT /v1/nodes/X/states/raid, and what logical disks may say: /v1/drivers/X/raid/logical_disk_properties. */
+/** PUT /v1/nodes/X/states/raid, and /v1/drivers/X/raid/logical_disk_properties. */
 import { Fault } from '../../model/errors';
 import { str } from '../../model/python';
 import type { JsonObject } from '../../model/records';
@@ -7,10 +7,10 @@ import { checkDriverServed } from './drivers';
 import { nodeOf } from '../resource/node-find';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
 
-/** What is wrong with the configuration; undefined: nothing. */
-function objectionTo(config: JsonObject, { validators, document }: ApiContext): string | undefined {
+/** The error message of an invalid configuration. */
+function problemOf(config: JsonObject, { validators, document }: ApiContext): string | undefined {
   const problem = validators('RaidConfig', () => document.schemas['RaidConfig']!)(config);
-  // Of a choice, only that none fits is told here.
+  // Without the root cause of a failed `anyOf`, as in Ironic.
   if (problem !== undefined) return `RAID config validation error: ${problem.split('. Possible root cause: ')[0]}`;
   const roots = (config['logical_disks'] as readonly JsonObject[]).filter((disk) => disk['is_root_volume'] === true);
   return roots.length > 1 ? `Raid config cannot have more than one root volume. ${roots.length} root volumes were specified` : undefined;
@@ -23,11 +23,11 @@ async function setRaidConfig(request: Request, context: ApiContext): Promise<Ans
   const node = await nodeOf(request, context, 'node:set_raid_state');
   if (minor < 12) throw new Fault('NotAcceptable', { message: 'Request not acceptable.' });
   const config = body as JsonObject;
-  await context.conductor.setRaidConfig(node.uuid, config, objectionTo(config, context));
+  await context.conductor.setRaidConfig(node.uuid, config, problemOf(config, context));
   return { status: 204 };
 }
 
-/** The descriptions stand in the schema. */
+/** Returns the descriptions in the schema. */
 async function showLogicalDiskProperties({ params }: Request, context: ApiContext): Promise<Answer> {
   await checkDriverServed(params['driver_name']!, context);
   const { properties } = context.document.schemas['RaidConfig'] as { properties: { logical_disks: { items: { properties: Schema } } } };

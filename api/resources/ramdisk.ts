@@ -1,4 +1,4 @@
-/** What ramdisks call, without authentication: lookup, heartbeat, continue_inspection (reference: ironic-python-agent's protocol). */
+/** The endpoints of ramdisks, without authentication: lookup, heartbeat, continue_inspection (ironic-python-agent's protocol). */
 import { timingSafeEqual } from 'node:crypto';
 import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
@@ -22,7 +22,7 @@ function checkEnabled({ path }: Request, { options }: ApiContext): void {
 }
 
 const FIELDS = ['uuid', 'properties', 'instance_info', 'driver_internal_info'];
-/** What is told of containers and images: options of Ironic that this server does not have, at their defaults. */
+/** Agent settings from options of Ironic that this server does not have, with their defaults. */
 const AGENT_DEFAULTS = {
   agent_containers: {
     allow_arbitrary_containers: false,
@@ -40,7 +40,7 @@ const AGENT_DEFAULTS = {
   tls_min_version: '1.3',
   tls_cipher_suites: null,
 };
-/** Where the agent sends its own metrics. */
+/** The agent's settings for its own metrics. */
 const agentMetrics = (options: Options): object => ({
   metrics: {
     backend: options['metrics.agent_backend'],
@@ -51,10 +51,10 @@ const agentMetrics = (options: Options): object => ({
   },
   metrics_statsd: { statsd_host: options['metrics_statsd.agent_statsd_host'], statsd_port: options['metrics_statsd.agent_statsd_port'] },
 });
-/** These speak to the BMC themselves, so the agent need not look for it. */
-const KNOWS_BMC = ['redfish', 'idrac-redfish'];
+/** With these management interfaces the agent need not detect the BMC. */
+const WITHOUT_BMC_DETECTION = ['redfish', 'idrac-redfish'];
 
-/** What a ramdisk learns about its node and how to behave. */
+/** The response to a lookup: the node, and the agent's settings. */
 function documentFor(node: NodeRecord, token: unknown, { base, minor, caller }: Request, { document, auth, options }: ApiContext): object {
   const rows = rowsToShow(document.fields('Node'), minor, FIELDS);
   return {
@@ -64,19 +64,19 @@ function documentFor(node: NodeRecord, token: unknown, { base, minor, caller }: 
       ...AGENT_DEFAULTS,
       heartbeat_timeout: options['api.ramdisk_heartbeat_timeout'],
       agent_token: token ?? null,
-      agent_skip_bmc_detect: KNOWS_BMC.includes(node.management_interface ?? ''),
+      agent_skip_bmc_detect: WITHOUT_BMC_DETECTION.includes(node.management_interface ?? ''),
     },
   };
 }
 
-/** A ramdisk is expected in these states only; with fast track it may wait in more. */
+/** Whether a ramdisk may run in the node's state. Fast track allows more states. */
 const isExpected = ({ provision_state: state, driver_info: info }: NodeRecord, options: Options): boolean =>
   stateRow(state).lookup === true || ((toBoolean(info['fast_track']) ?? options['deploy.fast_track']) && FAST_TRACK_STATES.includes(state));
 
-/** Valid addresses; others are passed over. */
+/** The valid addresses; others are ignored. */
 const macsOf = (addresses: readonly unknown[]): string[] => addresses.filter(isMac).map((mac) => mac.toLowerCase());
 
-/** All ports with these addresses must be of one node. */
+/** The node of the ports with these addresses, which must all belong to one node. */
 async function nodeByMacs(macs: readonly string[], { store }: ApiContext): Promise<NodeRecord> {
   const nodes = new Set((await store.ports.byMacs(macs)).map(({ node_uuid: uuid }) => uuid));
   const [uuid] = nodes;
@@ -90,7 +90,7 @@ async function lookup(request: Request, context: ApiContext): Promise<Answer> {
   const macs = macsOf((query['addresses'] as readonly string[] | null | undefined) ?? []);
   const uuid = query['node_uuid'] as string | null | undefined;
   if (macs.length === 0 && !uuid) throw new Fault('IncompleteLookup');
-  // Unknown and not expected look the same from outside.
+  // The response does not reveal whether the node is unknown or in another state.
   const node = await (uuid ? context.store.nodes.find(uuid) : nodeByMacs(macs, context)).catch((error: unknown) => {
     throw error instanceof Fault && error.status === 404 ? notFound() : error;
   });
@@ -98,23 +98,23 @@ async function lookup(request: Request, context: ApiContext): Promise<Answer> {
     context.log.warn('lookup refused', { ...originFields(request.origin), node: node.uuid, state: node.provision_state });
     throw notFound();
   }
-  // Agents older than tokens get none; that there is one is no secret, the token is.
+  // Agents older than tokens get a mask, which reveals only that a token exists.
   const token = minor >= 62 ? await context.conductor.agentToken(node.uuid) : node.driver_internal_info['agent_secret_token'] && MASK;
   const internal = token ? { ...node.driver_internal_info, agent_secret_token: token } : node.driver_internal_info;
   return { status: 200, body: documentFor({ ...node, driver_internal_info: internal }, token, request, context) };
 }
 
-/** In the time that does not depend on where they differ. */
+/** Compares in constant time. */
 function sameSecret(given: string, stored: unknown): boolean {
   if (typeof stored !== 'string') return false;
   const [one, other] = [Buffer.from(given), Buffer.from(stored)];
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-/** Characters in the log of what an agent sent. */
-const MOST_SAID = 200;
+/** The limit of a callback URL in the log. */
+const MAX_LOGGED = 200;
 const STATUSES = ['start', 'end', 'error'];
-/** http or https, or nothing (a heartbeat that wants no call back). */
+/** Accepts http and https, and an empty URL for an agent without a callback. */
 function checkCallback(url: string): void {
   if (url !== '' && !/^https?:/i.test(url)) throw invalid('An issue with the supplied "callback_url" has been detected.');
 }
@@ -129,12 +129,12 @@ async function heartbeat(request: Request, context: ApiContext): Promise<Answer>
     throw error;
   });
   try {
-    await takeHeartbeat(node, request, context);
+    await forwardHeartbeat(node, request, context);
   } catch (error) {
-    // The machine's operator sees no answers to its agent, and the node only waits.
+    // Logged because the operator does not see the agent's responses.
     if (error instanceof Fault && error.status === 400) {
       const { callback_url: url } = request.query;
-      const from = typeof url === 'string' ? url.slice(0, MOST_SAID) : '';
+      const from = typeof url === 'string' ? url.slice(0, MAX_LOGGED) : '';
       context.log.warn('heartbeat refused', {
         ...originFields(request.origin),
         node: node.uuid,
@@ -147,14 +147,14 @@ async function heartbeat(request: Request, context: ApiContext): Promise<Answer>
   return { status: 202 };
 }
 
-/** Throws Invalid and InvalidParameterValue for a beat that is not of the node's agent, and what the conductor throws. */
-async function takeHeartbeat(node: AgentNode, { query }: Request, context: ApiContext): Promise<void> {
-  const said = (name: string): string | undefined => (query[name] as string | null | undefined) ?? undefined;
+/** Throws Invalid or InvalidParameterValue for a heartbeat that is not from the node's agent, and errors of the conductor. */
+async function forwardHeartbeat(node: AgentNode, { query }: Request, context: ApiContext): Promise<void> {
+  const text = (name: string): string | undefined => (query[name] as string | null | undefined) ?? undefined;
   const { agent_url: known, agent_secret_token: secret } = node.driver_internal_info;
-  const callbackUrl = said('callback_url') ?? '';
-  const [token, version, status] = [said('agent_token'), said('agent_version'), said('agent_status')];
+  const callbackUrl = text('callback_url') ?? '';
+  const [token, version, status] = [text('agent_token'), text('agent_version'), text('agent_status')];
   checkCallback(callbackUrl);
-  // Another machine, or one that booted behind our back: it must be powered off before it may speak for the node.
+  // Another machine, or an unexpected reboot: the node must be powered off first.
   if (known !== undefined && known !== null && known !== callbackUrl)
     throw new Fault('Invalid', { message: 'Detected change in ramdisk provided "callback_url"' });
   if (token === undefined) throw invalid('Agent token is required for heartbeat processing.');
@@ -164,8 +164,8 @@ async function takeHeartbeat(node: AgentNode, { query }: Request, context: ApiCo
   if (!sameSecret(token, secret)) throw invalid('Invalid or missing agent token received.');
   if (context.options['agent.require_tls'] && callbackUrl !== '' && !callbackUrl.startsWith('https://'))
     throw invalid('TLS is required by configuration');
-  const [verifyCa, message] = [said('agent_verify_ca'), said('agent_status_message')];
-  const beat: Heartbeat = {
+  const [verifyCa, message] = [text('agent_verify_ca'), text('agent_status_message')];
+  const heartbeatData: Heartbeat = {
     callbackUrl,
     agentToken: token,
     ...(version === undefined ? {} : { agentVersion: version }),
@@ -173,10 +173,10 @@ async function takeHeartbeat(node: AgentNode, { query }: Request, context: ApiCo
     ...(status === undefined ? {} : { agentStatus: status }),
     ...(message === undefined ? {} : { agentStatusMessage: message }),
   };
-  await context.conductor.heartbeat(node.uuid, beat);
+  await context.conductor.heartbeat(node.uuid, heartbeatData);
 }
 
-/** How machines that nobody knows are enrolled. */
+/** The settings for the enrolment of unknown machines. */
 const discoveryOf = ({
   'auto_discovery.enabled': enabled,
   'auto_discovery.driver': driver,
@@ -196,7 +196,7 @@ async function continueInspection(request: Request, context: ApiContext): Promis
     inventory,
     plugin,
   );
-  // Agents that send no version speak ironic-inspector's protocol.
+  // Agents without a version use ironic-inspector's protocol.
   if (minor < 84) return { status: 202, body: { uuid: node.uuid } };
   return { status: 202, body: documentFor(node, node.driver_internal_info['agent_secret_token'], request, context) };
 }

@@ -1,5 +1,4 @@
 /** The root documents: the versions of the API, and the resources of /v1. */
-import { open } from '../../model/versions';
 import type { Document } from '../schema/document';
 import { linksTo } from '../resource/links';
 import type { Handlers } from '../resource/handler';
@@ -11,22 +10,17 @@ const versionOf = (base: string, { min, max }: Document): object => ({
   min_version: `1.${min}`,
   version: `1.${max}`,
 });
-/** Resources of every version, and those that came later. `continue_inspection` is not listed at 1.1, although it is there. */
-const ALWAYS = ['chassis', 'nodes', 'ports', 'drivers'];
-const LATER: Readonly<Record<string, number>> = {
-  portgroups: 23,
-  volume: 32,
-  lookup: 22,
-  heartbeat: 22,
-  conductors: 49,
-  allocations: 52,
-  events: 54,
-  deploy_templates: 55,
-  shards: 82,
-  runbooks: 92,
-  inspection_rules: 96,
-  continue_inspection: 84,
-};
+interface ListedResource {
+  readonly name: string;
+  readonly since: number;
+}
+/** The resources that `GET /v1` lists (x-listed), in its order. `x-also` does not count: 1.1 does not list `continue_inspection`. */
+const listedIn = ({ paths }: Document): readonly ListedResource[] =>
+  paths
+    .flatMap(({ operations }) => [...operations.values()])
+    .filter(({ listed }) => listed !== null)
+    .sort((a, b) => a.listed! - b.listed!)
+    .map(({ path, gate }) => ({ name: path.split('/')[2]!, since: gate.since }));
 
 const rootOf = (base: string, document: Document): object => ({
   name: 'OpenStack Ironic API',
@@ -35,7 +29,9 @@ const rootOf = (base: string, document: Document): object => ({
   versions: [versionOf(base, document)],
 });
 function v1Of(base: string, minor: number, document: Document): object {
-  const links = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, linksTo(base, `${name}/`)]));
+  const listed = listedIn(document);
+  const links = (resources: readonly ListedResource[]) =>
+    Object.fromEntries(resources.map(({ name }) => [name, linksTo(base, `${name}/`)]));
   return {
     id: 'v1',
     links: [
@@ -43,9 +39,9 @@ function v1Of(base: string, minor: number, document: Document): object {
       { href: 'https://docs.openstack.org//ironic/latest/contributor//webapi.html', rel: 'describedby', type: 'text/html' },
     ],
     media_types: { base: 'application/json', type: 'application/vnd.openstack.ironic.v1+json' },
-    ...links(ALWAYS),
+    ...links(listed.filter(({ since }) => since === 1)),
     version: versionOf(base, document),
-    ...links(Object.keys(LATER).filter((name) => open({ since: LATER[name]! }, minor))),
+    ...links(listed.filter(({ since }) => since > 1 && since <= minor)),
   };
 }
 

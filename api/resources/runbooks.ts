@@ -1,4 +1,4 @@
-/** /v1/runbooks: steps for cleaning and servicing that an operator has approved for nodes, by traits. */
+/** /v1/runbooks: steps for cleaning and servicing. Traits approve them for nodes. */
 import { Fault } from '../../model/errors';
 import { isLogicalName, isUuid } from '../../model/idents';
 import { valuesAt, type PatchOperation } from '../../model/patch';
@@ -14,7 +14,7 @@ import { checkTrait } from '../nodes/traits';
 
 const stepsOf = (values: Values): readonly StepInput[] => values['steps'] as readonly StepInput[];
 
-/** Whoever does not speak for the whole system makes private ones of the own project. */
+/** Project-scoped callers create private runbooks of their own project. */
 function ownerFor({ system, project }: Caller, values: Values): Values {
   if (system) return {};
   const refuse = (message: string): never => {
@@ -25,7 +25,7 @@ function ownerFor({ system, project }: Caller, values: Values): Values {
   if (project && values['public'] === true) refuse('Cannot create a public runbook as a project scoped admin.');
   return { owner: project };
 }
-/** A public runbook belongs to nobody. */
+/** A public runbook has no owner. */
 function ownerAfter(patched: Values, patch: readonly PatchOperation[], before: RunbookRecord): unknown {
   const [owners, publics] = [valuesAt(patch, '/owner'), valuesAt(patch, '/public')];
   if (owners.length > 0 && (publics.length > 0 ? publics[0] : before.public))
@@ -46,7 +46,7 @@ const RUNBOOKS: Resource<RunbookRecord> = {
   computed: [],
   strict: false,
   table: ({ store }) => store.runbooks,
-  // Ironic compares the owner with the parameter's value, which is a boolean: the public ones remain.
+  // Ironic compares the owner with this boolean, so that only public runbooks remain.
   filter: ({ query }) => Promise.resolve(query['project'] === true ? { public: true } : {}),
   values: { steps: ({ steps }) => masked(steps), traits: ({ traits }) => [...traits].sort() },
   patched: (patched, patch, before) =>
@@ -73,7 +73,7 @@ async function runbookOf({ params }: Request, { store }: ApiContext): Promise<Ru
   if (!isLogicalName(ident) && !isUuid(ident)) throw new Fault('InvalidUuidOrName', { name: ident });
   return store.runbooks.find(ident);
 }
-/** @param after the traits that the runbook has then, of those that it has now */
+/** @param after maps the current traits to the new ones */
 async function changeTraits(
   request: Request,
   context: ApiContext,
@@ -86,10 +86,10 @@ async function changeTraits(
 const traitsInBody = ({ body }: Request): readonly string[] | undefined => (body as { traits?: readonly string[] } | null)?.traits;
 
 async function replaceRunbookTraits(request: Request, context: ApiContext): Promise<Answer> {
-  const said = traitsInBody(request);
+  const traits = traitsInBody(request);
   return changeTraits(request, context, () => {
-    if (!said) throw new Fault('Invalid', { message: USAGE });
-    return said;
+    if (!traits) throw new Fault('Invalid', { message: USAGE });
+    return traits;
   });
 }
 async function addRunbookTrait(request: Request, context: ApiContext): Promise<Answer> {

@@ -1,10 +1,10 @@
-/** /v1/shards: how many nodes each has. */
+/** /v1/shards: the shards and the number of their nodes. */
 import type { Handlers } from '../resource/handler';
 
 export const shardHandlers: Handlers = {
   listShards: async (_, { store }) => {
     const shards = await store.nodes.shards();
-    // Nodes without a shard are told of under this name, which clients know.
+    // Ironic lists nodes without a shard under this name.
     return { status: 200, body: { shards: shards.map(({ name, count }) => ({ name: name ?? 'None', count })) } };
   },
 };

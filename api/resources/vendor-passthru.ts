@@ -1,4 +1,4 @@
-/** …/vendor_passthru of nodes and drivers: a vendor's own functions, called by name in the path or in the query. */
+/** …/vendor_passthru of nodes and drivers: calls vendor methods, named in the path or in the query. */
 import type { HttpMethod, VendorAnswer } from '../../conductor/conductor';
 import { Fault } from '../../model/errors';
 import { str } from '../../model/python';
@@ -32,7 +32,7 @@ const ofDriver: Call = async (request, context, http) => {
 };
 
 const METHODS: readonly HttpMethod[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
-/** getVendor, postVendor, …: one operation each HTTP method and place of the name. */
+/** getVendor, postVendor, …: one operation for each HTTP method, and for a name in the path or in the query. */
 const calls = (name: string, call: Call): Handlers =>
   Object.fromEntries(
     METHODS.flatMap((http) => {

@@ -1,4 +1,4 @@
-/** /v1/volume: the connectors and targets by which nodes boot from volumes, and those of one node. */
+/** /v1/volume: connectors and targets for booting nodes from volumes, and those of one node. */
 import { Fault } from '../../model/errors';
 import { isUuid } from '../../model/idents';
 import { maskSecrets } from '../../model/masks';
@@ -17,7 +17,7 @@ async function filterByNode({ query, minor }: Request, context: ApiContext): Pro
   const node = query['node'] as string | null | undefined;
   return node ? { node_uuid: (await nodeByIdent(node, minor, context)).uuid } : {};
 }
-/** A new one's node must be there; a body that names another is the caller's mistake. */
+/** The node of a new connector or target must exist; otherwise the request is bad (400). */
 async function checkNode(values: Values, { caller }: Request, { store, auth }: ApiContext, before?: VolumeRecord): Promise<Values> {
   if (before) return values;
   const value = values['node_uuid'] as string;
@@ -29,7 +29,7 @@ async function checkNode(values: Values, { caller }: Request, { store, auth }: A
   if (!auth.allowed(caller, 'volume:create', node)) throw new Fault('NotAuthorized');
   return { ...values, node_uuid: node.uuid };
 }
-/** Where a patch moves it to; taking its node away leaves it where it is. */
+/** A patch may change the node. Removing the node has no effect. */
 async function withNode(
   patched: Values,
   patch: readonly PatchOperation[],
@@ -37,12 +37,12 @@ async function withNode(
   request: Request,
   context: ApiContext,
 ): Promise<Values> {
-  const wanted = valuesAt(patch, '/node_uuid');
-  for (const value of wanted)
+  const newNodes = valuesAt(patch, '/node_uuid');
+  for (const value of newNodes)
     if (!isUuid(value)) throw new Fault('Invalid', { message: `Expected a UUID for node_uuid, but received ${str(value)}.` });
-  if (wanted.length === 0) return { ...patched, node_uuid: before.node_uuid };
+  if (newNodes.length === 0) return { ...patched, node_uuid: before.node_uuid };
   const { owner } = await context.store.nodes.find(before.node_uuid);
-  return { ...patched, node_uuid: (await linkedNode('node_uuid', wanted[0], owner, request, context)).uuid };
+  return { ...patched, node_uuid: (await linkedNode('node_uuid', newNodes[0], owner, request, context)).uuid };
 }
 const SHARED = {
   ident: 'connector_uuid',
@@ -90,15 +90,15 @@ const TARGETS: Resource<VolumeTargetRecord> = {
   remove: ({ uuid }, { conductor }) => conductor.deleteVolume('target', uuid),
 };
 
-/** The list's own words for what other lists refuse, too. */
+/** A list with its own error message for `fields` together with `detail`. */
 function list<RecordType extends VolumeRecord>(resource: Resource<RecordType>, request: Request, context: ApiContext): Promise<Answer> {
   const { fields, detail } = request.query as { readonly fields?: readonly string[] | null; readonly detail?: boolean | null };
   if (fields && fields.length > 0 && detail)
     throw new Fault('InvalidParameterValue', { message: "Can't fetch a subset of fields with 'detail' set" });
-  // The next page is told of `detail` only when it is wanted.
+  // The link to the next page has `detail` only if it is true.
   return listOf(resource, { ...request, query: { ...request.query, detail: detail === true || null } }, context);
 }
-/** Those of a node, which is found by its UUID only; the next page is one of all, as Ironic's. */
+/** The list of a node, by its UUID only. The link to the next page is that of all nodes, as in Ironic. */
 async function listOfNode<RecordType extends VolumeRecord>(
   resource: Resource<RecordType>,
   request: Request,

@@ -1,4 +1,4 @@
-/** Checks the arguments of paths, queries and bodies and converts them to values. The messages are Ironic's. */
+/** Checks and converts the arguments of paths, queries and bodies. The messages are Ironic's. */
 import { Fault, type FaultName } from '../../model/errors';
 import { isLogicalName, isMac, isUuid } from '../../model/idents';
 import { BOOLEAN_WORDS, repr, str, toBoolean, toInteger, typeName } from '../../model/python';
@@ -10,11 +10,11 @@ export type Arguments = Readonly<Record<string, unknown>>;
 
 const invalid = (message: string): Fault => new Fault('InvalidParameterValue', { message });
 
-/** A boolean that may be spelled as text. */
+/** A boolean that clients may write as text. */
 export function booleanOf(name: string, value: unknown): boolean {
-  const said = toBoolean(value);
-  if (said === undefined) throw invalid(`Invalid ${name}: Unrecognized value '${str(value)}', acceptable values are: ${BOOLEAN_WORDS}`);
-  return said;
+  const boolean = toBoolean(value);
+  if (boolean === undefined) throw invalid(`Invalid ${name}: Unrecognized value '${str(value)}', acceptable values are: ${BOOLEAN_WORDS}`);
+  return boolean;
 }
 export function uuidOf(name: string, value: unknown): string {
   if (!isUuid(value)) throw invalid(`Expected UUID for ${name}: ${str(value)}`);
@@ -30,7 +30,7 @@ function stringOf(name: string, value: unknown): string {
 }
 function hostPort(name: string, value: unknown): string {
   const text = stringOf(name, value);
-  // host, host:port, [v6] or [v6]:port; several colons without brackets are an address.
+  // host, host:port, [v6] or [v6]:port. Several colons without brackets are an IPv6 address.
   const [host, port] = text.startsWith('[') ? text.slice(1).split(/\]:?/) : text.split(':').length === 2 ? text.split(':') : [text];
   if (port && toInteger(port) === undefined) throw invalid(`${name}: invalid literal for int() with base 10: ${repr(port)}`);
   if (!host) throw invalid(`Missing host in ${name}`);
@@ -44,7 +44,7 @@ function typesOf(name: string, value: unknown, types: readonly string[]): unknow
   return value;
 }
 
-/** Held against a schema: its words. */
+/** A check with the error message of a JSON schema. */
 const strict =
   (fits: (value: unknown) => boolean, format: string, lead = '') =>
   (_name: string, value: unknown): unknown => {
@@ -90,7 +90,7 @@ const CHECKS: Readonly<Record<ArgumentKind, (name: string, value: unknown, argum
 };
 
 const FAULT_NAMES: Readonly<Record<number, FaultName>> = { 404: 'NotFound', 405: 'MethodNotAllowed', 406: 'NotAcceptable' };
-/** Throws the refusal of a closed gate. `value`: the caller's value, for the message. */
+/** Throws the error of a closed gate. `value`: the client's value, for the message. */
 export function refuseByGate(below: GateRefusal, since: number, value?: unknown): never {
   if (typeof below === 'number') throw new Refusal(below);
   if (typeof below === 'string') throw new Refusal(404);
@@ -100,32 +100,32 @@ export function refuseByGate(below: GateRefusal, since: number, value?: unknown)
 }
 
 /**
- * @param said path parameters, query and body members by name; a repeated name has a list
- * @returns a value for each argument that was given (or has a default); null where the caller gave null
+ * @param given path parameters, query and body members by name; a repeated name has a list
+ * @returns a value for each argument that was given or has a default; null stays null
  */
-export function parseArguments({ arguments: known }: Operation, said: Readonly<Record<string, unknown>>): Arguments {
-  const unexpected = Object.keys(said).filter((name) => !known.some((argument) => argument.name === name));
+export function parseArguments({ arguments: known }: Operation, given: Readonly<Record<string, unknown>>): Arguments {
+  const unexpected = Object.keys(given).filter((name) => !known.some((argument) => argument.name === name));
   if (unexpected.length > 0) throw invalid(`Unexpected arguments: ${unexpected.join(', ')}`);
   const values: Record<string, unknown> = {};
   for (const argument of known) {
     const { name, required, kind, schema } = argument;
-    if (!Object.hasOwn(said, name)) {
+    if (!Object.hasOwn(given, name)) {
       if (required) throw new Fault('MissingParameterValue', { message: `Missing mandatory parameter: ${argument.label}` });
       if (schema['default'] !== undefined) values[name] = schema['default'];
-    } else if (said[name] === null) values[name] = null;
-    else values[name] = CHECKS[kind](argument.label, said[name], argument);
+    } else if (given[name] === null) values[name] = null;
+    else values[name] = CHECKS[kind](argument.label, given[name], argument);
   }
   return values;
 }
 
-/** Arguments newer than the request, in the order in which they are declared. */
+/** Refuses arguments newer than the request, in the order of their declaration. */
 export function refuseNewer(
   { arguments: known }: Operation,
-  said: Readonly<Record<string, unknown>>,
+  given: Readonly<Record<string, unknown>>,
   values: Arguments,
   minor: number,
 ): void {
   for (const { name, gate, below } of known)
-    if (below !== 'handler' && Object.hasOwn(said, name) && said[name] !== null && !open(gate, minor))
+    if (below !== 'handler' && Object.hasOwn(given, name) && given[name] !== null && !open(gate, minor))
       refuseByGate(below, gate.since, values[name]);
 }

@@ -1,4 +1,4 @@
-/** openapi.yaml as the server reads it: operations with their arguments, and the fields of the resources, each with its gate. */
+/** Reads openapi.yaml: operations with their arguments, and the fields of the resources, each with its gate. */
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,8 +6,8 @@ import { parse } from 'yaml';
 import type { Gate } from '../../model/versions';
 
 /**
- * What is behind a closed gate. A status: the router's refusal. With a sentence: a fault, told once the arguments were looked at
- * (`early`: before). `member`: no route of its own. `handler`: the handler sees to it.
+ * The response of a closed gate. A status: an error of the router. With a message: a fault after the check of the arguments
+ * (`early`: before it). `member`: the path is no route of its own. `handler`: the handler checks the version.
  */
 export type GateRefusal = number | readonly [status: number, sentence: string, when?: 'early'] | 'member' | 'handler';
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -28,10 +28,10 @@ export type ArgumentKind =
   | 'strict-ident'
   | 'strict-mac';
 
-/** Something that a caller says by name: in the path, the query, or (x-arguments) as a member of the body. */
+/** A named value in the path, in the query, or (x-arguments) in the body. */
 export interface Argument {
   readonly name: string;
-  /** What messages call it. */
+  /** Its name in messages. */
   readonly label: string;
   readonly from: 'path' | 'query' | 'body';
   readonly kind: ArgumentKind;
@@ -50,17 +50,19 @@ export interface Operation {
   readonly policy: string | null;
   readonly rest: GateRefusal | 'fields' | null;
   readonly arguments: readonly Argument[];
-  /** The body's members are arguments. */
+  /** The members of the body are arguments. */
   readonly bodyArguments: boolean;
-  /** What messages call the body ('': nothing); null: it takes none. */
+  /** The name of the body in messages ('': none); null: the operation has no body. */
   readonly bodyName: string | null;
   readonly bodySchema: string | null;
-  /** Its refusals come before those of the arguments. */
+  /** The body is checked before the arguments. */
   readonly bodyFirst: boolean;
-  /** The answer goes on until one side ends it. */
+  /** The response is a stream of events. */
   readonly streams: boolean;
+  /** The position of its resource in `GET /v1`; null: not listed. */
+  readonly listed: number | null;
 }
-/** One path, with what may be done there. */
+/** One path with its operations. */
 export interface PathItem {
   readonly path: string;
   readonly segments: readonly string[];
@@ -70,26 +72,26 @@ export interface PathItem {
   readonly below: GateRefusal;
   readonly rest: GateRefusal | 'fields' | null;
   readonly reserved: readonly string[];
-  /** For other methods than its own it is not there. */
+  /** Other methods get 404, not 405. */
   readonly only: boolean;
-  /** What the router says here and behind to older versions: status for GET, for other methods, the sentence. */
+  /** The router's response to older versions, here and below: the status for GET, for other methods, the message. */
   readonly closed: readonly [reading: number, writing: number, sentence: string] | null;
 }
 /** One field of a resource. */
 export interface FieldRow {
   readonly name: string;
   readonly gate: Gate;
-  /** When callers may name it: to set it, to ask for it, to sort by it. */
+  /** The versions at which clients may name it: to set it, to select it, to sort by it. */
   readonly named: Gate;
   readonly create: boolean;
   readonly patch: boolean;
-  /** Its place in the sentence that lists what may be patched: by name, later ones behind. */
+  /** Its place in the message that lists the patchable fields: by name, later fields last. */
   readonly patchOrder: number;
   readonly links: boolean;
   readonly selectable: boolean;
-  /** Taken from callers, never shown. */
+  /** Accepted, never shown. */
   readonly hidden: boolean;
-  /** A boolean that callers may spell as text. */
+  /** A boolean that clients may write as text. */
   readonly spelled: boolean;
   readonly policy: string | null;
   readonly readPolicy: string | null;
@@ -99,13 +101,13 @@ export interface Document {
   readonly min: number;
   readonly max: number;
   readonly paths: readonly PathItem[];
-  /** Older spellings of the paths, with the same operations. They are not in the document that is served. */
+  /** Older spellings of the paths, with the same operations. The served document does not contain them. */
   readonly aliases: readonly PathItem[];
   readonly schemas: Readonly<Record<string, Schema>>;
-  /** Of a schema that is a resource; other bodies have no rows. */
+  /** The fields of a schema that is a resource. */
   fields(resource: string): readonly FieldRow[];
   isResource(schema: string): boolean;
-  /** The document as it is written. */
+  /** The parsed file. */
   readonly source: Schema;
 }
 
@@ -161,6 +163,7 @@ function operation(method: Method, path: string, place: Node, node: Node): Opera
     bodySchema: inBody ? null : ((schema?.['$ref'] as string | undefined)?.split('/').at(-1) ?? null),
     bodyFirst: node['x-body-first'] === true,
     streams: node['x-streams'] === true,
+    listed: (node['x-listed'] as number | undefined) ?? null,
   };
 }
 
@@ -183,7 +186,7 @@ function pathItemOf(path: string, node: Node): PathItem {
   };
 }
 
-/** The identifiers of an alias are arguments like any others: the router does not check them. */
+/** The identifiers of an alias are ordinary arguments: the router does not check them. */
 const aliasesOf = (path: PathItem, node: Node): PathItem[] =>
   ((node['x-aliases'] ?? []) as string[]).map((alias) => ({
     ...path,
@@ -210,7 +213,7 @@ const fieldRow = (name: string, node: Node): FieldRow => ({
 
 /** @param text openapi.yaml */
 export const readDocument = (text: string): Document =>
-  // Aliases are how repeated parts are written; the file is ours, so their number needs no bound.
+  // The file is our own, so the number of its YAML aliases needs no limit.
   documentOf(parse(text, { maxAliasCount: -1, uniqueKeys: false, prettyErrors: false }) as Node);
 
 function documentOf(source: Node): Document {
@@ -238,8 +241,8 @@ function documentOf(source: Node): Document {
 }
 
 /**
- * openapi.yaml lies in the project's root: one folder up from the sources, two from the built program. Beside the built program lies
- * what the build read of it (YAML takes 150 ms to read, JSON 2), which counts as long as the text is still the same; for the sources too.
+ * Loads openapi.yaml from the project's root. The build parses it and writes JSON, because parsing YAML takes 150 ms and JSON 2 ms.
+ * The JSON counts as long as its hash matches the YAML file.
  */
 export function loadDocument(): Document {
   const path = [join(__dirname, '../../openapi.yaml'), join(__dirname, '../../../openapi.yaml')].find((candidate) => existsSync(candidate));

@@ -1,18 +1,18 @@
-/** openapi.yaml as one microversion sees it: plain OpenAPI 3.0, for clients, for the page at /docs and for whoever checks answers. */
+/** openapi.yaml for one microversion, as plain OpenAPI 3.0: for clients, for the page at /docs and for tests of responses. */
 import { HEADER, open } from '../../model/versions';
 import type { Document, Operation, PathItem, Schema } from './document';
 
 type Node = Readonly<Record<string, unknown>>;
 type Side = 'request' | 'response';
 
-/** Formats that are ours, as patterns that every tool knows. */
+/** Our own formats as patterns, which every tool understands. */
 const PATTERNS: Readonly<Record<string, string>> = {
   mac: '^([0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}$',
   ident: '^[A-Za-z0-9._~-]+$',
   'standard-trait': '^[A-Z0-9_]+$',
   'host-port': '^[A-Za-z0-9._-]+(:[0-9]+)?$',
 };
-const withoutOurs = (node: Node): [string, unknown][] => Object.entries(node).filter(([key]) => !key.startsWith('x-'));
+const withoutExtensions = (node: Node): [string, unknown][] => Object.entries(node).filter(([key]) => !key.startsWith('x-'));
 const isOpen = (node: Node, minor: number): boolean =>
   open(
     {
@@ -23,7 +23,7 @@ const isOpen = (node: Node, minor: number): boolean =>
     minor,
   );
 
-/** What a refusal is on the wire, and what each status says. */
+/** The schema of error responses, and the meaning of each status. */
 const REFUSAL = {
   description: 'A refusal: `error_message` is JSON as text. A body that was not read and a failed authentication have other members.',
   anyOf: [
@@ -55,7 +55,7 @@ const REFUSED: readonly (readonly [status: string, description: string, when: (o
   ['503', 'Temporarily overloaded', () => true],
 ];
 
-/** @returns the document for `1.minor`, without rows of ours; it shares nothing that could be changed with the one that is served */
+/** @returns the document for `1.minor` without our `x-` keys; a copy, so that callers may change it */
 export function project(document: Document, minor: number): Schema {
   const used = new Set<string>();
   const nameOf = (name: string, side: Side): string => (side === 'request' && document.isResource(name) ? `New${name}` : name);
@@ -70,15 +70,15 @@ export function project(document: Document, minor: number): Schema {
       used.add(`${side} ${target}`);
       return { $ref: `#/components/schemas/${name}` };
     }
-    // A body argument is of one of its types; none is named for other values.
+    // A body argument has one of these types.
     if (node['x-types']) return { anyOf: (node['x-types'] as string[]).map((type) => (type === 'array' ? { type, items: {} } : { type })) };
     if (node['x-spelled'] === true && side === 'request')
       return { anyOf: [{ type: 'boolean', ...(node['nullable'] === true ? { nullable: true } : {}) }, { type: 'string' }] };
-    const entries = withoutOurs(node).flatMap(([key, one]): [string, unknown][] => {
+    const entries = withoutExtensions(node).flatMap(([key, one]): [string, unknown][] => {
       if (key === 'enum' || key === 'default') return [[key, one]];
       if (key === 'format' && PATTERNS[one as string] !== undefined) return [['pattern', PATTERNS[one as string]]];
       if (key === 'properties') return [[key, propertiesOf(one as Readonly<Record<string, Node>>, side, resource)]];
-      // What must be said to make a resource need not be shown: callers choose its fields.
+      // Required fields of a new resource are optional in responses, because clients select fields.
       if (resource && side === 'response' && (key === 'required' || key === 'oneOf')) return [];
       return [[key, schemaOf(one, side)]];
     });
@@ -97,7 +97,7 @@ export function project(document: Document, minor: number): Schema {
   const parameterOf = (node: Node): object => {
     const schema = node['schema'] as Node;
     return {
-      ...Object.fromEntries(withoutOurs(node)),
+      ...Object.fromEntries(withoutExtensions(node)),
       schema: schemaOf(schema, 'request'),
       ...(schema['type'] === 'array' ? { style: 'form', explode: false } : {}),
     };
@@ -106,7 +106,7 @@ export function project(document: Document, minor: number): Schema {
     const byName = new Map(
       lists.flatMap((list) => (list ?? []) as Node[]).map((node) => [`${node['in'] as string} ${node['name'] as string}`, node]),
     );
-    // What the path says is not asked again of the query.
+    // A path parameter hides the query parameter of the same name.
     return [...byName.values()]
       .filter((node) => isOpen(node, minor) && !(node['in'] === 'query' && byName.has(`path ${node['name'] as string}`)))
       .map(parameterOf);
@@ -167,10 +167,10 @@ export function project(document: Document, minor: number): Schema {
     document.paths.map((place): [string, object] => [place.path, pathOf(place)]).filter(([, one]) => Object.keys(one).length > 0),
   );
   const components: Record<string, unknown> = { Refusal: REFUSAL };
-  // Schemas name further ones: the set grows while it is walked.
+  // Schemas refer to further schemas, so the set grows during the iteration.
   for (const one of used) {
     const [side, name] = one.split(' ') as [Side, string];
-    // What is shown has the members that are written here and no others, unless it says so itself.
+    // Objects in responses have no additional properties, unless the schema allows them.
     const closed = side === 'response' && document.schemas[name]!['properties'] !== undefined;
     components[nameOf(name, side)] = schemaOf(document.schemas[name], side, document.isResource(name), closed || document.isResource(name));
   }

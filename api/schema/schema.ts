@@ -1,4 +1,4 @@
-/** Validates bodies by the document's schemas. Ajv compiles on first use; errors are worded as by Ironic's validator. */
+/** Validates bodies with the document's schemas. Ajv compiles a schema at its first use. The messages are those of Ironic's validator. */
 import Ajv, { type ErrorObject, type ValidateFunction } from 'ajv';
 import { Fault } from '../../model/errors';
 import { isMac, isUuid } from '../../model/idents';
@@ -9,7 +9,7 @@ import type { Schema } from './document';
 
 /** Names of formats in messages. */
 const STRICT_FORMATS: Readonly<Record<string, string>> = { uuid: 'uuid', mac: 'mac-address' };
-/** OpenAPI 3.0 as JSON schema: `nullable` and `x-spelled` become lists of types, `x-json-schema` joins, our own keys go. */
+/** OpenAPI 3.0 as JSON schema: `nullable` and `x-spelled` become lists of types, `x-json-schema` is merged, other `x-` keys are removed. */
 export function toJsonSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(toJsonSchema);
   if (schema === null || typeof schema !== 'object') return schema;
@@ -21,7 +21,7 @@ export function toJsonSchema(schema: unknown): unknown {
     return types.length > 1 ? types : types[0];
   };
   const members = Object.entries({ ...source, ...(source['x-json-schema'] as object | undefined) }).filter(
-    // What may be anything says nothing: OpenAPI wants it said of lists.
+    // OpenAPI requires `items`; an empty one has no meaning in JSON schema.
     ([key, value]) => !key.startsWith('x-') && key !== 'nullable' && !(key === 'items' && Object.keys(value as object).length === 0),
   );
   return Object.fromEntries(
@@ -31,7 +31,7 @@ export function toJsonSchema(schema: unknown): unknown {
         ? typesOf(value)
         : key === 'properties'
           ? Object.fromEntries(Object.entries(value as object).map(([name, one]) => [name, toJsonSchema(one)]))
-          : // Formats are looked at here only where the schema says so: elsewhere the value itself is told of in other words.
+          : // Only x-strict formats are checked here. Others have error messages of their own (arguments.ts).
             key === 'format' && source['x-strict'] === true
             ? `strict ${STRICT_FORMATS[value as string]!}`
             : key === 'enum' || key === 'dependencies'
@@ -48,7 +48,7 @@ const parts = (path: string): string[] =>
     .slice(1)
     .map((part) => decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~'));
 
-/** Where a keyword stands in the schema, as the order in which it is read; members of a list one after the other. */
+/** The position of a keyword in the schema, in reading order. Items of an array follow one another. */
 function positionOf(root: unknown, { schemaPath, instancePath }: ErrorObject): number[] {
   const places = parts(instancePath);
   let at: unknown = root;
@@ -62,7 +62,7 @@ function positionOf(root: unknown, { schemaPath, instancePath }: ErrorObject): n
     return isItem ? [index, Number(place)] : [index];
   });
 }
-/** Lists by their first difference. */
+/** Compares lists by their first difference. */
 function compare(one: readonly (string | number | boolean)[], other: readonly (string | number | boolean)[]): number {
   for (let index = 0; index < Math.min(one.length, other.length); index++)
     if (one[index] !== other[index]) return one[index]! < other[index]! ? -1 : 1;
@@ -79,7 +79,7 @@ const isOfType = (data: unknown, type: string): boolean =>
         : type === 'integer'
           ? Number.isInteger(data)
           : typeof data === type;
-/** How relevant an error is: nearer to the top, later among siblings, and not just "none of these". */
+/** The relevance of an error: higher near the root, among later siblings, and for keywords other than `anyOf` and `oneOf`. */
 function relevance(problem: Problem, parent = ''): (string | number | boolean)[][] {
   const path = parts(problem.instancePath.slice(parent.length)).map((part) => (/^\d+$/.test(part) ? Number(part) : part));
   const types = [(problem.parentSchema as { type?: string | string[] } | undefined)?.type ?? []].flat();
@@ -97,7 +97,7 @@ function moreRelevant(one: Problem, other: Problem, parent?: string): number {
   }
   return 0;
 }
-/** The first of the most relevant; of a choice's errors the least relevant is the deepest, which tells more. `owner`: whose choice it is. */
+/** The first of the most relevant errors. Within a choice, the least relevant one, which is the deepest. `owner`: the choice's error. */
 function bestOf(problems: readonly Problem[], parent?: string): { readonly found: Problem; readonly owner: Problem | undefined } {
   let found = problems.reduce((most, one) => (moreRelevant(one, most, parent) > 0 ? one : most));
   let owner: Problem | undefined;
@@ -112,7 +112,7 @@ function bestOf(problems: readonly Problem[], parent?: string): { readonly found
 }
 const best = (problems: readonly Problem[], parent?: string): Problem => bestOf(problems, parent).found;
 
-/** Errors of a choice's branches belong below the choice. */
+/** Moves the errors of a choice's branches below the error of the choice. */
 function asTree(errors: readonly ErrorObject[], root: unknown): Problem[] {
   const problems: Problem[] = errors.map((error) => ({ ...error, context: [], position: positionOf(root, error) }));
   problems.sort((a, b) => compare(a.position, b.position));
@@ -131,8 +131,8 @@ function asTree(errors: readonly ErrorObject[], root: unknown): Problem[] {
 }
 
 const bounded = (limit: number, otherwise: string): string => (limit === 1 ? 'should be non-empty' : otherwise);
-type Words = (problem: Problem, siblings: readonly Problem[]) => string;
-const WORDS: Readonly<Record<string, Words>> = {
+type Wording = (problem: Problem, siblings: readonly Problem[]) => string;
+const WORDING: Readonly<Record<string, Wording>> = {
   type: ({ data, parentSchema }) =>
     `${repr(data)} is not of type ${[(parentSchema as { type: string | string[] }).type].flat().map(repr).join(', ')}`,
   required: ({ params }) => `${repr(params['missingProperty'])} is a required property`,
@@ -160,13 +160,13 @@ const WORDS: Readonly<Record<string, Words>> = {
 };
 
 const wordsOf = (problem: Problem, siblings: readonly Problem[]): string =>
-  (WORDS[problem.keyword] ?? (({ message }) => message ?? ''))(problem, siblings);
+  (WORDING[problem.keyword] ?? (({ message }) => message ?? ''))(problem, siblings);
 const everyProblem = (problems: readonly Problem[]): readonly Problem[] => problems.flatMap((problem) => [problem, ...problem.context]);
 
-/** Where numbers end that JSON can hold, and how many digits of text fit below: bounds of ours, which clients of Ironic do not know. */
+/** Limits that this server adds: the largest safe integer, and its digits. Ironic's messages do not contain them. */
 const isOurBound = (key: string, value: unknown): boolean =>
   (key === 'maximum' && value === Number.MAX_SAFE_INTEGER) || (key === 'maxLength' && value === 15);
-/** How Python's validator prints an error: the sentence, the part of the schema that was broken, and what broke it. */
+/** An error as Python's jsonschema prints it: the message, the violated part of the schema, and the instance. */
 export function describeAtLength(errors: readonly ErrorObject[], root: unknown): string {
   const problems = asTree(errors, root);
   const { found, owner } = bestOf(problems);
@@ -186,7 +186,7 @@ export function describeAtLength(errors: readonly ErrorObject[], root: unknown):
 }
 const WIDTH = 72;
 
-function tell(problems: readonly Problem[], found: Problem): string {
+function messageOf(problems: readonly Problem[], found: Problem): string {
   let [siblings, current] = [problems, found];
   while (current.context.length > 0) {
     siblings = current.context;
@@ -195,15 +195,15 @@ function tell(problems: readonly Problem[], found: Problem): string {
   const sentence = wordsOf(found, everyProblem(problems));
   return current === found ? sentence : `${sentence}. Possible root cause: ${wordsOf(current, siblings)}`;
 }
-/** What is wrong, in one sentence, and perhaps its likely cause. */
+/** The message of the most relevant error, and its likely cause if there is one. */
 export function describe(errors: readonly ErrorObject[], root: unknown): string {
   const problems = asTree(errors, root);
-  return tell(problems, best(problems));
+  return messageOf(problems, best(problems));
 }
-/** The same of the first mistake in the order of the schema, not of the most telling one. */
+/** The same for the first error in the order of the schema. */
 export function describeFirst(errors: readonly ErrorObject[], root: unknown): string {
   const problems = asTree(errors, root);
-  return tell(problems, problems[0]!);
+  return messageOf(problems, problems[0]!);
 }
 
 const FORMATS = {
@@ -217,16 +217,17 @@ const FORMATS = {
   ipv6: isIPv6,
   'ipv6-prefix': (text: string) => isIP(text.replace(/\/\d{1,2}$/, '')) === 6,
 } as const;
-/** More members than this, and only the first error is told: collecting all errors of a huge body would allow denial of service. */
-const MANY = 5000;
-function isMany(value: unknown): boolean {
+/** Above this number of values only the first error is collected. All errors of a huge body would allow denial of service. */
+const MAX_VALUES = 5000;
+function isHuge(value: unknown): boolean {
   let count = 0;
-  const visit = (one: unknown): boolean => ++count > MANY || (one !== null && typeof one === 'object' && Object.values(one).some(visit));
+  const visit = (one: unknown): boolean =>
+    ++count > MAX_VALUES || (one !== null && typeof one === 'object' && Object.values(one).some(visit));
   return visit(value);
 }
 
 type Validator = (value: unknown) => string | undefined;
-/** Compiles a schema when it is first needed; the validator says what is wrong, or nothing. */
+/** Compiles a schema at its first use. The validator returns the error message, or undefined. */
 export type Validators = (key: string, schema: () => Schema, words?: typeof describe) => Validator;
 export function createValidators(): Validators {
   const compiled = new Map<string, Validator>();
@@ -242,7 +243,7 @@ export function createValidators(): Validators {
     let explain: ValidateFunction | undefined;
     const validator: Validator = (value) => {
       if (check(value)) return undefined;
-      if (isMany(value)) return words(check.errors!, root);
+      if (isHuge(value)) return words(check.errors!, root);
       explain ??= all.compile(root);
       explain(value);
       return words(explain.errors!, root);
@@ -253,7 +254,7 @@ export function createValidators(): Validators {
 }
 
 /**
- * @param name what messages call the value; empty: nothing
+ * @param name of the value in messages; may be empty
  * @throws Fault InvalidParameterValue
  */
 export function demand(name: string, problem: string | undefined): void {

@@ -1,4 +1,4 @@
-/** Holds answers against openapi.yaml as the request's version sees it: a status that is declared, and a body of its schema. */
+/** Checks responses with the OpenAPI document of the request's version: the status is declared, and the body fits its schema. */
 import Ajv, { type ValidateFunction } from 'ajv';
 import { loadDocument, type Document } from '../../api/schema/document';
 import { project } from '../../api/schema/project';
@@ -6,30 +6,32 @@ import { matcher } from '../../api/resource/routes';
 import { toJsonSchema } from '../../api/schema/schema';
 
 type Node = Readonly<Record<string, unknown>>;
-interface Answered {
+interface ResponseToCheck {
   readonly method: string;
-  /** As it was asked for, with its query. */
+  /** As in the request, with the query. */
   readonly path: string;
-  /** What the answer says that it used; absent: refused before there was one. */
+  /** The version header of the response; absent in early errors. */
   readonly minor: number | undefined;
   readonly status: number;
   readonly type: string | undefined;
   readonly text: string;
 }
-/** @returns what is wrong with the answer */
-export type AnswerCheck = (answered: Answered) => string | undefined;
+/** @returns the problem of the response */
+export type AnswerCheck = (response: ResponseToCheck) => string | undefined;
 
 const REFUSAL = '#/components/schemas/Refusal';
-/** Which of the API's doors a request went through; none: the router refused it. */
-function doorOf(document: Document): (method: string, path: string, minor: number) => { path: string; method: string } | undefined {
+/** Finds the operation of a request; undefined if the router refused it. */
+function operationFinder(
+  document: Document,
+): (method: string, path: string, minor: number) => { path: string; method: string } | undefined {
   const match = matcher(document);
   return (method, path, minor) => {
-    const cut = path.split('?')[0]!.replace(/\/+$/, '');
-    const suffix = minor < 91 && cut.endsWith('.json') && cut !== '/v1/openapi.json' ? cut.slice(0, -'.json'.length) : cut;
-    const segments = suffix.split('/').slice(1);
-    const whole = segments.length === 0 || segments[0] === 'v1' ? segments : ['v1', ...segments];
+    const bare = path.split('?')[0]!.replace(/\/+$/, '');
+    const plain = minor < 91 && bare.endsWith('.json') && bare !== '/v1/openapi.json' ? bare.slice(0, -'.json'.length) : bare;
+    const segments = plain.split('/').slice(1);
+    const all = segments.length === 0 || segments[0] === 'v1' ? segments : ['v1', ...segments];
     try {
-      const { operation } = match(whole.length < 2 ? 'GET' : method, whole.map(decodeURIComponent), minor);
+      const { operation } = match(all.length < 2 ? 'GET' : method, all.map(decodeURIComponent), minor);
       return { path: operation.path, method: operation.method.toLowerCase() };
     } catch {
       return undefined;
@@ -38,10 +40,10 @@ function doorOf(document: Document): (method: string, path: string, minor: numbe
 }
 
 export function answerCheck(document = loadDocument()): AnswerCheck {
-  const find = doorOf(document);
+  const find = operationFinder(document);
   const ajv = new Ajv({
     strict: false,
-    // Each schema is compiled for a few answers: what makes compiling slow and its result fast is left out. Whether schemas are good, document.test.ts says.
+    // Each schema checks few responses, so it is compiled without optimisation. document.test.ts validates the schemas.
     ...{ validateSchema: false, inlineRefs: false, code: { optimize: false } },
     formats: {
       uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
@@ -77,29 +79,29 @@ export function answerCheck(document = loadDocument()): AnswerCheck {
   };
 
   return ({ method, path, minor = document.max, status, type, text }) => {
-    // No door of the API.
+    // Not an operation of the API.
     if (path.startsWith('/healthcheck')) return undefined;
-    const said = `${method} ${path} at 1.${minor}: ${status} ${text.slice(0, 300)}`;
-    const door = method === 'OPTIONS' ? undefined : find(method, path, minor);
-    if (door === undefined) {
+    const summary = `${method} ${path} at 1.${minor}: ${status} ${text.slice(0, 300)}`;
+    const operation = method === 'OPTIONS' ? undefined : find(method, path, minor);
+    if (operation === undefined) {
       if (method === 'OPTIONS' || method === 'HEAD') return undefined;
-      if (status < 400) return `${said}: no such operation`;
+      if (status < 400) return `${summary}: no such operation`;
     }
-    const responses = door
-      ? (documentAt(minor).paths[door.path]?.[door.method] as { responses: Record<string, Node> } | undefined)?.responses
+    const responses = operation
+      ? (documentAt(minor).paths[operation.path]?.[operation.method] as { responses: Record<string, Node> } | undefined)?.responses
       : undefined;
     const response = responses?.[status];
-    // An operation that is not there for this version refuses too.
-    if (response === undefined && (responses !== undefined || status < 400)) return `${said}: the status is not declared`;
+    // An operation that this version does not have responds with an error too.
+    if (response === undefined && (responses !== undefined || status < 400)) return `${summary}: the status is not declared`;
     const content = (response ? response['content'] : { 'application/json': { schema: { $ref: REFUSAL } } }) as
       | Record<string, { schema: Node }>
       | undefined;
     if (method === 'HEAD') return undefined;
-    if (content === undefined) return text === '' ? undefined : `${said}: no body is declared`;
+    if (content === undefined) return text === '' ? undefined : `${summary}: no body is declared`;
     const media = content[type?.split(';')[0] ?? ''];
-    if (media === undefined) return `${said}: type ${type ?? 'none'} is not declared`;
+    if (media === undefined) return `${summary}: type ${type ?? 'none'} is not declared`;
     if (type !== 'application/json') return undefined;
     const problem = problemOf(minor, media.schema, JSON.parse(text));
-    return problem === undefined ? undefined : `${said}: ${problem}`;
+    return problem === undefined ? undefined : `${summary}: ${problem}`;
   };
 }

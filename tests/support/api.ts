@@ -1,4 +1,4 @@
-/** The API on a database of its own with a fake conductor, asked over HTTP as clients do. */
+/** The API with a database of its own and a fake conductor. Tests send HTTP requests. */
 import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Options } from '../../config/options';
@@ -12,28 +12,28 @@ import { createFakeConductor, FAKE_HARDWARE, type FakeConductor } from './fake-c
 import { optionsOf } from './options';
 import { useDatabase, type TestDatabase } from './database';
 
-/** What tests look into of an answer. */
-interface Shown extends Readonly<Record<string, unknown>> {
+/** The members of response bodies that tests use. */
+interface ResponseBody extends Readonly<Record<string, unknown>> {
   readonly uuid: string;
-  readonly nodes: readonly Shown[];
-  readonly ports: readonly Shown[];
-  readonly links: readonly Shown[];
+  readonly nodes: readonly ResponseBody[];
+  readonly ports: readonly ResponseBody[];
+  readonly links: readonly ResponseBody[];
   readonly next: string;
-  readonly node: Shown;
-  readonly config: Shown;
-  readonly default_version: Shown;
+  readonly node: ResponseBody;
+  readonly config: ResponseBody;
+  readonly default_version: ResponseBody;
   readonly error_message: string;
 }
-/** Any text like this. */
+/** Matches any text that fits the pattern. */
 export const matching = (pattern: RegExp): unknown => expect.stringMatching(pattern);
 
 interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** As JSON; undefined without a body. */
-  readonly body: Shown;
+  readonly body: ResponseBody;
   readonly text: string;
-  /** The sentence of a refusal of either shape. */
+  /** The message of an error response of either format. */
   readonly fault: string | undefined;
 }
 interface Send {
@@ -45,7 +45,7 @@ export interface ApiUnderTest {
   readonly conductor: FakeConductor;
   readonly logged: string[];
   url(): string;
-  /** @param minor of the version header; null: none */
+  /** Sends a request. @param minor of the version header; null: no header */
   ask(method: string, path: string, minor?: number | string | null, send?: Send): Promise<Reply>;
 }
 export const OPTIONS: Options = optionsOf({
@@ -57,11 +57,11 @@ export const OPTIONS: Options = optionsOf({
   'events.max_listeners': 2,
 });
 
-/** Of a request whose answer does not say which version it was. */
-const askedMinor = (minor: number | string | null): number | undefined =>
+/** The version of a request whose response has no version header. */
+const requestedMinor = (minor: number | string | null): number | undefined =>
   minor === null ? 1 : typeof minor === 'number' ? minor : undefined;
 
-/** To be called once at the top of a test file. A conductor `here` is registered that offers fake-hardware. */
+/** Call it once at the top of a test file. It registers a conductor `here` with fake-hardware. */
 export function useApi(changed: Partial<Options> = {}, probes: Probes = createProbes({})): ApiUnderTest {
   const database = useDatabase();
   const conductor = createFakeConductor(() => database.store());
@@ -81,11 +81,11 @@ export function useApi(changed: Partial<Options> = {}, probes: Probes = createPr
     const options = { ...OPTIONS, ...changed };
     const api = createApi({ store: database.store(), conductor, options, log, clock: systemClock, metrics: silentMetrics, probes });
     server = createServer(serverOptions(options), api);
-    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   });
   afterAll(async () => {
     server.closeAllConnections();
-    await new Promise((done) => server.close(done));
+    await new Promise((resolve) => server.close(resolve));
   });
 
   const ask: ApiUnderTest['ask'] = (method, path, minor = 115, { body, headers } = {}) =>
@@ -97,31 +97,31 @@ export function useApi(changed: Partial<Options> = {}, probes: Probes = createPr
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.on('end', () => {
-          const answered = Buffer.concat(chunks).toString();
-          const json = response.headers['content-type'] === 'application/json' && answered !== '';
-          const value = (json ? JSON.parse(answered) : undefined) as Shown;
-          const inner = (value as Shown | undefined)?.error_message;
-          // Only one refusal is not JSON within JSON: that of callers who take none.
-          const told = inner?.startsWith('{') ? (JSON.parse(inner) as { faultstring?: string; description?: string }) : undefined;
+          const responseText = Buffer.concat(chunks).toString();
+          const json = response.headers['content-type'] === 'application/json' && responseText !== '';
+          const value = (json ? JSON.parse(responseText) : undefined) as ResponseBody;
+          const inner = (value as ResponseBody | undefined)?.error_message;
+          // Every error message is JSON, except that of a request which does not accept JSON.
+          const error = inner?.startsWith('{') ? (JSON.parse(inner) as { faultstring?: string; description?: string }) : undefined;
           const used = response.headers['x-openstack-ironic-api-version'] as string | undefined;
           const problem = check({
             method,
             path,
-            minor: used === undefined ? askedMinor(minor) : Number(used.split('.')[1]),
+            minor: used === undefined ? requestedMinor(minor) : Number(used.split('.')[1]),
             status: response.statusCode!,
             type: response.headers['content-type'],
-            text: answered,
+            text: responseText,
           });
           if (problem !== undefined) {
-            reject(new Error(`an answer outside openapi.yaml: ${problem}`));
+            reject(new Error(`a response does not match openapi.yaml: ${problem}`));
             return;
           }
           resolve({
             status: response.statusCode!,
             headers: response.headers,
             body: value,
-            text: answered,
-            fault: told?.faultstring ?? told?.description ?? inner,
+            text: responseText,
+            fault: error?.faultstring ?? error?.description ?? inner,
           });
         });
       });

@@ -57,8 +57,8 @@ it('tells details when it is to', async () => {
 });
 
 it.each([
-  [{ backends: ['disable_by_fire'] }, '[healthcheck]backends: "disable_by_fire" is none of disable_by_file'],
+  [{ backends: ['disable_by_fire'] }, '[healthcheck]backends: "disable_by_fire" is not one of disable_by_file'],
   [{ backends: ['disable_by_file', 'enable_by_files'] }, 'exclude each other'],
-  [{ allowed_source_ranges: ['10.0.0.0/33'] }, '[healthcheck]allowed_source_ranges: "10.0.0.0/33" is no network'],
-  [{ allowed_source_ranges: ['here'] }, '"here" is no network'],
+  [{ allowed_source_ranges: ['10.0.0.0/33'] }, '[healthcheck]allowed_source_ranges: "10.0.0.0/33" is not a network'],
+  [{ allowed_source_ranges: ['here'] }, '"here" is not a network'],
 ])('refuses %j', (options, message) => expect(() => make(options)).toThrow(message));

@@ -1,4 +1,4 @@
-/** What happens before a handler is asked: other origins, proxies, Accept, health checks, callers that are slow. */
+/** Requests before they reach a handler: CORS, proxies, Accept, health checks, slow clients. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { accepts } from '../../api/http/accept';
@@ -19,7 +19,7 @@ const api = useApi(
 
 // As measured: without [cors] options there is nothing, and with an origin the defaults are oslo.middleware's.
 describe('other origins', () => {
-  const told = (method: string, headers: object, options: object = {}): object =>
+  const corsHeaders = (method: string, headers: object, options: object = {}): object =>
     createCors({ ...OPTIONS, 'cors.allowed_origin': ['http://good:80', 'https://other'], ...options })(
       method,
       headers as IncomingHttpHeaders,
@@ -64,7 +64,7 @@ describe('other origins', () => {
       { ...basic, 'Access-Control-Max-Age': '3600', 'Access-Control-Allow-Methods': 'PUT', 'Access-Control-Allow-Headers': 'x-foo' },
       { 'cors.allow_headers': ['X-Foo'] },
     ],
-  ])('%s %j', (method, headers, expected, options = {}) => expect(told(method, headers, options)).toEqual(expected));
+  ])('%s %j', (method, headers, expected, options = {}) => expect(corsHeaders(method, headers, options)).toEqual(expected));
 
   it('are told on every answer, refusals too', async () => {
     const headers = { Origin: 'https://page' };
