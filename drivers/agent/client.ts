@@ -67,7 +67,7 @@ export async function withAgent<T>(task: Task, work: (agent: AgentClient) => Pro
     maxResponseSize: MAX_ANSWER_BYTES,
   });
   try {
-    return await work(createClient(task, url.replace(/\/+$/, ''), dispatcher));
+    return await work(createClient(task, url.replace(/(?<!\/)\/+$/, ''), dispatcher));
   } finally {
     await dispatcher.destroy();
   }

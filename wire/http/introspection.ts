@@ -119,7 +119,7 @@ function statusOf(text: string): IntrospectionStatus {
 
 export function createIntrospectionClient({ url, timeoutMs, user, tls = {} }: IntrospectionSetup): IntrospectionClient {
   const { origin, pathname } = new URL(url);
-  const base = `${origin}${pathname.replace(/(\/v1)?\/*$/, '')}/v1/introspection`;
+  const base = `${origin}${pathname.replace(/(?:\/v1)?(?<!\/)\/*$/, '')}/v1/introspection`;
   const { insecure = false, ...certificates } = tls;
   const dispatcher = new Agent({
     connections: CONNECTIONS,

@@ -35,7 +35,7 @@ export type RedfishMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 /** The service root's path: `/redfish/v1/`, or the path in the address. */
 export function rootPath(target: Pick<RedfishTarget, 'address'>): string {
   const { pathname } = new URL(target.address);
-  return pathname === '/' ? '/redfish/v1/' : pathname.replace(/\/*$/, '/');
+  return pathname === '/' ? '/redfish/v1/' : pathname.replace(/(?<!\/)\/*$/, '/');
 }
 
 /** Bytes. The largest resources of real services (message and attribute registries) have a few MiB. */

@@ -100,7 +100,7 @@ const DOT1: Readonly<Record<number, Parse>> = {
   },
   3: (value, facts) => {
     if (value.length < 3 || value.length < 3 + value[2]!) return;
-    const name = text(value.subarray(3, 3 + value[2]!))?.replace(/\0+$/, '');
+    const name = text(value.subarray(3, 3 + value[2]!))?.replace(/(?<!\0)\0+$/, '');
     add(facts, 'switch_port_vlans', name === undefined ? undefined : { name, id: value.readUInt16BE(0) });
   },
   4: (value, facts) => {
