@@ -1,5 +1,7 @@
 /** Long texts, as requests, agents and image servers may send them, take linear time. */
 import { loggableUrl } from '../../boot/cache';
+import { queryOf } from '../../api/http/target';
+import { lldpFacts, tlvOf } from '../../conductor/inspection/hooks/lldp';
 import { httpBasic } from '../../api/auth/http-basic';
 import { findChecksum } from '../../drivers/common/images';
 import { isHostName, isLogicalName, isUuid } from '../../model/idents';
@@ -41,5 +43,20 @@ it.each<[string, () => unknown]>([
 ])('%s', async (_, work) => {
   const before = process.cpuUsage();
   await outcome(work);
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(MOST_CPU_MS);
+});
+
+it('a parameter that a query names thousands of times', () => {
+  const before = process.cpuUsage();
+  const { a, b } = queryOf(`${'a=&'.repeat(LENGTH)}b=1`);
+  expect(a).toHaveLength(LENGTH);
+  expect(b).toBe('1');
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(2 * MOST_CPU_MS);
+});
+
+it('thousands of LLDP units of an interface', () => {
+  const tlvs = Array.from({ length: 25_000 }, () => [127, '0080c203000100']);
+  const before = process.cpuUsage();
+  lldpFacts(tlvs.map((tlv) => tlvOf(tlv)!));
   expect(process.cpuUsage(before).user / 1000).toBeLessThan(MOST_CPU_MS);
 });
