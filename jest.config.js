@@ -1,4 +1,7 @@
-/** Three levels: unit (tables, codecs), flows (the whole server on its own database), lab and reference (the real counterparts). */
+/**
+ * Levels: unit (tables, codecs), flows (the whole server on its own database), hostile (attacks on the built server), lab and reference
+ * (the real counterparts).
+ */
 const { availableParallelism } = require('node:os');
 
 const shared = {
@@ -28,6 +31,7 @@ module.exports = {
       ],
     },
     { ...shared, ...database, displayName: 'flows', testMatch: [room('flows')] },
+    { ...shared, ...database, displayName: 'hostile', testMatch: [room('hostile')] },
     { ...shared, displayName: 'lab', testMatch: ['lab', 'chaos'].map(room) },
     { ...shared, displayName: 'reference', testMatch: [room('reference')] },
   ],

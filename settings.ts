@@ -22,7 +22,7 @@ export function resolveOptions(
   ports: { readonly api: number; readonly http: number; readonly inspector?: number },
 ): Options {
   const ip = options['DEFAULT.my_ip'] ?? addressOf(options['boot.interface']) ?? '127.0.0.1';
-  const bare = (url: string): string => url.replace(/\/+$/, '');
+  const bare = (url: string): string => url.replace(/(?<!\/)\/+$/, '');
   return {
     ...options,
     'DEFAULT.my_ip': ip,

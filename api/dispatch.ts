@@ -6,6 +6,7 @@ import type { Origin } from '../model/origin';
 import { handlers } from './handlers';
 import { accepts } from './http/accept';
 import { parseBody } from './http/body';
+import type { JsonLimits } from '../wire/bounded-json';
 import { Unacceptable } from './http/errors';
 import type { Answer, ApiContext, Caller } from './resource/handler';
 import { matcher } from './resource/routes';
@@ -33,16 +34,18 @@ interface ParsedRequest {
   /** Scheme and host for links. */
   readonly base: string;
   readonly body: Buffer;
+  /** Most values in the body. */
+  readonly values: number;
   readonly caller: Caller;
 }
 export type Dispatch = (request: ParsedRequest, report: RequestReport) => Promise<Answer>;
 
 /** The parsed body. DELETE has none: the members of an object are unexpected arguments; any other body is ignored. */
-function bodyOf({ bodyArguments, bodyName, method }: Operation, raw: Buffer, depth: number): unknown {
-  if (bodyArguments || bodyName !== null) return parseBody(raw, depth);
+function bodyOf({ bodyArguments, bodyName, method }: Operation, raw: Buffer, limits: JsonLimits): unknown {
+  if (bodyArguments || bodyName !== null) return parseBody(raw, limits);
   if (method !== 'DELETE' || raw.length === 0) return {};
   try {
-    return parseBody(raw, depth);
+    return parseBody(raw, limits);
   } catch (error) {
     if (error instanceof Fault) return {};
     throw error;
@@ -73,7 +76,7 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
     if (!accepts(headers.accept, operation.streams ? 'text/event-stream' : 'application/json')) throw new Unacceptable(headers.accept);
     if (operation.policy && !context.auth.allowed(caller, operation.policy)) throw new Fault('NotAuthorized');
     const { bodyName, bodyFirst, below, gate } = operation;
-    const body = bodyOf(operation, parsed.body, context.options['api.max_json_body_depth']);
+    const body = bodyOf(operation, parsed.body, { values: parsed.values, depth: context.options['api.max_json_body_depth'] });
     const given = {
       ...parsed.query,
       ...(bodyName === null ? membersOf(body) : NO_PARAMS),

@@ -19,7 +19,7 @@ import { httpBasic } from './auth/http-basic';
 import { noauth } from './auth/noauth';
 import { createDispatch, type Dispatch, type RequestReport } from './dispatch';
 import { handlers } from './handlers';
-import { limitFor, readBody } from './http/body';
+import { bodyLimits, readBody } from './http/body';
 import { createCors } from './http/cors';
 import { createCurrentState } from './http/current-state';
 import { explain, Refusal, Unacceptable, Unauthenticated, Unread } from './http/errors';
@@ -202,14 +202,15 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     // Before the body is read.
     const caller = await auth.identify(request.headers, bare, method);
     report.origin = { ...report.origin, user: caller.user, project: caller.project };
-    const body = await readBody(request, limitFor(bare, options));
+    const { bytes, values } = bodyLimits(bare, options);
+    const body = await readBody(request, bytes);
     const { minor, explicit } = negotiateVersion(request, target, document, range, versions);
     const jsonSuffix = explicit && minor < 91 && bare.endsWith('.json') && bare !== DOCUMENT;
     const segments = segmentsOf(jsonSuffix ? bare.slice(0, -'.json'.length) : bare === '' ? '/' : target.path);
     const head = method === 'HEAD' && segments.length < 2;
     const result = await dispatch(
       {
-        ...{ segments, minor, jsonSuffix, caller, body },
+        ...{ segments, minor, jsonSuffix, caller, body, values },
         method: head || segments.length === 0 ? 'GET' : method,
         path: target.path,
         query: queryOf(target.search),

@@ -67,7 +67,7 @@ const FRESH_MS = 2000;
 const AGENT = { connect: { timeout: 10_000 }, headersTimeout: 30_000, bodyTimeout: 60_000 };
 
 /** A URL without credentials and query, for the log. */
-export const loggableUrl = (url: string): string => withoutCredentials(url).replace(/[?#].*$/, '');
+export const loggableUrl = (url: string): string => withoutCredentials(url).split(/[?#]/, 1)[0]!;
 
 interface CacheState extends Required<CacheSetup> {
   readonly entries: Map<string, CacheEntry>;

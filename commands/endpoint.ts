@@ -3,7 +3,7 @@
 /** Returns the URL without /v1. */
 export const endpoint = (url: string | undefined, environment: NodeJS.ProcessEnv): string =>
   (url ?? environment['OS_ENDPOINT_OVERRIDE'] ?? environment['OS_ENDPOINT'] ?? 'http://127.0.0.1:6385')
-    .replace(/\/+$/, '')
+    .replace(/(?<!\/)\/+$/, '')
     .replace(/\/v1$/, '');
 
 export function authorization({ OS_USERNAME: name, OS_PASSWORD: password }: NodeJS.ProcessEnv): Record<string, string> {

@@ -30,7 +30,7 @@ export function parseIni(text: string): readonly IniValue[] {
       section = name.trim();
       open = false;
     } else {
-      const match = /^([^=:]+?)\s*[=:]\s*(.*)$/.exec(raw);
+      const match = /^([^=:]+)[=:](.*)$/.exec(raw);
       if (!match) throw new Error(`line ${line}: neither "name = value" nor a section: ${raw.slice(0, 60)}`);
       if (section === undefined) throw new Error(`line ${line}: an option before the first section`);
       found.push({ section, key: match[1]!.trim(), lines: [match[2]!.trim()], line });

@@ -7,7 +7,7 @@ const bare = (text: string): string =>
     .toLowerCase()
     .replace(/^urn:/, '')
     .replace(/^uuid:/, '')
-    .replace(/^\{+|\}+$/g, '')
+    .replace(/^\{+|(?<!\})\}+$/g, '')
     .replaceAll('-', '');
 export const isUuid = (value: unknown): value is string => typeof value === 'string' && UUID.test(bare(value));
 

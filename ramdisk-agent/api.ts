@@ -59,7 +59,13 @@ export function api(options: ApiOptions): Api {
   });
   const call = (urls: readonly string[], path: string, more: Pick<HttpRequest, 'method' | 'body' | 'headers'>): Promise<Located> =>
     firstAnswer(urls, (url) =>
-      ask({ ...more, url: url.replace(/\/+$/, '') + path, timeoutMs: options.timeoutMs, trust: options.trust, signal: options.signal }),
+      ask({
+        ...more,
+        url: url.replace(/(?<!\/)\/+$/, '') + path,
+        timeoutMs: options.timeoutMs,
+        trust: options.trust,
+        signal: options.signal,
+      }),
     );
 
   return {

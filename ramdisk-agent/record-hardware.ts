@@ -41,7 +41,12 @@ const filled = (tree: Tree, table: JsonObject, files: Readonly<Record<string, st
 /** An interface's firmware by ethtool(8), if the host has it. */
 async function interfaceFirmware(run: Run, name: string): Promise<string | null> {
   const output = await run('ethtool', ['-i', name], { timeoutMs: 10_000 }).catch(() => '');
-  return /^firmware-version: *(\S.*?) *$/m.exec(output)?.[1]?.replace(/^N\/A$/, '') || null;
+  return (
+    /^firmware-version:(.*)$/m
+      .exec(output)?.[1]
+      ?.trim()
+      .replace(/^N\/A$/, '') || null
+  );
 }
 const bmcFirmware = (tree: Tree): string | null => {
   const bmc = tree.list('/sys/bus/platform/devices').find((name) => name.startsWith('ipmi_bmc'));

@@ -53,7 +53,7 @@ export async function pushOnce({ identity, read, bootId, trust, signal }: Record
   const put = (content: object): Promise<HttpAnswer> =>
     ask({
       method: 'PUT',
-      url: `${url.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1/nodes/${encodeURIComponent(node)}/hardware`,
+      url: `${url.replace(/(?<!\/)\/+$/, '').replace(/\/v1$/, '')}/v1/nodes/${encodeURIComponent(node)}/hardware`,
       headers: { 'content-type': 'application/json', 'content-encoding': 'gzip', accept: 'application/json', 'x-recorder-token': token },
       body: gzipSync(JSON.stringify({ ...content, ...(bootId === null ? {} : { boot_id: bootId }) })),
       timeoutMs: TIMEOUT_MS,

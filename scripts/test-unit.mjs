@@ -1,4 +1,4 @@
-// npm run test:unit [-- PATH …]: the unit and flow tests whose path contains one of these, as jest shows them. Other options go to jest.
+// npm run test:unit [-- PATH …]: the unit, flow and hostile tests whose path contains one of these, as jest shows them. Other options go to jest.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { build, installPackages, root } from './install.mjs';
@@ -6,6 +6,6 @@ import { build, installPackages, root } from './install.mjs';
 installPackages();
 build();
 // `--selectProjects` takes every argument up to the next option.
-const jest = [join(root, 'node_modules/jest/bin/jest.js'), '--selectProjects', 'unit', 'flows', '--passWithNoTests=false'];
+const jest = [join(root, 'node_modules/jest/bin/jest.js'), '--selectProjects', 'unit', 'flows', 'hostile', '--passWithNoTests=false'];
 const { status } = spawnSync(process.execPath, [...jest, ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' });
 process.exit(status ?? 1);

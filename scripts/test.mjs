@@ -1,4 +1,4 @@
-// npm test: types, lint, unused exports, format, and the unit and flow tests. Needs Node and npm only.
+// npm test: types, lint, unused exports, format, and the unit, flow and hostile tests. Needs Node and npm only.
 // Ends with where the time went, what failed, and one line of counts.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ cliArguments({
   command: 'npm test',
   usage: '',
   about:
-    'Types, lint, format, unit and flow tests. `npm run test:lab` has the real counterparts, `npm run test:reference` the real Ironic.',
+    'Types, lint, format, unit, flow and hostile tests. `npm run test:lab` has the real counterparts, `npm run test:reference` the real Ironic.',
 });
 const scratch = join(root, '.cache/test');
 const seconds = (milliseconds) => `${(milliseconds / 1000).toFixed(1)} s`;
@@ -56,6 +56,6 @@ build();
 const checks = async () => {
   for (const { name, command } of CHECKS) await check(name, ...command);
 };
-await Promise.all([checks(), tests('unit', 'flows')]);
+await Promise.all([checks(), tests('unit', 'flows', 'hostile')]);
 console.log(['', ...times, ...failed.map((what) => `FAILED: ${what}`), `${passed} passed, ${failed.length} failed`].join('\n'));
 process.exit(failed.length === 0 ? 0 : 1);

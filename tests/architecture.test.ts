@@ -17,9 +17,10 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'config/options',
     'model',
     'store/store',
+    'wire/bounded-json',
   ],
   'api/auth': ['api/http', 'api/resource', 'model'],
-  'api/http': ['config/options', 'model', 'store/sql', 'store/store'],
+  'api/http': ['config/options', 'model', 'store/sql', 'store/store', 'wire/bounded-json'],
   'api/introspection': [
     'api/auth',
     'api/http',
@@ -226,7 +227,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'wire/ipmi': [],
   'wire/ipmi/records': ['wire/ipmi'],
   'wire/ipmi/server': ['wire/ipmi'],
-  'wire/redfish': [],
+  'wire/redfish': ['wire'],
   'wire/sockets': [],
 };
 /** Only its types may be imported, except by these. */

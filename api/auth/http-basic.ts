@@ -45,7 +45,7 @@ function watchHtpasswd(path: string): () => ReadonlyMap<string, string> {
 /** @throws Unauthenticated */
 function credentialsOf(header: string | undefined): { readonly user: string; readonly password: string } {
   if (header === undefined) throw new Unauthenticated(401, 'Authorization required');
-  const [, scheme, token] = /^\s*(\S+)\s+(\S.*?)\s*$/.exec(header) ?? [];
+  const [, scheme, token] = /^(\S+)\s+(\S.*)$/.exec(header.trim()) ?? [];
   if (scheme === undefined || token === undefined) throw new Unauthenticated(400, 'Could not parse Authorization header');
   if (scheme.toLowerCase() !== 'basic') throw new Unauthenticated(400, `Unsupported authorization type "${scheme}"`);
   const undecodable = new Unauthenticated(400, 'Could not decode authorization token');

@@ -1,81 +1,101 @@
-/** Reads and parses the body of a request. Its size and its nesting depth are limited. */
+/** A request's body: read up to a limit of bytes, and parsed after its values and nesting are counted. */
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
+import { checkJson, JSON_LIMITS, JsonLimitError, type JsonLimits } from '../../wire/bounded-json';
 import { Unread } from './errors';
 
-/** The maximum size of the body for a path. Config drives, inventories and hardware records have limits of their own. */
-export const limitFor = (path: string, options: Options): number =>
-  1024 *
-  (/\/states\/provision(?:\/[^/]*)?$/.test(path)
-    ? options['api.max_json_body_size_provision']
-    : path.endsWith('continue_inspection')
-      ? options['api.max_json_body_size_inspection']
-      : path.endsWith('/hardware')
-        ? options['recorder.max_record_size']
-        : options['api.max_json_body_size']);
+export interface BodyLimits {
+  /** Also after it is unpacked. */
+  readonly bytes: number;
+  /** Values in its JSON. */
+  readonly values: number;
+}
+/** Config drives, inventories and records of recorders have limits of their own. Any other path has the last row. */
+const LIMITS: readonly (readonly [path: RegExp, option: BodySizeOption, values: number])[] = [
+  [/\/states\/provision(?:\/[^/]*)?$/, 'api.max_json_body_size_provision', JSON_LIMITS.request.values],
+  [/continue_inspection$/, 'api.max_json_body_size_inspection', JSON_LIMITS.inspection.values],
+  [/\/hardware$/, 'recorder.max_record_size', JSON_LIMITS.record.values],
+  [/(?:)/, 'api.max_json_body_size', JSON_LIMITS.request.values],
+];
+type BodySizeOption =
+  | 'api.max_json_body_size'
+  | 'api.max_json_body_size_provision'
+  | 'api.max_json_body_size_inspection'
+  | 'recorder.max_record_size';
+export function bodyLimits(path: string, options: Pick<Options, BodySizeOption>): BodyLimits {
+  const [, option, values] = LIMITS.find(([pattern]) => pattern.test(path))!;
+  return { bytes: 1024 * options[option], values };
+}
 
 const tooLarge = (): Unread => new Unread(413, 'Request body is too large. Please contact the service administrator.');
 
 const NOTHING = Buffer.alloc(0);
+/** Bytes of the first buffer of a body whose length is unknown. */
+const FIRST_BUFFER = 16 * 1024;
+export const hasBody = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean =>
+  headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+
 /**
  * @param limit bytes
- * @throws Unread for a longer body, also after decompression; the rest is not read
+ * @throws Unread when the body is longer, also unpacked; the rest is not read
  */
 export async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
-  const { 'content-length': announced, 'transfer-encoding': coding } = request.headers;
-  if (announced === undefined && coding === undefined) return NOTHING;
-  if (Number(announced ?? 0) > limit) throw tooLarge();
-  const chunks: Buffer[] = [];
+  if (!hasBody(request)) return NOTHING;
+  const announced = Number(request.headers['content-length'] ?? FIRST_BUFFER);
+  if (request.headers['content-length'] !== undefined && announced > limit) throw tooLarge();
+  // One buffer that grows: a body in chunks of one byte would otherwise take hundreds of bytes for each.
+  let buffer = Buffer.allocUnsafe(Math.min(announced, FIRST_BUFFER));
   let length = 0;
-  // Leaving the loop must not destroy the connection, because the client still gets a response.
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    length += (chunk as Buffer).length;
-    if (length > limit) throw tooLarge();
-    chunks.push(chunk as Buffer);
+  // The client of a refused request still gets the response on this connection: leaving the loop must not destroy it.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    if (length + chunk.length > limit) throw tooLarge();
+    if (length + chunk.length > buffer.length) {
+      const larger = Buffer.allocUnsafe(Math.min(limit, Math.max(length + chunk.length, 2 * buffer.length)));
+      buffer.copy(larger, 0, 0, length);
+      buffer = larger;
+    }
+    chunk.copy(buffer, length);
+    length += chunk.length;
   }
-  const body = Buffer.concat(chunks);
-  return request.headers['content-encoding'] === 'gzip' ? decompressed(body, limit) : body;
+  const body = buffer.subarray(0, length);
+  return request.headers['content-encoding'] === 'gzip' ? unpacked(body, limit) : body;
 }
 
-/** Stops at the limit, which protects against decompression bombs. */
-async function decompressed(body: Buffer, limit: number): Promise<Buffer> {
+/** Real JSON shrinks to a twentieth at best, gzip can reach a thousandth. */
+const MAX_RATIO = 100;
+/** Bytes that any body may unpack to. */
+const UNPACKED_FLOOR = 1024 * 1024;
+async function unpacked(body: Buffer, limit: number): Promise<Buffer> {
   try {
-    return await promisify(gunzip)(body, { maxOutputLength: limit });
+    return await promisify(gunzip)(body, { maxOutputLength: Math.min(limit, Math.max(UNPACKED_FLOOR, MAX_RATIO * body.length)) });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge();
     throw new Unread(400, 'The request body is not what its Content-Encoding says.');
   }
 }
 
-const [QUOTE, ESCAPE] = [0x22, 0x5c];
-/** Counts brackets outside of strings. */
-function isTooDeep(body: Buffer, limit: number): boolean {
-  let depth = 0;
-  for (let index = 0; index < body.length; index++) {
-    const byte = body[index]!;
-    if (byte === QUOTE) {
-      for (index++; index < body.length && body[index] !== QUOTE; index++) if (body[index] === ESCAPE) index++;
-    } else if (byte === 0x7b || byte === 0x5b) {
-      if (++depth > limit) return true;
-    } else if (byte === 0x7d || byte === 0x5d) depth--;
-  }
-  return false;
-}
+/** Ironic answers 500 to malformed JSON. */
+const malformed = (reason: string, cause: unknown): Fault =>
+  new Fault('Invalid', { message: `The request body is not valid JSON: ${reason}` }, { cause });
+const REFUSALS: Readonly<Record<JsonLimitError['limit'], (error: JsonLimitError) => Error>> = {
+  values: tooLarge,
+  depth: () => new Unread(400, 'Request body JSON is nested too deeply. Please contact the service administrator.'),
+  number: (error) => malformed('a number is too long', error),
+};
 
 /**
- * @param depth the maximum nesting
  * @returns the JSON value; `{}` for no body
- * @throws Unread, Fault Invalid (Ironic answers 500 to invalid JSON)
+ * @throws Unread, Fault Invalid
  */
-export function parseBody(body: Buffer, depth: number): unknown {
+export function parseBody(body: Buffer, limits: JsonLimits): unknown {
   if (body.length === 0) return {};
-  if (isTooDeep(body, depth)) throw new Unread(400, 'Request body JSON is nested too deeply. Please contact the service administrator.');
   try {
+    checkJson(body, limits);
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown;
   } catch (error) {
-    throw new Fault('Invalid', { message: `The request body is not valid JSON: ${(error as Error).message}` }, { cause: error });
+    throw error instanceof JsonLimitError ? REFUSALS[error.limit](error) : malformed((error as Error).message, error);
   }
 }

@@ -11,7 +11,7 @@ import { originFields, type Origin } from '../../model/origin';
 import type { Store } from '../../store/store';
 import { httpBasic } from '../auth/http-basic';
 import { noauth } from '../auth/noauth';
-import { limitFor, parseBody, readBody } from '../http/body';
+import { bodyLimits, parseBody, readBody } from '../http/body';
 import { createCors } from '../http/cors';
 import { loadDocument, type Document } from '../schema/document';
 import { Unauthenticated, Unread } from '../http/errors';
@@ -118,7 +118,8 @@ export function createIntrospectionApi(given: {
     // The public paths differ from the API's, so each route is mapped to a public or a protected path of the API.
     const caller = await auth.identify(request.headers, route.isPublic ? '/' : '/v1/introspection', request.method!);
     report.origin = { ...report.origin, user: caller.user, project: caller.project };
-    const raw = await readBody(request, limitFor('continue_inspection', options));
+    const { bytes, values } = bodyLimits('continue_inspection', options);
+    const raw = await readBody(request, bytes);
     const context: IntrospectionContext = {
       store: given.store,
       conductor: given.conductor.from(report.origin),
@@ -126,7 +127,7 @@ export function createIntrospectionApi(given: {
       random: randomBytes,
       checkReport: (report) => demand('data', problemOf(report)),
     };
-    const json = (): unknown => parseBody(raw, options['api.max_json_body_depth']);
+    const json = (): unknown => parseBody(raw, { values, depth: options['api.max_json_body_depth'] });
     return operation.handler(
       { params, query: new URLSearchParams(search), minor, base: baseOf(request, options), hasBody: raw.length > 0, json },
       context,

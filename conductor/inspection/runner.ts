@@ -84,6 +84,8 @@ export function newProperties(before: JsonObject, changes: readonly Change[]): J
 async function changePorts(store: Store, task: NodeTask, changes: readonly Change[]): Promise<void> {
   const { random } = task.context;
   const created = changes.flatMap((change) => (change.on === 'port' ? [change] : []));
+  const removed = new Set(changes.flatMap((change) => (change.on === 'port removal' ? [change.uuid] : [])));
+  const updates = updatesByMac(changes);
   // An address that belongs to another node's port stays there.
   await store.ports.createMissing(
     created.map(({ mac, pxeEnabled, clientId }) => ({
@@ -92,18 +94,21 @@ async function changePorts(store: Store, task: NodeTask, changes: readonly Chang
       address: mac,
       pxe_enabled: pxeEnabled,
       extra: clientId === undefined ? {} : { 'client-id': clientId },
-      ...updatesOf(changes, mac),
+      ...updates.get(mac),
     })),
   );
   for (const { uuid, address } of task.ports) {
-    const more = updatesOf(changes, address);
-    if (changes.some((change) => change.on === 'port removal' && change.uuid === uuid)) await store.ports.remove(uuid);
-    else if (Object.keys(more).length > 0) await store.ports.update(uuid, more);
+    const more = updates.get(address);
+    if (removed.has(uuid)) await store.ports.remove(uuid);
+    else if (more && Object.keys(more).length > 0) await store.ports.update(uuid, more);
   }
 }
-/** All changes to the port with this address. */
-const updatesOf = (changes: readonly Change[], mac: string): PortChanges =>
-  Object.assign({}, ...changes.map((change) => (change.on === 'port update' && change.mac === mac ? change.changes : {}))) as PortChanges;
+/** All changes to each port, by its address. */
+function updatesByMac(changes: readonly Change[]): ReadonlyMap<string, PortChanges> {
+  const updates = new Map<string, PortChanges>();
+  for (const change of changes) if (change.on === 'port update') updates.set(change.mac, { ...updates.get(change.mac), ...change.changes });
+  return updates;
+}
 
 /** The BMC's own findings, applied before the changes of hooks. Capabilities that are set on the node stay. */
 function changesFromBmc(node: NodeRecord, { properties = {}, capabilities: reported = {} }: HookInput): readonly Change[] {

@@ -6,6 +6,7 @@ import { Fault } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import type { Task } from '../interfaces';
 import { connectionReason } from '../common/reason';
+import { JSON_LIMITS, parseJson } from '../../wire/bounded-json';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
 /** A command's state as the agent reports it. */
@@ -66,7 +67,7 @@ export async function withAgent<T>(task: Task, work: (agent: AgentClient) => Pro
     maxResponseSize: MAX_ANSWER_BYTES,
   });
   try {
-    return await work(createClient(task, url.replace(/\/+$/, ''), dispatcher));
+    return await work(createClient(task, url.replace(/(?<!\/)\/+$/, ''), dispatcher));
   } finally {
     await dispatcher.destroy();
   }
@@ -92,7 +93,7 @@ function createSender(task: Task, base: string, dispatcher: Agent): Send {
     const held = task.stillHeld?.() ?? true;
     if (held !== true) await held;
     let status: number;
-    let text: string;
+    let bytes: Buffer;
     try {
       const answer = await request(`${base}/v1/commands/${path}`, {
         method,
@@ -102,14 +103,14 @@ function createSender(task: Task, base: string, dispatcher: Agent): Send {
         ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
       });
       status = answer.statusCode;
-      text = await answer.body.text();
+      bytes = Buffer.from(await answer.body.arrayBuffer());
     } catch (error) {
       task.signal.throwIfAborted();
       throw new AgentError('connection', connectionReason(error), { cause: error });
     }
-    const parsed = parse(text);
+    const parsed = parse(bytes);
     if (status < 400 && parsed !== undefined) return parsed;
-    const reason = parsed === undefined ? text.slice(0, 200) : errorText(parsed);
+    const reason = parsed === undefined ? bytes.toString('utf8', 0, 200) : errorText(parsed);
     if (status === 409 || /agent is busy/i.test(reason)) throw new AgentError('busy', reason);
     throw new AgentError('refused', `Agent API for node ${node.uuid} returned HTTP status code ${status} with error: ${reason}`);
   };
@@ -234,17 +235,20 @@ function commandOf(value: unknown): AgentCommand {
   throw new AgentError('refused', `Agent returned bad command result: ${JSON.stringify(value).slice(0, 200)}`);
 }
 
+/** Characters of an agent's error that are passed on. */
+const MAX_ERROR_TEXT = 64 * 1024;
 /** The text of an agent's error: {details, message, …}, {faultstring} or a string. */
 function errorText(error: unknown): string {
-  if (typeof error === 'string') return error;
+  if (typeof error === 'string') return error.slice(0, MAX_ERROR_TEXT);
   const { details, message, faultstring } = (error ?? {}) as Readonly<Record<string, unknown>>;
   const text = [details, message, faultstring].find((one) => typeof one === 'string' && one !== '');
-  return typeof text === 'string' ? text : JSON.stringify(error).slice(0, 500);
+  return typeof text === 'string' ? text.slice(0, MAX_ERROR_TEXT) : JSON.stringify(error).slice(0, 500);
 }
 
-function parse(text: string): unknown {
+/** Undefined: it is no JSON, or more than an agent has to answer. */
+function parse(bytes: Buffer): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(bytes, JSON_LIMITS.agent);
   } catch {
     return undefined;
   }

@@ -42,7 +42,7 @@ const urlFor = (task: Task, iso: BootIso): Promise<string> | string => (iso.kind
  * token for the node.
  */
 async function parametersFor(task: Task, kernelArgs: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
-  const callback = task.options['deploy.external_callback_url']?.replace(/\/+$/, '');
+  const callback = task.options['deploy.external_callback_url']?.replace(/(?<!\/)\/+$/, '');
   const inspection = kernelArgs['ipa-inspection-callback-url'];
   const parameters: Record<string, string> = { ...kernelArgs, boot_method: 'vmedia' };
   if (callback !== undefined) {

@@ -1,5 +1,6 @@
 /** Capabilities: the machine's (properties.capabilities, `a:b,c:d`) and the instance's requests (instance_info.capabilities, an object). */
 import { Fault } from '../../model/errors';
+import { JSON_LIMITS, parseJson } from '../../wire/bounded-json';
 import type { NodeRecord } from '../../model/records';
 
 type Capabilities = Readonly<Record<string, string>>;
@@ -48,9 +49,11 @@ export function validateCapabilities(node: NodeRecord): void {
   }
 }
 
+/** Nesting of capabilities in a text. */
+const MAX_DEPTH = 8;
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(Buffer.from(text), { ...JSON_LIMITS.request, depth: MAX_DEPTH });
   } catch {
     return undefined;
   }

@@ -116,7 +116,17 @@ export async function checksumOf(instance: JsonObject, location: ImageLocation, 
   return algorithm === 'md5' ? { checksum: sum } : { checksum: sum, os_hash_algo: algorithm, os_hash_value: sum };
 }
 
-const DIGITS = '(?:[0-9a-fA-F]{128}|[0-9a-fA-F]{64}|[0-9a-fA-F]{32})';
+/** GNU: `SUM  NAME` or `SUM *NAME`. */
+const GNU_LINE = /^([0-9a-f]{128}|[0-9a-f]{64}|[0-9a-f]{32})\s+[*]?(\S.*)$/i;
+/** BSD: `SHA256 (NAME) = SUM`. Without a regular expression, which would take quadratic time for a long line. */
+function bsdLine(line: string): { readonly name: string; readonly sum: string } | undefined {
+  const sum = [128, 64, 32].map((digits) => line.slice(-digits)).find(isSum);
+  if (sum === undefined) return undefined;
+  const head = line.slice(0, -sum.length);
+  const [start, end] = [head.indexOf('('), Math.max(head.lastIndexOf(') '), head.lastIndexOf(')\t'))];
+  return start < 0 || end <= start + 1 ? undefined : { name: head.slice(start + 1, end), sum };
+}
+const isSum = (text: string): boolean => ALGORITHMS[text.length] !== undefined && /^[0-9a-f]+$/i.test(text);
 
 /**
  * Finds an image's checksum in a file: one that holds nothing else, GNU lines (`SUM  NAME`, `SUM *NAME`) or BSD lines
@@ -128,15 +138,15 @@ export function findChecksum(text: string, imageSource: string, checksumUrl: str
   const filled = lines.filter((line) => line !== '');
   if (filled.length === 0) throw fail('Checksum file empty.');
   if (filled.length === 1 && !filled[0]!.includes(' ')) {
-    if (new RegExp(`^${DIGITS}$`).test(filled[0]!)) return filled[0]!;
+    if (isSum(filled[0]!)) return filled[0]!;
     throw fail('Invalid checksum file (No valid checksum found)');
   }
   const name = basename(URL.canParse(imageSource) ? new URL(imageSource).pathname : imageSource);
   for (const line of filled.filter((one) => !one.startsWith('#'))) {
-    const gnu = new RegExp(`^(${DIGITS})\\s+[*]?(.+)$`).exec(line);
-    const bsd = new RegExp(`\\((.+)\\)\\s.*?(${DIGITS})$`).exec(line);
+    const gnu = GNU_LINE.exec(line);
     if (gnu?.[2] === name) return gnu[1]!;
-    if (bsd?.[1] === name) return bsd[2]!;
+    const bsd = bsdLine(line);
+    if (bsd?.name === name) return bsd.sum;
   }
   throw fail(`Checksum file does not contain name ${name}`);
 }

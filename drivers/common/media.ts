@@ -16,7 +16,7 @@ const TOKEN_BYTES = 32;
 function urlOf({ node, options }: Task, { token, role }: Pick<MediumRecord, 'token' | 'role'>): string {
   const own = node.driver_info['external_http_url'];
   const base = typeof own === 'string' && own !== '' ? own : (options['deploy.external_http_url'] ?? options['deploy.http_url']);
-  return `${base.replace(/\/+$/, '')}/media/${token}/${NAMES[role]}`;
+  return `${base.replace(/(?<!\/)\/+$/, '')}/media/${token}/${NAMES[role]}`;
 }
 
 /** The URL for the BMC. The node's earlier image of this role is no longer served. */

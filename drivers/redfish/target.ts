@@ -72,7 +72,7 @@ function addressOf(node: NodeRecord): string {
   const full = typeof given !== 'string' || given.includes('://') ? given : `https://${given}`;
   if (typeof full === 'string' && ADDRESS.test(full) && URL.canParse(full)) {
     const { origin, pathname } = new URL(full);
-    return `${origin}${pathname.replace(/\/+$/, '')}`;
+    return `${origin}${pathname.replace(/(?<!\/)\/+$/, '')}`;
   }
   throw invalid(`Invalid Redfish address ${str(full)} set in driver_info/redfish_address on node ${node.uuid}`);
 }

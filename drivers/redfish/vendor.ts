@@ -54,7 +54,7 @@ const failure = (message: string): Fault => new Fault('DriverOperationError', { 
 
 /** scheme://host…, without spaces (RFC 3986). */
 const isUri = (value: unknown): value is string =>
-  typeof value === 'string' && /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+\S*$/i.test(value) && URL.canParse(value);
+  typeof value === 'string' && /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]\S*$/i.test(value) && URL.canParse(value);
 
 /** Of the schema EventDestination, for services that do not list theirs. */
 const EVENT_TYPES = ['Alert', 'MetricReport', 'Other', 'ResourceAdded', 'ResourceRemoved', 'ResourceUpdated', 'StatusChange'];

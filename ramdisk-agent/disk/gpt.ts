@@ -66,7 +66,7 @@ export function entriesOf({ array, entrySize }: Gpt): readonly GptEntry[] {
           guid: guidText(entry.subarray(16, 32)),
           first: Number(entry.readBigUInt64LE(32)),
           last: Number(entry.readBigUInt64LE(40)),
-          name: entry.toString('utf16le', 56, 128).replace(/\0[^]*$/, ''),
+          name: entry.toString('utf16le', 56, 128).split('\0', 1)[0]!,
         },
   );
 }

@@ -199,7 +199,7 @@ async function startMachine(
   return createMachine({
     ...common,
     random: setup.random,
-    bootUrl: setup.bootUrl?.replace(/\/+$/, ''),
+    bootUrl: setup.bootUrl?.replace(/(?<!\/)\/+$/, ''),
     callbackUrl: `https://${shown(setup.host)}:${agents.port}/machine/${name}`,
     certificate: agents.certificate,
     ...(setup.behaviour ? { behaviour: setup.behaviour } : {}),

@@ -33,7 +33,7 @@ const MASKED = '******';
 
 export function createAgent(setup: AgentSetup): SimulatedAgent {
   const { parameters, clock, signal, log, random } = setup;
-  const apiUrl = parameters.get('ipa-api-url')?.replace(/\/+$/, '');
+  const apiUrl = parameters.get('ipa-api-url')?.replace(/(?<!\/)\/+$/, '');
   const client = createAgentClient(setup, apiUrl, setup.remembered?.version ?? '');
   let token = setup.remembered?.token;
   let pause = new AbortController();

@@ -10,7 +10,9 @@ import type { Medium } from '../hardware/boot-media';
 const MAX_BYTES = 4 * 2 ** 30;
 const MAX_LINE = 8192;
 /** The line that boots an agent's kernel, in the syntax of GRUB and isolinux. */
-const KERNEL_LINE = /(?:^|[\n\0])[ \t]*(?:linux|linuxefi|append)[ \t]+([^\n\0]*\bipa-api-url=[^\n\0]*)[\n\0]/;
+const KERNEL_LINE = /(?:^|[\n\0])[ \t]*(?:linux|linuxefi|append)[ \t]([^\n\0]*)(?=[\n\0])/g;
+const agentLine = (text: string): string | undefined =>
+  [...text.matchAll(KERNEL_LINE)].map(([, words]) => words!).find((words) => /\bipa-api-url=/.test(words));
 
 /** The agent's parameters; `system`: the image boots something else; undefined: the image cannot be read. */
 export async function readBootImage(
@@ -33,7 +35,7 @@ export async function readBootImage(
       size += part.length;
       if (size > MAX_BYTES) break;
       window += part.toString('latin1');
-      const line = KERNEL_LINE.exec(window)?.[1];
+      const line = agentLine(window);
       if (line !== undefined) return { files: [], parameters: parametersOf(line) };
       window = window.slice(-MAX_LINE);
     }

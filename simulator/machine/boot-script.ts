@@ -11,7 +11,7 @@ export interface BootScript {
 export function readScript(text: string, mac: string): BootScript | undefined {
   const lines = text.split('\n').map((line) =>
     line
-      .replace(/\s\|\|.*$/, '')
+      .split(/\s\|\|/, 1)[0]!
       .split(/\s+/)
       .filter((word) => word !== ''),
   );

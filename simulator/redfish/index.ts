@@ -97,7 +97,7 @@ export async function serveRedfish(options: RedfishEndpointOptions): Promise<Red
 
 async function handle(service: Service, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://bmc');
-  const path = pathname.replace(/\/+$/, '');
+  const path = pathname.replace(/(?<!\/)\/+$/, '');
   try {
     if (path === '/redfish') {
       sendJson(response, 200, { v1: `${ROOT}/` }, HEADERS);
@@ -154,7 +154,13 @@ async function answer(
     // After the body has arrived: of two requests that know the same state, the second must fail.
     const expected = request.headers['if-match'];
     const now = expected === undefined || expected === '*' ? undefined : route.get?.(at);
-    return now && !expected!.split(/\s*,\s*/).includes(etagOf(now)) ? refuse('PreconditionFailed') : run(at, sent);
+    return now &&
+      !expected!
+        .split(',')
+        .map((tag) => tag.trim())
+        .includes(etagOf(now))
+      ? refuse('PreconditionFailed')
+      : run(at, sent);
   });
   return answered ?? { status: 204 };
 }

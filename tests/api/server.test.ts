@@ -117,9 +117,10 @@ describe('bodies', () => {
     expect((await api.ask('PUT', '/v1/nodes/nobody/states/provision', 115, { body })).status).toBe(404);
   });
   it('does not choke on a body of many mistakes', async () => {
-    const body = JSON.stringify({ target: 'manage', clean_steps: Array.from({ length: 200_000 }, () => 5) });
+    const mistakes = (length: number) => JSON.stringify({ target: 'manage', clean_steps: Array.from({ length }, () => 5) });
     const before = process.cpuUsage();
-    expect((await api.ask('PUT', '/v1/nodes/nobody/states/provision', 115, { body })).status).toBe(404);
+    expect((await api.ask('PUT', '/v1/nodes/nobody/states/provision', 115, { body: mistakes(40_000) })).status).toBe(404);
+    expect((await api.ask('PUT', '/v1/nodes/nobody/states/provision', 115, { body: mistakes(200_000) })).status).toBe(413);
     // Its own work, whatever else the machine does.
     expect(process.cpuUsage(before).user / 1000).toBeLessThan(2000);
   });

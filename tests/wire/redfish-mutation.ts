@@ -158,7 +158,7 @@ export function bentService(resources: ReadonlyMap<string, string>, next: Next):
     const [status, text] = answerTo(method, path);
     const bent = next() < 0.3 ? bend(text, next) : text;
     said += bent;
-    return evaluate(method, `${target.address}${path}`, status, next() < 0.8 ? {} : pick(HEADERS, next), bent);
+    return evaluate(method, `${target.address}${path}`, status, next() < 0.8 ? {} : pick(HEADERS, next), Buffer.from(bent));
   };
   return {
     pool: { request, close: async () => {} },

@@ -49,7 +49,7 @@ const uint32 = fixed<number>(
   (bytes, value) => void bytes.writeUInt32BE(value),
 );
 /** RFC 2132 §2: trailing NULs may occur and are ignored. */
-const trimmed = (bytes: Buffer): string => bytes.toString('latin1').replace(/\0+$/, '');
+const trimmed = (bytes: Buffer): string => bytes.toString('latin1').replace(/(?<!\0)\0+$/, '');
 const KINDS = {
   address: address.one,
   addresses: address.list,

@@ -85,7 +85,7 @@ export function urlOf(
   if (host === undefined) return undefined;
   const protocol = params['protocol'] ?? (port === 80 ? 'http' : 'https');
   if (protocol !== 'http' && protocol !== 'https') return undefined;
-  return `${protocol}://${host.includes(':') ? `[${host}]` : host}:${port}${params['path'] ?? ''}`.replace(/\/+$/, '');
+  return `${protocol}://${host.includes(':') ? `[${host}]` : host}:${port}${params['path'] ?? ''}`.replace(/(?<!\/)\/+$/, '');
 }
 
 const MAX_RECORDS = 256;

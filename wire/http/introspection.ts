@@ -3,6 +3,7 @@
  * and connections. Redirects are not followed.
  */
 import { Agent, request } from 'undici';
+import { JSON_LIMITS, parseJson } from '../bounded-json';
 import { timeoutSignal } from '../timeout-signal';
 
 interface IntrospectionSetup {
@@ -73,7 +74,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(Buffer.from(text), JSON_LIMITS.introspection);
   } catch {
     return undefined;
   }
@@ -118,7 +119,7 @@ function statusOf(text: string): IntrospectionStatus {
 
 export function createIntrospectionClient({ url, timeoutMs, user, tls = {} }: IntrospectionSetup): IntrospectionClient {
   const { origin, pathname } = new URL(url);
-  const base = `${origin}${pathname.replace(/(\/v1)?\/*$/, '')}/v1/introspection`;
+  const base = `${origin}${pathname.replace(/(?:\/v1)?(?<!\/)\/*$/, '')}/v1/introspection`;
   const { insecure = false, ...certificates } = tls;
   const dispatcher = new Agent({
     connections: CONNECTIONS,

@@ -115,7 +115,7 @@ export function ipmitoolArguments(target: IpmiTarget, cipherSuite: number | unde
 const WITH_KEY = 'k=$(printf "%b." "$KG_OCTAL"); unset KG_OCTAL; IPMI_KGKEY=${k%?}; export IPMI_KGKEY; exec "$0" "$@"';
 function keyText(kg: Buffer): string {
   // HMAC pads keys with zeros itself.
-  const significant = Buffer.from(kg.toString('latin1').replace(/\0+$/, ''), 'latin1');
+  const significant = Buffer.from(kg.toString('latin1').replace(/(?<!\0)\0+$/, ''), 'latin1');
   if (significant.includes(0))
     throw new IpmiError(
       'refused',

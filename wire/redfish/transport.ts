@@ -3,6 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
+import { JSON_LIMITS, JsonLimitError, parseJson } from '../bounded-json';
 import { RedfishError, errorWords } from './errors';
 
 export interface RedfishTarget {
@@ -34,7 +35,7 @@ export type RedfishMethod = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 /** The service root's path: `/redfish/v1/`, or the path in the address. */
 export function rootPath(target: Pick<RedfishTarget, 'address'>): string {
   const { pathname } = new URL(target.address);
-  return pathname === '/' ? '/redfish/v1/' : pathname.replace(/\/*$/, '/');
+  return pathname === '/' ? '/redfish/v1/' : pathname.replace(/(?<!\/)\/*$/, '/');
 }
 
 /** Bytes. The largest resources of real services (message and attribute registries) have a few MiB. */
@@ -88,7 +89,7 @@ function connectionError(url: string, error: unknown): RedfishError {
   return new RedfishError(kind, `Unable to connect to ${url}. Error: ${why}`, { cause: error });
 }
 
-async function read(body: AsyncIterable<Buffer>, url: string, encoding: unknown): Promise<string> {
+async function read(body: AsyncIterable<Buffer>, url: string, encoding: unknown): Promise<Buffer> {
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of body) {
@@ -97,19 +98,21 @@ async function read(body: AsyncIterable<Buffer>, url: string, encoding: unknown)
     parts.push(part);
   }
   const bytes = Buffer.concat(parts);
-  if (encoding !== 'gzip' || size === 0) return bytes.toString();
+  if (encoding !== 'gzip' || size === 0) return bytes;
   try {
-    return gunzipSync(bytes, { maxOutputLength: MAX_BODY }).toString();
+    return gunzipSync(bytes, { maxOutputLength: MAX_BODY });
   } catch (error) {
     throw new RedfishError('protocol', `${url} answered with something that cannot be unpacked`, { cause: error });
   }
 }
-/** Undefined for an empty text, and for error pages that are no JSON. */
-function parsed(text: string, status: number, url: string): unknown {
-  if (text.trim() === '') return undefined;
+const SPACE = 0x20;
+/** Undefined for an empty response, and for error pages that are no JSON. */
+function parsed(bytes: Uint8Array, status: number, url: string): unknown {
+  if (bytes.every((byte) => byte <= SPACE)) return undefined;
   try {
-    return JSON.parse(text.replace(/^\uFEFF/, ''));
+    return parseJson(bytes, JSON_LIMITS.bmc);
   } catch (error) {
+    if (error instanceof JsonLimitError) throw new RedfishError('protocol', `${url} answered with more than is read: ${error.message}`);
     if (status >= 300) return undefined;
     throw new RedfishError('protocol', `${url} answered with something that is no JSON`, { cause: error });
   }
@@ -140,9 +143,9 @@ export function evaluate(
   url: string,
   status: number,
   raw: Readonly<Record<string, string | string[] | undefined>>,
-  text: string,
+  bytes: Uint8Array,
 ): RedfishAnswer {
-  const body = parsed(text, status, url);
+  const body = parsed(bytes, status, url);
   const headers = Object.fromEntries(Object.entries(raw).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])));
   if (status >= 400) {
     const { words, messageIds } = errorWords(body);
@@ -189,8 +192,8 @@ export async function exchange(
       },
       body: body === undefined ? null : JSON.stringify(body),
     });
-    const text = await read(answer.body as AsyncIterable<Buffer>, url, answer.headers['content-encoding']);
-    return evaluate(method, url, answer.statusCode, answer.headers, text);
+    const bytes = await read(answer.body as AsyncIterable<Buffer>, url, answer.headers['content-encoding']);
+    return evaluate(method, url, answer.statusCode, answer.headers, bytes);
   };
 
   let at = first;

@@ -109,7 +109,7 @@ export const HOOKS: readonly Hook[] = [
   { name: 'raid-device', usesPrevious: true, apply: raidDevice },
 ];
 
-const shown = (option: string): string => option.replace(/^(.*)\.(.*)$/, '[$1]$2');
+const shown = (option: string): string => option.replace(/^([^.]*)\.(.*)$/, '[$1]$2');
 /**
  * Throws an Error for the operator.
  * @param option `section.name` of the option that names the hook

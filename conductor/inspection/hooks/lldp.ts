@@ -68,9 +68,12 @@ const capabilities = (bits: number): readonly string[] => CAPABILITIES.filter((_
 function setMissing(facts: Facts, found: Readonly<Record<string, unknown>>): void {
   for (const [name, value] of Object.entries(found)) if (value !== undefined && !(name in facts)) facts[name] = value;
 }
-const add = (facts: Facts, name: string, value: unknown): void => {
-  if (value !== undefined) facts[name] = [...((facts[name] as readonly unknown[] | undefined) ?? []), value];
-};
+function add(facts: Facts, name: string, value: unknown): void {
+  if (value === undefined) return;
+  const list = facts[name] as unknown[] | undefined;
+  if (list) list.push(value);
+  else facts[name] = [value];
+}
 type Parse = (value: Buffer, facts: Facts) => void;
 const single =
   (name: string, read: (value: Buffer) => unknown): Parse =>
@@ -100,7 +103,7 @@ const DOT1: Readonly<Record<number, Parse>> = {
   },
   3: (value, facts) => {
     if (value.length < 3 || value.length < 3 + value[2]!) return;
-    const name = text(value.subarray(3, 3 + value[2]!))?.replace(/\0+$/, '');
+    const name = text(value.subarray(3, 3 + value[2]!))?.replace(/(?<!\0)\0+$/, '');
     add(facts, 'switch_port_vlans', name === undefined ? undefined : { name, id: value.readUInt16BE(0) });
   },
   4: (value, facts) => {

@@ -7,6 +7,8 @@ import { normalMac } from './interfaces';
 type Loose = Readonly<Record<string, unknown>>;
 /** LLDP data of more interfaces is ignored. */
 const MOST_INTERFACES = 64;
+/** A frame of 1500 bytes has at most 750 TLVs (§8.4: two bytes each). The rest is ignored. */
+const MOST_TLVS = 750;
 
 /** Interfaces by name. `known`: only those that `validate-interfaces` accepted as well-formed. */
 function interfacesOf(
@@ -31,7 +33,7 @@ function tlvsOf(
   const raw = pluginData['lldp_raw'];
   const given = (typeof raw === 'object' && raw !== null && Object.hasOwn(raw, name) ? (raw as Loose)[name] : undefined) ?? one['lldp'];
   if (!Array.isArray(given)) return undefined;
-  const tlvs = given.map(tlvOf);
+  const tlvs = given.slice(0, MOST_TLVS).map(tlvOf);
   return { tlvs: tlvs.filter((tlv) => tlv !== undefined), whole: !tlvs.includes(undefined) };
 }
 

@@ -64,7 +64,7 @@ function converted(kind: Kind, value: unknown): unknown {
 /** Splits a/b/c or a.b.c. */
 const partsOf = (path: unknown): readonly string[] => {
   const text = str(path);
-  return text.includes('/') ? text.replace(/^\/+|\/+$/g, '').split('/') : text.split('.');
+  return text.includes('/') ? text.replace(/^\/+|(?<!\/)\/+$/g, '').split('/') : text.split('.');
 };
 /**
  * Returns the object that holds the last part of the path.

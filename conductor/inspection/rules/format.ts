@@ -63,7 +63,7 @@ export function format(
     const [, name, path, conversion, spec] = FIELD.exec(field) ?? [];
     if (name === undefined || name === '' || (spec ?? ':') !== ':') throw wrong(`{${field}} is no field that is known here`);
     if (!Object.hasOwn(names, name)) throw missing(name);
-    const parts = path!.match(/\.\w+|\[[^\]]+\]/g) ?? [];
+    const parts = path!.match(/\.\w+|\[[^\]]+\]/gy) ?? [];
     const found = parts.reduce<unknown>((value, part, at) => step(value, part, at === 0 && records.includes(name)), names[name]);
     const value = convert(found, [name, ...parts.map((part) => part.replace(/^[.[]|\]$/g, ''))]);
     return conversion === '!r' || conversion === '!a' ? repr(value) : str(value);

@@ -35,7 +35,12 @@ export interface Storage {
   readonly volumes: Volumes | undefined;
 }
 
-const idOf = ({ body, path }: RedfishResource): string => textOf(member(body, 'Id')) ?? path.replace(/\/+$/, '').split('/').at(-1)!;
+const idOf = ({ body, path }: RedfishResource): string =>
+  textOf(member(body, 'Id')) ??
+  path
+    .replace(/(?<!\/)\/+$/, '')
+    .split('/')
+    .at(-1)!;
 
 /** Whether the RAID types of the first controller include a RAID level. Without a list of types it counts as capable. */
 async function makesRaid(ask: RedfishAsk, storage: RedfishResource): Promise<boolean> {

@@ -62,7 +62,7 @@ function fieldsOf(area: Buffer, start: number): (string | undefined)[] {
   for (let at = start; at < area.length && area[at] !== END;) {
     const [type, length] = [area[at]! >> 6, area[at]! & 0x3f];
     const bytes = area.subarray(at + 1, at + 1 + length);
-    fields.push(length === 0 ? undefined : type === 0 ? bytes.toString('hex') : textOf(type, bytes).replace(/[\0 ]+$/, ''));
+    fields.push(length === 0 ? undefined : type === 0 ? bytes.toString('hex') : textOf(type, bytes).replace(/(?<![\0 ])[\0 ]+$/, ''));
     at += 1 + length;
   }
   return fields;

@@ -87,7 +87,7 @@ function idString(record: Buffer, at: number): string {
   const [type, bytes] = [code >> 6, record.subarray(at + 1, at + 1 + (code & 0x1f))];
   const text = type === 0 ? bytes.toString('utf16le') : textOf(type, bytes);
   // Some BMCs pad it with zeros.
-  return text.replace(/\0.*$/s, '');
+  return text.split('\0', 1)[0]!;
 }
 
 /** Two's complement of so many bits. */

@@ -1,0 +1,62 @@
+/** Long texts, as requests, agents and image servers may send them, take linear time. */
+import { loggableUrl } from '../../boot/cache';
+import { queryOf } from '../../api/http/target';
+import { lldpFacts, tlvOf } from '../../conductor/inspection/hooks/lldp';
+import { httpBasic } from '../../api/auth/http-basic';
+import { findChecksum } from '../../drivers/common/images';
+import { isHostName, isLogicalName, isUuid } from '../../model/idents';
+import { maskSecrets } from '../../model/masks';
+import { silentLog } from '../../model/log';
+import { systemClock } from '../../model/clock';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const LENGTH = 500_000;
+const MOST_CPU_MS = 1000;
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-texts-'));
+const users = join(folder, 'users');
+writeFileSync(users, '');
+const auth = httpBasic(users, silentLog, systemClock);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const outcome = async (work: () => unknown): Promise<void> => {
+  try {
+    await work();
+  } catch {
+    // A refusal is as good.
+  }
+};
+const login = (authorization: string) => () => auth.identify({ authorization }, '/v1/nodes', 'GET');
+it.each<[string, () => unknown]>([
+  ['isUuid of braces', () => isUuid(`${'}'.repeat(LENGTH)}x`)],
+  ['isLogicalName', () => isLogicalName('a'.repeat(LENGTH))],
+  ['isHostName', () => isHostName('a.'.repeat(LENGTH))],
+  ['a login of spaces', login(`a${' '.repeat(LENGTH)}b${' '.repeat(LENGTH)}c\u0001`)],
+  ['a login of letters', login('a'.repeat(LENGTH))],
+  ['a login of base64', login(`Basic ${'A'.repeat(LENGTH)}!`)],
+  ['a checksum file of brackets', () => findChecksum(`${'() '.repeat(LENGTH)} a`, 'http://x/a', 'http://x/b')],
+  ['a checksum file of closing brackets', () => findChecksum(`(${') '.repeat(LENGTH)}${'a'.repeat(32)}x y`, 'http://x/a', 'http://x/b')],
+  ['a checksum file of digits', () => findChecksum(`${'a'.repeat(LENGTH)} b`, 'http://x/a', 'http://x/b')],
+  ['a URL of question marks', () => loggableUrl(`http://x/${'?'.repeat(LENGTH)}\n`)],
+  ['secrets in a text', () => maskSecrets({ text: 'password="'.repeat(LENGTH / 10) })],
+])('%s', async (_, work) => {
+  const before = process.cpuUsage();
+  await outcome(work);
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(MOST_CPU_MS);
+});
+
+it('a parameter that a query names thousands of times', () => {
+  const before = process.cpuUsage();
+  const { a, b } = queryOf(`${'a=&'.repeat(LENGTH)}b=1`);
+  expect(a).toHaveLength(LENGTH);
+  expect(b).toBe('1');
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(2 * MOST_CPU_MS);
+});
+
+it('thousands of LLDP units of an interface', () => {
+  const tlvs = Array.from({ length: 25_000 }, () => [127, '0080c203000100']);
+  const before = process.cpuUsage();
+  lldpFacts(tlvs.map((tlv) => tlvOf(tlv)!));
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(MOST_CPU_MS);
+});

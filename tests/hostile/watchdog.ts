@@ -1,0 +1,118 @@
+/**
+ * The built server in a process of its own, with clients that attack it, and a watchdog that calls `GET /` meanwhile.
+ * HOSTILE_COSTS=FILE appends what each attack cost, for comparisons.
+ */
+import { appendFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { useDatabase } from '../support/database';
+import { openProcesses } from '../support/processes';
+
+/** What an attack cost. CPU time, unlike the wall clock, does not depend on what else the machine does. */
+interface Cost {
+  readonly cpuSeconds: number;
+  readonly grownMiB: number;
+  /** The slowest answer to `GET /`. */
+  readonly worstMs: number;
+}
+interface Reply {
+  readonly status: number;
+  readonly text: string;
+}
+interface Send {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Buffer | string;
+}
+export interface AttackedServer {
+  /** The path is sent as it is written. */
+  call(method: string, path: string, send?: Send): Promise<Reply>;
+  /** A connection without HTTP; it is closed after the test. */
+  connect(): Socket;
+  port(): number;
+  attack(work: () => Promise<unknown>): Promise<Cost>;
+}
+
+/** CPU time of the server while it is attacked; a quiet machine needs a fifth. */
+const MOST_CPU_SECONDS = 1.5;
+const MOST_GROWN_MIB = 150;
+export function expectBounded({ cpuSeconds, grownMiB }: Cost): void {
+  expect(cpuSeconds).toBeLessThan(MOST_CPU_SECONDS);
+  expect(grownMiB).toBeLessThan(MOST_GROWN_MIB);
+}
+
+const MIB = 2 ** 20;
+const WATCH_EVERY_MS = 20;
+
+/** To be called once at the top of a test file. @param settings more of its configuration file, below [DEFAULT] */
+export function useAttackedServer(settings = ''): AttackedServer {
+  const database = useDatabase();
+  const processes = openProcesses(() => database.connection());
+  const agent = new Agent({ maxSockets: 64 });
+  const watchdog = new Agent({ keepAlive: true });
+  const sockets = new Set<Socket>();
+  let port: number;
+  beforeAll(async () => {
+    const text = `[DEFAULT]\nauth_strategy = noauth\nenabled_hardware_types = fake-hardware\nrpc_transport = none\n${settings}
+[api]\nhost_ip = 127.0.0.1\nport = 0\n[dhcp]\ndhcp_provider = none\n[boot]\nhttp_port = 0\nhttp_host = 127.0.0.1\ntftp = false\n`;
+    const started = await processes.start('attacked', 'api,conductor', text);
+    if (typeof started !== 'string') throw new Error(started.errors);
+    port = Number(new URL(started).port);
+  });
+  afterEach(() => sockets.forEach((socket) => socket.destroy()));
+  afterAll(async () => {
+    agent.destroy();
+    watchdog.destroy();
+    await processes.close();
+  });
+
+  const callBy = (by: Agent, method: string, path: string, { headers = {}, body }: Send = {}): Promise<Reply> =>
+    new Promise((resolve, reject) => {
+      const sent = request({ host: '127.0.0.1', port, method, path, agent: by, headers }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('end', () => resolve({ status: response.statusCode!, text: Buffer.concat(chunks).toString() }));
+        response.on('error', reject);
+      });
+      sent.on('error', reject);
+      sent.end(body);
+    });
+  const gauges = async (): Promise<{ readonly cpu: number; readonly memory: number }> => {
+    const { text } = await callBy(watchdog, 'GET', '/metrics');
+    const valueOf = (name: string): number => Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1]);
+    return { cpu: valueOf('process_cpu_seconds_total'), memory: valueOf('process_resident_memory_bytes') };
+  };
+
+  return {
+    call: (...words) => callBy(agent, ...words),
+    port: () => port,
+    connect: () => {
+      const socket = connect(port, '127.0.0.1').on('error', () => {});
+      sockets.add(socket);
+      return socket;
+    },
+    async attack(work) {
+      const before = await gauges();
+      let worstMs = 0;
+      let peak = 0;
+      let over = false;
+      const watch = async (): Promise<void> => {
+        while (!over) {
+          const began = performance.now();
+          await callBy(watchdog, 'GET', '/');
+          worstMs = Math.max(worstMs, performance.now() - began);
+          peak = Math.max(peak, (await gauges()).memory);
+          await delay(WATCH_EVERY_MS);
+        }
+      };
+      const watching = watch();
+      await work().finally(() => (over = true));
+      await watching;
+      const after = await gauges();
+      const cost = { cpuSeconds: after.cpu - before.cpu, grownMiB: (Math.max(peak, after.memory) - before.memory) / MIB, worstMs };
+      if (process.env['HOSTILE_COSTS'])
+        appendFileSync(process.env['HOSTILE_COSTS'], `${expect.getState().currentTestName} ${JSON.stringify(cost)}\n`);
+      return cost;
+    },
+  };
+}
