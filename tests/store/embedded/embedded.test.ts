@@ -25,7 +25,7 @@ import { findEmbedded, startEmbedded } from '../../../store/embedded/embedded';
 import type { Embedded } from '../../../store/embedded/embedded';
 import { restoreLinks } from '../../../store/embedded/binaries';
 import { openStore } from '../../../store/postgres';
-import { describeProcess as describeProcess, readPidFile } from '../../../store/embedded/postmaster';
+import { describeProcess, readPidFile } from '../../../store/embedded/postmaster';
 
 const root = mkdtempSync(join(tmpdir(), 'bloomery-embedded-'));
 const script = join(root, 'supervisor.cjs');
