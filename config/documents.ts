@@ -3,11 +3,12 @@ import { OPTIONS, type OptionRow } from './options';
 
 const ROWS: readonly OptionRow[] = OPTIONS;
 const sections = (): string[] => [...new Set(ROWS.map((row) => row.section))];
+const limitOf = (row: OptionRow, limit: number): string => (row.kind === 'octal' ? limit.toString(8) : String(limit));
 const limits = (row: OptionRow): string =>
   [
     row.choices && `one of ${row.choices.join(', ')}`,
-    row.min !== undefined && `at least ${row.min}`,
-    row.max !== undefined && `at most ${row.max}`,
+    row.min !== undefined && `at least ${limitOf(row, row.min)}`,
+    row.max !== undefined && `at most ${limitOf(row, row.max)}`,
   ]
     .filter((part) => typeof part === 'string')
     .join('; ');

@@ -17,6 +17,12 @@ const keyOf = (row: { readonly section: string; readonly name: string }): string
 const TRUE = ['true', '1', 'on', 'yes'];
 const FALSE = ['false', '0', 'off', 'no'];
 
+function withinLimits({ min = -Infinity, max = Infinity }: OptionRow, value: number, written: (value: number) => string): number {
+  if (value < min) throw new Error(`must be at least ${written(min)}`);
+  if (value > max) throw new Error(`must be at most ${written(max)}`);
+  return value;
+}
+
 /** Text → the row's kind. Throws an Error that says what was expected. */
 function convert(row: OptionRow, text: string): LoadedOptions[keyof LoadedOptions] {
   const items = (): string[] =>
@@ -33,10 +39,11 @@ function convert(row: OptionRow, text: string): LoadedOptions[keyof LoadedOption
       const value = Number(text);
       if (text.trim() === '' || !Number.isFinite(value) || (row.kind === 'integer' && !Number.isInteger(value)))
         throw new Error(`must be ${row.kind === 'integer' ? 'an integer' : 'a number'}`);
-      if (value < (row.min ?? -Infinity)) throw new Error(`must be at least ${row.min!}`);
-      if (value > (row.max ?? Infinity)) throw new Error(`must be at most ${row.max!}`);
-      return value;
+      return withinLimits(row, value, String);
     }
+    case 'octal':
+      if (!/^(?:0o)?[0-7]{1,6}$/.test(text)) throw new Error('must be an octal number');
+      return withinLimits(row, parseInt(text.replace(/^0o/, ''), 8), (value) => value.toString(8));
     case 'boolean':
       if (TRUE.includes(text.toLowerCase())) return true;
       if (FALSE.includes(text.toLowerCase())) return false;
