@@ -238,7 +238,8 @@ async function startRpc({ roles, given, options, store, clock, metrics, stops, .
   // The configured address, else the one by which this host reaches the database.
   const configured = given['DEFAULT.my_ip'] ?? addressOf(given['boot.interface']);
   const announced = configured ?? (await store.localAddress()) ?? options['DEFAULT.my_ip'];
-  const server = await startRpcServer({ ...common, announced });
+  const server = await startRpcServer({ ...common, announced, tls: tlsOf(given, 'json_rpc') });
+  context.reloads.push(() => server.reload());
   stops.push(() => server.stop());
   return { client, server };
 }
