@@ -25,7 +25,8 @@ interface ServeArguments extends SetupArguments {
 
 async function serve({ stateDir, roles: named, ...given }: ServeArguments): Promise<void> {
   const started = performance.now();
-  const { options, warnings } = readOptions({ ...given, stateDir });
+  const { options, warnings, refusals } = readOptions({ ...given, stateDir });
+  if (refusals.length > 0) throw new ConfigurationError(refusals.join('\n'));
   const roles = named ?? ROLES.filter((role) => role !== 'inspector' || options['inspector_service.enabled']);
   const { log, flush, reopen } = createLog(options);
   process.once('exit', flush);

@@ -47,7 +47,7 @@ export const configurationPage = (): string =>
     '',
     'Section and option names are those of `ironic.conf`. A `+` marks options that Ironic does not have.',
     'A variable `OS_<SECTION>__<OPTION>` sets an option too, and takes precedence over the files.',
-    'The server reports options that are not listed here; they have no effect.',
+    'Options that are not listed here have no effect: a warning names them, or, where they protect something, the server does not start.',
     '',
     ...sections().flatMap((section) => [
       `## [${section}]`,

@@ -87,6 +87,11 @@ describe('refuses with one clear line', () => {
       ],
       /\[ssl\]cert_file: cannot read \/nonexistent: ENOENT/,
     ],
+    [
+      'an option that protects something and has no effect',
+      () => ['--config-file', config('[oslo_policy]\npolicy_file = strict.yaml\n')],
+      /line 2: option \[oslo_policy\]policy_file protects something, and has no effect here: remove it\. Instead: there are no policies/,
+    ],
     ['a role that is none', () => ['--roles', 'api,waiter'], /"waiter" is not a role: choose from api, conductor, boot/],
     ['an option of the command that is none', () => ['--confg', 'x'], /unknown option '--confg'/],
     ['the API without a conductor', () => ['--roles', 'api'], /api and conductor run in one process/],
