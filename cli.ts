@@ -25,20 +25,22 @@ interface ServeArguments extends SetupArguments {
 
 async function serve({ stateDir, roles: named, ...given }: ServeArguments): Promise<void> {
   const started = performance.now();
-  const { options, warnings } = readOptions({ ...given, stateDir });
+  const { options, warnings, refusals } = readOptions({ ...given, stateDir });
+  if (refusals.length > 0) throw new ConfigurationError(refusals.join('\n'));
   const roles = named ?? ROLES.filter((role) => role !== 'inspector' || options['inspector_service.enabled']);
   const { log, flush, reopen } = createLog(options);
   process.once('exit', flush);
   // For log rotation: logrotate has renamed the file.
-  process.on('SIGHUP', reopen);
+  const reloads = [reopen];
+  process.on('SIGHUP', () => reloads.forEach((reload) => reload()));
   for (const warning of warnings) log.warn(warning);
   const server = await startServer({
     ...{ options, roles, stateDir, log, measured: createMetrics({ process: true }) },
     databaseUrl: process.env['DATABASE_URL'] || undefined,
   });
+  reloads.push(() => server.reload());
   const places = [
-    server.apiUrl && `API ${server.apiUrl}`,
-    server.inspectorUrl && `introspection ${server.inspectorUrl}`,
+    ...Object.entries(server.listening).map(([service, address]) => `${service} ${address}`),
     server.bootUrl && `boot ${server.bootUrl}`,
     `database ${server.database}`,
   ];

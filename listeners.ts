@@ -1,47 +1,137 @@
-/** HTTP listeners. Ports are opened early, so that a port in use stops the start. Requests are answered once a handler is set. */
-import { createServer, type RequestListener, type ServerOptions } from 'node:http';
-import type { AddressInfo } from 'node:net';
+/**
+ * HTTP listeners, with TLS where they are given files. Ports are opened early, so that a port in use stops the start. Requests are
+ * answered once a handler is set.
+ */
+import { lstatSync, unlinkSync } from 'node:fs';
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { connect } from 'node:net';
+import type { Log } from './model/log';
 import { StartError } from './settings';
+import { tlsServerOptions, watchTls, type TlsSettings } from './wire/http/listener-tls';
 
+/** Where to listen. */
+export type ListenAddress =
+  | { readonly host: string; readonly port: number }
+  | {
+      readonly path: string;
+      /** Permissions of the socket. Null: those that the umask leaves. */
+      readonly mode: number | null;
+    };
 export interface HttpListener {
-  readonly port: number;
+  /** Undefined for a Unix socket. */
+  readonly port: number | undefined;
+  /** Where it listens: a URL, or `unix:` and a path. */
+  readonly bound: string;
+  readonly scheme: 'http' | 'https';
   /** Before this, every request is answered with 503. */
   answer(listener: RequestListener): void;
+  /** Reads the files of TLS again. */
+  reload(): void;
   /** Waits two seconds for running responses. May be called again. */
   close(): Promise<void>;
 }
+interface ListenerSetup {
+  readonly options: ServerOptions;
+  readonly address: ListenAddress;
+  /** Purpose and option of the address, for the error message. */
+  readonly what: string;
+  readonly tls?: TlsSettings | undefined;
+  readonly log: Log;
+}
 const CLOSE_TIMEOUT_MS = 2000;
+const PROBE_TIMEOUT_MS = 1000;
+const ALL_PERMISSIONS = 0o777;
 
-/**
- * @param what the purpose and the option of the port, for the error message
- * @throws StartError
- */
-export async function listenHttp(options: ServerOptions, host: string, port: number, what: string): Promise<HttpListener> {
-  let listener: RequestListener = (_, response) => void response.writeHead(503).end();
-  const server = createServer(options, (request, response) => listener(request, response));
-  await new Promise<void>((done, fail) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      fail(
-        new StartError(
-          `cannot listen on ${host} port ${port} (${what}): ${error.code === 'EADDRINUSE' ? 'the port is in use' : error.message}`,
-        ),
-      ),
-    );
-    server.listen(port, host, done);
+const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+
+/** Whether a process answers at this Unix socket. */
+const isAnswered = (path: string): Promise<boolean> =>
+  new Promise((done) => {
+    const socket = connect(path);
+    const end = (answered: boolean): void => {
+      socket.destroy();
+      done(answered);
+    };
+    socket.setTimeout(PROBE_TIMEOUT_MS, () => end(true));
+    socket.once('connect', () => end(true)).once('error', () => end(false));
   });
+
+/** Removes the socket that a killed process left behind. Throws StartError for anything else of that name. */
+async function removeStaleSocket(path: string, what: string): Promise<void> {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (!found) return;
+  if (!found.isSocket()) throw new StartError(`cannot listen on ${path} (${what}): the file exists and is no socket`);
+  if (await isAnswered(path)) throw new StartError(`cannot listen on ${path} (${what}): another process listens there`);
+  unlinkSync(path);
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'the port is in use',
+  EACCES: 'ports below 1024 need root or CAP_NET_BIND_SERVICE',
+  EADDRNOTAVAIL: 'this host does not have the address',
+};
+
+function listen(server: Server, address: ListenAddress, what: string): Promise<void> {
+  return new Promise((done, fail) => {
+    const where = 'path' in address ? address.path : `${address.host} port ${address.port}`;
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const reason = 'path' in address ? undefined : REASONS[error.code ?? ''];
+      fail(new StartError(`cannot listen on ${where} (${what}): ${reason ?? error.message}`));
+    });
+    if (!('path' in address)) {
+      server.listen(address.port, address.host, done);
+      return;
+    }
+    // The socket has its permissions from the start: a chmod afterwards would be too late for the first caller.
+    const umask = address.mode === null ? undefined : process.umask(ALL_PERMISSIONS & ~address.mode);
+    server.listen(address.path, done);
+    if (umask !== undefined) process.umask(umask);
+  });
+}
+
+/** @throws StartError */
+export async function listenHttp({ options, address, what, tls, log }: ListenerSetup): Promise<HttpListener> {
+  let listener: RequestListener = (_, response) => void response.writeHead(503).end();
+  const answer: RequestListener = (request, response) => listener(request, response);
+  if ('path' in address) await removeStaleSocket(address.path, what);
+  let server: Server;
+  let watch: ReturnType<typeof watchTls> | undefined;
+  if (tls) {
+    try {
+      const secure = createTlsServer({ ...options, ...tlsServerOptions(tls) }, answer);
+      watch = watchTls(secure, tls, log);
+      server = secure;
+    } catch (error) {
+      throw new StartError((error as Error).message);
+    }
+  } else server = createServer(options, answer);
+  try {
+    await listen(server, address, what);
+  } catch (error) {
+    watch?.stop();
+    throw error;
+  }
   const close = async (): Promise<void> => {
+    watch?.stop();
     const closed = new Promise<void>((done) => server.close(() => done()));
     server.closeIdleConnections();
     const late = setTimeout(() => server.closeAllConnections(), CLOSE_TIMEOUT_MS);
     await closed;
     clearTimeout(late);
   };
+  const at = server.address();
+  const port = at !== null && typeof at === 'object' ? at.port : undefined;
+  const scheme = tls ? 'https' : 'http';
+  const bound = at !== null && typeof at === 'object' ? `${scheme}://${inUrl(at.address)}:${at.port}` : `unix:${at ?? ''}`;
+  log.info('listening', { address: bound, for: what });
   let closing: Promise<void> | undefined;
   return {
-    port: (server.address() as AddressInfo).port,
+    ...{ port, bound, scheme },
     answer: (given) => {
       listener = given;
     },
+    reload: () => watch?.reload(),
     close: () => (closing ??= close()),
   };
 }

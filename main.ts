@@ -14,7 +14,9 @@ import { startConductor, type RunningConductor } from './conductor/index';
 import { createRouter } from './conductor/rpc/router';
 import { createRpcClient, type RpcClient } from './conductor/rpc/client';
 import { startRpcServer, type RpcServer } from './conductor/rpc/server';
+import { listenHosts } from './config/access';
 import type { LoadedOptions, Options } from './config/options';
+import { tlsOf } from './config/tls';
 import { withStepLog } from './drivers/fake/log';
 import { discoverdService } from './drivers/agent/discoverd';
 import { createConsoles } from './drivers/consoles';
@@ -22,7 +24,7 @@ import { createIpmiClients } from './drivers/ipmi/clients';
 import { measureConnections } from './drivers/measured-connections';
 import { createRegistryCache } from './drivers/redfish/steps/bios-registry';
 import { HARDWARE_TYPES, INTERFACES } from './drivers/index';
-import { listenHttp, type HttpListener } from './listeners';
+import { listenHttp, type HttpListener, type ListenAddress } from './listeners';
 import { createMetrics, type MetricsAndScrape, withoutMachines } from './metrics';
 import { systemClock, type Clock } from './model/clock';
 import { reasonOf } from './model/errors';
@@ -56,17 +58,21 @@ interface ServerSetup {
 }
 type StopOptions = Parameters<RunningConductor['stop']>[0];
 export interface Server {
-  /** The API's URL on this host; undefined without that role. */
+  /** The API's URL on this host; undefined without that role, and where it listens on a Unix socket. */
   readonly apiUrl?: string;
   readonly bootUrl?: string;
   /** The introspection service's URL; undefined without that role. */
   readonly inspectorUrl?: string;
+  /** Service → the address that it is bound to. */
+  readonly listening: Readonly<Record<string, string>>;
   readonly options: Options;
   readonly conductor?: RunningConductor;
   /** `embedded` or `external`. */
   readonly database: string;
   /** Accepts no new work and lets running work end, as RunningConductor.stop does. */
   stop(how?: StopOptions): Promise<void>;
+  /** Reads certificates again. */
+  reload(): void;
 }
 
 /** What all parts of the start need. */
@@ -85,6 +91,8 @@ interface StartContext {
   readonly sharesDatabase: boolean;
   /** Called in reverse order to stop what was started. */
   readonly stops: (() => Promise<void>)[];
+  /** Called at SIGHUP. */
+  readonly reloads: (() => void)[];
 }
 /** With the store and the options of this host. */
 interface StoreContext extends StartContext {
@@ -141,16 +149,24 @@ interface Listeners {
   readonly inspector?: HttpListener;
 }
 /** Opens the ports of the HTTP services. */
-async function openListeners({ given, roles, stops }: StartContext): Promise<Listeners> {
-  const open = async (role: Role, host: string, port: number, what: string): Promise<HttpListener | undefined> => {
+async function openListeners({ given, roles, stops, reloads, log }: StartContext): Promise<Listeners> {
+  const open = async (role: Role, address: ListenAddress, what: string): Promise<HttpListener | undefined> => {
     if (!roles.includes(role)) return undefined;
-    const listener = await listenHttp(serverOptions(given), host, port, what);
+    const listener = await listenHttp({ options: serverOptions(given), address, what, tls: tlsOf(given, 'api'), log });
     stops.push(() => listener.close());
+    reloads.push(() => listener.reload());
     return listener;
   };
-  const { 'DEFAULT.listen_address': address, 'DEFAULT.listen_port': port } = given;
-  const api = await open('api', given['api.host_ip'], given['api.port'], 'the API, [api]port');
-  const inspector = await open('inspector', address, port, 'the introspection service, [DEFAULT]listen_port');
+  const hosts = listenHosts(given);
+  const path = given['api.unix_socket'];
+  const api = await (path === null
+    ? open('api', { host: hosts['api.host_ip'], port: given['api.port'] }, 'the API, [api]host_ip and port')
+    : open('api', { path, mode: given['api.unix_socket_mode'] }, 'the API, [api]unix_socket'));
+  const inspector = await open(
+    'inspector',
+    { host: hosts['DEFAULT.listen_address'], port: given['DEFAULT.listen_port'] },
+    'the introspection service, [DEFAULT]listen_address and listen_port',
+  );
   return { ...(api ? { api } : {}), ...(inspector ? { inspector } : {}) };
 }
 
@@ -163,7 +179,12 @@ async function startProbes({ given, log, clock, scrape, stops }: StartContext, s
   );
   const port = given['metrics.prometheus_port'];
   if (port !== null) {
-    const listener = await listenHttp(serverOptions(given), given['metrics.prometheus_host'], port, 'metrics, [metrics]prometheus_port');
+    const listener = await listenHttp({
+      options: serverOptions(given),
+      address: { host: given['metrics.prometheus_host'], port },
+      what: 'metrics, [metrics]prometheus_host and prometheus_port',
+      log,
+    });
     stops.push(() => listener.close());
     const answer = probeListener(createProbes({ scrape, healthcheck }), log);
     listener.answer((request, response) => void answer(request, response));
@@ -217,7 +238,8 @@ async function startRpc({ roles, given, options, store, clock, metrics, stops, .
   // The configured address, else the one by which this host reaches the database.
   const configured = given['DEFAULT.my_ip'] ?? addressOf(given['boot.interface']);
   const announced = configured ?? (await store.localAddress()) ?? options['DEFAULT.my_ip'];
-  const server = await startRpcServer({ ...common, announced });
+  const server = await startRpcServer({ ...common, announced, tls: tlsOf(given, 'json_rpc') });
+  context.reloads.push(() => server.reload());
   stops.push(() => server.stop());
   return { client, server };
 }
@@ -301,13 +323,17 @@ async function announce(
   if (options['conductor.enable_mdns'] && hasConductor) services.push(['baremetal', options['service_catalog.endpoint_override']]);
   if (options['DEFAULT.enable_mdns'] && inspector) {
     const callback = options['inspector_service.callback_url'];
-    const own = `http://${options['DEFAULT.my_ip']}:${inspector.port}`;
+    const own = urlOf(inspector, options)!;
     services.push(['baremetal-introspection', callback === 'mdns' ? own : callback.replace(/\/v1\/continue\/?$/, '')]);
   }
   if (services.length > 0) stops.push(await announceByMdns(options, services, log, clock));
 }
 
-type Started = Omit<Server, 'stop'>;
+/** The URL by which machines and this host reach a listener; undefined for a Unix socket. */
+const urlOf = ({ scheme, port }: HttpListener, options: Options): string | undefined =>
+  port === undefined ? undefined : `${scheme}://${options['DEFAULT.my_ip']}:${port}`;
+
+type Started = Omit<Server, 'stop' | 'reload'>;
 async function startAll(context: StartContext, stopping: AbortSignal, stopOptions: () => StopOptions): Promise<Started> {
   const { given, roles, stateDir, log, clock, metrics, databaseUrl, stops } = context;
   const inventories = inventoriesOf(given, stateDir);
@@ -320,7 +346,7 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
   const { api, inspector } = listeners;
   const document = api || inspector ? loadDocument() : undefined;
   const resolveWith = (http: number): Options =>
-    resolveOptions(given, stateDir, { api: api?.port ?? given['api.port'], http, ...(inspector ? { inspector: inspector.port } : {}) });
+    resolveOptions(given, stateDir, { api: api?.port ?? given['api.port'], http, inspector: inspector?.port });
   const store = await openStore({
     connection: databaseUrl ?? (await starting!).connection,
     poolSize: given['database.max_pool_size'],
@@ -343,10 +369,12 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
   const conductor = roles.includes('conductor') ? await startConductorRole(complete, notifier, rpc, stopOptions) : undefined;
   if (document) startApis(complete, { listeners, document, probes, notifier, rpc, conductor, stopping });
   await announce(complete, conductor !== undefined, inspector);
+  const [apiUrl, inspectorUrl] = [api, inspector].map((listener) => listener && urlOf(listener, options));
   return {
-    ...(api ? { apiUrl: `http://${options['DEFAULT.my_ip']}:${api.port}` } : {}),
+    ...(apiUrl === undefined ? {} : { apiUrl }),
     ...(roles.includes('boot') ? { bootUrl: options['deploy.http_url'] } : {}),
-    ...(inspector ? { inspectorUrl: `http://${options['DEFAULT.my_ip']}:${inspector.port}` } : {}),
+    ...(inspectorUrl === undefined ? {} : { inspectorUrl }),
+    listening: { ...(api ? { API: api.bound } : {}), ...(inspector ? { introspection: inspector.bound } : {}) },
     ...(conductor ? { conductor } : {}),
     options,
     database: databaseUrl ? 'external' : 'embedded',
@@ -361,11 +389,12 @@ export async function startServer(setup: ServerSetup): Promise<Server> {
   const { options: given, roles, log, clock = systemClock } = setup;
   const { metrics, scrape } = setup.measured ?? createMetrics();
   metrics.set('bloomery_build_info', { version: programVersion(), node_version: process.version, roles: [...roles].sort().join(',') }, 1);
-  checkOptions(given);
-  const stateDir = prepareFolder(resolve(setup.stateDir), 'the state directory');
   const databaseUrl = setup.databaseUrl ?? given['database.connection'] ?? undefined;
   const sharesDatabase = Boolean(databaseUrl) && given['DEFAULT.rpc_transport'] !== 'none';
+  for (const warning of checkOptions(given, roles, sharesDatabase)) log.warn(warning);
+  const stateDir = prepareFolder(resolve(setup.stateDir), 'the state directory');
   const stops: StartContext['stops'] = [];
+  const reloads: StartContext['reloads'] = [];
   const stopping = new AbortController();
   let stopOptions: StopOptions;
   const stop = async (): Promise<void> => {
@@ -373,7 +402,7 @@ export async function startServer(setup: ServerSetup): Promise<Server> {
     for (const step of stops.splice(0).reverse()) await step().catch((error: unknown) => log.error('stopping failed', { error }));
   };
   try {
-    const context: StartContext = { given, roles, stateDir, log, clock, metrics, scrape, databaseUrl, sharesDatabase, stops };
+    const context: StartContext = { given, roles, stateDir, log, clock, metrics, scrape, databaseUrl, sharesDatabase, stops, reloads };
     const started = await startAll(context, stopping.signal, () => stopOptions);
     return {
       ...started,
@@ -381,6 +410,7 @@ export async function startServer(setup: ServerSetup): Promise<Server> {
         stopOptions = how;
         return stop();
       },
+      reload: () => reloads.forEach((reload) => reload()),
     };
   } catch (error) {
     await stop();

@@ -3,7 +3,9 @@ import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { hostname, networkInterfaces } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ReportBoots } from './boot/discovery';
+import { checkAccess, listenHosts } from './config/access';
 import type { LoadedOptions, Options } from './config/options';
+import { tlsOf } from './config/tls';
 import type { BootRecord } from './model/records';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
 import type { StoreOptions } from './store/postgres';
@@ -15,26 +17,32 @@ export class StartError extends Error {}
 export const addressOf = (name: string | null): string | undefined =>
   name === null ? undefined : networkInterfaces()[name]?.find(({ family }) => family === 'IPv4')?.address;
 
+/** An address as URLs have it. */
+const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+
 /** Completes the options with values of this host, the opened ports and the state directory. */
 export function resolveOptions(
   options: LoadedOptions,
   stateDir: string,
-  ports: { readonly api: number; readonly http: number; readonly inspector?: number },
+  ports: { readonly api: number; readonly http: number; readonly inspector?: number | undefined },
 ): Options {
+  const scheme = options['api.enable_ssl_api'] ? 'https' : 'http';
   const ip = options['DEFAULT.my_ip'] ?? addressOf(options['boot.interface']) ?? '127.0.0.1';
   const bare = (url: string): string => url.replace(/(?<!\/)\/+$/, '');
   return {
     ...options,
+    ...listenHosts(options),
     'DEFAULT.my_ip': ip,
     'DEFAULT.host': options['DEFAULT.host'] ?? hostname(),
-    'service_catalog.endpoint_override': bare(options['service_catalog.endpoint_override'] ?? `http://${ip}:${ports.api}`),
-    'deploy.http_url': bare(options['deploy.http_url'] ?? `http://${ip}:${ports.http}`),
+    'service_catalog.endpoint_override': bare(options['service_catalog.endpoint_override'] ?? `${scheme}://${inUrl(ip)}:${ports.api}`),
+    'deploy.http_url': bare(options['deploy.http_url'] ?? `http://${inUrl(ip)}:${ports.http}`),
     'deploy.http_root': options['deploy.http_root'] ?? join(stateDir, 'httpboot'),
     'pxe.tftp_server': options['pxe.tftp_server'] ?? ip,
     'pxe.tftp_root': options['pxe.tftp_root'] ?? join(stateDir, 'tftpboot'),
     'boot.cache_root': join(stateDir, 'cache'),
     'inspector_service.callback_url':
-      options['inspector_service.callback_url'] ?? `http://${ip}:${ports.inspector ?? options['DEFAULT.listen_port']}/v1/continue`,
+      options['inspector_service.callback_url'] ??
+      `${scheme}://${inUrl(ip)}:${ports.inspector ?? options['DEFAULT.listen_port']}/v1/continue`,
   };
 }
 
@@ -64,8 +72,12 @@ const NO_SWIFT = {
   'inventory.data_backend': 'database, directory or none',
   'agent.deploy_logs_storage_backend': 'local',
 } as const;
-/** Checks that involve several options. Throws StartError. */
-export function checkOptions(options: LoadedOptions): void {
+/**
+ * Checks that involve several options.
+ * @returns warnings
+ * @throws StartError
+ */
+export function checkOptions(options: LoadedOptions, roles: readonly string[], hasRpc: boolean): readonly string[] {
   if (options['auto_discovery.enabled'] && !options['auto_discovery.driver'])
     throw new StartError('[auto_discovery]enabled needs [auto_discovery]driver: the hardware type of machines that are discovered');
 
@@ -73,6 +85,13 @@ export function checkOptions(options: LoadedOptions): void {
     if (options[key as keyof typeof NO_SWIFT] !== 'swift') continue;
     const [section, name] = key.split('.');
     throw new StartError(`[${section}]${name} = swift: Swift is not supported; use ${instead}`);
+  }
+  try {
+    tlsOf(options, 'api');
+    if (hasRpc && roles.includes('conductor')) tlsOf(options, 'json_rpc');
+    return checkAccess(options, roles, hasRpc);
+  } catch (error) {
+    throw new StartError((error as Error).message);
   }
 }
 

@@ -3,11 +3,12 @@ import { OPTIONS, type OptionRow } from './options';
 
 const ROWS: readonly OptionRow[] = OPTIONS;
 const sections = (): string[] => [...new Set(ROWS.map((row) => row.section))];
+const limitOf = (row: OptionRow, limit: number): string => (row.kind === 'octal' ? limit.toString(8) : String(limit));
 const limits = (row: OptionRow): string =>
   [
     row.choices && `one of ${row.choices.join(', ')}`,
-    row.min !== undefined && `at least ${row.min}`,
-    row.max !== undefined && `at most ${row.max}`,
+    row.min !== undefined && `at least ${limitOf(row, row.min)}`,
+    row.max !== undefined && `at most ${limitOf(row, row.max)}`,
   ]
     .filter((part) => typeof part === 'string')
     .join('; ');
@@ -46,7 +47,7 @@ export const configurationPage = (): string =>
     '',
     'Section and option names are those of `ironic.conf`. A `+` marks options that Ironic does not have.',
     'A variable `OS_<SECTION>__<OPTION>` sets an option too, and takes precedence over the files.',
-    'The server reports options that are not listed here; they have no effect.',
+    'Options that are not listed here have no effect: a warning names them, or, where they protect something, the server does not start.',
     '',
     ...sections().flatMap((section) => [
       `## [${section}]`,

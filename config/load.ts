@@ -1,13 +1,17 @@
 /** From files and the environment to options: later files win, `OS_<SECTION>__<OPTION>` variables win over files. */
 import { readFileSync } from 'node:fs';
+import { GUARDS, refusalsOf } from './guards';
 import { parseIni } from './ini';
 import { OPTIONS, type OptionRow, type LoadedOptions } from './options';
 import { writtenDefault } from './documents';
+import { suggestionFor } from './suggestion';
 
 export interface Loaded {
   readonly options: LoadedOptions;
-  /** One line for each option or section of the files that this program does not know. */
+  /** One line about the options of the files that this program does not know. */
   readonly warnings: readonly string[];
+  /** Options that the server refuses to start with, one line each. */
+  readonly refusals: readonly string[];
 }
 /** A configuration that cannot be used; the message names file and option. */
 export class ConfigurationError extends Error {}
@@ -16,6 +20,12 @@ const ROWS: readonly OptionRow[] = OPTIONS;
 const keyOf = (row: { readonly section: string; readonly name: string }): string => `${row.section}.${row.name}`;
 const TRUE = ['true', '1', 'on', 'yes'];
 const FALSE = ['false', '0', 'off', 'no'];
+
+function withinLimits({ min = -Infinity, max = Infinity }: OptionRow, value: number, written: (value: number) => string): number {
+  if (value < min) throw new Error(`must be at least ${written(min)}`);
+  if (value > max) throw new Error(`must be at most ${written(max)}`);
+  return value;
+}
 
 /** Text → the row's kind. Throws an Error that says what was expected. */
 function convert(row: OptionRow, text: string): LoadedOptions[keyof LoadedOptions] {
@@ -33,10 +43,11 @@ function convert(row: OptionRow, text: string): LoadedOptions[keyof LoadedOption
       const value = Number(text);
       if (text.trim() === '' || !Number.isFinite(value) || (row.kind === 'integer' && !Number.isInteger(value)))
         throw new Error(`must be ${row.kind === 'integer' ? 'an integer' : 'a number'}`);
-      if (value < (row.min ?? -Infinity)) throw new Error(`must be at least ${row.min!}`);
-      if (value > (row.max ?? Infinity)) throw new Error(`must be at most ${row.max!}`);
-      return value;
+      return withinLimits(row, value, String);
     }
+    case 'octal':
+      if (!/^(?:0o)?[0-7]{1,6}$/.test(text)) throw new Error('must be an octal number');
+      return withinLimits(row, parseInt(text.replace(/^0o/, ''), 8), (value) => value.toString(8));
     case 'boolean':
       if (TRUE.includes(text.toLowerCase())) return true;
       if (FALSE.includes(text.toLowerCase())) return false;
@@ -70,6 +81,21 @@ function substitute(text: string, section: string, raw: ReadonlyMap<string, stri
   });
 }
 
+const written = (key: string): string => `[${key.replace('.', ']')}`;
+/** More than these are only counted. */
+const MOST_NAMED = 50;
+/** @param unknown `section.name` → file and line */
+function warningsOf(unknown: ReadonlyMap<string, string>): readonly string[] {
+  if (unknown.size === 0) return [];
+  const known = ROWS.map(keyOf);
+  const named = [...unknown].slice(0, MOST_NAMED).map(([key, place]) => {
+    const meant = suggestionFor(key, known);
+    return `${written(key)} (${place}${meant === undefined ? '' : `; did you mean ${written(meant)}?`})`;
+  });
+  const more = unknown.size > MOST_NAMED ? [`and ${unknown.size - MOST_NAMED} more`] : [];
+  return [`options that are not known here and have no effect: ${[...named, ...more].join(', ')}`];
+}
+
 /**
  * @param files paths of configuration files, in order
  * @param environment variables, such as process.env
@@ -78,7 +104,7 @@ function substitute(text: string, section: string, raw: ReadonlyMap<string, stri
 export function loadOptions(files: readonly string[], environment: Readonly<Record<string, string | undefined>>): Loaded {
   const raw = new Map<string, string>();
   const from = new Map<string, string>();
-  const warnings: string[] = [];
+  const unknown = new Map<string, string>();
   const repeated = new Set(ROWS.filter((row) => row.repeated).map(keyOf));
   const known = new Set(ROWS.flatMap((row) => [keyOf(row), ...(row.formerly ? [row.formerly] : [])]));
   for (const file of files) {
@@ -99,7 +125,7 @@ export function loadOptions(files: readonly string[], environment: Readonly<Reco
       const before = repeated.has(name) ? raw.get(name) : undefined;
       raw.set(name, before === undefined ? value : `${before},${value}`);
       from.set(name, `${file} line ${line}`);
-      if (!known.has(name)) warnings.push(`${file} line ${line}: option [${section}]${key} is not known here and has no effect`);
+      if (!known.has(name)) unknown.set(name, `${file} line ${line}`);
     }
   }
   for (const row of ROWS) {
@@ -115,6 +141,14 @@ export function loadOptions(files: readonly string[], environment: Readonly<Reco
     raw.set(keyOf(row), value);
     from.set(keyOf(row), variable);
   }
+  const variables = GUARDS.flatMap((guard) => {
+    const variable = `OS_${guard.section.toUpperCase()}__${(guard.name ?? '').toUpperCase()}`;
+    const value = guard.name === undefined ? undefined : environment[variable];
+    return value === undefined ? [] : [{ key: `${guard.section}.${guard.name!}`, value, from: variable }];
+  });
+  const given = [...raw].map(([key, value]) => ({ key, value, from: from.get(key)! }));
+  const refusals = refusalsOf([...given, ...variables]);
+  for (const { section, name } of GUARDS) unknown.delete(`${section}.${name ?? ''}`);
   const values = ROWS.map((row): readonly [string, unknown] => {
     const text = raw.get(keyOf(row));
     if (text === undefined || (text === '' && row.default === null)) return [keyOf(row), row.default];
@@ -125,5 +159,5 @@ export function loadOptions(files: readonly string[], environment: Readonly<Reco
       throw new ConfigurationError(`${from.get(keyOf(row))!}: option [${row.section}]${row.name}${shown} ${(error as Error).message}`);
     }
   });
-  return { options: Object.fromEntries(values) as unknown as LoadedOptions, warnings };
+  return { options: Object.fromEntries(values) as unknown as LoadedOptions, warnings: warningsOf(unknown), refusals };
 }

@@ -5,7 +5,7 @@
 export interface OptionRow {
   readonly section: string;
   readonly name: string;
-  readonly kind: 'string' | 'integer' | 'number' | 'boolean' | 'list' | 'dict';
+  readonly kind: 'string' | 'integer' | 'octal' | 'number' | 'boolean' | 'list' | 'dict';
   readonly default: string | number | boolean | null | readonly string[] | Readonly<Record<string, string>>;
   readonly help: string;
   readonly choices?: readonly string[];
@@ -26,7 +26,7 @@ export const OPTIONS = [
   // [DEFAULT]
   { section: 'DEFAULT', name: 'my_ip', kind: 'string', default: null, help: 'Address of this host that machines reach: in the URLs and DHCP answers that they get. Default: that of [boot]interface, else 127.0.0.1.' },
   { section: 'DEFAULT', name: 'host', kind: 'string', default: null, help: 'Name of this conductor, as `reservation` and the conductor list show it. Default: the host name.' },
-  { section: 'DEFAULT', name: 'auth_strategy', kind: 'string', default: 'noauth', choices: ['noauth', 'http_basic'], help: 'How API callers prove who they are.' },
+  { section: 'DEFAULT', name: 'auth_strategy', kind: 'string', default: null, choices: ['noauth', 'http_basic', 'keystone'], help: 'How callers of the API, and of the introspection service, prove who they are; keystone is refused. Default: they do not, and the server listens for them on loopback addresses and Unix sockets only. (Ironic: keystone.)' },
   { section: 'DEFAULT', name: 'http_basic_auth_user_file', kind: 'string', default: '/etc/ironic/htpasswd', help: 'Users of http_basic: lines of user:digest, bcrypt only, as `htpasswd -B` writes them. Read again when it changes.' },
   { section: 'DEFAULT', name: 'debug', kind: 'boolean', default: false, help: 'Log debug messages.' },
   { section: 'DEFAULT', name: 'log_file', kind: 'string', default: null, help: 'Log to this file instead of the standard error; SIGHUP opens it anew, for logrotate.' },
@@ -71,18 +71,26 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'rpc_transport', kind: 'string', default: 'json-rpc', choices: ['json-rpc', 'oslo', 'none'], help: 'How API and conductors that are separate processes speak: signed JSON-RPC over HTTP, also where oslo is named; none: this process speaks to none.' },
 
   // [json_rpc]
-  { section: 'json_rpc', name: 'host_ip', kind: 'string', default: '::', help: 'Address that a conductor listens on for other processes; :: and 0.0.0.0 are all of them.' },
+  { section: 'json_rpc', name: 'host_ip', kind: 'string', default: null, help: 'Address that a conductor listens on for other processes; :: and 0.0.0.0 are all of them. Default: ::, and 127.0.0.1 without [DEFAULT]auth_strategy.' },
   { section: 'json_rpc', name: 'port', kind: 'integer', default: 0, min: 0, max: 65535, help: 'Port that a conductor listens on for other processes. 0: any free one, which its row in the database tells them.' },
   { section: 'json_rpc', name: 'use_ssl', kind: 'boolean', default: false, help: 'Listen with TLS.' },
-  { section: 'json_rpc', name: 'cert_file', kind: 'string', default: null, help: 'Certificate of the listener, PEM.' },
-  { section: 'json_rpc', name: 'key_file', kind: 'string', default: null, help: 'Private key of the certificate, PEM.' },
-  { section: 'json_rpc', name: 'server_tls_minimum_version', kind: 'string', default: '1.3', choices: ['1.2', '1.3'], help: 'Oldest version of TLS that the listener takes.' },
+  { section: 'json_rpc', name: 'cert_file', kind: 'string', default: null, help: 'Certificate of the listener, PEM. Default: [ssl]cert_file.' },
+  { section: 'json_rpc', name: 'key_file', kind: 'string', default: null, help: 'Private key of the certificate, PEM. Default: [ssl]key_file.' },
+  { section: 'json_rpc', name: 'server_tls_minimum_version', kind: 'string', default: '1.3', choices: ['1.2', '1.3'], formerly: 'json_rpc.tls_minimum_version', help: 'Oldest version of TLS that the listener takes.' },
+  { section: 'json_rpc', name: 'server_tls_ciphers', kind: 'string', default: null, help: 'Ciphers of the listener, in OpenSSL\'s format. Default: those of [ssl]ciphers, else those of Node.' },
   { section: 'json_rpc', name: 'client_use_ssl', kind: 'boolean', default: false, help: 'Tell others to come with TLS though the listener has none: something in between ends it.' },
   { section: 'json_rpc', name: 'cafile', kind: 'string', default: null, help: 'Certificates that those of other conductors are held against, PEM. Default: those of the system.' },
   { section: 'json_rpc', name: 'insecure', kind: 'boolean', default: false, help: 'Take any certificate of other conductors.' },
   // [api]
-  { section: 'api', name: 'host_ip', kind: 'string', default: '0.0.0.0', help: 'Address that the API listens on.' },
+  { section: 'api', name: 'host_ip', kind: 'string', default: null, help: 'Address that the API listens on. Default: 0.0.0.0, and 127.0.0.1 without [DEFAULT]auth_strategy.' },
   { section: 'api', name: 'port', kind: 'integer', default: 6385, min: 0, max: 65535, help: 'Port that the API listens on.' },
+  { section: 'api', name: 'unix_socket', kind: 'string', default: null, help: 'Unix socket that the API listens on, instead of host_ip and port.' },
+  { section: 'api', name: 'unix_socket_mode', kind: 'octal', default: null, min: 0, max: 0o777, help: 'Permissions of the Unix socket. Default: those that the umask leaves.' },
+  { section: 'api', name: 'enable_ssl_api', kind: 'boolean', default: false, help: 'The API and the introspection service answer with TLS. The certificate is read again at SIGHUP, and when its file changes.' },
+  { section: 'api', name: 'cert_file', kind: 'string', default: null, help: 'Certificate of the API, PEM, with those of the authorities between. Default: [ssl]cert_file.' },
+  { section: 'api', name: 'key_file', kind: 'string', default: null, help: 'Private key of the certificate, PEM. Default: [ssl]key_file.' },
+  { section: 'api', name: 'server_tls_minimum_version', kind: 'string', default: '1.3', choices: ['1.2', '1.3'], formerly: 'api.tls_minimum_version', help: 'Oldest version of TLS that the API takes.' },
+  { section: 'api', name: 'server_tls_ciphers', kind: 'string', default: null, formerly: 'api.tls_ciphers', help: 'Ciphers of the API, in OpenSSL\'s format. Default: those of [ssl]ciphers, else those of Node.' },
   { section: 'api', name: 'max_limit', kind: 'integer', default: 1000, min: 1, help: 'Most rows in one answer to a list.' },
   { section: 'api', name: 'public_endpoint', kind: 'string', default: null, help: 'Base of the links in answers. Default: the host that the caller used.' },
   { section: 'api', name: 'restrict_lookup', kind: 'boolean', default: true, help: 'Ramdisks find their node only in the states in which one is expected.' },
@@ -98,6 +106,12 @@ export const OPTIONS = [
   { section: 'api', name: 'disallow_service_steps', kind: 'list', default: ['vendor.send_raw'], help: 'Steps (interface.step) that no servicing may run.' },
   { section: 'api', name: 'request_timeout', kind: 'integer', default: 120, min: 1, ours: true, help: 'Seconds within which a caller must have sent its whole request; then the connection is closed.' },
   { section: 'api', name: 'log_requests', kind: 'string', default: 'all', choices: ['all', 'changes', 'failures', 'none'], ours: true, help: 'Which requests have a line in the log, with method, path, status, milliseconds and who asked: changes are all but GET, failures those with a status of 400 and above (among changes too).' },
+  // [ssl]
+  { section: 'ssl', name: 'cert_file', kind: 'string', default: null, help: 'Certificate of listeners with TLS whose own section names none, PEM.' },
+  { section: 'ssl', name: 'key_file', kind: 'string', default: null, help: 'Private key of that certificate, PEM.' },
+  { section: 'ssl', name: 'ca_file', kind: 'string', default: null, help: 'Authorities of client certificates, PEM: the API with TLS then answers only clients that have one of them.' },
+  { section: 'ssl', name: 'version', kind: 'string', default: null, help: 'TLSv1_2: that version only. SSLv23: no limit beside server_tls_minimum_version. Other versions are not secure, and refused.' },
+  { section: 'ssl', name: 'ciphers', kind: 'string', default: null, help: 'Ciphers of listeners with TLS whose own section names none, in OpenSSL\'s format.' },
   // [cors]
   { section: 'cors', name: 'allowed_origin', kind: 'list', default: [], help: 'Origins whose pages may ask the API: scheme, host and port; * for all.' },
   { section: 'cors', name: 'allow_credentials', kind: 'boolean', default: true, help: 'Such pages may send credentials.' },
@@ -314,7 +328,7 @@ export const OPTIONS = [
   // The introspection service, by ironic-inspector's names
   { section: 'inspector_service', name: 'enabled', kind: 'boolean', default: false, ours: true, help: 'Run the introspection service (the API of ironic-inspector) in this process; not needed where `--roles` names `inspector`.' },
   { section: 'inspector_service', name: 'callback_url', kind: 'string', default: null, ours: true, help: 'URL to which machines post what they found for the introspection service; default: http://my_ip:listen_port/v1/continue. mdns: they find it by multicast DNS ([DEFAULT]enable_mdns).' },
-  { section: 'DEFAULT', name: 'listen_address', kind: 'string', default: '::', ours: true, help: 'Address that the introspection service listens on.' },
+  { section: 'DEFAULT', name: 'listen_address', kind: 'string', default: null, ours: true, help: 'Address that the introspection service listens on. Default: ::, and 127.0.0.1 without auth_strategy.' },
   { section: 'DEFAULT', name: 'listen_port', kind: 'integer', default: 5050, min: 0, max: 65535, ours: true, help: 'Port of the introspection service.' },
   { section: 'DEFAULT', name: 'timeout', kind: 'integer', default: 3600, max: 315576000, ours: true, help: 'Seconds after which an introspection without a report has failed; 0: never.' },
   { section: 'DEFAULT', name: 'clean_up_period', kind: 'integer', default: 60, min: 0, ours: true, help: 'Seconds between looks for such introspections; 0: never.' },
@@ -436,7 +450,7 @@ export const OPTIONS = [
 type TableRow = (typeof OPTIONS)[number];
 type ValueOf<R extends TableRow> = R extends { readonly choices: readonly (infer Choice)[] }
   ? Choice
-  : R['kind'] extends 'integer' | 'number'
+  : R['kind'] extends 'integer' | 'octal' | 'number'
     ? number
     : R['kind'] extends 'boolean'
       ? boolean
@@ -458,6 +472,9 @@ export interface LoadedOptions extends OptionValues {}
 type Resolved =
   | 'DEFAULT.host'
   | 'DEFAULT.my_ip'
+  | 'api.host_ip'
+  | 'json_rpc.host_ip'
+  | 'DEFAULT.listen_address'
   | 'service_catalog.endpoint_override'
   | 'deploy.http_url'
   | 'deploy.http_root'

@@ -133,6 +133,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'config/options',
     'model',
     'store/store',
+    'wire/http/listener-tls',
     'wire/timeout-signal',
   ],
   'conductor/runtime': ['model', 'store/store'],

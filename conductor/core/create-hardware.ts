@@ -23,13 +23,15 @@ const everyKind = <T>(make: (kind: InterfaceKind) => T): Record<InterfaceKind, T
 /** The enabled interfaces of a type, best first. */
 const offered = (type: HardwareType, kind: InterfaceKind, enabled: readonly string[]): readonly string[] =>
   type[kind].filter((name) => enabled.includes(name));
+/** Ironic's own default of `default_*_interface` does not stop the start where nobody enabled it; there it would. */
+const IRONICS_DEFAULTS: Partial<Record<InterfaceKind, string>> = { storage: 'noop' };
 /** Whether its nodes may use other enabled interfaces too. */
 const takesAny = (type: HardwareType, kind: InterfaceKind): boolean => type[kind].includes(ANY);
 
 /**
  * Checks the options enabled_*_interfaces and default_*_interface against the drivers.
- * Throws an Error for the operator when a hardware type is unknown or would have no interface of some kind, or an interface
- * cannot be used as it is set up.
+ * Throws an Error for the operator when a hardware type is unknown, would have no interface of some kind or does not take the default
+ * that is set, or when an interface cannot be used as it is set up.
  */
 export function createHardware(
   options: Options,
@@ -64,6 +66,13 @@ export function createHardware(
     const defaults = everyKind((kind) => {
       const preferred = options[`DEFAULT.default_${kind}_interface`];
       const possible = takesAny(type, kind) ? enabledOf[kind] : enabled[kind];
+      if (preferred !== null && preferred !== IRONICS_DEFAULTS[kind] && !possible.includes(preferred))
+        throw new Error(
+          `[DEFAULT]default_${kind}_interface = ${preferred}: ` +
+            (enabledOf[kind].includes(preferred)
+              ? `hardware type ${typeName} does not support this interface, of [DEFAULT]enabled_hardware_types`
+              : `not enabled: choose from [DEFAULT]enabled_${kind}_interfaces, of which are available: ${enabledOf[kind].join(', ')}`),
+        );
       const name = preferred !== null && possible.includes(preferred) ? preferred : enabled[kind][0];
       if (name === undefined)
         throw new Error(

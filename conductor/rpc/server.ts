@@ -1,6 +1,5 @@
 /** The RPC listener of a conductor: executes calls from other processes that share the database. */
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -9,6 +8,7 @@ import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { silentMetrics, type Metrics } from '../../model/metrics';
+import { tlsServerOptions, watchTls, type TlsSettings, type TlsWatch } from '../../wire/http/listener-tls';
 import type { Perform } from '../operations';
 import { authorized, RpcError, CODES, createNonces, decodeCall, encodeError, encodeResult, MAX_SKEW_MS, PING, signAnswer } from './codec';
 
@@ -17,11 +17,7 @@ export type RpcServerOptions = Pick<
   | 'DEFAULT.host'
   | 'json_rpc.host_ip'
   | 'json_rpc.port'
-  | 'json_rpc.use_ssl'
   | 'json_rpc.client_use_ssl'
-  | 'json_rpc.cert_file'
-  | 'json_rpc.key_file'
-  | 'json_rpc.server_tls_minimum_version'
   | 'api.max_json_body_size_provision'
   | 'api.max_json_body_size_inspection'
 >;
@@ -35,6 +31,8 @@ export interface RpcServer {
   readonly address: string;
   /** Accepts calls from now on; earlier ones are rejected, and their callers retry. */
   serve(handler: RpcHandler): void;
+  /** Reads the files of TLS again. */
+  reload(): void;
   stop(): Promise<void>;
 }
 
@@ -49,20 +47,16 @@ const LEAVE_MS = 1000;
 const isEverywhere = (host: string): boolean => host === '::' || host === '0.0.0.0';
 const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
 
-function createListener(options: RpcServerOptions, listener: RequestListener): Server {
+interface Listener {
+  readonly server: Server;
+  /** Absent without TLS. */
+  readonly watch?: TlsWatch;
+}
+function createListener(tls: TlsSettings | undefined, log: Log, listener: RequestListener): Listener {
   const limits = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS };
-  if (!options['json_rpc.use_ssl']) return createServer(limits, listener);
-  const read = (name: 'cert_file' | 'key_file'): Buffer => {
-    const file = options[`json_rpc.${name}`];
-    if (file === null) throw new Error(`[json_rpc]use_ssl needs [json_rpc]${name}`);
-    try {
-      return readFileSync(file);
-    } catch (error) {
-      throw new Error(`[json_rpc]${name}: ${(error as Error).message}`, { cause: error });
-    }
-  };
-  const minVersion = options['json_rpc.server_tls_minimum_version'] === '1.2' ? 'TLSv1.2' : 'TLSv1.3';
-  return createTlsServer({ ...limits, cert: read('cert_file'), key: read('key_file'), minVersion }, listener);
+  if (!tls) return { server: createServer(limits, listener) };
+  const server = createTlsServer({ ...limits, ...tlsServerOptions(tls) }, listener);
+  return { server, watch: watchTls(server, tls, log) };
 }
 
 function listen(server: Server, host: string, port: number): Promise<number> {
@@ -119,6 +113,8 @@ function abortOnClose(response: ServerResponse): AbortSignal {
  */
 export async function startRpcServer(setup: {
   readonly options: RpcServerOptions;
+  /** Absent: listens without TLS. */
+  readonly tls?: TlsSettings | undefined;
   readonly announced: string;
   readonly secret: string;
   readonly clock: Clock;
@@ -126,7 +122,7 @@ export async function startRpcServer(setup: {
   /** Absent: nothing is measured. */
   readonly metrics?: Metrics;
 }): Promise<RpcServer> {
-  const { options, announced, secret, clock, log, metrics = silentMetrics } = setup;
+  const { options, tls, announced, secret, clock, log, metrics = silentMetrics } = setup;
   const name = options['DEFAULT.host'];
   const nonces = createNonces();
   const maxBytes = Math.max(options['api.max_json_body_size_provision'], options['api.max_json_body_size_inspection']) * 1024 + EXTRA_BYTES;
@@ -188,21 +184,29 @@ export async function startRpcServer(setup: {
     response.end(body);
   }
 
-  const server = createListener(options, (request, response) => {
+  const { server, watch } = createListener(tls, log, (request, response) => {
     answer(request, response).catch((error: unknown) => {
       log.debug('a caller closed the connection', { error });
       response.destroy();
     });
   });
-  const port = await listen(server, options['json_rpc.host_ip'], options['json_rpc.port']);
-  const scheme = options['json_rpc.use_ssl'] || options['json_rpc.client_use_ssl'] ? 'https' : 'http';
+  let port: number;
+  try {
+    port = await listen(server, options['json_rpc.host_ip'], options['json_rpc.port']);
+  } catch (error) {
+    watch?.stop();
+    throw error;
+  }
+  const scheme = tls || options['json_rpc.client_use_ssl'] ? 'https' : 'http';
   const host = isEverywhere(options['json_rpc.host_ip']) ? announced : options['json_rpc.host_ip'];
   return {
     address: `${scheme}://${inUrl(host)}:${port}`,
     serve: (given) => {
       handler = given;
     },
+    reload: () => watch?.reload(),
     stop: async () => {
+      watch?.stop();
       const closed = new Promise<void>((done) => server.close(() => done()));
       server.closeIdleConnections();
       const late = setTimeout(() => server.closeAllConnections(), LEAVE_MS);

@@ -16,12 +16,16 @@ import { createRpcClient, NoResponse } from '../../conductor/rpc/client';
 import { startRpcServer, type RpcServerOptions } from '../../conductor/rpc/server';
 import { OPERATIONS, type Perform } from '../../conductor/operations';
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../model/clock';
 import { Fault, FAULTS, type FaultName } from '../../model/errors';
 import { silentLog } from '../../model/log';
 import { silentMetrics, type Metrics } from '../../model/metrics';
+import { ownCertificate } from '../../wire/http/certificate';
 import { optionsOf } from '../support/options';
 import { until } from '../support/until';
 
@@ -40,8 +44,8 @@ const metrics: Metrics = {
   observe: (_, labels) => void measured.push(Object.values(labels).join(' ')),
 };
 beforeEach(() => void measured.splice(0));
-const client = (secret = SECRET, clock = systemClock) => {
-  const made = createRpcClient({ options, secret, clock, random: randomBytes, metrics });
+const client = (secret = SECRET, clock = systemClock, settings = options) => {
+  const made = createRpcClient({ options: settings, secret, clock, random: randomBytes, metrics });
   ends.push(() => made.close());
   return made;
 };
@@ -252,6 +256,35 @@ describe('between processes', () => {
     const changed = authorize(SECRET, 'c1', { time: Date.now(), nonce: 'two', digest: digestOf(body) });
     expect((await send({ authorization: changed }, body.replace('"n"', '"m"')))[1]).toMatch(/does not match its signature/);
     expect(calls).toBe(1);
+  });
+  it('TLS is answered to callers that trust the certificate, and the certificate is read again', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'bloomery-rpc-'));
+    ends.push(async () => rmSync(folder, { recursive: true }));
+    const [first, second] = ['first', 'second'].map((name) => ownCertificate('127.0.0.1', name, Date.now(), randomBytes));
+    const [cert, key, ca] = ['cert', 'key', 'ca'].map((name) => join(folder, name)) as [string, string, string];
+    writeFileSync(cert, first!.certificate);
+    writeFileSync(key, first!.privateKey);
+    writeFileSync(ca, first!.certificate);
+    const server = await startRpcServer({
+      ...{ options, announced: '127.0.0.1', secret: SECRET, clock: systemClock, log: silentLog },
+      tls: {
+        cert: { option: '[json_rpc]cert_file', path: cert },
+        key: { option: '[json_rpc]key_file', path: key },
+        minVersion: 'TLSv1.3',
+        maxVersion: 'TLSv1.3',
+      },
+    });
+    ends.push(() => server.stop());
+    server.serve({ perform: async () => 'done', isLeaving: () => false });
+    expect(server.address).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+    const there = { hostname: 'c1', address: server.address };
+    const trusting = () => client(SECRET, systemClock, { ...options, 'json_rpc.cafile': ca });
+    expect(await trusting().call(there, validate('n'), never)).toBe('done');
+    await expect(client().call(there, validate('n'), never)).rejects.toMatchObject({ mayHaveRun: false });
+    writeFileSync(cert, second!.certificate);
+    writeFileSync(key, second!.privateKey);
+    server.reload();
+    await expect(trusting().call(there, validate('n'), never)).rejects.toMatchObject({ mayHaveRun: false });
   });
   it('a port that is taken stops the start', async () => {
     const { address } = await serving(async () => 1);

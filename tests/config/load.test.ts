@@ -85,7 +85,13 @@ describe('options', () => {
     expect(() => load('[DEFAULT]\ngraceful_shutdown_timeout = x')).toThrow(/line 2: option \[conductor\]graceful_shutdown_timeout "x"/);
   });
   it('warn when they are not known', () => {
-    expect(load('[api]\nnonsense = 1').warnings).toEqual([expect.stringMatching(/line 2: option \[api\]nonsense is not known here/)]);
+    expect(load('[api]\nnonsense = 1\nprot = 2\nnonsense = 3\n[nowhere]\nmy_ip = 1').warnings).toEqual([
+      expect.stringMatching(
+        /^options that are not known here and have no effect: \[api\]nonsense \(\S+ line 4\), \[api\]prot \(\S+ line 3; did you mean \[api\]port\?\), \[nowhere\]my_ip \(\S+ line 6; did you mean \[DEFAULT\]my_ip\?\)$/,
+      ),
+    ]);
+    const many = Array.from({ length: 1000 }, (_, index) => `${'x'.repeat(200)}${index} = 1`).join('\n');
+    expect(load(`[api]\n${many}`).warnings).toEqual([expect.stringMatching(/, and 950 more$/)]);
   });
 
   it.each([

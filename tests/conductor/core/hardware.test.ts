@@ -22,13 +22,36 @@ it.each<[string, Parameters<typeof conductorOptions>[0], string, readonly string
   ],
   ['only what is enabled', { 'DEFAULT.enabled_boot_interfaces': ['other'] }, 'test-hardware', ['other'], 'other'],
   ['the option before the order', { 'DEFAULT.default_boot_interface': 'other' }, 'test-hardware', ['test', 'other'], 'other'],
-  ['unless the type does not take it', { 'DEFAULT.default_boot_interface': 'other' }, 'rigid-hardware', ['test'], 'test'],
   ['a star is not offered', {}, 'any-hardware', ['other'], 'other'],
 ])('%s', (_name, options, type, enabled, standard) => {
   const types = type === 'rigid-hardware' ? {} : { 'DEFAULT.enabled_hardware_types': [type] };
   const hardware = made({ ...options, ...types });
   expect(hardware.enabled[type]!.enabled.boot).toEqual(enabled);
   expect(hardware.enabled[type]!.defaults.boot).toBe(standard);
+});
+
+it.each<[string, Parameters<typeof conductorOptions>[0], RegExp]>([
+  [
+    'is not enabled',
+    { 'DEFAULT.enabled_boot_interfaces': ['test'], 'DEFAULT.default_boot_interface': 'other' },
+    /^\[DEFAULT\]default_boot_interface = other: not enabled: choose from \[DEFAULT\]enabled_boot_interfaces, of which are available: test$/,
+  ],
+  [
+    'does not exist',
+    { 'DEFAULT.default_storage_interface': 'nope' },
+    /^\[DEFAULT\]default_storage_interface = nope: not enabled: choose from/,
+  ],
+  [
+    'an enabled hardware type does not support',
+    { 'DEFAULT.default_boot_interface': 'other' },
+    /^\[DEFAULT\]default_boot_interface = other: hardware type rigid-hardware does not support this interface/,
+  ],
+])('a default that %s stops the start, as in Ironic', (_, options, message) => {
+  expect(() => made(options)).toThrow(message);
+});
+it("Ironic's own default does not where nobody enabled it", () => {
+  const types = { 'DEFAULT.enabled_hardware_types': ['test-hardware'] };
+  expect(made({ 'DEFAULT.default_storage_interface': 'noop', ...types }).enabled['test-hardware']!.defaults.storage).toBe('test');
 });
 
 it('without the option: what the enabled types put first', () => {

@@ -68,13 +68,37 @@ describe('refuses with one clear line', () => {
       () => ['--config-file', config('[inventory]\ndata_backend = directory\ndirectory = /proc/none\n')],
       /cannot write \[inventory\]directory \/proc\/none/,
     ],
+    [
+      'noauth on every address without a word',
+      () => ['--config-file', config('[api]\nhost_ip = 0.0.0.0\n')],
+      /auth_strategy is not set, and the API would listen on 0\.0\.0\.0 \(\[api\]host_ip\): set auth_strategy = http_basic/,
+    ],
+    ['Keystone', () => ['--config-file', config('[DEFAULT]\nauth_strategy = keystone\n')], /auth_strategy = keystone is not supported yet/],
+    [
+      'TLS without a certificate',
+      () => ['--config-file', config('[api]\nenable_ssl_api = true\n')],
+      /\[api\]enable_ssl_api needs \[api\]cert_file and \[api\]key_file\. To make a self-signed certificate: openssl req -x509/,
+    ],
+    [
+      'a certificate that is not there',
+      () => [
+        '--config-file',
+        config(`${LOOPBACK}[api]\nenable_ssl_api = true\n[ssl]\ncert_file = /nonexistent\nkey_file = /nonexistent\n`),
+      ],
+      /\[ssl\]cert_file: cannot read \/nonexistent: ENOENT/,
+    ],
+    [
+      'an option that protects something and has no effect',
+      () => ['--config-file', config('[oslo_policy]\npolicy_file = strict.yaml\n')],
+      /line 2: option \[oslo_policy\]policy_file protects something, and has no effect here: remove it\. Instead: there are no policies/,
+    ],
     ['a role that is none', () => ['--roles', 'api,waiter'], /"waiter" is not a role: choose from api, conductor, boot/],
     ['an option of the command that is none', () => ['--confg', 'x'], /unknown option '--confg'/],
     ['the API without a conductor', () => ['--roles', 'api'], /api and conductor run in one process/],
     [
       'a busy port',
       () => ['--state-dir', join(folder, 'busy'), '--config-file', config(LOOPBACK.replace('port = 0', `port = ${takenPort}`))],
-      /cannot listen on 127\.0\.0\.1 port \d+ \(the API, \[api\]port\): the port is in use/,
+      /cannot listen on 127\.0\.0\.1 port \d+ \(the API, \[api\]host_ip and port\): the port is in use/,
     ],
     [
       'a state directory that it may not write',

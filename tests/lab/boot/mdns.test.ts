@@ -113,6 +113,7 @@ it('our server is found by the real agent and by ours, and is gone when it stops
     {
       DEFAULT: {
         my_ip: SERVER.address,
+        auth_strategy: 'noauth',
         enabled_hardware_types: 'manual-management',
         debug: 'True',
         listen_port: PORT + 1,

@@ -23,6 +23,7 @@ const KERNEL = 'console=ttyS0 no_timer_check';
 export const bootingSections = (lab: { readonly address: string; readonly bridge: string }): Sections => ({
   DEFAULT: {
     my_ip: lab.address,
+    auth_strategy: 'noauth',
     enabled_hardware_types: 'ipmi,redfish',
     enabled_boot_interfaces: 'ipxe,redfish-virtual-media,redfish-https',
     enabled_deploy_interfaces: 'direct',

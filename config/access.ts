@@ -1,0 +1,98 @@
+/** Who may reach the services that callers have to prove themselves to: where they listen, and which combinations are refused. */
+import type { LoadedOptions } from './options';
+
+const HOSTS = { 'api.host_ip': '0.0.0.0', 'DEFAULT.listen_address': '::', 'json_rpc.host_ip': '::' } as const;
+type HostOption = keyof typeof HOSTS;
+export type Hosts = Readonly<Record<HostOption, string>>;
+const LOOPBACK = '127.0.0.1';
+
+/** Ironic's default of each option is every address. Without a word about authentication it is loopback. */
+export function listenHosts(options: LoadedOptions): Hosts {
+  const hostOf = (option: HostOption): string => options[option] ?? (options['DEFAULT.auth_strategy'] === null ? LOOPBACK : HOSTS[option]);
+  return {
+    'api.host_ip': hostOf('api.host_ip'),
+    'DEFAULT.listen_address': hostOf('DEFAULT.listen_address'),
+    'json_rpc.host_ip': hostOf('json_rpc.host_ip'),
+  };
+}
+
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || /^(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/i.test(host);
+
+/** The options cannot be used together. The message is for the operator. */
+export class AccessError extends Error {}
+
+interface ExposedListener {
+  readonly service: 'the API' | 'the introspection service' | 'JSON-RPC';
+  readonly option: string;
+  readonly host: string;
+}
+/** The listeners that hosts other than this one can reach. */
+function exposedListeners(options: LoadedOptions, roles: readonly string[], hasRpc: boolean): readonly ExposedListener[] {
+  const hosts = listenHosts(options);
+  const listeners: (ExposedListener & { readonly runs: boolean })[] = [
+    {
+      service: 'the API',
+      option: '[api]host_ip',
+      host: hosts['api.host_ip'],
+      runs: roles.includes('api') && options['api.unix_socket'] === null,
+    },
+    {
+      service: 'the introspection service',
+      option: '[DEFAULT]listen_address',
+      host: hosts['DEFAULT.listen_address'],
+      runs: roles.includes('inspector'),
+    },
+    { service: 'JSON-RPC', option: '[json_rpc]host_ip', host: hosts['json_rpc.host_ip'], runs: roles.includes('conductor') && hasRpc },
+  ];
+  return listeners.filter(({ runs, host }) => runs && !isLoopback(host));
+}
+
+/** Names of files for a TLS that is not switched on: whoever sets them expects it. */
+function checkPlainText(options: LoadedOptions, exposed: readonly ExposedListener[]): void {
+  const api = exposed.find(({ service }) => service === 'the API');
+  if (!api || options['api.enable_ssl_api']) return;
+  const given = (['api.cert_file', 'api.key_file', ...(options['json_rpc.use_ssl'] ? [] : (['ssl.cert_file'] as const))] as const).find(
+    (option) => options[option] !== null,
+  );
+  if (given === undefined) return;
+  const [section, name] = given.split('.');
+  throw new AccessError(
+    `[${section}]${name} is set, but [api]enable_ssl_api is not, and the API would listen on ${api.host} without TLS: ` +
+      'set [api]enable_ssl_api = true, remove the option, or let the API listen on 127.0.0.1 or [api]unix_socket',
+  );
+}
+
+/**
+ * @param roles of this process
+ * @param hasRpc whether other processes may call this one
+ * @returns warnings
+ * @throws AccessError where a service would be open to more callers than the options say
+ */
+export function checkAccess(options: LoadedOptions, roles: readonly string[], hasRpc: boolean): readonly string[] {
+  const strategy = options['DEFAULT.auth_strategy'];
+  if (strategy === 'keystone')
+    throw new AccessError(
+      '[DEFAULT]auth_strategy = keystone is not supported yet: use http_basic with [DEFAULT]http_basic_auth_user_file, or noauth',
+    );
+  const exposed = exposedListeners(options, roles, hasRpc);
+  checkPlainText(options, exposed);
+  const [first] = exposed;
+  if (strategy === null && first)
+    throw new AccessError(
+      `[DEFAULT]auth_strategy is not set, and ${first.service} would listen on ${first.host} (${first.option}): ` +
+        'set auth_strategy = http_basic with a file of users in [DEFAULT]http_basic_auth_user_file (htpasswd -B -c FILE USER makes one); ' +
+        'or auth_strategy = noauth, to let everybody who reaches this address do everything; ' +
+        `or ${first.option} = 127.0.0.1`,
+    );
+  // Conductors check the signature of each call, whatever the strategy.
+  const open = exposed.filter(({ service }) => service !== 'JSON-RPC');
+  if (strategy === 'noauth' && open.length > 0)
+    return [
+      `[DEFAULT]auth_strategy = noauth: everybody who reaches ${open.map(({ service, host }) => `${service} on ${host}`).join(' or ')} may do everything`,
+    ];
+  const asked = roles.includes('api') || roles.includes('inspector');
+  if (strategy === null && asked && options['api.unix_socket'] === null)
+    return ['[DEFAULT]auth_strategy is not set: this host only can reach the API (docs/install.md, Authentication)'];
+  return [];
+}

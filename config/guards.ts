@@ -1,0 +1,83 @@
+/**
+ * Ironic's options that protect something and have no effect here. Whoever sets one relies on it, so the server does not start with it:
+ * a warning would leave it more open than its configuration says. An option that gets an effect moves to `options.ts`.
+ */
+interface GuardRow {
+  readonly section: string;
+  /** Absent: every option of the section. */
+  readonly name?: string;
+  /** Values that ask for nothing that this program does not do anyway. */
+  readonly harmless?: readonly string[];
+  /** An option (`section.name`) that makes this one irrelevant where it is set, as in Ironic. */
+  readonly unless?: string;
+  /** What to do instead, for the operator. */
+  readonly instead: string;
+}
+
+const NO_POLICY = 'there are no policies and roles here: every user of the API may do everything';
+const NODE_TLS = 'set the limit for the whole process: NODE_OPTIONS with --tls-min-v1.3 or --tls-cipher-list';
+const SIGNED = 'calls between processes are signed and never listen on a socket file';
+
+// One row a line, however long: a table is read by its columns.
+// prettier-ignore
+export const GUARDS: readonly GuardRow[] = [
+  // Authentication.
+  { section: 'keystone_authtoken', unless: 'DEFAULT.auth_strategy', instead: 'Keystone is not supported yet: set [DEFAULT]auth_strategy to http_basic or noauth' },
+  { section: 'json_rpc', name: 'unix_socket', instead: SIGNED },
+  { section: 'json_rpc', name: 'unix_socket_mode', instead: SIGNED },
+  // Policy.
+  { section: 'oslo_policy', name: 'policy_file', harmless: ['policy.yaml', 'policy.json'], instead: NO_POLICY },
+  { section: 'oslo_policy', name: 'policy_dirs', harmless: ['policy.d'], instead: NO_POLICY },
+  { section: 'oslo_policy', name: 'policy_default_rule', harmless: ['default'], instead: NO_POLICY },
+  { section: 'oslo_policy', name: 'remote_ssl_verify_server_crt', harmless: ['false'], instead: NO_POLICY },
+  { section: 'oslo_policy', name: 'remote_ssl_ca_crt_file', instead: NO_POLICY },
+  { section: 'oslo_policy', name: 'remote_ssl_client_crt_file', instead: NO_POLICY },
+  { section: 'oslo_policy', name: 'remote_ssl_client_key_file', instead: NO_POLICY },
+  { section: 'api', name: 'project_admin_can_manage_own_nodes', harmless: ['true'], instead: NO_POLICY },
+  { section: 'DEFAULT', name: 'ignore_project_check_for_admin_tasks', harmless: ['true'], instead: NO_POLICY },
+  // Verification of servers that this one calls.
+  { section: 'DEFAULT', name: 'webserver_verify_ca', harmless: ['true', 'false'], instead: 'add the authorities for the whole process: NODE_EXTRA_CA_CERTS' },
+  { section: 'DEFAULT', name: 'webserver_tls_minimum_version', harmless: ['1.2'], instead: NODE_TLS },
+  { section: 'DEFAULT', name: 'webserver_tls_ciphers', instead: NODE_TLS },
+  { section: 'agent', name: 'tls_minimum_version', harmless: ['1.2'], instead: NODE_TLS },
+  { section: 'agent', name: 'tls_ciphers', instead: NODE_TLS },
+  { section: 'agent', name: 'api_ca_file', instead: 'build the authority into the ramdisk' },
+  { section: 'json_rpc', name: 'tls_min_version', harmless: ['1.2', 'tls1.2'], instead: 'set [json_rpc]server_tls_minimum_version on the conductors' },
+  { section: 'json_rpc', name: 'tls_ciphers', instead: 'set [json_rpc]server_tls_ciphers on the conductors' },
+  { section: 'json_rpc', name: 'certfile', instead: 'callers prove themselves by the signature of each call, not by a certificate' },
+  { section: 'json_rpc', name: 'keyfile', instead: 'callers prove themselves by the signature of each call, not by a certificate' },
+  // What may be enrolled, deployed and run.
+  { section: 'api', name: 'disallowed_enrollment_boot_modes', instead: 'use [conductor]disallowed_deployment_boot_modes' },
+  { section: 'api', name: 'network_data_schema', harmless: ['$pybasedir/api/controllers/v1/network-data-schema.json'], instead: "network data is checked by Ironic's own schema" },
+  { section: 'agent', name: 'allow_md5_checksum', harmless: ['true'], instead: 'name SHA-256 or SHA-512 checksums (image_os_hash_algo)' },
+  { section: 'agent_containers', name: 'allowed_containers', instead: 'the agent here runs no containers' },
+  { section: 'conductor', name: 'conductor_always_validates_images', harmless: ['false'], instead: 'the agent checks the format of each image' },
+  { section: 'conductor', name: 'permitted_image_formats', harmless: ['gpt,iso,qcow2,raw'], instead: 'the agent takes raw, gpt, qcow2 and iso' },
+  { section: 'conductor', name: 'disable_support_for_checksum_files', harmless: ['false'], instead: 'give checksums, not URLs of checksum files, in instance_info' },
+];
+
+const WORDS: Readonly<Record<string, string>> = { '1': 'true', on: 'true', yes: 'true', '0': 'false', off: 'false', no: 'false' };
+/** Lists in any order, and truth by any name, are the same value. */
+const normal = (value: string): string => {
+  const items = value.split(/[,\n]/).map((item) => item.trim().toLowerCase());
+  return items.length === 1 ? (WORDS[items[0]!] ?? items[0]!) : [...new Set(items.filter((item) => item !== ''))].sort().join(',');
+};
+
+interface GivenOption {
+  /** `section.name`. */
+  readonly key: string;
+  readonly value: string;
+  /** File and line, or variable. */
+  readonly from: string;
+}
+/** One line for each option of the table that is given a value which is not harmless. */
+export function refusalsOf(given: readonly GivenOption[]): readonly string[] {
+  const keys = new Set(given.map(({ key }) => key));
+  return given.flatMap(({ key, value, from }) => {
+    const [section, name] = [key.slice(0, key.indexOf('.')), key.slice(key.indexOf('.') + 1)];
+    const row = GUARDS.find((guard) => guard.section === section && (guard.name === undefined || guard.name === name));
+    if (!row || value.trim() === '' || (row.unless !== undefined && keys.has(row.unless)) || row.harmless?.includes(normal(value)))
+      return [];
+    return [`${from}: option [${section}]${name} protects something, and has no effect here: remove it. Instead: ${row.instead}`];
+  });
+}

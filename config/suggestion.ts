@@ -1,0 +1,34 @@
+/** Which known name a misspelt one may mean. */
+
+/** Longer names are not compared. */
+const LONGEST_NAME = 64;
+const MOST_EDITS = 2;
+
+/** Levenshtein's distance; more than `most` is told as `most + 1`. */
+function distance(one: string, other: string, most: number): number {
+  if (Math.abs(one.length - other.length) > most) return most + 1;
+  let before = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= one.length; row++) {
+    const now = [row];
+    for (let column = 1; column <= other.length; column++) {
+      const replaced = before[column - 1]! + (one[row - 1] === other[column - 1] ? 0 : 1);
+      now.push(Math.min(replaced, before[column]! + 1, now[column - 1]! + 1));
+    }
+    if (Math.min(...now) > most) return most + 1;
+    before = now;
+  }
+  return before[other.length]!;
+}
+
+/** The known `section.name` that is at most two letters away, or has the same name in another section. */
+export function suggestionFor(key: string, known: readonly string[]): string | undefined {
+  if (key.length > LONGEST_NAME) return undefined;
+  let best: { readonly key: string; readonly edits: number } | undefined;
+  for (const candidate of known) {
+    const edits = distance(key, candidate, Math.min(best ? best.edits - 1 : MOST_EDITS, MOST_EDITS));
+    if (edits <= MOST_EDITS && (!best || edits < best.edits)) best = { key: candidate, edits };
+  }
+  const name = key.slice(key.indexOf('.') + 1);
+  const elsewhere = known.filter((candidate) => candidate.endsWith(`.${name}`));
+  return best?.key ?? (elsewhere.length === 1 ? elsewhere[0] : undefined);
+}

@@ -1,0 +1,95 @@
+/** Which files and which versions of TLS a listener uses, by the options of its section. */
+import type { LoadedOptions } from './options';
+
+type Section = 'api' | 'json_rpc';
+type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
+/** A file, and the option that names it, for error messages. */
+export interface NamedFile {
+  readonly option: string;
+  readonly path: string;
+}
+export interface ListenerTls {
+  readonly cert: NamedFile;
+  readonly key: NamedFile;
+  /** Present: clients need a certificate of this authority. */
+  readonly ca?: NamedFile;
+  readonly minVersion: TlsVersion;
+  readonly maxVersion: TlsVersion;
+  /** OpenSSL's cipher list. Absent: Node's default. */
+  readonly ciphers?: string;
+}
+/** TLS options that exclude each other, or that lack a file. The message is for the operator. */
+export class TlsOptionsError extends Error {}
+
+/** What makes a certificate for a try, or for a network that trusts it explicitly. */
+const HOW_TO_MAKE =
+  'To make a self-signed certificate: openssl req -x509 -newkey rsa:3072 -nodes -days 825 -subj /CN=HOST -addext subjectAltName=DNS:HOST ' +
+  '-keyout key.pem -out cert.pem';
+
+const VERSIONS: Readonly<Record<'1.2' | '1.3', TlsVersion>> = { '1.2': 'TLSv1.2', '1.3': 'TLSv1.3' };
+
+const switchOf = (options: TlsOptions, section: Section): boolean =>
+  section === 'api' ? options['api.enable_ssl_api'] : options['json_rpc.use_ssl'];
+const nameOf: Readonly<Record<Section, string>> = { api: '[api]enable_ssl_api', json_rpc: '[json_rpc]use_ssl' };
+
+export type TlsOptions = Pick<
+  LoadedOptions,
+  | 'api.enable_ssl_api'
+  | 'api.cert_file'
+  | 'api.key_file'
+  | 'api.server_tls_minimum_version'
+  | 'api.server_tls_ciphers'
+  | 'json_rpc.use_ssl'
+  | 'json_rpc.cert_file'
+  | 'json_rpc.key_file'
+  | 'json_rpc.server_tls_minimum_version'
+  | 'json_rpc.server_tls_ciphers'
+  | 'ssl.cert_file'
+  | 'ssl.key_file'
+  | 'ssl.ca_file'
+  | 'ssl.version'
+  | 'ssl.ciphers'
+>;
+
+/** As in Ironic, the files of [ssl] count where the section itself does not name both. */
+function filesOf(options: TlsOptions, section: Section): Pick<ListenerTls, 'cert' | 'key'> {
+  for (const from of [section, 'ssl'] as const) {
+    const [cert, key] = [options[`${from}.cert_file`], options[`${from}.key_file`]];
+    if (cert !== null && key !== null)
+      return { cert: { option: `[${from}]cert_file`, path: cert }, key: { option: `[${from}]key_file`, path: key } };
+  }
+  throw new TlsOptionsError(`${nameOf[section]} needs [${section}]cert_file and [${section}]key_file. ${HOW_TO_MAKE}`);
+}
+
+/** oslo.service's [ssl]version: `SSLv23` leaves the choice to client and server, other names are one version each. */
+function versionsOf(options: TlsOptions, section: Section): Pick<ListenerTls, 'minVersion' | 'maxVersion'> {
+  const least = options[`${section}.server_tls_minimum_version`];
+  const only = options['ssl.version']?.toLowerCase();
+  if (only === undefined || only === 'sslv23') return { minVersion: VERSIONS[least], maxVersion: 'TLSv1.3' };
+  if (only !== 'tlsv1_2')
+    throw new TlsOptionsError(
+      `[ssl]version = ${options['ssl.version']!}: this version is not secure; use TLSv1_2, or leave the option out`,
+    );
+  if (least === '1.3')
+    throw new TlsOptionsError(
+      `[ssl]version = TLSv1_2 and [${section}]server_tls_minimum_version = 1.3 (the default) exclude each other: ` +
+        `remove [ssl]version, or set [${section}]server_tls_minimum_version = 1.2`,
+    );
+  return { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.2' };
+}
+
+/**
+ * @returns undefined where the section has no TLS
+ * @throws TlsOptionsError
+ */
+export function tlsOf(options: TlsOptions, section: Section): ListenerTls | undefined {
+  if (!switchOf(options, section)) return undefined;
+  const ca = section === 'api' ? options['ssl.ca_file'] : null;
+  const ciphers = options[`${section}.server_tls_ciphers`] ?? options['ssl.ciphers'];
+  return {
+    ...filesOf(options, section),
+    ...(ca === null ? {} : { ca: { option: '[ssl]ca_file', path: ca } }),
+    ...versionsOf(options, section),
+    ...(ciphers === null ? {} : { ciphers }),
+  };
+}

@@ -1,0 +1,92 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { GUARDS, refusalsOf } from '../../config/guards';
+import { loadOptions } from '../../config/load';
+import { OPTIONS, type OptionRow } from '../../config/options';
+
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-guards-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const refusals = (text: string, environment: Record<string, string> = {}): readonly string[] => {
+  const path = join(folder, 'ironic.conf');
+  writeFileSync(path, text);
+  return loadOptions([path], environment).refusals;
+};
+
+/**
+ * Options of Ironic 39.0.0 whose names speak of authentication, TLS, policy, verification, permission or secrets: what
+ * oslo-config-generator names for `ironic` and the oslo libraries that its ironic.conf.sample covers.
+ */
+const ironics = readFileSync(join(__dirname, 'ironic-guards.txt'), 'utf8').trim().split('\n');
+
+/** Services that this program never calls or offers: their options protect connections that do not exist. */
+const UNUSED =
+  /^\[(?:cinder|glance|neutron|nova|swift|service_catalog|vnc|oslo_messaging_\w+|ironic_networking\w*|ansible|anaconda|cifs|nfs|oci|keystone_authtoken)\]/;
+/** Options that only open something, or that say how this program proves itself to others; what guards the same here. */
+const OTHERWISE: Readonly<Record<string, string>> = {
+  '[DEFAULT]allow_image_access_via_auth_token': 'opens',
+  '[DEFAULT]rbac_service_role_elevated_access': 'opens',
+  '[DEFAULT]rbac_service_project_name': 'names the project for which that opens',
+  '[DEFAULT]minimum_required_memory': 'memory for work that agents do here',
+  '[DEFAULT]webserver_verify_timeout': 'a time',
+  '[agent]certificates_path': 'a folder of files that are made here in memory',
+  '[agent_containers]allow_arbitrary_containers': 'opens',
+  '[conductor]disable_file_checksum': 'opens',
+  '[deploy]image_server_auth_strategy': 'a login at image servers',
+  '[deploy]image_server_password': 'a login at image servers',
+  '[deploy]image_server_auth_hosts': 'to whom that login is sent: it is sent to none',
+  '[deploy]image_server_auth_permit_unknown_hosts': 'to whom that login is sent: it is sent to none',
+  '[json_rpc]allowed_roles': 'each call is signed',
+  '[json_rpc]auth_strategy': 'each call is signed',
+  '[json_rpc]auth_type': 'each call is signed',
+  '[json_rpc]auth_url': 'each call is signed',
+  '[json_rpc]http_basic_auth_user_file': 'each call is signed',
+  '[json_rpc]password': 'each call is signed',
+  '[json_rpc]system_scope': 'each call is signed',
+  '[oslo_policy]enforce_new_defaults': 'Ironic without Keystone has no policies either',
+  '[pxe]enable_insecure_template_override': 'opens',
+};
+
+const rows: readonly OptionRow[] = OPTIONS;
+const effective = new Set(rows.flatMap(({ section, name, formerly }) => [`[${section}]${name}`, `[${formerly?.replace('.', ']') ?? ''}`]));
+const refused = new Set(GUARDS.map(({ section, name }) => `[${section}]${name ?? ''}`));
+
+it("each of Ironic's options that guard something has its effect, refuses the start, or has its reason", () => {
+  expect(ironics.length).toBeGreaterThan(200);
+  const placed = (option: string): boolean =>
+    [effective.has(option), refused.has(option), UNUSED.test(option), option in OTHERWISE].filter(Boolean).length === 1;
+  expect(ironics.filter((option) => !placed(option))).toEqual([]);
+});
+
+it('the table has no option that has an effect, and none that Ironic does not have', () => {
+  const named = [...refused].filter((option) => !option.endsWith(']'));
+  expect(named.filter((option) => effective.has(option))).toEqual([]);
+  expect(named.filter((option) => !ironics.includes(option))).toEqual([]);
+  expect(Object.keys(OTHERWISE).filter((option) => !ironics.includes(option))).toEqual([]);
+});
+
+it.each(GUARDS.filter(({ name }) => name !== undefined).map((row) => [`[${row.section}]${row.name!}`, row] as const))(
+  '%s refuses the start, and its harmless values do not',
+  (_, { section, name, harmless = [], instead }) => {
+    const one = (value: string): readonly string[] => refusalsOf([{ key: `${section}.${name!}`, value, from: 'a.conf line 1' }]);
+    expect(one('/some/thing')).toEqual([
+      `a.conf line 1: option [${section}]${name!} protects something, and has no effect here: remove it. Instead: ${instead}`,
+    ]);
+    expect(['', ...harmless].flatMap(one)).toEqual([]);
+  },
+);
+
+it('files and variables are read', () => {
+  expect(refusals('[DEFAULT]\nmy_ip = 10.0.0.1\n[oslo_policy]\npolicy_file = strict.yaml\n')).toEqual([
+    expect.stringMatching(/ironic\.conf line 4: option \[oslo_policy\]policy_file protects something/),
+  ]);
+  expect(refusals('', { OS_JSON_RPC__UNIX_SOCKET: '/run/x' })).toEqual([expect.stringMatching(/^OS_JSON_RPC__UNIX_SOCKET: option/)]);
+  expect(refusals('[conductor]\npermitted_image_formats = gpt, raw,iso,qcow2\nconductor_always_validates_images = No\n')).toEqual([]);
+  expect(refusals('[conductor]\npermitted_image_formats = raw\n')).toHaveLength(1);
+});
+
+it('options of Keystone are refused where no strategy is named', () => {
+  const keystone = '[keystone_authtoken]\nwww_authenticate_uri = http://keystone\n';
+  expect(refusals(keystone)).toEqual([expect.stringMatching(/Keystone is not supported yet: set \[DEFAULT\]auth_strategy/)]);
+  expect(refusals(`[DEFAULT]\nauth_strategy = http_basic\n${keystone}`)).toEqual([]);
+});

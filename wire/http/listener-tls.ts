@@ -1,0 +1,100 @@
+/** The TLS side of a listener: reads its files, and replaces its certificate when they change, without ending a connection. */
+import { readFileSync, statSync, unwatchFile, watchFile } from 'node:fs';
+import type { Server } from 'node:https';
+import { createSecureContext, type SecureContextOptions, type TlsOptions } from 'node:tls';
+
+interface TlsFile {
+  /** What names the file, for messages. */
+  readonly option: string;
+  readonly path: string;
+}
+export interface TlsSettings {
+  readonly cert: TlsFile;
+  readonly key: TlsFile;
+  /** Present: clients need a certificate of this authority. */
+  readonly ca?: TlsFile;
+  readonly minVersion: SecureContextOptions['minVersion'];
+  readonly maxVersion: SecureContextOptions['maxVersion'];
+  readonly ciphers?: string;
+}
+interface TlsLog {
+  info(message: string, fields?: object): void;
+  error(message: string, fields?: object): void;
+}
+
+/** Longer ones are no certificates. */
+const LARGEST_FILE = 4 * 2 ** 20;
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** The files are compared this often. A poll also notices links that a container platform replaces. */
+const CHECK_MS = 2000;
+
+function read({ option, path }: TlsFile): Buffer {
+  try {
+    if (statSync(path).size > LARGEST_FILE) throw new Error('the file is too large');
+    return readFileSync(path);
+  } catch (error) {
+    throw new Error(`${option}: cannot read ${path}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** In OpenSSL's list the names are of TLS 1.2 only; Node would take their absence for a ban of TLS 1.3. */
+const withTls13 = (ciphers: string): string =>
+  /(?:^|:)TLS_/.test(ciphers) ? ciphers : `TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:${ciphers}`;
+
+/** @throws Error for the operator, for files that cannot be used */
+function contextOf({ cert, key, ca, minVersion, maxVersion, ciphers }: TlsSettings): SecureContextOptions {
+  const context: SecureContextOptions = {
+    cert: read(cert),
+    key: read(key),
+    ...(ca ? { ca: read(ca) } : {}),
+    minVersion,
+    maxVersion,
+    ...(ciphers === undefined ? {} : { ciphers: withTls13(ciphers) }),
+  };
+  try {
+    createSecureContext(context);
+  } catch (error) {
+    const ending = ciphers === undefined ? '' : ', or the ciphers are none that OpenSSL knows';
+    throw new Error(
+      `${cert.option} ${cert.path} and ${key.option} ${key.path} are no certificate in PEM with its private key${ending}: ${(error as Error).message}`,
+      { cause: error },
+    );
+  }
+  return context;
+}
+
+/**
+ * What https.createServer takes.
+ * @throws Error for the operator
+ */
+export const tlsServerOptions = (settings: TlsSettings): TlsOptions => ({
+  ...contextOf(settings),
+  ...(settings.ca ? { requestCert: true, rejectUnauthorized: true } : {}),
+  handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+});
+
+export interface TlsWatch {
+  /** Reads the files now. Files that cannot be used change nothing, and are logged. */
+  reload(): void;
+  stop(): void;
+}
+/** Connections that are open keep the certificate that they began with. */
+export function watchTls(server: Pick<Server, 'setSecureContext'>, settings: TlsSettings, log: TlsLog): TlsWatch {
+  const files = [settings.cert, settings.key, ...(settings.ca ? [settings.ca] : [])];
+  const reload = (): void => {
+    const fields = { file: settings.cert.path };
+    try {
+      server.setSecureContext(contextOf(settings));
+      log.info('the certificate was read again', fields);
+    } catch (error) {
+      log.error('the new certificate cannot be used; the one before stays', { ...fields, error: (error as Error).message });
+    }
+  };
+  for (const { path } of files) watchFile(path, { interval: CHECK_MS, persistent: false }, reload);
+  return {
+    reload,
+    stop: () => {
+      for (const { path } of files) unwatchFile(path, reload);
+    },
+  };
+}
