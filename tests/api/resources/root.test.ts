@@ -50,7 +50,6 @@ function expectedAt(minor: number): string {
   });
 }
 
-it('lists the resources of each version in the order of Ironic, byte for byte', async () => {
-  expect([min, max]).toEqual([1, 115]);
-  for (let minor = min; minor <= max; minor++) expect((await api.ask('GET', '/v1', minor)).text).toBe(expectedAt(minor));
+it('lists the resources of all 115 versions of Ironic 39, in its order, byte for byte', async () => {
+  for (let minor = 1; minor <= 115; minor++) expect((await api.ask('GET', '/v1', minor)).text).toBe(expectedAt(minor));
 });
