@@ -1,5 +1,17 @@
 /** The rows of the store as every room sees them: plain JSON. Times are ISO 8601 strings with offset (see clock.ts: timestamp). */
-import type { ChassisFields, NodeFields, PortFields, PortgroupFields, VolumeConnectorFields, VolumeTargetFields } from './fields';
+import type {
+  AllocationFields,
+  ChassisFields,
+  DeployTemplateFields,
+  HistoryEntryFields,
+  InspectionRuleFields,
+  NodeFields,
+  PortFields,
+  PortgroupFields,
+  RunbookFields,
+  VolumeConnectorFields,
+  VolumeTargetFields,
+} from './fields';
 import type { Json, JsonObject } from './json';
 import type { ProvisionState } from './states';
 
@@ -69,16 +81,8 @@ export interface Vif {
 }
 export interface VolumeConnectorRecord extends ResourceRecord, VolumeConnectorFields {}
 export interface VolumeTargetRecord extends ResourceRecord, VolumeTargetFields {}
-export interface AllocationRecord extends ResourceRecord {
-  readonly name: string | null;
-  readonly node_uuid: string | null;
+export interface AllocationRecord extends ResourceRecord, Omit<AllocationFields, 'state'> {
   readonly state: 'allocating' | 'active' | 'error';
-  readonly owner: string | null;
-  readonly last_error: string | null;
-  readonly resource_class: string | null;
-  readonly traits: readonly string[];
-  readonly candidate_nodes: readonly string[];
-  readonly extra: JsonObject;
 }
 /** A step of a deploy template (`priority`) or of a runbook (`order`). */
 export interface StepRecord {
@@ -88,29 +92,12 @@ export interface StepRecord {
   readonly priority?: number;
   readonly order?: number;
 }
-export interface DeployTemplateRecord extends ResourceRecord {
-  readonly name: string;
+interface Steps {
   readonly steps: readonly StepRecord[];
-  readonly extra: JsonObject;
 }
-export interface RunbookRecord extends ResourceRecord {
-  readonly name: string;
-  readonly description: string | null;
-  readonly steps: readonly StepRecord[];
-  readonly disable_ramdisk: boolean;
-  readonly public: boolean;
-  readonly owner: string | null;
-  readonly traits: readonly string[];
-  readonly extra: JsonObject;
-}
-export interface InspectionRuleRecord extends ResourceRecord {
-  readonly description: string | null;
-  readonly priority: number;
-  readonly phase: string | null;
-  readonly sensitive: boolean;
-  readonly conditions: readonly JsonObject[];
-  readonly actions: readonly JsonObject[];
-}
+export interface DeployTemplateRecord extends ResourceRecord, Steps, Omit<DeployTemplateFields, 'steps'> {}
+export interface RunbookRecord extends ResourceRecord, Steps, Omit<RunbookFields, 'steps'> {}
+export interface InspectionRuleRecord extends ResourceRecord, InspectionRuleFields {}
 /** A rule of the introspection service, as ironic-inspector has them. */
 export interface IntrospectionRuleRecord extends ResourceRecord {
   readonly description: string | null;
@@ -118,18 +105,9 @@ export interface IntrospectionRuleRecord extends ResourceRecord {
   readonly conditions: readonly JsonObject[];
   readonly actions: readonly JsonObject[];
 }
-/** Something that happened to a node, for its operators. */
-export interface HistoryRecord extends ResourceRecord {
+/** An entry of a node's history. */
+export interface HistoryRecord extends ResourceRecord, HistoryEntryFields {
   readonly node_uuid: string;
-  readonly conductor: string | null;
-  readonly event_type: string | null;
-  readonly severity: string | null;
-  readonly event: string | null;
-  readonly user: string | null;
-  readonly project: string | null;
-  readonly state: string | null;
-  readonly target_provision_state: string | null;
-  readonly duration_seconds: number | null;
 }
 export interface BiosSettingRecord {
   readonly name: string;

@@ -8,7 +8,7 @@ import { Fault } from '../model/errors';
 import { isUuid } from '../model/idents';
 import type { InventoryRecord } from '../model/records';
 import { run } from './sql/faults';
-import type { Inventories } from './store';
+import type { Inventories } from './tables/inventories';
 
 /** Nothing is kept. */
 export const noInventories: Inventories = {
