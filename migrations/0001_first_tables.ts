@@ -3,10 +3,10 @@ import type { Knex } from 'knex';
 /**
  * The tables of the first release.
  *
- * - Text is compared byte by byte (`COLLATE "C"`), so that sorting is the same on every database.
- * - What clients wrote stays `json`: it comes back with its keys in their order, and no character is refused. `jsonb` is for the one
- *   object that is changed key by key.
- * - Constraints have names: store/sql/faults.ts tells by them what went wrong.
+ * - Text is compared byte by byte (`COLLATE "C"`), so that every database sorts equally.
+ * - Objects of clients are `json`, which preserves the order of keys and accepts all characters. Only the object that is updated key by
+ *   key is `jsonb`.
+ * - Constraints have names, which store/sql/faults.ts maps to faults.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`

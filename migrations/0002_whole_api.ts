@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** The tables of the resources beside nodes and ports. Text, JSON and names of constraints as in the first step. */
+/** The tables of all other resources. Text, JSON and names of constraints as in the first migration. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     CREATE TABLE chassis (

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 
 type Row = 'NEW' | 'OLD';
-/** Not a function in SQL: handing it the row would read what lies outside of it, and cost more than all the rest. */
+/** Not an SQL function, because passing the row would load its out-of-line values, which is expensive. */
 const note = (row: Row, kind: string, payload: string): string =>
   `INSERT INTO events (at, node_uuid, node_name, owner, lessee, kind, payload)
    VALUES (coalesce(${row}.updated_at, ${row}.created_at), ${row}.uuid, ${row}.name, ${row}.owner, ${row}.lessee, '${kind}',
@@ -10,7 +10,7 @@ const trigger = (name: string, when: string, body: string): string =>
   `CREATE OR REPLACE FUNCTION note_${name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body} RETURN NULL; END $$;
    CREATE TRIGGER ${name} AFTER ${when} EXECUTE FUNCTION note_${name}();`;
 
-/** What changed, as a condition; and what is told of it. Columns that are null sometimes are compared with care. */
+/** The condition of a change and the payload of its event. Nullable columns need IS DISTINCT FROM. */
 const CHANGES: readonly (readonly [kind: string, changed: string, payload: string])[] = [
   [
     'state',
@@ -29,7 +29,7 @@ const CHANGES: readonly (readonly [kind: string, changed: string, payload: strin
   ],
   ['error', 'OLD.last_error IS DISTINCT FROM NEW.last_error AND NEW.last_error IS NOT NULL', `'last_error', NEW.last_error`],
 ];
-/** A flow's column, list and position are named after it. */
+/** The names of a flow's column, list and index contain its name. */
 const FLOWS = ['clean', 'deploy', 'service'] as const;
 const stepTrigger = (flow: (typeof FLOWS)[number]): string => {
   const [steps, place, step] = [
@@ -52,8 +52,8 @@ const stepTrigger = (flow: (typeof FLOWS)[number]): string => {
 };
 
 /**
- * What happens to nodes, as rows of the same transaction (docs/events.md). Written by triggers, so that nobody has to think of it; they
- * fire only for the columns that are told of. `transaction` is what makes reading on sure: see store/tables/events.ts.
+ * Events of nodes, written in the same transaction as the change (docs/events.md). Triggers write them, so that no statement can omit them.
+ * They fire only for the columns that events contain. store/tables/events.ts explains the column `transaction`.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`

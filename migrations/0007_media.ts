@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** Images that BMCs are given: the part of their URL that nobody guesses, whose they are, and what is on them. */
+/** Images for BMCs: the secret token of their URL, their node and their content. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     CREATE TABLE media (

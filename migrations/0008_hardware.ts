@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 
 /**
- * What recorders on running hosts say of their hardware (docs/recorder.md): the latest record of each node, and what changed. No column that
- * a push writes is in an index, so that a sign of life touches one page; the record is compressed already. When an instance ends, nobody
- * speaks for its host any more: token and record go with it, in the same transaction, whoever writes that.
+ * Hardware records of recorders on running hosts (docs/recorder.md): the latest record of each node, and the changes. A push writes no indexed
+ * column, so that a report of an unchanged record writes one page. The record is compressed by the program. When an instance ends, a trigger
+ * removes token and record in the same transaction.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** Which node a machine was enrolled as that nobody knew: by each of its addresses, so that it is enrolled once. */
+/** The addresses of discovered machines and their nodes, so that each machine is enrolled once. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     CREATE TABLE discovered_addresses (

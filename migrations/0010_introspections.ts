@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** What the introspection service knows of nodes, the data of their machines among it, and its rules. */
+/** The introspections of nodes with their data, and the rules of the introspection service. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(`
     CREATE TABLE introspections (

@@ -1,4 +1,4 @@
-/** An inventory may be in a file of a folder: then its row names the file, and has nothing else. */
+/** If an inventory is in a file, its row contains only the name of the file. */
 import type { Knex } from 'knex';
 
 export async function up(knex: Knex): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * The schema's history, forward only: a file a step, in the order of its number. A step that was released is never changed; the next
- * one mends it. Names have no extension, since the same steps run from TypeScript and from the build.
+ * The migrations of the schema, forward only: one file each, in the order of their numbers. A released migration never changes; a later one
+ * corrects it. Names have no extension, because the same migrations run from TypeScript and from the build.
  */
 import type { Knex } from 'knex';
 import { up as firstTables } from './0001_first_tables';

@@ -1,12 +1,12 @@
-/** Time as an argument: whoever waits or stamps gets a clock, so that tests hold it. */
+/** Time as an argument, so that tests control it. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Milliseconds since some moment; nobody puts it. Absent: `now` must do. */
+  /** Milliseconds of a monotonic clock. Absent: callers use `now`. */
   monotonic?(): number;
-  /** Rejects with the signal's reason when it is aborted first. */
+  /** Rejects with the signal's reason if it aborts first. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -22,9 +22,9 @@ export const systemClock: Clock = {
   },
 };
 
-/** How timestamps look in rows and answers: ISO 8601 with offset and microseconds. */
+/** The format of times in rows and responses: ISO 8601 with offset and microseconds. */
 export const timestamp = (milliseconds: number): string => new Date(milliseconds).toISOString().replace('Z', '000+00:00');
-/** How they look in `driver_internal_info` and in messages, as Ironic writes them there: in UTC, which they do not say. */
+/** The format of times in `driver_internal_info` and in messages, as in Ironic: UTC, without offset. */
 export const bareTimestamp = (milliseconds: number): string => new Date(milliseconds).toISOString().replace('Z', '000');
-/** Milliseconds since the epoch of either; NaN of what is no time. */
+/** Parses both formats to milliseconds since the epoch; NaN for other texts. */
 export const instantOf = (text: string): number => Date.parse(/(?:Z|[+-]\d\d:\d\d)$/.test(text) ? text : `${text}Z`);

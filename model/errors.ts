@@ -1,9 +1,6 @@
-/**
- * Faults: what may go wrong, with the HTTP status and the sentence that clients read. Rooms throw `Fault`; api has the one place
- * that makes an answer of it. The sentences are Ironic's, since clients match on them.
- */
+/** Faults: expected errors with their HTTP status and message. The messages are Ironic's, because clients match on them. */
 
-/** name: [HTTP status, message]. One line a fault; {x} is filled from the details. */
+/** Name → [HTTP status, message]. The details replace {x}. */
 export const FAULTS = {
   // 4xx: bad input
   Invalid: [400, '{message}'],
@@ -17,7 +14,7 @@ export const FAULTS = {
   IncompleteLookup: [400, "At least one of 'addresses' and 'node_uuid' parameters is required"],
   HardwareInspectionFailure: [400, '{message}'],
   InvalidNodeInventory: [400, 'Inventory for node {node} is invalid: {reason}'],
-  // What a body names and nobody knows: 400, where the same thing in a path is 404.
+  // An unknown resource in a body is a 400; in a path it is a 404.
   NodeUnknown: [400, 'Node {node} could not be found.'],
   ChassisUnknown: [400, 'Chassis {chassis} could not be found.'],
   PortgroupUnknown: [400, 'Portgroup {portgroup} could not be found.'],
@@ -32,7 +29,7 @@ export const FAULTS = {
   NodeIsRetired: [400, "The {op} operation can't be performed on node {node} because it is retired."],
   UnsupportedDriverExtension: [400, 'Driver {driver} does not support {extension} (disabled or not implemented).'],
   DriverNotFoundInEntrypoint: [400, 'Could not find the following items in the {entrypoint} entrypoint: {names}.'],
-  // Ironic answers 500 to these two.
+  // Ironic responds with 500 to these two.
   InstanceRescueFailure: [400, 'Failed to rescue instance {instance} for node {node}: {reason}'],
   InstanceUnrescueFailure: [400, 'Failed to unrescue instance {instance} for node {node}: {reason}'],
   NoValidHost: [404, 'No valid host was found. Reason: {reason}'],
@@ -125,7 +122,7 @@ export const FAULTS = {
 } as const satisfies Record<string, readonly [number, string]>;
 export type FaultName = keyof typeof FAULTS;
 
-/** A failure that the design knows; everything else that is thrown is a defect and answers 500. */
+/** An expected error. The API responds to any other error with 500, because it is a defect. */
 export class Fault extends Error {
   readonly status: number;
   constructor(
@@ -142,5 +139,5 @@ export class Fault extends Error {
   }
 }
 
-/** The text of whatever was thrown, for `last_error` and the log. */
+/** The message of an error, for `last_error` and the log. */
 export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

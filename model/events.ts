@@ -1,23 +1,23 @@
-/** What happens to nodes, as it is told to those who listen: kinds, records, and the places in their order. */
+/** Events of nodes: their kinds, their records, and positions in their order. */
 import type { JsonObject } from './records';
 
-/** Kind → what it tells. docs/events.md has what each carries. */
+/** Kind → description. docs/events.md describes the payloads. */
 export const EVENT_KINDS = {
   created: 'The node was enrolled.',
-  deleted: 'The node is no more.',
-  state: 'Its provision state, or the state that it is bound for, is another.',
-  power: 'Its power state, or the one that it is brought to, is another.',
-  maintenance: 'It went into maintenance or came out of it, or its fault is another.',
-  error: 'It has a new last_error.',
-  step: 'A step of cleaning, deployment or servicing begins.',
-  progress: 'A step is done, or says how far it is.',
-  hardware: 'A recorder on its host saw other hardware than before.',
-  recorder: 'Nothing was heard of that recorder for long, or it is heard again.',
+  deleted: 'The node was deleted.',
+  state: 'The provision state or the target provision state changed.',
+  power: 'The power state or the target power state changed.',
+  maintenance: 'The maintenance flag or the fault changed.',
+  error: 'The node has a new last_error.',
+  step: 'A step of cleaning, deployment or servicing starts.',
+  progress: 'A step ended or reported progress.',
+  hardware: 'The recorder on the host reported changed hardware.',
+  recorder: 'The recorder became stale, or reported again.',
 } as const;
 export type EventKind = keyof typeof EVENT_KINDS;
 
 export interface EventRecord {
-  /** Where it stands in the order of events: `<transaction>-<number>`. Whoever goes on after it misses nothing and gets nothing twice. */
+  /** The position in the order of events: `<transaction>-<number>`. A reader that continues after it gets every later event exactly once. */
   readonly position: string;
   readonly at: string;
   readonly node_uuid: string;
@@ -29,14 +29,14 @@ export interface EventRecord {
 }
 
 const POSITION = /^(\d{1,19})-(\d{1,19})$/;
-const MOST = 2n ** 63n;
+const LIMIT = 2n ** 63n;
 const numbersOf = (position: string): readonly [bigint, bigint] => {
   const [, transaction, number] = POSITION.exec(position) ?? [];
-  return [BigInt(transaction ?? MOST), BigInt(number ?? MOST)];
+  return [BigInt(transaction ?? LIMIT), BigInt(number ?? LIMIT)];
 };
-/** Whether a text from outside is a place in the order. */
-export const isPosition = (text: string): boolean => numbersOf(text).every((number) => number < MOST);
-/** Whether one is behind the other. */
+/** Whether a text from a client is a valid position. */
+export const isPosition = (text: string): boolean => numbersOf(text).every((number) => number < LIMIT);
+/** Whether `position` is after `other`. */
 export function isBehind(position: string, other: string): boolean {
   const [[transaction, number], [thatTransaction, thatNumber]] = [numbersOf(position), numbersOf(other)];
   return transaction > thatTransaction || (transaction === thatTransaction && number > thatNumber);

@@ -260,3 +260,126 @@ export interface VolumeTargetFields {
   readonly volume_type: string;
   readonly node_uuid: string;
 }
+
+export const ALLOCATION_FIELDS = {
+  uuid: 'text',
+  created_at: 'time',
+  updated_at: 'time',
+  candidate_nodes: 'texts',
+  extra: 'json',
+  last_error: 'text',
+  name: 'text',
+  owner: 'text',
+  resource_class: 'text',
+  state: 'text',
+  traits: 'texts',
+  node_uuid: 'text',
+} as const;
+export interface AllocationFields {
+  readonly uuid: string;
+  readonly created_at: string;
+  readonly updated_at: string | null;
+  readonly candidate_nodes: readonly string[];
+  readonly extra: JsonObject;
+  readonly last_error: string | null;
+  readonly name: string | null;
+  readonly owner: string | null;
+  readonly resource_class: string | null;
+  readonly state: string;
+  readonly traits: readonly string[];
+  readonly node_uuid: string | null;
+}
+
+export const DEPLOY_TEMPLATE_FIELDS = {
+  uuid: 'text',
+  created_at: 'time',
+  updated_at: 'time',
+  name: 'text',
+  extra: 'json',
+  steps: 'json',
+} as const;
+export interface DeployTemplateFields {
+  readonly uuid: string;
+  readonly created_at: string;
+  readonly updated_at: string | null;
+  readonly name: string;
+  readonly extra: JsonObject;
+  readonly steps: readonly JsonObject[];
+}
+
+export const RUNBOOK_FIELDS = {
+  uuid: 'text',
+  created_at: 'time',
+  updated_at: 'time',
+  name: 'text',
+  description: 'text',
+  steps: 'json',
+  disable_ramdisk: 'boolean',
+  extra: 'json',
+  public: 'boolean',
+  owner: 'text',
+  traits: 'texts',
+} as const;
+export interface RunbookFields {
+  readonly uuid: string;
+  readonly created_at: string;
+  readonly updated_at: string | null;
+  readonly name: string;
+  readonly description: string | null;
+  readonly steps: readonly JsonObject[];
+  readonly disable_ramdisk: boolean;
+  readonly extra: JsonObject;
+  readonly public: boolean;
+  readonly owner: string | null;
+  readonly traits: readonly string[];
+}
+
+export const INSPECTION_RULE_FIELDS = {
+  created_at: 'time',
+  updated_at: 'time',
+  actions: 'json',
+  conditions: 'json',
+  description: 'text',
+  phase: 'text',
+  priority: 'integer',
+  sensitive: 'boolean',
+  uuid: 'text',
+} as const;
+export interface InspectionRuleFields {
+  readonly created_at: string;
+  readonly updated_at: string | null;
+  readonly actions: readonly JsonObject[];
+  readonly conditions: readonly JsonObject[];
+  readonly description: string | null;
+  readonly phase: string | null;
+  readonly priority: number;
+  readonly sensitive: boolean;
+  readonly uuid: string;
+}
+
+export const HISTORY_ENTRY_FIELDS = {
+  uuid: 'text',
+  created_at: 'time',
+  severity: 'text',
+  event_type: 'text',
+  event: 'text',
+  conductor: 'text',
+  user: 'text',
+  project: 'text',
+  state: 'text',
+  target_provision_state: 'text',
+  duration_seconds: 'integer',
+} as const;
+export interface HistoryEntryFields {
+  readonly uuid: string;
+  readonly created_at: string;
+  readonly severity: string | null;
+  readonly event_type: string | null;
+  readonly event: string | null;
+  readonly conductor: string | null;
+  readonly user: string | null;
+  readonly project: string | null;
+  readonly state: string | null;
+  readonly target_provision_state: string | null;
+  readonly duration_seconds: number | null;
+}

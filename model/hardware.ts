@@ -1,6 +1,6 @@
 /**
- * What a recorder says of a running host's hardware: how a record is told from another, and what of two records is compared by which key.
- * Nothing is ever decided from it: it is told to whoever asks.
+ * Hardware records of recorders on running hosts, and their comparison: which values of two records are compared, and by which keys. The
+ * records are informational; no decision depends on them.
  */
 import { createHash } from 'node:crypto';
 import { isObject } from './json';
@@ -11,11 +11,11 @@ export const CHANGE_KINDS: readonly ChangeKind[] = ['appeared', 'vanished', 'cha
 export type HardwareRecord = JsonObject;
 
 interface ComponentRow {
-  /** The things of this kind in a record; undefined: it does not say. */
+  /** The components of this kind in a record; undefined: the record does not contain them. */
   readonly of: (record: HardwareRecord) => readonly JsonObject[] | undefined;
-  /** A thing is the same as before when the first of these that it has is the same. None: there is one in a machine. */
+  /** The first present member identifies the component. Empty: a machine has exactly one. */
   readonly keys: readonly string[];
-  /** What is held against what was before. All else of a thing is volatile, or the operating system's. */
+  /** The compared members. All others are volatile or depend on the operating system. */
   readonly compared: readonly string[];
 }
 const objects = (value: Json): readonly JsonObject[] | undefined => (Array.isArray(value) ? value.filter(isObject) : undefined);
@@ -23,7 +23,7 @@ const object = (value: Json): JsonObject => (isObject(value) ? value : {});
 const one = (value: Json): readonly JsonObject[] => (isObject(value) ? [value] : []);
 const UNKNOWN_ADDRESSES: readonly Json[] = [undefined, null, '', '0.0.0.0', '::/0'];
 
-/** Names of disks, of interfaces and of their addresses are not hardware; a link goes up and down; memory that the kernel manages is rounded. */
+/** Not compared: names of disks and interfaces, IP addresses, the link state, and the rounded memory size of the kernel. */
 export const COMPONENTS = {
   disk: {
     of: ({ disks }) => objects(disks),
@@ -54,7 +54,7 @@ export const COMPONENTS = {
     compared: ['vendor', 'version', 'build_date'],
   },
   bmc: {
-    // One that did not say where it is, is not one that went away.
+    // A record without BMC addresses does not mean that the BMC vanished.
     of: (record) => {
       const known = ['bmc_address', 'bmc_v6address', 'bmc_mac', 'bmc_firmware'].flatMap((name): [string, Json][] =>
         UNKNOWN_ADDRESSES.includes(record[name]) ? [] : [[name, record[name]!]],
@@ -70,9 +70,9 @@ export type Component = keyof typeof COMPONENTS;
 export interface HardwareChange {
   readonly kind: ChangeKind;
   readonly component: Component;
-  /** By what the thing is known among its like; of one of which there is one, its own name. */
+  /** The identifying value; for a component without keys, its name. */
   readonly key: string;
-  /** Of what changed: the members that did. */
+  /** For `changed`: only the changed members. */
   readonly before: JsonObject | null;
   readonly after: JsonObject | null;
 }
@@ -81,21 +81,21 @@ const LONGEST_KEY = 255;
 const keyOf = (row: ComponentRow, name: Component, thing: JsonObject): string | undefined => {
   if (row.keys.length === 0) return name;
   const key = row.keys.map((member) => thing[member]).find((value) => typeof value === 'string' && value !== '');
-  // PostgreSQL has no text with NUL in it.
+  // PostgreSQL refuses U+0000 in texts.
   return (key as string | undefined)?.replaceAll('\0', '').slice(0, LONGEST_KEY);
 };
-/** Several ways to one thing (multipath) are one. */
+/** Several entries with the same key (multipath) count as one component. */
 function byKey(row: ComponentRow, name: Component, record: HardwareRecord): ReadonlyMap<string, JsonObject> | undefined {
-  const said = row.of(record);
-  if (!said) return undefined;
+  const components = row.of(record);
+  if (!components) return undefined;
   const things = new Map<string, JsonObject>();
-  for (const thing of said) {
+  for (const thing of components) {
     const key = keyOf(row, name, thing);
     if (key !== undefined && !things.has(key)) things.set(key, thing);
   }
   return things;
 }
-/** What is told of a value, however much a host says. */
+/** Limit for values from a host. */
 const LONGEST_VALUE = 255;
 const shown = (value: Json): Json => {
   const text = typeof value === 'string' ? value : canonical(value);
@@ -103,10 +103,10 @@ const shown = (value: Json): Json => {
 };
 const members = (thing: JsonObject, names: readonly string[]): JsonObject =>
   Object.fromEntries(names.flatMap((name): [string, Json][] => (thing[name] === undefined ? [] : [[name, shown(thing[name])]])));
-/** Programs that may not read something say nothing, or an empty text. */
+/** Tools without permission report no value or an empty text. */
 const isKnown = (value: Json): boolean => value != null && value !== '';
 
-/** What became of the hardware between two records, at most `most` of it. A member that only one of them knows is not compared. */
+/** The changes between two records, at most `most`. A member that only one record contains is not compared. */
 export function changesBetween(before: HardwareRecord, after: HardwareRecord, most: number): readonly HardwareChange[] {
   const changes: HardwareChange[] = [];
   for (const [name, row] of Object.entries<ComponentRow>(COMPONENTS) as [Component, ComponentRow][]) {
@@ -131,7 +131,7 @@ export function changesBetween(before: HardwareRecord, after: HardwareRecord, mo
   return changes.slice(0, most);
 }
 
-/** JSON with its members in the order of their names: the same for the same record. */
+/** JSON with sorted members, so that equal records have equal texts. */
 export function canonical(value: Json): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item)).join(',')}]`;
   if (!isObject(value)) return JSON.stringify(value);
@@ -141,10 +141,10 @@ export function canonical(value: Json): string {
     .map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`);
   return `{${pairs.join(',')}}`;
 }
-/** By which both ends know that nothing changed. */
+/** The digest by which server and recorder detect an unchanged record. */
 export const digestOf = (record: HardwareRecord): string => createHash('sha256').update(canonical(record)).digest('hex');
 
-/** For people: `disk S4EVNX0 appeared`, `memory changed: present_mb 65536 → 131072`. */
+/** A readable text: `disk S4EVNX0 appeared`, `memory changed: present_mb 65536 → 131072`. */
 export function describeChange({ kind, component, key, before, after }: HardwareChange): string {
   const name = key === component ? component : `${component} ${key}`;
   if (kind !== 'changed') return `${name} ${kind}`;

@@ -1,10 +1,10 @@
 /**
- * Root device hints: which disk an image goes to. `properties.root_device` (or `instance_info.root_device`) holds them as
- * {name: expression}; a disk matches when every hint does. The sentences of refusals are Ironic's.
+ * Root device hints select the disk for an image. `properties.root_device` (or `instance_info.root_device`) contains them as
+ * {name: expression}. A disk must match every hint. The error messages are Ironic's.
  */
 import type { InventoryDisk } from './records';
 
-/** Hint → what its expression compares. `size` is in GiB. */
+/** Hint → the type of its values. `size` is in GiB. */
 const KINDS = {
   size: 'number',
   model: 'text',
@@ -20,17 +20,17 @@ const KINDS = {
 } as const;
 type HintName = keyof typeof KINDS;
 
-type Test = (seen: string, wanted: readonly string[]) => boolean;
+type Test = (actual: string, expected: readonly string[]) => boolean;
 const numbers =
   (compare: (a: number, b: number) => boolean): Test =>
-  (seen, [wanted]) =>
-    compare(Number(seen), Number(wanted));
+  (actual, [expected]) =>
+    compare(Number(actual), Number(expected));
 const atLeast = numbers((a, b) => a >= b);
-/** Operator → its test. Longer ones stand before their beginnings; `=` means at least, as it always did in OpenStack's matchers. */
+/** Operator → its test. A longer operator precedes its prefixes. As in OpenStack, `=` means `>=`. */
 const OPERATORS: Readonly<Record<string, Test>> = {
-  '<or>': (seen, wanted) => wanted.some((one) => seen === one || (one !== '' && Number(seen) === Number(one))),
-  '<in>': (seen, [wanted]) => seen.includes(wanted!),
-  '<range-in>': (seen, [range]) => inRange(Number(seen), range!),
+  '<or>': (actual, expected) => expected.some((one) => actual === one || (one !== '' && Number(actual) === Number(one))),
+  '<in>': (actual, [expected]) => actual.includes(expected!),
+  '<range-in>': (actual, [range]) => inRange(Number(actual), range!),
   '==': numbers((a, b) => a === b),
   '!=': numbers((a, b) => a !== b),
   '>=': atLeast,
@@ -38,26 +38,26 @@ const OPERATORS: Readonly<Record<string, Test>> = {
   '=': atLeast,
   '>': numbers((a, b) => a > b),
   '<': numbers((a, b) => a < b),
-  's==': (seen, [wanted]) => seen === wanted,
-  's!=': (seen, [wanted]) => seen !== wanted,
-  's<=': (seen, [wanted]) => seen <= wanted!,
-  's>=': (seen, [wanted]) => seen >= wanted!,
-  's<': (seen, [wanted]) => seen < wanted!,
-  's>': (seen, [wanted]) => seen > wanted!,
+  's==': (actual, [expected]) => actual === expected,
+  's!=': (actual, [expected]) => actual !== expected,
+  's<=': (actual, [expected]) => actual <= expected!,
+  's>=': (actual, [expected]) => actual >= expected!,
+  's<': (actual, [expected]) => actual < expected!,
+  's>': (actual, [expected]) => actual > expected!,
 };
 
 interface Hint {
   readonly name: HintName;
-  /** A row of OPERATORS, or `is` for a truth value. */
+  /** A key of OPERATORS, or `is` for booleans. */
   readonly operator: string;
-  /** Lower case; several only for `<or>`. */
+  /** In lower case. Only `<or>` has several. */
   readonly values: readonly string[];
 }
 export type Hints = readonly Hint[];
 
 /**
- * Reads hints as clients write them; nothing (null, undefined, an empty object) is an empty list. Throws an Error with Ironic's text for
- * unknown names, values of the wrong type and expressions without a value.
+ * Parses hints. Null, undefined and an empty object mean no hints. Throws an Error with Ironic's message for unknown names, values of the
+ * wrong type and expressions without a value.
  */
 export function parseHints(value: unknown): Hints {
   if (value === null || value === undefined) return [];
@@ -69,7 +69,7 @@ export function parseHints(value: unknown): Hints {
   return Object.entries(value).map(([name, expression]) => parseHint(name as HintName, expression));
 }
 
-/** The disks that satisfy every hint, in the order given; all of them when there is no hint. */
+/** The disks that match every hint, in the given order. */
 export const matchDisks = (disks: readonly InventoryDisk[], hints: Hints): readonly InventoryDisk[] =>
   disks.filter((disk) => hints.every((hint) => matches(disk, hint)));
 
@@ -106,9 +106,9 @@ function checkNumbers(name: HintName, operator: string, values: readonly string[
 }
 
 function matches(disk: InventoryDisk, { name, operator, values }: Hint): boolean {
-  const seen = name === 'size' ? disk.size / 2 ** 30 : disk[name];
-  // A disk with several paths may have several serials and names: any of them will do.
-  return (Array.isArray(seen) ? (seen as unknown[]) : [seen]).some((one) => {
+  const actual = name === 'size' ? disk.size / 2 ** 30 : disk[name];
+  // A multipath disk may have several serials and names; one of them must match.
+  return (Array.isArray(actual) ? (actual as unknown[]) : [actual]).some((one) => {
     if (typeof one !== 'string' && typeof one !== 'number' && typeof one !== 'boolean') return false;
     const text = String(one).trim().toLowerCase();
     return text !== '' && (operator === 'is' ? truthOf(text) === (values[0] === 'true') : OPERATORS[operator]!(text, values));
@@ -116,14 +116,14 @@ function matches(disk: InventoryDisk, { name, operator, values }: Hint): boolean
 }
 
 const RANGE = /^([[(])\s+(\d+(?:\.\d+)?)\s+(\d+(?:\.\d+)?)\s+([\])])$/;
-function inRange(seen: number, range: string): boolean {
+function inRange(actual: number, range: string): boolean {
   const [, open, low, high, close] = RANGE.exec(range) ?? [];
-  const above = open === '[' ? seen >= Number(low) : seen > Number(low);
-  const below = close === ']' ? seen <= Number(high) : seen < Number(high);
+  const above = open === '[' ? actual >= Number(low) : actual > Number(low);
+  const below = close === ']' ? actual <= Number(high) : actual < Number(high);
   return above && below;
 }
 
-/** Truth as OpenStack spells it. */
+/** Booleans in OpenStack's spelling. */
 function truthOf(text: string): boolean | undefined {
   if (['1', 't', 'true', 'on', 'y', 'yes'].includes(text)) return true;
   if (['0', 'f', 'false', 'off', 'n', 'no'].includes(text)) return false;

@@ -1,6 +1,6 @@
-/** What names and addresses look like, as pure tests and normal forms. */
+/** Formats of UUIDs, names and addresses. */
 
-/** Any spelling that clients use: with or without hyphens, braces or `urn:uuid:`, in either case. */
+/** Accepts all spellings of Ironic: with or without hyphens, braces or `urn:uuid:`, in either case. */
 const UUID = /^[0-9a-f]{32}$/;
 const bare = (text: string): string =>
   text
@@ -17,7 +17,7 @@ export const isLogicalName = (value: unknown): value is string =>
 /** Names before 1.10: host names. */
 export const isHostName = (value: unknown): value is string =>
   typeof value === 'string' && value.length <= 255 && /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9\-_]{0,62}[a-z0-9])*\.?$/.test(value);
-/** Words that are paths below /v1/nodes and so no node's name. */
+/** Paths below /v1/nodes; a node must not have such a name. */
 export const RESERVED_NODE_NAMES = ['maintenance', 'management', 'states', 'vendor_passthru', 'detail', 'validate'] as const;
 
 /** Six octets with colons. */
@@ -26,7 +26,7 @@ export const isMac = (value: unknown): value is string => typeof value === 'stri
 export const isDatapath = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f]{16}$/i.test(value);
 
 /**
- * @param random so many random bytes
+ * @param random answers that many random bytes
  * @returns a UUID of version 4 (RFC 9562 §5.4)
  */
 export function newUuid(random: (bytes: number) => Buffer): string {

@@ -1,4 +1,4 @@
-/** The introspection service's view of a node: its states, as ironic-inspector has them, and what is kept. */
+/** Introspections: states and events as in ironic-inspector, and the stored record. */
 
 export const INTROSPECTION_STATES = [
   'starting',
@@ -12,11 +12,11 @@ export const INTROSPECTION_STATES = [
 ] as const;
 export type IntrospectionState = (typeof INTROSPECTION_STATES)[number];
 
-/** What may be asked, and in which states. An error is possible in all. */
+/** Event → the states in which it is allowed. An error is possible in all states. */
 export const INTROSPECTION_EVENTS = {
   start: ['error', 'finished', 'waiting'],
   wait: ['starting'],
-  // A quick machine reports before its power order is answered.
+  // A fast machine reports before the response to its power action.
   process: ['starting', 'waiting'],
   reapply: ['error', 'finished', 'reapplying'],
   abort: ['starting', 'waiting', 'error'],
@@ -26,14 +26,14 @@ export interface IntrospectionRecord {
   readonly node_uuid: string;
   readonly state: IntrospectionState;
   readonly started_at: string;
-  /** Null: it is under way, and its machine's report is taken. */
+  /** Null: the introspection is running and accepts the machine's report. */
   readonly finished_at: string | null;
   readonly error: string | null;
-  /** Whether the machine is powered and booted by us. */
+  /** Whether this service powers and boots the machine. */
   readonly manage_boot: boolean;
-  /** Whether the boot interface was told to boot the ramdisk. */
+  /** Whether the boot interface is configured to boot the ramdisk. */
   readonly boots_ramdisk: boolean;
-  /** By which the report is recognized. */
+  /** The addresses that identify the report. */
   readonly macs: readonly string[];
   readonly bmc_addresses: readonly string[];
 }

@@ -1,10 +1,10 @@
-/** What every room logs through; main makes it (pino), tests collect it. Secrets are masked by whoever makes it. */
+/** The log. logging.ts implements it and masks secrets; tests collect the lines. */
 export interface Log {
   debug(message: string, fields?: object): void;
   info(message: string, fields?: object): void;
   warn(message: string, fields?: object): void;
   error(message: string, fields?: object): void;
-  /** The same log, with these fields on every line (node, request id, room). */
+  /** The same log with these fields on every line, such as node, request id and component. */
   child(fields: object): Log;
 }
 

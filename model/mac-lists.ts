@@ -1,6 +1,6 @@
-/** Lists of MAC addresses that operators write: whole addresses, the first bytes of them (a vendor's), `*` for any byte. */
+/** The MAC address lists of the options: whole addresses, prefixes (of a vendor), and `*` for any byte. */
 
-/** Matches addresses in lower case with colons; undefined: no such pattern. */
+/** Matches addresses in lower case with colons; undefined for an invalid pattern. */
 function pattern(text: string): RegExp | undefined {
   const bytes = text.trim().toLowerCase().split(/[:-]/);
   if (bytes.length > 6 || !bytes.every((byte) => byte === '*' || /^[0-9a-f]{2}$/.test(byte))) return undefined;
@@ -10,7 +10,7 @@ function pattern(text: string): RegExp | undefined {
 function patterns(option: string, texts: readonly string[]): readonly RegExp[] {
   return texts.map((text) => {
     const made = pattern(text);
-    if (!made) throw new Error(`${option}: ${text} is no MAC address, nor the beginning of one`);
+    if (!made) throw new Error(`${option}: ${text} is not a MAC address or its beginning`);
     return made;
   });
 }
@@ -24,7 +24,7 @@ export interface MacLists {
   isDenied(mac: string): boolean;
 }
 
-/** Which machines may be discovered: an empty list of allowed ones allows all; who is denied is so whatever allows it. Throws an Error for the operator. */
+/** Decides which machines may be discovered. An empty allow list allows all; the deny list takes precedence. Throws an Error for the operator. */
 export function macLists(options: MacListOptions): MacLists {
   const allowed = patterns('[pxe_filter]allow_macs', options['pxe_filter.allow_macs']);
   const denied = patterns('[pxe_filter]deny_macs', options['pxe_filter.deny_macs']);

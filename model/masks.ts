@@ -1,9 +1,9 @@
-/** Secrets in records, as answers show them: `******`. Stored values are never masked. */
+/** Masks secrets in responses with `******`. Stored values are never masked. */
 import type { Json, JsonObject } from './records';
 
 export const MASK = '******';
 
-/** A key that contains one of these, in either case, names a secret. */
+/** A key that contains one of these words, in either case, holds a secret. */
 const WORDS = [
   'adminpass',
   'admin_pass',
@@ -35,17 +35,17 @@ const WORDS = [
   'migrationsshkey',
   'cephmdskey',
   'cephmonkey',
-  // Of ours: the K_g key of a BMC, in driver_info.
+  // Not in Ironic: the K_g key of a BMC, in driver_info.
   'hex_kg_key',
 ];
 const SECRET = new RegExp(WORDS.join('|'), 'i');
-const SPOKEN = `(?:${WORDS.join('|')})[0-9]*`;
-/** Secrets inside of texts: `word = value`, `"word": "value"`, `--word value`, `<word>value</word>`. The middle group goes. */
+const KEY = `(?:${WORDS.join('|')})[0-9]*`;
+/** Secrets in texts: `word = value`, `"word": "value"`, `--word value`, `<word>value</word>`. The middle group is masked. */
 const TEXTS = [
-  new RegExp(`(${SPOKEN}\\s*=\\s*)("[^"]*"|'[^']*'|[^\\s'"]+)()`, 'gi'),
-  new RegExp(`(["'][^"']*${SPOKEN}["']\\s*:\\s*u?["'])([^"']*)(["'])`, 'gi'),
-  new RegExp(`(--${SPOKEN}\\s+)([^'"=\\s]+)()`, 'gi'),
-  new RegExp(`(<${SPOKEN}>)([^<]*)(</${SPOKEN}>)`, 'gi'),
+  new RegExp(`(${KEY}\\s*=\\s*)("[^"]*"|'[^']*'|[^\\s'"]+)()`, 'gi'),
+  new RegExp(`(["'][^"']*${KEY}["']\\s*:\\s*u?["'])([^"']*)(["'])`, 'gi'),
+  new RegExp(`(--${KEY}\\s+)([^'"=\\s]+)()`, 'gi'),
+  new RegExp(`(<${KEY}>)([^<]*)(</${KEY}>)`, 'gi'),
 ];
 
 const maskText = (value: string, mask: string): string =>
@@ -57,7 +57,7 @@ function maskValue(value: Json, mask: string): Json {
   return value !== null && typeof value === 'object' ? maskSecrets(value as JsonObject, mask) : value;
 }
 
-/** The object with every secret masked, at any depth. An object under a secret key is looked into, as Ironic does. */
+/** A copy with all secrets masked, at any depth. As in Ironic, an object under a secret key is searched, not masked. */
 export function maskSecrets(object: JsonObject, mask = MASK): JsonObject {
   const masked: Record<string, Json> = {};
   for (const [key, value] of Object.entries(object)) {
@@ -73,7 +73,7 @@ const also = (object: JsonObject, keys: readonly string[]): JsonObject =>
     ? { ...object, ...Object.fromEntries(keys.filter((key) => object[key]).map((key) => [key, MASK])) }
     : object;
 
-/** Field of a node → how answers show it. */
+/** Field of a node → its mask for responses. */
 export const NODE_MASKS: Readonly<Record<string, (value: JsonObject) => JsonObject>> = {
   driver_info: (value) => also(maskSecrets(value), ['snmp_auth_key', 'snmp_priv_key']),
   driver_internal_info: (value) => maskSecrets(value),

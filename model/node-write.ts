@@ -1,9 +1,9 @@
-/** What one write of a held node takes with it, and what the node is afterwards. */
+/** One write of a locked node, and its result. */
 import type { HistoryRecord, NewOf, NodeChanges, NodeRecord } from './records';
 
 export type NewHistory = NewOf<HistoryRecord, 'node_uuid'>;
 export interface NodeWrite {
-  /** Whole columns. */
+  /** Column values. */
   readonly changes: NodeChanges;
   /** Keys of driver_internal_info; `undefined` removes one. */
   readonly internal: Readonly<Record<string, unknown>>;
@@ -14,17 +14,17 @@ export const EMPTY_WRITE: NodeWrite = { changes: {}, internal: {}, history: [] }
 export const isEmptyWrite = ({ changes, internal, history }: NodeWrite): boolean =>
   history.length === 0 && Object.keys(changes).length === 0 && Object.keys(internal).length === 0;
 
-/** Both in one; where they say different things, the later counts. */
+/** Merges two writes. The later one takes precedence. */
 export const mergeWrites = (first: NodeWrite, later: NodeWrite): NodeWrite => ({
   changes: { ...first.changes, ...later.changes },
   internal: { ...first.internal, ...later.internal },
   history: [...first.history, ...later.history],
 });
 
-/** As it comes back from the database. */
+/** The value as the database returns it. */
 const stored = <T>(value: T): T => (typeof value === 'object' && value !== null ? (JSON.parse(JSON.stringify(value)) as T) : value);
 
-/** The node with this write, as if it were read again. */
+/** The node after this write, as the database would return it. */
 export function applyWrite(node: NodeRecord, { changes, internal }: NodeWrite): NodeRecord {
   const columns = Object.fromEntries(
     Object.entries(changes).flatMap(([name, value]) => (value === undefined ? [] : [[name, stored(value)]])),

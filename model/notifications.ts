@@ -1,6 +1,6 @@
 /**
- * Notifications: Ironic's messages of what happens, in its shape. What each is made of stands in tables, by the class names and versions
- * that consumers look at; who sends them is notifications.ts at the root.
+ * Notifications in Ironic's format. Tables define the payloads, with the class names and versions that consumers check. notifications.ts at
+ * the root sends them.
  */
 import { maskSecrets, NODE_MASKS } from './masks';
 import type { Origin } from './origin';
@@ -10,14 +10,14 @@ export const LEVELS = ['debug', 'info', 'warning', 'error', 'critical'] as const
 export type Level = (typeof LEVELS)[number];
 export type Status = 'start' | 'end' | 'success' | 'error';
 
-/** Class of a payload, its version, and what it shows of its record. */
+/** The class of a payload, its version, and the fields of the record that it contains. */
 interface PayloadRow {
   readonly name: string;
   readonly version: string;
   readonly fields: readonly string[];
 }
 const STAMPS = ['created_at', 'updated_at', 'uuid'] as const;
-// Not the firmware interface: this class is older.
+// This class is older than the firmware interface.
 const INTERFACES = INTERFACE_KINDS.filter((kind) => kind !== 'firmware').map((kind) => `${kind}_interface`);
 const NODE = [
   ...['clean_step', 'conductor_group', 'console_enabled', 'created_at', 'deploy_step', 'description', 'disable_power_off', 'driver'],
@@ -26,7 +26,7 @@ const NODE = [
   ...['protected_reason', 'provision_state', 'provision_updated_at', 'resource_class', 'retired', 'retired_reason'],
   ...['target_power_state', 'target_provision_state', 'traits', 'updated_at', 'uuid'],
 ];
-/** What is made, changed and removed → its payload. */
+/** Resource of the API → its payload. */
 const RESOURCES = {
   allocation: {
     name: 'AllocationCRUDPayload',
@@ -77,7 +77,7 @@ export type NotifiedResource = keyof typeof RESOURCES;
 export const isAnnounced = (resource: string): resource is NotifiedResource => Object.hasOwn(RESOURCES, resource);
 
 const PLAIN: PayloadRow = { name: 'NodePayload', version: '1.17', fields: NODE };
-/** What happens to a node besides → its payload; what it tells of the change itself comes as `also`. */
+/** Action on a node → its payload. The caller adds details of the change. */
 const ACTIONS = {
   maintenance_set: PLAIN,
   console_set: PLAIN,
@@ -93,11 +93,11 @@ const OBJECTS = [
   ...['clean_step', 'deploy_step', 'driver_info', 'driver_internal_info', 'extra', 'instance_info', 'local_link_connection', 'properties'],
 ];
 const MOMENT = /^\d{4}-\d\d-\d\dT[\d:]{8}(?:\.\d+)?(?:\+00:00|Z)$/;
-/** Without a fraction of a second, as versioned objects are written. */
+/** Without fractions of a second, as in Ironic's versioned objects. */
 const moment = (text: string): string => (MOMENT.test(text) ? `${text.slice(0, 19)}Z` : text);
 const REDACTED = { redacted_contents: '** Value redacted: not published on the notification bus. **' };
 type Record_ = Readonly<Record<string, unknown>>;
-/** What only some callers of the API may see is not published at all. */
+/** Fields that not every API caller may see are not published. */
 const WITHHELD: Readonly<Record<string, (record: Record_) => JsonObject>> = {
   VolumeTargetCRUDPayload: ({ properties }) => (Object.keys(properties ?? {}).length > 0 ? { properties: REDACTED } : {}),
   InspectionRuleCRUDPayload: ({ sensitive }) => (sensitive === true ? { actions: [REDACTED], conditions: [REDACTED] } : {}),
@@ -111,21 +111,21 @@ function dataOf({ name, fields }: PayloadRow, record: Record_, also: JsonObject)
     if (mask && value !== null) return [field, mask(value as JsonObject)];
     return [field, field === 'traits' ? [...((value as string[] | null) ?? [])].sort() : value];
   });
-  // Steps and rules may have secrets among their arguments: no message has any.
+  // Arguments of steps and rules may contain secrets.
   return maskSecrets({ ...Object.fromEntries(shown), ...WITHHELD[name]?.(record), ...also });
 }
 
-/** What is sent, before it has an id and a moment. */
+/** A notification before it gets its id and time. */
 export interface Notification {
   readonly publisher: 'ironic-api' | 'ironic-conductor';
   readonly eventType: string;
   readonly level: Level;
   readonly payload: JsonObject;
-  /** Absent: nobody's request. */
+  /** Undefined: no request caused it. */
   readonly cause: Origin | undefined;
 }
 export interface Notifier {
-  /** Whether messages of this level are sent at all: asked before one is made. */
+  /** Whether notifications of this level are sent. Checked before a notification is built. */
   wants(level: Level): boolean;
   /** Returns at once and never throws. */
   send(notification: Notification): void;
@@ -140,7 +140,7 @@ const payloadOf = (row: PayloadRow, record: object, also: JsonObject = {}): Json
   'ironic_object.data': dataOf(row, record as Record_, also),
 });
 
-/** The API makes, changes or removes something. */
+/** Announces that the API creates, changes or removes a resource. */
 export function announce(
   notifier: Notifier,
   resource: NotifiedResource,
@@ -154,7 +154,7 @@ export function announce(
   const payload = payloadOf(RESOURCES[resource], record);
   notifier.send({ publisher: 'ironic-api', eventType: `baremetal.${resource}.${action}.${status}`, level, payload, cause });
 }
-/** Something happens to a node. `also`: what the message says besides the node. */
+/** Announces an action on a node. `also`: additional fields of the payload. */
 export function announceNode(
   notifier: Notifier,
   publisher: Notification['publisher'],
@@ -170,6 +170,6 @@ export function announceNode(
   notifier.send({ publisher, eventType: `baremetal.node.${action}.${status}`, level, payload, cause });
 }
 
-/** Sensors, or counts: no versioned object, and whatever [DEFAULT]notification_level says; [sensor_data] decides. */
+/** Announces sensor values or metrics. They are not versioned objects, and depend on [sensor_data], not on [DEFAULT]notification_level. */
 export const announceSensors = (notifier: Notifier, eventType: string, payload: JsonObject): void =>
   notifier.send({ publisher: 'ironic-conductor', eventType, level: 'info', payload, cause: undefined });

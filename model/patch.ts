@@ -1,6 +1,6 @@
 /**
- * JSON Patch (RFC 6902) as Ironic takes it: add, replace and remove only. Written here and not taken from a package because each
- * refusal has a sentence that clients read, and it names the step of the walk that failed.
+ * JSON Patch (RFC 6902) as in Ironic: add, replace and remove only. No package is used, because the error messages are Ironic's and name the
+ * path component that failed.
  */
 import { Fault } from './errors';
 import { repr, typeName } from './python';
@@ -12,12 +12,12 @@ export interface PatchOperation {
 }
 type Container = Record<string, unknown> | unknown[];
 
-/** Why an operation cannot be applied; `apply` tells which. */
+/** The reason why an operation cannot be applied. */
 class Unfit extends Error {}
 
 const INDEX = /^(0|[1-9][0-9]*)$/;
 
-/** The step as the container takes it: an index of a list, a member's name of an object. */
+/** Converts a path component to a list index or a member name. */
 function step(container: unknown, part: string): string | number {
   if (Array.isArray(container)) {
     if (part === '-') return part;
@@ -31,7 +31,7 @@ function step(container: unknown, part: string): string | number {
     );
   return part;
 }
-/** Members are the object's own: `__proto__` is a name like any other. */
+/** Own members only: `__proto__` is an ordinary name. */
 const has = (container: Container, key: string | number): boolean => key !== '-' && Object.hasOwn(container, key);
 const set = (container: Container, key: string | number, value: unknown): void =>
   void Object.defineProperty(container, key, { value, enumerable: true, writable: true, configurable: true });
@@ -63,11 +63,11 @@ const OPERATIONS: Readonly<Record<PatchOperation['op'], (target: Container, key:
   },
 };
 
-/** Operations as messages quote them: in the caller's order of keys. */
+/** An operation in a message, with its keys in the caller's order. */
 const quoted = (operation: PatchOperation): string => repr(operation);
 
 /**
- * @param document left as it is
+ * @param document not modified
  * @returns the patched copy
  * @throws Fault Invalid, PatchError
  */
@@ -91,11 +91,11 @@ export function applyPatch(document: Readonly<Record<string, unknown>>, patch: r
   return patched;
 }
 
-/** The values that a patch gives to exactly this path. */
+/** The values that a patch sets at exactly this path. */
 export const valuesAt = (patch: readonly PatchOperation[], path: string): readonly unknown[] =>
   patch.filter((operation) => operation.path === path && operation.op !== 'remove').map(({ value }) => value);
 
-/** Whether two JSON values are the same. */
+/** Whether two JSON values are equal. */
 export function same(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;

@@ -1,7 +1,4 @@
-/**
- * Values as Ironic's messages print them. Clients match on those sentences, and they quote the caller's value in Python's notation:
- * 'text', True, None, {'a': [1]}.
- */
+/** Values in Python's notation: 'text', True, None, {'a': [1]}. Ironic's messages contain them, and clients match on the messages. */
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
@@ -11,7 +8,7 @@ function text(value: string): string {
   return quote + (quote === "'" ? escaped.replaceAll("'", "\\'") : escaped) + quote;
 }
 
-/** What Python's repr() shows for a JSON value. */
+/** Python's repr() of a JSON value. */
 export function repr(value: unknown): string {
   if (value === null || value === undefined) return 'None';
   if (typeof value === 'boolean') return value ? 'True' : 'False';
@@ -24,10 +21,10 @@ export function repr(value: unknown): string {
   return typeof value === 'number' ? String(value) : typeof value;
 }
 
-/** What Python's str() shows: like repr, but text bare. */
+/** Python's str(): like repr, but without quotes around a text. */
 export const str = (value: unknown): string => (typeof value === 'string' ? value : repr(value));
 
-/** The parts of a text that is too long for its line, cut behind blanks. */
+/** Splits a text that is too long for its line after blanks. */
 function chunks(value: string, width: number, last: number): string[] {
   const made: string[] = [];
   let current = '';
@@ -42,8 +39,8 @@ function chunks(value: string, width: number, last: number): string[] {
   return [...made, text(current)];
 }
 /**
- * What Python's pprint shows for a JSON value: as repr, but what does not fit on a line has a line for each member.
- * @param width of a line, in characters
+ * Python's pprint of a JSON value: like repr, but a value that is too long for a line has a line for each member.
+ * @param width characters per line
  */
 export function pformat(value: unknown, width: number): string {
   const write = (one: unknown, indent: number, allowance: number): string => {
@@ -60,12 +57,12 @@ export function pformat(value: unknown, width: number): string {
     });
     return `${isList ? '[' : '{'}${written.join(`,${next}`)}${isList ? ']' : '}'}`;
   };
-  // A text alone stands in parentheses when it is cut.
+  // A single text is in parentheses if it is split.
   const alone = typeof value === 'string' && repr(value).length > width;
   return alone ? `(${write(value, 1, 1)})` : write(value, 0, 0);
 }
 
-/** The name that Python's type() shows. */
+/** The name of the Python type. */
 export function typeName(value: unknown): string {
   if (value === null || value === undefined) return 'NoneType';
   if (Array.isArray(value)) return 'list';
@@ -75,7 +72,7 @@ export function typeName(value: unknown): string {
 
 const TRUE = ['1', 't', 'true', 'on', 'y', 'yes'];
 const FALSE = ['0', 'f', 'false', 'off', 'n', 'no'];
-/** A boolean as clients spell it; undefined when it is none. */
+/** Parses a boolean in OpenStack's spelling; undefined for other values. */
 export function toBoolean(value: unknown): boolean | undefined {
   if (typeof value === 'boolean') return value;
   const word = str(value).trim().toLowerCase();
@@ -86,7 +83,7 @@ export const BOOLEAN_WORDS = [...TRUE, ...FALSE]
   .map((word) => `'${word}'`)
   .join(', ');
 
-/** An integer as clients spell it (text with blanks around and underscores inside, numbers cut to whole ones); undefined when it is none. */
+/** Parses an integer like Python's int(): blanks and underscores are allowed, fractions are cut off. Undefined for other values. */
 export function toInteger(value: unknown): number | undefined {
   if (typeof value === 'boolean') return Number(value);
   if (typeof value === 'number') return Number.isFinite(value) ? Math.trunc(value) : undefined;

@@ -1,46 +1,46 @@
 /**
- * What keeps a node from being deployed now, and what to do about it: a table of small questions about the facts. Who gathers the facts
- * asks machines and servers; nothing here does.
+ * Checks what prevents the deployment of a node, and what to do about it. A table of checks over given facts; the caller reads them from
+ * machines and servers.
  */
 import type { AllocationRecord, InterfaceKind, NodeRecord, PortRecord, PowerState } from './records';
 import { isWaiting, next, stateRow, type ProvisionState } from './states';
 import { missingTraits } from './traits';
 
-/** What only the conductor of the node can find out. */
+/** Facts that only the node's conductor can determine. */
 export interface Probes {
-  /** By interface, as `validate` says it. */
+  /** The result of `validate` for each interface. */
   readonly validation: Readonly<Partial<Record<InterfaceKind, { readonly result: boolean; readonly reason?: string }>>>;
-  /** Asked of the machine just now; absent: there is no way to ask, or its interface is not valid. */
+  /** The actual power state. Absent: the power interface cannot read it, or is not valid. */
   readonly power?: { readonly state: PowerState | null } | { readonly error: string };
-  /** How the firmware boots now, and whether that can be changed from here. */
+  /** The present boot mode, and whether the management interface can change it. */
   readonly bootMode: { readonly now: string | null; readonly changeable: boolean };
-  /** What the deployment fetches, and why that is not possible. */
+  /** The images of the deployment, with the error if one is not accessible. */
   readonly images: readonly { readonly name: string; readonly href: string; readonly error?: string }[];
-  /** Nodes that are being deployed, and how many may be. */
+  /** The number of nodes in deployment, and its limit. */
   readonly deploying: { readonly count: number; readonly limit: number };
-  /** Whether it would be cleaned on its way to `available`. */
+  /** Whether `provide` cleans the node. */
   readonly cleans: boolean;
-  /** Requested deploy steps (`interface.step`) that neither the driver nor, as far as its steps are known, the agent has. */
+  /** Requested deploy steps (`interface.step`) that neither the driver has nor, if its steps are known, the agent. */
   readonly missingSteps: { readonly steps: readonly string[]; readonly agentKnown: boolean };
 }
 export interface Facts {
   readonly node: NodeRecord;
   readonly ports: readonly PortRecord[];
   readonly allocation: AllocationRecord | undefined;
-  /** Who looks after it; undefined: nobody serves its driver in its group. */
+  /** The node's conductor; undefined: no conductor of its group has its driver. */
   readonly conductor: string | undefined;
-  /** In place of them: why there are none. */
+  /** Or the reason why the conductor gave no facts. */
   readonly probes: Probes | { readonly error: string };
 }
 type Severity = 'blocks' | 'warns';
 interface Finding {
   readonly message: string;
-  /** A command, or what must happen. */
+  /** A command or an instruction. */
   readonly todo: string;
-  /** In place of the check's. */
+  /** Overrides the severity of the check. */
   readonly severity?: Severity;
 }
-/** `unknown`: nobody could be asked. */
+/** `unknown`: the facts are not available. */
 export interface CheckResult {
   readonly code: string;
   readonly result: 'ok' | Severity | 'unknown';
@@ -50,7 +50,7 @@ export interface CheckResult {
 export interface Readiness {
   readonly node: string;
   readonly provision_state: ProvisionState;
-  /** Nothing blocks, and everything could be asked. */
+  /** No check blocks, and all facts are available. */
   readonly ready: boolean;
   readonly blockers: readonly string[];
   readonly warnings: readonly string[];
@@ -60,7 +60,7 @@ export interface Readiness {
 interface Check {
   readonly code: string;
   readonly severity: Severity;
-  /** Undefined: there is nothing in the way. */
+  /** Undefined: the check passes. */
   readonly check: (facts: Facts) => Finding | undefined;
 }
 interface ProbeCheck {
@@ -72,7 +72,7 @@ interface ProbeCheck {
 const command = (node: NodeRecord, words: string): string => `openstack baremetal node ${words.replace('NODE', node.name ?? node.uuid)}`;
 const WAIT = 'wait until it is over';
 
-/** State → what leads out of it. Others that are left by themselves: wait. */
+/** State → the commands that lead to `available`. In other states, wait. */
 const WAYS: Partial<Record<ProvisionState, readonly string[]>> = {
   enroll: ['manage NODE', 'provide NODE'],
   manageable: ['provide NODE'],
@@ -89,7 +89,7 @@ const WAYS: Partial<Record<ProvisionState, readonly string[]>> = {
   'service failed': ['undeploy NODE'],
   'service hold': ['unhold NODE'],
 };
-/** Since when a waiting node waits, and what the conductor heard of the agent in its machine since the flow began. */
+/** How long a waiting node has waited, and the contacts of its agent since the flow started. */
 function waitedFor({
   provision_state: state,
   provision_updated_at: since,
@@ -143,7 +143,7 @@ function bootPort({ node, ports }: Facts): Finding | undefined {
   };
 }
 
-/** Interfaces without which there is no deployment, and those that it may do without. */
+/** Interfaces whose validation blocks a deployment, and those that only cause warnings. */
 const VALIDATED: readonly (readonly [InterfaceKind, Severity])[] = [
   ['power', 'blocks'],
   ['deploy', 'blocks'],
@@ -161,17 +161,17 @@ const WHERE: Partial<Record<InterfaceKind, string>> = {
 const validation = ([kind, severity]: (typeof VALIDATED)[number]): ProbeCheck => ({
   code: `validate-${kind}`,
   severity,
-  probe: ({ validation: said }, { node }) => {
-    const { result = true, reason = 'it is not valid' } = said[kind] ?? {};
+  probe: ({ validation: results }, { node }) => {
+    const { result = true, reason = 'it is not valid' } = results[kind] ?? {};
     return result ? undefined : { message: reason, todo: command(node, WHERE[kind] ?? 'validate NODE') };
   },
 });
 
-const wantedBootMode = ({ instance_info: instance, properties }: NodeRecord): string | undefined => {
+const requestedBootMode = ({ instance_info: instance, properties }: NodeRecord): string | undefined => {
   const { capabilities } = instance;
-  const asked =
+  const requested =
     typeof capabilities === 'object' && capabilities !== null ? (capabilities as Record<string, unknown>)['boot_mode'] : undefined;
-  if (typeof asked === 'string') return asked;
+  if (typeof requested === 'string') return requested;
   return typeof properties.capabilities === 'string' ? /(?:^|,)\s*boot_mode:(\w+)/.exec(properties.capabilities)?.[1] : undefined;
 };
 
@@ -199,7 +199,7 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
         ? {
             message: `it is retired${node.retired_reason ? `: ${node.retired_reason}` : ''}`,
             todo: command(node, 'unset NODE --retired'),
-            // It is not made available again, and not chosen; one that is available can be told by name.
+            // A retired node cannot become available. If it is available, it can still be deployed explicitly.
             severity: node.provision_state === 'available' ? 'warns' : 'blocks',
           }
         : undefined,
@@ -244,10 +244,10 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
     code: 'boot-mode',
     severity: 'warns',
     probe: ({ bootMode: { now, changeable } }, { node }) => {
-      const wanted = wantedBootMode(node);
-      if (wanted === undefined || now === null || now === wanted || changeable) return undefined;
+      const requested = requestedBootMode(node);
+      if (requested === undefined || now === null || now === requested || changeable) return undefined;
       return {
-        message: `it boots in the mode ${now}, and its capabilities ask for ${wanted}, which its management interface cannot set`,
+        message: `it boots in the mode ${now}, and its capabilities ask for ${requested}, which its management interface cannot set`,
         todo: `set it in the firmware, or ${command(node, `set NODE --property capabilities=boot_mode:${now}`)}`,
       };
     },
@@ -348,7 +348,7 @@ const CHECKS: readonly (Check | ProbeCheck)[] = [
   },
 ];
 
-/** Every code, in the order of the answer. */
+/** All codes, in the order of the response. */
 export const READINESS_CODES: readonly string[] = CHECKS.map(({ code }) => code);
 
 export function readiness(facts: Facts): Readiness {

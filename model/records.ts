@@ -1,12 +1,24 @@
-/** The rows of the store as every room sees them: plain JSON. Times are ISO 8601 strings with offset (see clock.ts: timestamp). */
-import type { ChassisFields, NodeFields, PortFields, PortgroupFields, VolumeConnectorFields, VolumeTargetFields } from './fields';
+/** The records of the database: plain JSON. Times are ISO 8601 strings with offset (`timestamp` in clock.ts). */
+import type {
+  AllocationFields,
+  ChassisFields,
+  DeployTemplateFields,
+  HistoryEntryFields,
+  InspectionRuleFields,
+  NodeFields,
+  PortFields,
+  PortgroupFields,
+  RunbookFields,
+  VolumeConnectorFields,
+  VolumeTargetFields,
+} from './fields';
 import type { Json, JsonObject } from './json';
 import type { ProvisionState } from './states';
 
 export type { Json, JsonObject };
 export type PowerState = 'power on' | 'power off' | 'error';
 
-/** The kinds of interface that a driver is made of, in the order in which Ironic names them. */
+/** The kinds of hardware interfaces, in Ironic's order. */
 export const INTERFACE_KINDS = [
   'bios',
   'boot',
@@ -25,13 +37,13 @@ export const INTERFACE_KINDS = [
 export type InterfaceKind = (typeof INTERFACE_KINDS)[number];
 export type InterfaceFields = { readonly [Kind in InterfaceKind as `${Kind}_interface`]: string | null };
 
-/** What the records of every resource share. */
+/** The columns of every resource. */
 export interface ResourceRecord {
   readonly id: number;
   readonly uuid: string;
   readonly created_at: string;
   readonly updated_at: string | null;
-  /** Every write raises it; a cached answer is valid while it is the same. */
+  /** Every write raises it. Cached JSON is valid while it is equal. */
   readonly revision: number;
 }
 interface NodeStates {
@@ -39,12 +51,12 @@ interface NodeStates {
   readonly provision_state: ProvisionState;
   readonly target_provision_state: ProvisionState | null;
 }
-/** The fields of openapi.yaml, and what the API does not show. */
+/** The fields of openapi.yaml, and columns that the API does not show. */
 export interface NodeRecord extends ResourceRecord, NodeStates, Omit<NodeFields, keyof NodeStates> {
-  /** Every reservation raises it. The holder of the lock writes only while the row has its number (fencing). */
+  /** The fencing number: every reservation raises it. The holder of the lock writes only while the row has its number. */
   readonly lock_fence: number;
 }
-/** The columns that only the store writes. */
+/** Columns that only the store writes. */
 type StoreColumns = 'id' | 'uuid' | 'created_at' | 'updated_at' | 'revision' | 'lock_fence' | 'reservation';
 export type NodeChanges = Partial<Omit<NodeRecord, StoreColumns>>;
 export type NewNode = NodeChanges & { readonly uuid: string; readonly driver: string };
@@ -53,14 +65,14 @@ export interface PortRecord extends ResourceRecord, PortFields {}
 export type PortChanges = Partial<Omit<PortRecord, keyof ResourceRecord>>;
 export type NewPort = PortChanges & { readonly uuid: string; readonly node_uuid: string; readonly address: string };
 
-/** What may be changed of a record, and what a new one may have; `Needed` are the columns that it must have. */
+/** The writable columns of a record, and those of a new record. A new record must have the columns `Required`. */
 export type ChangesOf<RecordType> = Partial<Omit<RecordType, keyof ResourceRecord>>;
-export type NewOf<RecordType, Needed extends keyof RecordType> = ChangesOf<RecordType> &
-  Readonly<Pick<RecordType, Needed>> & { readonly uuid: string };
+export type NewOf<RecordType, Required extends keyof RecordType> = ChangesOf<RecordType> &
+  Readonly<Pick<RecordType, Required>> & { readonly uuid: string };
 
 export interface ChassisRecord extends ResourceRecord, ChassisFields {}
 export interface PortgroupRecord extends ResourceRecord, PortgroupFields {}
-/** What a client says of a virtual port to plug into a node: where it goes, and whatever else the network interface may know. */
+/** A VIF to attach to a node, with optional ports and further fields for the network interface. */
 export interface Vif {
   readonly id: string;
   readonly port_uuid?: unknown;
@@ -69,16 +81,8 @@ export interface Vif {
 }
 export interface VolumeConnectorRecord extends ResourceRecord, VolumeConnectorFields {}
 export interface VolumeTargetRecord extends ResourceRecord, VolumeTargetFields {}
-export interface AllocationRecord extends ResourceRecord {
-  readonly name: string | null;
-  readonly node_uuid: string | null;
+export interface AllocationRecord extends ResourceRecord, Omit<AllocationFields, 'state'> {
   readonly state: 'allocating' | 'active' | 'error';
-  readonly owner: string | null;
-  readonly last_error: string | null;
-  readonly resource_class: string | null;
-  readonly traits: readonly string[];
-  readonly candidate_nodes: readonly string[];
-  readonly extra: JsonObject;
 }
 /** A step of a deploy template (`priority`) or of a runbook (`order`). */
 export interface StepRecord {
@@ -88,48 +92,22 @@ export interface StepRecord {
   readonly priority?: number;
   readonly order?: number;
 }
-export interface DeployTemplateRecord extends ResourceRecord {
-  readonly name: string;
+interface Steps {
   readonly steps: readonly StepRecord[];
-  readonly extra: JsonObject;
 }
-export interface RunbookRecord extends ResourceRecord {
-  readonly name: string;
-  readonly description: string | null;
-  readonly steps: readonly StepRecord[];
-  readonly disable_ramdisk: boolean;
-  readonly public: boolean;
-  readonly owner: string | null;
-  readonly traits: readonly string[];
-  readonly extra: JsonObject;
-}
-export interface InspectionRuleRecord extends ResourceRecord {
-  readonly description: string | null;
-  readonly priority: number;
-  readonly phase: string | null;
-  readonly sensitive: boolean;
-  readonly conditions: readonly JsonObject[];
-  readonly actions: readonly JsonObject[];
-}
-/** A rule of the introspection service, as ironic-inspector has them. */
+export interface DeployTemplateRecord extends ResourceRecord, Steps, Omit<DeployTemplateFields, 'steps'> {}
+export interface RunbookRecord extends ResourceRecord, Steps, Omit<RunbookFields, 'steps'> {}
+export interface InspectionRuleRecord extends ResourceRecord, InspectionRuleFields {}
+/** A rule of the introspection service, as in ironic-inspector. */
 export interface IntrospectionRuleRecord extends ResourceRecord {
   readonly description: string | null;
   readonly scope: string | null;
   readonly conditions: readonly JsonObject[];
   readonly actions: readonly JsonObject[];
 }
-/** Something that happened to a node, for its operators. */
-export interface HistoryRecord extends ResourceRecord {
+/** An entry of a node's history. */
+export interface HistoryRecord extends ResourceRecord, HistoryEntryFields {
   readonly node_uuid: string;
-  readonly conductor: string | null;
-  readonly event_type: string | null;
-  readonly severity: string | null;
-  readonly event: string | null;
-  readonly user: string | null;
-  readonly project: string | null;
-  readonly state: string | null;
-  readonly target_provision_state: string | null;
-  readonly duration_seconds: number | null;
 }
 export interface BiosSettingRecord {
   readonly name: string;
@@ -158,7 +136,7 @@ export interface FirmwareComponentRecord {
   readonly updated_at: string | null;
 }
 
-/** What one hardware type offers on one conductor. */
+/** The interfaces of a hardware type on a conductor. */
 export interface EnabledHardware {
   readonly defaults: Readonly<Record<InterfaceKind, string | null>>;
   readonly enabled: Readonly<Record<InterfaceKind, readonly string[]>>;
@@ -167,48 +145,47 @@ export interface ConductorRecord {
   readonly id: number;
   readonly hostname: string;
   readonly conductor_group: string;
-  /** Hardware type → what is enabled of it there. */
+  /** Hardware type → its enabled interfaces on this conductor. */
   readonly drivers: Readonly<Record<string, EnabledHardware>>;
   readonly online: boolean;
-  /** Online, and heard of lately. */
+  /** Online, with a recent heartbeat. */
   readonly alive: boolean;
-  /** Its reservations count: it is there, and heard of lately, online or not. */
+  /** Its reservations are valid: it is registered and has a recent heartbeat, online or not. */
   readonly locks_valid: boolean;
-  /** Where it answers to other processes; null: none can reach it. */
+  /** Its RPC URL; null: other processes cannot reach it. */
   readonly address: string | null;
-  /** Which start of it the row belongs to; null: nobody's. */
+  /** The running instance (one start of the process); null: none. */
   readonly instance: string | null;
   readonly created_at: string;
-  /** Its last sign of life. */
+  /** Its last heartbeat. */
   readonly updated_at: string;
-  /** Raised when it registers again, since it may offer something else then. */
+  /** Each registration raises it, because the enabled interfaces may differ. */
   readonly revision: number;
 }
 
 /**
- * What a machine gets when it boots from the network. A driver writes the row; the boot services render it when the machine asks
- * (one row a node, found by any of its MAC addresses). A known MAC address without a row gets silence: that is the PXE filter.
+ * What a machine boots from the network. A driver writes one row for each node. The boot services find it by a MAC address and render it. A
+ * known MAC address without a row gets no response: that is the PXE filter.
  */
 export interface BootRecord {
   readonly node_uuid: string;
   /**
-   * The addresses it is found by. Empty with purpose `ramdisk`: any address that no port has, so that a node without ports can be
-   * inspected (the agent's BMC address tells whose it is). Such a row is found only while all such rows serve the same files by the
-   * same method: then it does not matter which of them a machine gets.
+   * The MAC addresses of the machine. Empty with purpose `ramdisk`: any address without a port, so that a node without ports can be
+   * inspected. The agent's BMC address then identifies the node. Such rows are used only while all of them serve the same files by the same
+   * method, so that it does not matter which one a machine gets.
    */
   readonly macs: readonly string[];
   /**
-   * `ipxe`: iPXE by TFTP, then its script, kernel and ramdisk by HTTP; `http-ipxe`: iPXE by HTTP too; `pxe`: PXELINUX or GRUB by TFTP, and
-   * all else by TFTP.
+   * `ipxe`: iPXE by TFTP; script, kernel and ramdisk by HTTP. `http-ipxe`: iPXE by HTTP too. `pxe`: PXELINUX or GRUB and all files by TFTP.
    */
   readonly method: 'pxe' | 'ipxe' | 'http-ipxe';
-  /** What it boots: the agent, an instance that lives in memory, or the disk, to which it hands over. */
+  /** The agent, an instance that runs in memory, or the local disk. */
   readonly purpose: 'ramdisk' | 'instance' | 'disk';
-  /** The kernel's arguments, without `initrd=` and, for the agent, `BOOTIF=`: these are added. */
+  /** Kernel arguments. The boot services add `initrd=` and, for the agent, `BOOTIF=`. */
   readonly kernel_args: string;
   /**
-   * Name under `/boot/<node_uuid>/<name>` → where its bytes are: a path, `file://` or `http(s)://` URL.
-   * `kernel` and `ramdisk` are what is booted, or `boot_iso` (an instance, by iPXE); others (`image`) are only served.
+   * Name in `/boot/<node_uuid>/<name>` → its source: a path, `file://` or `http(s)://` URL. `kernel` and `ramdisk`, or `boot_iso` (an
+   * instance, by iPXE), are booted. Others (`image`) are only served.
    */
   readonly files: Readonly<Record<string, string>>;
 }
@@ -216,39 +193,39 @@ export interface Boots {
   put(boot: BootRecord): Promise<void>;
   remove(nodeUuid: string): Promise<void>;
   ofNode(nodeUuid: string): Promise<BootRecord | undefined>;
-  /** The row that names the address; else, for an address that no port has, the row for unknown machines (see `BootRecord.macs`). */
+  /** The row with this address. For an address without a port: the row for unknown machines (see `BootRecord.macs`). */
   forMac(mac: string): Promise<BootRecord | undefined>;
 }
 
-/** What a medium is to its node, one row each: what it boots from, what its ramdisk reads, its instance's config drive, and what users attach. */
+/** The use of a medium: boot image, parameters of the ramdisk, config drive, or virtual media that users attach. A node has one of each. */
 export type MediumRole = 'boot' | 'parameters' | 'configdrive' | 'cdrom' | 'disk' | 'floppy';
-/** What is on it, made when the BMC reads it. Sources are paths, `file://` or `http(s)://` URLs. */
+/** The content, generated when the BMC reads it. Sources are paths, `file://` or `http(s)://` URLs. */
 export type MediumContent =
-  /** Served as it is. */
+  /** Served unchanged. */
   | { readonly kind: 'image'; readonly source: string }
-  /** A CD that boots a kernel, with whichever loaders there are. */
+  /** A bootable ISO image with a kernel and the available boot loaders. */
   | {
       readonly kind: 'iso';
       readonly kernel: string;
       readonly ramdisk: string;
       /** UEFI: an image of an EFI system partition, or an EFI program. */
       readonly bootloader?: string;
-      /** BIOS: ISOLINUX (or a GRUB made for El Torito), and its library. */
+      /** BIOS: ISOLINUX (or a GRUB for El Torito), and its library. */
       readonly isolinux?: string;
       readonly ldlinux?: string;
       readonly kernel_args: string;
-      /** Tells the ramdisk that this CD is its own. */
+      /** The volume's publisher, by which the ramdisk recognizes its image. */
       readonly publisher: string;
       /** Further files, path → text. */
       readonly files: Readonly<Record<string, string>>;
-      /** Where GRUB may look for its configuration beside the usual places. */
+      /** An additional path of GRUB's configuration. */
       readonly grub_config_path?: string;
     }
   /** A file system with a file of `name=value` lines. */
   | { readonly kind: 'parameters'; readonly parameters: Readonly<Record<string, string>> }
   /** A gzipped image in base64. */
   | { readonly kind: 'packed'; readonly data: string };
-/** An image that a node's BMC is given, and the part of its URL that nobody guesses. */
+/** An image for a node's BMC, and the secret token in its URL. */
 export interface MediumRecord {
   readonly token: string;
   readonly node_uuid: string;
@@ -258,14 +235,14 @@ export interface MediumRecord {
   readonly made_at: number;
 }
 export interface Media {
-  /** In the place of the one that the node had for this role. */
+  /** Replaces the node's medium of this role. */
   put(medium: MediumRecord): Promise<void>;
   byToken(token: string): Promise<MediumRecord | undefined>;
   ofNode(nodeUuid: string, role: MediumRole): Promise<MediumRecord | undefined>;
   remove(nodeUuid: string, role: MediumRole): Promise<void>;
 }
 
-/** An address that the DHCP server gave from its pool. */
+/** A lease of the DHCP server's address pool. */
 export interface LeaseRecord {
   readonly mac: string;
   readonly address: string;
@@ -273,7 +250,7 @@ export interface LeaseRecord {
   readonly expires_at: number;
 }
 
-/** A ramdisk's sign of life: POST /v1/heartbeat. */
+/** A heartbeat of a ramdisk: POST /v1/heartbeat. */
 export interface Heartbeat {
   readonly callbackUrl: string;
   readonly agentVersion?: string;
@@ -283,13 +260,13 @@ export interface Heartbeat {
   readonly agentStatusMessage?: string;
 }
 
-/** The hardware as an agent reports it (ironic-python-agent's shape). Only what the server reads is named; the rest is kept as it came. */
+/** The inventory of an agent, in ironic-python-agent's format. Only the members that the server reads are declared; the others are stored unchanged. */
 export interface Inventory {
   readonly interfaces: readonly InventoryInterface[];
   readonly cpu?: JsonObject & { readonly architecture?: string; readonly count?: number };
   readonly memory?: JsonObject & { readonly physical_mb?: number };
   readonly disks?: readonly InventoryDisk[];
-  /** Null: there is no BMC. */
+  /** Null: the machine has no BMC. */
   readonly bmc_address?: string | null;
   readonly bmc_v6address?: string | null;
   readonly boot?: JsonObject & { readonly current_boot_mode?: string; readonly pxe_interface?: string };

@@ -1,27 +1,27 @@
 /**
- * The provision state machine as data: states, transitions and verbs. The heartbeat, the timeout checker, "may be deleted or
- * changed here" and the drawing in the docs all read these rows. Source: Ironic 39's behaviour (docs/states.md is generated).
+ * The provision state machine as data: states, transitions and verbs. Heartbeats, timeouts, checks of changes and deletions, and
+ * docs/states.md (generated) use these tables. Source: the behaviour of Ironic 39.
  */
 
-/** One row a state. `target`: the state that the node shall reach from here. */
+/** A state. `target`: the target provision state. */
 interface StateShape {
   readonly stable?: true;
   readonly target?: string;
-  /** A transition failed: power actions keep `last_error`, and the target stays visible. */
+  /** A transition failed. Power actions do not clear `last_error`, and the target remains visible. */
   readonly failed?: true;
-  /** What a heartbeat does here: continue the flow, or only record that the agent runs. Absent: it is accepted and ignored. */
+  /** The effect of a heartbeat: resume the flow, or only record it. Absent: it is accepted and ignored. */
   readonly heartbeat?: 'resume' | 'record';
   /** The flow that the state belongs to. */
   readonly flow?: string;
-  /** A conductor works in this state. A node that nobody holds in it was left by its conductor. */
+  /** A conductor works on the node in this state. Without a reservation, its conductor has died. */
   readonly working?: true;
-  /** The option (section.name) that limits the wait in this state, in seconds. */
+  /** The option (section.name) with the timeout of this state, in seconds. */
   readonly timeout?: string;
-  /** A ramdisk may look its node up here. */
+  /** A ramdisk may look up its node in this state. */
   readonly lookup?: true;
-  /** Clients may change the node here, although it is on its way to another state. */
+  /** Clients may update the node in this state, although it is transient. */
   readonly changeable?: true;
-  /** The power synchronisation leaves nodes in this state alone. */
+  /** The power synchronization skips nodes in this state. */
   readonly skipPowerSync?: true;
 }
 
@@ -73,7 +73,7 @@ export const STATES = {
 } as const satisfies Record<string, StateShape>;
 export type ProvisionState = keyof typeof STATES;
 
-/** The values of a member over all rows. */
+/** The values of a member in all rows. */
 type ValueOf<Member extends keyof StateShape> = Extract<(typeof STATES)[ProvisionState], Readonly<Record<Member, string>>>[Member];
 export type FlowName = ValueOf<'flow'>;
 export interface StateRow extends StateShape {
@@ -81,9 +81,9 @@ export interface StateRow extends StateShape {
   readonly flow?: FlowName;
   readonly timeout?: ValueOf<'timeout'>;
 }
-/** The row of a state, with every optional member visible. */
+/** The row of a state, with all optional members. */
 export const stateRow = (state: ProvisionState): StateRow => STATES[state];
-/** The node waits for its machine, and no longer than the state's limit. */
+/** Whether the node waits for its machine, with a timeout. */
 export const isWaiting = (state: ProvisionState): boolean => stateRow(state).timeout !== undefined;
 
 export type Event =
@@ -106,10 +106,10 @@ export type Event =
   | 'done'
   | 'fail';
 
-/** Where an agent may speak too that was there before its node's flow: with fast track. */
+/** With fast track, heartbeats and lookups are also accepted in these states. */
 export const FAST_TRACK_STATES: readonly ProvisionState[] = ['enroll', 'manageable', 'available', 'servicing', 'service hold'];
 
-/** [from, event, to, since?]: the whole machine. `since`: users may ask for it from this minor version on (below: 406). */
+/** [from, event, to, since?]. `since`: the first microversion in which users may request it (below: 406). */
 export const TRANSITIONS: readonly (readonly [ProvisionState, Event, ProvisionState, number?])[] = [
   ['enroll', 'manage', 'verifying'],
   ['verifying', 'done', 'manageable'],
@@ -206,7 +206,7 @@ export const TRANSITIONS: readonly (readonly [ProvisionState, Event, ProvisionSt
   ['service failed', 'hold', 'service hold'],
 ];
 
-/** What PUT …/states/provision takes: the verb, the event it fires, since which minor version. */
+/** The verbs of PUT …/states/provision: the event, and the first microversion. */
 export const VERBS: Readonly<Record<string, { readonly event: Event; readonly since: number }>> = {
   active: { event: 'deploy', since: 1 },
   deploy: { event: 'deploy', since: 73 },
@@ -225,7 +225,7 @@ export const VERBS: Readonly<Record<string, { readonly event: Event; readonly si
   service: { event: 'service', since: 87 },
 };
 
-/** Where `event` leads from `from`; undefined when the machine has no such edge. */
+/** The state after `event` in `from`; undefined: there is no such transition. */
 export function next(from: ProvisionState, event: Event): ProvisionState | undefined {
   return TRANSITIONS.find(([f, e]) => f === from && e === event)?.[2];
 }

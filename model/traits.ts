@@ -1,4 +1,4 @@
-/** Traits: what a node is capable of. Names are CUSTOM_… or one of OpenStack's standard names (as os-traits 3.9 lists them). */
+/** Traits of nodes. Names are CUSTOM_… or one of the standard names of os-traits 3.9. */
 import type { NodeRecord } from './records';
 const CUSTOM = /^CUSTOM_[A-Z0-9_]+$/;
 export const MAX_TRAITS = 50;
@@ -83,16 +83,16 @@ HW_PCI_ONE_TIME_USE MISC_SHARES_VIA_AGGREGATE OWNER_CYBORG OWNER_NOVA STORAGE_DI
     .split(/\s+/),
 );
 
-/** Whether a name may be a trait. */
+/** Whether a name is a valid trait. */
 export const isTrait = (name: string): boolean => name.length <= 255 && (CUSTOM.test(name) || STANDARD.has(name));
 
-/** Those that the instance asks for and the node does not have; undefined: it does not ask with a list of names. */
+/** The traits in instance_info that the node does not have; undefined: instance_info does not contain a list of names. */
 export function missingTraits({
-  instance_info: { traits: asked },
+  instance_info: { traits: requested },
   traits,
 }: Pick<NodeRecord, 'instance_info' | 'traits'>): readonly string[] | undefined {
-  // What Python takes for nothing.
-  if (!asked || (typeof asked === 'object' && Object.keys(asked).length === 0)) return [];
-  if (!Array.isArray(asked) || asked.some((trait) => typeof trait !== 'string')) return undefined;
-  return (asked as string[]).filter((trait) => !traits.includes(trait));
+  // Values that are false in Python.
+  if (!requested || (typeof requested === 'object' && Object.keys(requested).length === 0)) return [];
+  if (!Array.isArray(requested) || requested.some((trait) => typeof trait !== 'string')) return undefined;
+  return (requested as string[]).filter((trait) => !traits.includes(trait));
 }

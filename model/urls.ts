@@ -1,4 +1,4 @@
-/** URLs that people give: a name and a password in one are for its server alone, never for logs, answers and errors. */
+/** Credentials in URLs. Only the server of the URL may see them, never logs, responses or errors. */
 
 export interface Credentials {
   readonly username: string;
@@ -8,22 +8,22 @@ const PARTS = /^([a-z][a-z\d+.-]*:\/\/)([^/?#]*)@/i;
 
 export const withoutCredentials = (url: string): string => url.replace(PARTS, '$1');
 
-/** Undefined: there are none. */
+/** Undefined: the URL has no credentials. */
 export function credentialsOf(url: string): Credentials | undefined {
-  const said = PARTS.exec(url)?.[2];
-  if (said === undefined || said === '') return undefined;
-  const [username, password] = said.split(/:(.*)/s, 2).map(decoded) as [string, string?];
+  const userInfo = PARTS.exec(url)?.[2];
+  if (userInfo === undefined || userInfo === '') return undefined;
+  const [username, password] = userInfo.split(/:(.*)/s, 2).map(decoded) as [string, string?];
   return { username, password: password ?? '' };
 }
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A percent sign that begins no escape stands for itself.
+    // A percent sign that does not start an escape is literal.
     return text;
   }
 }
 
-/** The header of HTTP's basic authentication (RFC 7617); none without credentials. */
+/** The header of HTTP basic authentication (RFC 7617); no header without credentials. */
 export const basicAuthorization = (credentials: Credentials | undefined): Readonly<Record<string, string>> =>
   credentials ? { authorization: `Basic ${Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64')}` } : {};

@@ -1,16 +1,16 @@
-/** API versions 1.N ("microversions"): what a request asks for, and whether a gate is open for it. */
+/** API microversions 1.N: negotiation, and checks whether a version includes a feature. */
 
-/** What openapi.yaml says beside each path, parameter and field. */
+/** The version range of a path, parameter or field in openapi.yaml. */
 export interface Gate {
   readonly since: number;
   readonly until?: number;
-  /** Odd ones out: /v1/continue_inspection (since 84) also answers 1.1, what old agents send by sending nothing. */
+  /** Additional versions: /v1/continue_inspection (since 84) also supports 1.1, the default of agents that send no header. */
   readonly also?: readonly number[];
 }
 export const open = (gate: Gate, minor: number): boolean =>
   (minor >= gate.since && minor <= (gate.until ?? Infinity)) || (gate.also?.includes(minor) ?? false);
 
-/** A value, not a field, that older versions knew otherwise: 'inspect wait' is 'inspecting' below 1.39. */
+/** A field value that older versions see differently: 'inspect wait' is 'inspecting' below 1.39. */
 export interface Rewrite {
   readonly field: string;
   readonly before: number;
@@ -30,16 +30,16 @@ export const HEADER = 'X-OpenStack-Ironic-API-Version';
 export const MINIMUM = 'X-OpenStack-Ironic-API-Minimum-Version';
 export const MAXIMUM = 'X-OpenStack-Ironic-API-Maximum-Version';
 export type Negotiation =
-  /** `used` is as the answer's header says it; `explicit`: the caller's own header named it. */
+  /** `used`: the value of the response header. `explicit`: the request had Ironic's own header. */
   | { readonly minor: number; readonly used: string; readonly explicit: boolean }
-  /** `inRange`: it was a version, but not one of ours. */
+  /** `inRange`: the header was a valid version, but an unsupported one. */
   | { readonly refusal: string; readonly inRange: boolean };
 
-/** A number as clients spell it: blanks around it and underscores inside do no harm. */
+/** Parses a number like Python's int(): blanks and underscores are allowed. */
 const number = (text: string): number | undefined =>
   /^\s*[+-]?\d+(?:_\d+)*\s*$/.test(text) ? Number(text.replaceAll('_', '')) : undefined;
 
-/** The value of the standard header for our service: `baremetal 1.50`, perhaps among those of other services; the last one counts. */
+/** The version for `baremetal` in the standard header, which may contain those of other services. The last one applies. */
 function standard(header: string | undefined): string | undefined {
   for (const value of (header ?? '').split(',').reverse()) {
     const [service, ...rest] = value.trim().split(/\s+/);
@@ -50,12 +50,12 @@ function standard(header: string | undefined): string | undefined {
 
 /**
  * @param own value of X-OpenStack-Ironic-API-Version
- * @param common value of OpenStack-API-Version, which comes first
+ * @param common value of OpenStack-API-Version, which takes precedence
  */
 export function negotiate(own: string | undefined, common: string | undefined, range: VersionRange): Negotiation {
-  const said = standard(common) ?? own?.split(',').at(-1)?.trim();
-  const asked = !said ? `1.${range.min}` : said.toLowerCase() === 'latest' ? `1.${range.max}` : said;
-  const [major, minor] = asked.split('.').length === 2 ? asked.split('.').map(number) : [];
+  const header = standard(common) ?? own?.split(',').at(-1)?.trim();
+  const requested = !header ? `1.${range.min}` : header.toLowerCase() === 'latest' ? `1.${range.max}` : header;
+  const [major, minor] = requested.split('.').length === 2 ? requested.split('.').map(number) : [];
   const versions = `[1.${range.min}, 1.${range.max}]`;
   if (major === undefined || minor === undefined) return { refusal: `Invalid value for ${HEADER} header`, inRange: false };
   if (major !== 1)

@@ -16,11 +16,16 @@ const target = join(root, 'model/fields.ts');
 const { components } = parse(readFileSync(join(root, 'openapi.yaml'), 'utf8'), { maxAliasCount: -1 });
 
 /** The resources whose columns are the fields of the document. */
-const RESOURCES = ['Node', 'Port', 'Portgroup', 'Chassis', 'VolumeConnector', 'VolumeTarget'];
+const RESOURCES = [
+  ...['Node', 'Port', 'Portgroup', 'Chassis', 'VolumeConnector', 'VolumeTarget'],
+  ...['Allocation', 'DeployTemplate', 'Runbook', 'InspectionRule', 'HistoryEntry'],
+];
 const KINDS = { string: 'text', boolean: 'boolean', integer: 'integer', object: 'json', array: 'texts' };
 const TYPES = { text: 'string', time: 'string', boolean: 'boolean', integer: 'number', json: 'JsonObject', texts: 'readonly string[]' };
-const kindOf = (field) => (field.format === 'date-time' ? 'time' : KINDS[field.type]);
-/** Documents and lists are stored empty rather than as null, and every record has a UUID. */
+const isObjectList = (field) => field.type === 'array' && field.items.type === 'object';
+const kindOf = (field) => (field.format === 'date-time' ? 'time' : isObjectList(field) ? 'json' : KINDS[field.type]);
+const typeOf = (field) => (isObjectList(field) ? 'readonly JsonObject[]' : TYPES[kindOf(field)]);
+/** Objects and lists are stored empty rather than as null, and every record has a UUID. */
 const mayBeNull = (name, field) =>
   field.nullable && name !== 'uuid' && !field['x-never-null'] && !['json', 'texts'].includes(kindOf(field));
 
@@ -35,7 +40,7 @@ function resource(name) {
     ...stored.map(([field, row]) => `  ${field}: '${kindOf(row)}',`),
     '} as const;',
     `export interface ${name}Fields {`,
-    ...stored.map(([field, row]) => `  readonly ${field}: ${TYPES[kindOf(row)]}${mayBeNull(field, row) ? ' | null' : ''};`),
+    ...stored.map(([field, row]) => `  readonly ${field}: ${typeOf(row)}${mayBeNull(field, row) ? ' | null' : ''};`),
     '}',
   ].join('\n');
 }

@@ -1,4 +1,4 @@
-/** Inventories outside the database: in files of a folder, or nowhere. */
+/** Inventories outside the database: in files of a folder, or not stored. */
 import { constants } from 'node:fs';
 import { open, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,43 +8,43 @@ import { Fault } from '../model/errors';
 import { isUuid } from '../model/idents';
 import type { InventoryRecord } from '../model/records';
 import { run } from './sql/faults';
-import type { Inventories } from './store';
+import type { Inventories } from './tables/inventories';
 
-/** Nothing is kept. */
+/** Stores nothing. */
 export const noInventories: Inventories = {
   find: async () => undefined,
   put: async () => {},
   remove: async () => {},
 };
 
-/** What the folder refuses. Its errors have codes that a database that is away has too, but nobody may wait for it as for that one. */
+/** The fault for an error of the folder. Its codes also occur for an unavailable database, but callers must not retry here. */
 function refused(node: string, verb: 'read' | 'written' | 'removed', error: unknown): Fault {
-  // Without the path, which is nobody's business who asks the API.
+  // API callers must not see the path.
   const [reason] = (error as Error).message.split(',');
   return new Fault('InventoryFolderFailure', { node, verb, reason: reason! }, { cause: error });
 }
 
 const isAbsent = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';
-/** A node has two files. */
+/** The suffixes of a node's two files. */
 const [A, B] = ['a', 'b'] as const;
 
 /**
- * The row in the database says which of its two files is the node's: a writer writes the other, and what it wrote counts when its transaction
- * does. Until then the row is locked, so one at a time writes a node's. A link in a file's place is not followed.
+ * The row in the database names the valid one of the node's two files. A writer writes the other file, which becomes valid when its transaction
+ * commits. Until then the row is locked, so that a node has one writer at a time. Symbolic links are not followed.
  */
 export const inventoriesIn =
   (folder: string) =>
   (db: Knex, clock: Clock): Inventories => {
-    // Names come from rows of the database; nothing else becomes a path all the same.
+    // Defence in depth: only a UUID becomes a path.
     const fileOf = (nodeUuid: string, file: string): string => {
-      if (!isUuid(nodeUuid) || nodeUuid.length !== 36) throw new Error(`${nodeUuid} is no UUID`);
+      if (!isUuid(nodeUuid) || nodeUuid.length !== 36) throw new Error(`${nodeUuid} is not a UUID`);
       return join(folder, `${nodeUuid}.${file === B ? B : A}.json`);
     };
     const { O_CREAT, O_NOFOLLOW, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
     return {
       async find(nodeUuid) {
-        const named = 'SELECT file FROM inventories WHERE node_uuid = ? AND file IS NOT NULL';
-        const { rows } = await run(db.raw<{ rows: { file: string }[] }>(named, [nodeUuid]));
+        const select = 'SELECT file FROM inventories WHERE node_uuid = ? AND file IS NOT NULL';
+        const { rows } = await run(db.raw<{ rows: { file: string }[] }>(select, [nodeUuid]));
         if (!rows[0]) return undefined;
         try {
           const text = await using(await open(fileOf(nodeUuid, rows[0].file), O_RDONLY | O_NOFOLLOW), (file) => file.readFile('utf8'));
@@ -72,10 +72,10 @@ export const inventoriesIn =
             await file.writeFile(JSON.stringify({ inventory, plugin_data }));
             await file.sync();
           });
-          // A new name too must outlive a power cut.
+          // The directory entry of a new file must survive a power failure, too.
           await using(await open(folder, O_RDONLY), (file) => file.sync());
         } catch (error) {
-          // Half a file would only keep the disk full.
+          // A partial file would only occupy the disk.
           await rm(path, { force: true }).catch(() => {});
           throw refused(nodeUuid, 'written', error);
         }

@@ -1,75 +1,51 @@
-/** The store on PostgreSQL: a pool of connections, what it must be to be used, and the tables on it. */
+/** Opens the store: connects to PostgreSQL, checks or migrates the schema, and creates the tables. */
 import type { Knex } from 'knex';
 import type { Clock } from '../model/clock';
 import { silentMetrics, type Metrics } from '../model/metrics';
-import { bootsOn } from './tables/boots';
-import { conductorsOn } from './tables/conductors';
 import { connect, unusable, type Connected, type ConnectOptions } from './sql/connection';
 import { run } from './sql/faults';
-import { discoveriesOn } from './tables/discoveries';
-import { eventsOn } from './tables/events';
-import { hardwareOn } from './tables/hardware';
-import { biosSettingsOn, firmwareComponentsOn } from './tables/hardware-facts';
-import { introspectionsOn } from './tables/introspections';
-import { inventoriesOn } from './tables/inventories';
-import { leasesOn } from './tables/leases';
-import { mediaOn } from './tables/media';
 import { isUp, measurePool } from './sql/measures';
-import { nodesOn } from './tables/nodes';
-import { portsOn } from './tables/ports';
-import { secretsOn } from './tables/secrets';
 import { migrate, missing, stepsDone } from './sql/schema';
-import type { Inventories, Store } from './store';
-import { tablesOn } from './tables/tables';
+import type { Store } from './store';
+import { TABLES, type Tables } from './tables';
+import type { Inventories } from './tables/inventories';
 
 export interface StoreOptions extends ConnectOptions {
   readonly clock: Clock;
-  /** Absent: nothing is measured (tools, tests). */
+  /** Absent: no metrics (tools, tests). */
   readonly metrics?: Metrics;
-  /** Bring the schema up to date (default); false: refuse an outdated one. */
+  /** Default: migrate the schema. False: refuse an outdated schema. */
   readonly migrate?: boolean;
-  /** Where inventories are instead of the database, given what is in it. */
+  /** Replaces the table `inventories` by another storage. */
   readonly inventories?: (db: Knex, clock: Clock) => Inventories;
 }
 export interface OpenStore extends Store {
-  /** Whether the database answers, in a moment. */
+  /** Whether the database answers within a short timeout. */
   isUp(): Promise<boolean>;
-  /** Which of this host's addresses the database is reached from; undefined: through a socket in the file system. */
+  /** The local address of the connection; undefined for a Unix socket. */
   localAddress(): Promise<string | undefined>;
-  /** Waits for running queries, then ends the connections. */
+  /** Waits for running queries, then closes the connections. */
   close(): Promise<void>;
-  /** Versions of the server ('18.4') and of the schema (name of the last migration). Answers only if the database does. */
+  /** Versions of the server ('18.4') and of the schema (name of the last migration). Rejects if the database does not answer. */
   version(): Promise<{ readonly postgres: string; readonly schema: string }>;
 }
 
-const storeOn = (db: Knex, clock: Clock, inventories: NonNullable<StoreOptions['inventories']> = inventoriesOn): Store => ({
-  nodes: nodesOn(db, clock),
-  ports: portsOn(db, clock),
-  boots: bootsOn(db, clock),
-  media: mediaOn(db),
-  inventories: inventories(db, clock),
-  hardware: hardwareOn(db, clock),
-  discoveries: discoveriesOn(db),
-  introspections: introspectionsOn(db),
-  conductors: conductorsOn(db, clock),
-  leases: leasesOn(db),
-  secrets: secretsOn(db),
-  ...tablesOn(db, clock),
-  biosSettings: biosSettingsOn(db, clock),
-  firmwareComponents: firmwareComponentsOn(db, clock),
+type Factories = { readonly [Name in keyof Tables]: (db: Knex, clock: Clock) => Tables[Name] };
 
-  events: eventsOn(db, clock),
-
-  transaction: (work) => run(db.transaction((transaction) => work(storeOn(transaction, clock, inventories)))),
+const storeOn = (db: Knex, clock: Clock, factories: Factories): Store => ({
+  ...(Object.fromEntries(
+    Object.entries<Factories[keyof Tables]>(factories).map(([name, on]) => [name, on(db, clock)]),
+  ) as unknown as Tables),
+  transaction: (work) => run(db.transaction((transaction) => work(storeOn(transaction, clock, factories)))),
 });
 
-/** What knex keeps its connections in, as far as it is needed here. */
+/** The used part of knex's client. */
 interface Pool {
   acquireConnection(): Promise<{ readonly connection: { readonly stream: { readonly localAddress?: string } } }>;
   releaseConnection(connection: object): Promise<void>;
 }
 
-/** Opens the store. Throws an Error of one line that names what is wrong with the database, without the password. */
+/** Throws an Error of one line that names the problem, without the password. */
 export async function openStore(options: StoreOptions): Promise<OpenStore> {
   const { clock, metrics = silentMetrics } = options;
   const connected = await connect(options);
@@ -80,7 +56,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
     throw error;
   });
   return {
-    ...storeOn(db, clock, options.inventories),
+    ...storeOn(db, clock, options.inventories ? { ...TABLES, inventories: options.inventories } : TABLES),
     async localAddress() {
       const { client } = db as unknown as { readonly client: Pool };
       const connection = await run(client.acquireConnection());

@@ -1,17 +1,17 @@
-/** What inspection rules may be made of: conditions and actions by name, each with its arguments. */
+/** The conditions and actions of inspection rules, with their arguments. */
 import { str } from '../python';
 import type { JsonObject } from '../records';
 
 interface Signature {
   readonly required: readonly string[];
   readonly optional: readonly string[];
-  /** In which replacement fields are filled in; within a loop, in all. */
+  /** Arguments in which replacement fields are substituted; in a loop, all of them. */
   readonly filled: readonly string[];
-  /** It works on what plugins found: it gets that as an argument of its own. */
+  /** The plugin data is an additional argument. */
   readonly onPluginData: boolean;
 }
 const words = (text: string): readonly string[] => text.split(' ').filter(Boolean);
-/** Arguments with a `*` are filled in. */
+/** A `*` marks arguments with replacement fields. */
 const takes = (required: string, optional = '', onPluginData = false): Signature => ({
   required: [...words(required.replaceAll('*', '')), ...(onPluginData ? ['plugin_data'] : [])],
   optional: words(optional),
@@ -51,28 +51,28 @@ export const ACTIONS: Readonly<Record<string, Signature>> = {
   'api-call': takes('url*', 'headers proxies timeout retries backoff_factor'),
 };
 const PHASES = ['main'] as const;
-/** Below and above are the places of built-in rules. */
+/** Built-in rules may have priorities outside of 0 to this value. */
 const MAX_PRIORITY = 9999;
 
 /** One condition or action. */
 export interface RuleStep {
   readonly op: string;
-  /** By name, or (the old way) in the order of the signature. */
+  /** By name, or (the old format) in the order of the signature. */
   readonly args: JsonObject | readonly unknown[];
   readonly loop?: unknown;
   readonly multiple?: string;
 }
 const isList = (args: RuleStep['args']): args is readonly unknown[] => Array.isArray(args);
-/** The name without the sign of its opposite. */
+/** The name without the negation. */
 export const operatorOf = (op: string): string => op.replace(/^!/, '');
 
-/** The same with the argument that it gets from us, so that it is complete. */
+/** Adds the argument `plugin_data`, which the server supplies. */
 const completed = (step: RuleStep, { onPluginData }: Signature): RuleStep => {
   if (!onPluginData) return step;
   const { args } = step;
   return { ...step, args: isList(args) ? [...args, {}] : { ...args, plugin_data: {} } };
 };
-/** What is wrong with the arguments of a completed step. */
+/** The error in the arguments of a completed step; undefined: none. */
 function wrongArguments({ args }: RuleStep, { required, optional }: Signature): string | undefined {
   if (isList(args))
     return args.length < required.length ? `Not enough arguments provided. Missing: ${required.slice(args.length).join(', ')}` : undefined;
@@ -92,9 +92,9 @@ interface Rule {
   readonly actions: readonly RuleStep[];
 }
 /**
- * What no schema says of a rule.
- * @param rule held against its schema before
- * @returns its conditions and actions as they are stored, and what is wrong
+ * Checks the constraints that the schema cannot express.
+ * @param rule valid against the schema
+ * @returns the conditions and actions to store, and the errors
  */
 export function checkedRule({ phase = 'main', priority = 0, conditions, actions }: Rule): {
   readonly conditions: readonly RuleStep[];
@@ -118,7 +118,7 @@ export function checkedRule({ phase = 'main', priority = 0, conditions, actions 
   };
 }
 
-/** The arguments of a step by their names, without the one that it gets from us. */
+/** The arguments of a step by name, without `plugin_data`. */
 export function namedArguments({ args }: RuleStep, { required, optional, onPluginData }: Signature): JsonObject {
   const named = isList(args)
     ? Object.fromEntries([...required, ...optional].slice(0, args.length).map((name, at) => [name, args[at]]))
@@ -126,7 +126,7 @@ export function namedArguments({ args }: RuleStep, { required, optional, onPlugi
   return onPluginData ? Object.fromEntries(Object.entries(named).filter(([name]) => name !== 'plugin_data')) : named;
 }
 
-/** A rule of the database or of the file with built-in ones. */
+/** A rule from the database or from the file of built-in rules. */
 export interface InspectionRule {
   readonly uuid: string;
   readonly priority: number;

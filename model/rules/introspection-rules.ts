@@ -1,4 +1,4 @@
-/** Rules of the introspection service: what conditions and actions they are made of, and what is wrong with one that a client sends. */
+/** Rules of the introspection service: their conditions and actions, and the checks of rules from clients. */
 import { isIP } from 'node:net';
 import { Fault } from '../errors';
 import { isObject } from '../json';
@@ -9,14 +9,14 @@ import type { IntrospectionRuleRecord, JsonObject } from '../records';
 interface Signature {
   readonly required: readonly string[];
   readonly optional?: readonly string[];
-  /** Must be there, be it null. */
+  /** The member must be present, but may be null. */
   readonly present?: string;
-  /** @throws Error with what is wrong with the parameters */
+  /** @throws Error that describes the invalid parameters */
   readonly check?: (params: JsonObject) => void;
 }
 const hasRegex = ({ value }: JsonObject): void => {
   try {
-    // Python's named groups and flags.
+    // Converts Python's named groups, and removes its flags.
     RegExp(
       String(value)
         .replace(/\(\?P</g, '(?<')
@@ -33,7 +33,7 @@ const hasNetwork = ({ value }: JsonObject): void => {
   if (!isNetwork) throw new Error(`invalid value: invalid IPNetwork ${String(value)}`);
 };
 const value: Signature = { required: ['value'] };
-/** In the order in which messages name them. */
+/** In the order of the messages. */
 export const CONDITIONS: Readonly<Record<string, Signature>> = {
   contains: { ...value, check: hasRegex },
   eq: value,
@@ -55,7 +55,7 @@ export const ACTIONS: Readonly<Record<string, Signature>> = {
   'set-capability': { required: ['name'], optional: ['value'] },
 };
 
-/** JSON schemas in the form in which messages quote them. */
+/** JSON schemas as the messages quote them. */
 const CONDITION_ITEM = {
   type: 'object',
   required: ['op', 'field'],
@@ -90,7 +90,7 @@ const SCHEMAS: Readonly<Record<'conditions' | 'actions', ListSchema>> = {
 const invalid = (message: string): Fault => new Fault('Invalid', { message });
 const indented = (one: unknown): string => `    ${pformat(one, 72).replaceAll('\n', '\n    ')}`;
 
-/** Throws Invalid with the words and the quotations of the reference's validator. */
+/** Throws Invalid with the messages of ironic-inspector's validator. */
 function demandSchema(part: 'conditions' | 'actions', list: unknown): asserts list is readonly JsonObject[] {
   const schema = SCHEMAS[part];
   const { items } = schema;
@@ -118,7 +118,7 @@ function demandSchema(part: 'conditions' | 'actions', list: unknown): asserts li
   }
 }
 
-/** Throws an Error that says which parameters are missing, or too many, or wrong. */
+/** Throws an Error that lists missing, unexpected or invalid parameters. */
 function checkParameters(params: JsonObject, { required, optional = [], present, check }: Signature): void {
   const passed = Object.keys(params).filter((name) => params[name] !== null);
   const isAbsent = present !== undefined && !Object.hasOwn(params, present);
@@ -134,14 +134,14 @@ function checkParameters(params: JsonObject, { required, optional = [], present,
 const without = (one: JsonObject, names: readonly string[]): JsonObject =>
   Object.fromEntries(Object.entries(one).filter(([name]) => !names.includes(name)));
 
-/** Where a condition looks. */
+/** Splits the field of a condition into scheme and path. */
 export function fieldOf(field: string): { readonly scheme: string; readonly path: string } {
   const end = field.indexOf('://');
   return end < 0 ? { scheme: 'data', path: field } : { scheme: field.slice(0, end), path: field.slice(end + 3) };
 }
 const RESERVED = ['op', 'field', 'multiple', 'invert'];
 
-/** Conditions and actions as they are stored and shown. Throws Invalid. */
+/** Checks conditions and actions, and adds defaults. Throws Invalid. */
 export function checkedIntrospectionRule(conditions: unknown, actions: unknown): Pick<IntrospectionRuleRecord, 'conditions' | 'actions'> {
   const wrongly = (what: string, work: () => void): void => {
     try {

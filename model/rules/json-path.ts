@@ -4,7 +4,7 @@
  */
 import { isObject } from '../json';
 
-/** One step: from a value to those below it. */
+/** One step: from a value to its descendants. */
 type Step = (value: unknown) => readonly unknown[];
 export type JsonPath = (root: unknown) => readonly unknown[];
 
@@ -13,7 +13,7 @@ const member =
   (value) =>
     isObject(value) ? names.flatMap((name) => (Object.hasOwn(value, name) ? [value[name]] : [])) : [];
 const everyMember: Step = (value) => (isObject(value) ? Object.values(value) : []);
-/** Of what is no list, `[*]` is the value itself. */
+/** For a value that is not a list, `[*]` answers the value itself. */
 const everyItem: Step = (value) => (Array.isArray(value) ? (value as unknown[]) : [value]);
 const item =
   (at: number): Step =>
@@ -23,7 +23,7 @@ const slice =
   (from: number | undefined, to: number | undefined): Step =>
   (value) =>
     (Array.isArray(value) ? (value as unknown[]) : [value]).slice(from, to);
-/** At every depth: the value itself, then what is below it. */
+/** The value and all its descendants. */
 const below =
   (step: Step): Step =>
   (value) => {
@@ -52,10 +52,10 @@ function tokensOf(text: string): readonly Token[] {
   return found;
 }
 
-/** The longest path that is taken: it comes from clients. */
+/** Limit for paths from clients. */
 const MAX_LENGTH = 1024;
 
-/** @throws Error that says what is wrong with it */
+/** @throws Error with the reason */
 export function parseJsonPath(text: string): JsonPath {
   if (text.length > MAX_LENGTH) throw new Error(`it is longer than ${MAX_LENGTH} characters`);
   const tokens = tokensOf(text);

@@ -1,6 +1,6 @@
 /**
- * A backup of the whole database: what it holds at one moment, in one file, without any tool of PostgreSQL's. docs/database.md describes
- * the file. It needs nothing from the server but COPY, and is read from any database that this program can use.
+ * A consistent backup of the whole database in one file, without PostgreSQL's tools. docs/database.md describes the file. It requires only
+ * COPY, and can be restored to every database that this program supports.
  */
 import { createHash, type Hash } from 'node:crypto';
 import type { Knex } from 'knex';
@@ -10,7 +10,7 @@ import { missing, stepsDone, TABLE as STEPS } from '../sql/schema';
 
 export const FORMAT = 'bloomery-backup';
 export const FORMAT_VERSION = 1;
-/** The line behind the last row of a table, as in PostgreSQL's own files. */
+/** The line after the last row of a table, as in pg_dump's files. */
 export const END_OF_ROWS = '\\.\n';
 
 /** The first line. */
@@ -19,7 +19,7 @@ export interface Header {
   readonly version: number;
   readonly created_at: string;
   readonly postgres: string;
-  /** Steps of the schema that the rows fit. */
+  /** The migrations of the schema of the rows. */
   readonly schema: readonly string[];
 }
 /** The line before the rows of a table. */
@@ -27,12 +27,12 @@ export interface TableLine {
   readonly table: string;
   readonly columns: readonly string[];
 }
-/** The line behind them. */
+/** The line after the rows. */
 export interface RowsLine {
   readonly rows: number;
   readonly sha256: string;
 }
-/** The last line; `sha256` is that of everything before it. */
+/** The last line; `sha256` is the checksum of everything before it. */
 export interface EndLine {
   readonly sequences: Readonly<Record<string, string>>;
   readonly tables: number;
@@ -42,7 +42,7 @@ export interface EndLine {
 export interface Progress {
   readonly table: string;
   readonly rows: number;
-  /** The table is whole. */
+  /** The table is complete. */
   readonly done: boolean;
 }
 export interface Summary {
@@ -57,10 +57,10 @@ export const newHash = (): Hash => createHash('sha256');
 interface TableShape {
   readonly name: string;
   readonly columns: readonly string[];
-  /** Tables that its rows point to. */
+  /** Tables that its foreign keys reference. */
   readonly needs: readonly string[];
 }
-/** Our tables, but for those of the schema's steps. */
+/** All tables except those of knex's migrations. */
 async function tablesIn(db: Knex): Promise<readonly TableShape[]> {
   const { rows } = await db.raw<{ rows: TableShape[] }>(
     `SELECT relname AS name,
@@ -74,7 +74,7 @@ async function tablesIn(db: Knex): Promise<readonly TableShape[]> {
   );
   return rows;
 }
-/** Each behind those that it needs, so that no row comes before the one that it points to. */
+/** Sorts the tables so that referenced tables come first. */
 function inOrder(tables: readonly TableShape[]): readonly TableShape[] {
   const ordered = new Set<TableShape>();
   const add = (table: TableShape): void => {
@@ -85,13 +85,13 @@ function inOrder(tables: readonly TableShape[]): readonly TableShape[] {
   return [...ordered];
 }
 
-/** The connection of a transaction, for what goes past the query builder. */
+/** The connection of a transaction, for use without the query builder. */
 export const connectionOf = (transaction: Knex): Promise<Client> =>
   (transaction.client as { acquireConnection(): Promise<Client> }).acquireConnection();
 
 /**
- * The backup, in pieces, uncompressed. All of it is read in one transaction: it is the database at one moment, whatever is written meanwhile.
- * Throws an Error of one line when there is nothing of ours to keep, or a newer program's.
+ * Yields the uncompressed backup in chunks. One transaction reads everything, so that the backup is consistent despite concurrent writes.
+ * Throws an Error of one line if the database does not belong to Bloomery, or to a newer version of it.
  */
 export async function* backup(
   db: Knex,
@@ -101,19 +101,19 @@ export async function* backup(
 ): AsyncGenerator<Buffer, Summary> {
   const transaction = await db.transaction(undefined, { isolationLevel: 'repeatable read', readOnly: true });
   const whole = newHash();
-  const say = (line: object): Buffer => hashed(whole, Buffer.from(`${JSON.stringify(line)}\n`));
+  const lineOf = (line: object): Buffer => hashed(whole, Buffer.from(`${JSON.stringify(line)}\n`));
   try {
     const schema = await stepsDone(transaction);
     missing(schema);
-    if (schema.length === 0) throw new Error('there is nothing of Bloomery in it');
+    if (schema.length === 0) throw new Error('it is not a database of Bloomery');
     const { rows: server } = await transaction.raw<{ rows: { name: string }[] }>("SELECT current_setting('server_version') AS name");
     const client = await connectionOf(transaction);
-    yield say({ format: FORMAT, version: FORMAT_VERSION, created_at: now, postgres: server[0]!.name, schema } satisfies Header);
+    yield lineOf({ format: FORMAT, version: FORMAT_VERSION, created_at: now, postgres: server[0]!.name, schema } satisfies Header);
 
     const tables = inOrder(await tablesIn(transaction));
     let total = 0;
     for (const { name, columns } of tables) {
-      yield say({ table: name, columns } satisfies TableLine);
+      yield lineOf({ table: name, columns } satisfies TableLine);
       const own = newHash();
       let rows = 0;
       for await (const piece of copyOut(client, `COPY ${quoted(name)} (${columns.map(quoted).join(', ')}) TO STDOUT`)) {
@@ -123,7 +123,7 @@ export async function* backup(
         tell({ table: name, rows, done: false });
       }
       yield hashed(whole, Buffer.from(END_OF_ROWS));
-      yield say({ rows, sha256: own.digest('hex') } satisfies RowsLine);
+      yield lineOf({ rows, sha256: own.digest('hex') } satisfies RowsLine);
       tell({ table: name, rows, done: true });
       total += rows;
     }
@@ -145,7 +145,7 @@ function hashed(hash: Hash, piece: Buffer): Buffer {
   hash.update(piece);
   return piece;
 }
-/** Rows in a piece of COPY's text: a line break within a value is written as `\n`. */
+/** Counts the rows in a chunk of COPY's text, which escapes line breaks in values as `\n`. */
 export function count(piece: Buffer): number {
   let lines = 0;
   for (let at = piece.indexOf(10); at !== -1; at = piece.indexOf(10, at + 1)) lines++;

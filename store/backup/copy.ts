@@ -1,9 +1,9 @@
-/** COPY in both directions over one connection, in pieces: never more of a table in memory than the socket's buffers. */
+/** COPY in both directions over one connection, in chunks, so that the memory use does not depend on the size of the table. */
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import type { Client, Submittable } from 'pg';
 
-/** The connection under a pg Client, as far as COPY needs it. */
+/** The used part of pg's connection. */
 interface Connection {
   readonly stream: Socket;
   query(text: string): void;
@@ -11,39 +11,39 @@ interface Connection {
   endCopyFrom(): void;
   sendCopyFail(reason: string): void;
 }
-/** pg tells the statement that runs also what does not concern COPY. */
+/** Handlers that pg requires and COPY does not use. */
 const nothing = (): void => {};
-const UNCONCERNED = {
+const UNUSED_HANDLERS = {
   handleRowDescription: nothing,
   handleDataRow: nothing,
   handlePortalSuspended: nothing,
   handleCommandComplete: nothing,
   handleEmptyQuery: nothing,
 };
-/** Bytes of a table that may wait for their reader. */
+/** Maximum number of buffered bytes. */
 const HIGH_WATER = 1 << 18;
 
-/** The text of a `COPY … TO STDOUT`, as fast as it is read. */
+/** Reads the text of a `COPY … TO STDOUT`, with backpressure. */
 export function copyOut(client: Client, statement: string): AsyncIterable<Buffer> {
   let connection: Connection | undefined;
   const goOn = (): void => void connection?.stream.resume();
   const text = new Readable({
     highWaterMark: HIGH_WATER,
     read: goOn,
-    // What is still to come is thrown away, so that the connection can be used again.
+    // The remaining data is discarded, so that the connection can be used again.
     destroy: (error, done) => {
       goOn();
       done(error);
     },
   });
   const query = {
-    ...UNCONCERNED,
+    ...UNUSED_HANDLERS,
     submit: (own: Connection): void => {
       connection = own;
       own.query(statement);
     },
     handleCopyData: ({ chunk }: { readonly chunk: Buffer }): void => {
-      // The piece lies in a buffer that the driver uses again.
+      // The driver reuses the buffer of the chunk.
       if (!text.destroyed && !text.push(Buffer.from(chunk))) connection!.stream.pause();
     },
     handleError: (error: Error) => void text.destroy(error),
@@ -53,7 +53,7 @@ export function copyOut(client: Client, statement: string): AsyncIterable<Buffer
   return text;
 }
 
-/** Sends `text` as the data of a `COPY … FROM STDIN`. What reading it throws ends the statement, and is thrown here. */
+/** Sends `text` as the data of a `COPY … FROM STDIN`. An error of `text` ends the statement and is thrown here. */
 export async function copyIn(client: Client, statement: string, text: AsyncIterable<Buffer>): Promise<void> {
   let refused: Error | undefined;
   let unread: { readonly error: unknown } | undefined;
@@ -73,7 +73,7 @@ export async function copyIn(client: Client, statement: string, text: AsyncItera
   };
   await new Promise<void>((done) => {
     const query = {
-      ...UNCONCERNED,
+      ...UNUSED_HANDLERS,
       submit: (connection: Connection) => connection.query(statement),
       handleCopyInResponse: (connection: Connection) => void (sending = send(connection)),
       handleError: (error: Error) => {

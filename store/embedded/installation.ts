@@ -1,6 +1,6 @@
 /**
- * Where the embedded PostgreSQL lives: its folder under the state directory, the user that it runs as, and the first making of its
- * data. Nothing of the host is changed but that folder (and a copy of the binaries where they cannot be used in place).
+ * The installation of the embedded PostgreSQL: its folder under the state directory, its user, and the creation of its data. Changes nothing
+ * else on the host, except for a copy of the binaries if they cannot be used in place.
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -15,15 +15,15 @@ import { messageOf } from '../sql/faults';
 import { describeProcess } from './postmaster';
 
 export interface Installation {
-  /** The folder with everything of this database; `data` and `run` (its socket) are in it. */
+  /** The folder of this database. It contains `data` and `run` (the socket). */
   readonly base: string;
   readonly data: string;
   /** The folder of the Unix socket. */
   readonly sockets: string;
   readonly binaries: Binaries;
-  /** Whom PostgreSQL runs as, when not as ourselves: it refuses to run as root. */
+  /** The user that runs PostgreSQL, if this process is root; undefined otherwise. */
   readonly user: User | undefined;
-  /** The user cannot come to `base` by its path, so the folder is handed to the process open (Linux). */
+  /** The user cannot access the path of `base`, so the process gets an open file descriptor of the folder (Linux). */
   readonly byHandle: boolean;
 }
 
@@ -31,13 +31,13 @@ const BINARY_CACHE = '/var/cache/bloomery';
 /** sun_path holds 108 bytes with the zero on Linux, 104 on macOS. */
 const LONGEST_SOCKET = 103;
 export const SOCKET_NAME = '.s.PGSQL.5432';
-/** Prefix of a socket's folder that is not in the state directory. */
+/** The prefix of a socket folder outside the state directory. */
 const SHORT_FOLDER = 'bloomery-postgres-';
 const INITDB_TIMEOUT_MS = 120_000;
-/** The folder that is handed over open is the child's file descriptor 3. */
+/** The file descriptor of the folder in the child. */
 const HANDLE = '/proc/self/fd/3';
 
-/** Throws an Error of one line that says why no PostgreSQL can live under `stateDir`. */
+/** Throws an Error of one line with the reason why PostgreSQL cannot run under `stateDir`. */
 export async function prepareInstallation(stateDir: string): Promise<Installation> {
   const base = join(await realpath(stateDir), 'postgres');
   const data = join(base, 'data');
@@ -48,17 +48,17 @@ export async function prepareInstallation(stateDir: string): Promise<Installatio
       `${base} belongs to the user with number ${owner.uid}: start as that user or as root, or choose another state directory`,
     );
   const user = self === 0 ? await chooseUser(await ownerOf(data)) : undefined;
-  // As root the folder stays root's, and the user may only pass through it: what root writes there, nobody can put elsewhere by a link.
+  // If this process is root, root owns the folder and the user may only search it. The user therefore cannot redirect root's writes by a link.
   await mkdir(base, { recursive: true });
   await chmod(base, user ? 0o711 : 0o700);
   const byHandle = user !== undefined && !(await reachable(base, user));
   if (byHandle && process.platform !== 'linux')
-    throw new Error(`the user ${user.name}, whom PostgreSQL runs as, has no access to ${base}: choose another state directory`);
+    throw new Error(`the user ${user.name} that runs PostgreSQL cannot access ${base}: choose another state directory`);
   const binaries = await findBinaries(user, user ? BINARY_CACHE : join(base, 'binaries'));
   return { base, data, sockets: await socketFolder(base, user), binaries, user, byHandle };
 }
 
-/** Makes the data where there is none. A folder of data made by another major version is refused and left as it is. */
+/** Creates the data if it is missing. Refuses data of another major version and leaves it unchanged. */
 export async function ensureData(place: Installation, durable: boolean, log: Log, signal: AbortSignal): Promise<void> {
   const { base, data } = place;
   const found = (await readFile(join(data, 'PG_VERSION'), 'utf8').catch(() => undefined))?.trim();
@@ -73,8 +73,8 @@ export async function ensureData(place: Installation, durable: boolean, log: Log
     throw new Error(
       `${data} is not empty and no whole database (PG_VERSION is missing); nothing was changed. Move it away, then restore a backup`,
     );
-  log.info(`Making the embedded database in ${base}`);
-  // Under another name until it is whole. Two processes at once: the later rename fails, and the earlier one's data counts.
+  log.info(`Creating the embedded database in ${base}`);
+  // Use a temporary name until it is complete. With two concurrent processes, the second rename fails and the first one's data is used.
   for (const name of await readdir(base)) {
     const maker = /^data\.new-(\d+)-/.exec(name)?.[1];
     if (maker !== undefined && !(await describeProcess(Number(maker)))) await rm(join(base, name), { recursive: true, force: true });
@@ -89,29 +89,29 @@ export async function ensureData(place: Installation, durable: boolean, log: Log
     await rm(unfinished, { recursive: true, force: true });
     signal.throwIfAborted();
     if (await ownerOf(join(data, 'PG_VERSION'))) return;
-    throw new Error(`the embedded database cannot be made in ${base}: ${messageOf(error)}`, { cause: error });
+    throw new Error(`the embedded database cannot be created in ${base}: ${messageOf(error)}`, { cause: error });
   }
 }
 
-/** initdb has children of its own that write: all of them are gone when this is, whatever comes of it. */
+/** Runs initdb, and ends its whole process group at a timeout or abort, because its children write too. */
 async function runInitdb(place: Installation, words: readonly string[], signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const child = spawnIn(place, 'initdb', words, 'pipe');
-  let said = '';
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-2000)));
+  let output = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-2000)));
   child.stdout?.resume();
   const kill = (): void => {
     try {
       process.kill(-child.pid!, 'SIGKILL');
     } catch {
-      // It never ran, or has ended.
+      // The process has not started or has ended.
     }
   };
   const late = setTimeout(kill, INITDB_TIMEOUT_MS);
   signal.addEventListener('abort', kill, { once: true });
   try {
     const code = await new Promise<number | null>((done, fail) => child.once('error', fail).once('close', done));
-    const reason = said.split('\n').findLast((line) => /error|fatal/i.test(line));
+    const reason = output.split('\n').findLast((line) => /error|fatal/i.test(line));
     if (code !== 0)
       throw new Error(reason?.replace(/^.*(?:FATAL|ERROR|error): */i, '').trim() ?? `initdb ended with ${code ?? child.signalCode}`);
   } finally {
@@ -120,17 +120,17 @@ async function runInitdb(place: Installation, words: readonly string[], signal: 
   }
 }
 
-/** Starts one of the binaries as the place's user, in the place's folder, with an environment that depends on nothing outside. */
+/** Starts a binary as the user of the installation, in its folder, with a fixed environment. */
 export function spawnIn(place: Installation, name: string, words: readonly string[], output: 'pipe' | number): ChildProcess {
   const { user, byHandle } = place;
   const handle = byHandle ? openSync(place.base, 'r') : undefined;
   try {
     return spawn(join(place.binaries.folder, 'bin', name), words, {
       ...(user ? { uid: user.uid, gid: user.gid } : {}),
-      // The folder is entered before the user is changed, so it need not be accessible by its path.
+      // The working directory is set before the user changes, so the user needs no access to the path.
       cwd: place.base,
       env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
-      // In a session of its own: Ctrl-C at the terminal is for us, and we end it when nobody needs it any more.
+      // A session of its own: Ctrl-C must not reach the server, which this process stops itself.
       detached: true,
       stdio: ['ignore', output, output, ...(handle === undefined ? [] : [handle])],
     });
@@ -139,14 +139,14 @@ export function spawnIn(place: Installation, name: string, words: readonly strin
   }
 }
 
-/** How PostgreSQL calls a path: one inside the base goes by the handle where there is one. */
+/** The path as PostgreSQL sees it: below the file descriptor, if there is one. */
 export const serverPath = (place: Installation, path: string): string =>
   place.byHandle && path.startsWith(`${place.base}/`) ? join(HANDLE, relative(place.base, path)) : path;
 
-/** The other way round: the server's own name for a path, as everybody else calls it. */
+/** The path on the host for a path of the server. */
 export const hostPath = (base: string, path: string): string => (path.startsWith(`${HANDLE}/`) ? join(base, relative(HANDLE, path)) : path);
 
-/** In the base; where that makes too long a name, in a folder of its own that only the user may enter. */
+/** A folder in the base. If its path is too long for a socket: a temporary folder that only the user may access. */
 async function socketFolder(base: string, user: User | undefined): Promise<string> {
   const inside = join(base, 'run');
   const folder = Buffer.byteLength(join(inside, SOCKET_NAME)) <= LONGEST_SOCKET ? inside : await mkdtemp(join(shortTmp(), SHORT_FOLDER));
@@ -155,7 +155,7 @@ async function socketFolder(base: string, user: User | undefined): Promise<strin
   return folder;
 }
 const shortTmp = (): string => (tmpdir().length < 60 ? tmpdir() : '/tmp');
-/** Removes a socket's folder if it is one that was made elsewhere. */
+/** Removes a socket folder outside the state directory. */
 export async function removeShortFolder(folder: string): Promise<void> {
   if (dirname(folder) === shortTmp() && basename(folder).startsWith(SHORT_FOLDER)) await rm(folder, { recursive: true, force: true });
 }

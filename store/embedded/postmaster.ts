@@ -1,4 +1,4 @@
-/** What is known of a PostgreSQL from outside: its postmaster.pid, and the process that the number in it belongs to. */
+/** Inspects and stops a PostgreSQL server by its postmaster.pid and its process. */
 import { execFile } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import type { Clock } from '../../model/clock';
 
 export interface PidFile {
   readonly pid: number;
-  /** Folder of its socket; empty: none. */
+  /** The folder of its socket; empty: none. */
   readonly sockets: string;
   /** It accepts connections. */
   readonly ready: boolean;
@@ -18,7 +18,7 @@ interface Running {
   readonly command: string;
 }
 
-/** The lines are described in PostgreSQL's pidfile.h: 1 pid, 5 socket folder, 8 status. Undefined: no file, or one just being written. */
+/** The lines are described in PostgreSQL's pidfile.h: 1 pid, 5 socket folder, 8 status. Undefined: no file, or an incomplete one. */
 export async function readPidFile(data: string): Promise<PidFile | undefined> {
   const lines = (await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
   const pid = Number(lines[0]);
@@ -26,13 +26,13 @@ export async function readPidFile(data: string): Promise<PidFile | undefined> {
   return { pid, sockets: lines[4]?.trim() ?? '', ready: lines[7]?.trim() === 'ready' };
 }
 
-/** A mark in the command line by which the server of this data is known, however its path is called. */
+/** A name in the command line that identifies the server of this data, independent of the path. */
 export async function clusterName(data: string): Promise<string> {
   const { dev, ino } = await stat(data);
   return `bloomery-${dev}-${ino}`;
 }
 
-/** The running process with this number. Undefined: none, or one that ended and was not yet collected by its parent. */
+/** The running process with this number. Undefined: there is none, or it is a zombie. */
 export async function describeProcess(pid: number): Promise<Running | undefined> {
   try {
     if (process.platform === 'linux') {
@@ -50,7 +50,7 @@ export async function describeProcess(pid: number): Promise<Running | undefined>
   }
 }
 
-/** How a server is ended: fast (sessions are ended, data written out), at once (recovery follows at the next start), by force. */
+/** PostgreSQL's shutdown modes, and the milliseconds to wait for each: fast, immediate (recovery at the next start), kill. */
 const STOP_SIGNALS = [
   ['SIGINT', 20_000],
   ['SIGQUIT', 5_000],
@@ -58,7 +58,7 @@ const STOP_SIGNALS = [
 ] as const;
 const POLL_MS = 5;
 
-/** Ends a server and waits until `gone` says so. False: it would not end. */
+/** Stops a server and waits until `gone` answers true. False: the server did not end. */
 export async function stopServer(pid: number, gone: () => boolean | Promise<boolean>, clock: Clock): Promise<boolean> {
   for (const [signal, patience] of STOP_SIGNALS) {
     try {

@@ -1,4 +1,4 @@
-/** Questions that come while one is under way are asked together as the next: none is answered from before it was asked. */
+/** Batches queries: calls that arrive while a query runs share the next one. No call gets a result that was read before it. */
 
 interface Waiting<Key, Value> {
   readonly key: Key;
@@ -6,8 +6,8 @@ interface Waiting<Key, Value> {
   readonly reject: (reason: unknown) => void;
 }
 
-/** @param ask answers in the order of the keys */
-export function batched<Key, Value>(ask: (keys: readonly Key[]) => Promise<readonly Value[]>): (key: Key) => Promise<Value> {
+/** @param query answers in the order of the keys */
+export function batched<Key, Value>(query: (keys: readonly Key[]) => Promise<readonly Value[]>): (key: Key) => Promise<Value> {
   let waiting: Waiting<Key, Value>[] = [];
   let busy = false;
   const run = async (): Promise<void> => {
@@ -16,7 +16,7 @@ export function batched<Key, Value>(ask: (keys: readonly Key[]) => Promise<reado
       const batch = waiting;
       waiting = [];
       try {
-        const values = await ask(batch.map(({ key }) => key));
+        const values = await query(batch.map(({ key }) => key));
         for (const [index, { resolve }] of batch.entries()) resolve(values[index]!);
       } catch (error) {
         for (const { reject } of batch) reject(error);

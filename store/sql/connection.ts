@@ -1,4 +1,4 @@
-/** Connections to a PostgreSQL: what they are given, what the server must be, and the reason in one line when it cannot be had. */
+/** Connections to PostgreSQL: settings of the sessions, a check of the server, and error messages of one line. */
 import type { Socket } from 'node:net';
 import createKnex from 'knex';
 import type { Knex } from 'knex';
@@ -8,27 +8,27 @@ import type { Log } from '../../model/log';
 import { messageOf } from './faults';
 
 export interface ConnectOptions {
-  /** postgresql://user:password@host:port/database; a Unix socket's folder as ?host=/folder. SQLAlchemy's `postgresql+driver:` is understood. */
+  /** postgresql://user:password@host:port/database; the folder of a Unix socket as ?host=/folder. SQLAlchemy's `postgresql+driver:` is accepted. */
   readonly connection: string;
-  /** Most connections at once. */
+  /** Maximum number of connections. */
   readonly poolSize: number;
   readonly log: Log;
-  /** Statements may take as long as they need: for what changes the schema, or moves whole tables. */
+  /** No statement timeout: for migrations, backup and restore. */
   readonly patient?: boolean;
 }
 export interface Connected {
   readonly db: Knex;
-  /** How to call the database in messages. */
+  /** The name of the database in messages. */
   readonly where: string;
 }
 
-/** Name of a server's connections. */
+/** The application name of the server's connections. */
 export const SERVER = 'bloomery';
-/** 13 is the oldest that is tested; lock, merge and RETURNING as used here are in all later ones. */
+/** The oldest tested version is 13. */
 const OLDEST_SERVER = 130000;
 /**
- * A request shall have its answer within ten seconds, also when the database is silent: the server gives a statement up, and a little
- * later we give a server up that says nothing.
+ * An API request gets its response within ten seconds, even if the database does not respond. PostgreSQL cancels a statement first. A little
+ * later this program closes the connection to a server that sends nothing.
  */
 const CONNECT_TIMEOUT_MS = 5_000;
 const ACQUIRE_TIMEOUT_MS = 8_000;
@@ -45,7 +45,7 @@ export function isoTimestamp(text: string): string {
   const [seconds, fraction = ''] = time.split('.');
   return `${day}T${seconds}.${fraction.padEnd(6, '0')}+00:00`;
 }
-/** How values are read, for these connections only: pg's own table is shared by the whole process. */
+/** Parsers of values for these connections only, because pg's own table is global. */
 const typeParsers: CustomTypesConfig = {
   getTypeParser: ((oid: number) => {
     if (oid === INT8) return Number;
@@ -54,7 +54,7 @@ const typeParsers: CustomTypesConfig = {
   }) as CustomTypesConfig['getTypeParser'],
 };
 
-/** A pool of connections to a server that was looked at. Throws an Error of one line that says why it cannot be used, without the password. */
+/** Checks the server and creates a pool of connections. Throws an Error of one line with the reason, without the password. */
 export async function connect(options: ConnectOptions): Promise<Connected> {
   const { log, patient = false } = options;
   const settings = connectionSettings(options.connection, patient);
@@ -62,12 +62,12 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
   const db = createKnex({
     client: 'pg',
     connection: settings as Knex.StaticConnectionConfig,
-    // Values, which may be secrets, stay out of error messages.
+    // Error messages must not contain values, which may be secrets.
     compileSqlOnError: false,
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
     pool: { min: 0, max: options.poolSize, idleTimeoutMillis: IDLE_TIMEOUT_MS, afterCreate: patient ? setUpPatient : setUpSession },
     log: {
-      // Whoever wanted a connection says so.
+      // The caller reports this error.
       warn: (message: unknown) => log[String(message).startsWith('Acquire connection error') ? 'debug' : 'warn'](String(message)),
       error: (message: unknown) => log.error(String(message)),
       deprecate: (message: unknown) => log.debug(String(message)),
@@ -77,18 +77,18 @@ export async function connect(options: ConnectOptions): Promise<Connected> {
   return { db, where };
 }
 
-/** The same, for what is thrown on the way: a line that names the database. */
+/** An Error of one line that names the database. */
 export const unusable = (where: string, error: unknown): Error =>
   new Error(`${where} cannot be used: ${plainReason(error)}`, { cause: error });
 
-/** What pg is given. Throws when the text is no PostgreSQL URL; the text itself may hold a password and is not shown. */
+/** The settings for pg. Throws if the text is not a PostgreSQL URL. The message does not contain the text, which may hold a password. */
 function connectionSettings(connection: string, patient: boolean) {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(connection)?.[1] ?? '';
   if (!/^postgres(?:ql)?(?:\+\w+)?$/i.test(scheme))
     throw new Error(`[database]connection must be a postgresql:// URL${scheme === '' ? '' : `, not ${scheme}://`}`);
   return {
     connectionString: `postgresql${connection.slice(scheme.length)}`,
-    // Servers are told from those that look after the database.
+    // Distinguishes servers from maintenance commands.
     application_name: patient ? 'bloomery-db' : SERVER,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     keepAlive: true,
@@ -97,7 +97,7 @@ function connectionSettings(connection: string, patient: boolean) {
 }
 
 type Done = (error: Error | null, connection: Client) => void;
-/** The session's own settings, by a statement: a pooler in between need not know start-up options. */
+/** Sets session parameters by a statement, because a connection pooler may not support startup options. */
 const setUp =
   (statements: string, also: (connection: Client) => void = () => {}) =>
   (connection: Client, done: Done): void => {
@@ -105,8 +105,8 @@ const setUp =
     connection.query(`SET timezone = 'UTC'; SET datestyle = 'ISO, YMD'; ${statements}`, (error: Error | null) => done(error, connection));
   };
 /**
- * Cuts a connection on which a statement runs and nothing is heard: a server that was stopped, or a network that swallows everything. (A
- * timeout of the statement alone would leave the connection to those who come next.)
+ * Closes a connection if a statement runs and the server sends nothing: a stopped server or a broken network. A timeout of the statement
+ * alone would leave the broken connection in the pool.
  */
 function cutWhenSilent(client: Client): void {
   const state = client as unknown as { readonly connection: { readonly stream: Socket }; readonly readyForQuery: boolean };
@@ -121,7 +121,7 @@ const setUpSession = setUp(
 );
 const setUpPatient = setUp('SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0');
 
-/** Connects once, outside the pool, which would hide the reason of a failure. Answers how to call the database in messages. */
+/** Connects once outside the pool, which would hide the reason of a failure. Answers the name of the database for messages. */
 async function inspectServer(settings: ReturnType<typeof connectionSettings>): Promise<string> {
   let client: Client;
   try {
@@ -130,7 +130,7 @@ async function inspectServer(settings: ReturnType<typeof connectionSettings>): P
     throw new Error('[database]connection is not a valid postgresql:// URL');
   }
   const where = `The database ${client.database ?? ''} at ${client.host.startsWith('/') ? client.host : `${client.host}:${client.port}`}`;
-  // A connection that ends badly later says so here too; it is of no use to anyone then.
+  // Later errors of this connection are irrelevant.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -146,7 +146,7 @@ async function inspectServer(settings: ReturnType<typeof connectionSettings>): P
   return where;
 }
 
-/** The reason in one line. Several addresses of a host that all failed come as one error without text of its own. */
+/** The reason in one line. If all addresses of a host fail, the error is an AggregateError without a message. */
 function plainReason(error: unknown): string {
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   const code = (first as { code?: unknown } | undefined)?.code;

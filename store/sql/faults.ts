@@ -1,8 +1,8 @@
-/** What the database refuses, as the faults that the rooms know. */
+/** Converts errors of the database to faults. */
 import { Fault } from '../../model/errors';
 import type { FaultName } from '../../model/errors';
 
-/** Constraint (its name is in migrations/) → the fault, and its details out of the record that was refused. */
+/** Constraint (named in migrations/) → the fault, and the fields of the record for its details. */
 const CONSTRAINTS: Readonly<Record<string, readonly [FaultName, Readonly<Record<string, string>>]>> = {
   nodes_uuid_unique: ['NodeAlreadyExists', { uuid: 'uuid' }],
   nodes_name_unique: ['DuplicateName', { name: 'name' }],
@@ -45,8 +45,8 @@ const CONSTRAINTS: Readonly<Record<string, readonly [FaultName, Readonly<Record<
 };
 
 /**
- * The caller is not to blame and may try again: PostgreSQL's codes and those of sockets → what is told. (57: stopping, starting; 53: out of
- * something; 08: connections; 58: the host's files; 40, 55, 57014, 25P0x: given up by the server.)
+ * Codes of PostgreSQL and of sockets → the message of the response. The caller may retry. (57: stopping, starting; 53: out of resources; 08:
+ * connections; 58: files of the host; 40, 55, 57014, 25P0x: cancelled by the server.)
  */
 const UNAVAILABLE: readonly (readonly [RegExp, string])[] = [
   [/^53100$/, 'The database has no space left on its disk, please retry when there is some.'],
@@ -60,7 +60,7 @@ const UNAVAILABLE: readonly (readonly [RegExp, string])[] = [
 const UNAVAILABLE_TEXT =
   /(?:^| - )(?:Knex: Timeout acquiring a connection|Connection terminated|Client has encountered|Client was closed|timeout expired|timeout exceeded|Unable to acquire a connection|Cannot use a pool)/;
 
-/** Undefined: it is not the database that is away. */
+/** Undefined: the error does not mean that the database is unavailable. */
 const unavailableText = (error: unknown): string | undefined =>
   (UNAVAILABLE.find(([codes]) => codes.test(codeOf(error))) ??
     (UNAVAILABLE_TEXT.test(messageOf(error)) ? UNAVAILABLE.at(-1) : undefined))?.[1];
@@ -70,19 +70,19 @@ const codeOf = (error: unknown): string => {
   return typeof code === 'string' ? code : '';
 };
 
-/** The text of whatever was thrown. Sockets' errors are not `instanceof` the Error of a test's sandbox, so the member decides. */
+/** The message of an error. In the sandbox of tests, errors of sockets are not `instanceof Error`, so this checks the member. */
 export const messageOf = (error: unknown): string => {
   const message = (error as { message?: unknown } | null | undefined)?.message;
   return typeof message === 'string' ? message : String(error);
 };
 
 /**
- * The fault for what a query threw; anything that is no fault of the design comes back as it was, without the values that the
- * database repeats in it. `record` is what was written: a fault's details are read from it.
+ * Converts an error of a query to a fault. Other errors are returned unchanged, except that the database's copy of the values is removed.
+ * `record` is the written record, for the details of the fault.
  */
 export function toFault(error: unknown, record: object = {}): unknown {
   if (typeof error !== 'object' || error === null || error instanceof Fault) return error;
-  // "Failing row contains (…)": may hold passwords, and ends in logs.
+  // "Failing row contains (…)" may hold passwords, and errors are logged.
   if ('detail' in error) delete error.detail;
   const { constraint } = error as { constraint?: unknown };
   const known = typeof constraint === 'string' ? CONSTRAINTS[constraint] : undefined;
@@ -100,7 +100,7 @@ export function toFault(error: unknown, record: object = {}): unknown {
   return error;
 }
 
-/** Runs a query; what it throws becomes a fault where it is one. */
+/** Runs a query, and converts its errors to faults. */
 export async function run<T>(query: PromiseLike<T>, record?: object): Promise<T> {
   try {
     return await query;

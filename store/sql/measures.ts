@@ -1,4 +1,4 @@
-/** What is measured of the database: its connections, and the queries that fail. */
+/** Metrics of the database: connections and failed queries. */
 import type { Knex } from 'knex';
 import type { Metrics } from '../../model/metrics';
 import { isUnavailable, toFault } from './faults';
@@ -12,9 +12,9 @@ interface Pool {
 
 const kindOf = (error: unknown): string => (isUnavailable(error) ? 'away' : toFault(error) === error ? 'other' : 'refused');
 
-/** Milliseconds. A database that takes longer is not there for anyone. */
+/** Milliseconds after which the database counts as unavailable. */
 const PING_TIMEOUT_MS = 1500;
-/** Also when all connections are in use for so long. */
+/** False if all connections are in use until the timeout, too. */
 export function isUp(db: Knex): Promise<boolean> {
   return new Promise((answer) => {
     const late = setTimeout(() => answer(false), PING_TIMEOUT_MS);

@@ -1,12 +1,12 @@
 /**
- * Statements that every request asks: parsed and planned once a connection, and sent past the query builder. Measured for one row by its
- * UUID: 40 µs of CPU on both sides together, against 190 µs.
+ * Prepared statements for frequent queries. PostgreSQL parses and plans them once per connection, and they bypass the query builder. Measured
+ * for one row by UUID: 40 µs of CPU on both sides together, instead of 190 µs.
  */
 import type { Knex } from 'knex';
 import type { Client } from 'pg';
 import { run } from './faults';
 
-/** @param record what is written, for the faults that name it */
+/** @param record the written record, for the details of faults */
 export type Prepared = <Row>(name: string, text: string, values: readonly unknown[], record?: object) => Promise<readonly Row[]>;
 
 interface Connections {
@@ -17,7 +17,7 @@ interface Connections {
 
 /**
  * @param db the pool, or a transaction
- * @returns runs `text` under its `name`, which is always the same text; columns are named in it, since a plan does not outlive another set
+ * @returns a function that runs `text`. A `name` always has the same text. The text lists its columns, because a plan fails after `*` changes
  */
 export function preparedOn(db: Knex): Prepared {
   const connections = db.client as Connections;
@@ -27,7 +27,7 @@ export function preparedOn(db: Knex): Prepared {
       const { rows } = await run(connection.query({ name, text, values: [...values] }), record);
       return rows as Row[];
     } catch (error) {
-      // As the query builder tells of its own.
+      // The query builder emits this event for its own errors.
       connections.emit('query-error', (error as Error).cause ?? error);
       throw error;
     } finally {

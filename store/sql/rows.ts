@@ -1,14 +1,32 @@
 /**
- * What every table's file shares: columns as a table, records to columns, and the paging of lists. Column names that come from
- * callers reach SQL only if they are in the table.
+ * What the files of all tables share: kinds of columns, conversion of records to rows, filters and paging. Column names from callers
+ * reach SQL only if the table of columns has them.
  */
 import type { Knex } from 'knex';
 import { Fault } from '../../model/errors';
 import type { ResourceRecord } from '../../model/records';
 import { run } from './faults';
-import type { NodeScope, Paging, RowVersion } from '../store';
 
-/** How a column is written and whether lists may be sorted and filtered by it. */
+export interface Paging {
+  /** UUID of the last row of the previous page. An unknown marker is the fault NodeNotFound, PortNotFound and the like. */
+  readonly marker?: string;
+  readonly limit?: number;
+  /** A column; rows with equal values are sorted by id. Default: id. */
+  readonly sortKey?: string;
+  readonly sortDir?: 'asc' | 'desc';
+}
+/** Identifies one state of a row: every write raises the revision. Cached JSON is valid while it is equal. */
+export interface RowVersion {
+  readonly id: number;
+  readonly revision: number;
+}
+/** Limits a list to the records of nodes in these shards and in these conductor groups. */
+export interface NodeScope {
+  readonly shards?: readonly string[];
+  readonly conductorGroups?: readonly string[];
+}
+
+/** Determines how a value is written, and whether lists may be sorted and filtered by the column. */
 export type ColumnKind = 'text' | 'boolean' | 'integer' | 'time' | 'json' | 'texts';
 export type Columns<RecordType> = { readonly [Name in keyof RecordType]-?: ColumnKind };
 /** The columns that every resource has. */
@@ -19,13 +37,13 @@ export const SHARED_COLUMNS: Columns<ResourceRecord> = {
   updated_at: 'time',
   revision: 'integer',
 };
-/** A row as knex takes it. */
+/** A row in the form that knex expects. */
 export type ColumnValues = Record<string, unknown>;
 
 const kindOf = (columns: Readonly<Record<string, ColumnKind>>, name: string): ColumnKind | undefined =>
   Object.hasOwn(columns, name) ? columns[name] : undefined;
 
-/** Members of a record as values for its columns; absent members stay absent, so that the column's default holds. */
+/** Converts the members of a record to column values. Undefined members are omitted, so that the column's default applies. */
 export function toRow(columns: Readonly<Record<string, ColumnKind>>, record: object): ColumnValues {
   const row: ColumnValues = {};
   for (const [name, value] of Object.entries(record)) {
@@ -39,7 +57,7 @@ export function toRow(columns: Readonly<Record<string, ColumnKind>>, record: obj
   return row;
 }
 
-/** Adds the exact matches: null is "is null", a list is "any of". */
+/** Adds exact matches: null means IS NULL, a list means any of its values. */
 export function applyWhere(query: Knex.QueryBuilder, columns: Readonly<Record<string, ColumnKind>>, where: object): void {
   for (const [name, value] of Object.entries(where) as [string, unknown][]) {
     if (value === undefined) continue;
@@ -51,7 +69,7 @@ export function applyWhere(query: Knex.QueryBuilder, columns: Readonly<Record<st
   }
 }
 
-/** Those that belong to nodes in one of the shards, and in one of the conductor groups. */
+/** Limits the query to records of nodes in one of the shards and in one of the conductor groups. */
 export function applyNodeScope(query: Knex.QueryBuilder, db: Knex, { shards, conductorGroups }: NodeScope): void {
   for (const [column, values] of [
     ['shard', shards],
@@ -66,13 +84,14 @@ export function applyNodeScope(query: Knex.QueryBuilder, db: Knex, { shards, con
       );
 }
 
-/** A condition for "contains", whatever the letters' case; `%` and `_` stand for any text and any character, as clients know them. */
+/** Adds a case-insensitive "contains". As in Ironic, `%` and `_` in the text are wildcards. */
 export const contains = (query: Knex.QueryBuilder, column: string, text: string): void =>
   void query.whereRaw("?? ILIKE ? ESCAPE ''", [column, `%${text}%`]);
 
 /**
- * Adds order, position and limit. Nulls sort lowest (first when ascending), as on the databases that Ironic runs on mostly; ties are
- * broken by id in the same direction. `marker` is the row after which the page begins.
+ * Adds order, position and limit. Nulls sort lowest, as in MySQL and SQLite, which Ironic usually runs on. Equal values are sorted by
+ * id in the same direction.
+ * @param marker the last row of the previous page
  */
 export function applyPaging(
   query: Knex.QueryBuilder,
@@ -105,7 +124,7 @@ export function applyPaging(
     });
 }
 
-/** The versions of the rows that `selection` finds, in its order. As two arrays of text: a thousand rows cost more than their reading. */
+/** Reads the versions of the selected rows, in order. Two JSON arrays are cheaper to transfer than a thousand rows. */
 export async function versionsOf(db: Knex, selection: Knex.QueryBuilder): Promise<readonly RowVersion[]> {
   const page = selection.select('id', 'revision').as('page');
   const [found] = (await run(

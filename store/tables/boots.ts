@@ -1,4 +1,4 @@
-/** The table `boots`: what a machine gets when it boots from the network. A driver writes it, the boot services read it. */
+/** The table `boots`: what a machine boots from the network. Drivers write it; the boot services read it. */
 import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
@@ -27,11 +27,11 @@ export function bootsOn(db: Knex, clock: Clock): Boots {
       return boot;
     },
     async forMac(mac) {
-      // `@>` is what the index answers. Two nodes can name a MAC address only while it moves from one to the other: the newer row counts.
+      // `@>` uses the index. Two nodes have the same MAC address only while it moves between them; the newer row is valid.
       const query = boots().whereRaw('macs @> ARRAY[?]::text[]', [mac.toLowerCase()]).orderByRaw('updated_at DESC').limit(1);
       const [boot] = await run(query);
       if (boot) return boot;
-      // A machine without ports: any row of a ramdisk without addresses will do, as long as all of them boot the same.
+      // A machine without ports gets any ramdisk row without addresses, if all such rows boot the same files.
       const known = db('ports').select(db.raw('1')).where('address', mac.toLowerCase());
       const open = await run(
         boots().where({ purpose: 'ramdisk' }).whereRaw('cardinality(macs) = 0').whereNotExists(known).orderBy('node_uuid'),

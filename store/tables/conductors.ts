@@ -1,4 +1,4 @@
-/** The table `conductors`: who is there to hold nodes, and when it was last heard of. */
+/** The table `conductors`: the registered conductors and the times of their last heartbeats. */
 import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { systemClock, timestamp } from '../../model/clock';
@@ -7,20 +7,56 @@ import type { ConductorRecord } from '../../model/records';
 import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
 import { preparedOn } from '../sql/prepared';
-import type { AliveConductors, Conductors } from '../store';
+
+export interface AliveConductors {
+  /** `id:revision,…`: changes whenever the set of alive conductors changes, or what one of them offers. */
+  readonly version: string;
+  /** Cached by version, so that `updated_at` may be outdated. */
+  readonly conductors: readonly ConductorRecord[];
+}
+export interface Conductors {
+  /**
+   * Inserts the row, or takes it over from the instance `previous` (null: from no instance). False: another instance has registered
+   * meanwhile. Called in a transaction.
+   */
+  register(
+    conductor: Pick<ConductorRecord, 'hostname' | 'conductor_group' | 'drivers' | 'address'> & { readonly instance: string },
+    previous: string | null,
+  ): Promise<boolean>;
+  /** Records a heartbeat. Throws ConductorNotFound if the row no longer belongs to this instance. */
+  touch(hostname: string, instance: string): Promise<void>;
+  /** Goes offline, so that no new work arrives. Its locks stay valid while it sends heartbeats. Throws as `touch`. */
+  drain(hostname: string, instance: string): Promise<void>;
+  /** Gives up all locks. Throws as `touch`. */
+  unregister(hostname: string, instance: string): Promise<void>;
+  /**
+   * Invalidates the locks of a conductor without a heartbeat within `timeout` seconds. False: it has sent one. An unknown conductor has no
+   * valid locks: true. Called in the transaction that takes over its nodes.
+   */
+  declareDead(hostname: string, timeout: number): Promise<boolean>;
+  /** Removes at most `atMost` conductors without a heartbeat for so many seconds. Answers their names. */
+  removeExpired(seconds: number, atMost: number): Promise<readonly string[]>;
+  /**
+   * The online conductors with a heartbeat within `timeout` seconds. Reads their rows only if the version in the database has changed.
+   * @param version the current version, if the caller has just read it (`NodeSummary.conductors_version`)
+   */
+  alive(timeout: number, version?: string): Promise<AliveConductors>;
+  /** All conductors. `timeout`: as for `alive`. */
+  list(timeout: number): Promise<readonly ConductorRecord[]>;
+}
 
 /**
- * Signs of life are stamped and judged by the database's clock: those of hosts differ. `$2`: a test's clock in its place, else null.
- * `$1`: seconds without one after which a conductor counts as dead.
+ * Heartbeats are written and compared by the database's clock, because clocks of hosts differ. `$1`: seconds without a heartbeat after
+ * which a conductor is dead. `$2`: the time of a test's clock instead; otherwise null.
  */
-const HEARD = 'updated_at >= coalesce($2::timestamptz, now()) - make_interval(secs => $1)';
-/** One row: the word of `alive`, null for nobody. */
-export const ALIVE_VERSION = `SELECT string_agg(id || ':' || revision, ',' ORDER BY id) AS version FROM conductors WHERE online AND ${HEARD}`;
-/** What `$2` is there. */
+const RECENT = 'updated_at >= coalesce($2::timestamptz, now()) - make_interval(secs => $1)';
+/** One row with the version of the alive conductors; null if there are none. */
+export const ALIVE_VERSION = `SELECT string_agg(id || ':' || revision, ',' ORDER BY id) AS version FROM conductors WHERE online AND ${RECENT}`;
+/** The value of `$2`. */
 export const aliveAt = (clock: Clock): string | null => (clock === systemClock ? null : timestamp(clock.now()));
 
 const COLUMNS = 'id, hostname, conductor_group, drivers, online, address, instance, created_at, updated_at, revision';
-const LIST = `SELECT ${COLUMNS}, online AND ${HEARD} AS alive, instance IS NOT NULL AND ${HEARD} AS locks_valid FROM conductors ORDER BY id`;
+const LIST = `SELECT ${COLUMNS}, online AND ${RECENT} AS alive, instance IS NOT NULL AND ${RECENT} AS locks_valid FROM conductors ORDER BY id`;
 
 export function conductorsOn(db: Knex, clock: Clock): Conductors {
   const prepared = preparedOn(db);
@@ -31,29 +67,29 @@ export function conductorsOn(db: Knex, clock: Clock): Conductors {
     return timeouts.map(() => found!.version ?? '');
   });
   let last: AliveConductors = { version: '', conductors: [] };
-  /** Registering, and being declared dead with all that comes of it, one after the other; until the end of the transaction. */
-  const oneByOne = (hostname: string) => run(db.raw('SELECT pg_advisory_xact_lock(hashtext(?))', [`conductor ${hostname}`]));
-  /** Throws ConductorNotFound when the row belongs to nobody, or to another instance. */
+  /** Serializes registration and declareDead of one conductor until the end of the transaction. */
+  const serialize = (hostname: string) => run(db.raw('SELECT pg_advisory_xact_lock(hashtext(?))', [`conductor ${hostname}`]));
+  /** Throws ConductorNotFound if the row belongs to no instance or to another one. */
   const change = async (hostname: string, instance: string, row: object): Promise<void> => {
     const changed = await run(db('conductors').where({ hostname, instance }).update(row));
     if (changed === 0) throw new Fault('ConductorNotFound', { conductor: hostname });
   };
   return {
-    async register({ hostname, conductor_group, drivers, address, instance }, over) {
-      await oneByOne(hostname);
+    async register({ hostname, conductor_group, drivers, address, instance }, previous) {
+      await serialize(hostname);
       const offered = { conductor_group, drivers: JSON.stringify(drivers), address, instance, online: true, updated_at: now() };
       const query = db('conductors')
         .insert({ hostname, created_at: now(), ...offered }, 'id')
         .onConflict('hostname')
         .merge({ ...offered, revision: db.raw('conductors.revision + 1') })
-        .whereRaw('conductors.instance IS NOT DISTINCT FROM ?', [over]) as unknown as PromiseLike<unknown[]>;
+        .whereRaw('conductors.instance IS NOT DISTINCT FROM ?', [previous]) as unknown as PromiseLike<unknown[]>;
       return (await run(query)).length > 0;
     },
     touch: (hostname, instance) => change(hostname, instance, { updated_at: now() }),
     drain: (hostname, instance) => change(hostname, instance, { online: false, updated_at: now() }),
     unregister: (hostname, instance) => change(hostname, instance, { online: false, instance: null, updated_at: now() }),
     async declareDead(hostname, timeout) {
-      await oneByOne(hostname);
+      await serialize(hostname);
       const [row] = (await list(timeout)).filter((one) => one.hostname === hostname);
       if (row?.locks_valid) return false;
       if (row) await run(db('conductors').where({ hostname }).update({ online: false, instance: null }));
@@ -75,7 +111,7 @@ export function conductorsOn(db: Knex, clock: Clock): Conductors {
     async alive(timeout, version) {
       if ((version ?? (await aliveVersion(timeout))) === last.version) return last;
       const found = (await list(timeout)).filter(({ alive }) => alive);
-      // Of what was read, which may be later than what was asked.
+      // The rows may be newer than the version that was compared, so the version is computed from the rows.
       last = { version: found.map(({ id, revision }) => `${id}:${revision}`).join(), conductors: found };
       return last;
     },

@@ -1,33 +1,47 @@
 /**
- * The table `events`: what happened to nodes, in an order in which a reader may go on after any event without ever missing one.
+ * The table `events`: changes of nodes, in an order that lets a reader continue after any event without missing one.
  *
- * Numbers of a sequence are no such order: a transaction may commit after others that took later numbers. Here the order is (transaction,
- * id), and only transactions below the oldest that still runs are read: all that can come later has a higher number.
+ * Numbers of a sequence do not have this property: a transaction may commit after others that took higher numbers. Here the order is
+ * (transaction, id). Only transactions below the oldest running one are read, because all later events have higher numbers.
  */
 import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
-import type { EventRecord } from '../../model/events';
+import type { EventKind, EventRecord } from '../../model/events';
+import type { JsonObject, NodeRecord } from '../../model/records';
 import { run } from '../sql/faults';
 import { preparedOn } from '../sql/prepared';
-import type { Events } from '../store';
 
-/** The oldest running transaction: nothing is ever written before it. */
+/** Changes of nodes. Triggers of the database write most of them, with every change of a node. */
+export interface Events {
+  /** The next events, and the position to continue from: all events that can be read now are before it. */
+  read(after: string, atMost: number): Promise<{ readonly events: readonly EventRecord[]; readonly reached: string }>;
+  /** Adds an event that no column of the node shows. */
+  add(node: NodeRecord, kind: EventKind, payload: JsonObject): Promise<void>;
+  /** The position from which only new events are read. */
+  endPosition(): Promise<string>;
+  /** Whether no event after this position has been removed. */
+  isReachable(position: string): Promise<boolean>;
+  /** Removes at most `atMost` events: those before a time, and the oldest beyond `keep`. Answers how many it removed. */
+  trim(limits: { readonly keep: number; readonly before: string; readonly atMost: number }): Promise<number>;
+}
+
+/** The oldest running transaction. No event is ever written before it. */
 const END = 'pg_snapshot_xmin(pg_current_snapshot())';
-/** One row at least: that of `reached`, which all rows are from the same moment as. */
+/** At least one row: `reached` is computed in the same snapshot as the events. */
 const READ = `
   SELECT ends.reached, found.* FROM (SELECT ${END} || '-0' AS reached) AS ends LEFT JOIN LATERAL (
     SELECT transaction || '-' || id AS position, at, node_uuid, node_name, owner, lessee, kind, payload FROM events
     WHERE (transaction, id) > ($1::text::xid8, $2::bigint) AND transaction < ${END}
     ORDER BY transaction, id LIMIT $3
   ) AS found ON true`;
-/** Not behind what was removed; and not of another server, whose transactions were ahead of this one's, before the database was copied. */
+/** False for positions before removed events, and for positions of another server whose transaction numbers were higher (a copied database). */
 const REACHABLE = `
   SELECT NOT EXISTS (
     SELECT FROM events_trimmed
     WHERE (transaction, id) > ($1::text::xid8, $2::bigint) AND transaction <= pg_snapshot_xmax(pg_current_snapshot())
   ) AND $1::text::xid8 <= pg_snapshot_xmax(pg_current_snapshot()) AS reachable`;
-/** The oldest first; and those of another server, which would stand in the way of what comes. The last of what goes is remembered. */
+/** Removes the oldest events, and those of another server, whose higher numbers would block reading. The last removed position is stored. */
 const TRIM = `
   WITH gone AS (
     DELETE FROM events WHERE (transaction, id) IN (
@@ -45,14 +59,14 @@ const TRIM = `
   )
   SELECT count(*) AS gone FROM gone`;
 
-/** Of a database that was put back: no position from before leads on, and what it tells was of another server. */
+/** Called after a restore: earlier positions become unreachable, and the events of the other server are removed. */
 export async function forgetEvents(db: Knex): Promise<void> {
   await db.raw(
     `TRUNCATE events, events_trimmed; INSERT INTO events_trimmed (transaction, id) VALUES (pg_current_xact_id(), ${2n ** 63n - 1n})`,
   );
 }
 
-/** Without what stands beside it in its row. */
+/** The event without the column `reached`. */
 const eventOf = ({ position, at, node_uuid, node_name, owner, lessee, kind, payload }: EventRecord): EventRecord => ({
   position,
   at,
@@ -67,7 +81,7 @@ const partsOf = (position: string): readonly string[] => position.split('-');
 
 /**
  * @param db the pool, or a transaction
- * @param clock stamps what is noted
+ * @param clock for the times of added events
  */
 export function eventsOn(db: Knex, clock: Clock): Events {
   const prepared = preparedOn(db);

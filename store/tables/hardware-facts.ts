@@ -1,10 +1,25 @@
-/** The tables `bios_settings` and `firmware_components`: what a node's hardware said of itself, a row a name. */
+/** The tables `bios_settings` and `firmware_components`: one row for each name that a node's BMC reports. */
 import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import type { BiosSettingRecord, FirmwareComponentRecord } from '../../model/records';
 import { run } from '../sql/faults';
-import type { BiosSettings, FirmwareComponents } from '../store';
+
+export interface BiosSettings {
+  /** Sorted by name. */
+  ofNode(nodeUuid: string): Promise<readonly BiosSettingRecord[]>;
+  /** Inserts new settings and updates existing ones. */
+  put(nodeUuid: string, settings: readonly (Partial<BiosSettingRecord> & { readonly name: string })[]): Promise<void>;
+  remove(nodeUuid: string, names: readonly string[]): Promise<void>;
+}
+export interface FirmwareComponents {
+  ofNode(nodeUuid: string): Promise<readonly FirmwareComponentRecord[]>;
+  /** Inserts new components and updates existing ones. */
+  put(
+    nodeUuid: string,
+    components: readonly (Partial<FirmwareComponentRecord> & Pick<FirmwareComponentRecord, 'component' | 'initial_version'>)[],
+  ): Promise<void>;
+}
 
 const STAMPS = ['created_at', 'updated_at'] as const;
 const SETTING = [
@@ -32,7 +47,7 @@ const COMPONENT = [
   ...STAMPS,
 ] as const;
 
-/** Adds rows, or changes those that have the same node and name; all columns of the given rows must be the same ones. */
+/** Inserts rows, or updates those with the same node and name. All given rows must have the same columns. */
 async function put(db: Knex, clock: Clock, table: string, key: string, nodeUuid: string, records: readonly object[]): Promise<void> {
   if (records.length === 0) return;
   const now = timestamp(clock.now());

@@ -1,14 +1,90 @@
-/** The tables `hardware` and `hardware_changes`: the latest record of each node that a recorder on its host pushed, and what changed. */
+/** The tables `hardware` and `hardware_changes`: the latest record of each node that the recorder on its host sent, and the changes. */
 import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
+import type { ChangeKind, Component, HardwareChange } from '../../model/hardware';
 import type { JsonObject } from '../../model/records';
 import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
 import { preparedOn } from '../sql/prepared';
-import type { Hardware, HardwareChangeRow, HardwareToken, HardwareRow } from '../store';
 
-const DOORS = 'SELECT node_uuid, token_hash, digest FROM hardware WHERE node_uuid = ANY($1)';
+/** The values that a push of a recorder is checked against. */
+export interface HardwareToken {
+  readonly node_uuid: string;
+  /** SHA-256 in hexadecimal; null: the token was revoked. */
+  readonly token_hash: string | null;
+  readonly digest: string | null;
+}
+interface HardwareRow extends HardwareToken {
+  readonly token_from: 'operator' | 'deployment' | null;
+  readonly token_made_at: string | null;
+  /** Compressed JSON. This and all following columns are null until the first push. */
+  readonly record: Buffer | null;
+  readonly boot_id: string | null;
+  /** When this record arrived. */
+  readonly recorded_at: string | null;
+  /** When the recorder last sent or confirmed it. */
+  readonly received_at: string | null;
+  readonly stale: boolean;
+}
+interface HardwareChangeRow extends HardwareChange {
+  readonly id: number;
+  readonly node_uuid: string;
+  readonly node_name: string | null;
+  readonly owner: string | null;
+  readonly lessee: string | null;
+  readonly at: string;
+}
+/** A recorder's report that its record is unchanged. */
+export interface HardwareUnchanged {
+  readonly nodeUuid: string;
+  readonly digest: string;
+  readonly bootId: string | null;
+  readonly at: string;
+}
+export interface HardwareChangeFilter {
+  /** Absent: all nodes. */
+  readonly nodeUuid?: string;
+  readonly kinds?: readonly ChangeKind[];
+  readonly components?: readonly Component[];
+  readonly since?: string;
+  /** Only changes with a higher id. */
+  readonly after?: number;
+  readonly limit: number;
+}
+/** Reports of recorders on running hosts. The row of a node lasts from its first token to the end of its instance; changes remain. */
+export interface Hardware {
+  /** Concurrent calls share one query. */
+  findToken(nodeUuid: string): Promise<HardwareToken | undefined>;
+  find(nodeUuid: string): Promise<HardwareRow | undefined>;
+  /** Reads the row and locks it until the end of the transaction. */
+  lock(nodeUuid: string): Promise<HardwareRow | undefined>;
+  /** Replaces the stored record. If it was stale, this adds an event, and with `inHistory` an entry of the node's history. */
+  put(
+    nodeUuid: string,
+    latest: { readonly digest: string; readonly record: Buffer; readonly bootId: string | null },
+    inHistory: boolean,
+  ): Promise<void>;
+  /** Replaces the node's token. Throws NodeNotFound. */
+  putToken(nodeUuid: string, hash: string, from: 'operator' | 'deployment'): Promise<void>;
+  revoke(nodeUuid: string): Promise<void>;
+  /**
+   * Records reports of unchanged records, at most one for each node. Ignores reports whose digest differs from the stored one. Answers how
+   * many records were stale; each adds an event and history as in `put`.
+   */
+  recordUnchanged(reports: readonly HardwareUnchanged[], inHistory: boolean): Promise<number>;
+  /** Marks records without a report since a time as stale, with events and history as in `put`. Answers how many became stale. */
+  markStale(before: string, inHistory: boolean): Promise<number>;
+  counts(): Promise<{ readonly fresh: number; readonly stale: number }>;
+  /** Adds changes and keeps the latest `keep` of the node. The last call in its transaction, because it blocks other writers of changes. */
+  addChanges(nodeUuid: string, changes: readonly HardwareChange[], keep: number): Promise<void>;
+  /** The oldest first. */
+  changes(filter: HardwareChangeFilter): Promise<readonly HardwareChangeRow[]>;
+  /** Answers how many changes it removed. */
+  trimChanges(before: string, atMost: number): Promise<number>;
+}
+
+const TOKENS = 'SELECT node_uuid, token_hash, digest FROM hardware WHERE node_uuid = ANY($1)';
 const ROW = [
   'node_uuid',
   'token_hash',
@@ -22,10 +98,10 @@ const ROW = [
   'stale',
 ] as const;
 /**
- * What is told of recorders that fell silent or are heard again: an event, and an entry of the node's history where `kept` is true.
+ * Announces that a record became stale or fresh: an event, and an entry of the node's history if `inHistory` is true.
  * @param from rows with node_uuid and received_at
  */
-const tell = (from: string, stale: boolean, at: string, kept: string): string => `
+const announceStale = (from: string, stale: boolean, at: string, inHistory: string): string => `
   noted AS (
     INSERT INTO events (at, node_uuid, node_name, owner, lessee, kind, payload)
     SELECT ${at}::timestamptz, nodes.uuid, nodes.name, nodes.owner, nodes.lessee, 'recorder',
@@ -36,9 +112,9 @@ const tell = (from: string, stale: boolean, at: string, kept: string): string =>
     SELECT gen_random_uuid()::text, nodes.uuid, 'recorder', 'INFO',
       '${stale ? 'The recorder of the running host fell silent.' : 'The recorder of the running host is heard again.'}',
       nodes.provision_state, nodes.target_provision_state, ${at}::timestamptz
-    FROM ${from} JOIN nodes ON nodes.uuid = ${from}.node_uuid WHERE ${kept}::boolean
+    FROM ${from} JOIN nodes ON nodes.uuid = ${from}.node_uuid WHERE ${inHistory}::boolean
   )`;
-/** The node first, as whoever removes it takes them: else the two would wait for each other. */
+/** Locks the node first, in the same order as its removal does, so that the two cannot deadlock. */
 const LOCK = `
   WITH node AS MATERIALIZED (SELECT uuid FROM nodes WHERE uuid = $1 FOR KEY SHARE)
   SELECT ${ROW.map((name) => `hardware.${name}`).join(', ')} FROM node JOIN hardware ON hardware.node_uuid = node.uuid FOR UPDATE OF hardware`;
@@ -46,36 +122,36 @@ const PUT = `
   WITH was AS (SELECT node_uuid, stale FROM hardware WHERE node_uuid = $1), put AS (
     UPDATE hardware SET digest = $2, record = $3, boot_id = $4, recorded_at = $5, received_at = $5, stale = false
     WHERE node_uuid = $1 RETURNING node_uuid, received_at
-  ), fresh AS (SELECT put.* FROM put JOIN was USING (node_uuid) WHERE was.stale), ${tell('fresh', false, '$5', '$6')}
+  ), fresh AS (SELECT put.* FROM put JOIN was USING (node_uuid) WHERE was.stale), ${announceStale('fresh', false, '$5', '$6')}
   SELECT FROM fresh`;
-/** All processes that write many of them take them in the same order, so that none waits for one that waits for it. */
-const STAMP = `
-  WITH told AS (
-    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[]) AS told (node_uuid, digest, boot_id, at)
+/** Locks the rows in the order of their UUIDs, so that concurrent writers cannot deadlock. */
+const UNCHANGED = `
+  WITH reports AS (
+    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[]) AS reports (node_uuid, digest, boot_id, at)
   ), was AS (
-    SELECT hardware.node_uuid, hardware.stale, told.boot_id, told.at
-    FROM hardware JOIN told ON told.node_uuid = hardware.node_uuid AND told.digest = hardware.digest
+    SELECT hardware.node_uuid, hardware.stale, reports.boot_id, reports.at
+    FROM hardware JOIN reports ON reports.node_uuid = hardware.node_uuid AND reports.digest = hardware.digest
     ORDER BY hardware.node_uuid FOR UPDATE OF hardware
   ), stamped AS (
     UPDATE hardware SET received_at = was.at, boot_id = was.boot_id, stale = false
     FROM was WHERE hardware.node_uuid = was.node_uuid AND hardware.received_at <= was.at
     RETURNING hardware.node_uuid, hardware.received_at, was.stale
-  ), fresh AS (SELECT * FROM stamped WHERE stale), ${tell('fresh', false, '$5', '$6')}
+  ), fresh AS (SELECT * FROM stamped WHERE stale), ${announceStale('fresh', false, '$5', '$6')}
   SELECT count(*) AS count FROM fresh`;
-/** What somebody writes at the moment is heard of. */
+/** Skips locked rows: a report for them is being written. */
 const MARK = `
   WITH silent AS (
     SELECT node_uuid FROM hardware WHERE NOT stale AND received_at < $1::timestamptz FOR UPDATE SKIP LOCKED
   ), gone AS (
     UPDATE hardware SET stale = true FROM silent WHERE hardware.node_uuid = silent.node_uuid
     RETURNING hardware.node_uuid, hardware.received_at
-  ), ${tell('gone', true, '$2', '$3')}
+  ), ${announceStale('gone', true, '$2', '$3')}
   SELECT count(*) AS count FROM gone`;
 /**
- * Changes are written by one transaction at a time, until it has committed: who reads on behind the last number that he saw misses none
- * that took a lower one and came later. (Those that wait hold nothing that others need; a change is rare, and this is the end of it.)
+ * One transaction at a time writes changes, until it commits. A reader that continues after an id therefore never misses a lower id that
+ * commits later. The wait is harmless: waiting transactions hold no other contended locks, and changes are rare.
  */
-const IN_TURN = `SELECT pg_advisory_xact_lock(hashtext('hardware_changes'))`;
+const SERIALIZE = `SELECT pg_advisory_xact_lock(hashtext('hardware_changes'))`;
 const COUNTS = 'SELECT stale, count(*) AS count FROM hardware WHERE received_at IS NOT NULL GROUP BY stale';
 
 interface Count {
@@ -84,19 +160,19 @@ interface Count {
 
 /**
  * @param db the pool, or a transaction
- * @param clock stamps what is noted
+ * @param clock for the times of events and changes
  */
 export function hardwareOn(db: Knex, clock: Clock): Hardware {
   const prepared = preparedOn(db);
   const now = (): string => timestamp(clock.now());
   const rows = () => db<HardwareRow>('hardware');
-  const door = batched<string, HardwareToken | undefined>(async (uuids) => {
-    const found = await prepared<HardwareToken>('hardware_doors', DOORS, [uuids]);
+  const findToken = batched<string, HardwareToken | undefined>(async (uuids) => {
+    const found = await prepared<HardwareToken>('hardware_tokens', TOKENS, [uuids]);
     const byNode = new Map(found.map((row) => [row.node_uuid, row]));
     return uuids.map((uuid) => byNode.get(uuid));
   });
   return {
-    findToken: door,
+    findToken,
     async find(nodeUuid) {
       const [row] = await run(
         rows()
@@ -125,9 +201,9 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
     async revoke(nodeUuid) {
       await run(rows().where('node_uuid', nodeUuid).update({ token_hash: null, token_from: null, token_made_at: null }));
     },
-    async recordUnchanged(signs, inHistory) {
-      const columns = (['nodeUuid', 'digest', 'bootId', 'at'] as const).map((name) => signs.map((sign) => sign[name]));
-      const [fresh] = await prepared<Count>('hardware_stamp', STAMP, [...columns, now(), inHistory]);
+    async recordUnchanged(reports, inHistory) {
+      const columns = (['nodeUuid', 'digest', 'bootId', 'at'] as const).map((name) => reports.map((report) => report[name]));
+      const [fresh] = await prepared<Count>('hardware_unchanged', UNCHANGED, [...columns, now(), inHistory]);
       return fresh!.count;
     },
     async markStale(before, inHistory) {
@@ -140,7 +216,7 @@ export function hardwareOn(db: Knex, clock: Clock): Hardware {
       return { fresh: of(false), stale: of(true) };
     },
     async addChanges(nodeUuid, changes, keep) {
-      await prepared('hardware_in_turn', IN_TURN, []);
+      await prepared('hardware_serialize', SERIALIZE, []);
       const at = now();
       const json = (value: JsonObject | null): string | null => (value === null ? null : JSON.stringify(value));
       await run(

@@ -1,10 +1,43 @@
-/** The table `introspections`: how the introspection of a node stands, and its data, which is read alone. */
+/** The table `introspections`: the state of the introspection of a node, and its data. The data is read separately. */
 import type { Knex } from 'knex';
 import { Fault } from '../../model/errors';
-import type { IntrospectionRecord } from '../../model/introspection';
+import type { IntrospectionRecord, IntrospectionState } from '../../model/introspection';
 import type { JsonObject } from '../../model/records';
 import { run } from '../sql/faults';
-import type { Introspections } from '../store';
+
+/** The introspection service's data about nodes. */
+export interface Introspections {
+  find(nodeUuid: string): Promise<IntrospectionRecord | undefined>;
+  /** The newest first. `marker`: a node; an unknown one is the fault NotFound. */
+  list(page: {
+    readonly marker?: string;
+    readonly limit: number;
+    readonly states?: readonly IntrospectionState[];
+  }): Promise<readonly IntrospectionRecord[]>;
+  /** Starts an introspection and removes earlier data. Undefined: one exists whose state is not in `from`. Throws NodeNotFound. */
+  start(
+    begun: Pick<IntrospectionRecord, 'node_uuid' | 'started_at' | 'manage_boot' | 'macs' | 'bmc_addresses'>,
+    from: readonly IntrospectionState[],
+  ): Promise<IntrospectionRecord | undefined>;
+  /** Writes if the state is one of `from`; undefined otherwise. */
+  change(
+    nodeUuid: string,
+    from: readonly IntrospectionState[],
+    changes: Partial<Omit<IntrospectionRecord, 'node_uuid'>>,
+  ): Promise<IntrospectionRecord | undefined>;
+  /** Running introspections with some of the addresses, and the number of matches. The most matches first. */
+  matching(
+    macs: readonly string[],
+    bmcAddresses: readonly string[],
+  ): Promise<readonly { readonly node_uuid: string; readonly score: number }[]>;
+  /** The data from the ramdisk, before or after processing; undefined: there is none. */
+  data(nodeUuid: string, which: 'processed' | 'unprocessed'): Promise<JsonObject | undefined>;
+  putData(nodeUuid: string, which: 'processed' | 'unprocessed', data: JsonObject): Promise<void>;
+  /** Running introspections that started before a time. */
+  startedBefore(time: string): Promise<readonly IntrospectionRecord[]>;
+  /** Nodes whose introspection is in one of these states. One that is being reapplied is also finished. */
+  nodesIn(states: readonly IntrospectionState[]): Promise<readonly string[]>;
+}
 
 const COLUMNS = [
   'node_uuid',

@@ -1,10 +1,16 @@
-/** The table `inventories`: the hardware of a node as its last inspection saw it. */
+/** The table `inventories`: the inventory of a node from its last inspection. */
 import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import type { InventoryRecord } from '../../model/records';
 import { run } from '../sql/faults';
-import type { Inventories } from '../store';
+
+export interface Inventories {
+  find(nodeUuid: string): Promise<InventoryRecord | undefined>;
+  put(nodeUuid: string, record: InventoryRecord): Promise<void>;
+  /** Called last in the transaction that removes the node. */
+  remove(nodeUuid: string): Promise<void>;
+}
 
 export function inventoriesOn(db: Knex, clock: Clock): Inventories {
   return {
@@ -26,7 +32,7 @@ export function inventoriesOn(db: Knex, clock: Clock): Inventories {
       };
       await run(db('inventories').insert(row).onConflict('node_uuid').merge(), { node_uuid: nodeUuid });
     },
-    // It goes with the row of the node.
+    // The foreign key removes the row together with the node.
     remove: async () => {},
   };
 }

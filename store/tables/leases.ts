@@ -1,14 +1,20 @@
-/** The table `leases`: addresses that the DHCP server gave from its pool. */
+/** The table `leases`: the leases of the DHCP server's address pool. */
 import type { Knex } from 'knex';
 import type { LeaseRecord } from '../../model/records';
 import { run } from '../sql/faults';
-import type { Leases } from '../store';
+
+export interface Leases {
+  /** All leases, including expired ones: the DHCP server reuses their addresses last. */
+  list(): Promise<readonly LeaseRecord[]>;
+  put(lease: LeaseRecord): Promise<void>;
+  remove(mac: string): Promise<void>;
+}
 
 export function leasesOn(db: Knex): Leases {
   return {
     list: () => run(db<LeaseRecord>('leases').select('*').orderBy('mac')),
     async put({ mac, address, expires_at }) {
-      // Whoever had the address before has it no longer; in the same statement, so that no reader sees it twice or not at all.
+      // The same statement removes the previous lease of the address, so that a reader sees the address exactly once.
       await run(
         db.raw(
           `WITH before AS (DELETE FROM leases WHERE address = :address AND mac <> :mac)

@@ -1,7 +1,7 @@
 /**
- * The statements of a node that is held: reserved, written while the row carries the fencing number of that reservation, let go. Each is
- * one round trip, prepared, and a transaction by itself: the node, its driver_internal_info and the entries of its history change together.
- * Asked twice, because an answer was lost, it comes to the same.
+ * The statements for reserved nodes: reserve, and write while the row has the fencing number of the reservation. Each is one prepared
+ * statement and a transaction of its own: the node, its driver_internal_info and its history change together. Each may be repeated after
+ * a lost response, with the same result.
  */
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../model/clock';
@@ -11,7 +11,7 @@ import type { NodeRecord } from '../../model/records';
 import type { Prepared } from '../sql/prepared';
 import { toRow, type Columns } from '../sql/rows';
 
-/** Column of an entry → its type, for PostgreSQL does not guess that of a parameter in a SELECT. */
+/** The column types of a history entry. PostgreSQL does not infer the type of a parameter in a SELECT. */
 const ENTRY: Readonly<Record<keyof NewHistory | 'created_at', string>> = {
   uuid: 'text',
   node_uuid: 'text',
@@ -28,17 +28,17 @@ const ENTRY: Readonly<Record<keyof NewHistory | 'created_at', string>> = {
 };
 const ENTRY_COLUMNS = Object.keys(ENTRY) as (keyof typeof ENTRY)[];
 
-/** The same text has the same name on every connection. */
-const nameOf = (text: string): string => `held_${createHash('sha1').update(text).digest('base64url')}`;
+/** The name of a prepared statement: the same text has the same name on every connection. */
+const nameOf = (text: string): string => `locked_${createHash('sha1').update(text).digest('base64url')}`;
 
 export interface LockedNodes {
-  /** Undefined: there is no such node, or it is reserved. */
+  /** Undefined: the node does not exist or is reserved. */
   reserve(column: 'uuid' | 'name', ident: string, host: string): Promise<NodeRecord | undefined>;
-  /** Undefined: the reservation is no longer that of this fencing number, or the node is gone. */
+  /** Undefined: the node is gone, or its reservation has another fencing number. */
   write(node: NodeRecord, fence: number, write: NodeWrite, release: boolean): Promise<NodeRecord | undefined>;
 }
 
-/** @param find reads a node whole, after somebody else wrote it too */
+/** @param find reads the whole node after a concurrent write */
 export function lockedNodesOn(
   prepared: Prepared,
   clock: Clock,
@@ -58,13 +58,13 @@ export function lockedNodesOn(
     async write(node, fence, write, release) {
       const now = timestamp(clock.now());
       const values: unknown[] = [node.uuid, fence, now];
-      const given = (value: unknown): string => `$${values.push(value)}`;
-      const sets = Object.entries(toRow(columns, write.changes)).map(([name, value]) => `${name} = ${given(value)}`);
+      const parameter = (value: unknown): string => `$${values.push(value)}`;
+      const sets = Object.entries(toRow(columns, write.changes)).map(([name, value]) => `${name} = ${parameter(value)}`);
       const keys = Object.keys(write.internal);
       if (keys.length > 0) {
-        const kept = given(JSON.stringify(write.internal));
-        const removed = given(keys.filter((key) => write.internal[key] === undefined));
-        sets.push(`driver_internal_info = (driver_internal_info || ${kept}::jsonb) - ${removed}::text[]`);
+        const present = parameter(JSON.stringify(write.internal));
+        const removed = parameter(keys.filter((key) => write.internal[key] === undefined));
+        sets.push(`driver_internal_info = (driver_internal_info || ${present}::jsonb) - ${removed}::text[]`);
       }
       if (release) sets.push('reservation = NULL');
       const update =
@@ -72,17 +72,17 @@ export function lockedNodesOn(
         'WHERE uuid = $1 AND lock_fence = $2 AND reservation IS NOT NULL RETURNING revision';
       const entries = write.history.map((entry) => {
         const row = { ...entry, created_at: now };
-        return `SELECT ${ENTRY_COLUMNS.map((name) => `${given(row[name] ?? null)}::${ENTRY[name]}`).join(', ')} FROM written`;
+        return `SELECT ${ENTRY_COLUMNS.map((name) => `${parameter(row[name] ?? null)}::${ENTRY[name]}`).join(', ')} FROM written`;
       });
       const text =
         entries.length === 0
           ? update
           : `WITH written AS (${update}), entries AS (INSERT INTO node_history ("${ENTRY_COLUMNS.join('", "')}") ${entries.join(' UNION ALL ')} ` +
-            // Asked again when the first answer was lost.
+            // The statement is repeated after a lost response.
             'ON CONFLICT (uuid) DO NOTHING) SELECT revision FROM written';
       const [done] = await prepared<{ revision: number }>(nameOf(text), text, values, { ...write.changes, uuid: node.uuid });
       if (!done) return undefined;
-      // What this task knows of the node is all there is to know, unless others (an agent's sign of life, a token) wrote it meanwhile.
+      // A higher revision means a concurrent write, such as a heartbeat or a token; the node is then read again.
       if (done.revision !== node.revision + 1 && !release) return find(node.uuid);
       return { ...applyWrite(node, write), revision: done.revision, updated_at: now };
     },

@@ -1,4 +1,4 @@
-/** The table `media`: images that BMCs are given. A driver writes it, the HTTP boot service reads it. */
+/** The table `media`: images for BMCs. Drivers write it; the HTTP boot service reads it. */
 import type { Knex } from 'knex';
 import type { Media, MediumRecord } from '../../model/records';
 import { run } from '../sql/faults';

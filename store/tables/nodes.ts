@@ -1,47 +1,128 @@
-/** The table `nodes`: records, the lock that is a column of the row, and its fencing number. */
+/** The table `nodes`: records, the reservation (the lock is a column of the row) and its fencing number. */
 import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { NODE_FIELDS } from '../../model/fields';
-import type { NodeChanges, NodeRecord } from '../../model/records';
+import type { NodeWrite } from '../../model/node-write';
+import type { NewNode, NodeChanges, NodeRecord } from '../../model/records';
 import { batched } from '../sql/batch';
 import { ALIVE_VERSION, aliveAt } from './conductors';
 import { run } from '../sql/faults';
 import { lockedNodesOn } from './locked-nodes';
 import { preparedOn } from '../sql/prepared';
 import { applyPaging, applyWhere, contains, SHARED_COLUMNS, toRow, versionsOf } from '../sql/rows';
-import type { Columns } from '../sql/rows';
-import type { AgentNode, NodeFilter, NodeSummary, Nodes } from '../store';
+import type { Columns, Paging, RowVersion } from '../sql/rows';
+
+/** The columns that the handler of heartbeats reads. */
+export type AgentNode = Pick<
+  NodeRecord,
+  'uuid' | 'name' | 'provision_state' | 'reservation' | 'last_error' | 'driver_info' | 'driver_internal_info'
+>;
+/** The columns that a request needs to find a node, check its policies and look up its cached JSON. */
+export interface NodeSummary extends RowVersion {
+  readonly uuid: string;
+  readonly owner: string | null;
+  readonly lessee: string | null;
+  /** The version of the alive conductors (`Conductors.alive`), read in the same query. */
+  readonly conductors_version: string;
+}
+export interface NodeFilter extends Paging {
+  readonly ids?: readonly number[];
+  /** Only rows with a higher id: for reading all nodes in portions while others add and remove some. */
+  readonly after?: number;
+  /** Exact matches on columns. Null: the column is null; a list: any of its values. */
+  readonly where?: Readonly<Partial<Record<keyof NodeRecord, string | number | boolean | null | readonly string[]>>>;
+  readonly associated?: boolean;
+  readonly reserved?: boolean;
+  readonly sharded?: boolean;
+  /** Only nodes with this key in driver_internal_info. */
+  readonly internal?: string;
+  /** SQL LIKE on the description, with its `%` and `_`. */
+  readonly descriptionContains?: string;
+  /** The owner or the lessee. */
+  readonly project?: string;
+  /** Absent: only nodes without a parent. `'all'`: all nodes. A UUID: the children of that node. */
+  readonly children?: string;
+}
+/** Methods with a `fence` throw NodeLocked if the row has another fencing number: another conductor has taken over the lock. */
+export interface Nodes {
+  /** Missing columns get Ironic's defaults; the state is `enroll`. Throws NodeAlreadyExists, DuplicateName, InstanceAssociated. */
+  create(node: NewNode): Promise<NodeRecord>;
+  /** By UUID or name. Throws NodeNotFound. */
+  find(ident: string): Promise<NodeRecord>;
+  /** The columns that a heartbeat needs. Concurrent calls share one query. Throws NodeNotFound. */
+  findAgent(ident: string): Promise<AgentNode>;
+  /** Records the times of heartbeats in one statement, except for nodes whose agent has another URL now. */
+  recordHeartbeats(heartbeats: readonly { readonly nodeUuid: string; readonly agentUrl: string; readonly at: string }[]): Promise<void>;
+  /** By UUIDs and names, in their order; undefined for unknown ones. `timeout`: see `Conductors.alive`. */
+  findSummaries(idents: readonly string[], timeout: number): Promise<readonly (NodeSummary | undefined)[]>;
+  list(filter: NodeFilter): Promise<readonly NodeRecord[]>;
+  /** As `list`, but only these columns: for work on all nodes. */
+  listColumns<Column extends keyof NodeRecord>(
+    columns: readonly Column[],
+    filter: NodeFilter,
+  ): Promise<readonly Pick<NodeRecord, Column>[]>;
+  /** Counts the nodes (of a conductor group) in these states, up to `limit`. */
+  countInStates(limit: number, states: readonly string[], group?: string): Promise<number>;
+  /** As `list`, but only the versions of the rows: for the cache of JSON. */
+  versions(filter: NodeFilter): Promise<readonly RowVersion[]>;
+  /** Raises the revision and sets updated_at. Throws NodeNotFound, DuplicateName, InstanceAssociated. */
+  update(uuid: string, changes: NodeChanges, fence?: number): Promise<NodeRecord>;
+  /** As `update`, but only while the row has this revision and no reservation; undefined otherwise. */
+  updateUnlocked(uuid: string, changes: NodeChanges, revision: number): Promise<NodeRecord | undefined>;
+  /** Sets keys of driver_internal_info in one statement, so that no concurrent write is lost; `undefined` removes a key. */
+  mergeInternal(uuid: string, keys: Readonly<Record<string, unknown>>, fence?: number): Promise<NodeRecord>;
+  /** As `mergeInternal`, but only while the first of the keys is absent or empty; false otherwise. */
+  mergeInternalOnce(uuid: string, keys: Readonly<Record<string, unknown>>): Promise<boolean>;
+  /** Removes the node and everything that belongs to it, such as its ports. */
+  remove(uuid: string, fence?: number): Promise<void>;
+  /** Sets `reservation` by one conditional UPDATE, which raises the fencing number. Throws NodeLocked (with the holder), NodeNotFound. */
+  reserve(ident: string, host: string): Promise<NodeRecord>;
+  release(uuid: string, fence: number): Promise<void>;
+  /** The number of nodes for each combination of these columns. */
+  counts(): Promise<
+    readonly (Pick<NodeRecord, 'provision_state' | 'power_state' | 'maintenance' | 'fault'> & { readonly count: number })[]
+  >;
+  /**
+   * Writes a reserved node and the entries of its history in one statement, and answers the node as stored. `node` is the holder's copy.
+   * `release` ends the reservation. Throws NodeLocked, NodeNotFound.
+   */
+  writeLocked(node: NodeRecord, fence: number, write: NodeWrite, release?: boolean): Promise<NodeRecord>;
+  /** The number of nodes of each shard (null: without a shard), the largest first. */
+  shards(): Promise<readonly { readonly name: string | null; readonly count: number }[]>;
+  /** Ends all reservations of this host, which are stale because the host has just started. Answers the nodes as they were before. */
+  releaseAll(host: string): Promise<readonly NodeRecord[]>;
+}
 
 export const NODE_COLUMNS: Columns<NodeRecord> = { ...NODE_FIELDS, ...SHARED_COLUMNS, lock_fence: 'integer' };
 
-/** Any spelling of a UUID; names never look like one (the API refuses such names). */
+/** A UUID with or without hyphens. The API refuses names that match. */
 const UUID = /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i;
-/** The column that an identifier from outside is looked up in. */
+/** The column to look up an identifier from a request in. */
 export const identColumn = (ident: string): 'uuid' | 'name' => (UUID.test(ident) ? 'uuid' : 'name');
-/** No text in the database has U+0000, and PostgreSQL refuses a query that mentions it. */
+/** False for texts that no row can have: PostgreSQL refuses U+0000 in texts and in queries. */
 export const findable = (ident: string): boolean => ident !== '' && !ident.includes('\0');
 
 const findBy = (column: string): string => `SELECT ${Object.keys(NODE_COLUMNS).join(', ')} FROM nodes WHERE ${column} = $1`;
 const FIND = { uuid: findBy('uuid'), name: findBy('name') };
 const AGENT_COLUMNS = ['uuid', 'name', 'provision_state', 'reservation', 'last_error', 'driver_info', 'driver_internal_info'] as const;
-const STAMP_BEATS = `UPDATE nodes SET driver_internal_info = driver_internal_info || jsonb_build_object('agent_last_heartbeat', beat.at),
+const RECORD_HEARTBEATS = `UPDATE nodes SET driver_internal_info = driver_internal_info || jsonb_build_object('agent_last_heartbeat', heartbeat.at),
     revision = revision + 1, updated_at = $4
-  FROM unnest($1::text[], $2::text[], $3::text[]) AS beat (uuid, url, at)
-  WHERE nodes.uuid = beat.uuid AND driver_internal_info ->> 'agent_url' = beat.url`;
-/** One, or many: a plan for many is made anew each time, and for one it is kept. */
+  FROM unnest($1::text[], $2::text[], $3::text[]) AS heartbeat (uuid, url, at)
+  WHERE nodes.uuid = heartbeat.uuid AND driver_internal_info ->> 'agent_url' = heartbeat.url`;
+/** One UUID has a statement of its own: PostgreSQL caches its plan, but plans a list anew each time. */
 const summariesBy = (condition: string): string =>
   `SELECT id, uuid, name, revision, owner, lessee, coalesce((${ALIVE_VERSION.replace('$2', '$3').replace('$1', '$2')}), '') AS conductors_version FROM nodes WHERE ${condition}`;
 
 /**
  * @param db the pool, or a transaction
- * @param clock stamps created_at and updated_at
+ * @param clock for created_at and updated_at
  */
 export function nodesOn(db: Knex, clock: Clock): Nodes {
   const prepared = preparedOn(db);
   const nodes = () => db<NodeRecord>('nodes');
-  /** What every write of a row adds. */
+  /** The columns that every write sets. */
   const written = () => ({ revision: db.raw('nodes.revision + 1'), updated_at: timestamp(clock.now()) });
 
   const find = async (ident: string): Promise<NodeRecord> => {
@@ -58,43 +139,43 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     });
   const agents = { uuid: agentsBy('uuid'), name: agentsBy('name') };
   const lockedRows = lockedNodesOn(prepared, clock, NODE_COLUMNS, find);
-  /** A conditional write that met no row: says why. Only on the way to an error, so a second query costs nothing that matters. */
-  const whyNot = async (ident: string): Promise<Fault> => {
+  /** The fault for a conditional write that changed no row. Reads the row again. */
+  const conflictOf = async (ident: string): Promise<Fault> => {
     const node = await find(ident);
     return new Fault('NodeLocked', { node: node.uuid, host: node.reservation ?? 'another host' });
   };
-  /** The row of this UUID; with a fence, only while its reservation is still the one that got that number. */
-  const held = (uuid: string, fence: number | undefined) => {
+  /** Selects the row of this UUID. With a fence: only while its reservation has that fencing number. */
+  const fenced = (uuid: string, fence: number | undefined) => {
     const query = nodes().where({ uuid: findable(uuid) ? uuid : '' });
     return fence === undefined ? query : query.where({ lock_fence: fence }).whereNotNull('reservation');
   };
   const write = async (uuid: string, row: object, fence: number | undefined, record: object): Promise<NodeRecord> => {
-    const query = held(uuid, fence).update({ ...row, ...written() } as object, '*') as unknown as PromiseLike<NodeRecord[]>;
+    const query = fenced(uuid, fence).update({ ...row, ...written() } as object, '*') as unknown as PromiseLike<NodeRecord[]>;
     const [node] = await run(query, { ...record, uuid });
-    if (!node) throw await whyNot(uuid);
+    if (!node) throw await conflictOf(uuid);
     return node;
   };
 
-  /** driver_internal_info with these keys; `undefined` removes one. */
+  /** driver_internal_info with these keys set; `undefined` removes a key. */
   const merged = (keys: Readonly<Record<string, unknown>>): Knex.Raw => {
-    const kept = Object.fromEntries(Object.entries(keys).filter(([, value]) => value !== undefined));
-    const removed = Object.keys(keys).filter((key) => !(key in kept));
-    return db.raw('(driver_internal_info || ?::jsonb) - ?::text[]', [JSON.stringify(kept), removed]);
+    const present = Object.fromEntries(Object.entries(keys).filter(([, value]) => value !== undefined));
+    const removed = Object.keys(keys).filter((key) => !(key in present));
+    return db.raw('(driver_internal_info || ?::jsonb) - ?::text[]', [JSON.stringify(present), removed]);
   };
 
   const markerOf = async ({ marker }: NodeFilter): Promise<NodeRecord | undefined> => (marker === undefined ? undefined : find(marker));
-  /** The rows of a list, in order, without its columns. */
+  /** The query of a list, without columns. */
   const selection = (filter: NodeFilter, marker: NodeRecord | undefined): Knex.QueryBuilder => {
     const query = db('nodes');
     if (filter.where) applyWhere(query, NODE_COLUMNS, filter.where);
     if (filter.ids) void query.whereRaw('nodes.id = ANY(?)', [[...filter.ids]]);
     if (filter.after !== undefined) void query.where('nodes.id', '>', filter.after);
-    for (const [column, wanted] of [
+    for (const [column, expected] of [
       ['instance_uuid', filter.associated],
       ['reservation', filter.reserved],
       ['shard', filter.sharded],
     ] as const)
-      if (wanted !== undefined) void (wanted ? query.whereNotNull(column) : query.whereNull(column));
+      if (expected !== undefined) void (expected ? query.whereNotNull(column) : query.whereNull(column));
     if (filter.internal !== undefined) void query.whereRaw('jsonb_exists(driver_internal_info, ?)', [filter.internal]);
     if (filter.descriptionContains !== undefined) contains(query, 'description', filter.descriptionContains);
     const project = filter.project;
@@ -119,17 +200,17 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
       if (!node) throw new Fault('NodeNotFound', { node: ident });
       return node;
     },
-    async recordHeartbeats(beats) {
-      const columns = (['nodeUuid', 'agentUrl', 'at'] as const).map((name) => beats.map((beat) => beat[name]));
-      await prepared('stamp_beats', STAMP_BEATS, [...columns, timestamp(clock.now())]);
+    async recordHeartbeats(heartbeats) {
+      const columns = (['nodeUuid', 'agentUrl', 'at'] as const).map((name) => heartbeats.map((heartbeat) => heartbeat[name]));
+      await prepared('record_heartbeats', RECORD_HEARTBEATS, [...columns, timestamp(clock.now())]);
     },
 
     async findSummaries(idents, timeout) {
       const found = new Map<string, NodeSummary>();
       for (const column of ['uuid', 'name'] as const) {
-        const asked = idents.filter((ident) => findable(ident) && identColumn(ident) === column);
-        if (asked.length === 0) continue;
-        const [how, value] = asked.length === 1 ? ['= $1', asked[0]!] : ['= ANY($1)', asked];
+        const matching = idents.filter((ident) => findable(ident) && identColumn(ident) === column);
+        if (matching.length === 0) continue;
+        const [how, value] = matching.length === 1 ? ['= $1', matching[0]!] : ['= ANY($1)', matching];
         const summaries = await prepared<NodeSummary & Pick<NodeRecord, 'name'>>(`${column} ${how}`, summariesBy(`${column} ${how}`), [
           value,
           timeout,
@@ -147,10 +228,10 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
           Pick<NodeRecord, (typeof columns)[number]>[]
         >,
       ),
-    async countInStates(most, states, group) {
+    async countInStates(limit, states, group) {
       const inGroup = group === undefined ? '' : ' AND conductor_group = $3';
       const text = `SELECT count(*) AS count FROM (SELECT FROM nodes WHERE provision_state = ANY($1)${inGroup} LIMIT $2) AS found`;
-      const values = [states, most, ...(group === undefined ? [] : [group])];
+      const values = [states, limit, ...(group === undefined ? [] : [group])];
       const [found] = await prepared<{ count: number }>(`nodes_in_states${inGroup}`, text, values);
       return found!.count;
     },
@@ -159,26 +240,26 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     update: (uuid, changes: NodeChanges, fence) => write(uuid, toRow(NODE_COLUMNS, changes), fence, changes),
 
     async updateUnlocked(uuid, changes, revision) {
-      const free = nodes()
+      const unlocked = nodes()
         .where({ uuid: findable(uuid) ? uuid : '', revision })
         .whereNull('reservation');
       const row = { ...toRow(NODE_COLUMNS, changes), ...written() } as object;
-      const [node] = await run(free.update(row, '*') as unknown as PromiseLike<NodeRecord[]>, { ...changes, uuid });
+      const [node] = await run(unlocked.update(row, '*') as unknown as PromiseLike<NodeRecord[]>, { ...changes, uuid });
       return node;
     },
 
     mergeInternal: (uuid, keys, fence) => write(uuid, { driver_internal_info: merged(keys) }, fence, {}),
 
     async mergeInternalOnce(uuid, keys) {
-      const lacking = held(uuid, undefined).whereRaw("coalesce(driver_internal_info ->> ?, '') = ''", [Object.keys(keys)[0]!]);
+      const lacking = fenced(uuid, undefined).whereRaw("coalesce(driver_internal_info ->> ?, '') = ''", [Object.keys(keys)[0]!]);
       const changed = await run(lacking.update({ driver_internal_info: merged(keys), ...written() } as object));
       if (changed === 0) await find(uuid);
       return changed > 0;
     },
 
     async remove(uuid, fence) {
-      const gone = await run(held(uuid, fence).delete());
-      if (gone === 0) throw await whyNot(uuid);
+      const gone = await run(fenced(uuid, fence).delete());
+      if (gone === 0) throw await conflictOf(uuid);
     },
 
     async reserve(ident, host) {
@@ -193,12 +274,12 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
 
     async writeLocked(node, fence, write, release = false) {
       const now = await lockedRows.write(node, fence, write, release);
-      if (!now) throw await whyNot(node.uuid);
+      if (!now) throw await conflictOf(node.uuid);
       return now;
     },
 
     async release(uuid, fence) {
-      await run(held(uuid, fence).update({ reservation: null, ...written() } as object));
+      await run(fenced(uuid, fence).update({ reservation: null, ...written() } as object));
     },
 
     async counts() {
@@ -216,7 +297,7 @@ export function nodesOn(db: Knex, clock: Clock): Nodes {
     },
 
     async releaseAll(host) {
-      // The row as it was comes from a subquery: RETURNING shows it as it is now.
+      // RETURNING would show the new row, so the previous one comes from a subquery.
       const { rows } = await run(
         db.raw<{ rows: NodeRecord[] }>(
           `UPDATE nodes SET reservation = NULL, revision = nodes.revision + 1, updated_at = :now

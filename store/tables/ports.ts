@@ -1,23 +1,44 @@
-/** The table `ports`: network interfaces of nodes, by their MAC addresses (kept in lower case). */
+/** The table `ports`: network interfaces of nodes. MAC addresses are stored in lower case. */
 import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
 import { Fault } from '../../model/errors';
 import { PORT_FIELDS } from '../../model/fields';
-import type { PortRecord } from '../../model/records';
+import type { NewPort, PortChanges, PortRecord } from '../../model/records';
 import { batched } from '../sql/batch';
 import { run } from '../sql/faults';
 import { findable, identColumn } from './nodes';
 import { preparedOn } from '../sql/prepared';
 import { applyNodeScope, applyPaging, applyWhere, contains, SHARED_COLUMNS, toRow, versionsOf } from '../sql/rows';
-import type { Columns } from '../sql/rows';
-import type { PortFilter, Ports } from '../store';
+import type { Columns, NodeScope, Paging, RowVersion } from '../sql/rows';
+
+export interface PortFilter extends Paging, NodeScope {
+  readonly ids?: readonly number[];
+  readonly where?: Readonly<Partial<Record<keyof PortRecord, string | number | boolean | null>>>;
+  /** Part of the description. */
+  readonly descriptionContains?: string;
+}
+export interface Ports {
+  /** Throws MACAlreadyExists, PortAlreadyExists. */
+  create(port: NewPort): Promise<PortRecord>;
+  /** Creates, in one statement, those of the ports whose address no port has yet. The ports have no names. */
+  createMissing(ports: readonly NewPort[]): Promise<void>;
+  /** By UUID or name. Throws PortNotFound. */
+  find(ident: string): Promise<PortRecord>;
+  list(filter: PortFilter): Promise<readonly PortRecord[]>;
+  versions(filter: PortFilter): Promise<readonly RowVersion[]>;
+  ofNode(nodeUuid: string): Promise<readonly PortRecord[]>;
+  /** The existing ports with these addresses. One query. */
+  byMacs(macs: readonly string[]): Promise<readonly PortRecord[]>;
+  update(uuid: string, changes: PortChanges): Promise<PortRecord>;
+  remove(uuid: string): Promise<void>;
+}
 
 export const PORT_COLUMNS: Columns<PortRecord> = { ...PORT_FIELDS, ...SHARED_COLUMNS };
 const findBy = (column: string): string => `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE ${column} = $1`;
 const OF_NODES = `SELECT ${Object.keys(PORT_COLUMNS).join(', ')} FROM ports WHERE node_uuid = ANY($1) ORDER BY id`;
 const FIND = { uuid: findBy('uuid'), name: findBy('name') };
-/** The same record with its MAC address in lower case. */
+/** A copy with the MAC address in lower case. */
 const lowered = <T extends object>(record: T): T =>
   'address' in record && typeof record.address === 'string' ? { ...record, address: record.address.toLowerCase() } : record;
 
@@ -36,7 +57,7 @@ export function portsOn(db: Knex, clock: Clock): Ports {
     return nodeUuids.map((uuid) => found.get(uuid)!);
   });
   const markerOf = async ({ marker }: PortFilter): Promise<PortRecord | undefined> => (marker === undefined ? undefined : find(marker));
-  /** The rows of a list, in order, without its columns. */
+  /** The query of a list, without columns. */
   const selection = (filter: PortFilter, marker: PortRecord | undefined): Knex.QueryBuilder => {
     const query = db('ports');
     if (filter.where) applyWhere(query, PORT_COLUMNS, lowered(filter.where));

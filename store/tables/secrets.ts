@@ -1,7 +1,11 @@
-/** The table `secrets`: what the processes on this database share, made once by whoever needs it first. */
+/** The table `secrets`: values that all processes on this database share. The first process that needs one creates it. */
 import type { Knex } from 'knex';
 import { run } from '../sql/faults';
-import type { Secrets } from '../store';
+
+export interface Secrets {
+  /** Returns the value of this name, which is the same for all processes on this database. `make` creates a missing value. */
+  shared(name: string, make: () => string): Promise<string>;
+}
 
 export const secretsOn = (db: Knex): Secrets => ({
   async shared(name, make) {

@@ -74,7 +74,7 @@ it('of two writers the one that counts is whole, also when the slower one fails'
 });
 
 it.each(['../escape', '/etc/passwd', `${UUID}/x`, `{${UUID}}`, ''])('%j is no name of a file', async (name) => {
-  const wrong = { message: `${name} is no UUID` };
+  const wrong = { message: `${name} is not a UUID` };
   expect(await store.inventories.find(name)).toBeUndefined();
   await expect(store.inventories.put(name, record('x'))).rejects.toMatchObject(wrong);
   await expect(store.inventories.remove(name)).rejects.toMatchObject(wrong);

@@ -152,9 +152,9 @@ describe('is refused, and leaves the database as it was:', () => {
   it('a file that is not whole, or not ours', () =>
     database.another(async (connection) => {
       const cases: readonly (readonly [string, () => Buffer, RegExp])[] = [
-        ['nothing', () => Buffer.alloc(0), /^it is cut off/],
-        ['another file', () => Buffer.from('root:x:0:0\n'), /^it is damaged: a line is no JSON$/],
-        ['other JSON', () => Buffer.from('null\n'), /^it is no backup of Bloomery$/],
+        ['nothing', () => Buffer.alloc(0), /^it is truncated/],
+        ['another file', () => Buffer.from('root:x:0:0\n'), /^it is damaged: a line is not JSON$/],
+        ['other JSON', () => Buffer.from('null\n'), /^it is not a backup of Bloomery$/],
         ['one long line', () => Buffer.alloc(3 << 20, 'x'), /^it is damaged: a line has no end$/],
         [
           'a later format',
@@ -166,11 +166,15 @@ describe('is refused, and leaves the database as it was:', () => {
           () => changed((text) => text.replace(`"${LATEST}"`, `"${LATEST}","0099_later"`)),
           /^its schema is newer \(0099_later\)/,
         ],
-        ['cut off in the rows', () => file.subarray(0, file.length / 2), /^it is cut off: its end is missing$/],
-        ['cut off before the last line', () => Buffer.from(`${lines().slice(0, -2).join('\n')}\n`), /^it is cut off/],
+        ['cut off in the rows', () => file.subarray(0, file.length / 2), /^it is truncated: its end is missing$/],
+        ['cut off before the last line', () => Buffer.from(`${lines().slice(0, -2).join('\n')}\n`), /^it is truncated/],
         ['with something behind', () => Buffer.concat([file, Buffer.from('{}\n')]), /^it is damaged: something follows its end$/],
-        ['with another value', () => changed((text) => text.replace('hush', 'hash')), /^it is damaged: the checksum of nodes is another$/],
-        ['with another header', () => changed((text) => text.replace('2026-', '2027-')), /^it is damaged: its checksum is another$/],
+        [
+          'with another value',
+          () => changed((text) => text.replace('hush', 'hash')),
+          /^it is damaged: the checksum of nodes does not match$/,
+        ],
+        ['with another header', () => changed((text) => text.replace('2026-', '2027-')), /^it is damaged: its checksum does not match$/],
         [
           'with a table that is not ours',
           () => resealed(lines().map((line) => line.replace('{"table":"nodes"', '{"table":"others"'))),
@@ -197,7 +201,9 @@ describe('is refused, and leaves the database as it was:', () => {
     it('that holds something, but with force', () =>
       database.another(async (connection) => {
         await restored(connection, file);
-        await expect(restored(connection, file)).rejects.toThrow(/^the database is not empty \(there are rows in \w+\): --force replaces/);
+        await expect(restored(connection, file)).rejects.toThrow(
+          /^the database is not empty \(the table \w+ has rows\): --force replaces its content/,
+        );
         await ask(connection, "UPDATE nodes SET name = 'other'; UPDATE ports SET name = 'other'");
         await restored(connection, file, { force: true });
         expect(await contents(connection)).toEqual(before);
@@ -244,7 +250,7 @@ describe('is refused, and leaves the database as it was:', () => {
 });
 
 it('has nothing to keep where there is nothing', () =>
-  database.another((connection) => expect(saved(connection)).rejects.toThrow('there is nothing of Bloomery in it')));
+  database.another((connection) => expect(saved(connection)).rejects.toThrow('it is not a database of Bloomery')));
 
 it('is text that can be read by other means', async () => {
   await fill();

@@ -133,7 +133,7 @@ it('starts again after a crash, with what was committed', async () => {
   process.kill(pid, 'SIGKILL');
   await until(async () => server.pid !== pid && ((await readPidFile(data()))?.ready ?? false));
   expect(await nodesIn(server)).toBe(1);
-  expect(said).toEqual(expect.arrayContaining(['The embedded PostgreSQL ended unexpectedly (SIGKILL); starting it again']));
+  expect(said).toEqual(expect.arrayContaining(['The embedded PostgreSQL ended unexpectedly (SIGKILL); restarting it']));
   await server.stop();
   expect(await alive(server.pid)).toBe(false);
 });

@@ -1,0 +1,94 @@
+/** Tables of API resources. They differ only in their columns and their faults. */
+import type { Knex } from 'knex';
+import type { Clock } from '../../model/clock';
+import { timestamp } from '../../model/clock';
+import { Fault, type FaultName } from '../../model/errors';
+import type { ChangesOf, NewOf, ResourceRecord } from '../../model/records';
+import { run } from '../sql/faults';
+import { findable, identColumn } from './nodes';
+import { applyNodeScope, applyPaging, applyWhere, SHARED_COLUMNS, toRow } from '../sql/rows';
+import type { Columns, NodeScope, Paging } from '../sql/rows';
+
+export interface TableFilter<RecordType> extends Paging {
+  /** Exact matches on columns. Null: the column is null; a list: any of its values. */
+  readonly where?: Readonly<Partial<Record<keyof RecordType, string | number | boolean | null | readonly string[]>>>;
+  readonly nodeScope?: NodeScope;
+}
+/** The methods of every resource's table. `Required`: the columns that a new record must have. */
+export interface Table<RecordType extends ResourceRecord, Required extends keyof RecordType = never> {
+  /** Throws the faults of the table's constraints. */
+  create(record: NewOf<RecordType, Required>): Promise<RecordType>;
+  /** By UUID, or by name if the table has names. Throws the table's "not found". */
+  find(ident: string): Promise<RecordType>;
+  list(filter: TableFilter<RecordType>): Promise<readonly RecordType[]>;
+  /** Raises the revision and sets updated_at. `only`: a row that does not match counts as not found. */
+  update(uuid: string, changes: ChangesOf<RecordType>, only?: TableFilter<RecordType>['where']): Promise<RecordType>;
+  remove(uuid: string, only?: TableFilter<RecordType>['where']): Promise<void>;
+}
+
+interface Definition<RecordType> {
+  readonly table: string;
+  readonly columns: Omit<Columns<RecordType>, keyof ResourceRecord>;
+  /** The fault for an unknown record, and the detail of its message that holds the identifier. */
+  readonly notFound: readonly [FaultName, string];
+}
+
+/** Addresses are stored in lower case. */
+const lowered = <T extends object>(record: T): T =>
+  'address' in record && typeof record.address === 'string' ? { ...record, address: record.address.toLowerCase() } : record;
+
+/** Answers the factory of a resource's table. Its parameter `db` is the pool or a transaction. */
+export const resourceTable =
+  <RecordType extends ResourceRecord, Required extends keyof RecordType = never>(definition: Definition<RecordType>) =>
+  (db: Knex, clock: Clock): Table<RecordType, Required> =>
+    tableOn(db, clock, definition);
+
+function tableOn<RecordType extends ResourceRecord, Required extends keyof RecordType>(
+  db: Knex,
+  clock: Clock,
+  { table, columns: own, notFound }: Definition<RecordType>,
+): Table<RecordType, Required> {
+  const columns: Readonly<Record<string, Columns<ResourceRecord>[keyof ResourceRecord]>> = { ...SHARED_COLUMNS, ...own };
+  const [fault, detail] = notFound;
+  const missing = (ident: string): Fault => new Fault(fault, { [detail]: ident });
+  const rows = () => db<Record<string, unknown>>(table);
+  const byUuid = (uuid: string, only?: TableFilter<RecordType>['where']) => {
+    const query = rows().where({ uuid: findable(uuid) ? uuid : '' });
+    if (only) applyWhere(query, columns, only);
+    return query;
+  };
+  const find = async (ident: string, column = 'name' in columns ? identColumn(ident) : 'uuid'): Promise<RecordType> => {
+    const [record] = findable(ident) ? await run(rows().where(column, ident) as unknown as PromiseLike<RecordType[]>) : [];
+    if (!record) throw missing(ident);
+    return record;
+  };
+  return {
+    find: (ident) => find(ident),
+
+    async create(record) {
+      const row = { ...toRow(columns, lowered(record)), created_at: timestamp(clock.now()) };
+      const [made] = await run(rows().insert(row, '*') as unknown as PromiseLike<RecordType[]>, record);
+      return made!;
+    },
+
+    async list(filter) {
+      const marker = filter.marker === undefined ? undefined : await find(filter.marker, 'uuid');
+      const query = db(table).select('*');
+      if (filter.where) applyWhere(query, columns, lowered(filter.where));
+      if (filter.nodeScope) applyNodeScope(query, db, filter.nodeScope);
+      applyPaging(query, columns, filter, marker as Readonly<Record<string, unknown>> | undefined);
+      return run(query as unknown as PromiseLike<RecordType[]>);
+    },
+
+    async update(uuid, changes, only) {
+      const row = { ...toRow(columns, lowered(changes)), revision: db.raw('revision + 1'), updated_at: timestamp(clock.now()) };
+      const [record] = await run(byUuid(uuid, only).update(row, '*') as unknown as PromiseLike<RecordType[]>, { ...changes, uuid });
+      if (!record) throw missing(uuid);
+      return record;
+    },
+
+    async remove(uuid, only) {
+      if ((await run(byUuid(uuid, only).delete(), { uuid })) === 0) throw missing(uuid);
+    },
+  };
+}
