@@ -25,7 +25,7 @@ import { findEmbedded, startEmbedded } from '../../../store/embedded/embedded';
 import type { Embedded } from '../../../store/embedded/embedded';
 import { restoreLinks } from '../../../store/embedded/binaries';
 import { openStore } from '../../../store/postgres';
-import { describeProcess as describeProcess, readPidFile } from '../../../store/embedded/postmaster';
+import { describeProcess, readPidFile } from '../../../store/embedded/postmaster';
 
 const root = mkdtempSync(join(tmpdir(), 'bloomery-embedded-'));
 const script = join(root, 'supervisor.cjs');
@@ -116,7 +116,7 @@ it('makes a database, keeps it, and leaves nothing running', async () => {
   expect(existsSync(join(data(), 'postmaster.pid'))).toBe(false);
   const second = await start();
   expect(await nodesIn(second)).toBe(1);
-  expect(said.filter((line) => line.startsWith('Making'))).toHaveLength(1);
+  expect(said.filter((line) => line.startsWith('Creating'))).toHaveLength(1);
 });
 
 it('is open to nobody else: no TCP port, and folders for its user alone', async () => {
