@@ -116,7 +116,7 @@ it('makes a database, keeps it, and leaves nothing running', async () => {
   expect(existsSync(join(data(), 'postmaster.pid'))).toBe(false);
   const second = await start();
   expect(await nodesIn(second)).toBe(1);
-  expect(said.filter((line) => line.startsWith('Making'))).toHaveLength(1);
+  expect(said.filter((line) => line.startsWith('Creating'))).toHaveLength(1);
 });
 
 it('is open to nobody else: no TCP port, and folders for its user alone', async () => {
