@@ -8,7 +8,7 @@ import { readFile, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
-import { ensureData, findPlace, removeShortFolder, seenByAll, seenFrom, SOCKET_NAME, spawnIn } from './place';
+import { ensureData, ensureOwner, findPlace, removeShortFolder, seenByAll, seenFrom, SOCKET_NAME, spawnIn } from './place';
 import type { Place } from './place';
 import { messageOf } from '../sql/faults';
 import { ownerOf } from './binaries';
@@ -146,6 +146,7 @@ async function startServer(
 ): Promise<ChildProcess> {
   for (let attempt = 1; ; attempt++) {
     await endOrphan(place, name, log, clock);
+    await ensureOwner(place, log);
     try {
       return await startOnce(place, words, clock, signal);
     } catch (error) {

@@ -9,7 +9,7 @@ import { chmod, chown, mkdir, mkdtemp, readFile, readdir, realpath, rename, rm }
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import type { Log } from '../../model/log';
-import { chooseUser, findBinaries, ownerOf, reachable } from './binaries';
+import { chooseUsers, findBinaries, handOver, ownerOf, reachable } from './binaries';
 import type { Binaries, User } from './binaries';
 import { messageOf } from '../sql/faults';
 import { describe } from './postmaster';
@@ -23,6 +23,8 @@ export interface Place {
   readonly binaries: Binaries;
   /** Whom PostgreSQL runs as, when not as ourselves: it refuses to run as root. */
   readonly user: User | undefined;
+  /** Whom initdb runs as then. */
+  readonly initdbUser: User | undefined;
   /** The user cannot come to `base` by its path, so the folder is handed to the process open (Linux). */
   readonly byHandle: boolean;
 }
@@ -47,7 +49,8 @@ export async function findPlace(stateDir: string): Promise<Place> {
     throw new Error(
       `${base} belongs to the user with number ${owner.uid}: start as that user or as root, or choose another state directory`,
     );
-  const user = self === 0 ? await chooseUser(await ownerOf(data)) : undefined;
+  const users = self === 0 ? await chooseUsers(await ownerOf(data)) : undefined;
+  const user = users?.server;
   // As root the folder stays root's, and the user may only pass through it: what root writes there, nobody can put elsewhere by a link.
   await mkdir(base, { recursive: true });
   await chmod(base, user ? 0o711 : 0o700);
@@ -55,7 +58,7 @@ export async function findPlace(stateDir: string): Promise<Place> {
   if (byHandle && process.platform !== 'linux')
     throw new Error(`the user ${user.name}, whom PostgreSQL runs as, has no access to ${base}: choose another state directory`);
   const binaries = await findBinaries(user, user ? BINARY_CACHE : join(base, 'binaries'));
-  return { base, data, sockets: await socketFolder(base, user), binaries, user, byHandle };
+  return { base, data, sockets: await socketFolder(base, user), binaries, user, initdbUser: users?.initdb, byHandle };
 }
 
 /** Makes the data where there is none. A folder of data made by another major version is refused and left as it is. */
@@ -81,9 +84,10 @@ export async function ensureData(place: Place, durable: boolean, log: Log, signa
   }
   const unfinished = await mkdtemp(join(base, `data.new-${process.pid}-`));
   try {
-    if (place.user) await chown(unfinished, place.user.uid, place.user.gid);
+    if (place.initdbUser) await chown(unfinished, place.initdbUser.uid, place.initdbUser.gid);
     const words = ['-U', 'bloomery', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-D', seenFrom(place, unfinished)];
     await runInitdb(place, [...words, ...(durable ? [] : ['--no-sync', '--wal-segsize=1'])], signal);
+    if (place.user) await handOver(unfinished, place.user);
     await rename(unfinished, data);
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
@@ -96,7 +100,7 @@ export async function ensureData(place: Place, durable: boolean, log: Log, signa
 /** initdb has children of its own that write: all of them are gone when this is, whatever comes of it. */
 async function runInitdb(place: Place, words: readonly string[], signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
-  const child = spawnIn(place, 'initdb', words, 'pipe');
+  const child = spawnIn(place, 'initdb', words, 'pipe', place.initdbUser);
   let said = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-2000)));
   child.stdout?.resume();
@@ -120,9 +124,22 @@ async function runInitdb(place: Place, words: readonly string[], signal: AbortSi
   }
 }
 
+/** Data that was made when PostgreSQL ran as a user whom other programs may share. No server may run. */
+export async function ensureOwner({ data, user }: Place, log: Log): Promise<void> {
+  if (!user || (await ownerOf(data))?.uid === user.uid) return;
+  log.info(`Giving the embedded database in ${data} to a user of its own (${user.name})`);
+  await handOver(data, user);
+}
+
 /** Starts one of the binaries as the place's user, in the place's folder, with an environment that depends on nothing outside. */
-export function spawnIn(place: Place, name: string, words: readonly string[], output: 'pipe' | number): ChildProcess {
-  const { user, byHandle } = place;
+export function spawnIn(
+  place: Place,
+  name: string,
+  words: readonly string[],
+  output: 'pipe' | number,
+  user: User | undefined = place.user,
+): ChildProcess {
+  const { byHandle } = place;
   const handle = byHandle ? openSync(place.base, 'r') : undefined;
   try {
     return spawn(join(place.binaries.folder, 'bin', name), words, {
