@@ -4,7 +4,7 @@ import type { LoadedOptions } from './options';
 type Section = 'api' | 'boot' | 'json_rpc' | 'metrics';
 type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
 /** A file, and the option that names it, for error messages. */
-export interface NamedFile {
+interface NamedFile {
   readonly option: string;
   readonly path: string;
 }
@@ -19,7 +19,7 @@ export interface ListenerTls {
   readonly ciphers?: string;
 }
 /** TLS options that exclude each other, or that lack a file. The message is for the operator. */
-export class TlsOptionsError extends Error {}
+class TlsOptionsError extends Error {}
 
 /** What makes a certificate for a try, or for a network that trusts it explicitly. */
 const HOW_TO_MAKE =
