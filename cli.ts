@@ -39,14 +39,8 @@ async function serve({ stateDir, roles: named, ...given }: ServeArguments): Prom
     databaseUrl: process.env['DATABASE_URL'] || undefined,
   });
   reloads.push(() => server.reload());
-  const places = [
-    ...Object.entries(server.listening).map(([service, address]) => `${service} ${address}`),
-    server.bootUrl && `boot ${server.bootUrl}`,
-    `database ${server.database}`,
-  ];
-  console.log(
-    `bloomery: ready in ${Math.round(performance.now() - started)} ms: ${places.filter(Boolean).join(', ')}, roles ${roles.join(',')}`,
-  );
+  const places = [...server.listening, `database ${server.database}`];
+  console.log(`bloomery: ready in ${Math.round(performance.now() - started)} ms: ${places.join(', ')}, roles ${roles.join(',')}`);
   const now = new AbortController();
   const signal = await new Promise<string>((told) => {
     let first = true;

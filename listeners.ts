@@ -8,6 +8,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { connect } from 'node:net';
 import type { Log } from './model/log';
 import { StartError } from './settings';
+import { listenError } from './wire/sockets/listen-errors';
 import { tlsServerOptions, watchTls, type TlsSettings } from './wire/http/listener-tls';
 
 /** Where to listen. */
@@ -66,18 +67,11 @@ async function removeStaleSocket(path: string, what: string): Promise<void> {
   unlinkSync(path);
 }
 
-const REASONS: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'the port is in use',
-  EACCES: 'ports below 1024 need root or CAP_NET_BIND_SERVICE',
-  EADDRNOTAVAIL: 'this host does not have the address',
-};
-
 function listen(server: Server, address: ListenAddress, what: string): Promise<void> {
   return new Promise((done, fail) => {
     const where = 'path' in address ? address.path : `${address.host} port ${address.port}`;
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const reason = 'path' in address ? undefined : REASONS[error.code ?? ''];
-      fail(new StartError(`cannot listen on ${where} (${what}): ${reason ?? error.message}`));
+    server.once('error', (error) => {
+      fail('path' in address ? new StartError(`cannot listen on ${where} (${what}): ${error.message}`) : listenError(error, where, what));
     });
     if (!('path' in address)) {
       server.listen(address.port, address.host, done);
@@ -90,7 +84,7 @@ function listen(server: Server, address: ListenAddress, what: string): Promise<v
   });
 }
 
-/** @throws StartError */
+/** @throws Error for the operator */
 export async function listenHttp({ options, address, what, tls, log }: ListenerSetup): Promise<HttpListener> {
   let listener: RequestListener = (_, response) => void response.writeHead(503).end();
   const answer: RequestListener = (request, response) => listener(request, response);

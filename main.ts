@@ -9,6 +9,7 @@ import type { Document } from './api/schema/document';
 import { startDhcp } from './boot/dhcp-service';
 import { pxeFilter } from './boot/discovery';
 import { startHttpBoot } from './boot/http';
+import { bootHosts } from './boot/listen-hosts';
 import { startTftp } from './boot/tftp';
 import { startConductor, type RunningConductor } from './conductor/index';
 import { createRouter } from './conductor/rpc/router';
@@ -63,8 +64,8 @@ export interface Server {
   readonly bootUrl?: string;
   /** The introspection service's URL; undefined without that role. */
   readonly inspectorUrl?: string;
-  /** Service → the address that it is bound to. */
-  readonly listening: Readonly<Record<string, string>>;
+  /** The services and the addresses that they are bound to. */
+  readonly listening: readonly string[];
   readonly options: Options;
   readonly conductor?: RunningConductor;
   /** `embedded` or `external`. */
@@ -171,7 +172,7 @@ async function openListeners({ given, roles, stops, reloads, log }: StartContext
 }
 
 /** Health check and metrics for the API, also on a port of their own if configured. */
-async function startProbes({ given, log, clock, scrape, stops }: StartContext, store: OpenStore): Promise<Probes> {
+async function startProbes({ given, log, clock, scrape, stops, reloads }: StartContext, store: OpenStore): Promise<Probes> {
   const healthcheck = createHealthcheck(
     given,
     () => store.isUp(),
@@ -183,8 +184,10 @@ async function startProbes({ given, log, clock, scrape, stops }: StartContext, s
       options: serverOptions(given),
       address: { host: given['metrics.prometheus_host'], port },
       what: 'metrics, [metrics]prometheus_host and prometheus_port',
+      tls: tlsOf(given, 'metrics'),
       log,
     });
+    reloads.push(() => listener.reload());
     stops.push(() => listener.close());
     const answer = probeListener(createProbes({ scrape, healthcheck }), log);
     listener.answer((request, response) => void answer(request, response));
@@ -195,11 +198,11 @@ async function startProbes({ given, log, clock, scrape, stops }: StartContext, s
   });
 }
 
-/** Starts HTTP boot, TFTP and DHCP. Returns the options with the port of HTTP boot. */
+/** Starts HTTP boot, TFTP and DHCP. Returns the options with the port of HTTP boot, and the URLs that it is bound to. */
 async function startBoot(
   { options, store, clock, metrics, stops, ...context }: StoreContext,
   resolveWith: (port: number) => Options,
-): Promise<Options> {
+): Promise<{ readonly options: Options; readonly bound: readonly string[] }> {
   prepareFolder(options['deploy.http_root'], '[deploy]http_root');
   prepareFolder(options['pxe.tftp_root'], '[pxe]tftp_root');
   const reports = reportBoots(options);
@@ -207,18 +210,28 @@ async function startBoot(
   if (filter.discovers && !reports)
     context.log.warn('unknown machines get nothing to boot: [conductor]deploy_kernel and deploy_ramdisk are not set');
   const log = context.log.child({ component: 'boot' });
-  const http = await startHttpBoot({ options, store, filter, log, clock, metrics, ...(reports ? { reports } : {}) });
+  const hostsOf = (option: 'boot.http_host' | 'boot.tftp_host'): readonly string[] =>
+    bootHosts(`[${option.replace('.', ']')}`, {
+      configured: options[option],
+      interfaceName: options['boot.interface'],
+      myIp: options['DEFAULT.my_ip'],
+    });
+  const http = await startHttpBoot({
+    ...{ options, store, filter, log, clock, metrics, hosts: hostsOf('boot.http_host'), tls: tlsOf(options, 'boot') },
+    ...(reports ? { reports } : {}),
+  });
   stops.push(() => http.stop());
+  context.reloads.push(() => http.reload());
   const resolved = resolveWith(http.port);
   if (resolved['boot.tftp']) {
-    const tftp = await startTftp({ options: resolved, boots: http.files, log, clock, metrics });
+    const tftp = await startTftp({ options: resolved, hosts: hostsOf('boot.tftp_host'), boots: http.files, log, clock, metrics });
     stops.push(() => tftp.stop());
   }
   if (resolved['dhcp.dhcp_provider'] === 'builtin') {
     const dhcp = await startDhcp({ options: resolved, store, filter, log, clock, metrics, random: randomBytes });
     stops.push(() => dhcp.stop());
   }
-  return resolved;
+  return { options: resolved, bound: http.bound };
 }
 
 /** Calls between the processes that share a database. */
@@ -357,7 +370,7 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
   const probes = await startProbes(context, store);
 
   const initial: StoreContext = { ...context, store, options: resolveWith(given['boot.http_port']) };
-  const options = roles.includes('boot') ? await startBoot(initial, resolveWith) : initial.options;
+  const { options, bound } = roles.includes('boot') ? await startBoot(initial, resolveWith) : { options: initial.options, bound: [] };
   const complete: StoreContext = { ...initial, options };
   const notifications = createNotifier({
     ...{ options, clock, metrics, random: randomBytes, log: log.child({ component: 'notifications' }) },
@@ -374,7 +387,11 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
     ...(apiUrl === undefined ? {} : { apiUrl }),
     ...(roles.includes('boot') ? { bootUrl: options['deploy.http_url'] } : {}),
     ...(inspectorUrl === undefined ? {} : { inspectorUrl }),
-    listening: { ...(api ? { API: api.bound } : {}), ...(inspector ? { introspection: inspector.bound } : {}) },
+    listening: [
+      ...(api ? [`API ${api.bound}`] : []),
+      ...(inspector ? [`introspection ${inspector.bound}`] : []),
+      ...bound.map((url) => `boot ${url}`),
+    ],
     ...(conductor ? { conductor } : {}),
     options,
     database: databaseUrl ? 'external' : 'embedded',

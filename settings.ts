@@ -35,7 +35,9 @@ export function resolveOptions(
     'DEFAULT.my_ip': ip,
     'DEFAULT.host': options['DEFAULT.host'] ?? hostname(),
     'service_catalog.endpoint_override': bare(options['service_catalog.endpoint_override'] ?? `${scheme}://${inUrl(ip)}:${ports.api}`),
-    'deploy.http_url': bare(options['deploy.http_url'] ?? `http://${inUrl(ip)}:${ports.http}`),
+    'deploy.http_url': bare(
+      options['deploy.http_url'] ?? `${options['boot.http_use_ssl'] ? 'https' : 'http'}://${inUrl(ip)}:${ports.http}`,
+    ),
     'deploy.http_root': options['deploy.http_root'] ?? join(stateDir, 'httpboot'),
     'pxe.tftp_server': options['pxe.tftp_server'] ?? ip,
     'pxe.tftp_root': options['pxe.tftp_root'] ?? join(stateDir, 'tftpboot'),
@@ -88,6 +90,8 @@ export function checkOptions(options: LoadedOptions, roles: readonly string[], h
   }
   try {
     tlsOf(options, 'api');
+    tlsOf(options, 'metrics');
+    if (roles.includes('boot')) tlsOf(options, 'boot');
     if (hasRpc && roles.includes('conductor')) tlsOf(options, 'json_rpc');
     return checkAccess(options, roles, hasRpc);
   } catch (error) {

@@ -1,7 +1,8 @@
 /**
  * The HTTP boot service: iPXE scripts, files of boot records, boot loaders, media, and files below [deploy]http_root. GET and HEAD only.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Options } from '../config/options';
 import type { Clock } from '../model/clock';
@@ -9,6 +10,8 @@ import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import type { Store } from '../store/store';
+import { tlsServerOptions, watchTls, type TlsSettings, type TlsWatch } from '../wire/http/listener-tls';
+import { listenError } from '../wire/sockets/listen-errors';
 import { createBootFiles, openSource, type BootFiles } from './boot-files';
 import { openCache, UpstreamError, type Cache, type CachedFile } from './cache';
 import { sendContent } from './content';
@@ -19,16 +22,14 @@ import { openMedium } from './media';
 
 type HttpBootOptions = Pick<
   Options,
-  | 'boot.http_host'
-  | 'boot.http_port'
-  | 'deploy.http_url'
-  | 'deploy.http_root'
-  | 'pxe.loader_file_paths'
-  | 'pxe.image_cache_size'
-  | 'boot.cache_root'
+  'boot.http_port' | 'deploy.http_url' | 'deploy.http_root' | 'pxe.loader_file_paths' | 'pxe.image_cache_size' | 'boot.cache_root'
 >;
 export interface HttpBootSetup {
   readonly options: HttpBootOptions;
+  /** The addresses to listen on. */
+  readonly hosts: readonly string[];
+  /** Absent: without TLS. */
+  readonly tls?: TlsSettings | undefined;
   readonly store: BootChoiceStore & Pick<Store, 'boots' | 'media'>;
   readonly filter: PxeFilter;
   readonly log: Log;
@@ -39,8 +40,12 @@ export interface HttpBootSetup {
 }
 export interface HttpBootService {
   readonly port: number;
+  /** The URLs of the addresses that it listens on. */
+  readonly bound: readonly string[];
   /** Usable until the service is stopped. */
   readonly files: BootFiles;
+  /** Reads the files of TLS again. */
+  reload(): void;
   stop(): Promise<void>;
 }
 
@@ -151,9 +156,39 @@ function createHandler(
   };
 }
 
-/** Rejects if the port cannot be opened. */
+/** One server of the service, and what keeps its certificate up to date. */
+interface BootServer {
+  readonly server: Server;
+  readonly watch?: TlsWatch;
+}
+function createBootServer(tls: TlsSettings | undefined, log: Log, listener: RequestListener): BootServer {
+  const limits = {
+    headersTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: REQUEST_TIMEOUT_MS,
+    connectionsCheckingInterval: REQUEST_TIMEOUT_MS / 4,
+  };
+  const secure = tls && createTlsServer({ ...limits, ...tlsServerOptions(tls) }, listener);
+  const server = secure ?? createServer(limits, listener);
+  server.timeout = IDLE_TIMEOUT_MS;
+  server.maxConnections = MAX_CONNECTIONS;
+  return { server, ...(secure ? { watch: watchTls(secure, tls, log) } : {}) };
+}
+
+/** Resolves with the port. */
+const listen = (server: Server, host: string, port: number): Promise<number> =>
+  new Promise((done, fail) => {
+    const refuse = (error: Error): void => fail(listenError(error, `${host} port ${port}`, 'HTTP boot, [boot]http_host and http_port'));
+    server.once('error', refuse);
+    server.listen(port, host, () => {
+      server.off('error', refuse);
+      done((server.address() as AddressInfo).port);
+    });
+  });
+
+/** Rejects if a port cannot be opened. */
 export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootService> {
-  const { options, store, filter, log, clock, metrics = silentMetrics, reports } = setup;
+  const { options, hosts, tls, store, filter, log, clock, metrics = silentMetrics, reports } = setup;
   const cache = await openCache({
     folder: options['boot.cache_root'],
     maxBytes: options['pxe.image_cache_size'] * 1024 * 1024,
@@ -163,40 +198,35 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
   let httpUrl = options['deploy.http_url'];
   const handle = createHandler(createAnswer({ cache, files, served, store, httpUrl: () => httpUrl }), { log, clock, metrics });
-  const server = createServer(
-    {
-      headersTimeout: REQUEST_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      keepAliveTimeout: REQUEST_TIMEOUT_MS,
-      connectionsCheckingInterval: REQUEST_TIMEOUT_MS / 4,
-    },
-    (request, response) => void handle(request, response),
-  );
-  server.timeout = IDLE_TIMEOUT_MS;
-  server.maxConnections = MAX_CONNECTIONS;
-  await new Promise<void>((done, fail) => {
-    server.once('error', fail);
-    server.listen(options['boot.http_port'], options['boot.http_host'], () => {
-      server.off('error', fail);
-      done();
-    });
-  }).catch(async (error: unknown) => {
+  const servers: BootServer[] = [];
+  const stop = async (): Promise<void> => {
+    await Promise.all(
+      servers.map(async ({ server, watch }) => {
+        watch?.stop();
+        const closed = new Promise<void>((done) => server.close(() => done()));
+        server.closeAllConnections();
+        await closed;
+      }),
+    );
     await cache.close();
+  };
+  let port = options['boot.http_port'];
+  try {
+    for (const host of hosts) {
+      const started = createBootServer(tls, log, (request, response) => void handle(request, response));
+      servers.push(started);
+      // If the configured port is 0, the first address decides.
+      port = await listen(started.server, host, port);
+    }
+  } catch (error) {
+    await stop();
     throw error;
-  });
-  const { port } = server.address() as AddressInfo;
+  }
   // If the configured port is 0, the URL is known only now.
   httpUrl = httpUrl.replace(/:0$/, `:${port}`);
-  return {
-    port,
-    files,
-    stop: async () => {
-      const closed = new Promise<void>((done) => server.close(() => done()));
-      server.closeAllConnections();
-      await closed;
-      await cache.close();
-    },
-  };
+  const bound = hosts.map((host) => `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`);
+  for (const address of bound) log.info('listening', { address, for: 'HTTP boot' });
+  return { port, bound, files, reload: () => servers.forEach(({ watch }) => watch?.reload()), stop };
 }
 
 /** Large reads cost less time per byte. */

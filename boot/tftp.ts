@@ -5,6 +5,7 @@ import type { Clock } from '../model/clock';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { reasonOf } from '../model/errors';
+import { listenError } from '../wire/sockets/listen-errors';
 import { decodeTftp, encodeTftp, TFTP_ERRORS, type TftpOptions, type TftpPacket } from '../wire/tftp';
 import type { BootFiles } from './boot-files';
 import { openServedFile, type ServedFiles } from './files';
@@ -12,7 +13,7 @@ import { GRUB_START, grubConfig, pxelinuxConfig, pxeName } from './pxe';
 import { sendFile, type NegotiatedOptions } from './tftp-transfer';
 import { cachedSource, fileSource, openBlocks, textSource, type BlockSource } from './tftp-blocks';
 
-type TftpServiceOptions = Pick<Options, 'boot.tftp_host' | 'boot.tftp_port' | 'pxe.tftp_root' | 'pxe.loader_file_paths'>;
+type TftpServiceOptions = Pick<Options, 'boot.tftp_port' | 'pxe.tftp_root' | 'pxe.loader_file_paths'>;
 export interface TftpService {
   readonly port: number;
   /** Aborts running transfers. */
@@ -20,6 +21,8 @@ export interface TftpService {
 }
 export interface TftpSetup {
   readonly options: TftpServiceOptions;
+  /** The addresses to listen on. */
+  readonly hosts: readonly string[];
   readonly log: Log;
   readonly clock: Clock;
   /** Absent: no metrics. */
@@ -35,24 +38,45 @@ const MAX_BLOCK = 1468;
 const MAX_WINDOW = 64;
 const DEFAULT_BLOCK = 512;
 
-/** Rejects if the port cannot be opened. */
-export async function startTftp({
-  options,
-  log,
-  clock,
-  metrics = silentMetrics,
-  boots,
-  maxTransfers = 512,
-}: TftpSetup): Promise<TftpService> {
+/** Rejects if a port cannot be opened. */
+export async function startTftp(setup: TftpSetup): Promise<TftpService> {
+  const { hosts, log } = setup;
+  const listeners: TftpService[] = [];
+  let port = setup.options['boot.tftp_port'];
+  const stop = async (): Promise<void> => {
+    await Promise.all(listeners.map((listener) => listener.stop()));
+  };
+  try {
+    for (const host of hosts) {
+      const listener = await listenOn(host, port, setup);
+      listeners.push(listener);
+      // If the configured port is 0, the first address decides.
+      ({ port } = listener);
+      log.info('listening', { address: `${host} port ${port}`, for: 'TFTP' });
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { port, stop };
+}
+
+async function listenOn(
+  host: string,
+  port: number,
+  { options, log, clock, metrics = silentMetrics, boots, maxTransfers = 512 }: TftpSetup,
+): Promise<TftpService> {
   const served: ServedFiles = { named: options['pxe.loader_file_paths'], root: options['pxe.tftp_root'] };
-  const host = options['boot.tftp_host'];
   const family = host.includes(':') ? 'udp6' : 'udp4';
   const transfers = new Map<string, { readonly end: AbortController; readonly over: Promise<void>; answered: boolean }>();
 
   const count = (outcome: string): void => metrics.count('bloomery_tftp_transfers_total', { outcome });
 
   const listener = createSocket({ type: family, reuseAddr: false });
-  await bind(listener, host, options['boot.tftp_port']);
+  await bind(listener, host, port).catch((error: unknown) => {
+    listener.close();
+    throw listenError(error as Error, `${host} port ${port}`, 'TFTP, [boot]tftp_host and tftp_port; [boot]tftp = false switches it off');
+  });
   listener.on('error', (error) => log.warn('TFTP: socket error', { error: error.message }));
   listener.on('message', (bytes, peer) => {
     const packet = decodeTftp(bytes);

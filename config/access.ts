@@ -20,7 +20,7 @@ const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || /^(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/i.test(host);
 
 /** The options cannot be used together. The message is for the operator. */
-export class AccessError extends Error {}
+class AccessError extends Error {}
 
 interface ExposedListener {
   readonly service: 'the API' | 'the introspection service' | 'JSON-RPC';
@@ -48,18 +48,17 @@ function exposedListeners(options: LoadedOptions, roles: readonly string[], hasR
   return listeners.filter(({ runs, host }) => runs && !isLoopback(host));
 }
 
-/** Names of files for a TLS that is not switched on: whoever sets them expects it. */
+/** Files of a TLS that is not switched on: whoever names them expects it. */
+const TLS_FILES = ['api.cert_file', 'api.key_file', 'ssl.ca_file', 'ssl.cert_file'] as const;
 function checkPlainText(options: LoadedOptions, exposed: readonly ExposedListener[]): void {
-  const api = exposed.find(({ service }) => service === 'the API');
-  if (!api || options['api.enable_ssl_api']) return;
-  const given = (['api.cert_file', 'api.key_file', ...(options['json_rpc.use_ssl'] ? [] : (['ssl.cert_file'] as const))] as const).find(
-    (option) => options[option] !== null,
-  );
+  const plain = exposed.find(({ service }) => service !== 'JSON-RPC');
+  if (!plain || options['api.enable_ssl_api']) return;
+  // The certificate of [ssl] may be that of JSON-RPC only.
+  const given = TLS_FILES.find((option) => options[option] !== null && !(option === 'ssl.cert_file' && options['json_rpc.use_ssl']));
   if (given === undefined) return;
-  const [section, name] = given.split('.');
   throw new AccessError(
-    `[${section}]${name} is set, but [api]enable_ssl_api is not, and the API would listen on ${api.host} without TLS: ` +
-      'set [api]enable_ssl_api = true, remove the option, or let the API listen on 127.0.0.1 or [api]unix_socket',
+    `[${given.replace('.', ']')} is set, but [api]enable_ssl_api is not, and ${plain.service} would listen on ${plain.host} without TLS: ` +
+      'set [api]enable_ssl_api = true, remove the option, or listen on 127.0.0.1 or [api]unix_socket',
   );
 }
 

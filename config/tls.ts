@@ -1,10 +1,10 @@
 /** Which files and which versions of TLS a listener uses, by the options of its section. */
 import type { LoadedOptions } from './options';
 
-type Section = 'api' | 'json_rpc';
+type Section = 'api' | 'boot' | 'json_rpc' | 'metrics';
 type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
 /** A file, and the option that names it, for error messages. */
-export interface NamedFile {
+interface NamedFile {
   readonly option: string;
   readonly path: string;
 }
@@ -19,7 +19,7 @@ export interface ListenerTls {
   readonly ciphers?: string;
 }
 /** TLS options that exclude each other, or that lack a file. The message is for the operator. */
-export class TlsOptionsError extends Error {}
+class TlsOptionsError extends Error {}
 
 /** What makes a certificate for a try, or for a network that trusts it explicitly. */
 const HOW_TO_MAKE =
@@ -28,27 +28,18 @@ const HOW_TO_MAKE =
 
 const VERSIONS: Readonly<Record<'1.2' | '1.3', TlsVersion>> = { '1.2': 'TLSv1.2', '1.3': 'TLSv1.3' };
 
-const switchOf = (options: TlsOptions, section: Section): boolean =>
-  section === 'api' ? options['api.enable_ssl_api'] : options['json_rpc.use_ssl'];
-const nameOf: Readonly<Record<Section, string>> = { api: '[api]enable_ssl_api', json_rpc: '[json_rpc]use_ssl' };
+const SWITCHES = {
+  api: 'api.enable_ssl_api',
+  boot: 'boot.http_use_ssl',
+  json_rpc: 'json_rpc.use_ssl',
+  metrics: 'metrics.prometheus_use_ssl',
+} as const;
+const written = (key: string): string => `[${key.replace('.', ']')}`;
 
-export type TlsOptions = Pick<
+type OfSection = 'cert_file' | 'key_file' | 'server_tls_minimum_version' | 'server_tls_ciphers';
+type TlsOptions = Pick<
   LoadedOptions,
-  | 'api.enable_ssl_api'
-  | 'api.cert_file'
-  | 'api.key_file'
-  | 'api.server_tls_minimum_version'
-  | 'api.server_tls_ciphers'
-  | 'json_rpc.use_ssl'
-  | 'json_rpc.cert_file'
-  | 'json_rpc.key_file'
-  | 'json_rpc.server_tls_minimum_version'
-  | 'json_rpc.server_tls_ciphers'
-  | 'ssl.cert_file'
-  | 'ssl.key_file'
-  | 'ssl.ca_file'
-  | 'ssl.version'
-  | 'ssl.ciphers'
+  (typeof SWITCHES)[Section] | `${Section}.${OfSection}` | 'ssl.cert_file' | 'ssl.key_file' | 'ssl.ca_file' | 'ssl.version' | 'ssl.ciphers'
 >;
 
 /** As in Ironic, the files of [ssl] count where the section itself does not name both. */
@@ -58,7 +49,7 @@ function filesOf(options: TlsOptions, section: Section): Pick<ListenerTls, 'cert
     if (cert !== null && key !== null)
       return { cert: { option: `[${from}]cert_file`, path: cert }, key: { option: `[${from}]key_file`, path: key } };
   }
-  throw new TlsOptionsError(`${nameOf[section]} needs [${section}]cert_file and [${section}]key_file. ${HOW_TO_MAKE}`);
+  throw new TlsOptionsError(`${written(SWITCHES[section])} needs [${section}]cert_file and [${section}]key_file. ${HOW_TO_MAKE}`);
 }
 
 /** oslo.service's [ssl]version: `SSLv23` leaves the choice to client and server, other names are one version each. */
@@ -72,7 +63,7 @@ function versionsOf(options: TlsOptions, section: Section): Pick<ListenerTls, 'm
     );
   if (least === '1.3')
     throw new TlsOptionsError(
-      `[ssl]version = TLSv1_2 and [${section}]server_tls_minimum_version = 1.3 (the default) exclude each other: ` +
+      `[ssl]version = TLSv1_2 and [${section}]server_tls_minimum_version = 1.3 exclude each other: ` +
         `remove [ssl]version, or set [${section}]server_tls_minimum_version = 1.2`,
     );
   return { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.2' };
@@ -83,7 +74,7 @@ function versionsOf(options: TlsOptions, section: Section): Pick<ListenerTls, 'm
  * @throws TlsOptionsError
  */
 export function tlsOf(options: TlsOptions, section: Section): ListenerTls | undefined {
-  if (!switchOf(options, section)) return undefined;
+  if (!options[SWITCHES[section]]) return undefined;
   const ca = section === 'api' ? options['ssl.ca_file'] : null;
   const ciphers = options[`${section}.server_tls_ciphers`] ?? options['ssl.ciphers'];
   return {

@@ -45,7 +45,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/store',
   ],
   'api/schema': ['api/http', 'model'],
-  boot: ['config/options', 'model', 'store/store', 'wire', 'wire/dhcp', 'wire/images', 'wire/sockets'],
+  boot: ['config/options', 'model', 'store/store', 'wire', 'wire/dhcp', 'wire/http/listener-tls', 'wire/images', 'wire/sockets'],
   commands: [
     'config/load',
     'config/options',

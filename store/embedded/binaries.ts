@@ -1,5 +1,5 @@
 /** The binaries of the embedded PostgreSQL, from an npm package, and the user that runs them: PostgreSQL refuses to run as root. */
-import { chmod, cp, mkdir, mkdtemp, readFile, readdir, realpath, rename, rm, stat, symlink } from 'node:fs/promises';
+import { chmod, chown, cp, lchown, lstat, mkdir, mkdtemp, readFile, readdir, realpath, rename, rm, stat, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 
 export interface User {
@@ -13,22 +13,65 @@ export interface Binaries {
   /** Version of PostgreSQL: '18'. */
   readonly major: string;
 }
-/** Users that exist on most hosts and own no files. PostgreSQL requires a user with a name. */
-const USERS = ['postgres', 'nobody'];
+/** Users that most hosts have. initdb requires a user with a name. Other programs may run as these users too. */
+const SHARED_USERS = ['postgres', 'nobody'];
+/** Numbers that neither systemd ("Users, Groups, UIDs and GIDs on systemd Systems") nor distributions assign. */
+const [FIRST_FREE, LAST_FREE] = [60706, 61183];
 
 /** The owner of a file or folder; undefined: it does not exist. */
 export const ownerOf = (path: string): Promise<{ readonly uid: number; readonly gid: number } | undefined> =>
   stat(path).catch(() => undefined);
 
-/** The owner of the folder, or the first of USERS that exists on this host. */
-export async function chooseUser(owner: { readonly uid: number; readonly gid: number } | undefined): Promise<User> {
-  if (owner && owner.uid !== 0) return { name: `number ${owner.uid}`, uid: owner.uid, gid: owner.gid };
-  const lines = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
-  for (const name of USERS) {
-    const [, , uid, gid] = lines.find((line) => line[0] === name) ?? [];
-    if (Number(uid) > 0) return { name, uid: Number(uid), gid: Number(gid) };
+export interface Users {
+  /** Runs the server: a number of this database, which no other process uses. */
+  readonly server: User;
+  /** Runs initdb. */
+  readonly initdb: User;
+}
+interface Ids {
+  readonly uid: number;
+  readonly gid: number;
+}
+/**
+ * The owner of the data, unless other programs may run as that user too; else a number that the host does not use. The server itself
+ * needs no user name.
+ */
+export async function chooseUsers(owner: Ids | undefined): Promise<Users> {
+  const entriesOf = async (file: string): Promise<readonly string[][]> =>
+    (await readFile(file, 'utf8')).split('\n').map((line) => line.split(':'));
+  const passwd = await entriesOf('/etc/passwd');
+  const shared = SHARED_USERS.flatMap((name) => {
+    const [, , uid, gid] = passwd.find((line) => line[0] === name) ?? [];
+    return Number(uid) > 0 ? [{ name, uid: Number(uid), gid: Number(gid) }] : [];
+  });
+  const numbered = ({ uid, gid }: Ids): User => ({ name: `number ${uid}`, uid, gid });
+  if (owner && owner.uid !== 0 && !shared.some(({ uid }) => uid === owner.uid)) {
+    const user = numbered(owner);
+    return { server: user, initdb: shared[0] ?? user };
   }
-  throw new Error(`PostgreSQL does not run as root, and there is no user ${USERS.join(' or ')} to run it as`);
+  const [initdb] = shared;
+  if (!initdb) throw new Error(`PostgreSQL does not run as root, and there is no user ${SHARED_USERS.join(' or ')} to make its data`);
+  const used = new Set([...passwd, ...(await entriesOf('/etc/group'))].map((line) => Number(line[2])));
+  for (let id = FIRST_FREE; id <= LAST_FREE; id++) if (!used.has(id)) return { server: numbered({ uid: id, gid: id }), initdb };
+  throw new Error(`PostgreSQL does not run as root, and all numbers of users from ${FIRST_FREE} to ${LAST_FREE} are used`);
+}
+
+/**
+ * Changes the owner of a folder and of everything in it. The present owner may be hostile: root takes the folder first and gives it away
+ * last, and follows no link. If a start is interrupted, root owns the folder, and the next start begins again.
+ */
+export async function handOver(folder: string, { uid, gid }: Ids): Promise<void> {
+  await chown(folder, 0, 0);
+  await chmod(folder, 0o700);
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    const found = await lstat(path);
+    if (found.isDirectory()) await handOver(path, { uid, gid });
+    else if (found.isFile() && found.nlink === 1) await lchown(path, uid, gid);
+    // A socket of a server that was killed, or a link: PostgreSQL makes links for tablespaces, which this database does not have.
+    else throw new Error(`${path} is neither a folder nor a file with one name: the data is not given to the user ${uid}`);
+  }
+  await chown(folder, uid, gid);
 }
 
 /** Whether the user has search permission for the path and all folders above it. */

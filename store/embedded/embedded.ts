@@ -8,7 +8,16 @@ import { readFile, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
-import { ensureData, prepareInstallation, removeShortFolder, hostPath, serverPath, SOCKET_NAME, spawnIn } from './installation';
+import {
+  ensureData,
+  ensureOwner,
+  prepareInstallation,
+  removeShortFolder,
+  hostPath,
+  serverPath,
+  SOCKET_NAME,
+  spawnIn,
+} from './installation';
 import type { Installation } from './installation';
 import { messageOf } from '../sql/faults';
 import { ownerOf } from './binaries';
@@ -146,6 +155,7 @@ async function startServer(
 ): Promise<ChildProcess> {
   for (let attempt = 1; ; attempt++) {
     await endOrphan(place, name, log, clock);
+    await ensureOwner(place, log);
     try {
       return await startOnce(place, words, clock, signal);
     } catch (error) {

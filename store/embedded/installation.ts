@@ -9,7 +9,7 @@ import { chmod, chown, mkdir, mkdtemp, readFile, readdir, realpath, rename, rm }
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import type { Log } from '../../model/log';
-import { chooseUser, findBinaries, ownerOf, reachable } from './binaries';
+import { chooseUsers, findBinaries, handOver, ownerOf, reachable } from './binaries';
 import type { Binaries, User } from './binaries';
 import { messageOf } from '../sql/faults';
 import { describeProcess } from './postmaster';
@@ -23,6 +23,8 @@ export interface Installation {
   readonly binaries: Binaries;
   /** The user that runs PostgreSQL, if this process is root; undefined otherwise. */
   readonly user: User | undefined;
+  /** The user that runs initdb then. */
+  readonly initdbUser: User | undefined;
   /** The user cannot access the path of `base`, so the process gets an open file descriptor of the folder (Linux). */
   readonly byHandle: boolean;
 }
@@ -47,7 +49,8 @@ export async function prepareInstallation(stateDir: string): Promise<Installatio
     throw new Error(
       `${base} belongs to the user with number ${owner.uid}: start as that user or as root, or choose another state directory`,
     );
-  const user = self === 0 ? await chooseUser(await ownerOf(data)) : undefined;
+  const users = self === 0 ? await chooseUsers(await ownerOf(data)) : undefined;
+  const user = users?.server;
   // If this process is root, root owns the folder and the user may only search it. The user therefore cannot redirect root's writes by a link.
   await mkdir(base, { recursive: true });
   await chmod(base, user ? 0o711 : 0o700);
@@ -55,7 +58,7 @@ export async function prepareInstallation(stateDir: string): Promise<Installatio
   if (byHandle && process.platform !== 'linux')
     throw new Error(`the user ${user.name} that runs PostgreSQL cannot access ${base}: choose another state directory`);
   const binaries = await findBinaries(user, user ? BINARY_CACHE : join(base, 'binaries'));
-  return { base, data, sockets: await socketFolder(base, user), binaries, user, byHandle };
+  return { base, data, sockets: await socketFolder(base, user), binaries, user, initdbUser: users?.initdb, byHandle };
 }
 
 /** Creates the data if it is missing. Refuses data of another major version and leaves it unchanged. */
@@ -81,9 +84,10 @@ export async function ensureData(place: Installation, durable: boolean, log: Log
   }
   const unfinished = await mkdtemp(join(base, `data.new-${process.pid}-`));
   try {
-    if (place.user) await chown(unfinished, place.user.uid, place.user.gid);
+    if (place.initdbUser) await chown(unfinished, place.initdbUser.uid, place.initdbUser.gid);
     const words = ['-U', 'bloomery', '-A', 'trust', '-E', 'UTF8', '--locale=C', '-D', serverPath(place, unfinished)];
     await runInitdb(place, [...words, ...(durable ? [] : ['--no-sync', '--wal-segsize=1'])], signal);
+    if (place.user) await handOver(unfinished, place.user);
     await rename(unfinished, data);
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
@@ -96,7 +100,7 @@ export async function ensureData(place: Installation, durable: boolean, log: Log
 /** Runs initdb, and ends its whole process group at a timeout or abort, because its children write too. */
 async function runInitdb(place: Installation, words: readonly string[], signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
-  const child = spawnIn(place, 'initdb', words, 'pipe');
+  const child = spawnIn(place, 'initdb', words, 'pipe', place.initdbUser);
   let output = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-2000)));
   child.stdout?.resume();
@@ -120,9 +124,22 @@ async function runInitdb(place: Installation, words: readonly string[], signal: 
   }
 }
 
+/** Changes the owner of data from a version that ran PostgreSQL as a shared user. No server may run. */
+export async function ensureOwner({ data, user }: Installation, log: Log): Promise<void> {
+  if (!user || (await ownerOf(data))?.uid === user.uid) return;
+  log.info(`Giving the embedded database in ${data} to a user of its own (${user.name})`);
+  await handOver(data, user);
+}
+
 /** Starts a binary as the user of the installation, in its folder, with a fixed environment. */
-export function spawnIn(place: Installation, name: string, words: readonly string[], output: 'pipe' | number): ChildProcess {
-  const { user, byHandle } = place;
+export function spawnIn(
+  place: Installation,
+  name: string,
+  words: readonly string[],
+  output: 'pipe' | number,
+  user: User | undefined = place.user,
+): ChildProcess {
+  const { byHandle } = place;
   const handle = byHandle ? openSync(place.base, 'r') : undefined;
   try {
     return spawn(join(place.binaries.folder, 'bin', name), words, {

@@ -1,15 +1,18 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer, request, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http';
+import { request as tlsRequest } from 'node:https';
 import { connect, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openCache } from '../../boot/cache';
 import { parseRange } from '../../boot/content';
-import { startHttpBoot, type HttpBootService } from '../../boot/http';
+import { startHttpBoot, type HttpBootService, type HttpBootSetup } from '../../boot/http';
 import { systemClock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import type { BootRecord, MediumRecord } from '../../model/records';
 import type { Store } from '../../store/store';
+import { ownCertificate } from '../../wire/http/certificate';
 import { filterWith } from '../support/pxe-filter';
 
 const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
@@ -81,25 +84,26 @@ beforeAll(async () => {
     upstreamDoes(incoming, response);
   });
   upstreamUrl = `http://127.0.0.1:${await listen(upstream)}`;
-  service = await startHttpBoot({
-    options: {
-      'boot.http_host': '127.0.0.1',
-      'boot.http_port': 0,
-      'deploy.http_url': 'http://127.0.0.1:0',
-      'deploy.http_root': path('root'),
-      'pxe.loader_file_paths': { 'snponly.efi': path('snponly.efi') },
-      'pxe.image_cache_size': 1,
-      'boot.cache_root': path('cache'),
-    },
-    store: { boots, media: mediaStore, discoveries: { addressStatuses: standing } },
-    filter: filterWith({ 'auto_discovery.enabled': true }),
-    log,
-    clock: systemClock,
-    reports: {
-      discovery: { ...row(), node_uuid: DISCOVERY, kernel_args: 'discover=1', files: { kernel: path('snponly.efi') } },
-      introspection: { ...row(), node_uuid: INTROSPECTION, kernel_args: 'introspect=1', files: { kernel: path('snponly.efi') } },
-    },
-  });
+  service = await startHttpBoot(setup());
+});
+const setup = (): HttpBootSetup => ({
+  hosts: ['127.0.0.1'],
+  options: {
+    'boot.http_port': 0,
+    'deploy.http_url': 'http://127.0.0.1:0',
+    'deploy.http_root': path('root'),
+    'pxe.loader_file_paths': { 'snponly.efi': path('snponly.efi') },
+    'pxe.image_cache_size': 1,
+    'boot.cache_root': path('cache'),
+  },
+  store: { boots, media: mediaStore, discoveries: { addressStatuses: standing } },
+  filter: filterWith({ 'auto_discovery.enabled': true }),
+  log,
+  clock: systemClock,
+  reports: {
+    discovery: { ...row(), node_uuid: DISCOVERY, kernel_args: 'discover=1', files: { kernel: path('snponly.efi') } },
+    introspection: { ...row(), node_uuid: INTROSPECTION, kernel_args: 'introspect=1', files: { kernel: path('snponly.efi') } },
+  },
 });
 beforeEach(() => {
   lines.length = 0;
@@ -364,4 +368,49 @@ describe('media', () => {
       expect((await get(target)).status).toBe(404);
     },
   );
+});
+
+it('answers with TLS on every address that it is given', async () => {
+  const { certificate, privateKey } = ownCertificate('127.0.0.1', 'boot', Date.now(), randomBytes);
+  const [cert, key] = [path('boot.crt'), path('boot.key')];
+  writeFileSync(cert, certificate);
+  writeFileSync(key, privateKey);
+  const secure = await startHttpBoot({
+    ...setup(),
+    options: { ...setup().options, 'boot.cache_root': path('secure-cache') },
+    hosts: ['127.0.0.1', '127.0.0.2'],
+    tls: {
+      cert: { option: '[boot]cert_file', path: cert },
+      key: { option: '[boot]key_file', path: key },
+      minVersion: 'TLSv1.2',
+      maxVersion: 'TLSv1.3',
+    },
+  });
+  try {
+    expect(secure.bound).toEqual([`https://127.0.0.1:${secure.port}`, `https://127.0.0.2:${secure.port}`]);
+    for (const host of ['127.0.0.1', '127.0.0.2']) {
+      const status = await new Promise((done, fail) => {
+        const options = {
+          host,
+          port: secure.port,
+          path: '/snponly.efi',
+          ca: certificate,
+          agent: false,
+          checkServerIdentity: () => undefined,
+        };
+        tlsRequest(options, (response) => {
+          response.resume();
+          done(response.statusCode);
+        })
+          .once('error', fail)
+          .end();
+      });
+      expect(status).toBe(200);
+    }
+    await expect(startHttpBoot({ ...setup(), options: { ...setup().options, 'boot.http_port': secure.port } })).rejects.toThrow(
+      /^cannot listen on 127\.0\.0\.1 port \d+ \(HTTP boot, \[boot\]http_host and http_port\): the port is in use$/,
+    );
+  } finally {
+    await secure.stop();
+  }
 });

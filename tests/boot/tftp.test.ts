@@ -37,8 +37,8 @@ const log: Log = {
 let service: TftpService;
 const start = (extra: Partial<TftpSetup> = {}): Promise<TftpService> =>
   startTftp({
+    hosts: ['127.0.0.1'],
     options: {
-      'boot.tftp_host': '127.0.0.1',
       'boot.tftp_port': 0,
       'pxe.tftp_root': root,
       'pxe.loader_file_paths': { 'undionly.kpxe': join(folder, 'loader'), 'gone.efi': join(folder, 'gone') },
@@ -195,8 +195,10 @@ it('takes a request that comes twice for one, and drops requests above its bound
 });
 
 it('refuses to start on a port that is taken', async () => {
-  const options = { 'boot.tftp_host': '127.0.0.1', 'boot.tftp_port': service.port, 'pxe.tftp_root': root, 'pxe.loader_file_paths': {} };
-  await expect(startTftp({ options, log, clock: systemClock })).rejects.toThrow('EADDRINUSE');
+  const options = { 'boot.tftp_port': service.port, 'pxe.tftp_root': root, 'pxe.loader_file_paths': {} };
+  await expect(startTftp({ options, hosts: ['127.0.0.1'], log, clock: systemClock })).rejects.toThrow(
+    /^cannot listen on 127\.0\.0\.1 port \d+ \(TFTP, \[boot\]tftp_host and tftp_port; .*\): the port is in use$/,
+  );
 });
 
 it('waits as long as the round trip asks for, and then for long enough that the client speaks first', () => {

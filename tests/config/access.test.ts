@@ -55,12 +55,16 @@ it('keystone is refused', () => {
   expect(() => check({ 'DEFAULT.auth_strategy': 'keystone' })).toThrow(/keystone is not supported yet: use http_basic/);
 });
 
-it.each(['api.cert_file', 'api.key_file', 'ssl.cert_file'] as const)('%s without TLS is refused beyond loopback', (option) => {
-  const given = { [option]: '/a.pem', 'DEFAULT.auth_strategy': 'http_basic' } as const;
-  expect(() => check(given)).toThrow(`[${option.replace('.', ']')} is set, but [api]enable_ssl_api is not`);
-  expect(check({ ...given, 'api.host_ip': '127.0.0.1' })).toEqual([]);
-  expect(check({ ...given, 'api.enable_ssl_api': true })).toEqual([]);
-});
+it.each(['api.cert_file', 'api.key_file', 'ssl.ca_file', 'ssl.cert_file'] as const)(
+  '%s without TLS is refused beyond loopback',
+  (option) => {
+    const given = { [option]: '/a.pem', 'DEFAULT.auth_strategy': 'http_basic' } as const;
+    expect(() => check(given)).toThrow(`[${option.replace('.', ']')} is set, but [api]enable_ssl_api is not`);
+    expect(() => check(given, ['inspector'])).toThrow(/the introspection service would listen on :: without TLS/);
+    expect(check({ ...given, 'api.host_ip': '127.0.0.1', 'DEFAULT.listen_address': '::1' })).toEqual([]);
+    expect(check({ ...given, 'api.enable_ssl_api': true })).toEqual([]);
+  },
+);
 
 describe('TLS', () => {
   const on = { 'api.enable_ssl_api': true, 'json_rpc.use_ssl': true };

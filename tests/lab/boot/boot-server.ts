@@ -38,9 +38,9 @@ async function main(): Promise<void> {
   const url = { 'deploy.http_url': `http://${address}:8080` };
   const http = await startHttpBoot({
     ...common,
+    hosts: [address],
     options: {
       ...url,
-      'boot.http_host': address,
       'boot.http_port': 8080,
       'deploy.http_root': folder,
       'pxe.loader_file_paths': loaders,
@@ -51,7 +51,8 @@ async function main(): Promise<void> {
   const tftp = await startTftp({
     ...common,
     boots: http.files,
-    options: { 'boot.tftp_host': address, 'boot.tftp_port': 69, 'pxe.tftp_root': folder, 'pxe.loader_file_paths': loaders },
+    hosts: [address],
+    options: { 'boot.tftp_port': 69, 'pxe.tftp_root': folder, 'pxe.loader_file_paths': loaders },
   });
   const dhcp = await startDhcp({
     ...common,

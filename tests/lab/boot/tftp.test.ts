@@ -22,7 +22,8 @@ beforeAll(async () => {
   writeFileSync(large, randomBytes(100_000_000));
   writeFileSync(small, randomBytes(1_000_000));
   service = await startTftp({
-    options: { 'boot.tftp_host': '127.0.0.1', 'boot.tftp_port': 0, 'pxe.tftp_root': folder, 'pxe.loader_file_paths': {} },
+    hosts: ['127.0.0.1'],
+    options: { 'boot.tftp_port': 0, 'pxe.tftp_root': folder, 'pxe.loader_file_paths': {} },
     log: silentLog,
     clock: systemClock,
   });

@@ -126,6 +126,47 @@ it('is open to nobody else: no TCP port, and folders for its user alone', async 
   expect(statSync(join(stateDir, 'postgres')).mode & 0o066).toBe(0);
 });
 
+/** What processes of these users may do differs only where root starts the database: it is their own otherwise. */
+const isRoot = process.getuid?.() === 0;
+it('runs as nobody else does: as postgres and as nobody, its data and its socket are closed', async () => {
+  const server = await start();
+  const { uid } = statSync(data());
+  const users = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'));
+  expect(users.some((user) => Number(user[2]) === uid)).toBe(!isRoot);
+  const socket = join(new URLSearchParams(server.connection.split('?')[1]).get('host')!, '.s.PGSQL.5432');
+  const others = users.filter(([name]) => isRoot && (name === 'postgres' || name === 'nobody'));
+  expect(others.length > 0).toBe(isRoot);
+  for (const [, , id, group] of others) {
+    const attempt = (code: string): string =>
+      execFileSync(process.execPath, ['-e', code], { uid: Number(id), gid: Number(group), cwd: '/', encoding: 'utf8' }).trim();
+    chmodSync(root, 0o755);
+    expect(
+      attempt(
+        `require('net').connect(${JSON.stringify(socket)}).on('error', (e) => console.log(e.code)).on('connect', () => process.exit())`,
+      ),
+    ).toBe('EACCES');
+    expect(attempt(`try { require('fs').readdirSync(${JSON.stringify(data())}) } catch (e) { console.log(e.code) }`)).toBe('EACCES');
+    expect(attempt(`try { process.kill(${server.pid}, 0) } catch (e) { console.log(e.code) }`)).toBe('EPERM');
+  }
+});
+
+it('takes data that a shared user made, and gives it a user of its own', async () => {
+  const first = await start();
+  await nodesIn(first, true);
+  await first.stop();
+  const shared = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'))
+    .find(([name]) => name === 'nobody')!;
+  const before = statSync(data()).uid;
+  if (isRoot) execFileSync('chown', ['-R', `${shared[2]!}:${shared[3]!}`, data()]);
+  expect(await nodesIn(await start())).toBe(1);
+  expect(statSync(data()).uid).toBe(before);
+  expect(statSync(join(data(), 'base')).uid).toBe(before);
+});
+
 it('starts again after a crash, with what was committed', async () => {
   const server = await start(stateDir, { durable: true });
   await nodesIn(server, true);

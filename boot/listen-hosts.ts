@@ -1,0 +1,29 @@
+/** The addresses that the TFTP and HTTP boot services listen on. */
+import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
+
+/** Of fe80::/10: such an address needs the interface beside it, and no URL has one. */
+const isLinkLocal = ({ address, family }: NetworkInterfaceInfo): boolean => family === 'IPv6' && /^fe[89ab]/i.test(address);
+
+/**
+ * The configured address; without one, those of [boot]interface, and [DEFAULT]my_ip if this host has it, since machines get that in
+ * their URLs; without an interface, every IPv4 address.
+ * @param option the option of the configured address, for messages
+ * @throws Error for the operator
+ */
+export function bootHosts(
+  option: string,
+  given: { readonly configured: string | null; readonly interfaceName: string | null; readonly myIp: string },
+  interfaces: () => NodeJS.Dict<NetworkInterfaceInfo[]> = networkInterfaces,
+): readonly string[] {
+  const { configured, interfaceName, myIp } = given;
+  if (configured !== null) return [configured];
+  if (interfaceName === null) return ['0.0.0.0'];
+  const all = interfaces();
+  const own = (all[interfaceName] ?? []).filter((info) => !isLinkLocal(info)).map(({ address }) => address);
+  if (own.length === 0)
+    throw new Error(
+      `[boot]interface = ${interfaceName}: there is no such interface, or it has no address; set ${option} to listen elsewhere`,
+    );
+  const isHere = Object.values(all).some((infos) => infos?.some(({ address }) => address === myIp));
+  return [...new Set([...own, ...(isHere ? [myIp] : [])])];
+}

@@ -1,0 +1,36 @@
+import type { NetworkInterfaceInfo } from 'node:os';
+import { bootHosts } from '../../boot/listen-hosts';
+import { listenError } from '../../wire/sockets/listen-errors';
+
+const info = (address: string): NetworkInterfaceInfo =>
+  ({ address, family: address.includes(':') ? 'IPv6' : 'IPv4' }) as NetworkInterfaceInfo;
+const interfaces = () => ({
+  eno1: [info('192.0.2.1')],
+  eno2: [info('10.0.0.1'), info('10.0.0.2'), info('2001:db8::1'), info('fe80::1')],
+  bare: [info('fe80::2')],
+});
+const hosts = (configured: string | null, interfaceName: string | null, myIp = '10.0.0.1'): readonly string[] =>
+  bootHosts('[boot]http_host', { configured, interfaceName, myIp }, interfaces);
+
+it.each<[string, readonly string[], readonly string[]]>([
+  ['the configured address', hosts('10.9.9.9', 'eno2'), ['10.9.9.9']],
+  ['every address without an interface', hosts(null, null), ['0.0.0.0']],
+  ['those of the interface, but for link-local ones', hosts(null, 'eno2'), ['10.0.0.1', '10.0.0.2', '2001:db8::1']],
+  ['my_ip beside them, where this host has it', hosts(null, 'eno2', '192.0.2.1'), ['10.0.0.1', '10.0.0.2', '2001:db8::1', '192.0.2.1']],
+  ['not my_ip, where a router has it', hosts(null, 'eno2', '198.51.100.1'), ['10.0.0.1', '10.0.0.2', '2001:db8::1']],
+])('listens on %s', (_, found, expected) => {
+  expect(found).toEqual(expected);
+});
+
+it.each(['eno9', 'bare'])('refuses the interface %s, which has no address', (name) => {
+  expect(() => hosts(null, name)).toThrow(
+    `[boot]interface = ${name}: there is no such interface, or it has no address; set [boot]http_host`,
+  );
+});
+
+it('says which right a low port needs', () => {
+  const { message } = listenError(Object.assign(new Error('bind EACCES'), { code: 'EACCES' }), '0.0.0.0 port 69', 'TFTP, [boot]tftp_port');
+  expect(message).toMatch(
+    /^cannot listen on 0\.0\.0\.0 port 69 \(TFTP, \[boot\]tftp_port\): ports below 1024 need root or .* CAP_NET_BIND_SERVICE/,
+  );
+});
