@@ -28,6 +28,7 @@ import { measureNodes } from './http/node-counts';
 import { createProbes, sendProbe, type Probes } from './http/probes';
 import { originOf, reportRequest } from './http/request-log';
 import { cutOff, send } from './send';
+import { sourceOf } from './http/source';
 import { sendStream } from './http/streaming';
 import { queryOf, segmentsOf, targetOf, type Target } from './http/target';
 import { createEventFeed } from './resource/event-feed';
@@ -200,7 +201,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     const { bare } = target;
     const method = request.method ?? 'GET';
     // Before anything else of the request is read.
-    const caller = await auth.identify(request.headers, bare, method);
+    const caller = await auth.identify(request.headers, bare, method, sourceOf(request, options));
     report.origin = { ...report.origin, user: caller.user, project: caller.project };
     const { bytes, values } = bodyLimits(bare, options);
     const body = await readBody(request, bytes);

@@ -17,6 +17,7 @@ import { loadDocument, type Document } from '../schema/document';
 import { Unauthenticated, Unread } from '../http/errors';
 import { baseOf } from '../http/forwarded';
 import { originOf, reportRequest } from '../http/request-log';
+import { sourceOf } from '../http/source';
 import { createValidators, demand } from '../schema/schema';
 import { answerText } from './encode';
 import type { Answer, IntrospectionContext } from './operation';
@@ -116,7 +117,8 @@ export function createIntrospectionApi(given: {
     const operation = route.methods[head ? 'GET' : request.method!];
     if (!operation) return { status: 405, page: PAGE_405, headers: allowed };
     // Which paths are public differs from the API's: its root document is, this word is not.
-    const caller = await auth.identify(request.headers, route.isPublic ? '/' : '/v1/introspection', request.method!);
+    const source = sourceOf(request, options);
+    const caller = await auth.identify(request.headers, route.isPublic ? '/' : '/v1/introspection', request.method!, source);
     seen.origin = { ...seen.origin, user: caller.user, project: caller.project };
     const { bytes, values } = bodyLimits('continue_inspection', options);
     const raw = await readBody(request, bytes);
