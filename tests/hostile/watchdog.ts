@@ -28,8 +28,7 @@ export interface AttackedServer {
   /** The path is sent as it is written. */
   call(method: string, path: string, send?: Send): Promise<Reply>;
   /** A connection without HTTP; it is closed after the test. */
-  connect(): Socket;
-  port(): number;
+  connect(localAddress?: string): Socket;
   attack(work: () => Promise<unknown>): Promise<Cost>;
 }
 
@@ -85,9 +84,8 @@ export function useAttackedServer(authentication = 'auth_strategy = noauth'): At
 
   return {
     call: (...words) => callBy(agent, ...words),
-    port: () => port,
-    connect: () => {
-      const socket = connect(port, '127.0.0.1').on('error', () => {});
+    connect: (localAddress = '127.0.0.1') => {
+      const socket = connect({ port, host: '127.0.0.1', localAddress }).on('error', () => {});
       sockets.add(socket);
       return socket;
     },
