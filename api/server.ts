@@ -19,20 +19,23 @@ import { httpBasic } from './auth/http-basic';
 import { noauth } from './auth/noauth';
 import { createDispatch, type Dispatch, type RequestReport } from './dispatch';
 import { handlers } from './handlers';
-import { bodyLimits, readBody } from './http/body';
+import { bodyLimits } from './http/body';
 import { createCors } from './http/cors';
 import { createCurrentState } from './http/current-state';
 import { explain, Refusal, Unacceptable, Unauthenticated, Unread } from './http/errors';
 import { baseOf } from './http/forwarded';
 import { measureNodes } from './http/node-counts';
+import { isFlooded } from './http/pipelining';
 import { createProbes, sendProbe, type Probes } from './http/probes';
 import { originOf, reportRequest } from './http/request-log';
 import { cutOff, send } from './send';
+import { sourceOf } from './http/source';
 import { sendStream } from './http/streaming';
 import { queryOf, segmentsOf, targetOf, type Target } from './http/target';
+import { createUploads } from './http/uploads';
 import { createEventFeed } from './resource/event-feed';
 import { createFragments } from './resource/fragments';
-import type { Answer, ApiContext, Auth } from './resource/handler';
+import type { Answer, ApiContext, Auth, Caller } from './resource/handler';
 import { createHardwarePushes } from './resource/hardware-pushes';
 import { checkHandlers } from './resource/routes';
 import { loadDocument, type Document } from './schema/document';
@@ -193,24 +196,40 @@ interface ApiHandling {
 /** Authentication, body, version, then the operation. */
 function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): RequestHandler {
   const { options, clock, log } = parts;
+  const receive = createUploads();
   const range: Headers = { [MINIMUM]: `1.${document.min}`, [MAXIMUM]: `1.${document.max}` };
 
   async function answer(request: IncomingMessage, response: ServerResponse, versions: { headers: Headers }): Promise<void> {
     const { report, target, ids } = exchangeOf(request);
     const { bare } = target;
-    const method = request.method ?? 'GET';
-    // Before the body is read.
-    const caller = await auth.identify(request.headers, bare, method);
+    const source = sourceOf(request, options);
+    // Before anything else of the request is read.
+    const caller = await auth.identify(request.headers, bare, request.method ?? 'GET', source);
     report.origin = { ...report.origin, user: caller.user, project: caller.project };
-    const { bytes, values } = bodyLimits(bare, options);
-    const body = await readBody(request, bytes);
+    const limits = bodyLimits(bare, options);
+    const { result, head } = await receive(request, source, limits, (body) =>
+      perform(request, { caller, body, values: limits.values }, versions),
+    );
+    const headers = { ...versions.headers, ...result.headers, ...ids };
+    if (result.stream) stream({ ...result, headers }, response, report);
+    else send(response, head, { ...result, headers });
+  }
+  /** Version and operation. `head`: the response has no body. */
+  async function perform(
+    request: IncomingMessage,
+    received: { readonly caller: Caller; readonly body: Buffer; readonly values: number },
+    versions: { headers: Headers },
+  ): Promise<{ readonly result: Answer; readonly head: boolean }> {
+    const { report, target } = exchangeOf(request);
+    const { bare } = target;
+    const method = request.method ?? 'GET';
     const { minor, explicit } = negotiateVersion(request, target, document, range, versions);
     const jsonSuffix = explicit && minor < 91 && bare.endsWith('.json') && bare !== DOCUMENT;
     const segments = segmentsOf(jsonSuffix ? bare.slice(0, -'.json'.length) : bare === '' ? '/' : target.path);
     const head = method === 'HEAD' && segments.length < 2;
     const result = await dispatch(
       {
-        ...{ segments, minor, jsonSuffix, caller, body, values },
+        ...{ segments, minor, jsonSuffix, ...received },
         method: head || segments.length === 0 ? 'GET' : method,
         path: target.path,
         query: queryOf(target.search),
@@ -219,9 +238,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
       },
       report,
     );
-    const headers = { ...versions.headers, ...result.headers, ...ids };
-    if (result.stream) stream({ ...result, headers }, response, report);
-    else send(response, head, { ...result, headers });
+    return { result, head };
   }
   /** Does not wait for the end of the stream, which may take days. */
   function stream(result: Answer, response: ServerResponse, report: RequestReport): void {
@@ -250,14 +267,16 @@ function sendError(error: unknown, request: IncomingMessage, response: ServerRes
   const { status, body, headers, known } = explain(error);
   if (!known && !request.socket.destroyed)
     log.error('request failed', { ...fieldsOf(report), method, path: target.path, error: reasonOf(error), stack: (error as Error).stack });
-  const close = status === 413 ? { Connection: 'close' } : {};
+  // The rest of the body is not read.
+  const isCutOff = error instanceof Unread && (status === 413 || status === 503);
+  const close = isCutOff ? { Connection: 'close' } : {};
   const versionHeaders = WITHOUT_VERSION.some((kind) => error instanceof kind) ? {} : versions;
   send(response, method === 'HEAD', { status, body, headers: { ...versionHeaders, ...headers, ...ids, ...close } });
-  if (status === 413) cutOff(request);
+  if (isCutOff) cutOff(request);
 }
 
 /**
- * @returns a listener for node:http, which is an Express application
+ * @returns a listener for node:http, in front of an Express application
  * @throws Error when openapi.yaml and the handlers do not match
  */
 export function createApi(parts: ApiParts): RequestListener {
@@ -285,5 +304,7 @@ export function createApi(parts: ApiParts): RequestListener {
     sendError(error, request, response, {}, log);
     exchangeOf(request).finish();
   });
-  return application as RequestListener;
+  return (request, response) => {
+    if (!isFlooded(request, response)) (application as RequestListener)(request, response);
+  };
 }

@@ -42,8 +42,13 @@ function watchHtpasswd(path: string): () => ReadonlyMap<string, string> {
   };
 }
 
+interface Login {
+  readonly user: string;
+  readonly password: string;
+  readonly source: string;
+}
 /** @throws Unauthenticated */
-function credentialsOf(header: string | undefined): { readonly user: string; readonly password: string } {
+function credentialsOf(header: string | undefined): Omit<Login, 'source'> {
   if (header === undefined) throw new Unauthenticated(401, 'Authorization required');
   const [, scheme, token] = /^(\S+)\s+(\S.*)$/.exec(header.trim()) ?? [];
   if (scheme === undefined || token === undefined) throw new Unauthenticated(400, 'Could not parse Authorization header');
@@ -61,9 +66,10 @@ function credentialsOf(header: string | undefined): { readonly user: string; rea
   }
 }
 
-/** Time to live and size of the cache of successful checks. bcrypt is slow by design, and clients send many requests. */
+/** Time to live of a successful check. bcrypt is slow by design, and clients send many requests. */
 const CACHE_TTL_MS = 60_000;
-const CACHE_SIZE = 256;
+/** Logins that were right once: their checks go before those of logins that never were. */
+const CACHE_SIZE = 1024;
 
 /**
  * @param path of the htpasswd file
@@ -83,27 +89,39 @@ export function httpBasic(path: string, log: Log, clock: Clock, bcrypt: Bcrypt =
   const known = new Map<string, number>();
   const key = randomBytes(32);
 
-  async function isRight(user: string, password: string, all: ReadonlyMap<string, string>): Promise<boolean> {
-    const digest = all.get(user);
-    const fingerprint = createHmac('sha256', key)
-      .update(JSON.stringify([user, digest, password]))
-      .digest('base64');
-    const until = known.get(fingerprint);
-    if (until !== undefined && until > clock.now()) return true;
+  /** Checks under way: the same login is checked once, however often it comes meanwhile. */
+  const checking = new Map<string, Promise<boolean>>();
+
+  async function check(fingerprint: string, login: Login, digest: string | undefined, other: string): Promise<boolean> {
+    const { password, source } = login;
+    const right = (await bcrypt(password, digest ?? other, { source, wasRight: known.has(fingerprint) })) && digest !== undefined;
     known.delete(fingerprint);
-    // An unknown user costs the same work, so that the time does not reveal which users exist.
-    const other = all.values().next().value;
-    if (digest === undefined && other === undefined) return false;
-    const right = (await bcrypt(password, digest ?? other!)) && digest !== undefined;
     if (!right) return false;
     const oldest = known.size >= CACHE_SIZE ? known.keys().next().value : undefined;
     if (oldest !== undefined) known.delete(oldest);
     known.set(fingerprint, clock.now() + CACHE_TTL_MS);
     return true;
   }
+  async function isRight(login: Login, all: ReadonlyMap<string, string>): Promise<boolean> {
+    const { user, password } = login;
+    const digest = all.get(user);
+    const fingerprint = createHmac('sha256', key)
+      .update(JSON.stringify([user, digest, password]))
+      .digest('base64');
+    const until = known.get(fingerprint);
+    if (until !== undefined && until > clock.now()) return true;
+    // An unknown user costs the same work, so that the time does not reveal which users exist.
+    const other = all.values().next().value;
+    if (other === undefined) return false;
+    const running = checking.get(fingerprint);
+    if (running) return running;
+    const result = check(fingerprint, login, digest, other).finally(() => checking.delete(fingerprint));
+    checking.set(fingerprint, result);
+    return result;
+  }
 
   return {
-    identify: async (headers, path_, method) => {
+    identify: async (headers, path_, method, source) => {
       if (PUBLIC.test(path_) || (method === 'PUT' && PUSH.test(path_))) return NOBODY;
       const { user, password } = credentialsOf(headers.authorization);
       let all;
@@ -113,7 +131,7 @@ export function httpBasic(path: string, log: Log, clock: Clock, bcrypt: Bcrypt =
         log.error('cannot read the users', { error: reasonOf(error) });
         throw new Unauthenticated(503, 'Problem reading auth user file');
       }
-      if (!(await isRight(user, password, all))) throw new Unauthenticated(401, 'Incorrect username or password');
+      if (!(await isRight({ user, password, source }, all))) throw new Unauthenticated(401, 'Incorrect username or password');
       return { ...NOBODY, user };
     },
     allowed: () => true,

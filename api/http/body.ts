@@ -12,6 +12,8 @@ export interface BodyLimits {
   readonly bytes: number;
   /** Values in its JSON. */
   readonly values: number;
+  /** It may be large without authentication. */
+  readonly isPublic: boolean;
 }
 /** Config drives, inventories and records of recorders have limits of their own. Any other path has the last row. */
 const LIMITS: readonly (readonly [path: RegExp, option: BodySizeOption, values: number])[] = [
@@ -27,48 +29,56 @@ type BodySizeOption =
   | 'recorder.max_record_size';
 export function bodyLimits(path: string, options: Pick<Options, BodySizeOption>): BodyLimits {
   const [, option, values] = LIMITS.find(([pattern]) => pattern.test(path))!;
-  return { bytes: 1024 * options[option], values };
+  return { bytes: 1024 * options[option], values, isPublic: option === 'api.max_json_body_size_inspection' };
 }
 
 const tooLarge = (): Unread => new Unread(413, 'Request body is too large. Please contact the service administrator.');
 
-const NOTHING = Buffer.alloc(0);
 /** Bytes of the first buffer of a body whose length is unknown. */
 const FIRST_BUFFER = 16 * 1024;
+/** Bytes on the wire, besides twice those of the body: chunks of one byte take six, and much work for each. */
+const FRAMING_FLOOR = 512 * 1024;
 export const hasBody = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean =>
   headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 
 /**
  * @param limit bytes
- * @throws Unread when the body is longer, also unpacked; the rest is not read
+ * @param reserve called before the body takes so many more bytes of memory; it may throw
+ * @returns the body as it was sent
+ * @throws Unread when the body is longer; the rest is not read
  */
-export async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
-  if (!hasBody(request)) return NOTHING;
+export async function readBody(request: IncomingMessage, limit: number, reserve: (bytes: number) => void): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? FIRST_BUFFER);
   if (request.headers['content-length'] !== undefined && announced > limit) throw tooLarge();
   // One buffer that grows: a body in chunks of one byte would otherwise take hundreds of bytes for each.
-  let buffer = Buffer.allocUnsafe(Math.min(announced, FIRST_BUFFER));
+  const before = request.socket.bytesRead;
+  const first = Math.min(announced, FIRST_BUFFER);
+  reserve(first);
+  let buffer = Buffer.allocUnsafeSlow(first);
   let length = 0;
   // The client of a refused request still gets the response on this connection: leaving the loop must not destroy it.
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    if (length + chunk.length > limit) throw tooLarge();
+    if (length + chunk.length > limit || request.socket.bytesRead - before > FRAMING_FLOOR + 2 * (length + chunk.length)) throw tooLarge();
     if (length + chunk.length > buffer.length) {
-      const larger = Buffer.allocUnsafe(Math.min(limit, Math.max(length + chunk.length, 2 * buffer.length)));
+      const size = Math.min(limit, Math.max(length + chunk.length, 2 * buffer.length));
+      reserve(size - buffer.length);
+      const larger = Buffer.allocUnsafeSlow(size);
       buffer.copy(larger, 0, 0, length);
       buffer = larger;
     }
     chunk.copy(buffer, length);
     length += chunk.length;
   }
-  const body = buffer.subarray(0, length);
-  return request.headers['content-encoding'] === 'gzip' ? unpacked(body, limit) : body;
+  return buffer.subarray(0, length);
 }
 
 /** Real JSON shrinks to a twentieth at best, gzip can reach a thousandth. */
 const MAX_RATIO = 100;
 /** Bytes that any body may unpack to. */
 const UNPACKED_FLOOR = 1024 * 1024;
-async function unpacked(body: Buffer, limit: number): Promise<Buffer> {
+/** @throws Unread when the body is longer than `limit` bytes, or is not what its Content-Encoding says */
+export async function unpacked({ headers }: Pick<IncomingMessage, 'headers'>, body: Buffer, limit: number): Promise<Buffer> {
+  if (headers['content-encoding'] !== 'gzip') return body;
   try {
     return await promisify(gunzip)(body, { maxOutputLength: Math.min(limit, Math.max(UNPACKED_FLOOR, MAX_RATIO * body.length)) });
   } catch (error) {

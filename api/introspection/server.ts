@@ -11,12 +11,15 @@ import { originFields, type Origin } from '../../model/origin';
 import type { Store } from '../../store/store';
 import { httpBasic } from '../auth/http-basic';
 import { noauth } from '../auth/noauth';
-import { bodyLimits, parseBody, readBody } from '../http/body';
+import { bodyLimits, parseBody } from '../http/body';
 import { createCors } from '../http/cors';
 import { loadDocument, type Document } from '../schema/document';
 import { Unauthenticated, Unread } from '../http/errors';
 import { baseOf } from '../http/forwarded';
+import { isFlooded } from '../http/pipelining';
 import { originOf, reportRequest } from '../http/request-log';
+import { sourceOf } from '../http/source';
+import { createUploads } from '../http/uploads';
 import { createValidators, demand } from '../schema/schema';
 import { answerText } from './encode';
 import type { Answer, IntrospectionContext } from './operation';
@@ -99,6 +102,7 @@ export function createIntrospectionApi(given: {
   const basic = options['DEFAULT.auth_strategy'] === 'http_basic';
   const auth = basic ? httpBasic(options['DEFAULT.http_basic_auth_user_file'], log, clock) : noauth;
   const cors = createCors(options);
+  const receive = createUploads();
   const { schemas } = given.document ?? loadDocument();
   const problemOf = createValidators()('InspectionData', () => schemas['InspectionData']!);
 
@@ -116,10 +120,10 @@ export function createIntrospectionApi(given: {
     const operation = route.methods[head ? 'GET' : request.method!];
     if (!operation) return { status: 405, page: PAGE_405, headers: allowed };
     // The public paths differ from the API's, so each route is mapped to a public or a protected path of the API.
-    const caller = await auth.identify(request.headers, route.isPublic ? '/' : '/v1/introspection', request.method!);
+    const source = sourceOf(request, options);
+    const caller = await auth.identify(request.headers, route.isPublic ? '/' : '/v1/introspection', request.method!, source);
     report.origin = { ...report.origin, user: caller.user, project: caller.project };
-    const { bytes, values } = bodyLimits('continue_inspection', options);
-    const raw = await readBody(request, bytes);
+    const limits = bodyLimits('continue_inspection', options);
     const context: IntrospectionContext = {
       store: given.store,
       conductor: given.conductor.from(report.origin),
@@ -127,14 +131,15 @@ export function createIntrospectionApi(given: {
       random: randomBytes,
       checkReport: (report) => demand('data', problemOf(report)),
     };
-    const json = (): unknown => parseBody(raw, { values, depth: options['api.max_json_body_depth'] });
-    return operation.handler(
-      { params, query: new URLSearchParams(search), minor, base: baseOf(request, options), hasBody: raw.length > 0, json },
-      context,
-    );
+    return receive(request, source, limits, (raw) => {
+      const json = (): unknown => parseBody(raw, { values: limits.values, depth: options['api.max_json_body_depth'] });
+      const query = new URLSearchParams(search);
+      return operation.handler({ params, query, minor, base: baseOf(request, options), hasBody: raw.length > 0, json }, context);
+    });
   }
 
   return (request, response) => {
+    if (isFlooded(request, response)) return;
     const took = metrics.timer();
     const head = request.method === 'HEAD';
     const report: RequestReport = { route: 'introspection:other', origin: originOf(request) };

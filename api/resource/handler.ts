@@ -28,9 +28,10 @@ export interface Caller {
 export interface Auth {
   /**
    * @param path as in the request, without trailing slashes: some paths are public
+   * @param source where the request comes from, for limits
    * @throws Unauthenticated
    */
-  identify(headers: IncomingHttpHeaders, path: string, method: string): Promise<Caller>;
+  identify(headers: IncomingHttpHeaders, path: string, method: string, source: string): Promise<Caller>;
   /**
    * A step (`step:execute:…`) is allowed unless the operator's rules name it.
    * @param target the projects that the resource belongs to; absent: whether the caller may do this to any resource

@@ -1,11 +1,10 @@
 /** Client of the agent's API in the ramdisk (agent protocol, section "The agent's HTTP API"): commands with a token, over verified TLS. */
-import { readFile, readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import { Fault } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import type { Task } from '../interfaces';
 import { connectionReason } from '../common/reason';
+import { readAuthorities } from '../../wire/authorities';
 import { JSON_LIMITS, parseJson } from '../../wire/bounded-json';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
@@ -259,26 +258,35 @@ const TRUTH: Readonly<Record<string, boolean>> = Object.fromEntries([
   ...['0', 'f', 'false', 'off', 'n', 'no'].map((word) => [word, false]),
 ]) as Record<string, boolean>;
 
+const isPem = (text: string): boolean => text.startsWith('-----BEGIN');
+/** Characters of a setting in a message. */
+const MAX_SHOWN = 200;
+const noAuthorities = (text: string, cause?: unknown): Fault =>
+  new Fault('InvalidParameterValue', { message: `Agent CA ${text.slice(0, MAX_SHOWN)} is neither a path nor a boolean` }, { cause });
+
 /**
- * The certificate authorities for the agent: the certificate that the agent sent with its heartbeat (its PEM text is stored in
- * driver_internal_info.agent_verify_ca for all conductors), otherwise driver_info.agent_verify_ca, otherwise [agent]verify_ca.
- * Values: true (the system's authorities), false (no verification), PEM text, a file or a folder of files.
+ * The certificate authorities for the agent: the certificate that the agent sent with its heartbeat (driver_internal_info.agent_verify_ca,
+ * for all conductors), otherwise driver_info.agent_verify_ca, otherwise [agent]verify_ca. The agent's is PEM text and nothing else, since
+ * anyone in the machine can send it. The others are true (the system's authorities), false (no verification), PEM text, a file or a folder.
  */
 async function trust(task: Task): Promise<{ readonly rejectUnauthorized?: boolean; readonly ca?: string }> {
   const { driver_internal_info: internal, driver_info: info } = task.node;
-  const value = internal['agent_verify_ca'] ?? info['agent_verify_ca'] ?? task.options['agent.verify_ca'];
+  const own = internal['agent_verify_ca'] ?? undefined;
+  if (own !== undefined) {
+    if (typeof own === 'string' && isPem(own.trim())) return { ca: own };
+    throw noAuthorities(JSON.stringify(own));
+  }
+  const value = info['agent_verify_ca'] ?? task.options['agent.verify_ca'];
   const text = typeof value === 'string' ? value.trim() : JSON.stringify(value);
   const truth = TRUTH[text.toLowerCase()];
   if (truth !== undefined) return { rejectUnauthorized: truth };
-  return { ca: text.startsWith('-----BEGIN') ? text : await authorities(text) };
+  return { ca: isPem(text) ? text : await authorities(text) };
 }
 
 async function authorities(path: string): Promise<string> {
   try {
-    if (!(await stat(path)).isDirectory()) return await readFile(path, 'utf8');
-    const names = (await readdir(path)).filter((name) => /\.(pem|crt)$/.test(name)).sort();
-    return (await Promise.all(names.map((name) => readFile(join(path, name), 'utf8')))).join('\n');
+    return (await readAuthorities(path, /\.(?:pem|crt)$/)).join('\n');
   } catch (error) {
-    throw new Fault('InvalidParameterValue', { message: `Agent CA ${path} is neither a path nor a boolean` }, { cause: error });
+    throw noAuthorities(path, error);
   }
 }

@@ -1,6 +1,6 @@
 /** Images that nodes are deployed with: location, permission, checksum and format. */
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { constants, createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { basename, resolve, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -201,7 +201,7 @@ export async function formatOf(location: ImageLocation, signal: AbortSignal): Pr
 }
 
 async function fileStart(path: string): Promise<Buffer> {
-  const file = await open(path);
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);
     return buffer.subarray(0, bytesRead);

@@ -98,7 +98,7 @@ describe('the file', () => {
   const path = join(folder, 'other');
   const write = (text: string): void => writeFileSync(path, text);
   const who = (auth: ReturnType<typeof httpBasic>, pair: string): Promise<unknown> =>
-    auth.identify({ authorization: basic(pair) }, '/v1/nodes', 'GET').then(
+    auth.identify({ authorization: basic(pair) }, '/v1/nodes', 'GET', 'test').then(
       ({ user }) => user,
       (error: unknown) => (error as { status: number }).status,
     );

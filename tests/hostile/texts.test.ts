@@ -27,7 +27,7 @@ const outcome = async (work: () => unknown): Promise<void> => {
     // A refusal is as good.
   }
 };
-const login = (authorization: string) => () => auth.identify({ authorization }, '/v1/nodes', 'GET');
+const login = (authorization: string) => () => auth.identify({ authorization }, '/v1/nodes', 'GET', 'test');
 it.each<[string, () => unknown]>([
   ['isUuid of braces', () => isUuid(`${'}'.repeat(LENGTH)}x`)],
   ['isLogicalName', () => isLogicalName('a'.repeat(LENGTH))],

@@ -28,8 +28,7 @@ export interface AttackedServer {
   /** The path is sent as it is written. */
   call(method: string, path: string, send?: Send): Promise<Reply>;
   /** A connection without HTTP; it is closed after the test. */
-  connect(): Socket;
-  port(): number;
+  connect(localAddress?: string): Socket;
   attack(work: () => Promise<unknown>): Promise<Cost>;
 }
 
@@ -44,16 +43,16 @@ export function expectBounded({ cpuSeconds, grownMiB }: Cost): void {
 const MIB = 2 ** 20;
 const WATCH_EVERY_MS = 20;
 
-/** To be called once at the top of a test file. @param settings more of its configuration file, below [DEFAULT] */
-export function useAttackedServer(settings = ''): AttackedServer {
+/** To be called once at the top of a test file. @param authentication its options in [DEFAULT] */
+export function useAttackedServer(authentication = 'auth_strategy = noauth'): AttackedServer {
   const database = useDatabase();
   const processes = openProcesses(() => database.connection());
-  const agent = new Agent({ maxSockets: 64 });
+  const agent = new Agent({ maxSockets: 256 });
   const watchdog = new Agent({ keepAlive: true });
   const sockets = new Set<Socket>();
   let port: number;
   beforeAll(async () => {
-    const text = `[DEFAULT]\nauth_strategy = noauth\nenabled_hardware_types = fake-hardware\nrpc_transport = none\n${settings}
+    const text = `[DEFAULT]\n${authentication}\nenabled_hardware_types = fake-hardware\nrpc_transport = none
 [api]\nhost_ip = 127.0.0.1\nport = 0\n[dhcp]\ndhcp_provider = none\n[boot]\nhttp_port = 0\nhttp_host = 127.0.0.1\ntftp = false\n`;
     const started = await processes.start('attacked', 'api,conductor', text);
     if (typeof started !== 'string') throw new Error(started.errors);
@@ -85,9 +84,8 @@ export function useAttackedServer(settings = ''): AttackedServer {
 
   return {
     call: (...words) => callBy(agent, ...words),
-    port: () => port,
-    connect: () => {
-      const socket = connect(port, '127.0.0.1').on('error', () => {});
+    connect: (localAddress = '127.0.0.1') => {
+      const socket = connect({ port, host: '127.0.0.1', localAddress }).on('error', () => {});
       sockets.add(socket);
       return socket;
     },

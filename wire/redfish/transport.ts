@@ -1,8 +1,7 @@
 /** One HTTP exchange with a Redfish service, over undici: bounded in time, size and redirects; failures as RedfishError. */
-import { readdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
+import { readAuthorities } from '../authorities';
 import { JSON_LIMITS, JsonLimitError, parseJson } from '../bounded-json';
 import { RedfishError, errorWords } from './errors';
 
@@ -48,11 +47,9 @@ const TLS_SESSIONS = 10_000;
 /** Milliseconds: longer demands of a service are cut to this. */
 const MAX_RETRY_AFTER = 60_000;
 
-async function certificates(path: string): Promise<Buffer[]> {
+async function certificates(path: string): Promise<string[]> {
   try {
-    if (!(await stat(path)).isDirectory()) return [await readFile(path)];
-    const entries = await readdir(path, { withFileTypes: true });
-    return await Promise.all(entries.filter((entry) => !entry.isDirectory()).map((entry) => readFile(join(path, entry.name))));
+    return [...(await readAuthorities(path, /(?:)/))];
   } catch (error) {
     throw new RedfishError('untrusted', `cannot read the authorities ${path}: ${(error as Error).message}`, { cause: error });
   }

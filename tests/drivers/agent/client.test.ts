@@ -165,6 +165,11 @@ describe('TLS', () => {
     await expect(withAgent(task, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({ kind: 'connection' });
     expect(agent.asked).toEqual([]);
   });
+  it('refuses a path that the agent sent, which it would have to open', async () => {
+    const { task, agent } = await against(succeed, { internal: { agent_verify_ca: join(folder, 'ca.pem') }, tls: own });
+    await expect(withAgent(task, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({ status: 400 });
+    expect(agent.asked).toEqual([]);
+  });
   it('refuses a path that is none', async () => {
     const { task } = await against(succeed, { info: { agent_verify_ca: '/none' }, tls: own });
     await expect(withAgent(task, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({

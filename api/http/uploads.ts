@@ -1,0 +1,104 @@
+/**
+ * Bodies that are being received and processed: how many, how many bytes of them, and how many large ones are parsed at once; in all and
+ * of each source. Half-sent bodies would otherwise fill the memory.
+ */
+import type { IncomingMessage } from 'node:http';
+import { hasBody, readBody, unpacked, type BodyLimits } from './body';
+import { Unread } from './errors';
+
+interface Most {
+  readonly inAll: number;
+  readonly ofSource: number;
+}
+/** Requests whose body is incomplete. */
+const REQUESTS: Most = { inAll: 1024, ofSource: 256 };
+/** Bytes of bodies from their first byte to the end of the response. */
+const BYTES: Most = { inAll: 256 << 20, ofSource: 128 << 20 };
+/** The same of paths that need no authentication and take large bodies. */
+const PUBLIC_BYTES: Most = { inAll: 64 << 20, ofSource: 32 << 20 };
+/** Large bodies without authentication that are unpacked, parsed and processed at once; and those that wait for it. */
+const TURNS: Most = { inAll: 4, ofSource: 2 };
+const WAITING: Most = { inAll: 512, ofSource: 256 };
+
+const busy = (): Unread => new Unread(503, 'Too many requests are being received; please try again later.');
+
+interface Shares {
+  /** @returns false when there is not so much left */
+  take(source: string, amount: number): boolean;
+  give(source: string, amount: number): void;
+}
+function createShares({ inAll, ofSource }: Most): Shares {
+  let taken = 0;
+  const sources = new Map<string, number>();
+  return {
+    take(source, amount) {
+      const own = (sources.get(source) ?? 0) + amount;
+      if (taken + amount > inAll || own > ofSource) return false;
+      taken += amount;
+      sources.set(source, own);
+      return true;
+    },
+    give(source, amount) {
+      taken -= amount;
+      const own = sources.get(source)! - amount;
+      if (own > 0) sources.set(source, own);
+      else sources.delete(source);
+    },
+  };
+}
+
+/** Runs work in turn: those that wait longest first, unless their source has as many turns as it may. */
+function createTurns(): <T>(source: string, work: () => Promise<T>) => Promise<T> {
+  const running = createShares(TURNS);
+  const waiting = createShares(WAITING);
+  const queue = new Set<{ readonly source: string; readonly start: () => void }>();
+  const startNext = (): void => {
+    for (const entry of queue) {
+      if (!running.take(entry.source, 1)) continue;
+      queue.delete(entry);
+      waiting.give(entry.source, 1);
+      entry.start();
+    }
+  };
+  return async (source, work) => {
+    if (!running.take(source, 1)) {
+      if (!waiting.take(source, 1)) throw busy();
+      await new Promise<void>((start) => queue.add({ source, start }));
+    }
+    try {
+      return await work();
+    } finally {
+      running.give(source, 1);
+      startNext();
+    }
+  };
+}
+
+/**
+ * @param work gets the body, unpacked
+ * @throws Unread, what `work` throws
+ */
+type Receive = <T>(request: IncomingMessage, source: string, limits: BodyLimits, work: (body: Buffer) => Promise<T>) => Promise<T>;
+export function createUploads(): Receive {
+  const requests = createShares(REQUESTS);
+  const general = createShares(BYTES);
+  const open = createShares(PUBLIC_BYTES);
+  const turn = createTurns();
+  return async <T>(request: IncomingMessage, source: string, limits: BodyLimits, work: (body: Buffer) => Promise<T>): Promise<T> => {
+    if (!hasBody(request)) return work(Buffer.alloc(0));
+    if (!requests.take(source, 1)) throw busy();
+    const bytes = limits.isPublic ? open : general;
+    let held = 0;
+    const reserve = (more: number): void => {
+      if (!bytes.take(source, more)) throw busy();
+      held += more;
+    };
+    try {
+      const body = await readBody(request, limits.bytes, reserve).finally(() => requests.give(source, 1));
+      const process = async (): Promise<T> => work(await unpacked(request, body, limits.bytes));
+      return await (limits.isPublic ? turn(source, process) : process());
+    } finally {
+      if (held > 0) bytes.give(source, held);
+    }
+  };
+}

@@ -1,0 +1,19 @@
+import type { IncomingMessage } from 'node:http';
+import { sourceOf } from '../../../api/http/source';
+
+const source = (remoteAddress: string, forwarded?: string, behindProxy = true): string =>
+  sourceOf({ headers: { 'x-forwarded-for': forwarded }, socket: { remoteAddress } } as unknown as IncomingMessage, {
+    'oslo_middleware.enable_proxy_headers_parsing': behindProxy,
+  });
+
+it.each<[string, string | undefined, boolean, string]>([
+  ['192.0.2.1', undefined, true, '192.0.2.1'],
+  ['192.0.2.1', '198.51.100.7', false, '192.0.2.1'],
+  ['192.0.2.1', '198.51.100.7', true, '198.51.100.7'],
+  ['192.0.2.1', '203.0.113.1, 198.51.100.7', true, '198.51.100.7'],
+  ['192.0.2.1', '', true, '192.0.2.1'],
+  ['::ffff:192.0.2.1', undefined, true, '::ffff:192.0.2.1'],
+  ['2001:db8:1:2:3:4:5:6', undefined, true, '2001:db8:1:2'],
+  ['2001:db8::6', undefined, true, '2001:db8:0:0'],
+  ['::1', undefined, true, '0:0:0:0'],
+])('%s, %s, %s: %s', (...[remote, forwarded, behindProxy, expected]) => expect(source(remote, forwarded, behindProxy)).toBe(expected));

@@ -1,0 +1,38 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readAuthorities } from '../../wire/authorities';
+
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-authorities-'));
+const inside = (...parts: readonly string[]): string => join(folder, ...parts);
+beforeAll(() => {
+  for (const name of ['good', 'many', 'large', 'heavy']) mkdirSync(inside(name));
+  writeFileSync(inside('good', 'b.pem'), 'B');
+  writeFileSync(inside('good', 'a.crt'), 'A');
+  writeFileSync(inside('good', 'notes'), 'N');
+  mkdirSync(inside('good', 'c.pem'));
+  execFileSync('mkfifo', [inside('pipe'), inside('good', 'd.pem')]);
+  symlinkSync(inside('pipe'), inside('link'));
+  for (let at = 0; at <= 2000; at++) writeFileSync(inside('many', `${at}.pem`), '');
+  writeFileSync(inside('large', 'x.pem'), '');
+  truncateSync(inside('large', 'x.pem'), 5_000_000);
+  for (const name of ['1', '2', '3', '4', '5']) {
+    writeFileSync(inside('heavy', name), '');
+    truncateSync(inside('heavy', name), 4_000_000);
+  }
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+it('reads a file, and the regular files of a folder in the order of their names', async () => {
+  expect(await readAuthorities(inside('good', 'b.pem'), /\.pem$/)).toEqual(['B']);
+  expect(await readAuthorities(inside('good'), /\.(?:pem|crt)$/)).toEqual(['A', 'B']);
+  expect(await readAuthorities(inside('good'), /(?:)/)).toEqual(['A', 'B', 'N']);
+});
+
+it.each(['pipe', 'link', 'many', 'large', 'large/x.pem', 'heavy', 'none'])('refuses %s', async (name) => {
+  await expect(readAuthorities(inside(name), /(?:)/)).rejects.toThrow();
+});
+it.each(['/dev/zero', '/dev/null'])('refuses %s', async (path) => {
+  await expect(readAuthorities(path, /(?:)/)).rejects.toThrow('not a regular file');
+});

@@ -1,0 +1,54 @@
+/**
+ * Certificate authorities from a file, or from a folder of files, that a node names. Only regular files are opened, and reads are bounded:
+ * a named pipe or a device would hold a thread of the pool for ever.
+ */
+import { constants } from 'node:fs';
+import { open, opendir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const MAX_FILE_BYTES = 4 * 1024 * 1024;
+/** Of all files of a folder; the authorities of a system have 250 KB. */
+const MAX_FOLDER_BYTES = 16 * 1024 * 1024;
+const MAX_FOLDER_FILES = 2000;
+
+/** @throws Error when it is no regular file, or too large */
+async function readRegularFile(path: string): Promise<string> {
+  // Before it is opened, since opening a device may already do something. O_NONBLOCK is for what replaces the file in between.
+  if (!(await stat(path)).isFile()) throw new Error(`${path} is not a regular file`);
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const { size } = await file.stat();
+    if (!(await file.stat()).isFile()) throw new Error(`${path} is not a regular file`);
+    if (size > MAX_FILE_BYTES) throw new Error(`${path} is larger than ${MAX_FILE_BYTES} bytes`);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(size), 0, size, 0);
+    return buffer.toString('utf8', 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * @param names which files of a folder are read; others, and those that are not regular files, are passed over
+ * @returns PEM texts
+ * @throws Error
+ */
+export async function readAuthorities(path: string, names: RegExp): Promise<readonly string[]> {
+  if (!(await stat(path)).isDirectory()) return [await readRegularFile(path)];
+  const files: string[] = [];
+  for await (const { name } of await opendir(path)) {
+    if (!names.test(name)) continue;
+    if (files.push(name) > MAX_FOLDER_FILES) throw new Error(`${path} has more than ${MAX_FOLDER_FILES} files`);
+  }
+  const texts: string[] = [];
+  let size = 0;
+  // One after another, so that other work has its turn in the pool of threads.
+  for (const name of files.sort()) {
+    const file = join(path, name);
+    if (!(await stat(file)).isFile()) continue;
+    const text = await readRegularFile(file);
+    size += text.length;
+    if (size > MAX_FOLDER_BYTES) throw new Error(`the files of ${path} have more than ${MAX_FOLDER_BYTES} bytes`);
+    texts.push(text);
+  }
+  return texts;
+}
