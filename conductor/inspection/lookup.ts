@@ -13,6 +13,10 @@ import { normalMac } from './hooks/interfaces';
  */
 const AWAITED: readonly ProvisionState[] = ['inspecting', 'inspect wait'];
 
+/** Addresses in one line of the log: anyone may send thousands. */
+const MAX_LOGGED = 16;
+const logged = (addresses: readonly string[]): readonly string[] => addresses.slice(0, MAX_LOGGED).map((one) => one.slice(0, 64));
+
 /** Every failure has the same text, so that an unauthenticated caller cannot find out which nodes exist. */
 export const nodeNotFound = (): Fault => new Fault('NotFound', { message: 'Resource could not be found.' });
 
@@ -27,7 +31,7 @@ async function findOrNothing(store: Store, uuid: string): Promise<NodeRecord> {
 async function byMacs(store: Store, macs: readonly string[], node: NodeRecord | undefined, log: Log): Promise<NodeRecord | undefined> {
   const owners = [...new Set((await store.ports.byMacs(macs)).map((port) => port.node_uuid))];
   if (owners.length > 1 || (node && owners.some((owner) => owner !== node.uuid))) {
-    log.warn('inspection lookup: the MAC addresses belong to several nodes', { macs, nodes: owners });
+    log.warn('inspection lookup: the MAC addresses belong to several nodes', { macs: logged(macs), nodes: owners });
     throw nodeNotFound();
   }
   return node ?? (owners[0] === undefined ? undefined : findOrNothing(store, owners[0]));
@@ -41,7 +45,10 @@ async function byBmc(store: Store, addresses: readonly string[], node: NodeRecor
   // Several machines may share one BMC address (a chassis, a proxy). Then the node found so far is enough.
   if (node && (matching.length === 0 || matching.some(({ uuid }) => uuid === node.uuid))) return node;
   if (matching.length > 1 || (node && matching.length > 0)) {
-    log.warn('inspection lookup: the BMC addresses belong to another node', { addresses, nodes: matching.map(({ uuid }) => uuid) });
+    log.warn('inspection lookup: the BMC addresses belong to another node', {
+      addresses: logged(addresses),
+      nodes: matching.map(({ uuid }) => uuid),
+    });
     throw nodeNotFound();
   }
   return matching[0];
@@ -63,6 +70,6 @@ export async function lookupInspected(store: Store, lookup: Lookup, log: Log): P
     throw nodeNotFound();
   }
   if (addresses.length > 0) node = await byBmc(store, addresses, node, log);
-  if (!node) log.warn('inspection lookup: no node has these addresses', { macs, addresses });
+  if (!node) log.warn('inspection lookup: no node has these addresses', { macs: logged(macs), addresses: logged(addresses) });
   return node;
 }

@@ -41,3 +41,33 @@ it('fourteen small bodies that gzip makes 16 MiB of', async () => {
   });
   expectBounded(cost);
 });
+
+it.each<[string, (at: number) => object]>([
+  ['adds to a list', () => ({ op: 'add', path: '/extra/list/0', value: 1 })],
+  ['replaces a name', (at) => ({ op: 'add', path: `/extra/n${at}`, value: 1 })],
+])('a patch that %s thousands of times', async (_, operation) => {
+  const created = await server.call('POST', '/v1/nodes', {
+    body: JSON.stringify({ driver: 'fake-hardware', extra: { list: [] } }),
+    headers: { 'content-type': 'application/json', ...VERSION },
+  });
+  const { uuid } = JSON.parse(created.text) as { uuid: string };
+  const body = JSON.stringify(Array.from({ length: 7000 }, (_unused, at) => operation(at)));
+  const cost = await server.attack(async () => {
+    const patched = await server.call('PATCH', `/v1/nodes/${uuid}`, { body, headers: { 'content-type': 'application/json', ...VERSION } });
+    expect(patched.status).toBe(200);
+  });
+  expectBounded(cost);
+});
+
+it('a template of thousands of steps', async () => {
+  const steps = Array.from({ length: 4000 }, (_, at) => ({ interface: 'deploy', step: `s${at}`, args: {}, priority: 10 }));
+  const cost = await server.attack(async () => {
+    const { status } = await post('/v1/deploy_templates', JSON.stringify({ name: 'CUSTOM_MANY', steps }));
+    expect([201, 400, 413]).toContain(status);
+  });
+  expectBounded(cost);
+});
+
+it('shows the delay of the event loop to scrapers', async () => {
+  expect((await server.call('GET', '/metrics')).text).toMatch(/^nodejs_eventloop_lag_p99_seconds \d/m);
+});

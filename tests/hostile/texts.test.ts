@@ -8,6 +8,7 @@ import { isHostName, isLogicalName, isUuid } from '../../model/idents';
 import { maskSecrets } from '../../model/masks';
 import { silentLog } from '../../model/log';
 import { systemClock } from '../../model/clock';
+import { evaluate } from '../../wire/redfish/transport';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -58,5 +59,17 @@ it('thousands of LLDP units of an interface', () => {
   const tlvs = Array.from({ length: 25_000 }, () => [127, '0080c203000100']);
   const before = process.cpuUsage();
   lldpFacts(tlvs.map((tlv) => tlvOf(tlv)!));
+  expect(process.cpuUsage(before).user / 1000).toBeLessThan(MOST_CPU_MS);
+});
+
+it.each([
+  ['objects', `[${'{},'.repeat(2_600_000)}{}]`],
+  ['names', `{${Array.from({ length: 600_000 }, (_, at) => `"n${at}":1`).join()}}`],
+  ['nesting', '['.repeat(8_000_000)],
+  ['digits', '1'.repeat(8_000_000)],
+])('eight megabytes of %s that a BMC answers', (_, text) => {
+  const bytes = Buffer.from(text);
+  const before = process.cpuUsage();
+  expect(() => evaluate('GET', 'http://bmc/redfish/v1/', 200, {}, bytes)).toThrow('answered with more than is read');
   expect(process.cpuUsage(before).user / 1000).toBeLessThan(MOST_CPU_MS);
 });

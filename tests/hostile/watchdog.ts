@@ -32,8 +32,11 @@ export interface AttackedServer {
   attack(work: () => Promise<unknown>): Promise<Cost>;
 }
 
-/** CPU time of the server while it is attacked; a quiet machine needs a fifth. */
-const MOST_CPU_SECONDS = 1.5;
+/**
+ * CPU time of the server while it is attacked, the calls of the watchdog included. A quiet machine needs a fifth; a busy one more, since
+ * processes share its caches. Without limits pipelined requests took 83 seconds here.
+ */
+const MOST_CPU_SECONDS = 4;
 const MOST_GROWN_MIB = 150;
 export function expectBounded({ cpuSeconds, grownMiB }: Cost): void {
   expect(cpuSeconds).toBeLessThan(MOST_CPU_SECONDS);
@@ -41,7 +44,7 @@ export function expectBounded({ cpuSeconds, grownMiB }: Cost): void {
 }
 
 const MIB = 2 ** 20;
-const WATCH_EVERY_MS = 20;
+const WATCH_EVERY_MS = 50;
 
 /** To be called once at the top of a test file. @param authentication its options in [DEFAULT] */
 export function useAttackedServer(authentication = 'auth_strategy = noauth'): AttackedServer {
