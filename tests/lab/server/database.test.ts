@@ -96,7 +96,7 @@ describe('on a file system of 90 MB', () => {
     const other = join(disk, 'other');
     mkdirSync(other);
     fill();
-    await expect(start(other)).rejects.toThrow(/the embedded database cannot be made in .*other\/postgres: .*No space left on device/);
+    await expect(start(other)).rejects.toThrow(/the embedded database cannot be created in .*other\/postgres: .*No space left on device/);
     expect(readdirSync(join(other, 'postgres')).filter((name) => name.startsWith('data'))).toEqual([]);
     rmSync(filler);
   });
