@@ -204,6 +204,33 @@ export interface PortgroupFields {
   readonly dynamic_portgroup: boolean;
 }
 
+export const HISTORY_ENTRY_FIELDS = {
+  uuid: 'text',
+  created_at: 'time',
+  severity: 'text',
+  event_type: 'text',
+  event: 'text',
+  conductor: 'text',
+  user: 'text',
+  project: 'text',
+  state: 'text',
+  target_provision_state: 'text',
+  duration_seconds: 'integer',
+} as const;
+export interface HistoryEntryFields {
+  readonly uuid: string;
+  readonly created_at: string;
+  readonly severity: string | null;
+  readonly event_type: string | null;
+  readonly event: string | null;
+  readonly conductor: string | null;
+  readonly user: string | null;
+  readonly project: string | null;
+  readonly state: string | null;
+  readonly target_provision_state: string | null;
+  readonly duration_seconds: number | null;
+}
+
 export const CHASSIS_FIELDS = {
   uuid: 'text',
   created_at: 'time',
@@ -355,31 +382,4 @@ export interface InspectionRuleFields {
   readonly priority: number;
   readonly sensitive: boolean;
   readonly uuid: string;
-}
-
-export const HISTORY_ENTRY_FIELDS = {
-  uuid: 'text',
-  created_at: 'time',
-  severity: 'text',
-  event_type: 'text',
-  event: 'text',
-  conductor: 'text',
-  user: 'text',
-  project: 'text',
-  state: 'text',
-  target_provision_state: 'text',
-  duration_seconds: 'integer',
-} as const;
-export interface HistoryEntryFields {
-  readonly uuid: string;
-  readonly created_at: string;
-  readonly severity: string | null;
-  readonly event_type: string | null;
-  readonly event: string | null;
-  readonly conductor: string | null;
-  readonly user: string | null;
-  readonly project: string | null;
-  readonly state: string | null;
-  readonly target_provision_state: string | null;
-  readonly duration_seconds: number | null;
 }

@@ -15,11 +15,10 @@ const root = join(import.meta.dirname, '..');
 const target = join(root, 'model/fields.ts');
 const { components } = parse(readFileSync(join(root, 'openapi.yaml'), 'utf8'), { maxAliasCount: -1 });
 
-/** The resources whose columns are the fields of the document. */
-const RESOURCES = [
-  ...['Node', 'Port', 'Portgroup', 'Chassis', 'VolumeConnector', 'VolumeTarget'],
-  ...['Allocation', 'DeployTemplate', 'Runbook', 'InspectionRule', 'HistoryEntry'],
-];
+/** The schemas whose columns are the fields of the document: resources that clients create, and the history of nodes. */
+const isCreated = ({ properties = {}, ...schema }) =>
+  !schema['x-not-stored'] && Object.values(properties).some((field) => field['x-create']);
+const RESOURCES = Object.keys(components.schemas).filter((name) => name === 'HistoryEntry' || isCreated(components.schemas[name]));
 const KINDS = { string: 'text', boolean: 'boolean', integer: 'integer', object: 'json', array: 'texts' };
 const TYPES = { text: 'string', time: 'string', boolean: 'boolean', integer: 'number', json: 'JsonObject', texts: 'readonly string[]' };
 const isObjectList = (field) => field.type === 'array' && field.items.type === 'object';
