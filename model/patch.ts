@@ -36,10 +36,21 @@ const has = (container: Container, key: string | number): boolean => key !== '-'
 const set = (container: Container, key: string | number, value: unknown): void =>
   void Object.defineProperty(container, key, { value, enumerable: true, writable: true, configurable: true });
 
+/** Names in a message, and characters of each. */
+const [MAX_NAMES, MAX_NAME] = [20, 100];
+/** The names of an object's members. Ironic shows their values too: passwords in `driver_info`, the config drive. */
+function names(container: object): string {
+  const all = Object.keys(container);
+  const shown = all.slice(0, MAX_NAMES).map((name) => repr(name.slice(0, MAX_NAME)));
+  return `{${[...shown, ...(all.length > MAX_NAMES ? ['...'] : [])].join(', ')}}`;
+}
+
 function walk(container: unknown, part: string): unknown {
   const key = step(container, part);
   if (!has(container as Container, key))
-    throw new Unfit(Array.isArray(container) ? `index '${key}' is out of bounds` : `member '${part}' not found in ${repr(container)}`);
+    throw new Unfit(
+      Array.isArray(container) ? `index '${key}' is out of bounds` : `member '${part}' not found in ${names(container as object)}`,
+    );
   return (container as Record<string | number, unknown>)[key];
 }
 

@@ -45,6 +45,15 @@ it.each([
   expect(() => applyPatch(document, [operation])).toThrow(sentence);
 });
 
+it('names the members beside a missing one, and shows no values', () => {
+  const secret = { driver_info: { ipmi_password: 'hunter2', ['x'.repeat(500)]: 'hunter2' } };
+  const refused = () => applyPatch(secret, [op('add', '/driver_info/b/c', 1)]);
+  expect(refused).toThrow(`member 'b' not found in {'ipmi_password', '${'x'.repeat(100)}'}`);
+  expect(refused).not.toThrow('hunter2');
+  const many = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`n${index}`, 1]));
+  expect(() => applyPatch({ extra: many }, [op('add', '/extra/b/c', 1)])).toThrow(/'n19', \.\.\.\}/);
+});
+
 it('keeps __proto__ a member like any other', () => {
   const patched = applyPatch(document, [op('add', '/extra/__proto__', { polluted: true })]);
   expect(JSON.stringify(patched['extra'])).toContain('"__proto__":{"polluted":true}');
