@@ -116,7 +116,8 @@ async function download(state: CacheState, body: AsyncIterable<Buffer>, handle: 
       entry.progress.emit('more');
     }
     if (entry.received < metadata.size) throw new Error(`the connection ended after ${entry.received} bytes`);
-    await writeFile(join(folder, `${metadata.file}.json`), JSON.stringify(metadata));
+    // The URL may contain a password.
+    await writeFile(join(folder, `${metadata.file}.json`), JSON.stringify(metadata), { mode: 0o600 });
     log.info('HTTP boot: downloaded into the image cache', where);
   } catch (error) {
     entry.failure = new UpstreamError(reasonOf(error));
@@ -151,7 +152,7 @@ async function startDownload(state: CacheState, url: string, response: Dispatche
   // Added before room is made, so that concurrent downloads do not use the same room.
   entries.set(url, entry);
   const handle = await makeRoom(state, entry)
-    .then(() => open(join(folder, metadata.file), 'w'))
+    .then(() => open(join(folder, metadata.file), 'w', 0o600))
     .catch((error: unknown) => {
       entries.delete(url);
       throw error;
@@ -193,7 +194,7 @@ async function revalidate(state: CacheState, url: string): Promise<CacheEntry> {
 }
 
 export async function openCache({ folder, maxBytes, log, clock, metrics = silentMetrics }: CacheSetup): Promise<Cache> {
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true, mode: 0o700 });
   const entries = await load(folder, clock);
   const agent = new Agent(AGENT);
   const state: CacheState = {

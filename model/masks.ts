@@ -1,7 +1,12 @@
-/** Masks secrets in responses with `******`. Stored values are never masked. */
+/** Masks secrets in responses with `******`, and compares secrets. Stored values are never masked. */
+import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Json, JsonObject } from './records';
 
 export const MASK = '******';
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+/** Whether both texts are equal. Neither their lengths nor their contents show in the time that it takes. */
+export const isSameSecret = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
 
 /** A key that contains one of these words, in either case, holds a secret. */
 const WORDS = [

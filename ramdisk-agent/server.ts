@@ -1,10 +1,10 @@
 /** The agent's HTTPS API on port 9999: version documents, status, commands. */
-import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { SecureVersion } from 'node:tls';
 import type { JsonObject } from '../model/records';
 import type { Log } from '../model/log';
+import { isSameSecret } from '../model/masks';
 import type { OwnCertificate } from '../wire/http/certificate';
 import type { Runner } from './commands';
 import { AgentError, reasonOf } from './system/errors';
@@ -118,8 +118,7 @@ async function answerTo(options: ServerOptions, request: IncomingMessage): Promi
 
 function mayCommand(token: string | null, given: string | null): boolean {
   if (!token || given === null) return false;
-  const [ours, theirs] = [Buffer.from(token), Buffer.from(given)];
-  return ours.length === theirs.length && timingSafeEqual(ours, theirs);
+  return isSameSecret(token, given);
 }
 
 async function read(request: IncomingMessage): Promise<Buffer> {

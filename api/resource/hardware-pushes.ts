@@ -2,12 +2,13 @@
  * The pushes of recorders to this process. Pushes of an unchanged record are written in batches, once a second. A process that is killed
  * before loses only the timestamps of the last second. Also limits the pushes of each node per minute.
  */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { Options } from '../../config/options';
 import { timestamp, type Clock } from '../../model/clock';
 import { reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { Metrics, Sample } from '../../model/metrics';
+import { isSameSecret } from '../../model/masks';
 import type { HardwareToken, HardwareUnchanged, Store } from '../../store/store';
 
 const WRITE_EVERY_MS = 1000;
@@ -36,10 +37,6 @@ interface PushServices {
 
 /** The stored hash of a token. A token is long and random, so it needs neither a salt nor a slow hash. */
 export const hashToken = (token: string): string => createHash('sha256').update(token).digest('hex');
-/** Compares in constant time. */
-const isSame = (hash: string, other: string): boolean =>
-  hash.length === other.length && timingSafeEqual(Buffer.from(hash), Buffer.from(other));
-
 function measure({ store, clock, metrics }: PushServices): void {
   let cached: { readonly until: number; readonly samples: Promise<readonly Sample<'bloomery_recorder_nodes'>[]> } | undefined;
   const readCounts = async (): Promise<readonly Sample<'bloomery_recorder_nodes'>[]> => {
@@ -86,7 +83,7 @@ export function createHardwarePushes(services: PushServices): HardwarePushes {
     async authenticate(nodeUuid, token) {
       const hash = hashToken(token);
       const door = await store.hardware.findToken(nodeUuid);
-      return door?.token_hash != null && isSame(door.token_hash, hash) ? door : undefined;
+      return door?.token_hash != null && isSameSecret(door.token_hash, hash) ? door : undefined;
     },
     mayPush(nodeUuid) {
       if (clock.now() >= minute.until) minute = { until: clock.now() + MINUTE_MS, counts: new Map() };

@@ -1,11 +1,10 @@
 /** The endpoints of ramdisks, without authentication: lookup, heartbeat, continue_inspection (ironic-python-agent's protocol). */
-import { timingSafeEqual } from 'node:crypto';
 import type { Options } from '../../config/options';
 import { Fault } from '../../model/errors';
 import { isMac } from '../../model/idents';
-import { MASK } from '../../model/masks';
 import { originFields } from '../../model/origin';
 import { toBoolean } from '../../model/python';
+import { isSameSecret, MASK } from '../../model/masks';
 import type { Heartbeat, Inventory, JsonObject, NodeRecord } from '../../model/records';
 import { FAST_TRACK_STATES, stateRow } from '../../model/states';
 import type { AgentNode } from '../../store/store';
@@ -104,13 +103,6 @@ async function lookup(request: Request, context: ApiContext): Promise<Answer> {
   return { status: 200, body: documentFor({ ...node, driver_internal_info: internal }, token, request, context) };
 }
 
-/** Compares in constant time. */
-function sameSecret(given: string, stored: unknown): boolean {
-  if (typeof stored !== 'string') return false;
-  const [one, other] = [Buffer.from(given), Buffer.from(stored)];
-  return one.length === other.length && timingSafeEqual(one, other);
-}
-
 /** The limit of a callback URL in the log. */
 const MAX_LOGGED = 200;
 const STATUSES = ['start', 'end', 'error'];
@@ -161,7 +153,7 @@ async function forwardHeartbeat(node: AgentNode, { query }: Request, context: Ap
   if (status !== undefined && !STATUSES.includes(status)) throw invalid(`Agent status is invalid. Valid states are ${STATUSES.join(',')}.`);
   if (version === undefined && status === undefined)
     throw invalid('Agent did not transmit a version, and a version is required. Please update the agent being used.');
-  if (!sameSecret(token, secret)) throw invalid('Invalid or missing agent token received.');
+  if (typeof secret !== 'string' || !isSameSecret(token, secret)) throw invalid('Invalid or missing agent token received.');
   if (context.options['agent.require_tls'] && callbackUrl !== '' && !callbackUrl.startsWith('https://'))
     throw invalid('TLS is required by configuration');
   const [verifyCa, message] = [text('agent_verify_ca'), text('agent_status_message')];

@@ -2,10 +2,11 @@
  * JSON-RPC 2.0 between the processes of one database: the messages, and their authentication. The key is a secret in the database; TLS
  * protects against eavesdropping.
  */
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { Fault, FAULTS, reasonOf, type FaultName } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { Origin } from '../../model/origin';
+import { isSameSecret } from '../../model/masks';
 import { isOperation, type OperationName } from '../operations';
 
 /** A pseudo-operation that returns the conductor's name. */
@@ -22,7 +23,6 @@ const SCHEME = 'BLOOMERY1';
 const mac = (secret: string, ...parts: readonly (string | number)[]): string =>
   createHmac('sha256', secret).update(parts.join('\n')).digest('base64url');
 export const digestOf = (body: string | Buffer): string => createHash('sha256').update(body).digest('base64url');
-const equal = (a: string, b: string): boolean => a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
 /** The signature in `Authorization`. It covers the conductor's name, so the call is invalid anywhere else. */
 interface CallSignature {
@@ -38,11 +38,11 @@ export function authorized(secret: string, to: string, header: string | undefine
   const [scheme, time, nonce, digest, signature] = parts;
   if (parts.length !== 5 || scheme !== SCHEME || !/^\d{1,16}$/.test(time!) || nonce!.length > 64) return undefined;
   const signed = { time: Number(time), nonce: nonce!, digest: digest! };
-  return equal(signature!, mac(secret, 'call', to, signed.time, signed.nonce, signed.digest)) ? signed : undefined;
+  return isSameSecret(signature!, mac(secret, 'call', to, signed.time, signed.nonce, signed.digest)) ? signed : undefined;
 }
 export const signAnswer = (secret: string, nonce: string, body: string): string => mac(secret, 'answer', nonce, digestOf(body));
 export const isAnswerOf = (secret: string, nonce: string, body: string, signature: string | undefined): boolean =>
-  signature !== undefined && equal(signature, signAnswer(secret, nonce, body));
+  signature !== undefined && isSameSecret(signature, signAnswer(secret, nonce, body));
 
 /** Nonces that were used; forgotten once their calls are too old to be accepted. */
 export function createNonces(): { isNew(nonce: string, now: number): boolean } {

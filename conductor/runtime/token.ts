@@ -1,6 +1,6 @@
 /** The secret that an agent gets at its first lookup and sends in every heartbeat. */
-import { timingSafeEqual } from 'node:crypto';
 import type { NodeRecord } from '../../model/records';
+import { isSameSecret } from '../../model/masks';
 import type { Store } from '../../store/store';
 
 /** Answer to a later lookup: only the agent of the first lookup may know the token. */
@@ -17,8 +17,7 @@ const knownToken = (node: Pick<NodeRecord, 'driver_internal_info'>): string | un
 export function tokenIsRight(node: Pick<NodeRecord, 'driver_internal_info'>, given: string | undefined): boolean {
   const known = knownToken(node);
   if (known === undefined || given === undefined) return false;
-  const [a, b] = [Buffer.from(known), Buffer.from(given)];
-  return a.length === b.length && timingSafeEqual(a, b);
+  return isSameSecret(known, given);
 }
 
 export interface Tokens {

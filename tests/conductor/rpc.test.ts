@@ -107,6 +107,7 @@ describe('a signature', () => {
     ['absent', undefined, 'c1', false],
     ['garbage', 'BLOOMERY1 a b c d', 'c1', false],
     ['too short', header.slice(0, -1), 'c1', false],
+    ['of as many characters that are not ASCII', header.replace(/[^ ]+$/, (signature) => 'é'.repeat(signature.length)), 'c1', false],
   ])('%s', (_, text, to, holds) => {
     expect(authorized(SECRET, to, text)).toEqual(holds ? signed : undefined);
   });
