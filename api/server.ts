@@ -20,7 +20,7 @@ import { noauth } from './auth/noauth';
 import { createDispatch, type Dispatch } from './dispatch';
 import { handlers } from './handlers';
 import { bodyLimits } from './http/body';
-import { createCors } from './http/cors';
+import { createCors, refuseForged } from './http/cors';
 import { createCurrentState } from './http/current-state';
 import { explain, Refusal, Unacceptable, Unauthenticated, Unread } from './http/errors';
 import { baseOf } from './http/forwarded';
@@ -204,6 +204,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     const { report, target, ids } = exchangeOf(request);
     const { bare } = target;
     const source = sourceOf(request, options);
+    refuseForged(request, options);
     // Before anything else of the request is read.
     const caller = await auth.identify(request.headers, bare, request.method ?? 'GET', source);
     report.origin = { ...report.origin, user: caller.user, project: caller.project };

@@ -13,7 +13,7 @@ import type { Store } from '../../store/store';
 import { httpBasic } from '../auth/http-basic';
 import { noauth } from '../auth/noauth';
 import { bodyLimits, parseBody } from '../http/body';
-import { createCors } from '../http/cors';
+import { createCors, refuseForged } from '../http/cors';
 import { loadDocument, type Document } from '../schema/document';
 import { Unauthenticated, Unread } from '../http/errors';
 import { baseOf } from '../http/forwarded';
@@ -120,6 +120,7 @@ export function createIntrospectionApi(given: {
     report.operation = operation.operationId;
     // The public paths differ from the API's, so each route is mapped to a public or a protected path of the API.
     const source = sourceOf(request, options);
+    refuseForged(request, options);
     const caller = await auth.identify(request.headers, route.isPublic ? '/' : '/v1/introspection', request.method!, source);
     report.origin = { ...report.origin, user: caller.user, project: caller.project };
     report.roles = caller.roles;
