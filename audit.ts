@@ -2,8 +2,8 @@
 import { close, constants, openSync, write } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import type { AuditLog } from './api/http/audit';
 import type { LoadedOptions } from './config/options';
-import type { AuditLog } from './model/audit';
 import type { Clock } from './model/clock';
 import { reasonOf } from './model/errors';
 import type { Log } from './model/log';

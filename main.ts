@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { openAudit } from './audit';
+import type { AuditLog } from './api/http/audit';
 import { createHealthcheck } from './api/http/healthcheck';
 import { createProbes, probeListener, type Probes } from './api/http/probes';
 import { createIntrospectionApi } from './api/introspection/server';
@@ -30,7 +31,6 @@ import { listenHttp, type HttpListener, type ListenAddress } from './listeners';
 import { createMetrics, type MetricsAndScrape, withoutMachines } from './metrics';
 import { systemClock, type Clock } from './model/clock';
 import { reasonOf } from './model/errors';
-import type { AuditLog } from './model/audit';
 import type { Log } from './model/log';
 import type { Metrics, Scrape } from './model/metrics';
 import type { Notifier } from './model/notifications';

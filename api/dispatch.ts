@@ -7,7 +7,7 @@ import { accepts } from './http/accept';
 import { parseBody } from './http/body';
 import type { JsonLimits } from '../wire/bounded-json';
 import { Unacceptable } from './http/errors';
-import type { RequestReport } from './http/request-log';
+import type { RequestReport } from './http/request-report';
 import type { Answer, ApiContext, Caller, Request } from './resource/handler';
 import { matcher } from './resource/routes';
 import { parseArguments, refuseByGate, refuseNewer } from './schema/arguments';

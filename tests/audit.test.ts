@@ -3,7 +3,7 @@ import { closeSync, constants, mkdirSync, mkdtempSync, openSync, readFileSync, r
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openAudit } from '../audit';
-import type { AuditEntry } from '../model/audit';
+import type { AuditEntry } from '../api/http/audit';
 import { systemClock } from '../model/clock';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';

@@ -2,12 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Options } from '../../config/options';
-import type { AuditEntry, AuditLog } from '../../model/audit';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
-import { isUuid } from '../../model/idents';
-import { isRequestId, originFields, type Origin } from '../../model/origin';
+import { isRequestId, type Origin } from '../../model/origin';
+import { auditEntry, isAudited, type AuditEntry, type AuditLog } from './audit';
+import { reportFields, type RequestReport } from './request-report';
 import { addressOf } from './source';
 
 /** The methods of RFC 9110 and RFC 5789. Clients may send any word as the method. */
@@ -30,32 +30,6 @@ export function originOf({ headers }: IncomingMessage): Origin {
     project: null,
   };
 }
-
-/** What the log, the metrics and the audit log record of a request, as far as it got. */
-export interface RequestReport {
-  /** The path template in openapi.yaml. */
-  route: string;
-  origin: Origin;
-  roles?: readonly string[];
-  /** A user of the server whose password was wrong. */
-  claimedUser?: string | undefined;
-  operation?: string;
-  /** The node's identifier in the request. */
-  node?: string;
-  nodeUuid?: string;
-  /** The parsed body. */
-  body?: unknown;
-  /** The vendor method. */
-  vendorMethod?: unknown;
-  /** The URL of a new resource. */
-  created?: string | undefined;
-  /** Of the response, also if the client did not wait for it. Absent: none was made. */
-  status?: number;
-}
-export const reportFields = ({ origin, node }: RequestReport): object => ({
-  ...originFields(origin),
-  ...(node === undefined ? {} : { node }),
-});
 
 interface Reporting {
   readonly log: Log;
@@ -84,57 +58,8 @@ export function reportRequest(parts: Reporting, request: IncomingMessage, { serv
   const path = url.split('?')[0]!;
   if (LOGGED[options['api.log_requests']]!(method, status))
     log.info('request', { ...reportFields(report), method, path, status, ms: Math.round(seconds * 1e4) / 10 });
-  if (audit && isAudited(options, method, report))
-    audit.record({
-      ...{ time: new Date(clock.now()).toISOString(), service, address: bounded(addressOf(request, options)) ?? null },
-      ...auditFields(report, method, path),
-    });
-}
-
-function isAudited(options: Options, method: string, { route, status }: RequestReport): boolean {
-  if (options['audit.ignore_req_list'].some((name) => name.toUpperCase() === method)) return false;
-  return status === undefined || status >= 400 || !options['audit.ignore_path_list'].includes(route);
-}
-
-/** Characters of a text, and entries of a list. */
-const MOST_TEXT = 256;
-const MOST_ENTRIES = 32;
-/** Undefined for anything but text. */
-const bounded = (value: unknown, most = MOST_TEXT): string | undefined =>
-  typeof value !== 'string' || value === '' ? undefined : value.length > most ? `${value.slice(0, most)}…` : value;
-const memberOf = (body: unknown, name: string): unknown =>
-  typeof body === 'object' && body !== null ? (body as Readonly<Record<string, unknown>>)[name] : undefined;
-/** `replace /extra/a` of a JSON patch; undefined for another body. */
-function changedBy(body: unknown): readonly string[] | undefined {
-  if (!Array.isArray(body)) return undefined;
-  const changed = body.slice(0, MOST_ENTRIES).flatMap((entry) => {
-    const [op, path] = [bounded(memberOf(entry, 'op'), 16), bounded(memberOf(entry, 'path'))];
-    return op === undefined || path === undefined ? [] : [`${op} ${path}`];
-  });
-  return body.length > MOST_ENTRIES ? [...changed, '…'] : changed;
-}
-
-/** The rest of an entry: only what the request names, never values of its fields. */
-function auditFields(report: RequestReport, method: string, path: string): Omit<AuditEntry, 'time' | 'service' | 'address'> {
-  const { route, origin, roles = [], claimedUser, operation, body, vendorMethod, created, status } = report;
-  const isVendor = route.includes('vendor_passthru');
-  const named = memberOf(body, 'node_uuid');
-  return {
-    request_id: origin.requestId,
-    global_request_id: origin.globalRequestId,
-    user: bounded(origin.user) ?? null,
-    claimed_user: bounded(claimedUser),
-    project: bounded(origin.project) ?? null,
-    roles: roles.length > 0 ? roles.slice(0, MOST_ENTRIES).map((role) => bounded(role) ?? '') : undefined,
-    method: bounded(method) ?? '',
-    path: bounded(path) ?? '',
-    operation,
-    node: bounded(report.node),
-    node_uuid: report.nodeUuid ?? (isUuid(named) ? named : undefined),
-    verb: bounded(isVendor ? vendorMethod : route.includes('/states/') ? memberOf(body, 'target') : undefined),
-    changed: isVendor ? undefined : changedBy(body),
-    created: bounded(created),
-    status,
-    outcome: status === undefined ? 'unknown' : status < 400 ? 'success' : 'failure',
-  };
+  if (audit && isAudited(options, method, report)) {
+    const time = new Date(clock.now()).toISOString();
+    audit.record(auditEntry({ time, service, address: addressOf(request, options), method, path, report }));
+  }
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { AuditEntry } from '../../model/audit';
+import type { AuditEntry } from '../../api/http/audit';
 import { matching, useApi } from '../support/api';
 import { until } from '../support/until';
 

@@ -2,9 +2,9 @@
 import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Options } from '../../config/options';
+import type { AuditLog } from '../../api/http/audit';
 import { createProbes, type Probes } from '../../api/http/probes';
 import { createApi, serverOptions } from '../../api/server';
-import type { AuditLog } from '../../model/audit';
 import { systemClock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
