@@ -9,6 +9,7 @@ import { tlsOf } from './config/tls';
 import type { BootRecord } from './model/records';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
 import type { StoreOptions } from './store/postgres';
+import { urlHost } from './wire/addresses';
 
 /** The program cannot start with these settings. The message is for the operator. */
 export class StartError extends Error {}
@@ -16,9 +17,6 @@ export class StartError extends Error {}
 /** The first IPv4 address of an interface. */
 export const addressOf = (name: string | null): string | undefined =>
   name === null ? undefined : networkInterfaces()[name]?.find(({ family }) => family === 'IPv4')?.address;
-
-/** An address as URLs have it. */
-const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
 
 /** Completes the options with values of this host, the opened ports and the state directory. */
 export function resolveOptions(
@@ -34,9 +32,9 @@ export function resolveOptions(
     ...listenHosts(options),
     'DEFAULT.my_ip': ip,
     'DEFAULT.host': options['DEFAULT.host'] ?? hostname(),
-    'service_catalog.endpoint_override': bare(options['service_catalog.endpoint_override'] ?? `${scheme}://${inUrl(ip)}:${ports.api}`),
+    'service_catalog.endpoint_override': bare(options['service_catalog.endpoint_override'] ?? `${scheme}://${urlHost(ip)}:${ports.api}`),
     'deploy.http_url': bare(
-      options['deploy.http_url'] ?? `${options['boot.http_use_ssl'] ? 'https' : 'http'}://${inUrl(ip)}:${ports.http}`,
+      options['deploy.http_url'] ?? `${options['boot.http_use_ssl'] ? 'https' : 'http'}://${urlHost(ip)}:${ports.http}`,
     ),
     'deploy.http_root': options['deploy.http_root'] ?? join(stateDir, 'httpboot'),
     'pxe.tftp_server': options['pxe.tftp_server'] ?? ip,
@@ -44,7 +42,7 @@ export function resolveOptions(
     'boot.cache_root': join(stateDir, 'cache'),
     'inspector_service.callback_url':
       options['inspector_service.callback_url'] ??
-      `${scheme}://${inUrl(ip)}:${ports.inspector ?? options['DEFAULT.listen_port']}/v1/continue`,
+      `${scheme}://${urlHost(ip)}:${ports.inspector ?? options['DEFAULT.listen_port']}/v1/continue`,
   };
 }
 
