@@ -106,6 +106,11 @@ export const OPTIONS = [
   { section: 'api', name: 'disallow_service_steps', kind: 'list', default: ['vendor.send_raw'], help: 'Service steps (interface.step) that are not allowed.' },
   { section: 'api', name: 'request_timeout', kind: 'integer', default: 120, min: 1, ours: true, help: 'Seconds within which a caller must send its whole request. Then the connection is closed.' },
   { section: 'api', name: 'log_requests', kind: 'string', default: 'all', choices: ['all', 'changes', 'failures', 'none'], ours: true, help: 'Requests to log, with method, path, status, duration and caller. changes: all methods except GET; failures: status 400 and above. changes includes failures.' },
+  // [audit]
+  { section: 'audit', name: 'enabled', kind: 'boolean', default: false, help: 'Record requests in the audit log: one line of JSON each, for refused ones too.' },
+  { section: 'audit', name: 'ignore_req_list', kind: 'list', default: ['GET', 'HEAD', 'OPTIONS'], help: 'HTTP methods that are not recorded. (Ironic: none.)' },
+  { section: 'audit', name: 'ignore_path_list', kind: 'list', default: ['/v1/heartbeat/{node_ident}'], ours: true, help: 'Paths of openapi.yaml whose accepted requests are not recorded.' },
+  { section: 'audit', name: 'log_file', kind: 'string', default: null, ours: true, help: 'File of the audit log, created with mode 0600. SIGHUP reopens it, for logrotate. Default: standard output.' },
   // [ssl]
   { section: 'ssl', name: 'cert_file', kind: 'string', default: null, help: 'Certificate of listeners with TLS whose own section names none, PEM.' },
   { section: 'ssl', name: 'key_file', kind: 'string', default: null, help: 'Private key of that certificate, PEM.' },
@@ -214,7 +219,7 @@ export const OPTIONS = [
   { section: 'conductor', name: 'rescue_kernel', kind: 'string', default: null, help: 'Kernel of the rescue ramdisk for nodes without driver_info rescue_kernel: path, file:// or http(s):// URL.' },
   { section: 'conductor', name: 'rescue_ramdisk', kind: 'string', default: null, help: 'Initramfs of the rescue ramdisk for nodes without driver_info rescue_ramdisk.' },
   { section: 'conductor', name: 'bootloader', kind: 'string', default: null, help: "UEFI boot loader of generated ISO images, for nodes without driver_info bootloader: an image of an EFI system partition, or an EFI program such as GRUB's gcdx64.efi. Path, file:// or http(s):// URL." },
-  { section: 'conductor', name: 'file_url_allowed_paths', kind: 'list', default: ['/var/lib/ironic'], help: 'Folders from which file:// images are allowed.' },
+  { section: 'conductor', name: 'file_url_allowed_paths', kind: 'list', default: ['/var/lib/ironic'], help: 'Folders from which file:// images are allowed. Links are followed first.' },
   // [deploy]
   { section: 'deploy', name: 'http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for machines. Default: http://my_ip and [boot]http_port.' },
   { section: 'deploy', name: 'external_http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for BMCs, if it differs from http_url. driver_info external_http_url overrides it for a node.' },

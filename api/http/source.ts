@@ -13,12 +13,15 @@ function networkOf(address: string): string {
   return [...front, ...zeros, ...back].slice(0, 4).join(':');
 }
 
-/** Behind a proxy ([oslo_middleware]enable_proxy_headers_parsing) the last address that the proxies added: the others are the client's word. */
-export function sourceOf(
+/** The address of the client; `` on a Unix socket. */
+export function addressOf(
   { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
   options: Pick<Options, 'oslo_middleware.enable_proxy_headers_parsing'>,
 ): string {
+  // Behind a proxy: the last address that the proxies added. The others are the client's word.
   const forwarded = options['oslo_middleware.enable_proxy_headers_parsing'] ? [headers['x-forwarded-for']].flat().at(-1) : undefined;
   const last = forwarded?.slice(forwarded.lastIndexOf(',') + 1).trim();
-  return networkOf(last || (socket.remoteAddress ?? ''));
+  return last || (socket.remoteAddress ?? '');
 }
+/** The network of the client. */
+export const sourceOf = (...request: Parameters<typeof addressOf>): string => networkOf(addressOf(...request));
