@@ -8,6 +8,7 @@ import { accepts } from './http/accept';
 import { parseBody } from './http/body';
 import type { JsonLimits } from '../wire/bounded-json';
 import { Unacceptable } from './http/errors';
+import type { Peer } from './http/source';
 import type { Answer, ApiContext, Caller } from './resource/handler';
 import { matcher } from './resource/routes';
 import { parseArguments, refuseByGate, refuseNewer } from './schema/arguments';
@@ -37,6 +38,7 @@ interface ParsedRequest {
   /** Most values in the body. */
   readonly values: number;
   readonly caller: Caller;
+  readonly peer: Peer;
 }
 export type Dispatch = (request: ParsedRequest, report: RequestReport) => Promise<Answer>;
 
@@ -69,7 +71,7 @@ function paramsOf({ arguments: known }: Operation, params: Readonly<Record<strin
 export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor: ConductorApi): Dispatch {
   const match = matcher(context.document);
   return async (parsed, report) => {
-    const { method, segments, minor, path, jsonSuffix, headers, base, caller } = parsed;
+    const { method, segments, minor, path, jsonSuffix, headers, base, caller, peer } = parsed;
     const { operation, params, field, closed } = match(method, segments, minor);
     report.route = operation.path;
     if (params['node_ident'] !== undefined) report.node = params['node_ident'];
@@ -89,7 +91,19 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
     if (closed) refuseByGate(below, gate.since);
     refuseNewer(operation, given, query, minor);
     const { origin } = report;
-    const request = { minor, caller, params: paramsOf(operation, params, query), query, body, headers, base, path, jsonSuffix, origin };
+    const request = {
+      minor,
+      caller,
+      params: paramsOf(operation, params, query),
+      query,
+      body,
+      headers,
+      base,
+      path,
+      jsonSuffix,
+      origin,
+      peer,
+    };
     return handlers[operation.operationId]!(request, { ...context, conductor: conductor.from(origin) });
   };
 }
