@@ -8,6 +8,7 @@ import { parseBody } from './http/body';
 import type { JsonLimits } from '../wire/bounded-json';
 import { Unacceptable } from './http/errors';
 import type { RequestReport } from './http/request-report';
+import type { Peer } from './http/source';
 import type { Answer, ApiContext, Caller, Request } from './resource/handler';
 import { matcher } from './resource/routes';
 import { parseArguments, refuseByGate, refuseNewer } from './schema/arguments';
@@ -29,6 +30,7 @@ interface ParsedRequest {
   /** Most values in the body. */
   readonly values: number;
   readonly caller: Caller;
+  readonly peer: Peer;
 }
 export type Dispatch = (request: ParsedRequest, report: RequestReport) => Promise<Answer>;
 
@@ -61,7 +63,7 @@ function paramsOf({ arguments: known }: Operation, params: Readonly<Record<strin
 export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor: ConductorApi): Dispatch {
   const match = matcher(context.document);
   return async (parsed, report) => {
-    const { method, segments, minor, path, jsonSuffix, headers, base, caller } = parsed;
+    const { method, segments, minor, path, jsonSuffix, headers, base, caller, peer } = parsed;
     const { operation, params, field, closed } = match(method, segments, minor);
     report.route = operation.path;
     report.operation = operation.operationId;
@@ -85,7 +87,7 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
     refuseNewer(operation, given, query, minor);
     const { origin } = report;
     const request: Request = {
-      ...{ minor, caller, params: paramsOf(operation, params, query), query, body, headers, base, path, jsonSuffix, origin },
+      ...{ minor, caller, params: paramsOf(operation, params, query), query, body, headers, base, path, jsonSuffix, origin, peer },
       onNode: ({ uuid }) => {
         report.nodeUuid = uuid;
       },

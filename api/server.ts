@@ -30,10 +30,11 @@ import { createProbes, sendProbe, type Probes } from './http/probes';
 import { originOf, reportRequest } from './http/request-log';
 import { reportFields, type RequestReport } from './http/request-report';
 import { cutOff, send } from './send';
-import { sourceOf } from './http/source';
+import { peerOf, sourceOf } from './http/source';
 import { sendStream } from './http/streaming';
 import { queryOf, segmentsOf, targetOf, type Target } from './http/target';
 import { createUploads } from './http/uploads';
+import { createAgentAddresses } from './resource/agent-addresses';
 import { createEventFeed } from './resource/event-feed';
 import { createFragments } from './resource/fragments';
 import type { Answer, ApiContext, Auth, Caller } from './resource/handler';
@@ -106,6 +107,7 @@ function createContext(parts: ApiParts, document: Document, stopping: AbortSigna
     ...{ store, options, log, clock, metrics, document },
     auth: basic ? httpBasic(options['DEFAULT.http_basic_auth_user_file'], log, clock) : noauth,
     random: randomBytes,
+    agentAddresses: createAgentAddresses({ store, options, clock, random: randomBytes }),
     validators: createValidators(),
     current: createCurrentState(store, options),
     fragments: createFragments(options['api.fragment_cache_size'] * 2 ** 20, metrics),
@@ -248,6 +250,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
         query: queryOf(target.search),
         headers: request.headers,
         base: baseOf(request, options),
+        peer: peerOf(request, options),
       },
       report,
     );
