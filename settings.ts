@@ -9,6 +9,7 @@ import { tlsOf } from './config/tls';
 import type { BootRecord } from './model/records';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
 import type { StoreOptions } from './store/postgres';
+import { verifies } from './wire/authorities';
 
 /** The program cannot start with these settings. The message is for the operator. */
 export class StartError extends Error {}
@@ -74,8 +75,17 @@ const NO_SWIFT = {
   'inventory.data_backend': 'database, directory or none',
   'agent.deploy_logs_storage_backend': 'local',
 } as const;
+const isReadable = (path: string): boolean => {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
 /**
- * Checks that involve several options.
+ * Checks that involve several options, or files.
  * @returns warnings
  * @throws StartError
  */
@@ -87,6 +97,11 @@ export function checkOptions(options: LoadedOptions, roles: readonly string[], h
     if (options[key as keyof typeof NO_SWIFT] !== 'swift') continue;
     const [section, name] = key.split('.');
     throw new StartError(`[${section}]${name} = swift: Swift is not supported; use ${instead}`);
+  }
+  for (const key of ['DEFAULT.webserver_verify_ca', 'agent.api_ca_file'] as const) {
+    const path = options[key];
+    if (path === null || path.trim() === '' || verifies(path) !== undefined) continue;
+    if (!isReadable(path)) throw new StartError(`[${key.replace('.', ']')}: cannot read ${path}`);
   }
   try {
     tlsOf(options, 'api');

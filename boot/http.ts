@@ -19,10 +19,18 @@ import type { BootChoiceStore, PxeFilter, ReportBoots } from './discovery';
 import { openServedFile, type OpenFile, type ServedFiles } from './files';
 import { ipxeScript } from './ipxe';
 import { openMedium } from './media';
+import { readable } from './pieces';
 
 type HttpBootOptions = Pick<
   Options,
-  'boot.http_port' | 'deploy.http_url' | 'deploy.http_root' | 'pxe.loader_file_paths' | 'pxe.image_cache_size' | 'boot.cache_root'
+  | 'boot.http_port'
+  | 'deploy.http_url'
+  | 'deploy.http_root'
+  | 'pxe.loader_file_paths'
+  | 'pxe.image_cache_size'
+  | 'boot.cache_root'
+  | 'DEFAULT.webserver_verify_ca'
+  | 'agent.api_ca_file'
 >;
 export interface HttpBootSetup {
   readonly options: HttpBootOptions;
@@ -192,9 +200,10 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   const cache = await openCache({
     folder: options['boot.cache_root'],
     maxBytes: options['pxe.image_cache_size'] * 1024 * 1024,
+    verifyCa: options['DEFAULT.webserver_verify_ca'],
     ...{ log, clock, metrics },
   });
-  const files = createBootFiles({ store, filter, cache, log, reports });
+  const files = createBootFiles({ store, filter, cache, log, reports, apiCaFile: options['agent.api_ca_file'] });
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
   let httpUrl = options['deploy.http_url'];
   const handle = createHandler(createAnswer({ cache, files, served, store, httpUrl: () => httpUrl }), { log, clock, metrics });
@@ -228,16 +237,6 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   for (const address of bound) log.info('listening', { address, for: 'HTTP boot' });
   return { port, bound, files, reload: () => servers.forEach(({ watch }) => watch?.reload()), stop };
 }
-
-/** Large reads cost less time per byte. */
-const PIECE = 1024 * 1024;
-
-const readable = ({ size, modified, handle }: OpenFile): CachedFile => ({
-  size,
-  modified,
-  read: (start, end) => handle.createReadStream({ start, end, highWaterMark: PIECE, autoClose: false }),
-  release: () => handle.close(),
-});
 
 const sendLocal = (request: IncomingMessage, response: ServerResponse, file: OpenFile): Promise<number> =>
   sendAndRelease(request, response, readable(file), file.path);

@@ -68,6 +68,7 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'ldlinux_c32', kind: 'string', default: null, help: 'Library of ISOLINUX 5 and later. Default: the paths of Debian and Red Hat.' },
   { section: 'DEFAULT', name: 'grub_config_path', kind: 'string', default: 'EFI/BOOT/grub.cfg', help: "Additional path of GRUB's configuration in generated ISO images. The usual paths are always present." },
   { section: 'DEFAULT', name: 'esp_image', kind: 'string', default: null, help: 'Path of an image of an EFI system partition, used if no bootloader is set.' },
+  { section: 'DEFAULT', name: 'webserver_verify_ca', kind: 'string', default: 'True', help: 'CA certificates for verifying the web servers of images, checksums and config drives: True (those of the system), False (no verification), or a file or folder, which replaces those of the system.' },
   { section: 'DEFAULT', name: 'rpc_transport', kind: 'string', default: 'json-rpc', choices: ['json-rpc', 'oslo', 'none'], help: 'RPC between API and conductors in separate processes: signed JSON-RPC over HTTP. oslo has the same effect as json-rpc; none disables RPC.' },
 
   // [json_rpc]
@@ -276,6 +277,7 @@ export const OPTIONS = [
   { section: 'agent', name: 'command_wait_interval', kind: 'integer', default: 6, min: 1, help: 'Maximum seconds between these polls. The first polls are earlier, and agents may delay their response until the command ends.' },
   { section: 'agent', name: 'require_tls', kind: 'boolean', default: true, help: "The agent's callback URL must use https." },
   { section: 'agent', name: 'verify_ca', kind: 'string', default: 'True', help: 'CA certificates for verifying agents without a generated certificate: True (those of the system), False (no verification), or a file.' },
+  { section: 'agent', name: 'api_ca_file', kind: 'string', default: null, help: 'File of CA certificates, PEM, that ramdisks verify the API and image servers with. It is added to their images.' },
   { section: 'agent', name: 'post_deploy_get_power_state_retries', kind: 'integer', default: 6, min: 0, help: 'Number of power state polls after the agent was ordered to power off.' },
   { section: 'agent', name: 'post_deploy_get_power_state_retry_interval', kind: 'integer', default: 5, min: 0, help: 'Maximum seconds between these polls. The first polls are earlier.' },
   { section: 'agent', name: 'deploy_logs_collect', kind: 'string', default: 'on_failure', choices: ['always', 'on_failure', 'never'], help: 'Inspections whose ramdisk logs are stored.' },

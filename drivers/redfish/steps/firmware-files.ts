@@ -22,7 +22,7 @@ async function verify(task: Task, location: ImageLocation, expected: string): Pr
       `Unable to identify checksum to perform firmware file checksum calculation. Please validate your input in and try again. Received: ${expected.slice(0, 300)}`,
     );
   const place = location.kind === 'file' ? location.path : location.url;
-  const found = await digestOf(location, algorithm, task.signal).catch((error: unknown) => {
+  const found = await digestOf(location, algorithm, task).catch((error: unknown) => {
     task.signal.throwIfAborted();
     throw failure(`For node ${task.node.uuid} failed to read the firmware file ${basename(place)}. Error ${reasonOf(error)}`);
   });
@@ -66,7 +66,7 @@ export async function firmwareUrl(task: Task, url: string, given: { source?: Fir
     throw new Fault('InvalidParameterValue', { message: `${scheme} is not supported for ${url}.` });
   const location = locate(url, options['conductor.file_url_allowed_paths']);
   if (location.kind === 'http' && source === 'http') return url;
-  const there = await checkLocation(location, task.signal);
+  const there = await checkLocation(location, task);
   if (given.checksum !== undefined) await verify(task, there, given.checksum);
   const name = nameOf(url);
   const bare: BootRecord = { node_uuid: node.uuid, macs: [], method: 'ipxe', purpose: 'disk', kernel_args: '', files: {} };

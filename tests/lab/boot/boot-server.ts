@@ -45,6 +45,8 @@ async function main(): Promise<void> {
       'deploy.http_root': folder,
       'pxe.loader_file_paths': loaders,
       'pxe.image_cache_size': 100,
+      'DEFAULT.webserver_verify_ca': 'True',
+      'agent.api_ca_file': null,
       'boot.cache_root': `${folder}/cache`,
     },
   });
