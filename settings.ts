@@ -25,7 +25,7 @@ const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host
 export function resolveOptions(
   options: LoadedOptions,
   stateDir: string,
-  ports: { readonly api: number; readonly http: number; readonly inspector?: number | undefined },
+  ports: { readonly api: number; readonly http: number; readonly https: number | null; readonly inspector?: number | undefined },
 ): Options {
   const scheme = options['api.enable_ssl_api'] ? 'https' : 'http';
   const ip = options['DEFAULT.my_ip'] ?? addressOf(options['boot.interface']) ?? '127.0.0.1';
@@ -39,6 +39,8 @@ export function resolveOptions(
     'deploy.http_url': bare(
       options['deploy.http_url'] ?? `${options['boot.http_use_ssl'] ? 'https' : 'http'}://${inUrl(ip)}:${ports.http}`,
     ),
+    'deploy.external_http_url':
+      options['deploy.external_http_url'] ?? (ports.https === null ? null : `https://${inUrl(ip)}:${ports.https}`),
     'deploy.http_root': options['deploy.http_root'] ?? join(stateDir, 'httpboot'),
     'pxe.tftp_server': options['pxe.tftp_server'] ?? ip,
     'pxe.tftp_root': options['pxe.tftp_root'] ?? join(stateDir, 'tftpboot'),
@@ -106,7 +108,7 @@ export function checkOptions(options: LoadedOptions, roles: readonly string[], h
   try {
     tlsOf(options, 'api');
     tlsOf(options, 'metrics');
-    if (roles.includes('boot')) tlsOf(options, 'boot');
+    if (roles.includes('boot')) for (const listener of ['boot', 'boot with TLS'] as const) tlsOf(options, listener);
     if (hasRpc && roles.includes('conductor')) tlsOf(options, 'json_rpc');
     return checkAccess(options, roles, hasRpc);
   } catch (error) {

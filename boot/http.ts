@@ -24,6 +24,7 @@ import { readable } from './pieces';
 type HttpBootOptions = Pick<
   Options,
   | 'boot.http_port'
+  | 'boot.https_port'
   | 'deploy.http_url'
   | 'deploy.http_root'
   | 'pxe.loader_file_paths'
@@ -36,8 +37,10 @@ export interface HttpBootSetup {
   readonly options: HttpBootOptions;
   /** The addresses to listen on. */
   readonly hosts: readonly string[];
-  /** Absent: without TLS. */
+  /** Absent: http_port is without TLS. */
   readonly tls?: TlsSettings | undefined;
+  /** Of https_port; present if that is set. */
+  readonly secondTls?: TlsSettings | undefined;
   readonly store: BootChoiceStore & Pick<Store, 'boots' | 'media'>;
   readonly filter: PxeFilter;
   readonly log: Log;
@@ -48,6 +51,8 @@ export interface HttpBootSetup {
 }
 export interface HttpBootService {
   readonly port: number;
+  /** The second port, with TLS; null: there is none. */
+  readonly httpsPort: number | null;
   /** The URLs of the addresses that it listens on. */
   readonly bound: readonly string[];
   /** Usable until the service is stopped. */
@@ -74,8 +79,16 @@ interface Sources {
   /** Known once the service listens. */
   readonly httpUrl: () => string;
 }
-/** Returns the number of bytes sent, or undefined if the request was refused. */
-type Answer = (request: IncomingMessage, response: ServerResponse, path: string | undefined) => Promise<number | undefined>;
+/**
+ * Returns the number of bytes sent, or undefined if the request was refused.
+ * @param servesMedia whether BMCs get their media on this port
+ */
+type Answer = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string | undefined,
+  servesMedia: boolean,
+) => Promise<number | undefined>;
 
 function createAnswer({ cache, files, served, store, httpUrl }: Sources): Answer {
   const script = async (response: ServerResponse, mac: string): Promise<number | undefined> => {
@@ -112,7 +125,7 @@ function createAnswer({ cache, files, served, store, httpUrl }: Sources): Answer
     return sendAndRelease(request, response, opened, path);
   };
 
-  return async (request, response, path) => {
+  return async (request, response, path, servesMedia) => {
     if (path === undefined) {
       refuse(response, 400, 'Not a path');
       return;
@@ -122,6 +135,10 @@ function createAnswer({ cache, files, served, store, httpUrl }: Sources): Answer
     const [, uuid, name] = BOOT.exec(path) ?? [];
     if (uuid !== undefined) return bootFile(request, response, uuid.toLowerCase(), name!);
     const token = MEDIUM.exec(path)?.[1];
+    if (token !== undefined && !servesMedia) {
+      refuse(response, 403, 'Media are served with TLS only');
+      return;
+    }
     if (token !== undefined) return medium(request, response, token, path);
     const file = await openServedFile(served, path);
     if (file) return sendLocal(request, response, file);
@@ -133,8 +150,8 @@ function createAnswer({ cache, files, served, store, httpUrl }: Sources): Answer
 function createHandler(
   answer: Answer,
   { log, clock, metrics }: Pick<Required<HttpBootSetup>, 'log' | 'clock' | 'metrics'>,
-): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
-  return async (request, response) => {
+): (request: IncomingMessage, response: ServerResponse, servesMedia: boolean) => Promise<void> {
+  return async (request, response, servesMedia) => {
     const started = clock.now();
     const where = { client: request.socket.remoteAddress, path: (request.url ?? '').slice(0, 200).replace(/(\/media\/)[^/]+/, '$1***') };
     try {
@@ -142,7 +159,7 @@ function createHandler(
         refuse(response, 405, 'Only GET and HEAD', { allow: 'GET, HEAD' });
         return;
       }
-      const bytes = await answer(request, response, pathOf(request.url));
+      const bytes = await answer(request, response, pathOf(request.url), servesMedia);
       if (bytes === undefined) return;
       metrics.count('bloomery_http_boot_bytes_total', {}, bytes);
       log.info('HTTP boot: sent', { ...where, bytes, ms: clock.now() - started });
@@ -184,9 +201,9 @@ function createBootServer(tls: TlsSettings | undefined, log: Log, listener: Requ
 }
 
 /** Resolves with the port. */
-const listen = (server: Server, host: string, port: number): Promise<number> =>
+const listen = (server: Server, host: string, port: number, what: string): Promise<number> =>
   new Promise((done, fail) => {
-    const refuse = (error: Error): void => fail(listenError(error, `${host} port ${port}`, 'HTTP boot, [boot]http_host and http_port'));
+    const refuse = (error: Error): void => fail(listenError(error, `${host} port ${port}`, what));
     server.once('error', refuse);
     server.listen(port, host, () => {
       server.off('error', refuse);
@@ -196,7 +213,7 @@ const listen = (server: Server, host: string, port: number): Promise<number> =>
 
 /** Rejects if a port cannot be opened. */
 export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootService> {
-  const { options, hosts, tls, store, filter, log, clock, metrics = silentMetrics, reports } = setup;
+  const { options, hosts, tls, secondTls, store, filter, log, clock, metrics = silentMetrics, reports } = setup;
   const cache = await openCache({
     folder: options['boot.cache_root'],
     maxBytes: options['pxe.image_cache_size'] * 1024 * 1024,
@@ -219,23 +236,32 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
     );
     await cache.close();
   };
-  let port = options['boot.http_port'];
-  try {
+  const bound: string[] = [];
+  /** Listens on each address. If the configured port is 0, the first address decides. */
+  const listenOn = async (option: 'http_port' | 'https_port', given: number, security: TlsSettings | undefined): Promise<number> => {
+    const servesMedia = option === 'https_port' || !secondTls;
+    let port = given;
     for (const host of hosts) {
-      const started = createBootServer(tls, log, (request, response) => void handle(request, response));
+      const started = createBootServer(security, log, (request, response) => void handle(request, response, servesMedia));
       servers.push(started);
-      // If the configured port is 0, the first address decides.
-      port = await listen(started.server, host, port);
+      port = await listen(started.server, host, port, `HTTP boot, [boot]http_host and ${option}`);
+      bound.push(`${security ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`);
     }
+    return port;
+  };
+  let port: number;
+  let httpsPort: number | null = null;
+  try {
+    port = await listenOn('http_port', options['boot.http_port'], tls);
+    if (secondTls) httpsPort = await listenOn('https_port', options['boot.https_port'] ?? 0, secondTls);
   } catch (error) {
     await stop();
     throw error;
   }
   // If the configured port is 0, the URL is known only now.
   httpUrl = httpUrl.replace(/:0$/, `:${port}`);
-  const bound = hosts.map((host) => `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`);
   for (const address of bound) log.info('listening', { address, for: 'HTTP boot' });
-  return { port, bound, files, reload: () => servers.forEach(({ watch }) => watch?.reload()), stop };
+  return { port, httpsPort, bound, files, reload: () => servers.forEach(({ watch }) => watch?.reload()), stop };
 }
 
 const sendLocal = (request: IncomingMessage, response: ServerResponse, file: OpenFile): Promise<number> =>

@@ -218,7 +218,7 @@ export const OPTIONS = [
   { section: 'conductor', name: 'file_url_allowed_paths', kind: 'list', default: ['/var/lib/ironic'], help: 'Folders from which file:// images are allowed.' },
   // [deploy]
   { section: 'deploy', name: 'http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for machines. Default: http://my_ip and [boot]http_port.' },
-  { section: 'deploy', name: 'external_http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for BMCs, if it differs from http_url. driver_info external_http_url overrides it for a node.' },
+  { section: 'deploy', name: 'external_http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for BMCs, if it differs from http_url. driver_info external_http_url overrides it for a node. Default: https://my_ip and [boot]https_port, if that is set.' },
   { section: 'deploy', name: 'external_callback_url', kind: 'string', default: null, help: 'URL of the API for ramdisks that boot from virtual media. Default: the URL for other ramdisks.' },
   { section: 'deploy', name: 'ramdisk_image_download_source', kind: 'string', default: 'local', choices: ['http', 'local', 'swift'], help: 'Where BMCs download the ISO images of nodes. http: from their original URL; local: from the HTTP boot service, which caches them. swift has the same effect as http.' },
   { section: 'deploy', name: 'http_root', kind: 'string', default: null, help: 'Folder with additional files for the HTTP boot service. Default: httpboot under the state directory.' },
@@ -266,6 +266,7 @@ export const OPTIONS = [
   { section: 'boot', name: 'http_host', kind: 'string', default: null, ours: true, help: 'Address that the HTTP boot service listens on. Default: those of [boot]interface, and my_ip; without an interface 0.0.0.0.' },
   { section: 'boot', name: 'http_port', kind: 'integer', default: 8080, min: 0, max: 65535, ours: true, help: 'Port that the HTTP boot service listens on.' },
   { section: 'boot', name: 'http_use_ssl', kind: 'boolean', default: false, ours: true, help: 'The HTTP boot service answers with TLS. Firmware, iPXE, ramdisks and BMCs must trust the certificate.' },
+  { section: 'boot', name: 'https_port', kind: 'integer', default: null, min: 0, max: 65535, ours: true, help: 'Port on which the HTTP boot service also answers with TLS, beside http_port. Media for BMCs are served there only, and the URLs that BMCs get begin with https.' },
   { section: 'boot', name: 'cert_file', kind: 'string', default: null, ours: true, help: 'Certificate of the HTTP boot service, PEM. Default: [ssl]cert_file.' },
   { section: 'boot', name: 'key_file', kind: 'string', default: null, ours: true, help: 'Private key of the certificate, PEM. Default: [ssl]key_file.' },
   { section: 'boot', name: 'server_tls_minimum_version', kind: 'string', default: '1.2', choices: ['1.2', '1.3'], ours: true, help: 'Oldest version of TLS that the HTTP boot service takes. Firmware often has no newer one than 1.2.' },

@@ -93,6 +93,7 @@ const setup = (): HttpBootSetup => ({
   hosts: ['127.0.0.1'],
   options: {
     'boot.http_port': 0,
+    'boot.https_port': null,
     'deploy.http_url': 'http://127.0.0.1:0',
     'deploy.http_root': path('root'),
     'pxe.loader_file_paths': { 'snponly.efi': path('snponly.efi') },
@@ -426,6 +427,44 @@ describe('media', () => {
       expect((await get(target)).status).toBe(404);
     },
   );
+});
+
+it('with https_port, answers there too, and gives media to BMCs there only', async () => {
+  const { certificate, privateKey } = ownCertificate('127.0.0.1', 'boot', Date.now(), randomBytes);
+  writeFileSync(path('second.crt'), certificate);
+  writeFileSync(path('second.key'), privateKey);
+  const both = await startHttpBoot({
+    ...setup(),
+    options: { ...setup().options, 'boot.https_port': 0, 'boot.cache_root': path('both-cache') },
+    secondTls: {
+      cert: { option: '[boot]cert_file', path: path('second.crt') },
+      key: { option: '[boot]key_file', path: path('second.key') },
+      minVersion: 'TLSv1.2',
+      maxVersion: 'TLSv1.3',
+    },
+  });
+  const secure = (target: string): Promise<number> =>
+    new Promise((done, fail) => {
+      tlsRequest({ host: '127.0.0.1', port: both.httpsPort, path: target, ca: certificate, agent: false }, (response) => {
+        response.resume();
+        done(response.statusCode!);
+      })
+        .once('error', fail)
+        .end();
+    });
+  try {
+    expect(both.bound).toEqual([`http://127.0.0.1:${both.port}`, `https://127.0.0.1:${both.httpsPort}`]);
+    const token = 'A_b-'.repeat(10);
+    const medium = `/media/${token}/boot.iso`;
+    media.set(token, { token, node_uuid: UUID, role: 'boot', content: { kind: 'image', source: path('root', 'big') }, made_at: 0 });
+    expect([await secure(medium), (await get(medium, {}, 'GET', both)).status]).toEqual([200, 403]);
+    // Whether there is such a medium is no secret that this port tells.
+    expect((await get(`/media/${'x'.repeat(40)}/boot.iso`, {}, 'GET', both)).status).toBe(403);
+    expect([await secure('/snponly.efi'), (await get('/snponly.efi', {}, 'GET', both)).status]).toEqual([200, 200]);
+  } finally {
+    media.clear();
+    await both.stop();
+  }
 });
 
 it('answers with TLS on every address that it is given', async () => {

@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import { Fault, reasonOf } from '../../../model/errors';
 import type { BootRecord } from '../../../model/records';
 import { checkLocation, digestOf, locate, type ImageLocation } from '../../common/images';
+import { urlForBmc } from '../../common/media';
 import type { Task } from '../../interfaces';
 import type { FirmwareSource } from './firmware-settings';
 
@@ -72,7 +73,7 @@ export async function firmwareUrl(task: Task, url: string, given: { source?: Fir
   const bare: BootRecord = { node_uuid: node.uuid, macs: [], method: 'ipxe', purpose: 'disk', kernel_args: '', files: {} };
   const row = (await boots.ofNode(node.uuid)) ?? bare;
   await boots.put({ ...row, files: { ...row.files, [name]: there.kind === 'file' ? there.path : there.url } });
-  return `${options['deploy.http_url']}/boot/${node.uuid}/${name}`;
+  return `${urlForBmc(task)}/boot/${node.uuid}/${name}`;
 }
 
 /** Stops serving them. */
