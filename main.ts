@@ -17,6 +17,7 @@ import { createRpcClient, type RpcClient } from './conductor/rpc/client';
 import { startRpcServer, type RpcServer } from './conductor/rpc/server';
 import { listenHosts } from './config/access';
 import type { LoadedOptions, Options } from './config/options';
+import { writtenName } from './config/names';
 import { tlsOf } from './config/tls';
 import { withStepLog } from './drivers/fake/log';
 import { discoverdService } from './drivers/agent/discoverd';
@@ -216,7 +217,7 @@ async function startBoot(
     context.log.warn('unknown machines get nothing to boot: [conductor]deploy_kernel and deploy_ramdisk are not set');
   const log = context.log.child({ component: 'boot' });
   const hostsOf = (option: 'boot.http_host' | 'boot.tftp_host'): readonly string[] =>
-    bootHosts(`[${option.replace('.', ']')}`, {
+    bootHosts(writtenName(option), {
       configured: options[option],
       interfaceName: options['boot.interface'],
       myIp: options['DEFAULT.my_ip'],

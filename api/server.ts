@@ -44,10 +44,17 @@ import { createValidators } from './schema/schema';
 export { loadDocument } from './schema/document';
 export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
+/** Longer than clients pause between requests, so that no connection closes while a request is sent. */
+const KEEP_ALIVE_MS = 65_000;
 /** Options of node:http's createServer: timeouts for slow clients. */
 export const serverOptions = (options: Pick<Options, 'api.request_timeout'>): ServerOptions => {
   const limit = options['api.request_timeout'] * 1000;
-  return { requestTimeout: limit, headersTimeout: limit, connectionsCheckingInterval: Math.min(limit, 10_000) };
+  return {
+    requestTimeout: limit,
+    headersTimeout: limit,
+    connectionsCheckingInterval: Math.min(limit, 10_000),
+    keepAliveTimeout: KEEP_ALIVE_MS,
+  };
 };
 
 /** The services that the API uses. */

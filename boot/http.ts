@@ -1,8 +1,7 @@
 /**
  * The HTTP boot service: iPXE scripts, files of boot records, boot loaders, media, and files below [deploy]http_root. GET and HEAD only.
  */
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Options } from '../config/options';
 import type { Clock } from '../model/clock';
@@ -10,7 +9,8 @@ import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import type { Store } from '../store/store';
-import { tlsServerOptions, watchTls, type TlsSettings, type TlsWatch } from '../wire/http/listener-tls';
+import { urlHost } from '../wire/addresses';
+import { createHttpServer, type HttpServer, type TlsSettings } from '../wire/http/listener-tls';
 import { listenError } from '../wire/sockets/listen-errors';
 import { createBootFiles, openSource, type BootFiles } from './boot-files';
 import { openCache, UpstreamError, type Cache, type CachedFile } from './cache';
@@ -181,23 +181,17 @@ function createHandler(
   };
 }
 
-/** One server of the service, and what keeps its certificate up to date. */
-interface BootServer {
-  readonly server: Server;
-  readonly watch?: TlsWatch;
-}
-function createBootServer(tls: TlsSettings | undefined, log: Log, listener: RequestListener): BootServer {
+function createBootServer(tls: TlsSettings | undefined, log: Log, listener: RequestListener): HttpServer {
   const limits = {
     headersTimeout: REQUEST_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: REQUEST_TIMEOUT_MS,
     connectionsCheckingInterval: REQUEST_TIMEOUT_MS / 4,
   };
-  const secure = tls && createTlsServer({ ...limits, ...tlsServerOptions(tls) }, listener);
-  const server = secure ?? createServer(limits, listener);
-  server.timeout = IDLE_TIMEOUT_MS;
-  server.maxConnections = MAX_CONNECTIONS;
-  return { server, ...(secure ? { watch: watchTls(secure, tls, log) } : {}) };
+  const http = createHttpServer(limits, tls, log, listener);
+  http.server.timeout = IDLE_TIMEOUT_MS;
+  http.server.maxConnections = MAX_CONNECTIONS;
+  return http;
 }
 
 /** Resolves with the port. */
@@ -224,16 +218,9 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
   let httpUrl = options['deploy.http_url'];
   const handle = createHandler(createAnswer({ cache, files, served, store, httpUrl: () => httpUrl }), { log, clock, metrics });
-  const servers: BootServer[] = [];
+  const servers: HttpServer[] = [];
   const stop = async (): Promise<void> => {
-    await Promise.all(
-      servers.map(async ({ server, watch }) => {
-        watch?.stop();
-        const closed = new Promise<void>((done) => server.close(() => done()));
-        server.closeAllConnections();
-        await closed;
-      }),
-    );
+    await Promise.all(servers.map((http) => http.close(0)));
     await cache.close();
   };
   const bound: string[] = [];
@@ -245,7 +232,7 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
       const started = createBootServer(security, log, (request, response) => void handle(request, response, servesMedia));
       servers.push(started);
       port = await listen(started.server, host, port, `HTTP boot, [boot]http_host and ${option}`);
-      bound.push(`${security ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`);
+      bound.push(`${security ? 'https' : 'http'}://${urlHost(host)}:${port}`);
     }
     return port;
   };
@@ -261,7 +248,7 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   // If the configured port is 0, the URL is known only now.
   httpUrl = httpUrl.replace(/:0$/, `:${port}`);
   for (const address of bound) log.info('listening', { address, for: 'HTTP boot' });
-  return { port, httpsPort, bound, files, reload: () => servers.forEach(({ watch }) => watch?.reload()), stop };
+  return { port, httpsPort, bound, files, reload: () => servers.forEach((http) => http.reload()), stop };
 }
 
 const sendLocal = (request: IncomingMessage, response: ServerResponse, file: OpenFile): Promise<number> =>

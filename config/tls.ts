@@ -1,24 +1,8 @@
 /** Which files and which versions of TLS a listener uses, by the options of its section. */
+import type { TlsSettings } from '../wire/http/listener-tls';
+import { writtenName } from './names';
 import type { LoadedOptions } from './options';
 
-type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
-/** A file, and the option that names it, for error messages. */
-interface NamedFile {
-  readonly option: string;
-  readonly path: string;
-}
-export interface ListenerTls {
-  readonly cert: NamedFile;
-  readonly key: NamedFile;
-  /** Present: clients need a certificate of this authority. */
-  readonly ca?: NamedFile;
-  readonly minVersion: TlsVersion;
-  readonly maxVersion: TlsVersion;
-  /** OpenSSL's cipher list. Absent: Node's default. */
-  readonly ciphers?: string;
-  /** For the message about a file that does not exist. */
-  readonly howToMake: string;
-}
 /** TLS options that exclude each other, or that lack a file. The message is for the operator. */
 class TlsOptionsError extends Error {}
 
@@ -27,7 +11,7 @@ const howToMake = (cert: string, key: string): string =>
   'To make a self-signed certificate: openssl req -x509 -newkey rsa:3072 -nodes -days 825 -subj /CN=HOST ' +
   `-addext subjectAltName=DNS:HOST,IP:ADDRESS -keyout ${key} -out ${cert}`;
 
-const VERSIONS: Readonly<Record<'1.2' | '1.3', TlsVersion>> = { '1.2': 'TLSv1.2', '1.3': 'TLSv1.3' };
+const VERSIONS: Readonly<Record<'1.2' | '1.3', TlsSettings['minVersion']>> = { '1.2': 'TLSv1.2', '1.3': 'TLSv1.3' };
 
 /** The listeners with TLS: the section of their files, and the option that switches TLS on. */
 const LISTENERS = {
@@ -40,7 +24,6 @@ const LISTENERS = {
 } as const;
 type Listener = keyof typeof LISTENERS;
 type Section = (typeof LISTENERS)[Listener]['section'];
-const written = (key: string): string => `[${key.replace('.', ']')}`;
 
 type OfSection = 'cert_file' | 'key_file' | 'server_tls_minimum_version' | 'server_tls_ciphers';
 type TlsOptions = Pick<
@@ -55,7 +38,7 @@ type TlsOptions = Pick<
 >;
 
 /** As in Ironic, the files of [ssl] count where the section itself does not name both. */
-function filesOf(options: TlsOptions, listener: Listener): Pick<ListenerTls, 'cert' | 'key' | 'howToMake'> {
+function filesOf(options: TlsOptions, listener: Listener): Pick<TlsSettings, 'cert' | 'key' | 'howToMake'> {
   const { section, switch: asks } = LISTENERS[listener];
   for (const from of [section, 'ssl'] as const) {
     const [cert, key] = [options[`${from}.cert_file`], options[`${from}.key_file`]];
@@ -66,11 +49,13 @@ function filesOf(options: TlsOptions, listener: Listener): Pick<ListenerTls, 'ce
         howToMake: howToMake(cert, key),
       };
   }
-  throw new TlsOptionsError(`${written(asks)} needs [${section}]cert_file and [${section}]key_file. ${howToMake('cert.pem', 'key.pem')}`);
+  throw new TlsOptionsError(
+    `${writtenName(asks)} needs [${section}]cert_file and [${section}]key_file. ${howToMake('cert.pem', 'key.pem')}`,
+  );
 }
 
 /** oslo.service's [ssl]version: `SSLv23` leaves the choice to client and server, other names are one version each. */
-function versionsOf(options: TlsOptions, section: Section): Pick<ListenerTls, 'minVersion' | 'maxVersion'> {
+function versionsOf(options: TlsOptions, section: Section): Pick<TlsSettings, 'minVersion' | 'maxVersion'> {
   const least = options[`${section}.server_tls_minimum_version`];
   const only = options['ssl.version']?.toLowerCase();
   if (only === undefined || only === 'sslv23') return { minVersion: VERSIONS[least], maxVersion: 'TLSv1.3' };
@@ -90,7 +75,7 @@ function versionsOf(options: TlsOptions, section: Section): Pick<ListenerTls, 'm
  * @returns undefined where the listener has no TLS
  * @throws TlsOptionsError
  */
-export function tlsOf(options: TlsOptions, listener: Listener): ListenerTls | undefined {
+export function tlsOf(options: TlsOptions, listener: Listener): TlsSettings | undefined {
   const { section, switch: asks } = LISTENERS[listener];
   // Port 0 is any free port.
   if (options[asks] === false || options[asks] === null) return undefined;

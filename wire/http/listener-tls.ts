@@ -1,10 +1,12 @@
-/** The TLS side of a listener: reads its files, and replaces its certificate when they change, without ending a connection. */
+/** HTTP servers with or without TLS. The certificate is replaced when its files change, without ending a connection. */
 import { readFileSync, statSync, unwatchFile, watchFile } from 'node:fs';
-import type { Server } from 'node:https';
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { createSecureContext, type SecureContextOptions, type TlsOptions } from 'node:tls';
 
+type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
+/** A file, and the option that names it, for error messages. */
 interface TlsFile {
-  /** What names the file, for messages. */
   readonly option: string;
   readonly path: string;
 }
@@ -13,8 +15,9 @@ export interface TlsSettings {
   readonly key: TlsFile;
   /** Present: clients need a certificate of this authority. */
   readonly ca?: TlsFile;
-  readonly minVersion: SecureContextOptions['minVersion'];
-  readonly maxVersion: SecureContextOptions['maxVersion'];
+  readonly minVersion: TlsVersion;
+  readonly maxVersion: TlsVersion;
+  /** OpenSSL's cipher list. Absent: Node's default. */
   readonly ciphers?: string;
   /** For the message about a file of the certificate that does not exist. */
   readonly howToMake?: string;
@@ -67,23 +70,18 @@ function contextOf({ cert, key, ca, minVersion, maxVersion, ciphers, howToMake }
   return context;
 }
 
-/**
- * What https.createServer takes.
- * @throws Error for the operator
- */
-export const tlsServerOptions = (settings: TlsSettings): TlsOptions => ({
+const serverOptions = (settings: TlsSettings): TlsOptions => ({
   ...contextOf(settings),
   ...(settings.ca ? { requestCert: true, rejectUnauthorized: true } : {}),
   handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
 });
 
-export interface TlsWatch {
-  /** Reads the files now. Files that cannot be used change nothing, and are logged. */
+interface TlsWatch {
   reload(): void;
   stop(): void;
 }
 /** Connections that are open keep the certificate that they began with. */
-export function watchTls(server: Pick<Server, 'setSecureContext'>, settings: TlsSettings, log: TlsLog): TlsWatch {
+function watchTls(server: TlsServer, settings: TlsSettings, log: TlsLog): TlsWatch {
   const files = [settings.cert, settings.key, ...(settings.ca ? [settings.ca] : [])];
   const reload = (): void => {
     const fields = { file: settings.cert.path };
@@ -99,6 +97,37 @@ export function watchTls(server: Pick<Server, 'setSecureContext'>, settings: Tls
     reload,
     stop: () => {
       for (const { path } of files) unwatchFile(path, reload);
+    },
+  };
+}
+
+export interface HttpServer {
+  readonly server: Server;
+  readonly scheme: 'http' | 'https';
+  /** Reads the files of TLS now. Files that cannot be used change nothing, and are logged. */
+  reload(): void;
+  /** Accepts no more connections. Running responses have `graceMs` to end. */
+  close(graceMs: number): Promise<void>;
+}
+/**
+ * @param tls absent: without TLS
+ * @throws Error for the operator, for files that cannot be used
+ */
+export function createHttpServer(options: ServerOptions, tls: TlsSettings | undefined, log: TlsLog, listener: RequestListener): HttpServer {
+  const secure = tls && createTlsServer({ ...options, ...serverOptions(tls) }, listener);
+  const watch = secure && watchTls(secure, tls, log);
+  const server = secure ?? createServer(options, listener);
+  return {
+    server,
+    scheme: secure ? 'https' : 'http',
+    reload: () => watch?.reload(),
+    close: async (graceMs) => {
+      watch?.stop();
+      const closed = new Promise<void>((done) => server.close(() => done()));
+      server.closeIdleConnections();
+      const late = setTimeout(() => server.closeAllConnections(), graceMs);
+      await closed;
+      clearTimeout(late);
     },
   };
 }
