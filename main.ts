@@ -201,10 +201,15 @@ async function startProbes({ given, log, clock, scrape, stops, reloads }: StartC
   });
 }
 
+/** The ports of HTTP boot; null: none with TLS beside the first. */
+interface BootPorts {
+  readonly http: number;
+  readonly https: number | null;
+}
 /** Starts HTTP boot, TFTP and DHCP. Returns the options with the port of HTTP boot, and the URLs that it is bound to. */
 async function startBoot(
   { options, store, clock, metrics, stops, ...context }: StoreContext,
-  resolveWith: (port: number) => Options,
+  resolveWith: (ports: BootPorts) => Options,
 ): Promise<{ readonly options: Options; readonly bound: readonly string[] }> {
   prepareFolder(options['deploy.http_root'], '[deploy]http_root');
   prepareFolder(options['pxe.tftp_root'], '[pxe]tftp_root');
@@ -220,12 +225,13 @@ async function startBoot(
       myIp: options['DEFAULT.my_ip'],
     });
   const http = await startHttpBoot({
-    ...{ options, store, filter, log, clock, metrics, hosts: hostsOf('boot.http_host'), tls: tlsOf(options, 'boot') },
+    ...{ options, store, filter, log, clock, metrics, hosts: hostsOf('boot.http_host') },
+    ...{ tls: tlsOf(options, 'boot'), secondTls: tlsOf(options, 'boot with TLS') },
     ...(reports ? { reports } : {}),
   });
   stops.push(() => http.stop());
   context.reloads.push(() => http.reload());
-  const resolved = resolveWith(http.port);
+  const resolved = resolveWith({ http: http.port, https: http.httpsPort });
   if (resolved['boot.tftp']) {
     const tftp = await startTftp({ options: resolved, hosts: hostsOf('boot.tftp_host'), boots: http.files, log, clock, metrics });
     stops.push(() => tftp.stop());
@@ -374,8 +380,8 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
   const listeners = await openListeners(context);
   const { api, inspector } = listeners;
   const document = api || inspector ? loadDocument() : undefined;
-  const resolveWith = (http: number): Options =>
-    resolveOptions(given, stateDir, { api: api?.port ?? given['api.port'], http, inspector: inspector?.port });
+  const resolveWith = (ports: BootPorts): Options =>
+    resolveOptions(given, stateDir, { ...ports, api: api?.port ?? given['api.port'], inspector: inspector?.port });
   const store = await openStore({
     connection: databaseUrl ?? (await starting!).connection,
     poolSize: given['database.max_pool_size'],
@@ -385,7 +391,11 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
   stops.push(() => store.close());
   const probes = await startProbes(context, store);
 
-  const initial: StoreContext = { ...context, store, options: resolveWith(given['boot.http_port']) };
+  const initial: StoreContext = {
+    ...context,
+    store,
+    options: resolveWith({ http: given['boot.http_port'], https: given['boot.https_port'] }),
+  };
   const { options, bound } = roles.includes('boot') ? await startBoot(initial, resolveWith) : { options: initial.options, bound: [] };
   const complete: StoreContext = { ...initial, options };
   const notifications = createNotifier({

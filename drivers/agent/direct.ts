@@ -74,7 +74,7 @@ interface ImageSource {
 async function sourceOf(task: Task): Promise<ImageSource> {
   const href = text(task.node.instance_info['image_source']);
   const allowed = task.options['conductor.file_url_allowed_paths'];
-  const location = await checkLocation(locate(href, allowed), allowed, task.signal);
+  const location = await checkLocation(locate(href, allowed), allowed, task);
   return { location, served: location.kind === 'file' || downloadSource(task.node) === 'local' };
 }
 
@@ -85,7 +85,7 @@ async function prepare(task: Task): Promise<void> {
     return;
   }
   const { location, served } = await sourceOf(task);
-  if (/^https?:/.test(text(task.node.instance_info['image_checksum']))) await checksumOf(task.node.instance_info, location, task.signal);
+  if (/^https?:/.test(text(task.node.instance_info['image_checksum']))) await checksumOf(task.node.instance_info, location, task);
   const url = location.kind === 'http' && !served ? location.url : `${task.options['deploy.http_url']}/boot/${task.node.uuid}/image`;
   await task.save({ instance_info: { ...task.node.instance_info, image_url: url, image_type: 'whole-disk' } });
   await task.saveInternal({ is_whole_disk_image: true });
@@ -119,10 +119,10 @@ async function imageInfo(task: Task, location: ImageLocation, configdrive: strin
   return {
     id: basename(text(instance['image_source'])),
     urls: [instance['image_url']],
-    disk_format: instance['image_disk_format'] ?? (await formatOf(location, task.signal)) ?? null,
+    disk_format: instance['image_disk_format'] ?? (await formatOf(location, task)) ?? null,
     container_format: instance['image_container_format'] ?? null,
     stream_raw_images: task.options['agent.stream_raw_images'],
-    ...(await checksumOf(instance, location, task.signal)),
+    ...(await checksumOf(instance, location, task)),
     ...(Object.keys(proxies).length > 0 ? { proxies, ...(info['image_no_proxy'] ? { no_proxy: info['image_no_proxy'] } : {}) } : {}),
     node_uuid: uuid,
     image_type: 'whole-disk',

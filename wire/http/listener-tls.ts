@@ -19,6 +19,8 @@ export interface TlsSettings {
   readonly maxVersion: TlsVersion;
   /** OpenSSL's cipher list. Absent: Node's default. */
   readonly ciphers?: string;
+  /** For the message about a file of the certificate that does not exist. */
+  readonly howToMake?: string;
 }
 interface TlsLog {
   info(message: string, fields?: object): void;
@@ -31,12 +33,14 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** The files are compared this often. A poll also notices links that a container platform replaces. */
 const CHECK_MS = 2000;
 
-function read({ option, path }: TlsFile): Buffer {
+function read({ option, path }: TlsFile, howToMake?: string): Buffer {
   try {
     if (statSync(path).size > LARGEST_FILE) throw new Error('the file is too large');
     return readFileSync(path);
   } catch (error) {
-    throw new Error(`${option}: cannot read ${path}: ${(error as Error).message}`, { cause: error });
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    const hint = isMissing && howToMake !== undefined ? `. ${howToMake}` : '';
+    throw new Error(`${option}: cannot read ${path}: ${(error as Error).message}${hint}`, { cause: error });
   }
 }
 
@@ -45,10 +49,10 @@ const withTls13 = (ciphers: string): string =>
   /(?:^|:)TLS_/.test(ciphers) ? ciphers : `TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:${ciphers}`;
 
 /** @throws Error for the operator, for files that cannot be used */
-function contextOf({ cert, key, ca, minVersion, maxVersion, ciphers }: TlsSettings): SecureContextOptions {
+function contextOf({ cert, key, ca, minVersion, maxVersion, ciphers, howToMake }: TlsSettings): SecureContextOptions {
   const context: SecureContextOptions = {
-    cert: read(cert),
-    key: read(key),
+    cert: read(cert, howToMake),
+    key: read(key, howToMake),
     ...(ca ? { ca: read(ca) } : {}),
     minVersion,
     maxVersion,
