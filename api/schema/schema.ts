@@ -2,6 +2,7 @@
 import Ajv, { type ErrorObject, type ValidateFunction } from 'ajv';
 import { Fault } from '../../model/errors';
 import { isMac, isUuid } from '../../model/idents';
+import { withoutSecrets } from '../../model/masks';
 import { pformat, repr } from '../../model/python';
 import { isTrait } from '../../model/traits';
 import { isIP, isIPv4, isIPv6 } from 'node:net';
@@ -131,31 +132,33 @@ function asTree(errors: readonly ErrorObject[], root: unknown): Problem[] {
 }
 
 const bounded = (limit: number, otherwise: string): string => (limit === 1 ? 'should be non-empty' : otherwise);
+/** What the caller sent, without secrets: clients log errors. */
+const quoted = (data: unknown): string => repr(withoutSecrets(data));
 type Wording = (problem: Problem, siblings: readonly Problem[]) => string;
 const WORDING: Readonly<Record<string, Wording>> = {
   type: ({ data, parentSchema }) =>
-    `${repr(data)} is not of type ${[(parentSchema as { type: string | string[] }).type].flat().map(repr).join(', ')}`,
+    `${quoted(data)} is not of type ${[(parentSchema as { type: string | string[] }).type].flat().map(repr).join(', ')}`,
   required: ({ params }) => `${repr(params['missingProperty'])} is a required property`,
   additionalProperties: (problem, siblings) => {
     const same = siblings.filter((one) => one.schemaPath === problem.schemaPath && one.instancePath === problem.instancePath);
     const names = same.map(({ params }) => params['additionalProperty'] as string).sort();
     return `Additional properties are not allowed (${names.map(repr).join(', ')} ${names.length === 1 ? 'was' : 'were'} unexpected)`;
   },
-  enum: ({ data, schema }) => `${repr(data)} is not one of ${repr(schema)}`,
-  pattern: ({ data, schema }) => `${repr(data)} does not match ${repr(schema)}`,
-  format: ({ data, schema }) => `${repr(data)} is not a ${repr((schema as string).replace('strict ', ''))}`,
-  minLength: ({ data, schema }) => `${repr(data)} ${bounded(schema as number, 'is too short')}`,
-  maxLength: ({ data }) => `${repr(data)} is too long`,
-  minItems: ({ data, schema }) => `${repr(data)} ${bounded(schema as number, 'is too short')}`,
-  minimum: ({ data, schema }) => `${repr(data)} is less than the minimum of ${repr(schema)}`,
-  exclusiveMinimum: ({ data, schema }) => `${repr(data)} is less than or equal to the minimum of ${repr(schema)}`,
+  enum: ({ data, schema }) => `${quoted(data)} is not one of ${repr(schema)}`,
+  pattern: ({ data, schema }) => `${quoted(data)} does not match ${repr(schema)}`,
+  format: ({ data, schema }) => `${quoted(data)} is not a ${repr((schema as string).replace('strict ', ''))}`,
+  minLength: ({ data, schema }) => `${quoted(data)} ${bounded(schema as number, 'is too short')}`,
+  maxLength: ({ data }) => `${quoted(data)} is too long`,
+  minItems: ({ data, schema }) => `${quoted(data)} ${bounded(schema as number, 'is too short')}`,
+  minimum: ({ data, schema }) => `${quoted(data)} is less than the minimum of ${repr(schema)}`,
+  exclusiveMinimum: ({ data, schema }) => `${quoted(data)} is less than or equal to the minimum of ${repr(schema)}`,
   dependencies: ({ params }) => `${repr(params['deps'])} is a dependency of ${repr(params['property'])}`,
-  maximum: ({ data, schema }) => `${repr(data)} is greater than the maximum of ${repr(schema)}`,
-  anyOf: ({ data }) => `${repr(data)} is not valid under any of the given schemas`,
+  maximum: ({ data, schema }) => `${quoted(data)} is greater than the maximum of ${repr(schema)}`,
+  anyOf: ({ data }) => `${quoted(data)} is not valid under any of the given schemas`,
   oneOf: ({ data, params, schema }) => {
     const [first, ...more] = (params['passingSchemas'] as number[] | null) ?? [];
-    if (first === undefined) return `${repr(data)} is not valid under any of the given schemas`;
-    return `${repr(data)} is valid under each of ${[...more, first].map((index) => repr((schema as unknown[])[index])).join(', ')}`;
+    if (first === undefined) return `${quoted(data)} is not valid under any of the given schemas`;
+    return `${quoted(data)} is valid under each of ${[...more, first].map((index) => repr((schema as unknown[])[index])).join(', ')}`;
   },
 };
 
@@ -181,7 +184,7 @@ export function describeAtLength(errors: readonly ErrorObject[], root: unknown):
   ) as unknown;
   return (
     `${wordsOf(found, everyProblem(problems))}\n\nFailed validating ${repr(found.keyword)} in schema${schemaPath}:\n` +
-    `${shown(known)}\n\nOn instance${below(found.instancePath, owner?.instancePath)}:\n${shown(found.data)}`
+    `${shown(known)}\n\nOn instance${below(found.instancePath, owner?.instancePath)}:\n${shown(withoutSecrets(found.data))}`
   );
 }
 const WIDTH = 72;

@@ -11,6 +11,8 @@ export interface Ended {
 export interface Processes {
   /** @param settings its configuration file. Answers its URL once it is ready; how it ended when it does not start. */
   start(host: string, roles: string, settings: string): Promise<string | Ended>;
+  /** Of a process that runs. */
+  pid(host: string): number;
   end(host: string, signal: 'SIGKILL' | 'SIGTERM'): Promise<void>;
   /** Ends those that run, and removes what they kept. */
   close(): Promise<void>;
@@ -30,6 +32,7 @@ export function openProcesses(connection: () => string): Processes {
   };
   return {
     end,
+    pid: (host) => running.get(host)!.pid!,
     start: (host, roles, settings) => {
       const file = join(folder, `${host}.conf`);
       writeFileSync(file, settings);

@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { readAuthorities } from '../authorities';
 import { JSON_LIMITS, JsonLimitError, parseJson } from '../bounded-json';
-import { RedfishError, errorWords } from './errors';
+import { echoesOf, withoutEchoes, RedfishError, errorWords, type Echoes } from './errors';
 
 export interface RedfishTarget {
   /** scheme://host[:port][/prefix] */
@@ -134,15 +134,22 @@ function locationPath(location: string, url: string): string | undefined {
   return `${pathname}${search}`;
 }
 
-/** Evaluates a response. Throws RedfishError for a status ≥ 400, and for anything but JSON. */
+/**
+ * Evaluates a response. Throws RedfishError for a status ≥ 400, and for anything but JSON.
+ * @param echoes secrets of the request, which the messages of the response must not contain
+ */
 export function evaluate(
   method: RedfishMethod,
   url: string,
   status: number,
   raw: Readonly<Record<string, string | string[] | undefined>>,
   bytes: Uint8Array,
+  echoes?: Echoes,
 ): RedfishAnswer {
-  const body = parsed(bytes, status, url);
+  const received = parsed(bytes, status, url);
+  const body = echoes?.written.some((text) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(text))
+    ? withoutEchoes(received, echoes.pattern)
+    : received;
   const headers = Object.fromEntries(Object.entries(raw).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])));
   if (status >= 400) {
     const { words, messageIds } = errorWords(body);
@@ -171,6 +178,7 @@ export async function exchange(
   const stop = new AbortController();
   const aborted = (): void => stop.abort(signal?.reason);
   signal?.addEventListener('abort', aborted);
+  const echoes = echoesOf([target.password, headers['x-auth-token'], headers['authorization']?.replace('Basic ', '')]);
   const late = new RedfishError('interrupted', `Unable to connect to ${origin}${first}. Error: no answer within ${timeoutMs / 1000} s`);
   const timer = setTimeout(() => stop.abort(late), timeoutMs);
 
@@ -190,7 +198,7 @@ export async function exchange(
       body: body === undefined ? null : JSON.stringify(body),
     });
     const bytes = await read(answer.body as AsyncIterable<Buffer>, url, answer.headers['content-encoding']);
-    return evaluate(method, url, answer.statusCode, answer.headers, bytes);
+    return evaluate(method, url, answer.statusCode, answer.headers, bytes, echoes);
   };
 
   let at = first;
