@@ -6,7 +6,7 @@ import { checkLocation, digestOf, locate, type ImageLocation } from '../../commo
 import type { Task } from '../../interfaces';
 import type { FirmwareSource } from './firmware-settings';
 
-/** Prefix of such files' names under `/boot/UUID/`. */
+/** Prefix of such files' names under `/boot/TOKEN/`. */
 const PREFIX = 'firmware-';
 
 const failure = (error: string): Fault => new Fault('DriverOperationError', { message: `Redfish exception occurred. Error: ${error}` });
@@ -71,8 +71,8 @@ export async function firmwareUrl(task: Task, url: string, given: { source?: Fir
   const name = nameOf(url);
   const bare: BootRecord = { node_uuid: node.uuid, macs: [], method: 'ipxe', purpose: 'disk', kernel_args: '', files: {} };
   const row = (await boots.ofNode(node.uuid)) ?? bare;
-  await boots.put({ ...row, files: { ...row.files, [name]: there.kind === 'file' ? there.path : there.url } });
-  return `${options['deploy.http_url']}/boot/${node.uuid}/${name}`;
+  const { token } = await boots.put({ ...row, files: { ...row.files, [name]: there.kind === 'file' ? there.path : there.url } });
+  return `${options['deploy.http_url']}/boot/${token}/${name}`;
 }
 
 /** Stops serving them. */
