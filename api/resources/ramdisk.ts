@@ -7,7 +7,7 @@ import { toBoolean } from '../../model/python';
 import { isSameSecret, MASK } from '../../model/masks';
 import type { Heartbeat, Inventory, JsonObject, NodeRecord } from '../../model/records';
 import { FAST_TRACK_STATES, stateRow } from '../../model/states';
-import { withoutCredentials } from '../../model/urls';
+import { withoutUrlCredentials } from '../../model/urls';
 import type { AgentNode } from '../../store/store';
 import type { Lookup } from '../../conductor/conductor';
 import type { Peer } from '../http/source';
@@ -58,8 +58,10 @@ const WITHOUT_BMC_DETECTION = ['redfish', 'idrac-redfish'];
 /** The response to a lookup: the node, and the agent's settings. */
 function documentFor(node: NodeRecord, token: unknown, { base, minor, caller }: Request, { document, auth, options }: ApiContext): object {
   const rows = rowsToShow(document.fields('Node'), minor, FIELDS);
+  const shown = nodePresenter({ base, minor, caller, auth, rows }, [])(node);
   return {
-    node: nodePresenter({ base, minor, caller, auth, rows }, [])(node),
+    // The agent needs no credentials of URLs, and anybody may send this request.
+    node: JSON.parse(withoutUrlCredentials(JSON.stringify(shown))) as object,
     config: {
       ...agentMetrics(options),
       ...AGENT_DEFAULTS,
@@ -148,7 +150,7 @@ async function heartbeat(request: Request, context: ApiContext): Promise<Answer>
     // Logged because the operator does not see the agent's responses.
     if (error instanceof Fault && error.status === 400) {
       const { callback_url: url } = request.query;
-      const from = typeof url === 'string' ? withoutCredentials(url.slice(0, MAX_LOGGED)) : '';
+      const from = typeof url === 'string' ? withoutUrlCredentials(url.slice(0, MAX_LOGGED)) : '';
       context.log.warn('heartbeat refused', {
         ...originFields(request.origin),
         node: node.uuid,
