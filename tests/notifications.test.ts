@@ -78,12 +78,12 @@ it('posts no credentials of URLs', async () => {
     });
   });
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const { notifier, stop } = open({
+  const opened = open({
     OS_DEFAULT__NOTIFICATION_LEVEL: 'info',
     OS_NOTIFICATIONS__WEBHOOK_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
   });
-  announce(notifier, 'node', 'update', 'end', secrets, undefined);
-  await stop();
+  announce(opened.notifier, 'node', 'update', 'end', secrets, undefined);
+  await opened.stop();
   await new Promise((done) => server.close(done));
   expect(posted.join()).toContain('https://bmc');
   expect(posted.join()).not.toContain('admin:hush');

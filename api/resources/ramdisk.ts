@@ -79,11 +79,13 @@ const isExpected = ({ provision_state: state, driver_info: info }: NodeRecord, o
 /** The valid addresses; others are ignored. */
 const macsOf = (addresses: readonly unknown[]): string[] => addresses.filter(isMac).map((mac) => mac.toLowerCase());
 
+/** Looked up for addresses that no node has: the time of the answer must not tell whether a node has them. */
+const NO_NODE = '00000000-0000-0000-0000-000000000000';
 /** The node of the ports with these addresses, which must all belong to one node. */
 async function nodeByMacs(macs: readonly string[], { store }: ApiContext): Promise<NodeRecord> {
   const nodes = new Set((await store.ports.byMacs(macs)).map(({ node_uuid: uuid }) => uuid));
-  const [uuid] = nodes;
-  if (uuid === undefined || nodes.size > 1) throw notFound();
+  if (nodes.size > 1) throw notFound();
+  const [uuid = NO_NODE] = nodes;
   return store.nodes.find(uuid);
 }
 
