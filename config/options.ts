@@ -352,9 +352,10 @@ export const OPTIONS = [
   { section: 'processing', name: 'overwrite_existing', kind: 'boolean', default: false, ours: true, help: 'Replace existing values of nodes by the data of the introspection service (ironic-inspector: true). Otherwise only missing values are set.' },
 
   // [console]
-  { section: 'console', name: 'socat_address', kind: 'string', default: null, help: 'Address on which consoles listen; empty: [DEFAULT]my_ip.' },
+  { section: 'console', name: 'socat_address', kind: 'string', default: '127.0.0.1', help: 'Address on which consoles listen. They have no password: choose an address that only operators reach. (Ironic: my_ip.)' },
   { section: 'console', name: 'port_range', kind: 'list', default: [], help: 'Ports for consoles of nodes that do not set one, as first:end (end excluded). Several ranges with commas.' },
   { section: 'console', name: 'terminal_timeout', kind: 'integer', default: 600, min: 0, help: 'Seconds without traffic after which a console client is disconnected; 0: never.' },
+  { section: 'console', name: 'max_session_time', kind: 'integer', default: 86400, min: 0, ours: true, help: 'Seconds after which a console client is disconnected, also with traffic; 0: never.' },
 
   // [ipmi]
   { section: 'ipmi', name: 'command_retry_timeout', kind: 'integer', default: 60, min: 1, help: 'Seconds during which a failed IPMI command is retried.' },
