@@ -1,6 +1,8 @@
 /** Starts the store, the API, the conductor and the boot services in one process, and stops them in reverse order. */
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
+import { openAudit } from './audit';
+import type { AuditLog } from './api/http/audit';
 import { createHealthcheck } from './api/http/healthcheck';
 import { createProbes, probeListener, type Probes } from './api/http/probes';
 import { createIntrospectionApi } from './api/introspection/server';
@@ -17,6 +19,7 @@ import { createRpcClient, type RpcClient } from './conductor/rpc/client';
 import { startRpcServer, type RpcServer } from './conductor/rpc/server';
 import { listenHosts } from './config/access';
 import type { LoadedOptions, Options } from './config/options';
+import { writtenName } from './config/names';
 import { tlsOf } from './config/tls';
 import { withStepLog } from './drivers/fake/log';
 import { discoverdService } from './drivers/agent/discoverd';
@@ -198,10 +201,15 @@ async function startProbes({ given, log, clock, scrape, stops, reloads }: StartC
   });
 }
 
+/** The ports of HTTP boot; null: none with TLS beside the first. */
+interface BootPorts {
+  readonly http: number;
+  readonly https: number | null;
+}
 /** Starts HTTP boot, TFTP and DHCP. Returns the options with the port of HTTP boot, and the URLs that it is bound to. */
 async function startBoot(
   { options, store, clock, metrics, stops, ...context }: StoreContext,
-  resolveWith: (port: number) => Options,
+  resolveWith: (ports: BootPorts) => Options,
 ): Promise<{ readonly options: Options; readonly bound: readonly string[] }> {
   prepareFolder(options['deploy.http_root'], '[deploy]http_root');
   prepareFolder(options['pxe.tftp_root'], '[pxe]tftp_root');
@@ -211,18 +219,19 @@ async function startBoot(
     context.log.warn('unknown machines get nothing to boot: [conductor]deploy_kernel and deploy_ramdisk are not set');
   const log = context.log.child({ component: 'boot' });
   const hostsOf = (option: 'boot.http_host' | 'boot.tftp_host'): readonly string[] =>
-    bootHosts(`[${option.replace('.', ']')}`, {
+    bootHosts(writtenName(option), {
       configured: options[option],
       interfaceName: options['boot.interface'],
       myIp: options['DEFAULT.my_ip'],
     });
   const http = await startHttpBoot({
-    ...{ options, store, filter, log, clock, metrics, hosts: hostsOf('boot.http_host'), tls: tlsOf(options, 'boot') },
+    ...{ options, store, filter, log, clock, metrics, hosts: hostsOf('boot.http_host') },
+    ...{ tls: tlsOf(options, 'boot'), secondTls: tlsOf(options, 'boot with TLS') },
     ...(reports ? { reports } : {}),
   });
   stops.push(() => http.stop());
   context.reloads.push(() => http.reload());
-  const resolved = resolveWith(http.port);
+  const resolved = resolveWith({ http: http.port, https: http.httpsPort });
   if (resolved['boot.tftp']) {
     const tftp = await startTftp({ options: resolved, hosts: hostsOf('boot.tftp_host'), boots: http.files, log, clock, metrics });
     stops.push(() => tftp.stop());
@@ -305,8 +314,18 @@ interface ApiParts {
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
 }
+/** The audit log, where it is enabled. Throws an Error for the operator. */
+function startAudit({ options, log, clock, metrics, stops, reloads }: StoreContext): AuditLog | undefined {
+  if (!options['audit.enabled']) return undefined;
+  const audit = openAudit(options, log, clock, metrics);
+  stops.push(() => audit.stop());
+  reloads.push(() => audit.reopen());
+  return audit;
+}
+
 /** Answers on the listeners. The APIs stop first, because they use all other services. */
-function startApis({ store, options, clock, metrics, log, stops }: StoreContext, parts: ApiParts): void {
+function startApis(context: StoreContext, parts: ApiParts): void {
+  const { store, options, clock, metrics, log, stops } = context;
   const { listeners, document, probes, notifier, rpc, conductor: localConductor, stopping } = parts;
   const { api, inspector } = listeners;
   const conductor = createRouter({
@@ -314,14 +333,17 @@ function startApis({ store, options, clock, metrics, log, stops }: StoreContext,
     ...(localConductor ? { here: localConductor } : {}),
     ...(rpc ? { client: rpc.client } : {}),
   });
+  const audit = startAudit(context);
+  const audited = audit ? { audit } : {};
   if (inspector) {
     const introspectionLog = log.child({ component: 'introspection' });
-    inspector.answer(createIntrospectionApi({ store, conductor, options, log: introspectionLog, clock, metrics, document }));
+    inspector.answer(createIntrospectionApi({ store, conductor, options, log: introspectionLog, clock, metrics, document, ...audited }));
     stops.push(() => inspector.close());
   }
   if (api) {
     const apiLog = log.child({ component: 'api' });
-    api.answer(createApi({ store, conductor, options, log: apiLog, clock, metrics, probes, signal: stopping, notifier, document }));
+    const services = { store, conductor, options, log: apiLog, clock, metrics, probes, notifier, document };
+    api.answer(createApi({ ...services, signal: stopping, ...audited }));
     stops.push(() => api.close());
   }
 }
@@ -358,8 +380,8 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
   const listeners = await openListeners(context);
   const { api, inspector } = listeners;
   const document = api || inspector ? loadDocument() : undefined;
-  const resolveWith = (http: number): Options =>
-    resolveOptions(given, stateDir, { api: api?.port ?? given['api.port'], http, inspector: inspector?.port });
+  const resolveWith = (ports: BootPorts): Options =>
+    resolveOptions(given, stateDir, { ...ports, api: api?.port ?? given['api.port'], inspector: inspector?.port });
   const store = await openStore({
     connection: databaseUrl ?? (await starting!).connection,
     poolSize: given['database.max_pool_size'],
@@ -369,7 +391,11 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
   stops.push(() => store.close());
   const probes = await startProbes(context, store);
 
-  const initial: StoreContext = { ...context, store, options: resolveWith(given['boot.http_port']) };
+  const initial: StoreContext = {
+    ...context,
+    store,
+    options: resolveWith({ http: given['boot.http_port'], https: given['boot.https_port'] }),
+  };
   const { options, bound } = roles.includes('boot') ? await startBoot(initial, resolveWith) : { options: initial.options, bound: [] };
   const complete: StoreContext = { ...initial, options };
   const notifications = createNotifier({

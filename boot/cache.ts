@@ -14,6 +14,7 @@ import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { basicAuthorization, credentialsOf, withoutCredentials } from '../model/urls';
+import { webServerConnector } from '../wire/web-servers';
 
 export interface CachedFile {
   /** Bytes. */
@@ -33,6 +34,8 @@ export interface Cache {
 interface CacheSetup {
   readonly folder: string;
   readonly maxBytes: number;
+  /** [DEFAULT]webserver_verify_ca. */
+  readonly verifyCa: string;
   readonly log: Log;
   readonly clock: Clock;
   /** Absent: no metrics. */
@@ -64,12 +67,13 @@ interface CacheEntry {
 const CHUNK = 1024 * 1024;
 /** Milliseconds without revalidation, because many machines boot at the same time. */
 const FRESH_MS = 2000;
-const AGENT = { connect: { timeout: 10_000 }, headersTimeout: 30_000, bodyTimeout: 60_000 };
+const CONNECT_TIMEOUT_MS = 10_000;
+const TIMEOUTS = { headersTimeout: 30_000, bodyTimeout: 60_000 };
 
 /** A URL without credentials and query, for the log. */
 export const loggableUrl = (url: string): string => withoutCredentials(url).split(/[?#]/, 1)[0]!;
 
-interface CacheState extends Required<CacheSetup> {
+interface CacheState extends Required<Omit<CacheSetup, 'verifyCa'>> {
   readonly entries: Map<string, CacheEntry>;
   readonly dispatcher: Dispatcher;
   /** Aborted when the cache closes. */
@@ -193,10 +197,10 @@ async function revalidate(state: CacheState, url: string): Promise<CacheEntry> {
   }
 }
 
-export async function openCache({ folder, maxBytes, log, clock, metrics = silentMetrics }: CacheSetup): Promise<Cache> {
+export async function openCache({ folder, maxBytes, verifyCa, log, clock, metrics = silentMetrics }: CacheSetup): Promise<Cache> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const entries = await load(folder, clock);
-  const agent = new Agent(AGENT);
+  const agent = new Agent({ connect: webServerConnector(verifyCa, CONNECT_TIMEOUT_MS), ...TIMEOUTS });
   const state: CacheState = {
     ...{ folder, maxBytes, log, clock, metrics, entries },
     dispatcher: agent.compose(interceptors.redirect({ maxRedirections: 5 })),

@@ -68,6 +68,7 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'ldlinux_c32', kind: 'string', default: null, help: 'Library of ISOLINUX 5 and later. Default: the paths of Debian and Red Hat.' },
   { section: 'DEFAULT', name: 'grub_config_path', kind: 'string', default: 'EFI/BOOT/grub.cfg', help: "Additional path of GRUB's configuration in generated ISO images. The usual paths are always present." },
   { section: 'DEFAULT', name: 'esp_image', kind: 'string', default: null, help: 'Path of an image of an EFI system partition, used if no bootloader is set.' },
+  { section: 'DEFAULT', name: 'webserver_verify_ca', kind: 'string', default: 'True', help: 'CA certificates for verifying the web servers of images, checksums and config drives: True (those of the system), False (no verification), or a file or folder, which replaces those of the system.' },
   { section: 'DEFAULT', name: 'rpc_transport', kind: 'string', default: 'json-rpc', choices: ['json-rpc', 'oslo', 'none'], help: 'RPC between API and conductors in separate processes: signed JSON-RPC over HTTP. oslo has the same effect as json-rpc; none disables RPC.' },
 
   // [json_rpc]
@@ -107,6 +108,11 @@ export const OPTIONS = [
   { section: 'api', name: 'disallow_service_steps', kind: 'list', default: ['vendor.send_raw'], help: 'Service steps (interface.step) that are not allowed.' },
   { section: 'api', name: 'request_timeout', kind: 'integer', default: 120, min: 1, ours: true, help: 'Seconds within which a caller must send its whole request. Then the connection is closed.' },
   { section: 'api', name: 'log_requests', kind: 'string', default: 'all', choices: ['all', 'changes', 'failures', 'none'], ours: true, help: 'Requests to log, with method, path, status, duration and caller. changes: all methods except GET; failures: status 400 and above. changes includes failures.' },
+  // [audit]
+  { section: 'audit', name: 'enabled', kind: 'boolean', default: false, help: 'Record requests in the audit log: one line of JSON each, for refused ones too.' },
+  { section: 'audit', name: 'ignore_req_list', kind: 'list', default: ['GET', 'HEAD', 'OPTIONS'], help: 'HTTP methods that are not recorded. (Ironic: none.)' },
+  { section: 'audit', name: 'ignore_path_list', kind: 'list', default: ['/v1/heartbeat/{node_ident}'], ours: true, help: 'Paths of openapi.yaml whose accepted requests are not recorded.' },
+  { section: 'audit', name: 'log_file', kind: 'string', default: null, ours: true, help: 'File of the audit log, created with mode 0600. SIGHUP reopens it, for logrotate. Default: standard output.' },
   // [ssl]
   { section: 'ssl', name: 'cert_file', kind: 'string', default: null, help: 'Certificate of listeners with TLS whose own section names none, PEM.' },
   { section: 'ssl', name: 'key_file', kind: 'string', default: null, help: 'Private key of that certificate, PEM.' },
@@ -215,10 +221,10 @@ export const OPTIONS = [
   { section: 'conductor', name: 'rescue_kernel', kind: 'string', default: null, help: 'Kernel of the rescue ramdisk for nodes without driver_info rescue_kernel: path, file:// or http(s):// URL.' },
   { section: 'conductor', name: 'rescue_ramdisk', kind: 'string', default: null, help: 'Initramfs of the rescue ramdisk for nodes without driver_info rescue_ramdisk.' },
   { section: 'conductor', name: 'bootloader', kind: 'string', default: null, help: "UEFI boot loader of generated ISO images, for nodes without driver_info bootloader: an image of an EFI system partition, or an EFI program such as GRUB's gcdx64.efi. Path, file:// or http(s):// URL." },
-  { section: 'conductor', name: 'file_url_allowed_paths', kind: 'list', default: ['/var/lib/ironic'], help: 'Folders from which file:// images are allowed.' },
+  { section: 'conductor', name: 'file_url_allowed_paths', kind: 'list', default: ['/var/lib/ironic'], help: 'Folders from which file:// images are allowed. Links are followed first.' },
   // [deploy]
   { section: 'deploy', name: 'http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for machines. Default: http://my_ip and [boot]http_port.' },
-  { section: 'deploy', name: 'external_http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for BMCs, if it differs from http_url. driver_info external_http_url overrides it for a node.' },
+  { section: 'deploy', name: 'external_http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for BMCs, if it differs from http_url. driver_info external_http_url overrides it for a node. Default: https://my_ip and [boot]https_port, if that is set.' },
   { section: 'deploy', name: 'external_callback_url', kind: 'string', default: null, help: 'URL of the API for ramdisks that boot from virtual media. Default: the URL for other ramdisks.' },
   { section: 'deploy', name: 'ramdisk_image_download_source', kind: 'string', default: 'local', choices: ['http', 'local', 'swift'], help: 'Where BMCs download the ISO images of nodes. http: from their original URL; local: from the HTTP boot service, which caches them. swift has the same effect as http.' },
   { section: 'deploy', name: 'http_root', kind: 'string', default: null, help: 'Folder with additional files for the HTTP boot service. Default: httpboot under the state directory.' },
@@ -267,6 +273,7 @@ export const OPTIONS = [
   { section: 'boot', name: 'http_host', kind: 'string', default: null, ours: true, help: 'Address that the HTTP boot service listens on. Default: those of [boot]interface, and my_ip; without an interface 0.0.0.0.' },
   { section: 'boot', name: 'http_port', kind: 'integer', default: 8080, min: 0, max: 65535, ours: true, help: 'Port that the HTTP boot service listens on.' },
   { section: 'boot', name: 'http_use_ssl', kind: 'boolean', default: false, ours: true, help: 'The HTTP boot service answers with TLS. Firmware, iPXE, ramdisks and BMCs must trust the certificate.' },
+  { section: 'boot', name: 'https_port', kind: 'integer', default: null, min: 0, max: 65535, ours: true, help: 'Port on which the HTTP boot service also answers with TLS, beside http_port. Media for BMCs are served there only, and the URLs that BMCs get begin with https.' },
   { section: 'boot', name: 'cert_file', kind: 'string', default: null, ours: true, help: 'Certificate of the HTTP boot service, PEM. Default: [ssl]cert_file.' },
   { section: 'boot', name: 'key_file', kind: 'string', default: null, ours: true, help: 'Private key of the certificate, PEM. Default: [ssl]key_file.' },
   { section: 'boot', name: 'server_tls_minimum_version', kind: 'string', default: '1.2', choices: ['1.2', '1.3'], ours: true, help: 'Oldest version of TLS that the HTTP boot service takes. Firmware often has no newer one than 1.2.' },
@@ -279,6 +286,7 @@ export const OPTIONS = [
   { section: 'agent', name: 'require_tls', kind: 'boolean', default: true, help: "The agent's callback URL must use https." },
   { section: 'agent', name: 'callback_hosts', kind: 'list', default: [], ours: true, help: "Addresses, networks (192.0.2.0/24) and host names that agents may have in callback_url, besides the node's own addresses: where its requests come from, its DHCP lease, and what its last inspection found. For agents behind a proxy or NAT." },
   { section: 'agent', name: 'verify_ca', kind: 'string', default: 'True', help: 'CA certificates for verifying agents without a generated certificate: True (those of the system), False (no verification), or a file.' },
+  { section: 'agent', name: 'api_ca_file', kind: 'string', default: null, help: 'File of CA certificates, PEM, that ramdisks verify the API and image servers with. It is added to their images.' },
   { section: 'agent', name: 'post_deploy_get_power_state_retries', kind: 'integer', default: 6, min: 0, help: 'Number of power state polls after the agent was ordered to power off.' },
   { section: 'agent', name: 'post_deploy_get_power_state_retry_interval', kind: 'integer', default: 5, min: 0, help: 'Maximum seconds between these polls. The first polls are earlier.' },
   { section: 'agent', name: 'deploy_logs_collect', kind: 'string', default: 'on_failure', choices: ['always', 'on_failure', 'never'], help: 'Inspections whose ramdisk logs are stored.' },

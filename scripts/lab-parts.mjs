@@ -12,9 +12,15 @@ export const PARTS = {
   'boot/tftp': { groups: ['network'], seconds: 27 },
   'deployment/configdrive': { groups: ['image'], seconds: 1 },
   'deployment/disk': { groups: ['image', 'machines'], seconds: 11 },
-  'deployment/end-to-end': {
+  'deployment/end-to-end-ipmi': {
     groups: ['machines', 'ipmi', 'libvirt', 'python', 'ramdisk', 'image', 'network'],
-    seconds: 600,
+    seconds: 480,
+    namespaces: true,
+    pypi: true,
+  },
+  'deployment/end-to-end-redfish': {
+    groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network'],
+    seconds: 480,
     namespaces: true,
     pypi: true,
   },

@@ -28,9 +28,11 @@ function reportedSource({ headers }: Connection, options: ProxyOptions): string 
   return lastOf(headers['x-forwarded-for']) || FORWARDED_FOR.exec(lastOf(headers.forwarded) ?? '')?.[1] || undefined;
 }
 
-/** For limits. Behind a proxy ([oslo_middleware]enable_proxy_headers_parsing) it is the address that the proxy reports. */
-export const sourceOf = (request: Connection, options: ProxyOptions): string =>
-  networkOf(reportedSource(request, options) ?? request.socket.remoteAddress ?? '');
+/** Behind a proxy ([oslo_middleware]enable_proxy_headers_parsing) it is the address that the proxy reports; `` on a Unix socket. */
+export const addressOf = (request: Connection, options: ProxyOptions): string =>
+  reportedSource(request, options) ?? request.socket.remoteAddress ?? '';
+/** The network of the client, for limits. */
+export const sourceOf = (request: Connection, options: ProxyOptions): string => networkOf(addressOf(request, options));
 
 /** The two ends of a connection, for checks of the client's address. */
 export interface Peer {

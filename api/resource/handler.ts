@@ -56,6 +56,8 @@ export interface Request {
   /** Below 1.91 a trailing `.json` was removed from the path. A name may really end so. */
   readonly jsonSuffix: boolean;
   readonly origin: Origin;
+  /** Called with the node of the path once it is found, for the audit log. */
+  readonly onNode: (node: { readonly uuid: string }) => void;
   readonly peer: Peer;
 }
 export interface Answer {

@@ -217,6 +217,8 @@ const discoveryOf = ({
   'DEFAULT.default_conductor_group': group,
 }: Options): Pick<Lookup, 'discovery'> => (enabled && driver !== null ? { discovery: { driver, conductor_group: group } } : {});
 
+/** The microversion whose answer to inspection data is that of a lookup. Agents without a version use ironic-inspector's protocol. */
+const ANSWERS_NODE = 84;
 /** The nodes whose inventory this may be; none for a new machine. */
 async function ownersOf(
   macs: readonly string[],
@@ -238,12 +240,17 @@ async function continueInspection(request: Request, context: ApiContext): Promis
   if (macs.length === 0 && addresses.length === 0 && !uuid) throw new Fault('Invalid', { message: 'No lookup information provided' });
   for (const owner of await ownersOf(macs, uuid, context)) await refuseForeignSource(owner, request, context);
   const node = await context.conductor.continueInspection(
-    { macs, bmcAddresses: addresses, ...(uuid ? { nodeUuid: uuid } : {}), ...discoveryOf(context.options) },
+    {
+      macs,
+      bmcAddresses: addresses,
+      ...(uuid ? { nodeUuid: uuid } : {}),
+      wantsToken: minor >= ANSWERS_NODE,
+      ...discoveryOf(context.options),
+    },
     inventory,
     plugin,
   );
-  // Agents without a version use ironic-inspector's protocol.
-  if (minor < 84) return { status: 202, body: { uuid: node.uuid } };
+  if (minor < ANSWERS_NODE) return { status: 202, body: { uuid: node.uuid } };
   return { status: 202, body: documentFor(node, node.driver_internal_info['agent_secret_token'], request, context) };
 }
 

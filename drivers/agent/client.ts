@@ -4,7 +4,7 @@ import { Fault } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import type { Task } from '../interfaces';
 import { connectionReason } from '../common/reason';
-import { readAuthorities } from '../../wire/authorities';
+import { readAuthorities, verifies } from '../../wire/authorities';
 import { JSON_LIMITS, parseJson } from '../../wire/bounded-json';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
@@ -254,11 +254,6 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-const TRUTH: Readonly<Record<string, boolean>> = Object.fromEntries([
-  ...['1', 't', 'true', 'on', 'y', 'yes'].map((word) => [word, true]),
-  ...['0', 'f', 'false', 'off', 'n', 'no'].map((word) => [word, false]),
-]) as Record<string, boolean>;
-
 const isPem = (text: string): boolean => text.startsWith('-----BEGIN');
 /** Characters of a setting in a message. */
 const MAX_SHOWN = 200;
@@ -279,7 +274,7 @@ async function trust(task: Task): Promise<{ readonly rejectUnauthorized?: boolea
   }
   const value = info['agent_verify_ca'] ?? task.options['agent.verify_ca'];
   const text = typeof value === 'string' ? value.trim() : JSON.stringify(value);
-  const truth = TRUTH[text.toLowerCase()];
+  const truth = verifies(text);
   if (truth !== undefined) return { rejectUnauthorized: truth };
   return { ca: isPem(text) ? text : await authorities(text) };
 }

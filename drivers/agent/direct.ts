@@ -73,7 +73,8 @@ interface ImageSource {
 }
 async function sourceOf(task: Task): Promise<ImageSource> {
   const href = text(task.node.instance_info['image_source']);
-  const location = await checkLocation(locate(href, task.options['conductor.file_url_allowed_paths']), task.signal);
+  const allowed = task.options['conductor.file_url_allowed_paths'];
+  const location = await checkLocation(locate(href, allowed), allowed, task);
   return { location, served: location.kind === 'file' || downloadSource(task.node) === 'local' };
 }
 
@@ -84,7 +85,7 @@ async function prepare(task: Task): Promise<void> {
     return;
   }
   const { location, served } = await sourceOf(task);
-  if (/^https?:/.test(text(task.node.instance_info['image_checksum']))) await checksumOf(task.node.instance_info, location, task.signal);
+  if (/^https?:/.test(text(task.node.instance_info['image_checksum']))) await checksumOf(task.node.instance_info, location, task);
   if (!served) await stopServingImage(task);
   const url = location.kind === 'http' && !served ? location.url : await serveImage(task, location);
   await task.save({ instance_info: { ...task.node.instance_info, image_url: url, image_type: 'whole-disk' } });
@@ -123,10 +124,10 @@ async function imageInfo(task: Task, location: ImageLocation, configdrive: strin
   return {
     id: basename(text(instance['image_source'])),
     urls: [instance['image_url']],
-    disk_format: instance['image_disk_format'] ?? (await formatOf(location, task.signal)) ?? null,
+    disk_format: instance['image_disk_format'] ?? (await formatOf(location, task)) ?? null,
     container_format: instance['image_container_format'] ?? null,
     stream_raw_images: task.options['agent.stream_raw_images'],
-    ...(await checksumOf(instance, location, task.signal)),
+    ...(await checksumOf(instance, location, task)),
     ...(Object.keys(proxies).length > 0 ? { proxies, ...(info['image_no_proxy'] ? { no_proxy: info['image_no_proxy'] } : {}) } : {}),
     node_uuid: uuid,
     image_type: 'whole-disk',

@@ -263,7 +263,7 @@ describe('continue_inspection', () => {
     expect(body.node.uuid).toBe(ONE);
     expect(api.conductor.calls.at(-1)).toEqual({
       name: 'continueInspection',
-      arguments: [{ macs: [MAC], bmcAddresses: ['10.0.0.9'], nodeUuid: ONE }, inventory, { root_disk: { name: 'sda' } }],
+      arguments: [{ macs: [MAC], bmcAddresses: ['10.0.0.9'], nodeUuid: ONE, wantsToken: true }, inventory, { root_disk: { name: 'sda' } }],
     });
   });
   it('answers agents that send no version as ironic-inspector did', async () => {

@@ -42,9 +42,12 @@ async function main(): Promise<void> {
     options: {
       ...url,
       'boot.http_port': 8080,
+      'boot.https_port': null,
       'deploy.http_root': folder,
       'pxe.loader_file_paths': loaders,
       'pxe.image_cache_size': 100,
+      'DEFAULT.webserver_verify_ca': 'True',
+      'agent.api_ca_file': null,
       'boot.cache_root': `${folder}/cache`,
     },
   });
