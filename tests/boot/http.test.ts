@@ -363,7 +363,7 @@ describe('with [agent]api_ca_file', () => {
     trusting = await startHttpBoot({ ...setup(), options });
   });
   afterAll(() => trusting.stop());
-  const read = async (name: string, headers = {}): Promise<Buffer> => (await get(`/boot/${UUID}/${name}`, headers, 'GET', trusting)).body;
+  const read = async (name: string, headers = {}): Promise<Buffer> => (await get(`/boot/${TOKEN}/${name}`, headers, 'GET', trusting)).body;
 
   it('the agent gets the authorities behind its ramdisk, and no other file does', async () => {
     writeFileSync(path('api.pem'), 'the authority');
@@ -387,7 +387,7 @@ describe('with [agent]api_ca_file', () => {
   it('there is no ramdisk without them', async () => {
     files.ramdisk = path('root', 'big');
     rmSync(path('api.pem'), { force: true });
-    expect((await get(`/boot/${UUID}/ramdisk`, {}, 'GET', trusting)).status).toBe(500);
+    expect((await get(`/boot/${TOKEN}/ramdisk`, {}, 'GET', trusting)).status).toBe(500);
     expect(lines).toEqual([expect.stringMatching(/\[agent\]api_ca_file: cannot read .*api\.pem: ENOENT/)]);
   });
 });
