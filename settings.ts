@@ -7,7 +7,7 @@ import { checkAccess, listenHosts } from './config/access';
 import { writtenName } from './config/names';
 import type { LoadedOptions, Options } from './config/options';
 import { tlsOf } from './config/tls';
-import type { BootRecord } from './model/records';
+import type { ServedBoot } from './model/records';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
 import type { StoreOptions } from './store/postgres';
 import { verifies } from './wire/authorities';
@@ -57,8 +57,9 @@ export function reportBoots(options: Options): ReportBoots | undefined {
   const { 'conductor.deploy_kernel': kernel, 'conductor.deploy_ramdisk': ramdisk, 'service_catalog.endpoint_override': api } = options;
   if (kernel === null || ramdisk === null) return undefined;
   const append = [options['pxe.kernel_append_params'], options['inspector.extra_kernel_params']].filter((part) => part !== '').join(' ');
-  const reporting = (uuid: string, callback: string): BootRecord => ({
+  const reporting = (uuid: string, callback: string): ServedBoot => ({
     node_uuid: uuid,
+    token: uuid,
     macs: [],
     method: 'ipxe',
     purpose: 'ramdisk',

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { agentCaFiles } from '../wire/agent-authorities';
 import type { Log } from '../model/log';
-import type { BootRecord } from '../model/records';
+import type { ServedBoot } from '../model/records';
 import type { Store } from '../store/store';
 import { readRegularFile } from '../wire/authorities';
 import { loggableUrl, type Cache, type CachedFile, UpstreamError } from './cache';
@@ -14,9 +14,9 @@ import { ramdiskWith, readable, sizeOf, stitched } from './pieces';
 export type BootFile = { readonly kind: 'local'; readonly file: OpenFile } | { readonly kind: 'remote'; readonly file: CachedFile };
 export interface BootFiles {
   /** The boot record of the machine with this address; undefined: it must not boot. */
-  recordFor(mac: string): Promise<BootRecord | undefined>;
-  /** A file of a node's boot record by name; undefined if there is none. Throws UpstreamError. */
-  open(nodeUuid: string, name: string): Promise<BootFile | undefined>;
+  recordFor(mac: string): Promise<ServedBoot | undefined>;
+  /** A file of the boot record with this token; undefined if there is none. Throws UpstreamError. */
+  open(token: string, name: string): Promise<BootFile | undefined>;
 }
 interface BootFilesSetup {
   readonly store: BootChoiceStore & Pick<Store, 'boots'>;
@@ -58,12 +58,12 @@ export function createBootFiles({ store, filter, cache, log, reports, apiCaFile 
       const { boots } = (await chooseBoots(store, filter, [mac])).get(mac)!;
       return typeof boots === 'string' ? reports?.[boots] : boots;
     },
-    open: async (uuid, name) => {
-      const boot = Object.values(reports ?? {}).find((one) => one.node_uuid === uuid) ?? (await store.boots.ofNode(uuid));
+    open: async (token, name) => {
+      const boot = Object.values(reports ?? {}).find((one) => one.token === token) ?? (await store.boots.byToken(token));
       const source = boot && Object.hasOwn(boot.files, name) ? boot.files[name]! : undefined;
       if (source === undefined) return undefined;
       const file = await openSource(cache, source);
-      if (!file) log.warn('a file of a boot record does not exist', { node: uuid, name, source });
+      if (!file) log.warn('a file of a boot record does not exist', { node: boot!.node_uuid, name, source: loggableUrl(source) });
       const isAgents = boot?.purpose === 'ramdisk' && name === 'ramdisk';
       return file && isAgents && apiCaFile !== null ? withAuthorities(file, apiCaFile) : file;
     },

@@ -67,8 +67,8 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const IDLE_TIMEOUT_MS = 120_000;
 const MAX_CONNECTIONS = 4096;
 const IPXE = /^\/ipxe\/([0-9a-f]{2}(?:-[0-9a-f]{2}){5})$/i;
-const BOOT = /^\/boot\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/([^/]+)$/i;
-/** The first part is the secret token. */
+/** The first part is the secret token, also of media. */
+const BOOT = /^\/boot\/([0-9a-f-]{32,36})\/([^/]+)$/i;
 const MEDIUM = /^\/media\/([\w-]{20,64})\/[\w.-]+$/;
 
 interface Sources {
@@ -102,8 +102,8 @@ function createAnswer({ cache, files, served, store, httpUrl }: Sources): Answer
     return text.length;
   };
 
-  const bootFile = async (request: IncomingMessage, response: ServerResponse, uuid: string, name: string): Promise<number | undefined> => {
-    const opened = await files.open(uuid, name);
+  const bootFile = async (request: IncomingMessage, response: ServerResponse, token: string, name: string): Promise<number | undefined> => {
+    const opened = await files.open(token, name);
     if (!opened) {
       refuse(response, 404, 'Not found');
       return;
@@ -132,8 +132,8 @@ function createAnswer({ cache, files, served, store, httpUrl }: Sources): Answer
     }
     const mac = IPXE.exec(path)?.[1];
     if (mac !== undefined) return script(response, mac.toLowerCase().replaceAll('-', ':'));
-    const [, uuid, name] = BOOT.exec(path) ?? [];
-    if (uuid !== undefined) return bootFile(request, response, uuid.toLowerCase(), name!);
+    const [, secret, name] = BOOT.exec(path) ?? [];
+    if (secret !== undefined) return bootFile(request, response, secret.toLowerCase(), name!);
     const token = MEDIUM.exec(path)?.[1];
     if (token !== undefined && !servesMedia) {
       refuse(response, 403, 'Media are served with TLS only');
@@ -153,7 +153,10 @@ function createHandler(
 ): (request: IncomingMessage, response: ServerResponse, servesMedia: boolean) => Promise<void> {
   return async (request, response, servesMedia) => {
     const started = clock.now();
-    const where = { client: request.socket.remoteAddress, path: (request.url ?? '').slice(0, 200).replace(/(\/media\/)[^/]+/, '$1***') };
+    const where = {
+      client: request.socket.remoteAddress,
+      path: (request.url ?? '').slice(0, 200).replace(/(\/(?:boot|media)\/)[^/]+/, '$1***'),
+    };
     try {
       if (request.method !== 'GET' && request.method !== 'HEAD') {
         refuse(response, 405, 'Only GET and HEAD', { allow: 'GET, HEAD' });

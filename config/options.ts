@@ -265,6 +265,7 @@ export const OPTIONS = [
   { section: 'boot', name: 'dhcp_dns', kind: 'list', default: [], ours: true, help: 'DNS servers for machines.' },
   { section: 'boot', name: 'dhcp_lease_time', kind: 'integer', default: 3600, min: 60, ours: true, help: 'Lease time in seconds.' },
   { section: 'boot', name: 'dhcp_unknown_macs', kind: 'string', default: null, choices: ['ignore', 'discover'], ours: true, help: 'Unknown MAC addresses: ignore them, or boot the agent ramdisk for discovery. Default: discover if [auto_discovery]enabled.' },
+  { section: 'boot', name: 'dhcp_max_unknown', kind: 'integer', default: null, min: 0, ours: true, help: 'Maximum number of unknown MAC addresses that get an address within one lease time, so that made-up ones leave addresses for known machines. Default: half of dhcp_range.' },
   { section: 'boot', name: 'router_advertisements', kind: 'boolean', default: true, ours: true, help: 'Send IPv6 router advertisements without a prefix on [boot]interface with builtin DHCP. Otherwise iPXE waits for one.' },
   { section: 'boot', name: 'tftp_host', kind: 'string', default: null, ours: true, help: 'Address that the TFTP service listens on. Default: those of [boot]interface, and my_ip; without an interface 0.0.0.0.' },
   { section: 'boot', name: 'tftp_port', kind: 'integer', default: 69, min: 0, max: 65535, ours: true, help: 'Port that the TFTP service listens on.' },
@@ -337,6 +338,7 @@ export const OPTIONS = [
   // [auto_discovery]
   { section: 'auto_discovery', name: 'enabled', kind: 'boolean', default: false, help: 'Enroll unknown machines when they report their inventory.' },
   { section: 'auto_discovery', name: 'driver', kind: 'string', default: null, help: 'Hardware type of discovered nodes. Required if enabled.' },
+  { section: 'auto_discovery', name: 'max_nodes_per_hour', kind: 'integer', default: 500, min: 0, ours: true, help: 'Maximum number of machines that are enrolled within an hour. Reports of further ones get 503, and their agents try again.' },
   { section: 'auto_discovery', name: 'inspection_scope', kind: 'string', default: null, help: 'Value of properties inspection_scope of discovered nodes. Rules of the introspection service use it as their scope. (Ironic accepts the option without effect.)' },
   // [pxe_filter]
   { section: 'pxe_filter', name: 'supported_inspect_interfaces', kind: 'list', default: ['agent'], help: 'Inspect interfaces whose nodes may boot the agent ramdisk from the network during inspection, even if their boot interface does not configure it.' },
@@ -358,9 +360,10 @@ export const OPTIONS = [
   { section: 'processing', name: 'overwrite_existing', kind: 'boolean', default: false, ours: true, help: 'Replace existing values of nodes by the data of the introspection service (ironic-inspector: true). Otherwise only missing values are set.' },
 
   // [console]
-  { section: 'console', name: 'socat_address', kind: 'string', default: null, help: 'Address on which consoles listen; empty: [DEFAULT]my_ip.' },
+  { section: 'console', name: 'socat_address', kind: 'string', default: '127.0.0.1', help: 'Address on which consoles listen. They have no password: choose an address that only operators reach. (Ironic: my_ip.)' },
   { section: 'console', name: 'port_range', kind: 'list', default: [], help: 'Ports for consoles of nodes that do not set one, as first:end (end excluded). Several ranges with commas.' },
   { section: 'console', name: 'terminal_timeout', kind: 'integer', default: 600, min: 0, help: 'Seconds without traffic after which a console client is disconnected; 0: never.' },
+  { section: 'console', name: 'max_session_time', kind: 'integer', default: 86400, min: 0, ours: true, help: 'Seconds after which a console client is disconnected, also with traffic; 0: never.' },
 
   // [ipmi]
   { section: 'ipmi', name: 'command_retry_timeout', kind: 'integer', default: 60, min: 1, help: 'Seconds during which a failed IPMI command is retried.' },

@@ -7,7 +7,7 @@ import { toBoolean } from '../../model/python';
 import { isSameSecret, MASK } from '../../model/masks';
 import type { Heartbeat, Inventory, JsonObject, NodeRecord } from '../../model/records';
 import { FAST_TRACK_STATES, stateRow } from '../../model/states';
-import { withoutCredentials } from '../../model/urls';
+import { withoutUrlCredentials } from '../../model/urls';
 import type { AgentNode } from '../../store/store';
 import type { Lookup } from '../../conductor/conductor';
 import type { Peer } from '../http/source';
@@ -58,8 +58,10 @@ const WITHOUT_BMC_DETECTION = ['redfish', 'idrac-redfish'];
 /** The response to a lookup: the node, and the agent's settings. */
 function documentFor(node: NodeRecord, token: unknown, { base, minor, caller }: Request, { document, auth, options }: ApiContext): object {
   const rows = rowsToShow(document.fields('Node'), minor, FIELDS);
+  const shown = nodePresenter({ base, minor, caller, auth, rows }, [])(node);
   return {
-    node: nodePresenter({ base, minor, caller, auth, rows }, [])(node),
+    // The agent needs no credentials of URLs, and anybody may send this request.
+    node: JSON.parse(withoutUrlCredentials(JSON.stringify(shown))) as object,
     config: {
       ...agentMetrics(options),
       ...AGENT_DEFAULTS,
@@ -77,11 +79,13 @@ const isExpected = ({ provision_state: state, driver_info: info }: NodeRecord, o
 /** The valid addresses; others are ignored. */
 const macsOf = (addresses: readonly unknown[]): string[] => addresses.filter(isMac).map((mac) => mac.toLowerCase());
 
+/** Looked up for addresses that no node has: the time of the answer must not tell whether a node has them. */
+const NO_NODE = '00000000-0000-0000-0000-000000000000';
 /** The node of the ports with these addresses, which must all belong to one node. */
 async function nodeByMacs(macs: readonly string[], { store }: ApiContext): Promise<NodeRecord> {
   const nodes = new Set((await store.ports.byMacs(macs)).map(({ node_uuid: uuid }) => uuid));
-  const [uuid] = nodes;
-  if (uuid === undefined || nodes.size > 1) throw notFound();
+  if (nodes.size > 1) throw notFound();
+  const [uuid = NO_NODE] = nodes;
   return store.nodes.find(uuid);
 }
 
@@ -148,7 +152,7 @@ async function heartbeat(request: Request, context: ApiContext): Promise<Answer>
     // Logged because the operator does not see the agent's responses.
     if (error instanceof Fault && error.status === 400) {
       const { callback_url: url } = request.query;
-      const from = typeof url === 'string' ? withoutCredentials(url.slice(0, MAX_LOGGED)) : '';
+      const from = typeof url === 'string' ? withoutUrlCredentials(url.slice(0, MAX_LOGGED)) : '';
       context.log.warn('heartbeat refused', {
         ...originFields(request.origin),
         node: node.uuid,

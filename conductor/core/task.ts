@@ -2,7 +2,7 @@
 import type { Driver, Power, Task } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
-import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, type NodeWrite } from '../../model/node-write';
+import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withoutQuotedCredentials, type NodeWrite } from '../../model/node-write';
 import { INTERFACE_KINDS, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
 import { next, stateRow, type Event, type ProvisionState } from '../../model/states';
 import type { Store } from '../../store/store';
@@ -81,7 +81,7 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
   let noted = EMPTY_WRITE;
   const put = async (write: NodeWrite, also?: (store: Store) => Promise<void>, release = false): Promise<void> => {
     if (!exclusive) throw new Error('a shared task may not write');
-    const whole = mergeWrites(noted, write);
+    const whole = withoutQuotedCredentials(mergeWrites(noted, write));
     if (isEmptyWrite(whole) && !also && !release) return;
     const held = (inner: Store): Promise<NodeRecord> => inner.nodes.writeLocked(node, fence, whole, release);
     try {

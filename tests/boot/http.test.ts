@@ -11,7 +11,7 @@ import { startHttpBoot, type HttpBootService, type HttpBootSetup } from '../../b
 import { systemClock } from '../../model/clock';
 import { agentCaFiles } from '../../wire/agent-authorities';
 import type { Log } from '../../model/log';
-import type { BootRecord, MediumRecord } from '../../model/records';
+import type { ServedBoot, MediumRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 import { ownCertificate } from '../../wire/http/certificate';
 import { cpioArchive } from '../../wire/images/cpio';
@@ -21,6 +21,7 @@ import { startTlsServer } from '../support/tls-server';
 const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
 const DISCOVERY = '00000000-0000-0000-0000-000000000000';
 const INTROSPECTION = '00000000-0000-0000-0000-000000000001';
+const TOKEN = '0123456789abcdef0123456789abcdef';
 const MAC = '52:54:00:aa:bb:01';
 const folder = mkdtempSync(join(tmpdir(), 'http-boot-'));
 const path = (...parts: string[]): string => join(folder, ...parts);
@@ -37,11 +38,20 @@ const asked: { readonly url: string; readonly headers: IncomingHttpHeaders }[] =
 const files: Record<string, string> = {};
 let service: HttpBootService;
 
-const row = (): BootRecord => ({ node_uuid: UUID, macs: [MAC], method: 'ipxe', purpose: 'ramdisk', kernel_args: 'a=1', files });
+const row = (): ServedBoot => ({
+  node_uuid: UUID,
+  token: TOKEN,
+  macs: [MAC],
+  method: 'ipxe',
+  purpose: 'ramdisk',
+  kernel_args: 'a=1',
+  files,
+});
 const boots: Store['boots'] = {
   put: () => Promise.reject(new Error('not here')),
   remove: () => Promise.reject(new Error('not here')),
   ofNode: (uuid) => Promise.resolve(uuid === UUID ? row() : undefined),
+  byToken: (token) => Promise.resolve(token === TOKEN ? row() : undefined),
   forMac: (mac) => Promise.resolve(mac === MAC ? row() : undefined),
 };
 const KNOWN = '52:54:00:aa:bb:02';
@@ -107,8 +117,14 @@ const setup = (): HttpBootSetup => ({
   log,
   clock: systemClock,
   reports: {
-    discovery: { ...row(), node_uuid: DISCOVERY, kernel_args: 'discover=1', files: { kernel: path('snponly.efi') } },
-    introspection: { ...row(), node_uuid: INTROSPECTION, kernel_args: 'introspect=1', files: { kernel: path('snponly.efi') } },
+    discovery: { ...row(), node_uuid: DISCOVERY, token: DISCOVERY, kernel_args: 'discover=1', files: { kernel: path('snponly.efi') } },
+    introspection: {
+      ...row(),
+      node_uuid: INTROSPECTION,
+      token: INTROSPECTION,
+      kernel_args: 'introspect=1',
+      files: { kernel: path('snponly.efi') },
+    },
   },
 });
 beforeEach(() => {
@@ -128,7 +144,7 @@ describe('scripts', () => {
     const { status, headers, body } = await get('/ipxe/52-54-00-aa-bb-01');
     expect(status).toBe(200);
     expect(headers['content-type']).toBe('text/plain');
-    expect(body.toString()).toContain(`kernel http://127.0.0.1:${service.port}/boot/${UUID}/kernel a=1 `);
+    expect(body.toString()).toContain(`kernel http://127.0.0.1:${service.port}/boot/${TOKEN}/kernel a=1 `);
     expect((await get('/ipxe/52-54-00-AA-BB-01')).body).toEqual(body);
   });
   it('has none for a machine that is known and shall not boot, and one for discovery', async () => {
@@ -210,14 +226,20 @@ describe('parts', () => {
 });
 
 describe('the files of a boot', () => {
-  const target = `/boot/${UUID}/kernel`;
+  const target = `/boot/${TOKEN}/kernel`;
 
   it('come from a path or a file URL, and only those that are named', async () => {
     files.kernel = path('secret');
     expect((await get(target)).body.toString()).toBe('secret');
     files.kernel = `file://${path('secret')}`;
     expect((await get(target.toUpperCase().replace('/BOOT/', '/boot/').replace('KERNEL', 'kernel'))).body.toString()).toBe('secret');
-    for (const wrong of [`/boot/${UUID}/ramdisk`, `/boot/${UUID}/constructor`, `/boot/x/kernel`, target.replace('1be', '2be')])
+    for (const wrong of [
+      `/boot/${UUID}/kernel`,
+      `/boot/${TOKEN}/ramdisk`,
+      `/boot/${TOKEN}/constructor`,
+      `/boot/x/kernel`,
+      target.replace('012', '112'),
+    ])
       expect((await get(wrong)).status).toBe(404);
     files.kernel = path('not there');
     expect((await get(target)).status).toBe(404);
@@ -341,7 +363,7 @@ describe('with [agent]api_ca_file', () => {
     trusting = await startHttpBoot({ ...setup(), options });
   });
   afterAll(() => trusting.stop());
-  const read = async (name: string, headers = {}): Promise<Buffer> => (await get(`/boot/${UUID}/${name}`, headers, 'GET', trusting)).body;
+  const read = async (name: string, headers = {}): Promise<Buffer> => (await get(`/boot/${TOKEN}/${name}`, headers, 'GET', trusting)).body;
 
   it('the agent gets the authorities behind its ramdisk, and no other file does', async () => {
     writeFileSync(path('api.pem'), 'the authority');
@@ -365,7 +387,7 @@ describe('with [agent]api_ca_file', () => {
   it('there is no ramdisk without them', async () => {
     files.ramdisk = path('root', 'big');
     rmSync(path('api.pem'), { force: true });
-    expect((await get(`/boot/${UUID}/ramdisk`, {}, 'GET', trusting)).status).toBe(500);
+    expect((await get(`/boot/${TOKEN}/ramdisk`, {}, 'GET', trusting)).status).toBe(500);
     expect(lines).toEqual([expect.stringMatching(/\[agent\]api_ca_file: cannot read .*api\.pem: ENOENT/)]);
   });
 });

@@ -7,7 +7,7 @@ import { urlForBmc } from '../../common/media';
 import type { Task } from '../../interfaces';
 import type { FirmwareSource } from './firmware-settings';
 
-/** Prefix of such files' names under `/boot/UUID/`. */
+/** Prefix of such files' names under `/boot/TOKEN/`. */
 const PREFIX = 'firmware-';
 
 const failure = (error: string): Fault => new Fault('DriverOperationError', { message: `Redfish exception occurred. Error: ${error}` });
@@ -73,8 +73,8 @@ export async function firmwareUrl(task: Task, url: string, given: { source?: Fir
   const name = nameOf(url);
   const bare: BootRecord = { node_uuid: node.uuid, macs: [], method: 'ipxe', purpose: 'disk', kernel_args: '', files: {} };
   const row = (await boots.ofNode(node.uuid)) ?? bare;
-  await boots.put({ ...row, files: { ...row.files, [name]: there.kind === 'file' ? there.path : there.url } });
-  return `${urlForBmc(task)}/boot/${node.uuid}/${name}`;
+  const { token } = await boots.put({ ...row, files: { ...row.files, [name]: there.kind === 'file' ? there.path : there.url } });
+  return `${urlForBmc(task)}/boot/${token}/${name}`;
 }
 
 /** Stops serving them. */

@@ -57,6 +57,14 @@ describe('lookup', () => {
     expect(second.text).not.toContain(SECRET);
     expect((await api.ask('GET', `/v1/lookup?node_uuid=${ONE}`, 61)).text).not.toContain(SECRET);
   });
+  it('shows no credentials of URLs', async () => {
+    const instance_info = { image_source: 'http://user:hush@images/x', kernel: 'https://images/k' };
+    await store().nodes.update(ONE, { instance_info, properties: { note: 'see http://user:hush@wiki/' } });
+    const { text, body } = await api.ask('GET', `/v1/lookup?node_uuid=${ONE}`);
+    expect(text).not.toContain('hush');
+    expect(body.node).toMatchObject({ instance_info: { ...instance_info, image_source: 'http://images/x' } });
+    expect((await api.ask('GET', `/v1/nodes/${ONE}`)).body['instance_info']).toEqual(instance_info);
+  });
   it('makes no token for agents that are older than tokens', async () => {
     expect((await api.ask('GET', `/v1/lookup?node_uuid=${ONE}`, 61)).body.config.agent_token).toBeNull();
   });

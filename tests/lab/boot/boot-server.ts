@@ -76,6 +76,7 @@ async function main(): Promise<void> {
       'boot.dhcp_gateway': null,
       'boot.dhcp_dns': [],
       'boot.dhcp_lease_time': 600,
+      'boot.dhcp_max_unknown': null,
       'boot.router_advertisements': true,
     },
   });
