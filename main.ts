@@ -1,6 +1,8 @@
 /** Starts the store, the API, the conductor and the boot services in one process, and stops them in reverse order. */
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
+import { openAudit } from './audit';
+import type { AuditLog } from './api/http/audit';
 import { createHealthcheck } from './api/http/healthcheck';
 import { createProbes, probeListener, type Probes } from './api/http/probes';
 import { createIntrospectionApi } from './api/introspection/server';
@@ -312,8 +314,18 @@ interface ApiParts {
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
 }
+/** The audit log, where it is enabled. Throws an Error for the operator. */
+function startAudit({ options, log, clock, metrics, stops, reloads }: StoreContext): AuditLog | undefined {
+  if (!options['audit.enabled']) return undefined;
+  const audit = openAudit(options, log, clock, metrics);
+  stops.push(() => audit.stop());
+  reloads.push(() => audit.reopen());
+  return audit;
+}
+
 /** Answers on the listeners. The APIs stop first, because they use all other services. */
-function startApis({ store, options, clock, metrics, log, stops }: StoreContext, parts: ApiParts): void {
+function startApis(context: StoreContext, parts: ApiParts): void {
+  const { store, options, clock, metrics, log, stops } = context;
   const { listeners, document, probes, notifier, rpc, conductor: localConductor, stopping } = parts;
   const { api, inspector } = listeners;
   const conductor = createRouter({
@@ -321,14 +333,17 @@ function startApis({ store, options, clock, metrics, log, stops }: StoreContext,
     ...(localConductor ? { here: localConductor } : {}),
     ...(rpc ? { client: rpc.client } : {}),
   });
+  const audit = startAudit(context);
+  const audited = audit ? { audit } : {};
   if (inspector) {
     const introspectionLog = log.child({ component: 'introspection' });
-    inspector.answer(createIntrospectionApi({ store, conductor, options, log: introspectionLog, clock, metrics, document }));
+    inspector.answer(createIntrospectionApi({ store, conductor, options, log: introspectionLog, clock, metrics, document, ...audited }));
     stops.push(() => inspector.close());
   }
   if (api) {
     const apiLog = log.child({ component: 'api' });
-    api.answer(createApi({ store, conductor, options, log: apiLog, clock, metrics, probes, signal: stopping, notifier, document }));
+    const services = { store, conductor, options, log: apiLog, clock, metrics, probes, notifier, document };
+    api.answer(createApi({ ...services, signal: stopping, ...audited }));
     stops.push(() => api.close());
   }
 }

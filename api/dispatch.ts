@@ -2,26 +2,19 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ConductorApi } from '../conductor/conductor';
 import { Fault } from '../model/errors';
-import type { Origin } from '../model/origin';
 import { handlers } from './handlers';
 import { accepts } from './http/accept';
 import { parseBody } from './http/body';
 import type { JsonLimits } from '../wire/bounded-json';
 import { Unacceptable } from './http/errors';
-import type { Answer, ApiContext, Caller } from './resource/handler';
+import type { RequestReport } from './http/request-report';
+import type { Peer } from './http/source';
+import type { Answer, ApiContext, Caller, Request } from './resource/handler';
 import { matcher } from './resource/routes';
 import { parseArguments, refuseByGate, refuseNewer } from './schema/arguments';
 import type { Operation } from './schema/document';
 import { demand } from './schema/schema';
 
-/** What the log and the metrics record of a request, as far as it got. */
-export interface RequestReport {
-  /** The path template in openapi.yaml. */
-  route: string;
-  /** The node's identifier in the request. */
-  node?: string;
-  origin: Origin;
-}
 interface ParsedRequest {
   readonly method: string;
   /** As in the request, without the query. */
@@ -37,6 +30,7 @@ interface ParsedRequest {
   /** Most values in the body. */
   readonly values: number;
   readonly caller: Caller;
+  readonly peer: Peer;
 }
 export type Dispatch = (request: ParsedRequest, report: RequestReport) => Promise<Answer>;
 
@@ -69,9 +63,10 @@ function paramsOf({ arguments: known }: Operation, params: Readonly<Record<strin
 export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor: ConductorApi): Dispatch {
   const match = matcher(context.document);
   return async (parsed, report) => {
-    const { method, segments, minor, path, jsonSuffix, headers, base, caller } = parsed;
+    const { method, segments, minor, path, jsonSuffix, headers, base, caller, peer } = parsed;
     const { operation, params, field, closed } = match(method, segments, minor);
     report.route = operation.path;
+    report.operation = operation.operationId;
     if (params['node_ident'] !== undefined) report.node = params['node_ident'];
     if (!accepts(headers.accept, operation.streams ? 'text/event-stream' : 'application/json')) throw new Unacceptable(headers.accept);
     if (operation.policy && !context.auth.allowed(caller, operation.policy)) throw new Fault('NotAuthorized');
@@ -83,13 +78,20 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
       ...(field === undefined ? NO_PARAMS : { fields: field }),
       ...params,
     };
+    report.body = body;
+    report.vendorMethod = given['method'];
     if (bodyFirst) checkBody(operation, body, context);
     const query = parseArguments(operation, given);
     checkBody(operation, body, context);
     if (closed) refuseByGate(below, gate.since);
     refuseNewer(operation, given, query, minor);
     const { origin } = report;
-    const request = { minor, caller, params: paramsOf(operation, params, query), query, body, headers, base, path, jsonSuffix, origin };
+    const request: Request = {
+      ...{ minor, caller, params: paramsOf(operation, params, query), query, body, headers, base, path, jsonSuffix, origin, peer },
+      onNode: ({ uuid }) => {
+        report.nodeUuid = uuid;
+      },
+    };
     return handlers[operation.operationId]!(request, { ...context, conductor: conductor.from(origin) });
   };
 }

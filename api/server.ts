@@ -12,15 +12,15 @@ import { Fault, reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import type { Metrics } from '../model/metrics';
 import { silentNotifier, type Notifier } from '../model/notifications';
-import { originFields } from '../model/origin';
 import { HEADER, MAXIMUM, MINIMUM, negotiate } from '../model/versions';
 import type { Store } from '../store/store';
 import { httpBasic } from './auth/http-basic';
 import { noauth } from './auth/noauth';
-import { createDispatch, type Dispatch, type RequestReport } from './dispatch';
+import { createDispatch, type Dispatch } from './dispatch';
 import { handlers } from './handlers';
+import type { AuditLog } from './http/audit';
 import { bodyLimits } from './http/body';
-import { createCors } from './http/cors';
+import { createCors, refuseForged } from './http/cors';
 import { createCurrentState } from './http/current-state';
 import { explain, Refusal, Unacceptable, Unauthenticated, Unread } from './http/errors';
 import { baseOf } from './http/forwarded';
@@ -28,11 +28,13 @@ import { measureNodes } from './http/node-counts';
 import { isFlooded } from './http/pipelining';
 import { createProbes, sendProbe, type Probes } from './http/probes';
 import { originOf, reportRequest } from './http/request-log';
+import { reportFields, type RequestReport } from './http/request-report';
 import { cutOff, send } from './send';
-import { sourceOf } from './http/source';
+import { peerOf, sourceOf } from './http/source';
 import { sendStream } from './http/streaming';
 import { queryOf, segmentsOf, targetOf, type Target } from './http/target';
 import { createUploads } from './http/uploads';
+import { createAgentAddresses } from './resource/agent-addresses';
 import { createEventFeed } from './resource/event-feed';
 import { createFragments } from './resource/fragments';
 import type { Answer, ApiContext, Auth, Caller } from './resource/handler';
@@ -69,6 +71,8 @@ export interface ApiParts {
   readonly probes?: Probes;
   /** Absent: no notifications. */
   readonly notifier?: Notifier;
+  /** Absent: no audit log. */
+  readonly audit?: AuditLog;
   /** Absent: read now. */
   readonly document?: Document;
   /** Aborted when the server stops, which ends streams. */
@@ -77,7 +81,6 @@ export interface ApiParts {
 
 type Headers = Readonly<Record<string, string>>;
 const one = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value.join(',') : value);
-const fieldsOf = ({ origin, node }: RequestReport): object => ({ ...originFields(origin), ...(node === undefined ? {} : { node }) });
 
 /** Its path ends in .json at every version. */
 const DOCUMENT = '/v1/openapi.json';
@@ -104,6 +107,7 @@ function createContext(parts: ApiParts, document: Document, stopping: AbortSigna
     ...{ store, options, log, clock, metrics, document },
     auth: basic ? httpBasic(options['DEFAULT.http_basic_auth_user_file'], log, clock) : noauth,
     random: randomBytes,
+    agentAddresses: createAgentAddresses({ store, options, clock, random: randomBytes }),
     validators: createValidators(),
     current: createCurrentState(store, options),
     fragments: createFragments(options['api.fragment_cache_size'] * 2 ** 20, metrics),
@@ -126,7 +130,7 @@ function reportRequests(parts: ApiParts): RequestHandler {
     const finish = (): void => {
       inFlight--;
       const status = response.headersSent ? response.statusCode : undefined;
-      reportRequest(parts, request, { route: report.route, status, seconds: took(), fields: fieldsOf(report) });
+      reportRequest(parts, request, { service: 'baremetal', report, status, seconds: took() });
     };
     (request as Exchanged)[EXCHANGE] = { report, target: targetOf(request.url), ids, finish };
     inFlight++;
@@ -210,13 +214,17 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     const { report, target, ids } = exchangeOf(request);
     const { bare } = target;
     const source = sourceOf(request, options);
+    refuseForged(request, options);
     // Before anything else of the request is read.
     const caller = await auth.identify(request.headers, bare, request.method ?? 'GET', source);
     report.origin = { ...report.origin, user: caller.user, project: caller.project };
+    report.roles = caller.roles;
     const limits = bodyLimits(bare, options);
     const { result, head } = await receive(request, source, limits, (body) =>
       perform(request, { caller, body, values: limits.values }, versions),
     );
+    report.status = result.status;
+    if (result.status === 201) report.created = result.headers?.['Location'];
     const headers = { ...versions.headers, ...result.headers, ...ids };
     if (result.stream) stream({ ...result, headers }, response, report);
     else send(response, head, { ...result, headers });
@@ -242,6 +250,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
         query: queryOf(target.search),
         headers: request.headers,
         base: baseOf(request, options),
+        peer: peerOf(request, options),
       },
       report,
     );
@@ -250,7 +259,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
   /** Does not wait for the end of the stream, which may take days. */
   function stream(result: Answer, response: ServerResponse, report: RequestReport): void {
     sendStream(response, result.headers!, result.stream!, clock, stopping).catch((error: unknown) =>
-      log.warn('a stream broke off', { ...fieldsOf(report), error: reasonOf(error) }),
+      log.warn('a stream broke off', { ...reportFields(report), error: reasonOf(error) }),
     );
   }
 
@@ -272,8 +281,17 @@ function sendError(error: unknown, request: IncomingMessage, response: ServerRes
   const { report, target, ids } = exchangeOf(request);
   const { method } = request;
   const { status, body, headers, known } = explain(error);
+  if (error instanceof Unauthenticated) report.claimedUser = error.claimedUser;
+  // Otherwise the client left while its request was read.
+  if (known || !request.socket.destroyed) report.status = status;
   if (!known && !request.socket.destroyed)
-    log.error('request failed', { ...fieldsOf(report), method, path: target.path, error: reasonOf(error), stack: (error as Error).stack });
+    log.error('request failed', {
+      ...reportFields(report),
+      method,
+      path: target.path,
+      error: reasonOf(error),
+      stack: (error as Error).stack,
+    });
   // The rest of the body is not read.
   const isCutOff = error instanceof Unread && (status === 413 || status === 503);
   const close = isCutOff ? { Connection: 'close' } : {};

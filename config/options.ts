@@ -95,6 +95,7 @@ export const OPTIONS = [
   { section: 'api', name: 'max_limit', kind: 'integer', default: 1000, min: 1, help: 'Maximum number of rows in the response to a list request.' },
   { section: 'api', name: 'public_endpoint', kind: 'string', default: null, help: 'Base URL of links in responses. Default: the host of the request.' },
   { section: 'api', name: 'restrict_lookup', kind: 'boolean', default: true, help: 'Ramdisks can look up their node only in states in which a ramdisk is expected.' },
+  { section: 'api', name: 'agent_source_check', kind: 'string', default: 'lease', choices: ['lease', 'off'], ours: true, help: "Where lookups, heartbeats and inventories of a node may come from. lease: if our DHCP service gave an address to the node's machine, from that address only. off: from anywhere." },
   { section: 'api', name: 'ramdisk_heartbeat_timeout', kind: 'integer', default: 300, min: 1, help: 'Seconds within which a ramdisk must send a heartbeat. The lookup response contains it.' },
   { section: 'api', name: 'enable_ramdisk_endpoints', kind: 'boolean', default: true, help: 'Serve lookup, heartbeat and continue_inspection in this process.' },
   { section: 'api', name: 'fragment_cache_size', kind: 'integer', default: 64, min: 0, ours: true, help: 'Memory of the JSON cache, in MiB. A detailed node takes about 4 KiB for each requested microversion.' },
@@ -107,6 +108,11 @@ export const OPTIONS = [
   { section: 'api', name: 'disallow_service_steps', kind: 'list', default: ['vendor.send_raw'], help: 'Service steps (interface.step) that are not allowed.' },
   { section: 'api', name: 'request_timeout', kind: 'integer', default: 120, min: 1, ours: true, help: 'Seconds within which a caller must send its whole request. Then the connection is closed.' },
   { section: 'api', name: 'log_requests', kind: 'string', default: 'all', choices: ['all', 'changes', 'failures', 'none'], ours: true, help: 'Requests to log, with method, path, status, duration and caller. changes: all methods except GET; failures: status 400 and above. changes includes failures.' },
+  // [audit]
+  { section: 'audit', name: 'enabled', kind: 'boolean', default: false, help: 'Record requests in the audit log: one line of JSON each, for refused ones too.' },
+  { section: 'audit', name: 'ignore_req_list', kind: 'list', default: ['GET', 'HEAD', 'OPTIONS'], help: 'HTTP methods that are not recorded. (Ironic: none.)' },
+  { section: 'audit', name: 'ignore_path_list', kind: 'list', default: ['/v1/heartbeat/{node_ident}'], ours: true, help: 'Paths of openapi.yaml whose accepted requests are not recorded.' },
+  { section: 'audit', name: 'log_file', kind: 'string', default: null, ours: true, help: 'File of the audit log, created with mode 0600. SIGHUP reopens it, for logrotate. Default: standard output.' },
   // [ssl]
   { section: 'ssl', name: 'cert_file', kind: 'string', default: null, help: 'Certificate of listeners with TLS whose own section names none, PEM.' },
   { section: 'ssl', name: 'key_file', kind: 'string', default: null, help: 'Private key of that certificate, PEM.' },
@@ -129,7 +135,7 @@ export const OPTIONS = [
   { section: 'healthcheck', name: 'enable_by_file_paths', kind: 'list', default: [], help: 'enable_by_files fails unless one of these files exists.' },
   { section: 'healthcheck', name: 'allowed_source_ranges', kind: 'list', default: [], help: 'Networks that may request /healthcheck; empty: all. Others get 404.' },
   { section: 'healthcheck', name: 'ignore_proxied_requests', kind: 'boolean', default: false, help: 'Do not serve /healthcheck to requests that a proxy forwarded.' },
-  { section: 'oslo_middleware', name: 'enable_proxy_headers_parsing', kind: 'boolean', default: false, help: 'Trust the headers Forwarded, X-Forwarded-Proto, -Host and -Prefix of a proxy. Links in responses use them.' },
+  { section: 'oslo_middleware', name: 'enable_proxy_headers_parsing', kind: 'boolean', default: false, help: 'Trust the headers Forwarded, X-Forwarded-For, -Proto, -Host and -Prefix of a proxy. Links in responses and checks of the address of a client use them. Only the proxy must reach the API then.' },
   // [metrics]
   { section: 'metrics', name: 'public', kind: 'boolean', default: true, ours: true, help: 'Serve /metrics on the API port too, without authentication. It contains counts, but no names or UUIDs of machines.' },
   { section: 'metrics', name: 'prometheus_port', kind: 'integer', default: null, min: 0, max: 65535, ours: true, help: 'Separate port for /metrics and /healthcheck, also for processes without the API. Default: none.' },
@@ -215,7 +221,7 @@ export const OPTIONS = [
   { section: 'conductor', name: 'rescue_kernel', kind: 'string', default: null, help: 'Kernel of the rescue ramdisk for nodes without driver_info rescue_kernel: path, file:// or http(s):// URL.' },
   { section: 'conductor', name: 'rescue_ramdisk', kind: 'string', default: null, help: 'Initramfs of the rescue ramdisk for nodes without driver_info rescue_ramdisk.' },
   { section: 'conductor', name: 'bootloader', kind: 'string', default: null, help: "UEFI boot loader of generated ISO images, for nodes without driver_info bootloader: an image of an EFI system partition, or an EFI program such as GRUB's gcdx64.efi. Path, file:// or http(s):// URL." },
-  { section: 'conductor', name: 'file_url_allowed_paths', kind: 'list', default: ['/var/lib/ironic'], help: 'Folders from which file:// images are allowed.' },
+  { section: 'conductor', name: 'file_url_allowed_paths', kind: 'list', default: ['/var/lib/ironic'], help: 'Folders from which file:// images are allowed. Links are followed first.' },
   // [deploy]
   { section: 'deploy', name: 'http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for machines. Default: http://my_ip and [boot]http_port.' },
   { section: 'deploy', name: 'external_http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for BMCs, if it differs from http_url. driver_info external_http_url overrides it for a node. Default: https://my_ip and [boot]https_port, if that is set.' },
@@ -277,6 +283,7 @@ export const OPTIONS = [
   { section: 'agent', name: 'command_wait_attempts', kind: 'integer', default: 100, min: 1, help: 'Number of polls for the result of an agent command.' },
   { section: 'agent', name: 'command_wait_interval', kind: 'integer', default: 6, min: 1, help: 'Maximum seconds between these polls. The first polls are earlier, and agents may delay their response until the command ends.' },
   { section: 'agent', name: 'require_tls', kind: 'boolean', default: true, help: "The agent's callback URL must use https." },
+  { section: 'agent', name: 'callback_hosts', kind: 'list', default: [], ours: true, help: "Addresses, networks (192.0.2.0/24) and host names that agents may have in callback_url, besides the node's own addresses: where its requests come from, its DHCP lease, and what its last inspection found. For agents behind a proxy or NAT." },
   { section: 'agent', name: 'verify_ca', kind: 'string', default: 'True', help: 'CA certificates for verifying agents without a generated certificate: True (those of the system), False (no verification), or a file.' },
   { section: 'agent', name: 'api_ca_file', kind: 'string', default: null, help: 'File of CA certificates, PEM, that ramdisks verify the API and image servers with. It is added to their images.' },
   { section: 'agent', name: 'post_deploy_get_power_state_retries', kind: 'integer', default: 6, min: 0, help: 'Number of power state polls after the agent was ordered to power off.' },

@@ -78,6 +78,7 @@ export const METRICS = {
 
   bloomery_notifications_total: { kind: 'counter', help: 'Notifications by driver (log, webhook) and outcome: sent, lost.', labels: ['driver', 'outcome'] },
   bloomery_notifications_waiting: { kind: 'gauge', help: 'Queued notifications.', labels: [] },
+  bloomery_audit_entries_lost_total: { kind: 'counter', help: 'Entries of the audit log that were dropped, because it could not be written.', labels: [] },
   bloomery_event_listeners: { kind: 'gauge', help: 'Listeners to /v1/events/stream of this process.', labels: [] },
 } as const satisfies Readonly<Record<string, MetricRow>>;
 

@@ -131,7 +131,8 @@ export function httpBasic(path: string, log: Log, clock: Clock, bcrypt: Bcrypt =
         log.error('cannot read the users', { error: reasonOf(error) });
         throw new Unauthenticated(503, 'Problem reading auth user file');
       }
-      if (!(await isRight({ user, password, source }, all))) throw new Unauthenticated(401, 'Incorrect username or password');
+      if (!(await isRight({ user, password, source }, all)))
+        throw new Unauthenticated(401, 'Incorrect username or password', all.has(user) ? user : undefined);
       return { ...NOBODY, user };
     },
     allowed: () => true,

@@ -1,7 +1,9 @@
-/** CORS headers for pages of other origins: the options of [cors], as in oslo.middleware. */
-import type { IncomingHttpHeaders } from 'node:http';
+/** Pages of other origins: CORS headers by the options of [cors], as in oslo.middleware, and a defence against forged requests. */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Options } from '../../config/options';
 import { HEADER, MAXIMUM, MINIMUM } from '../../model/versions';
+import { Unread } from './errors';
+import { baseOf } from './forwarded';
 
 /** Headers that a page may always send. */
 const SIMPLE = [
@@ -20,6 +22,35 @@ const SIMPLE = [
 ];
 export type Cors = (method: string | undefined, headers: IncomingHttpHeaders) => Readonly<Record<string, string>>;
 
+/** The value of Access-Control-Allow-Origin; undefined: the origin is not allowed. */
+const permittedOrigin = (origin: string, allowed: readonly string[]): string | undefined =>
+  allowed.includes(origin) ? origin : allowed.includes('*') ? '*' : undefined;
+
+/** Pages of other origins may send it only after a preflight request (OPTIONS). */
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json$/i;
+/** Host and port, without a default one. Undefined for `null`, the origin of pages without one. */
+const hostOf = (url: string): string | undefined => (URL.canParse(url) ? new URL(url).host : undefined);
+/**
+ * Whether a page of another origin may have sent this request unasked: browsers send forms, plain text and empty bodies with the login of
+ * their user. For methods other than POST they make a preflight request first.
+ * @param base the URL of this server as its clients use it
+ */
+function isForged(method: string | undefined, headers: IncomingHttpHeaders, base: string, options: Options): boolean {
+  const { origin, host = '' } = headers;
+  if (method !== 'POST' || origin === undefined || permittedOrigin(origin, options['cors.allowed_origin']) !== undefined) return false;
+  const [type = ''] = (headers['content-type'] ?? '').split(';', 1);
+  if (JSON_TYPE.test(type.trim())) return false;
+  const from = hostOf(origin);
+  // Behind a proxy the scheme of the origin may be another.
+  return from === undefined || ![base, `http://${host}`].some((own) => hostOf(own) === from);
+}
+
+/** @throws Unread for a request that may be forged */
+export function refuseForged(request: IncomingMessage, options: Options): void {
+  if (isForged(request.method, request.headers, baseOf(request, options), options))
+    throw new Unread(415, 'Pages of other origins may send JSON only, with its Content-Type.');
+}
+
 /** @returns the headers to add to the response; none if the origin, the method or a header is not allowed */
 export function createCors(options: Options): Cors {
   const allowed = options['cors.allowed_origin'];
@@ -30,7 +61,7 @@ export function createCors(options: Options): Cors {
   return (method, headers) => {
     const { origin } = headers;
     if (origin === undefined) return {};
-    const permitted = allowed.includes(origin) ? origin : allowed.includes('*') ? '*' : undefined;
+    const permitted = permittedOrigin(origin, allowed);
     if (permitted === undefined) return {};
     const basic = {
       Vary: 'Origin',

@@ -11,7 +11,7 @@ export class Refusal extends Error {
     super(description);
   }
 }
-/** A body that was not read: too large or too deep. */
+/** A body that was not read: too large, too deep, or from a page of another origin. */
 export class Unread extends Error {
   constructor(
     readonly status: number,
@@ -25,6 +25,8 @@ export class Unauthenticated extends Error {
   constructor(
     readonly status: number,
     readonly sentence: string,
+    /** A user of the server whose password was wrong, for the audit log. */
+    readonly claimedUser?: string,
   ) {
     super(sentence);
   }

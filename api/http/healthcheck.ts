@@ -3,10 +3,10 @@
  */
 import { existsSync } from 'node:fs';
 import { hostname, release, type } from 'node:os';
-import { BlockList, isIP } from 'node:net';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Options } from '../../config/options';
 import { preferred } from './accept';
+import { isNetwork, networksOf } from './networks';
 
 export type HealthcheckOptions = Pick<
   Options,
@@ -115,23 +115,6 @@ const WRITERS: Readonly<Record<string, (results: readonly CheckResult[], shown: 
 };
 const TYPES = Object.keys(WRITERS);
 
-/** Converts IPv4-mapped IPv6 addresses (RFC 4291 §2.5.5.2), which dual-stack sockets report. */
-const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');
-const family = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
-
-function readRanges(ranges: readonly string[]): BlockList | undefined {
-  if (ranges.length === 0) return undefined;
-  const list = new BlockList();
-  for (const range of ranges) {
-    const [address = '', length] = range.split('/');
-    const maxBits = isIP(address) === 6 ? 128 : 32;
-    const bits = length === undefined ? maxBits : /^\d{1,3}$/.test(length) ? Number(length) : NaN;
-    if (isIP(address) === 0 || !(bits <= maxBits)) throw new Error(`[healthcheck]allowed_source_ranges: "${range}" is not a network`);
-    list.addSubnet(address, bits, family(address));
-  }
-  return list;
-}
-
 /** Throws an Error for invalid options, with a message for the operator. */
 export function createHealthcheck(options: HealthcheckOptions, isDatabaseUp: () => Promise<boolean>, now: () => number): Healthcheck {
   const names = options['healthcheck.backends'];
@@ -139,12 +122,14 @@ export function createHealthcheck(options: HealthcheckOptions, isDatabaseUp: () 
   if (unknown !== undefined) throw new Error(`[healthcheck]backends: "${unknown}" is not one of ${Object.keys(BACKENDS).join(', ')}`);
   if (names.includes('disable_by_file') && names.includes('enable_by_files'))
     throw new Error('[healthcheck]backends: disable_by_file and enable_by_files exclude each other');
-  const ranges = readRanges(options['healthcheck.allowed_source_ranges']);
+  const ranges = options['healthcheck.allowed_source_ranges'];
+  const wrong = ranges.find((range) => !isNetwork(range));
+  if (wrong !== undefined) throw new Error(`[healthcheck]allowed_source_ranges: "${wrong}" is not a network`);
+  const sources = ranges.length === 0 ? undefined : networksOf(ranges);
   const detailed = options['healthcheck.detailed'];
 
-  return async ({ method, headers, from: address = '', port }) => {
-    const from = plainAddress(address);
-    if (ranges && !(isIP(from) && ranges.check(from, family(from)))) return undefined;
+  return async ({ method, headers, from = '', port }) => {
+    if (sources && !sources.contains(from)) return undefined;
     if (options['healthcheck.ignore_proxied_requests'] && PROXIED.some((name) => headers[name])) return undefined;
     const results = await Promise.all(names.map(async (name) => BACKENDS[name]!({ options, port, isDatabaseUp })));
     const healthy = results.every(({ available }) => available);

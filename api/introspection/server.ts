@@ -7,17 +7,19 @@ import type { Clock } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import type { Log } from '../../model/log';
 import type { Metrics } from '../../model/metrics';
-import { originFields, type Origin } from '../../model/origin';
+import { originFields } from '../../model/origin';
 import type { Store } from '../../store/store';
 import { httpBasic } from '../auth/http-basic';
 import { noauth } from '../auth/noauth';
+import type { AuditLog } from '../http/audit';
 import { bodyLimits, parseBody } from '../http/body';
-import { createCors } from '../http/cors';
+import { createCors, refuseForged } from '../http/cors';
 import { loadDocument, type Document } from '../schema/document';
 import { Unauthenticated, Unread } from '../http/errors';
 import { baseOf } from '../http/forwarded';
 import { isFlooded } from '../http/pipelining';
 import { originOf, reportRequest } from '../http/request-log';
+import type { RequestReport } from '../http/request-report';
 import { sourceOf } from '../http/source';
 import { createUploads } from '../http/uploads';
 import { createValidators, demand } from '../schema/schema';
@@ -82,11 +84,6 @@ function send(response: ServerResponse, head: boolean, { status, body, text, pag
   response.end(head ? '' : content);
 }
 
-/** What the log and the metrics record of a request, as far as it got. */
-interface RequestReport {
-  route: string;
-  origin: Origin;
-}
 /** @returns a listener for node:http */
 export function createIntrospectionApi(given: {
   readonly store: Store;
@@ -95,6 +92,8 @@ export function createIntrospectionApi(given: {
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;
+  /** Absent: no audit log. */
+  readonly audit?: AuditLog;
   /** Absent: read now. */
   readonly document?: Document;
 }): (request: IncomingMessage, response: ServerResponse) => void {
@@ -119,10 +118,13 @@ export function createIntrospectionApi(given: {
     if (request.method === 'OPTIONS') return { status: 200, headers: allowed };
     const operation = route.methods[head ? 'GET' : request.method!];
     if (!operation) return { status: 405, page: PAGE_405, headers: allowed };
+    report.operation = operation.operationId;
     // The public paths differ from the API's, so each route is mapped to a public or a protected path of the API.
     const source = sourceOf(request, options);
+    refuseForged(request, options);
     const caller = await auth.identify(request.headers, route.isPublic ? '/' : '/v1/introspection', request.method!, source);
     report.origin = { ...report.origin, user: caller.user, project: caller.project };
+    report.roles = caller.roles;
     const limits = bodyLimits('continue_inspection', options);
     const context: IntrospectionContext = {
       store: given.store,
@@ -143,11 +145,14 @@ export function createIntrospectionApi(given: {
     const took = metrics.timer();
     const head = request.method === 'HEAD';
     const report: RequestReport = { route: 'introspection:other', origin: originOf(request) };
+    let hasOutcome = true;
     response.setHeader('OpenStack-Request-Id', report.origin.requestId);
     for (const [name, value] of Object.entries(cors(request.method ?? 'GET', request.headers))) response.setHeader(name, value);
     perform(request, head, report)
       .catch((error: unknown) => {
         const known = [Fault, Unread, Unauthenticated].some((kind) => error instanceof kind);
+        if (error instanceof Unauthenticated) report.claimedUser = error.claimedUser;
+        hasOutcome = known || !request.socket.destroyed;
         if (!known && !request.socket.destroyed)
           log.error('request failed', {
             ...originFields(report.origin),
@@ -163,7 +168,8 @@ export function createIntrospectionApi(given: {
         request.resume();
         send(response, head, reply);
         const status = response.headersSent ? reply.status : undefined;
-        reportRequest(given, request, { route: report.route, status, seconds: took(), fields: originFields(report.origin) });
+        if (hasOutcome) report.status = reply.status;
+        reportRequest(given, request, { service: 'baremetal-introspection', report, status, seconds: took() });
       })
       .catch((error: unknown) => log.error('a response cannot be sent', { error: reasonOf(error) }));
   };

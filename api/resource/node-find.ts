@@ -44,7 +44,7 @@ export const nodeOf = (request: Request, context: ApiContext, policy: string, su
 export const nodeHeadOf = (request: Request, context: ApiContext, policy: string): Promise<NodeSummary> =>
   allowedNode(request, context, policy, true, (ident) => context.current.node(ident));
 
-async function allowedNode<Node extends Pick<NodeRecord, 'owner' | 'lessee'>>(
+async function allowedNode<Node extends Pick<NodeRecord, 'uuid' | 'owner' | 'lessee'>>(
   request: Request,
   context: ApiContext,
   policy: string,
@@ -58,6 +58,7 @@ async function allowedNode<Node extends Pick<NodeRecord, 'owner' | 'lessee'>>(
     if (suffix && jsonSuffix && error instanceof Fault && error.name === 'NodeNotFound') return findByIdent(`${ident}.json`, minor, find);
     throw error;
   });
+  request.onNode(node);
   if (!context.auth.allowed(caller, 'node:get', node)) throw new Fault('NodeNotFound', { node: ident });
   if (!context.auth.allowed(caller, policy, node)) throw new Fault('NotAuthorized');
   return node;

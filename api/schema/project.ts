@@ -50,6 +50,7 @@ const REFUSED: readonly (readonly [status: string, description: string, when: (o
   ['406', 'The version is not supported, or an argument needs another version', () => true],
   ['409', 'The state of the resource or its lock does not allow it', ({ policy }) => policy !== null],
   ['413', 'The body is too large', () => true],
+  ['415', 'A page of another origin sent a body that is not JSON', ({ method }) => method === 'POST'],
   ['429', 'The node pushes too often', ({ operationId }) => operationId === 'pushHardware'],
   ['500', 'Unexpected error, or a failure of the machine', ({ policy }) => policy !== null],
   ['503', 'Temporarily overloaded', () => true],

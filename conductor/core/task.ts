@@ -79,11 +79,11 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
   let ports = itsPorts;
   let driver: { readonly of: NodeRecord; readonly made: Driver } | undefined;
   let noted = EMPTY_WRITE;
-  const put = async (write: NodeWrite, also?: (store: Store) => Promise<void>, letGo = false): Promise<void> => {
+  const put = async (write: NodeWrite, also?: (store: Store) => Promise<void>, release = false): Promise<void> => {
     if (!exclusive) throw new Error('a shared task may not write');
     const whole = mergeWrites(noted, write);
-    if (isEmptyWrite(whole) && !also && !letGo) return;
-    const held = (inner: Store): Promise<NodeRecord> => inner.nodes.writeLocked(node, fence, whole, letGo);
+    if (isEmptyWrite(whole) && !also && !release) return;
+    const held = (inner: Store): Promise<NodeRecord> => inner.nodes.writeLocked(node, fence, whole, release);
     try {
       node = await (also
         ? store.transaction(async (inner) => {

@@ -73,7 +73,8 @@ interface ImageSource {
 }
 async function sourceOf(task: Task): Promise<ImageSource> {
   const href = text(task.node.instance_info['image_source']);
-  const location = await checkLocation(locate(href, task.options['conductor.file_url_allowed_paths']), task);
+  const allowed = task.options['conductor.file_url_allowed_paths'];
+  const location = await checkLocation(locate(href, allowed), allowed, task);
   return { location, served: location.kind === 'file' || downloadSource(task.node) === 'local' };
 }
 

@@ -1,7 +1,7 @@
 /** Images that nodes are deployed with: location, permission, checksum and format. */
 import { createHash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
+import { open, realpath, stat } from 'node:fs/promises';
 import { basename, resolve, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Agent, type RequestInit, type Response, fetch } from 'undici';
@@ -52,11 +52,16 @@ export function locate(href: string, allowed: readonly string[]): ImageLocation 
   if (scheme === 'http' || scheme === 'https') return { kind: 'http', url: href };
   if (scheme !== 'file') throw refused(href, `Image download protocol ${scheme} is not supported.`);
   const path = filePath(href);
-  const blocked = BLOCKED.find((folder) => path === folder || path.startsWith(`${folder}/`));
-  if (blocked !== undefined) throw refused(href, `Security: The path ${blocked} is not permitted in file URLs`);
-  const inside = (folder: string) => !relative(resolve(folder), path).startsWith('..');
-  if (!allowed.some(inside)) throw refused(href, `Security: Path ${path} is not allowed for image source file URLs`);
+  checkAllowed(href, path, path, allowed);
   return { kind: 'file', path };
+}
+
+/** @param path what the error names. @param real what is checked. */
+function checkAllowed(href: string, path: string, real: string, allowed: readonly string[]): void {
+  const blocked = BLOCKED.find((folder) => real === folder || real.startsWith(`${folder}/`));
+  if (blocked !== undefined) throw refused(href, `Security: The path ${blocked} is not permitted in file URLs`);
+  const inside = (folder: string) => !relative(resolve(folder), real).startsWith('..');
+  if (!allowed.some(inside)) throw refused(href, `Security: Path ${path} is not allowed for image source file URLs`);
 }
 
 function filePath(href: string): string {
@@ -68,15 +73,16 @@ function filePath(href: string): string {
 }
 
 /**
- * Checks that the image is available: a file that exists, or a URL whose HEAD answers 200 in time. Returns the URL behind redirections.
- * Throws InvalidParameterValue with the reason.
+ * Checks that the image is available: a file that exists, or a URL whose HEAD answers 200 in time. Returns the URL behind redirections, and
+ * the path behind links. Throws InvalidParameterValue with the reason.
+ * @param allowed folders of files behind all links; null: the operator's own file may link to any folder
  */
-export async function checkLocation(location: ImageLocation, fetching: Fetching): Promise<ImageLocation> {
-  if (location.kind === 'file') {
-    const found = await stat(location.path).catch(() => undefined);
-    if (!found?.isFile()) throw refused(`file://${location.path}`, 'Specified image file not found.');
-    return location;
-  }
+export async function checkLocation(
+  location: ImageLocation,
+  allowed: readonly string[] | null,
+  fetching: Fetching,
+): Promise<ImageLocation> {
+  if (location.kind === 'file') return checkFile(location.path, allowed);
   const shown = withoutCredentials(location.url);
   const answer = await send(location.url, { method: 'HEAD' }, fetching).catch((error: unknown) => {
     fetching.signal.throwIfAborted();
@@ -84,6 +90,19 @@ export async function checkLocation(location: ImageLocation, fetching: Fetching)
   });
   if (answer.status !== 200) throw refused(shown, `Got HTTP code ${answer.status} instead of 200 in response to HEAD request.`);
   return answer.redirected ? { kind: 'http', url: answer.url } : location;
+}
+
+async function checkFile(path: string, allowed: readonly string[] | null): Promise<ImageLocation> {
+  const href = `file://${path}`;
+  const missing = () => refused(href, 'Specified image file not found.');
+  const real = await realpath(path).catch(() => undefined);
+  if (real === undefined) throw missing();
+  if (allowed) {
+    const folders = await Promise.all(allowed.map(async (folder) => realpath(folder).catch(() => folder)));
+    checkAllowed(href, path, real, folders);
+  }
+  if (!(await stat(real).catch(() => undefined))?.isFile()) throw missing();
+  return { kind: 'file', path: allowed ? real : path };
 }
 
 /** `[DEFAULT]webserver_verify_ca` → the connections to web servers. A process has one value. */

@@ -75,6 +75,40 @@ describe('other origins', () => {
   });
 });
 
+// Browsers send them with the user's login, and ask before they send anything else.
+describe('forms of other origins', () => {
+  const post = (headers: Record<string, string>, method = 'POST') =>
+    api.ask(method, '/v1/chassis', 115, { body: '{"description": "forged"}', headers });
+  it.each<[string, Record<string, string>]>([
+    ['plain text', { Origin: 'http://evil', 'Content-Type': 'text/plain' }],
+    ['plain text that looks like JSON', { Origin: 'http://evil', 'Content-Type': 'text/plain; application/json' }],
+    ['a form', { Origin: 'http://evil', 'Content-Type': 'application/x-www-form-urlencoded' }],
+    ['a form with files', { Origin: 'http://evil', 'Content-Type': 'multipart/form-data; boundary=json' }],
+    ['no type', { Origin: 'http://evil', 'Content-Type': '' }],
+    ['a page without an origin', { Origin: 'null', 'Content-Type': 'text/plain' }],
+    ['another port of this host', { Origin: 'http://here:8080', Host: 'here:6385', 'Content-Type': 'text/plain' }],
+    ['no host', { Origin: 'null', Host: '', 'Content-Type': 'text/plain' }],
+  ])('are refused: %s', async (_, headers) => {
+    expect(await post(headers)).toMatchObject({
+      status: 415,
+      body: { faultcode: 'Client', faultstring: 'Pages of other origins may send JSON only, with its Content-Type.' },
+    });
+  });
+  it.each<[string, Record<string, string>]>([
+    ['no origin', { 'Content-Type': 'text/plain' }],
+    ['no origin and no type', { 'Content-Type': '' }],
+    ['JSON', { Origin: 'http://evil', 'Content-Type': 'application/json; charset=utf-8' }],
+    ['a JSON patch', { Origin: 'http://evil', 'Content-Type': 'application/json-patch+json' }],
+    ['an allowed origin', { Origin: 'https://page', 'Content-Type': 'text/plain' }],
+    ['a page of this server', { Origin: 'https://here', Host: 'here', 'Content-Type': 'text/plain' }],
+  ])('are not: %s', async (_, headers) => {
+    expect((await post(headers)).status).toBe(201);
+  });
+  it('are the only ones: browsers ask before other methods', async () => {
+    expect((await post({ Origin: 'http://evil', 'Content-Type': 'text/plain' }, 'PUT')).status).toBe(405);
+  });
+});
+
 it('answers OPTIONS at the root as it does GET', async () => {
   expect(await api.ask('OPTIONS', '/')).toMatchObject({ status: 200, body: { name: 'OpenStack Ironic API' } });
   expect(await api.ask('OPTIONS', '/v1')).toMatchObject({ status: 200, text: '' });

@@ -2,6 +2,7 @@
 import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Options } from '../../config/options';
+import type { AuditLog } from '../../api/http/audit';
 import { createProbes, type Probes } from '../../api/http/probes';
 import { createApi, serverOptions } from '../../api/server';
 import { systemClock } from '../../model/clock';
@@ -62,7 +63,7 @@ const requestedMinor = (minor: number | string | null): number | undefined =>
   minor === null ? 1 : typeof minor === 'number' ? minor : undefined;
 
 /** Call it once at the top of a test file. It registers a conductor `here` with fake-hardware. */
-export function useApi(changed: Partial<Options> = {}, probes: Probes = createProbes({})): ApiUnderTest {
+export function useApi(changed: Partial<Options> = {}, probes: Probes = createProbes({}), audit?: AuditLog): ApiUnderTest {
   const database = useDatabase();
   const conductor = createFakeConductor(() => database.store());
   const logged: string[] = [];
@@ -79,7 +80,8 @@ export function useApi(changed: Partial<Options> = {}, probes: Probes = createPr
         null,
       );
     const options = { ...OPTIONS, ...changed };
-    const api = createApi({ store: database.store(), conductor, options, log, clock: systemClock, metrics: silentMetrics, probes });
+    const services = { store: database.store(), conductor, options, log, clock: systemClock, metrics: silentMetrics, probes };
+    const api = createApi({ ...services, ...(audit ? { audit } : {}) });
     server = createServer(serverOptions(options), api);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   });

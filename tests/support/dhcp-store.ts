@@ -42,6 +42,7 @@ export function dhcpStore(rows: DhcpRows, known: readonly LeaseRecord[] = []): D
     },
     leases: {
       list: async () => [...leases.values()],
+      ofNode: async () => [],
       put: async (lease: LeaseRecord) => {
         for (const other of leases.values()) if (other.address === lease.address) leases.delete(other.mac);
         leases.set(lease.mac, lease);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -69,33 +69,71 @@ describe('locate', () => {
 
 describe('checkLocation', () => {
   it('follows redirections', async () => {
-    expect(await checkLocation({ kind: 'http', url: `${base}/moved` }, never)).toEqual({ kind: 'http', url: `${base}/image` });
+    expect(await checkLocation({ kind: 'http', url: `${base}/moved` }, null, never)).toEqual({ kind: 'http', url: `${base}/image` });
   });
   it('finds a file', async () => {
     const location = { kind: 'file', path: join(folder, 'a.img') } as const;
-    expect(await checkLocation(location, never)).toBe(location);
+    expect(await checkLocation(location, null, never)).toEqual(location);
+    expect(await checkLocation(location, [folder], never)).toEqual(location);
   });
   it.each([
     ['a missing URL', () => `${base}/none`, 'Got HTTP code 404 instead of 200 in response to HEAD request.'],
     ['a server that is not there', () => 'http://127.0.0.1:21399/x', 'ECONNREFUSED'],
   ])('refuses %s', async (_, url, reason) => {
-    await expect(checkLocation({ kind: 'http', url: url() }, never)).rejects.toMatchObject({
+    await expect(checkLocation({ kind: 'http', url: url() }, null, never)).rejects.toMatchObject({
       status: 400,
       message: expect.stringContaining(reason) as string,
     });
   });
   it('keeps credentials to itself', async () => {
     const url = `${base.replace('//', '//user:hunter2@')}/none`;
-    const error = await checkLocation({ kind: 'http', url }, never).catch((one: unknown) => one);
+    const error = await checkLocation({ kind: 'http', url }, null, never).catch((one: unknown) => one);
     expect((error as Error).message).toContain(base);
     expect((error as Error).message).not.toContain('hunter2');
     const secret = { kind: 'http', url: url.replace('/none', '/secret') } as const;
-    expect(await checkLocation(secret, never)).toBe(secret);
+    expect(await checkLocation(secret, null, never)).toBe(secret);
   });
   it('refuses a missing file, and a folder', async () => {
     for (const path of [join(folder, 'none'), folder]) {
-      await expect(checkLocation({ kind: 'file', path }, never)).rejects.toThrow('Specified image file not found.');
+      await expect(checkLocation({ kind: 'file', path }, [folder], never)).rejects.toThrow('Specified image file not found.');
     }
+  });
+
+  describe('behind links', () => {
+    const check = (path: string, allowed: readonly string[] | null) => checkLocation({ kind: 'file', path }, allowed, never);
+    let images: string;
+    beforeAll(() => {
+      images = join(folder, 'images');
+      mkdirSync(join(images, 'inner'), { recursive: true });
+      writeFileSync(join(images, 'b.img'), 'raw');
+      symlinkSync('../b.img', join(images, 'inner/within'));
+      symlinkSync('../a.img', join(images, 'outside'));
+      symlinkSync('..', join(images, 'up'));
+      symlinkSync('/etc/passwd', join(images, 'passwd'));
+      symlinkSync('nothing', join(images, 'dangling'));
+      symlinkSync(images, join(folder, 'linked'));
+    });
+    it('finds a file in the allowed folder, however many links lead to it', async () => {
+      const found = { kind: 'file', path: join(images, 'b.img') };
+      expect(await check(join(images, 'inner/within'), [images])).toEqual(found);
+      expect(await check(join(folder, 'linked/inner/within'), [join(folder, 'linked')])).toEqual(found);
+    });
+    it.each([
+      ['outside', (path: string) => `Security: Path ${path} is not allowed for image source file URLs`],
+      ['up/a.img', (path: string) => `Security: Path ${path} is not allowed for image source file URLs`],
+      ['passwd', () => 'Security: The path /etc is not permitted in file URLs'],
+      ['dangling', () => 'Specified image file not found.'],
+    ])('refuses %s', async (name, reason) => {
+      const path = join(images, name);
+      await expect(check(path, [images])).rejects.toMatchObject({
+        status: 400,
+        message: `Validation of image href file://${path} failed, reason: ${reason(path)}`,
+      });
+    });
+    it("follows the links of the operator's own files", async () => {
+      const path = join(images, 'outside');
+      expect(await check(path, null)).toEqual({ kind: 'file', path });
+    });
   });
 });
 
@@ -112,25 +150,27 @@ describe('web servers with TLS', () => {
 
   it('are verified by the authorities of the system', async () => {
     for (const setting of ['True', 'yes', ''])
-      await expect(checkLocation(image(), verifying(setting))).rejects.toThrow(/self-signed certificate/);
+      await expect(checkLocation(image(), null, verifying(setting))).rejects.toThrow(/self-signed certificate/);
   });
   it('are not verified with false', async () => {
-    expect(await checkLocation(image(), verifying('False'))).toEqual(image());
+    expect(await checkLocation(image(), null, verifying('False'))).toEqual(image());
   });
   it.each(['web.pem', ''])('are verified by those of [DEFAULT]webserver_verify_ca: %j in a folder', async (name) => {
     const trusting = verifying(join(folder, name));
-    expect(await checkLocation(image(), trusting)).toEqual(image());
+    expect(await checkLocation(image(), null, trusting)).toEqual(image());
     const sums = { image_source: image().url, image_checksum: `${secure.url}/SUMS` };
     expect(await checksumOf(sums, image(), trusting)).toMatchObject({ os_hash_value: SHA256 });
     expect(await formatOf(image(), trusting)).toBe('raw');
-    expect(await checkLocation({ kind: 'http', url: `${base}/image` }, trusting)).toMatchObject({ kind: 'http' });
+    expect(await checkLocation({ kind: 'http', url: `${base}/image` }, null, trusting)).toMatchObject({ kind: 'http' });
   });
   it('are not reached with a file that cannot be read, and are once it can', async () => {
     const trusting = verifying(join(folder, 'later.pem'));
-    await expect(checkLocation(image(), trusting)).rejects.toThrow(/\[DEFAULT\]webserver_verify_ca: cannot read .*later\.pem: ENOENT/);
+    await expect(checkLocation(image(), null, trusting)).rejects.toThrow(
+      /\[DEFAULT\]webserver_verify_ca: cannot read .*later\.pem: ENOENT/,
+    );
     copyFileSync(secure.ca, join(folder, 'later.pem'));
-    expect(await checkLocation(image(), trusting)).toEqual(image());
-    await expect(checkLocation(image(), verifying('/dev/zero'))).rejects.toThrow('/dev/zero is not a regular file');
+    expect(await checkLocation(image(), null, trusting)).toEqual(image());
+    await expect(checkLocation(image(), null, verifying('/dev/zero'))).rejects.toThrow('/dev/zero is not a regular file');
   });
 });
 

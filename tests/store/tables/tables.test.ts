@@ -257,6 +257,9 @@ describe('leases', () => {
     ]);
     await store().leases.put({ mac: mac(2), address: '10.0.0.1', expires_at: expires_at + 1 });
     expect(await store().leases.list()).toEqual([{ mac: mac(2), address: '10.0.0.1', expires_at: expires_at + 1 }]);
+    await store().ports.create({ uuid: randomUUID(), node_uuid: node.uuid, address: mac(2) });
+    const ofNodes = [randomUUID(), node.uuid].map((uuid) => store().leases.ofNode(uuid));
+    expect(await Promise.all(ofNodes)).toEqual([[], [{ mac: mac(2), address: '10.0.0.1', expires_at: expires_at + 1 }]]);
     await store().leases.remove(mac(2).toUpperCase());
     await store().leases.remove(mac(2));
     expect(await store().leases.list()).toEqual([]);
