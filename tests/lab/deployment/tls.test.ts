@@ -1,6 +1,7 @@
 /**
  * TLS on every hop under an authority that no system knows: API, BMC, virtual media, image server and agent, with our agent and with
- * ironic-python-agent, both with `ipa-insecure=0`. Their ramdisks come without the authority.
+ * ironic-python-agent, both with `ipa-insecure=0`. Their ramdisks come without the authority. iPXE trusts no private authority: it loads the
+ * ramdisk without TLS, and the agent in it has TLS as the others.
  */
 import { execFile } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -87,9 +88,10 @@ beforeAll(async () => {
       conductor: { ...sections['conductor'], deploy_kernel: `${IMAGES}/vmlinuz`, deploy_ramdisk: `${IMAGES}/ours` },
       api: { enable_ssl_api: 'true' },
       ssl: { cert_file: file('host.crt'), key_file: file('host.key') },
-      boot: { ...sections['boot'], http_use_ssl: 'true', https_port: 8443 },
+      boot: { ...sections['boot'], https_port: 8443 },
       agent: { api_ca_file: trusted },
       redfish: { verify_ca: trusted, kernel_append_params: KERNEL },
+      pxe: { kernel_append_params: KERNEL },
     },
     lab.namespace,
   );
@@ -131,7 +133,7 @@ async function reach(machine: LabMachine, state: string, request: JsonObject): P
 }
 
 it('no client trusts the servers without the authority', async () => {
-  for (const url of [API, IMAGES, `https://${ADDRESS}:8443`, `https://${ADDRESS}:8080`, libvirt!.redfish]) {
+  for (const url of [API, IMAGES, `https://${ADDRESS}:8443`, libvirt!.redfish]) {
     // 60: the certificate cannot be verified.
     await expect(lab.exec('curl', '-sS', url)).rejects.toMatchObject({ code: 60 });
     expect(await lab.exec('curl', '-sS', '-o', '/dev/null', '--cacert', file('ca.crt'), url)).toBe('');
@@ -139,18 +141,20 @@ it('no client trusts the servers without the authority', async () => {
 });
 
 it.each([
-  { agent: 'ours', memoryMiB: 768 },
-  { agent: 'ironic-python-agent', memoryMiB: 3072 },
+  { agent: 'ours', boot: 'redfish-virtual-media', memoryMiB: 768 },
+  { agent: 'ours', boot: 'ipxe', memoryMiB: 768 },
+  { agent: 'ironic-python-agent', boot: 'redfish-virtual-media', memoryMiB: 3072 },
 ])(
-  'a machine is inspected and deployed: $agent',
-  async ({ agent, memoryMiB }) => {
-    const machine = await lab.machine({ name: agent, firmware: 'bios', memoryMiB, cpus: 2, diskGiB: 5 });
+  'a machine is inspected and deployed: $agent, $boot',
+  async ({ agent, boot, memoryMiB }) => {
+    const name = `${agent}-${boot}`;
+    const machine = await lab.machine({ name, firmware: 'bios', memoryMiB, cpus: 2, diskGiB: 5 });
     await libvirt!.define({ ...machine, disk: machine.diskFile, console: machine.consoleFile });
     rmSync(file('report'), { force: true });
     const { uuid } = await call('POST', '/nodes', {
-      name: agent,
+      name,
       driver: 'redfish',
-      boot_interface: 'redfish-virtual-media',
+      boot_interface: boot,
       automated_clean: false,
       properties: { capabilities: 'boot_mode:bios' },
       driver_info: {
@@ -163,14 +167,25 @@ it.each([
     });
     await call('POST', '/ports', { node_uuid: uuid, address: machine.mac });
     await reach(machine, 'manageable', { target: 'manage' });
-    const inspected = await reach(machine, 'manageable', { target: 'inspect' });
-    expect(inspected).toMatchObject({ last_error: null, driver_internal_info: { agent_url: expect.stringMatching(/^https:/) as string } });
+    await reach(machine, 'manageable', { target: 'inspect' });
+    // The agent that inspected the machine goes on to deploy it, once the server knows where it is.
+    let internal: JsonObject = {};
+    await until(
+      PATIENCE,
+      () => `a heartbeat: ${JSON.stringify(internal)}\n${consoleEnd(machine)}`,
+      async () => {
+        internal = (await call('GET', `/nodes/${name}`))['driver_internal_info'] as JsonObject;
+        await delay(900);
+        return internal['agent_url'] !== undefined;
+      },
+    );
+    expect(internal).toMatchObject({ agent_url: expect.stringMatching(/^https:/) as string, agent_verify_ca: expect.anything() as string });
     expect(readFileSync(machine.consoleFile, 'latin1')).toMatch(/Command line: .*ipa-insecure=0/);
 
     await reach(machine, 'available', { target: 'provide' });
     const instance = { image_source: `${IMAGES}/lab.raw`, image_checksum: `${IMAGES}/lab.raw.sha256`, image_disk_format: 'raw' };
-    await call('PATCH', `/nodes/${agent}`, [{ op: 'replace', path: '/instance_info', value: instance }]);
-    const configdrive = { meta_data: { name: agent } };
+    await call('PATCH', `/nodes/${name}`, [{ op: 'replace', path: '/instance_info', value: instance }]);
+    const configdrive = { meta_data: { name } };
     await reach(machine, 'active', { target: 'active', configdrive });
     await until(
       PATIENCE,
@@ -179,7 +194,7 @@ it.each([
     );
     expect(readFileSync(file('report'), 'utf8')).toContain(`macs=${machine.mac}`);
     expect(sent.split('\n')).toEqual(expect.arrayContaining(['vmlinuz', agent, 'lab.raw', 'lab.raw.sha256']));
-    await call('PUT', `/nodes/${agent}/states/power`, { target: 'power off' });
+    await call('PUT', `/nodes/${name}/states/power`, { target: 'power off' });
   },
   4 * PATIENCE * 1000,
 );

@@ -4,7 +4,7 @@
 #   ipa-ramdisk.sh SITE_PACKAGES [OUTDIR]      default .cache/ipa; it gets initrd. The kernel is that of our own ramdisk.
 #
 # SITE_PACKAGES has the agent with its requirements, installed for the minor version of Debian's Python.
-# Nothing is built when OUTDIR is up to date. The root file system without the agent is kept in OUTDIR/root.
+# Nothing is built when OUTDIR is up to date. The root file system without the agent is kept in OUTDIR, too.
 # Debian packages: mmdebstrap busybox-static cpio kmod zstd.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,7 +20,7 @@ sum=$({ cat "$0"; echo "$version"; ls "$site"; } | sha256sum | cut -d' ' -f1)
 if [ -f "$out/initrd" ] && [ "$(cat "$out/sum" 2> /dev/null)" = "$sum" ]; then exit 0; fi
 
 mkdir -p "$out"
-root=$out/root
+root=$out/root-$(echo "${packages[*]}" | sha256sum | cut -c1-12)
 if [ ! -d "$root" ]; then
   rm -rf "$root.new"
   # Unpacked only: nothing of the packages' scripts is needed in a ramdisk.
