@@ -8,6 +8,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { connect } from 'node:net';
 import type { Log } from './model/log';
 import { StartError } from './settings';
+import { limitClients, type ClientLimits } from './wire/http/client-limits';
 import { listenError } from './wire/sockets/listen-errors';
 import { tlsServerOptions, watchTls, type TlsSettings } from './wire/http/listener-tls';
 
@@ -34,6 +35,7 @@ export interface HttpListener {
 }
 interface ListenerSetup {
   readonly options: ServerOptions;
+  readonly limits: ClientLimits;
   readonly address: ListenAddress;
   /** Purpose and option of the address, for the error message. */
   readonly what: string;
@@ -85,7 +87,7 @@ function listen(server: Server, address: ListenAddress, what: string): Promise<v
 }
 
 /** @throws Error for the operator */
-export async function listenHttp({ options, address, what, tls, log }: ListenerSetup): Promise<HttpListener> {
+export async function listenHttp({ options, limits, address, what, tls, log }: ListenerSetup): Promise<HttpListener> {
   let listener: RequestListener = (_, response) => void response.writeHead(503).end();
   const answer: RequestListener = (request, response) => listener(request, response);
   if ('path' in address) await removeStaleSocket(address.path, what);
@@ -93,13 +95,14 @@ export async function listenHttp({ options, address, what, tls, log }: ListenerS
   let watch: ReturnType<typeof watchTls> | undefined;
   if (tls) {
     try {
-      const secure = createTlsServer({ ...options, ...tlsServerOptions(tls) }, answer);
+      const secure = createTlsServer({ ...options, ...tlsServerOptions(tls) });
       watch = watchTls(secure, tls, log);
       server = secure;
     } catch (error) {
       throw new StartError((error as Error).message);
     }
-  } else server = createServer(options, answer);
+  } else server = createServer(options);
+  limitClients(server, limits, answer, log);
   try {
     await listen(server, address, what);
   } catch (error) {

@@ -37,6 +37,8 @@ interface ParsedRequest {
   /** Most values in the body. */
   readonly values: number;
   readonly caller: Caller;
+  /** Where the request comes from, for limits. */
+  readonly source: string;
 }
 export type Dispatch = (request: ParsedRequest, report: RequestReport) => Promise<Answer>;
 
@@ -69,7 +71,7 @@ function paramsOf({ arguments: known }: Operation, params: Readonly<Record<strin
 export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor: ConductorApi): Dispatch {
   const match = matcher(context.document);
   return async (parsed, report) => {
-    const { method, segments, minor, path, jsonSuffix, headers, base, caller } = parsed;
+    const { method, segments, minor, path, jsonSuffix, headers, base, caller, source } = parsed;
     const { operation, params, field, closed } = match(method, segments, minor);
     report.route = operation.path;
     if (params['node_ident'] !== undefined) report.node = params['node_ident'];
@@ -89,7 +91,19 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
     if (closed) refuseByGate(below, gate.since);
     refuseNewer(operation, given, query, minor);
     const { origin } = report;
-    const request = { minor, caller, params: paramsOf(operation, params, query), query, body, headers, base, path, jsonSuffix, origin };
+    const request = {
+      minor,
+      caller,
+      params: paramsOf(operation, params, query),
+      query,
+      body,
+      headers,
+      base,
+      source,
+      path,
+      jsonSuffix,
+      origin,
+    };
     return handlers[operation.operationId]!(request, { ...context, conductor: conductor.from(origin) });
   };
 }

@@ -10,7 +10,9 @@ import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import type { Store } from '../store/store';
+import { limitClients, type ClientLimits } from '../wire/http/client-limits';
 import { tlsServerOptions, watchTls, type TlsSettings, type TlsWatch } from '../wire/http/listener-tls';
+import { mostOf } from '../wire/shares';
 import { listenError } from '../wire/sockets/listen-errors';
 import { createBootFiles, openSource, type BootFiles } from './boot-files';
 import { openCache, UpstreamError, type Cache, type CachedFile } from './cache';
@@ -19,10 +21,18 @@ import type { BootChoiceStore, PxeFilter, ReportBoots } from './discovery';
 import { openServedFile, type OpenFile, type ServedFiles } from './files';
 import { ipxeScript } from './ipxe';
 import { openMedium } from './media';
+import { readPieces } from './pieces';
 
 type HttpBootOptions = Pick<
   Options,
-  'boot.http_port' | 'deploy.http_url' | 'deploy.http_root' | 'pxe.loader_file_paths' | 'pxe.image_cache_size' | 'boot.cache_root'
+  | 'boot.http_port'
+  | 'boot.http_max_connections'
+  | 'boot.http_max_connections_per_source'
+  | 'deploy.http_url'
+  | 'deploy.http_root'
+  | 'pxe.loader_file_paths'
+  | 'pxe.image_cache_size'
+  | 'boot.cache_root'
 >;
 export interface HttpBootSetup {
   readonly options: HttpBootOptions;
@@ -51,8 +61,7 @@ export interface HttpBootService {
 
 /** Milliseconds until a client is disconnected that does not send its request, or that does not read the response. */
 const REQUEST_TIMEOUT_MS = 10_000;
-const IDLE_TIMEOUT_MS = 120_000;
-const MAX_CONNECTIONS = 4096;
+const READ_TIMEOUT_MS = 120_000;
 const IPXE = /^\/ipxe\/([0-9a-f]{2}(?:-[0-9a-f]{2}){5})$/i;
 const BOOT = /^\/boot\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/([^/]+)$/i;
 /** The first part is the secret token. */
@@ -161,17 +170,16 @@ interface BootServer {
   readonly server: Server;
   readonly watch?: TlsWatch;
 }
-function createBootServer(tls: TlsSettings | undefined, log: Log, listener: RequestListener): BootServer {
-  const limits = {
+function createBootServer(tls: TlsSettings | undefined, limits: ClientLimits, log: Log, listener: RequestListener): BootServer {
+  const timeouts = {
     headersTimeout: REQUEST_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: REQUEST_TIMEOUT_MS,
     connectionsCheckingInterval: REQUEST_TIMEOUT_MS / 4,
   };
-  const secure = tls && createTlsServer({ ...limits, ...tlsServerOptions(tls) }, listener);
-  const server = secure ?? createServer(limits, listener);
-  server.timeout = IDLE_TIMEOUT_MS;
-  server.maxConnections = MAX_CONNECTIONS;
+  const secure = tls && createTlsServer({ ...timeouts, ...tlsServerOptions(tls) });
+  const server = secure ?? createServer(timeouts);
+  limitClients(server, limits, listener, log);
   return { server, ...(secure ? { watch: watchTls(secure, tls, log) } : {}) };
 }
 
@@ -198,6 +206,10 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
   let httpUrl = options['deploy.http_url'];
   const handle = createHandler(createAnswer({ cache, files, served, store, httpUrl: () => httpUrl }), { log, clock, metrics });
+  const limits: ClientLimits = {
+    connections: mostOf(options['boot.http_max_connections'], options['boot.http_max_connections_per_source']),
+    readTimeoutMs: READ_TIMEOUT_MS,
+  };
   const servers: BootServer[] = [];
   const stop = async (): Promise<void> => {
     await Promise.all(
@@ -213,7 +225,7 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   let port = options['boot.http_port'];
   try {
     for (const host of hosts) {
-      const started = createBootServer(tls, log, (request, response) => void handle(request, response));
+      const started = createBootServer(tls, limits, log, (request, response) => void handle(request, response));
       servers.push(started);
       // If the configured port is 0, the first address decides.
       port = await listen(started.server, host, port);
@@ -229,13 +241,10 @@ export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootServi
   return { port, bound, files, reload: () => servers.forEach(({ watch }) => watch?.reload()), stop };
 }
 
-/** Large reads cost less time per byte. */
-const PIECE = 1024 * 1024;
-
 const readable = ({ size, modified, handle }: OpenFile): CachedFile => ({
   size,
   modified,
-  read: (start, end) => handle.createReadStream({ start, end, highWaterMark: PIECE, autoClose: false }),
+  read: (start, end) => readPieces(handle, start, end),
   release: () => handle.close(),
 });
 

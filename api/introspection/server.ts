@@ -16,7 +16,6 @@ import { createCors } from '../http/cors';
 import { loadDocument, type Document } from '../schema/document';
 import { Unauthenticated, Unread } from '../http/errors';
 import { baseOf } from '../http/forwarded';
-import { isFlooded } from '../http/pipelining';
 import { originOf, reportRequest } from '../http/request-log';
 import { sourceOf } from '../http/source';
 import { createUploads } from '../http/uploads';
@@ -139,7 +138,6 @@ export function createIntrospectionApi(given: {
   }
 
   return (request, response) => {
-    if (isFlooded(request, response)) return;
     const took = metrics.timer();
     const head = request.method === 'HEAD';
     const report: RequestReport = { route: 'introspection:other', origin: originOf(request) };

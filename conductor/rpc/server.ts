@@ -8,7 +8,9 @@ import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { silentMetrics, type Metrics } from '../../model/metrics';
+import { API_READ_TIMEOUT_MS, limitClients, type ClientLimits } from '../../wire/http/client-limits';
 import { tlsServerOptions, watchTls, type TlsSettings, type TlsWatch } from '../../wire/http/listener-tls';
+import { mostOf } from '../../wire/shares';
 import type { Perform } from '../operations';
 import { authorized, RpcError, CODES, createNonces, decodeCall, encodeError, encodeResult, MAX_SKEW_MS, PING, signAnswer } from './codec';
 
@@ -18,6 +20,8 @@ export type RpcServerOptions = Pick<
   | 'json_rpc.host_ip'
   | 'json_rpc.port'
   | 'json_rpc.client_use_ssl'
+  | 'api.max_connections'
+  | 'api.max_connections_per_source'
   | 'api.max_json_body_size_provision'
   | 'api.max_json_body_size_inspection'
 >;
@@ -52,11 +56,12 @@ interface Listener {
   /** Absent without TLS. */
   readonly watch?: TlsWatch;
 }
-function createListener(tls: TlsSettings | undefined, log: Log, listener: RequestListener): Listener {
-  const limits = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS };
-  if (!tls) return { server: createServer(limits, listener) };
-  const server = createTlsServer({ ...limits, ...tlsServerOptions(tls) }, listener);
-  return { server, watch: watchTls(server, tls, log) };
+function createListener(tls: TlsSettings | undefined, limits: ClientLimits, log: Log, listener: RequestListener): Listener {
+  const timeouts = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS };
+  const secure = tls && createTlsServer({ ...timeouts, ...tlsServerOptions(tls) });
+  const server = secure ?? createServer(timeouts);
+  limitClients(server, limits, listener, log);
+  return { server, ...(secure ? { watch: watchTls(secure, tls, log) } : {}) };
 }
 
 function listen(server: Server, host: string, port: number): Promise<number> {
@@ -184,7 +189,11 @@ export async function startRpcServer(setup: {
     response.end(body);
   }
 
-  const { server, watch } = createListener(tls, log, (request, response) => {
+  const limits: ClientLimits = {
+    connections: mostOf(options['api.max_connections'], options['api.max_connections_per_source']),
+    readTimeoutMs: API_READ_TIMEOUT_MS,
+  };
+  const { server, watch } = createListener(tls, limits, log, (request, response) => {
     answer(request, response).catch((error: unknown) => {
       log.debug('a caller closed the connection', { error });
       response.destroy();
