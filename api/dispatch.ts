@@ -43,11 +43,11 @@ interface ParsedRequest {
 export type Dispatch = (request: ParsedRequest, report: RequestReport) => Promise<Answer>;
 
 /** The parsed body. DELETE has none: the members of an object are unexpected arguments; any other body is ignored. */
-function bodyOf({ bodyArguments, bodyName, method }: Operation, raw: Buffer, limits: JsonLimits): unknown {
+async function bodyOf({ bodyArguments, bodyName, method }: Operation, raw: Buffer, limits: JsonLimits): Promise<unknown> {
   if (bodyArguments || bodyName !== null) return parseBody(raw, limits);
   if (method !== 'DELETE' || raw.length === 0) return {};
   try {
-    return parseBody(raw, limits);
+    return await parseBody(raw, limits);
   } catch (error) {
     if (error instanceof Fault) return {};
     throw error;
@@ -78,7 +78,7 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
     if (!accepts(headers.accept, operation.streams ? 'text/event-stream' : 'application/json')) throw new Unacceptable(headers.accept);
     if (operation.policy && !context.auth.allowed(caller, operation.policy)) throw new Fault('NotAuthorized');
     const { bodyName, bodyFirst, below, gate } = operation;
-    const body = bodyOf(operation, parsed.body, { values: parsed.values, depth: context.options['api.max_json_body_depth'] });
+    const body = await bodyOf(operation, parsed.body, { values: parsed.values, depth: context.options['api.max_json_body_depth'] });
     const given = {
       ...parsed.query,
       ...(bodyName === null ? membersOf(body) : NO_PARAMS),

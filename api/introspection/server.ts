@@ -131,7 +131,7 @@ export function createIntrospectionApi(given: {
       checkReport: (report) => demand('data', problemOf(report)),
     };
     return receive(request, source, limits, (raw) => {
-      const json = (): unknown => parseBody(raw, { values: limits.values, depth: options['api.max_json_body_depth'] });
+      const json = (): Promise<unknown> => parseBody(raw, { values: limits.values, depth: options['api.max_json_body_depth'] });
       const query = new URLSearchParams(search);
       return operation.handler({ params, query, minor, base: baseOf(request, options), hasBody: raw.length > 0, json }, context);
     });

@@ -107,7 +107,7 @@ function createSender(task: Task, base: string, dispatcher: Agent): Send {
       task.signal.throwIfAborted();
       throw new AgentError('connection', connectionReason(error), { cause: error });
     }
-    const parsed = parse(bytes);
+    const parsed = await parse(bytes);
     if (status < 400 && parsed !== undefined) return parsed;
     const reason = parsed === undefined ? bytes.toString('utf8', 0, 200) : errorText(parsed);
     if (status === 409 || /agent is busy/i.test(reason)) throw new AgentError('busy', reason);
@@ -245,9 +245,9 @@ function errorText(error: unknown): string {
 }
 
 /** Undefined: it is no JSON, or more than an agent has to answer. */
-function parse(bytes: Buffer): unknown {
+async function parse(bytes: Buffer): Promise<unknown> {
   try {
-    return parseJson(bytes, JSON_LIMITS.agent);
+    return await parseJson(bytes, JSON_LIMITS.agent);
   } catch {
     return undefined;
   }
