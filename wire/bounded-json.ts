@@ -232,9 +232,11 @@ export async function parseJson(bytes: Uint8Array, limits: JsonLimits): Promise<
   const work = inPieces(bytes, limits, PIECE);
   for (let began = performance.now(); ;) {
     const { done, value } = work.next();
-    if (done) return value;
-    if (performance.now() - began < TURN_MS) continue;
+    if (done && bytes.length < PIECE) return value;
+    if (!done && performance.now() - began < TURN_MS) continue;
+    // Also before the result of much work is used.
     await setImmediate();
+    if (done) return value;
     began = performance.now();
   }
 }
