@@ -108,7 +108,7 @@ function createSender(task: Task, base: string, dispatcher: Agent): Send {
       task.signal.throwIfAborted();
       throw new AgentError('connection', connectionReason(error), { cause: error });
     }
-    const parsed = parse(bytes);
+    const parsed = await parse(bytes);
     if (status < 300 && parsed !== undefined) return parsed;
     const reason = parsed === undefined ? 'no JSON' : errorText(parsed);
     if (status === 409 || /agent is busy/i.test(reason)) throw new AgentError('busy', reason);
@@ -246,9 +246,9 @@ function errorText(error: unknown): string {
 }
 
 /** Undefined: it is no JSON, or more than an agent has to answer. */
-function parse(bytes: Buffer): unknown {
+async function parse(bytes: Buffer): Promise<unknown> {
   try {
-    return parseJson(bytes, JSON_LIMITS.agent);
+    return await parseJson(bytes, JSON_LIMITS.agent);
   } catch {
     return undefined;
   }
