@@ -3,13 +3,14 @@
  * answered once a handler is set.
  */
 import { lstatSync, unlinkSync } from 'node:fs';
-import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import type { RequestListener, Server, ServerOptions } from 'node:http';
 import { connect } from 'node:net';
 import type { Log } from './model/log';
 import { StartError } from './settings';
+import { urlHost } from './wire/addresses';
+import type { ClientLimits } from './wire/http/client-limits';
 import { listenError } from './wire/sockets/listen-errors';
-import { tlsServerOptions, watchTls, type TlsSettings } from './wire/http/listener-tls';
+import { createHttpServer, type HttpServer, type TlsSettings } from './wire/http/listener-tls';
 
 /** Where to listen. */
 export type ListenAddress =
@@ -34,6 +35,7 @@ export interface HttpListener {
 }
 interface ListenerSetup {
   readonly options: ServerOptions;
+  readonly limits: ClientLimits;
   readonly address: ListenAddress;
   /** Purpose and option of the address, for the error message. */
   readonly what: string;
@@ -43,8 +45,6 @@ interface ListenerSetup {
 const CLOSE_TIMEOUT_MS = 2000;
 const PROBE_TIMEOUT_MS = 1000;
 const ALL_PERMISSIONS = 0o777;
-
-const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
 
 /** Whether a process answers at this Unix socket. */
 const isAnswered = (path: string): Promise<boolean> =>
@@ -85,39 +85,26 @@ function listen(server: Server, address: ListenAddress, what: string): Promise<v
 }
 
 /** @throws Error for the operator */
-export async function listenHttp({ options, address, what, tls, log }: ListenerSetup): Promise<HttpListener> {
+export async function listenHttp({ options, limits, address, what, tls, log }: ListenerSetup): Promise<HttpListener> {
   let listener: RequestListener = (_, response) => void response.writeHead(503).end();
   const answer: RequestListener = (request, response) => listener(request, response);
   if ('path' in address) await removeStaleSocket(address.path, what);
-  let server: Server;
-  let watch: ReturnType<typeof watchTls> | undefined;
-  if (tls) {
-    try {
-      const secure = createTlsServer({ ...options, ...tlsServerOptions(tls) }, answer);
-      watch = watchTls(secure, tls, log);
-      server = secure;
-    } catch (error) {
-      throw new StartError((error as Error).message);
-    }
-  } else server = createServer(options, answer);
+  let http: HttpServer;
+  try {
+    http = createHttpServer(options, tls, limits, log, answer);
+  } catch (error) {
+    throw new StartError((error as Error).message);
+  }
+  const { server, scheme } = http;
   try {
     await listen(server, address, what);
   } catch (error) {
-    watch?.stop();
+    await http.close(0);
     throw error;
   }
-  const close = async (): Promise<void> => {
-    watch?.stop();
-    const closed = new Promise<void>((done) => server.close(() => done()));
-    server.closeIdleConnections();
-    const late = setTimeout(() => server.closeAllConnections(), CLOSE_TIMEOUT_MS);
-    await closed;
-    clearTimeout(late);
-  };
   const at = server.address();
   const port = at !== null && typeof at === 'object' ? at.port : undefined;
-  const scheme = tls ? 'https' : 'http';
-  const bound = at !== null && typeof at === 'object' ? `${scheme}://${inUrl(at.address)}:${at.port}` : `unix:${at ?? ''}`;
+  const bound = at !== null && typeof at === 'object' ? `${scheme}://${urlHost(at.address)}:${at.port}` : `unix:${at ?? ''}`;
   log.info('listening', { address: bound, for: what });
   let closing: Promise<void> | undefined;
   return {
@@ -125,7 +112,7 @@ export async function listenHttp({ options, address, what, tls, log }: ListenerS
     answer: (given) => {
       listener = given;
     },
-    reload: () => watch?.reload(),
-    close: () => (closing ??= close()),
+    reload: () => http.reload(),
+    close: () => (closing ??= http.close(CLOSE_TIMEOUT_MS)),
   };
 }

@@ -1,8 +1,9 @@
-/** The log (pino): lines in JSON, or in oslo.log's text format. Values that look like secrets are masked at every depth. */
+/** The log (pino): lines in JSON, or in oslo.log's text format. Values that look like secrets are masked at every depth, and URLs lose their credentials. */
 import { join } from 'node:path';
 import pino from 'pino';
 import type { Options } from './config/options';
 import type { Log } from './model/log';
+import { withoutUrlCredentials } from './model/urls';
 
 const SECRET = /pass(word|wd)?$|secret|token|credential|snmp_(auth|priv)_key|configdrive|^authorization$/i;
 
@@ -111,7 +112,8 @@ export function createLog(options: LogOptions): OpenLog {
   // A full disk must not stop the service; buffered lines are written when there is space again.
   destination.on('error', () => {});
   const { write, flush } = createBuffer((lines) => void destination.write(lines));
-  const writer = options['DEFAULT.use_json'] ? { write } : { write: (line: string) => write(toText(line)) };
+  const format = options['DEFAULT.use_json'] ? (line: string) => line : toText;
+  const writer = { write: (line: string) => write(format(withoutUrlCredentials(line))) };
   const levels = levelsOf(options['DEFAULT.default_log_levels']);
   const level = options['DEFAULT.debug'] ? 'debug' : 'info';
   const root = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, writer);

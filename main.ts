@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { openAudit } from './audit';
 import type { AuditLog } from './api/http/audit';
+import { watchDelay } from './api/http/event-loop';
 import { createHealthcheck } from './api/http/healthcheck';
 import { createProbes, probeListener, type Probes } from './api/http/probes';
 import { createIntrospectionApi } from './api/introspection/server';
@@ -19,6 +20,7 @@ import { createRpcClient, type RpcClient } from './conductor/rpc/client';
 import { startRpcServer, type RpcServer } from './conductor/rpc/server';
 import { listenHosts } from './config/access';
 import type { LoadedOptions, Options } from './config/options';
+import { writtenName } from './config/names';
 import { tlsOf } from './config/tls';
 import { withStepLog } from './drivers/fake/log';
 import { discoverdService } from './drivers/agent/discoverd';
@@ -41,7 +43,9 @@ import { openStore, type OpenStore } from './store/postgres';
 import { mdnsInterfaces } from './wire/dns/mdns';
 import { announcedAt } from './wire/dns/mdns-endpoint';
 import { announceServices } from './wire/dns/mdns-responder';
+import { API_READ_TIMEOUT_MS, API_UNREAD_BYTES, type ClientLimits } from './wire/http/client-limits';
 import { createRedfishPool } from './wire/redfish';
+import { mostOf } from './wire/shares';
 import { programVersion } from './version';
 
 export const ROLES = ['api', 'conductor', 'boot', 'inspector'] as const;
@@ -147,6 +151,12 @@ function checkRoles({ roles, databaseUrl, sharesDatabase }: StartContext): void 
   );
 }
 
+const clientLimits = (options: LoadedOptions): ClientLimits => ({
+  connections: mostOf(options['api.max_connections'], options['api.max_connections_per_source']),
+  readTimeoutMs: API_READ_TIMEOUT_MS,
+  unreadBytes: API_UNREAD_BYTES,
+});
+
 interface Listeners {
   readonly api?: HttpListener;
   readonly inspector?: HttpListener;
@@ -155,7 +165,9 @@ interface Listeners {
 async function openListeners({ given, roles, stops, reloads, log }: StartContext): Promise<Listeners> {
   const open = async (role: Role, address: ListenAddress, what: string): Promise<HttpListener | undefined> => {
     if (!roles.includes(role)) return undefined;
-    const listener = await listenHttp({ options: serverOptions(given), address, what, tls: tlsOf(given, 'api'), log });
+    const listener = await listenHttp({
+      ...{ options: serverOptions(given), limits: clientLimits(given), address, what, tls: tlsOf(given, 'api'), log },
+    });
     stops.push(() => listener.close());
     reloads.push(() => listener.reload());
     return listener;
@@ -175,15 +187,16 @@ async function openListeners({ given, roles, stops, reloads, log }: StartContext
 
 /** Health check and metrics for the API, also on a port of their own if configured. */
 async function startProbes({ given, log, clock, scrape, stops, reloads }: StartContext, store: OpenStore): Promise<Probes> {
-  const healthcheck = createHealthcheck(
-    given,
-    () => store.isUp(),
-    () => clock.now(),
+  const delay = watchDelay();
+  stops.push(async () => delay.stop());
+  const healthcheck = createHealthcheck(given, { isDatabaseUp: () => store.isUp(), lastingDelay: () => delay.lasting() }, () =>
+    clock.now(),
   );
   const port = given['metrics.prometheus_port'];
   if (port !== null) {
     const listener = await listenHttp({
       options: serverOptions(given),
+      limits: clientLimits(given),
       address: { host: given['metrics.prometheus_host'], port },
       what: 'metrics, [metrics]prometheus_host and prometheus_port',
       tls: tlsOf(given, 'metrics'),
@@ -200,10 +213,15 @@ async function startProbes({ given, log, clock, scrape, stops, reloads }: StartC
   });
 }
 
+/** The ports of HTTP boot; null: none with TLS beside the first. */
+interface BootPorts {
+  readonly http: number;
+  readonly https: number | null;
+}
 /** Starts HTTP boot, TFTP and DHCP. Returns the options with the port of HTTP boot, and the URLs that it is bound to. */
 async function startBoot(
   { options, store, clock, metrics, stops, ...context }: StoreContext,
-  resolveWith: (port: number) => Options,
+  resolveWith: (ports: BootPorts) => Options,
 ): Promise<{ readonly options: Options; readonly bound: readonly string[] }> {
   prepareFolder(options['deploy.http_root'], '[deploy]http_root');
   prepareFolder(options['pxe.tftp_root'], '[pxe]tftp_root');
@@ -213,18 +231,19 @@ async function startBoot(
     context.log.warn('unknown machines get nothing to boot: [conductor]deploy_kernel and deploy_ramdisk are not set');
   const log = context.log.child({ component: 'boot' });
   const hostsOf = (option: 'boot.http_host' | 'boot.tftp_host'): readonly string[] =>
-    bootHosts(`[${option.replace('.', ']')}`, {
+    bootHosts(writtenName(option), {
       configured: options[option],
       interfaceName: options['boot.interface'],
       myIp: options['DEFAULT.my_ip'],
     });
   const http = await startHttpBoot({
-    ...{ options, store, filter, log, clock, metrics, hosts: hostsOf('boot.http_host'), tls: tlsOf(options, 'boot') },
+    ...{ options, store, filter, log, clock, metrics, hosts: hostsOf('boot.http_host') },
+    ...{ tls: tlsOf(options, 'boot'), secondTls: tlsOf(options, 'boot with TLS') },
     ...(reports ? { reports } : {}),
   });
   stops.push(() => http.stop());
   context.reloads.push(() => http.reload());
-  const resolved = resolveWith(http.port);
+  const resolved = resolveWith({ http: http.port, https: http.httpsPort });
   if (resolved['boot.tftp']) {
     const tftp = await startTftp({ options: resolved, hosts: hostsOf('boot.tftp_host'), boots: http.files, log, clock, metrics });
     stops.push(() => tftp.stop());
@@ -249,6 +268,7 @@ async function startRpc({ roles, given, options, store, clock, metrics, stops, .
   const common = { options, secret, clock, metrics, log: context.log.child({ component: 'conductor' }) };
   const client = createRpcClient({ ...common, random: randomBytes });
   stops.push(async () => client.close());
+  context.reloads.push(() => client.reload());
   if (!roles.includes('conductor')) return { client };
   // The configured address, else the one by which this host reaches the database.
   const configured = given['DEFAULT.my_ip'] ?? addressOf(given['boot.interface']);
@@ -373,8 +393,8 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
   const listeners = await openListeners(context);
   const { api, inspector } = listeners;
   const document = api || inspector ? loadDocument() : undefined;
-  const resolveWith = (http: number): Options =>
-    resolveOptions(given, stateDir, { api: api?.port ?? given['api.port'], http, inspector: inspector?.port });
+  const resolveWith = (ports: BootPorts): Options =>
+    resolveOptions(given, stateDir, { ...ports, api: api?.port ?? given['api.port'], inspector: inspector?.port });
   const store = await openStore({
     connection: databaseUrl ?? (await starting!).connection,
     poolSize: given['database.max_pool_size'],
@@ -384,7 +404,11 @@ async function startAll(context: StartContext, stopping: AbortSignal, stopOption
   stops.push(() => store.close());
   const probes = await startProbes(context, store);
 
-  const initial: StoreContext = { ...context, store, options: resolveWith(given['boot.http_port']) };
+  const initial: StoreContext = {
+    ...context,
+    store,
+    options: resolveWith({ http: given['boot.http_port'], https: given['boot.https_port'] }),
+  };
   const { options, bound } = roles.includes('boot') ? await startBoot(initial, resolveWith) : { options: initial.options, bound: [] };
   const complete: StoreContext = { ...initial, options };
   const notifications = createNotifier({

@@ -7,7 +7,7 @@ import { maskSecrets } from './model/masks';
 import type { Metrics } from './model/metrics';
 import { LEVELS, type Level, type Notification, type Notifier } from './model/notifications';
 import type { JsonObject } from './model/records';
-import { withoutCredentials } from './model/urls';
+import { withoutUrlCredentials } from './model/urls';
 import { createWebhook, type Webhook } from './wire/http/webhook';
 
 interface OpenNotifier {
@@ -78,10 +78,7 @@ export function createNotifier({ options, host, log, clock, metrics, random }: N
   if (webhook) metrics.read('bloomery_notifications_waiting', () => [[{}, webhook.waiting()]]);
 
   const write = (level: Level, message: JsonObject): void => {
-    // Notification consumers get URLs with credentials, as in Ironic; the log does not.
-    const line = JSON.stringify(maskSecrets(message, '***'), (_name, value: unknown) =>
-      typeof value === 'string' ? withoutCredentials(value) : value,
-    );
+    const line = withoutUrlCredentials(JSON.stringify(maskSecrets(message, '***')));
     log[level === 'warning' ? 'warn' : level === 'critical' ? 'error' : level](line, {
       logger: `oslo.messaging.notification.${message['event_type'] as string}`,
     });
@@ -100,7 +97,11 @@ export function createNotifier({ options, host, log, clock, metrics, random }: N
       timestamp: messagingTime(clock.now()),
     };
     if (toLog) write(level, message);
-    webhook?.send({ id: message.message_id, event: eventType, body: JSON.stringify({ ...message, ...context(notification) }) });
+    webhook?.send({
+      id: message.message_id,
+      event: eventType,
+      body: withoutUrlCredentials(JSON.stringify({ ...message, ...context(notification) })),
+    });
   };
   return {
     notifier: {

@@ -4,11 +4,14 @@ import { hostname, networkInterfaces } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ReportBoots } from './boot/discovery';
 import { checkAccess, listenHosts } from './config/access';
+import { writtenName } from './config/names';
 import type { LoadedOptions, Options } from './config/options';
 import { tlsOf } from './config/tls';
-import type { BootRecord } from './model/records';
+import type { ServedBoot } from './model/records';
 import { inventoriesIn, noInventories } from './store/inventory-folder';
 import type { StoreOptions } from './store/postgres';
+import { verifies } from './wire/authorities';
+import { urlHost } from './wire/addresses';
 
 /** The program cannot start with these settings. The message is for the operator. */
 export class StartError extends Error {}
@@ -17,14 +20,11 @@ export class StartError extends Error {}
 export const addressOf = (name: string | null): string | undefined =>
   name === null ? undefined : networkInterfaces()[name]?.find(({ family }) => family === 'IPv4')?.address;
 
-/** An address as URLs have it. */
-const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
-
 /** Completes the options with values of this host, the opened ports and the state directory. */
 export function resolveOptions(
   options: LoadedOptions,
   stateDir: string,
-  ports: { readonly api: number; readonly http: number; readonly inspector?: number | undefined },
+  ports: { readonly api: number; readonly http: number; readonly https: number | null; readonly inspector?: number | undefined },
 ): Options {
   const scheme = options['api.enable_ssl_api'] ? 'https' : 'http';
   const ip = options['DEFAULT.my_ip'] ?? addressOf(options['boot.interface']) ?? '127.0.0.1';
@@ -34,17 +34,19 @@ export function resolveOptions(
     ...listenHosts(options),
     'DEFAULT.my_ip': ip,
     'DEFAULT.host': options['DEFAULT.host'] ?? hostname(),
-    'service_catalog.endpoint_override': bare(options['service_catalog.endpoint_override'] ?? `${scheme}://${inUrl(ip)}:${ports.api}`),
+    'service_catalog.endpoint_override': bare(options['service_catalog.endpoint_override'] ?? `${scheme}://${urlHost(ip)}:${ports.api}`),
     'deploy.http_url': bare(
-      options['deploy.http_url'] ?? `${options['boot.http_use_ssl'] ? 'https' : 'http'}://${inUrl(ip)}:${ports.http}`,
+      options['deploy.http_url'] ?? `${options['boot.http_use_ssl'] ? 'https' : 'http'}://${urlHost(ip)}:${ports.http}`,
     ),
+    'deploy.external_http_url':
+      options['deploy.external_http_url'] ?? (ports.https === null ? null : `https://${urlHost(ip)}:${ports.https}`),
     'deploy.http_root': options['deploy.http_root'] ?? join(stateDir, 'httpboot'),
     'pxe.tftp_server': options['pxe.tftp_server'] ?? ip,
     'pxe.tftp_root': options['pxe.tftp_root'] ?? join(stateDir, 'tftpboot'),
     'boot.cache_root': join(stateDir, 'cache'),
     'inspector_service.callback_url':
       options['inspector_service.callback_url'] ??
-      `${scheme}://${inUrl(ip)}:${ports.inspector ?? options['DEFAULT.listen_port']}/v1/continue`,
+      `${scheme}://${urlHost(ip)}:${ports.inspector ?? options['DEFAULT.listen_port']}/v1/continue`,
   };
 }
 
@@ -55,8 +57,9 @@ export function reportBoots(options: Options): ReportBoots | undefined {
   const { 'conductor.deploy_kernel': kernel, 'conductor.deploy_ramdisk': ramdisk, 'service_catalog.endpoint_override': api } = options;
   if (kernel === null || ramdisk === null) return undefined;
   const append = [options['pxe.kernel_append_params'], options['inspector.extra_kernel_params']].filter((part) => part !== '').join(' ');
-  const reporting = (uuid: string, callback: string): BootRecord => ({
+  const reporting = (uuid: string, callback: string): ServedBoot => ({
     node_uuid: uuid,
+    token: uuid,
     macs: [],
     method: 'ipxe',
     purpose: 'ramdisk',
@@ -74,8 +77,17 @@ const NO_SWIFT = {
   'inventory.data_backend': 'database, directory or none',
   'agent.deploy_logs_storage_backend': 'local',
 } as const;
+const isReadable = (path: string): boolean => {
+  try {
+    accessSync(path, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
 /**
- * Checks that involve several options.
+ * Checks that involve several options, or files.
  * @returns warnings
  * @throws StartError
  */
@@ -88,10 +100,15 @@ export function checkOptions(options: LoadedOptions, roles: readonly string[], h
     const [section, name] = key.split('.');
     throw new StartError(`[${section}]${name} = swift: Swift is not supported; use ${instead}`);
   }
+  for (const key of ['DEFAULT.webserver_verify_ca', 'agent.api_ca_file'] as const) {
+    const path = options[key];
+    if (path === null || path.trim() === '' || verifies(path) !== undefined) continue;
+    if (!isReadable(path)) throw new StartError(`${writtenName(key)}: cannot read ${path}`);
+  }
   try {
     tlsOf(options, 'api');
     tlsOf(options, 'metrics');
-    if (roles.includes('boot')) tlsOf(options, 'boot');
+    if (roles.includes('boot')) for (const listener of ['boot', 'boot with TLS'] as const) tlsOf(options, listener);
     if (hasRpc && roles.includes('conductor')) tlsOf(options, 'json_rpc');
     return checkAccess(options, roles, hasRpc);
   } catch (error) {

@@ -8,6 +8,7 @@ import { parseBody } from './http/body';
 import type { JsonLimits } from '../wire/bounded-json';
 import { Unacceptable } from './http/errors';
 import type { RequestReport } from './http/request-report';
+import type { Peer } from './http/source';
 import type { Answer, ApiContext, Caller, Request } from './resource/handler';
 import { matcher } from './resource/routes';
 import { parseArguments, refuseByGate, refuseNewer } from './schema/arguments';
@@ -29,15 +30,18 @@ interface ParsedRequest {
   /** Most values in the body. */
   readonly values: number;
   readonly caller: Caller;
+  readonly peer: Peer;
+  /** Where the request comes from, for limits. */
+  readonly source: string;
 }
 export type Dispatch = (request: ParsedRequest, report: RequestReport) => Promise<Answer>;
 
 /** The parsed body. DELETE has none: the members of an object are unexpected arguments; any other body is ignored. */
-function bodyOf({ bodyArguments, bodyName, method }: Operation, raw: Buffer, limits: JsonLimits): unknown {
+async function bodyOf({ bodyArguments, bodyName, method }: Operation, raw: Buffer, limits: JsonLimits): Promise<unknown> {
   if (bodyArguments || bodyName !== null) return parseBody(raw, limits);
   if (method !== 'DELETE' || raw.length === 0) return {};
   try {
-    return parseBody(raw, limits);
+    return await parseBody(raw, limits);
   } catch (error) {
     if (error instanceof Fault) return {};
     throw error;
@@ -61,7 +65,7 @@ function paramsOf({ arguments: known }: Operation, params: Readonly<Record<strin
 export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor: ConductorApi): Dispatch {
   const match = matcher(context.document);
   return async (parsed, report) => {
-    const { method, segments, minor, path, jsonSuffix, headers, base, caller } = parsed;
+    const { method, segments, minor, path, jsonSuffix, headers, base, caller, peer, source } = parsed;
     const { operation, params, field, closed } = match(method, segments, minor);
     report.route = operation.path;
     report.operation = operation.operationId;
@@ -69,7 +73,7 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
     if (!accepts(headers.accept, operation.streams ? 'text/event-stream' : 'application/json')) throw new Unacceptable(headers.accept);
     if (operation.policy && !context.auth.allowed(caller, operation.policy)) throw new Fault('NotAuthorized');
     const { bodyName, bodyFirst, below, gate } = operation;
-    const body = bodyOf(operation, parsed.body, { values: parsed.values, depth: context.options['api.max_json_body_depth'] });
+    const body = await bodyOf(operation, parsed.body, { values: parsed.values, depth: context.options['api.max_json_body_depth'] });
     const given = {
       ...parsed.query,
       ...(bodyName === null ? membersOf(body) : NO_PARAMS),
@@ -85,7 +89,7 @@ export function createDispatch(context: Omit<ApiContext, 'conductor'>, conductor
     refuseNewer(operation, given, query, minor);
     const { origin } = report;
     const request: Request = {
-      ...{ minor, caller, params: paramsOf(operation, params, query), query, body, headers, base, path, jsonSuffix, origin },
+      ...{ minor, caller, params: paramsOf(operation, params, query), query, body, headers, base, path, jsonSuffix, origin, peer, source },
       onNode: ({ uuid }) => {
         report.nodeUuid = uuid;
       },

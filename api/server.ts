@@ -25,15 +25,15 @@ import { createCurrentState } from './http/current-state';
 import { explain, Refusal, Unacceptable, Unauthenticated, Unread } from './http/errors';
 import { baseOf } from './http/forwarded';
 import { measureNodes } from './http/node-counts';
-import { isFlooded } from './http/pipelining';
 import { createProbes, sendProbe, type Probes } from './http/probes';
 import { originOf, reportRequest } from './http/request-log';
 import { reportFields, type RequestReport } from './http/request-report';
 import { cutOff, send } from './send';
-import { sourceOf } from './http/source';
+import { peerOf, sourceOf } from './http/source';
 import { sendStream } from './http/streaming';
 import { queryOf, segmentsOf, targetOf, type Target } from './http/target';
 import { createUploads } from './http/uploads';
+import { createAgentAddresses } from './resource/agent-addresses';
 import { createEventFeed } from './resource/event-feed';
 import { createFragments } from './resource/fragments';
 import type { Answer, ApiContext, Auth, Caller } from './resource/handler';
@@ -45,10 +45,17 @@ import { createValidators } from './schema/schema';
 export { loadDocument } from './schema/document';
 export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
+/** Longer than clients pause between requests, so that no connection closes while a request is sent. */
+const KEEP_ALIVE_MS = 65_000;
 /** Options of node:http's createServer: timeouts for slow clients. */
 export const serverOptions = (options: Pick<Options, 'api.request_timeout'>): ServerOptions => {
   const limit = options['api.request_timeout'] * 1000;
-  return { requestTimeout: limit, headersTimeout: limit, connectionsCheckingInterval: Math.min(limit, 10_000) };
+  return {
+    requestTimeout: limit,
+    headersTimeout: limit,
+    connectionsCheckingInterval: Math.min(limit, 10_000),
+    keepAliveTimeout: KEEP_ALIVE_MS,
+  };
 };
 
 /** The services that the API uses. */
@@ -99,6 +106,7 @@ function createContext(parts: ApiParts, document: Document, stopping: AbortSigna
     ...{ store, options, log, clock, metrics, document },
     auth: basic ? httpBasic(options['DEFAULT.http_basic_auth_user_file'], log, clock) : noauth,
     random: randomBytes,
+    agentAddresses: createAgentAddresses({ store, options, clock, random: randomBytes }),
     validators: createValidators(),
     current: createCurrentState(store, options),
     fragments: createFragments(options['api.fragment_cache_size'] * 2 ** 20, metrics),
@@ -212,7 +220,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
     report.roles = caller.roles;
     const limits = bodyLimits(bare, options);
     const { result, head } = await receive(request, source, limits, (body) =>
-      perform(request, { caller, body, values: limits.values }, versions),
+      perform(request, { caller, source, body, values: limits.values }, versions),
     );
     report.status = result.status;
     if (result.status === 201) report.created = result.headers?.['Location'];
@@ -223,7 +231,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
   /** Version and operation. `head`: the response has no body. */
   async function perform(
     request: IncomingMessage,
-    received: { readonly caller: Caller; readonly body: Buffer; readonly values: number },
+    received: { readonly caller: Caller; readonly source: string; readonly body: Buffer; readonly values: number },
     versions: { headers: Headers },
   ): Promise<{ readonly result: Answer; readonly head: boolean }> {
     const { report, target } = exchangeOf(request);
@@ -241,6 +249,7 @@ function answerApi({ parts, document, auth, dispatch, stopping }: ApiHandling): 
         query: queryOf(target.search),
         headers: request.headers,
         base: baseOf(request, options),
+        peer: peerOf(request, options),
       },
       report,
     );
@@ -319,7 +328,5 @@ export function createApi(parts: ApiParts): RequestListener {
     sendError(error, request, response, {}, log);
     exchangeOf(request).finish();
   });
-  return (request, response) => {
-    if (!isFlooded(request, response)) (application as RequestListener)(request, response);
-  };
+  return application as RequestListener;
 }

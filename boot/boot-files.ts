@@ -1,19 +1,22 @@
 /** The files that machines boot: the boot record for a MAC address, and the files that a record names, local or remote. */
 import { fileURLToPath } from 'node:url';
+import { agentCaFiles } from '../wire/agent-authorities';
 import type { Log } from '../model/log';
-import type { BootRecord } from '../model/records';
+import type { ServedBoot } from '../model/records';
 import type { Store } from '../store/store';
+import { readRegularFile } from '../wire/authorities';
 import { loggableUrl, type Cache, type CachedFile, UpstreamError } from './cache';
 import { chooseBoots, type BootChoiceStore, type PxeFilter, type ReportBoots } from './discovery';
 import { openFile, type OpenFile } from './files';
+import { ramdiskWith, readable, sizeOf, stitched } from './pieces';
 
 /** The caller must close or release the file. */
 export type BootFile = { readonly kind: 'local'; readonly file: OpenFile } | { readonly kind: 'remote'; readonly file: CachedFile };
 export interface BootFiles {
   /** The boot record of the machine with this address; undefined: it must not boot. */
-  recordFor(mac: string): Promise<BootRecord | undefined>;
-  /** A file of a node's boot record by name; undefined if there is none. Throws UpstreamError. */
-  open(nodeUuid: string, name: string): Promise<BootFile | undefined>;
+  recordFor(mac: string): Promise<ServedBoot | undefined>;
+  /** A file of the boot record with this token; undefined if there is none. Throws UpstreamError. */
+  open(token: string, name: string): Promise<BootFile | undefined>;
 }
 interface BootFilesSetup {
   readonly store: BootChoiceStore & Pick<Store, 'boots'>;
@@ -21,6 +24,8 @@ interface BootFilesSetup {
   readonly cache: Cache;
   readonly log: Log;
   readonly reports?: ReportBoots | undefined;
+  /** [agent]api_ca_file: its authorities are added to the agent's ramdisks. */
+  readonly apiCaFile: string | null;
 }
 
 /** Opens a path, a `file://` URL or an `http(s)://` URL. Undefined if a local file does not exist. Throws UpstreamError. */
@@ -35,19 +40,32 @@ export async function openSource(cache: Cache, source: string): Promise<BootFile
   return file && { kind: 'local', file };
 }
 
-export function createBootFiles({ store, filter, cache, log, reports }: BootFilesSetup): BootFiles {
+/** The agent's ramdisk with the authorities of the API. Releases the ramdisk if they cannot be read. */
+async function withAuthorities(opened: BootFile, caFile: string): Promise<BootFile> {
+  const ramdisk = opened.kind === 'local' ? readable(opened.file) : opened.file;
+  try {
+    const pieces = ramdiskWith(ramdisk, agentCaFiles(await readRegularFile(caFile)));
+    return { kind: 'remote', file: { ...ramdisk, size: sizeOf(pieces), read: (start, end) => stitched(pieces, start, end) } };
+  } catch (error) {
+    await ramdisk.release();
+    throw new Error(`[agent]api_ca_file: cannot read ${caFile}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+export function createBootFiles({ store, filter, cache, log, reports, apiCaFile }: BootFilesSetup): BootFiles {
   return {
     recordFor: async (mac) => {
       const { boots } = (await chooseBoots(store, filter, [mac])).get(mac)!;
       return typeof boots === 'string' ? reports?.[boots] : boots;
     },
-    open: async (uuid, name) => {
-      const boot = Object.values(reports ?? {}).find((one) => one.node_uuid === uuid) ?? (await store.boots.ofNode(uuid));
+    open: async (token, name) => {
+      const boot = Object.values(reports ?? {}).find((one) => one.token === token) ?? (await store.boots.byToken(token));
       const source = boot && Object.hasOwn(boot.files, name) ? boot.files[name]! : undefined;
       if (source === undefined) return undefined;
       const file = await openSource(cache, source);
-      if (!file) log.warn('a file of a boot record does not exist', { node: uuid, name, source });
-      return file;
+      if (!file) log.warn('a file of a boot record does not exist', { node: boot!.node_uuid, name, source: loggableUrl(source) });
+      const isAgents = boot?.purpose === 'ramdisk' && name === 'ramdisk';
+      return file && isAgents && apiCaFile !== null ? withAuthorities(file, apiCaFile) : file;
     },
   };
 }

@@ -7,13 +7,15 @@ import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { mkdir, open, readdir, readFile, rm, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { Agent, interceptors, request, type Dispatcher } from 'undici';
 import type { Clock } from '../model/clock';
 import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import { basicAuthorization, credentialsOf, withoutCredentials } from '../model/urls';
+import { webServerConnector } from '../wire/web-servers';
+import { readPieces } from './read-pieces';
 
 export interface CachedFile {
   /** Bytes. */
@@ -33,6 +35,8 @@ export interface Cache {
 interface CacheSetup {
   readonly folder: string;
   readonly maxBytes: number;
+  /** [DEFAULT]webserver_verify_ca. */
+  readonly verifyCa: string;
   readonly log: Log;
   readonly clock: Clock;
   /** Absent: no metrics. */
@@ -61,15 +65,15 @@ interface CacheEntry {
   readonly progress: EventEmitter;
 }
 
-const CHUNK = 1024 * 1024;
 /** Milliseconds without revalidation, because many machines boot at the same time. */
 const FRESH_MS = 2000;
-const AGENT = { connect: { timeout: 10_000 }, headersTimeout: 30_000, bodyTimeout: 60_000 };
+const CONNECT_TIMEOUT_MS = 10_000;
+const TIMEOUTS = { headersTimeout: 30_000, bodyTimeout: 60_000 };
 
 /** A URL without credentials and query, for the log. */
 export const loggableUrl = (url: string): string => withoutCredentials(url).split(/[?#]/, 1)[0]!;
 
-interface CacheState extends Required<CacheSetup> {
+interface CacheState extends Required<Omit<CacheSetup, 'verifyCa'>> {
   readonly entries: Map<string, CacheEntry>;
   readonly dispatcher: Dispatcher;
   /** Aborted when the cache closes. */
@@ -193,10 +197,10 @@ async function revalidate(state: CacheState, url: string): Promise<CacheEntry> {
   }
 }
 
-export async function openCache({ folder, maxBytes, log, clock, metrics = silentMetrics }: CacheSetup): Promise<Cache> {
+export async function openCache({ folder, maxBytes, verifyCa, log, clock, metrics = silentMetrics }: CacheSetup): Promise<Cache> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const entries = await load(folder, clock);
-  const agent = new Agent(AGENT);
+  const agent = new Agent({ connect: webServerConnector(verifyCa, CONNECT_TIMEOUT_MS), ...TIMEOUTS });
   const state: CacheState = {
     ...{ folder, maxBytes, log, clock, metrics, entries },
     dispatcher: agent.compose(interceptors.redirect({ maxRedirections: 5 })),
@@ -227,7 +231,7 @@ export async function openCache({ folder, maxBytes, log, clock, metrics = silent
       return {
         size: file.metadata.size,
         modified: file.metadata.modified,
-        read: (start, end) => Readable.from(follow(file, handle, start, end), { objectMode: false }),
+        read: (start, end) => readPieces(handle, start, end, arrivedAfter(file)),
         release: () => handle.close(),
       };
     },
@@ -239,18 +243,14 @@ export async function openCache({ folder, maxBytes, log, clock, metrics = silent
   };
 }
 
-/** Streams a file that may still be growing. */
-async function* follow(entry: CacheEntry, handle: FileHandle, start: number, end: number): AsyncGenerator<Buffer> {
-  for (let at = start; at <= end;) {
+/** Waits for the bytes after `at` of a file that may still be downloading. */
+const arrivedAfter =
+  (entry: CacheEntry) =>
+  async (at: number): Promise<number> => {
     while (entry.received <= at && !entry.failure) await once(entry.progress, 'more');
     if (entry.failure) throw entry.failure;
-    const length = Math.min(entry.received - at, end + 1 - at, CHUNK);
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(length), 0, length, at);
-    if (bytesRead === 0) throw new Error('a file of the image cache was truncated');
-    at += bytesRead;
-    yield buffer.subarray(0, bytesRead);
-  }
-}
+    return entry.received;
+  };
 
 /** Loads the files of an earlier run; incomplete ones are removed. */
 async function load(folder: string, clock: Clock): Promise<Map<string, CacheEntry>> {

@@ -5,6 +5,40 @@ import { chooseBoots, type BootChoiceStore, type PxeFilter } from './discovery';
 /** Machines per query; also bounds the parallel queries for boot records. */
 const LARGEST_BATCH = 64;
 
+type MachineLookup = (mac: string) => Promise<Machine>;
+interface UnknownLimit {
+  /** Unknown machines that may boot within `periodMs`. */
+  readonly max: number;
+  readonly periodMs: number;
+  readonly clock: { now(): number };
+  /** Called for each machine beyond the limit. */
+  readonly refused: (mac: string) => void;
+}
+/**
+ * Unknown machines beyond the limit boot nothing, so that they get no address: anybody can make up MAC addresses, and each takes an address
+ * for a lease time. A machine that was admitted stays so for the period.
+ */
+export function limitUnknown(lookup: MachineLookup, { max, periodMs, clock, refused }: UnknownLimit): MachineLookup {
+  /** The time of each admission, the earliest first. */
+  const admitted = new Map<string, number>();
+  return async (mac) => {
+    const machine = await lookup(mac);
+    if (machine.known || !machine.boots) return machine;
+    const now = clock.now();
+    for (const [earliest, at] of admitted) {
+      if (now - at < periodMs) break;
+      admitted.delete(earliest);
+    }
+    if (admitted.has(mac)) return machine;
+    if (admitted.size >= max) {
+      refused(mac);
+      return { known: false };
+    }
+    admitted.set(mac, now);
+    return machine;
+  };
+}
+
 interface PendingLookup {
   readonly mac: string;
   readonly answer: Promise<Machine>;
@@ -16,7 +50,7 @@ interface PendingLookup {
  * Runs one batch at a time; lookups that arrive meanwhile form the next one. Nothing is cached, so new nodes and boot records take effect
  * at once.
  */
-export function createMachineLookup(store: BootChoiceStore, filter: PxeFilter): (mac: string) => Promise<Machine> {
+export function createMachineLookup(store: BootChoiceStore, filter: PxeFilter): MachineLookup {
   const waiting = new Map<string, PendingLookup>();
   let asking = false;
 

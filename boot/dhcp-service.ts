@@ -8,7 +8,7 @@ import { decode, encode, type DhcpPacket } from '../wire/dhcp/dhcp';
 import { linkAddresses, openUdp } from '../wire/sockets/link';
 import { answerDhcp, SERVER_PORT, type Decision } from './dhcp';
 import { createLeaseWriter, waitWithinStopTimeout } from './dhcp-leases';
-import { createMachineLookup } from './dhcp-machines';
+import { createMachineLookup, limitUnknown } from './dhcp-machines';
 import { createPool } from './dhcp-pool';
 import type { BootChoiceStore, PxeFilter } from './discovery';
 import { planDhcp, type DhcpOptions } from './dhcp-setup';
@@ -62,11 +62,16 @@ function createWarnings(log: Log, clock: Clock): (message: string, fields: objec
 export async function startDhcp(setup: DhcpSetup): Promise<{ stop(): Promise<void> }> {
   const { options, store, filter, clock, metrics = silentMetrics } = setup;
   const name = options['boot.interface'] ?? '';
-  const { policy, range, direct } = planDhcp(options, name === '' ? undefined : await linkAddresses(name));
+  const { policy, range, direct, maxUnknown } = planDhcp(options, name === '' ? undefined : await linkAddresses(name));
   const log = setup.log.child({ interface: name });
   const warn = createWarnings(log, clock);
   const pool = createPool<Decision>(range, await store.leases.list(), clock.now());
-  const lookup = createMachineLookup(store, filter);
+  const lookup = limitUnknown(createMachineLookup(store, filter), {
+    max: maxUnknown,
+    periodMs: range.leaseMs,
+    clock,
+    refused: (mac) => warn('DHCP: too many unknown machines, some get no address ([boot]dhcp_max_unknown)', { mac, max: maxUnknown }),
+  });
   const writer = createLeaseWriter(store, pool, clock, warn);
   const socket = await openUdp(name, SERVER_PORT, RECEIVE_BUFFER);
   const pending = new Set<Promise<void>>();

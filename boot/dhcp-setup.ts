@@ -25,6 +25,7 @@ export type DhcpOptions = Pick<
   | 'boot.dhcp_gateway'
   | 'boot.dhcp_dns'
   | 'boot.dhcp_lease_time'
+  | 'boot.dhcp_max_unknown'
   | 'boot.router_advertisements'
 >;
 
@@ -59,6 +60,8 @@ interface DhcpPlan {
   readonly range: PoolRange;
   /** The interface is in the subnet of the range; else machines are only reached through relays. */
   readonly direct: boolean;
+  /** Unknown machines that may get an address within one lease time. */
+  readonly maxUnknown: number;
 }
 
 /**
@@ -98,6 +101,7 @@ export function planDhcp(options: DhcpOptions, addresses: readonly LinkAddress[]
   const leaseSeconds = options['boot.dhcp_lease_time'];
   return {
     direct: home !== undefined,
+    maxUnknown: options['boot.dhcp_max_unknown'] ?? Math.ceil((range.last - range.first + 1) / 2),
     policy: {
       server,
       network,

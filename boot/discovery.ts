@@ -4,7 +4,7 @@
  */
 import type { Options } from '../config/options';
 import { macLists, type MacListOptions, type MacLists } from '../model/mac-lists';
-import type { BootRecord } from '../model/records';
+import type { ServedBoot } from '../model/records';
 import type { Store } from '../store/store';
 
 export type FilterOptions = Pick<Options, 'boot.dhcp_unknown_macs' | 'auto_discovery.enabled' | 'pxe_filter.supported_inspect_interfaces'> &
@@ -25,13 +25,13 @@ export const pxeFilter = (options: FilterOptions): PxeFilter => ({
 
 /** A machine without a boot record may boot the agent, which reports its inventory to the API or to the introspection service. */
 type ReportKind = 'discovery' | 'introspection';
-/** The boot records of such machines; absent: they boot nothing. */
-export type ReportBoots = Readonly<Record<ReportKind, BootRecord>>;
+/** The boot records of such machines; absent: they boot nothing. Any machine may boot them, so their tokens are no secrets. */
+export type ReportBoots = Readonly<Record<ReportKind, ServedBoot>>;
 
 export interface BootChoice {
   /** A node has this address. */
   readonly known: boolean;
-  readonly boots: BootRecord | ReportKind | undefined;
+  readonly boots: ServedBoot | ReportKind | undefined;
 }
 export interface BootChoiceStore {
   readonly discoveries: Pick<Store['discoveries'], 'addressStatuses'>;

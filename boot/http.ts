@@ -1,8 +1,7 @@
 /**
  * The HTTP boot service: iPXE scripts, files of boot records, boot loaders, media, and files below [deploy]http_root. GET and HEAD only.
  */
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Options } from '../config/options';
 import type { Clock } from '../model/clock';
@@ -10,7 +9,10 @@ import { reasonOf } from '../model/errors';
 import type { Log } from '../model/log';
 import { silentMetrics, type Metrics } from '../model/metrics';
 import type { Store } from '../store/store';
-import { tlsServerOptions, watchTls, type TlsSettings, type TlsWatch } from '../wire/http/listener-tls';
+import { urlHost } from '../wire/addresses';
+import type { ClientLimits } from '../wire/http/client-limits';
+import { createHttpServer, type HttpServer, type TlsSettings } from '../wire/http/listener-tls';
+import { mostOf } from '../wire/shares';
 import { listenError } from '../wire/sockets/listen-errors';
 import { createBootFiles, openSource, type BootFiles } from './boot-files';
 import { openCache, UpstreamError, type Cache, type CachedFile } from './cache';
@@ -19,17 +21,30 @@ import type { BootChoiceStore, PxeFilter, ReportBoots } from './discovery';
 import { openServedFile, type OpenFile, type ServedFiles } from './files';
 import { ipxeScript } from './ipxe';
 import { openMedium } from './media';
+import { readable } from './pieces';
 
 type HttpBootOptions = Pick<
   Options,
-  'boot.http_port' | 'deploy.http_url' | 'deploy.http_root' | 'pxe.loader_file_paths' | 'pxe.image_cache_size' | 'boot.cache_root'
+  | 'boot.http_port'
+  | 'boot.https_port'
+  | 'boot.http_max_connections'
+  | 'boot.http_max_connections_per_source'
+  | 'deploy.http_url'
+  | 'deploy.http_root'
+  | 'pxe.loader_file_paths'
+  | 'pxe.image_cache_size'
+  | 'boot.cache_root'
+  | 'DEFAULT.webserver_verify_ca'
+  | 'agent.api_ca_file'
 >;
 export interface HttpBootSetup {
   readonly options: HttpBootOptions;
   /** The addresses to listen on. */
   readonly hosts: readonly string[];
-  /** Absent: without TLS. */
+  /** Absent: http_port is without TLS. */
   readonly tls?: TlsSettings | undefined;
+  /** Of https_port; present if that is set. */
+  readonly secondTls?: TlsSettings | undefined;
   readonly store: BootChoiceStore & Pick<Store, 'boots' | 'media'>;
   readonly filter: PxeFilter;
   readonly log: Log;
@@ -40,6 +55,8 @@ export interface HttpBootSetup {
 }
 export interface HttpBootService {
   readonly port: number;
+  /** The second port, with TLS; null: there is none. */
+  readonly httpsPort: number | null;
   /** The URLs of the addresses that it listens on. */
   readonly bound: readonly string[];
   /** Usable until the service is stopped. */
@@ -51,11 +68,10 @@ export interface HttpBootService {
 
 /** Milliseconds until a client is disconnected that does not send its request, or that does not read the response. */
 const REQUEST_TIMEOUT_MS = 10_000;
-const IDLE_TIMEOUT_MS = 120_000;
-const MAX_CONNECTIONS = 4096;
+const READ_TIMEOUT_MS = 120_000;
 const IPXE = /^\/ipxe\/([0-9a-f]{2}(?:-[0-9a-f]{2}){5})$/i;
-const BOOT = /^\/boot\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/([^/]+)$/i;
-/** The first part is the secret token. */
+/** The first part is the secret token, also of media. */
+const BOOT = /^\/boot\/([0-9a-f-]{32,36})\/([^/]+)$/i;
 const MEDIUM = /^\/media\/([\w-]{20,64})\/[\w.-]+$/;
 
 interface Sources {
@@ -66,8 +82,16 @@ interface Sources {
   /** Known once the service listens. */
   readonly httpUrl: () => string;
 }
-/** Returns the number of bytes sent, or undefined if the request was refused. */
-type Answer = (request: IncomingMessage, response: ServerResponse, path: string | undefined) => Promise<number | undefined>;
+/**
+ * Returns the number of bytes sent, or undefined if the request was refused.
+ * @param servesMedia whether BMCs get their media on this port
+ */
+type Answer = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string | undefined,
+  servesMedia: boolean,
+) => Promise<number | undefined>;
 
 function createAnswer({ cache, files, served, store, httpUrl }: Sources): Answer {
   const script = async (response: ServerResponse, mac: string): Promise<number | undefined> => {
@@ -81,8 +105,8 @@ function createAnswer({ cache, files, served, store, httpUrl }: Sources): Answer
     return text.length;
   };
 
-  const bootFile = async (request: IncomingMessage, response: ServerResponse, uuid: string, name: string): Promise<number | undefined> => {
-    const opened = await files.open(uuid, name);
+  const bootFile = async (request: IncomingMessage, response: ServerResponse, token: string, name: string): Promise<number | undefined> => {
+    const opened = await files.open(token, name);
     if (!opened) {
       refuse(response, 404, 'Not found');
       return;
@@ -104,16 +128,20 @@ function createAnswer({ cache, files, served, store, httpUrl }: Sources): Answer
     return sendAndRelease(request, response, opened, path);
   };
 
-  return async (request, response, path) => {
+  return async (request, response, path, servesMedia) => {
     if (path === undefined) {
       refuse(response, 400, 'Not a path');
       return;
     }
     const mac = IPXE.exec(path)?.[1];
     if (mac !== undefined) return script(response, mac.toLowerCase().replaceAll('-', ':'));
-    const [, uuid, name] = BOOT.exec(path) ?? [];
-    if (uuid !== undefined) return bootFile(request, response, uuid.toLowerCase(), name!);
+    const [, secret, name] = BOOT.exec(path) ?? [];
+    if (secret !== undefined) return bootFile(request, response, secret.toLowerCase(), name!);
     const token = MEDIUM.exec(path)?.[1];
+    if (token !== undefined && !servesMedia) {
+      refuse(response, 403, 'Media are served with TLS only');
+      return;
+    }
     if (token !== undefined) return medium(request, response, token, path);
     const file = await openServedFile(served, path);
     if (file) return sendLocal(request, response, file);
@@ -125,16 +153,19 @@ function createAnswer({ cache, files, served, store, httpUrl }: Sources): Answer
 function createHandler(
   answer: Answer,
   { log, clock, metrics }: Pick<Required<HttpBootSetup>, 'log' | 'clock' | 'metrics'>,
-): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
-  return async (request, response) => {
+): (request: IncomingMessage, response: ServerResponse, servesMedia: boolean) => Promise<void> {
+  return async (request, response, servesMedia) => {
     const started = clock.now();
-    const where = { client: request.socket.remoteAddress, path: (request.url ?? '').slice(0, 200).replace(/(\/media\/)[^/]+/, '$1***') };
+    const where = {
+      client: request.socket.remoteAddress,
+      path: (request.url ?? '').slice(0, 200).replace(/(\/(?:boot|media)\/)[^/]+/, '$1***'),
+    };
     try {
       if (request.method !== 'GET' && request.method !== 'HEAD') {
         refuse(response, 405, 'Only GET and HEAD', { allow: 'GET, HEAD' });
         return;
       }
-      const bytes = await answer(request, response, pathOf(request.url));
+      const bytes = await answer(request, response, pathOf(request.url), servesMedia);
       if (bytes === undefined) return;
       metrics.count('bloomery_http_boot_bytes_total', {}, bytes);
       log.info('HTTP boot: sent', { ...where, bytes, ms: clock.now() - started });
@@ -156,29 +187,20 @@ function createHandler(
   };
 }
 
-/** One server of the service, and what keeps its certificate up to date. */
-interface BootServer {
-  readonly server: Server;
-  readonly watch?: TlsWatch;
-}
-function createBootServer(tls: TlsSettings | undefined, log: Log, listener: RequestListener): BootServer {
-  const limits = {
+function createBootServer(tls: TlsSettings | undefined, limits: ClientLimits, log: Log, listener: RequestListener): HttpServer {
+  const timeouts = {
     headersTimeout: REQUEST_TIMEOUT_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: REQUEST_TIMEOUT_MS,
     connectionsCheckingInterval: REQUEST_TIMEOUT_MS / 4,
   };
-  const secure = tls && createTlsServer({ ...limits, ...tlsServerOptions(tls) }, listener);
-  const server = secure ?? createServer(limits, listener);
-  server.timeout = IDLE_TIMEOUT_MS;
-  server.maxConnections = MAX_CONNECTIONS;
-  return { server, ...(secure ? { watch: watchTls(secure, tls, log) } : {}) };
+  return createHttpServer(timeouts, tls, limits, log, listener);
 }
 
 /** Resolves with the port. */
-const listen = (server: Server, host: string, port: number): Promise<number> =>
+const listen = (server: Server, host: string, port: number, what: string): Promise<number> =>
   new Promise((done, fail) => {
-    const refuse = (error: Error): void => fail(listenError(error, `${host} port ${port}`, 'HTTP boot, [boot]http_host and http_port'));
+    const refuse = (error: Error): void => fail(listenError(error, `${host} port ${port}`, what));
     server.once('error', refuse);
     server.listen(port, host, () => {
       server.off('error', refuse);
@@ -188,56 +210,53 @@ const listen = (server: Server, host: string, port: number): Promise<number> =>
 
 /** Rejects if a port cannot be opened. */
 export async function startHttpBoot(setup: HttpBootSetup): Promise<HttpBootService> {
-  const { options, hosts, tls, store, filter, log, clock, metrics = silentMetrics, reports } = setup;
+  const { options, hosts, tls, secondTls, store, filter, log, clock, metrics = silentMetrics, reports } = setup;
   const cache = await openCache({
     folder: options['boot.cache_root'],
     maxBytes: options['pxe.image_cache_size'] * 1024 * 1024,
+    verifyCa: options['DEFAULT.webserver_verify_ca'],
     ...{ log, clock, metrics },
   });
-  const files = createBootFiles({ store, filter, cache, log, reports });
+  const files = createBootFiles({ store, filter, cache, log, reports, apiCaFile: options['agent.api_ca_file'] });
   const served = { named: options['pxe.loader_file_paths'], root: options['deploy.http_root'] };
   let httpUrl = options['deploy.http_url'];
   const handle = createHandler(createAnswer({ cache, files, served, store, httpUrl: () => httpUrl }), { log, clock, metrics });
-  const servers: BootServer[] = [];
+  const limits: ClientLimits = {
+    connections: mostOf(options['boot.http_max_connections'], options['boot.http_max_connections_per_source']),
+    readTimeoutMs: READ_TIMEOUT_MS,
+  };
+  const servers: HttpServer[] = [];
   const stop = async (): Promise<void> => {
-    await Promise.all(
-      servers.map(async ({ server, watch }) => {
-        watch?.stop();
-        const closed = new Promise<void>((done) => server.close(() => done()));
-        server.closeAllConnections();
-        await closed;
-      }),
-    );
+    await Promise.all(servers.map((http) => http.close(0)));
     await cache.close();
   };
-  let port = options['boot.http_port'];
-  try {
+  const bound: string[] = [];
+  /** Listens on each address. If the configured port is 0, the first address decides. */
+  const listenOn = async (option: 'http_port' | 'https_port', given: number, security: TlsSettings | undefined): Promise<number> => {
+    const servesMedia = option === 'https_port' || !secondTls;
+    let port = given;
     for (const host of hosts) {
-      const started = createBootServer(tls, log, (request, response) => void handle(request, response));
+      const started = createBootServer(security, limits, log, (request, response) => void handle(request, response, servesMedia));
       servers.push(started);
-      // If the configured port is 0, the first address decides.
-      port = await listen(started.server, host, port);
+      port = await listen(started.server, host, port, `HTTP boot, [boot]http_host and ${option}`);
+      bound.push(`${security ? 'https' : 'http'}://${urlHost(host)}:${port}`);
     }
+    return port;
+  };
+  let port: number;
+  let httpsPort: number | null = null;
+  try {
+    port = await listenOn('http_port', options['boot.http_port'], tls);
+    if (secondTls) httpsPort = await listenOn('https_port', options['boot.https_port'] ?? 0, secondTls);
   } catch (error) {
     await stop();
     throw error;
   }
   // If the configured port is 0, the URL is known only now.
   httpUrl = httpUrl.replace(/:0$/, `:${port}`);
-  const bound = hosts.map((host) => `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`);
   for (const address of bound) log.info('listening', { address, for: 'HTTP boot' });
-  return { port, bound, files, reload: () => servers.forEach(({ watch }) => watch?.reload()), stop };
+  return { port, httpsPort, bound, files, reload: () => servers.forEach((http) => http.reload()), stop };
 }
-
-/** Large reads cost less time per byte. */
-const PIECE = 1024 * 1024;
-
-const readable = ({ size, modified, handle }: OpenFile): CachedFile => ({
-  size,
-  modified,
-  read: (start, end) => handle.createReadStream({ start, end, highWaterMark: PIECE, autoClose: false }),
-  release: () => handle.close(),
-});
 
 const sendLocal = (request: IncomingMessage, response: ServerResponse, file: OpenFile): Promise<number> =>
   sendAndRelease(request, response, readable(file), file.path);

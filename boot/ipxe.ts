@@ -1,5 +1,5 @@
 /** iPXE scripts (https://ipxe.org/scripting) for boot records. */
-import type { BootRecord } from '../model/records';
+import type { BootRecord, ServedBoot } from '../model/records';
 
 /** Attempts until the machine reboots. It then uses DHCP again, which finds a server that moved. */
 const ATTEMPTS = 10;
@@ -8,7 +8,7 @@ const ATTEMPTS = 10;
  * The script of a machine.
  * @param httpUrl without a trailing slash
  */
-export const ipxeScript = (boot: BootRecord, httpUrl: string): string => ['#!ipxe', ...SCRIPTS[boot.purpose](boot, httpUrl), ''].join('\n');
+export const ipxeScript = (boot: ServedBoot, httpUrl: string): string => ['#!ipxe', ...SCRIPTS[boot.purpose](boot, httpUrl), ''].join('\n');
 
 /** Repeats commands that end in `|| goto again`. */
 const retried = (lines: readonly string[]): readonly string[] => [
@@ -30,10 +30,10 @@ const retried = (lines: readonly string[]): readonly string[] => [
 ];
 
 /** UEFI iPXE passes the initrd to the kernel only if both lines name it. */
-const kernelAndRamdisk = ({ node_uuid: uuid, kernel_args: args }: BootRecord, httpUrl: string, ...more: readonly string[]) =>
+const kernelAndRamdisk = ({ token, kernel_args: args }: ServedBoot, httpUrl: string, ...more: readonly string[]) =>
   retried([
-    `kernel ${httpUrl}/boot/${uuid}/kernel ${[...kernelArguments(args), ...more, 'initrd=ramdisk'].join(' ')} || goto again`,
-    `initrd --name ramdisk ${httpUrl}/boot/${uuid}/ramdisk || goto again`,
+    `kernel ${httpUrl}/boot/${token}/kernel ${[...kernelArguments(args), ...more, 'initrd=ramdisk'].join(' ')} || goto again`,
+    `initrd --name ramdisk ${httpUrl}/boot/${token}/ramdisk || goto again`,
     'boot || goto again',
   ]);
 
@@ -44,12 +44,12 @@ const kernelAndRamdisk = ({ node_uuid: uuid, kernel_args: args }: BootRecord, ht
 const disk: readonly string[] = ['iseq ${platform} efi && goto efi ||', 'sanboot --no-describe --drive 0x80 || exit 0', ':efi', 'exit 1'];
 
 /** iPXE replaces `${mac}` with the address of the interface that it booted from. */
-const SCRIPTS: Readonly<Record<BootRecord['purpose'], (boot: BootRecord, httpUrl: string) => readonly string[]>> = {
+const SCRIPTS: Readonly<Record<BootRecord['purpose'], (boot: ServedBoot, httpUrl: string) => readonly string[]>> = {
   ramdisk: (boot, httpUrl) => kernelAndRamdisk(boot, httpUrl, 'BOOTIF=${mac}'),
   instance: (boot, httpUrl) =>
     boot.files['boot_iso'] === undefined
       ? kernelAndRamdisk(boot, httpUrl)
-      : retried([`sanboot --no-describe ${httpUrl}/boot/${boot.node_uuid}/boot_iso || goto again`]),
+      : retried([`sanboot --no-describe ${httpUrl}/boot/${boot.token}/boot_iso || goto again`]),
   disk: () => disk,
 };
 

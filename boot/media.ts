@@ -6,21 +6,16 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
+import { isForRamdisk } from '../wire/agent-authorities';
 import type { MediumContent, MediumRecord } from '../model/records';
 import { fatImage, fatLayout } from '../wire/images/fat';
 import { isoLayout, type IsoBoot, type IsoContent } from '../wire/images/iso9660';
 import { UpstreamError, type CachedFile } from './cache';
+import { ramdiskWith, sizeOf, stitched, type Piece } from './pieces';
 import { grubWords, kernelWords } from './pxe';
 
 /** Opens a source. Throws UpstreamError. */
 type OpenSource = (source: string) => Promise<CachedFile>;
-/** A part of an image: bytes, or a file to read them from. */
-interface Piece {
-  readonly at: number;
-  readonly size: number;
-  readonly from: Buffer | Pick<CachedFile, 'read'>;
-}
-
 /** Bytes of a config drive (the agent has the same limit), and of a boot loader. */
 const MAX_PACKED = 64 << 20;
 const MAX_LOADER = 16 << 20;
@@ -73,10 +68,13 @@ async function openIso(iso: Iso, now: number, open: OpenSource): Promise<CachedF
   };
   try {
     const [kernel, ramdisk] = [await opening(iso.kernel), await opening(iso.ramdisk)];
-    const files: Record<string, IsoContent> = { vmlinuz: kernel.size, initrd: ramdisk.size };
+    const injected = Object.fromEntries(Object.entries(iso.files).filter(([path]) => isForRamdisk(path)));
+    const initrd: readonly Piece[] =
+      Object.keys(injected).length === 0 ? [{ at: 0, size: ramdisk.size, from: ramdisk }] : ramdiskWith(ramdisk, injected);
+    const files: Record<string, IsoContent> = { vmlinuz: kernel.size, initrd: sizeOf(initrd) };
     const sources = new Map<string, readonly Piece[]>([
       ['vmlinuz', [{ at: 0, size: kernel.size, from: kernel }]],
-      ['initrd', [{ at: 0, size: ramdisk.size, from: ramdisk }]],
+      ['initrd', initrd],
     ]);
     const boots: IsoBoot[] = [];
     if (iso.isolinux !== undefined) {
@@ -88,7 +86,7 @@ async function openIso(iso: Iso, now: number, open: OpenSource): Promise<CachedF
     if (iso.bootloader !== undefined) {
       const pieces = await systemPartition(await opening(iso.bootloader), now);
       sources.set(ESP, pieces);
-      files[ESP] = Math.max(...pieces.map(({ at, size }) => at + size));
+      files[ESP] = sizeOf(pieces);
       boots.push({ firmware: 'uefi', path: ESP });
     }
     const grub = grubConfig(iso.kernel_args);
@@ -143,25 +141,3 @@ const lines = (...all: readonly string[]): Buffer => Buffer.from(`${all.join('\n
 const isolinuxConfig = (args: string): Buffer =>
   lines('default boot', 'prompt 0', 'label boot', '  kernel /vmlinuz', `  append initrd=/initrd ${kernelWords(args)}`);
 const grubConfig = (args: string): Buffer => lines('set timeout=0', `linux /vmlinuz ${grubWords(args)}`, 'initrd /initrd', 'boot');
-
-/** Streams the bytes `start` to `end` of the pieces in order; gaps are zeros. */
-function stitched(pieces: readonly Piece[], start: number, end: number): Readable {
-  const ordered = [...pieces].sort((a, b) => a.at - b.at);
-  async function* bytes(): AsyncGenerator<Buffer> {
-    let at = start;
-    for (const piece of ordered) {
-      if (piece.size === 0 || piece.at + piece.size <= at) continue;
-      if (piece.at > end) break;
-      if (piece.at > at) {
-        yield Buffer.alloc(piece.at - at);
-        at = piece.at;
-      }
-      const [from, to] = [at - piece.at, Math.min(end - piece.at, piece.size - 1)];
-      if (Buffer.isBuffer(piece.from)) yield piece.from.subarray(from, to + 1);
-      else for await (const chunk of piece.from.read(from, to)) yield chunk as Buffer;
-      at = piece.at + to + 1;
-    }
-    if (at <= end) yield Buffer.alloc(end + 1 - at);
-  }
-  return Readable.from(bytes(), { objectMode: false });
-}

@@ -2,13 +2,13 @@
  * Configuration files of PXELINUX and GRUB for boot records, and the names under which they are requested.
  * https://wiki.syslinux.org/wiki/index.php?title=PXELINUX, https://www.gnu.org/software/grub/manual (Network).
  */
-import type { BootRecord } from '../model/records';
+import type { ServedBoot } from '../model/records';
 
 /** What a requested name stands for, besides files below the root. */
 type PxeName =
   | { readonly kind: 'pxelinux' | 'grub'; readonly mac: string }
   | { readonly kind: 'grub start' }
-  | { readonly kind: 'file'; readonly uuid: string; readonly name: string };
+  | { readonly kind: 'file'; readonly token: string; readonly name: string };
 
 const HEX = '[0-9a-f]{2}';
 const DASHED = `(${HEX}(?:-${HEX}){5})`;
@@ -19,10 +19,7 @@ const NAMES: readonly (readonly [pattern: RegExp, name: (match: readonly string[
   [new RegExp(`(?:^|/)grub\\.cfg-01-${DASHED}$`, 'i'), ([, mac]) => ({ kind: 'grub', mac: plain(mac!) })],
   [new RegExp(`^/?(${HEX}(?::${HEX}){5})\\.conf$`, 'i'), ([, mac]) => ({ kind: 'grub', mac: plain(mac!) })],
   [/^\/?(?:[\w-]+\/)*grub\.cfg$/, () => ({ kind: 'grub start' })],
-  [
-    /^\/?boot\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/([^/]+)$/i,
-    ([, uuid, name]) => ({ kind: 'file', uuid: uuid!.toLowerCase(), name: name! }),
-  ],
+  [/^\/?boot\/([0-9a-f-]{32,36})\/([^/]+)$/i, ([, token, name]) => ({ kind: 'file', token: token!.toLowerCase(), name: name! })],
 ];
 const plain = (mac: string): string => mac.replaceAll('-', ':').toLowerCase();
 
@@ -40,13 +37,13 @@ const words = (text: string): readonly string[] => text.replace(/\p{Cc}+/gu, ' '
 const lines = (...all: readonly string[]): string => `${all.join('\n')}\n`;
 
 /** The file `pxelinux.cfg/01-MAC`. */
-export function pxelinuxConfig({ node_uuid: uuid, purpose, kernel_args: args }: BootRecord): string {
+export function pxelinuxConfig({ token, purpose, kernel_args: args }: ServedBoot): string {
   const boot =
     purpose === 'disk'
       ? ['localboot 0']
       : [
-          `kernel /boot/${uuid}/kernel`,
-          `initrd /boot/${uuid}/ramdisk`,
+          `kernel /boot/${token}/kernel`,
+          `initrd /boot/${token}/ramdisk`,
           `append ${kernelWords(args)}`,
           // 2: adds BOOTIF= with the address of the boot interface.
           ...(purpose === 'ramdisk' ? ['ipappend 2'] : []),
@@ -64,13 +61,13 @@ const quoted = (word: string): string => `'${word.replaceAll('"', '').replaceAll
 export const grubWords = (args: string): string => words(args).map(quoted).join(' ');
 
 /** The file `grub.cfg-01-MAC`. GRUB itself adds the address of its boot interface. */
-export function grubConfig({ node_uuid: uuid, purpose, kernel_args: args }: BootRecord): string {
+export function grubConfig({ token, purpose, kernel_args: args }: ServedBoot): string {
   // Returns to the firmware, which tries its next boot entry.
   if (purpose === 'disk') return lines('exit 1');
   const bootif = purpose === 'ramdisk' ? ' "BOOTIF=$net_default_mac"' : '';
   return lines(
-    `linux /boot/${uuid}/kernel ${grubWords(args)}${bootif}`,
-    `initrd /boot/${uuid}/ramdisk`,
+    `linux /boot/${token}/kernel ${grubWords(args)}${bootif}`,
+    `initrd /boot/${token}/ramdisk`,
     'boot',
     'echo "Could not boot, the machine starts over in 30 seconds"',
     'sleep 30',

@@ -205,7 +205,7 @@ async function openSource(served: ServedFiles, boots: BootFiles | undefined, req
     if (boot) return text((name.kind === 'grub' ? grubConfig : pxelinuxConfig)(boot));
   }
   if (name?.kind === 'file') {
-    const opened = await boots!.open(name.uuid, name.name);
+    const opened = await boots!.open(name.token, name.name);
     if (opened?.kind === 'remote') return { source: cachedSource(opened.file), close: () => opened.file.release() };
     if (opened) return { source: fileSource(opened.file), close: () => opened.file.handle.close() };
   }

@@ -1,4 +1,5 @@
 /** Who may reach the services that callers have to prove themselves to: where they listen, and which combinations are refused. */
+import { writtenName } from './names';
 import type { LoadedOptions } from './options';
 
 const HOSTS = { 'api.host_ip': '0.0.0.0', 'DEFAULT.listen_address': '::', 'json_rpc.host_ip': '::' } as const;
@@ -57,7 +58,7 @@ function checkPlainText(options: LoadedOptions, exposed: readonly ExposedListene
   const given = TLS_FILES.find((option) => options[option] !== null && !(option === 'ssl.cert_file' && options['json_rpc.use_ssl']));
   if (given === undefined) return;
   throw new AccessError(
-    `[${given.replace('.', ']')} is set, but [api]enable_ssl_api is not, and ${plain.service} would listen on ${plain.host} without TLS: ` +
+    `${writtenName(given)} is set, but [api]enable_ssl_api is not, and ${plain.service} would listen on ${plain.host} without TLS: ` +
       'set [api]enable_ssl_api = true, remove the option, or listen on 127.0.0.1 or [api]unix_socket',
   );
 }

@@ -36,12 +36,10 @@ export const GUARDS: readonly GuardRow[] = [
   { section: 'api', name: 'project_admin_can_manage_own_nodes', harmless: ['true'], instead: NO_POLICY },
   { section: 'DEFAULT', name: 'ignore_project_check_for_admin_tasks', harmless: ['true'], instead: NO_POLICY },
   // Verification of servers that this one calls.
-  { section: 'DEFAULT', name: 'webserver_verify_ca', harmless: ['true', 'false'], instead: 'add the authorities for the whole process: NODE_EXTRA_CA_CERTS' },
   { section: 'DEFAULT', name: 'webserver_tls_minimum_version', harmless: ['1.2'], instead: NODE_TLS },
   { section: 'DEFAULT', name: 'webserver_tls_ciphers', instead: NODE_TLS },
   { section: 'agent', name: 'tls_minimum_version', harmless: ['1.2'], instead: NODE_TLS },
   { section: 'agent', name: 'tls_ciphers', instead: NODE_TLS },
-  { section: 'agent', name: 'api_ca_file', instead: 'build the authority into the ramdisk' },
   { section: 'json_rpc', name: 'tls_min_version', harmless: ['1.2', 'tls1.2'], instead: 'set [json_rpc]server_tls_minimum_version on the conductors' },
   { section: 'json_rpc', name: 'tls_ciphers', instead: 'set [json_rpc]server_tls_ciphers on the conductors' },
   { section: 'json_rpc', name: 'certfile', instead: 'callers prove themselves by the signature of each call, not by a certificate' },

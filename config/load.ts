@@ -4,6 +4,7 @@ import { GUARDS, refusalsOf } from './guards';
 import { parseIni } from './ini';
 import { OPTIONS, type OptionRow, type LoadedOptions } from './options';
 import { writtenDefault } from './documents';
+import { writtenName } from './names';
 import { suggestionFor } from './suggestion';
 
 export interface Loaded {
@@ -81,7 +82,6 @@ function substitute(text: string, section: string, raw: ReadonlyMap<string, stri
   });
 }
 
-const written = (key: string): string => `[${key.replace('.', ']')}`;
 /** More than these are only counted. */
 const MOST_NAMED = 50;
 /** @param unknown `section.name` → file and line */
@@ -90,7 +90,7 @@ function warningsOf(unknown: ReadonlyMap<string, string>): readonly string[] {
   const known = ROWS.map(keyOf);
   const named = [...unknown].slice(0, MOST_NAMED).map(([key, place]) => {
     const meant = suggestionFor(key, known);
-    return `${written(key)} (${place}${meant === undefined ? '' : `; did you mean ${written(meant)}?`})`;
+    return `${writtenName(key)} (${place}${meant === undefined ? '' : `; did you mean ${writtenName(meant)}?`})`;
   });
   const more = unknown.size > MOST_NAMED ? [`and ${unknown.size - MOST_NAMED} more`] : [];
   return [`options that are not known here and have no effect: ${[...named, ...more].join(', ')}`];

@@ -68,6 +68,7 @@ export const OPTIONS = [
   { section: 'DEFAULT', name: 'ldlinux_c32', kind: 'string', default: null, help: 'Library of ISOLINUX 5 and later. Default: the paths of Debian and Red Hat.' },
   { section: 'DEFAULT', name: 'grub_config_path', kind: 'string', default: 'EFI/BOOT/grub.cfg', help: "Additional path of GRUB's configuration in generated ISO images. The usual paths are always present." },
   { section: 'DEFAULT', name: 'esp_image', kind: 'string', default: null, help: 'Path of an image of an EFI system partition, used if no bootloader is set.' },
+  { section: 'DEFAULT', name: 'webserver_verify_ca', kind: 'string', default: 'True', help: 'CA certificates for verifying the web servers of images, checksums and config drives: True (those of the system), False (no verification), or a file or folder, which replaces those of the system.' },
   { section: 'DEFAULT', name: 'rpc_transport', kind: 'string', default: 'json-rpc', choices: ['json-rpc', 'oslo', 'none'], help: 'RPC between API and conductors in separate processes: signed JSON-RPC over HTTP. oslo has the same effect as json-rpc; none disables RPC.' },
 
   // [json_rpc]
@@ -79,7 +80,7 @@ export const OPTIONS = [
   { section: 'json_rpc', name: 'server_tls_minimum_version', kind: 'string', default: '1.3', choices: ['1.2', '1.3'], formerly: 'json_rpc.tls_minimum_version', help: 'Lowest TLS version that the listener accepts.' },
   { section: 'json_rpc', name: 'server_tls_ciphers', kind: 'string', default: null, help: 'Ciphers of the listener, in OpenSSL\'s format. Default: those of [ssl]ciphers, else those of Node.' },
   { section: 'json_rpc', name: 'client_use_ssl', kind: 'boolean', default: false, help: 'Other processes connect with TLS although the listener has none: a proxy terminates it.' },
-  { section: 'json_rpc', name: 'cafile', kind: 'string', default: null, help: 'CA certificates for verifying other conductors, PEM. Default: those of the system.' },
+  { section: 'json_rpc', name: 'cafile', kind: 'string', default: null, help: 'CA certificates for verifying other conductors, PEM. Reloaded when the file changes. Default: those of the system.' },
   { section: 'json_rpc', name: 'insecure', kind: 'boolean', default: false, help: 'Do not verify the certificates of other conductors.' },
   // [api]
   { section: 'api', name: 'host_ip', kind: 'string', default: null, help: 'Address that the API listens on. Default: 0.0.0.0, and 127.0.0.1 without [DEFAULT]auth_strategy.' },
@@ -94,6 +95,7 @@ export const OPTIONS = [
   { section: 'api', name: 'max_limit', kind: 'integer', default: 1000, min: 1, help: 'Maximum number of rows in the response to a list request.' },
   { section: 'api', name: 'public_endpoint', kind: 'string', default: null, help: 'Base URL of links in responses. Default: the host of the request.' },
   { section: 'api', name: 'restrict_lookup', kind: 'boolean', default: true, help: 'Ramdisks can look up their node only in states in which a ramdisk is expected.' },
+  { section: 'api', name: 'agent_source_check', kind: 'string', default: 'lease', choices: ['lease', 'off'], ours: true, help: "Where lookups, heartbeats and inventories of a node may come from. lease: if our DHCP service gave an address to the node's machine, from that address only. off: from anywhere." },
   { section: 'api', name: 'ramdisk_heartbeat_timeout', kind: 'integer', default: 300, min: 1, help: 'Seconds within which a ramdisk must send a heartbeat. The lookup response contains it.' },
   { section: 'api', name: 'enable_ramdisk_endpoints', kind: 'boolean', default: true, help: 'Serve lookup, heartbeat and continue_inspection in this process.' },
   { section: 'api', name: 'fragment_cache_size', kind: 'integer', default: 64, min: 0, ours: true, help: 'Memory of the JSON cache, in MiB. A detailed node takes about 4 KiB for each requested microversion.' },
@@ -105,6 +107,8 @@ export const OPTIONS = [
   { section: 'api', name: 'disallow_deploy_steps', kind: 'list', default: ['vendor.send_raw'], help: 'Deploy steps (interface.step) that are not allowed: requests for them are refused, and deployments omit them.' },
   { section: 'api', name: 'disallow_service_steps', kind: 'list', default: ['vendor.send_raw'], help: 'Service steps (interface.step) that are not allowed.' },
   { section: 'api', name: 'request_timeout', kind: 'integer', default: 120, min: 1, ours: true, help: 'Seconds within which a caller must send its whole request. Then the connection is closed.' },
+  { section: 'api', name: 'max_connections', kind: 'integer', default: 4096, min: 1, ours: true, help: 'Maximum number of connections to each of these listeners: the API, the introspection service, JSON-RPC, metrics.' },
+  { section: 'api', name: 'max_connections_per_source', kind: 'integer', default: null, min: 1, ours: true, help: 'Maximum number of these from one address (IPv6: one /64). A reverse proxy is one address. Default: half of max_connections.' },
   { section: 'api', name: 'log_requests', kind: 'string', default: 'all', choices: ['all', 'changes', 'failures', 'none'], ours: true, help: 'Requests to log, with method, path, status, duration and caller. changes: all methods except GET; failures: status 400 and above. changes includes failures.' },
   // [audit]
   { section: 'audit', name: 'enabled', kind: 'boolean', default: false, help: 'Record requests in the audit log: one line of JSON each, for refused ones too.' },
@@ -126,14 +130,15 @@ export const OPTIONS = [
   { section: 'cors', name: 'allow_headers', kind: 'list', default: [], help: "Headers that allowed origins may send, in addition to the usual ones and Ironic's." },
   // [healthcheck], [oslo_middleware]
   { section: 'healthcheck', name: 'enabled', kind: 'boolean', default: false, help: 'Serve /healthcheck, without authentication.' },
-  { section: 'healthcheck', name: 'backends', kind: 'list', default: [], help: 'Health checks: disable_by_file, disable_by_files_ports, enable_by_files, and database (not in Ironic). The status is 503 if one fails.' },
+  { section: 'healthcheck', name: 'backends', kind: 'list', default: [], help: 'Health checks: disable_by_file, disable_by_files_ports, enable_by_files, and (not in Ironic) database and event_loop. The status is 503 if one fails.' },
+  { section: 'healthcheck', name: 'max_event_loop_delay', kind: 'integer', default: 250, min: 1, ours: true, help: 'event_loop fails while the delay of the event loop stays above so many milliseconds.' },
   { section: 'healthcheck', name: 'detailed', kind: 'boolean', default: false, help: 'Show details of the checks and of this host, as JSON or HTML.' },
   { section: 'healthcheck', name: 'disable_by_file_path', kind: 'string', default: null, help: 'disable_by_file fails while this file exists. Use it to remove the process from a load balancer.' },
   { section: 'healthcheck', name: 'disable_by_file_paths', kind: 'list', default: [], help: 'Files for disable_by_files_ports, as port:path: the check fails on this port while the file exists.' },
   { section: 'healthcheck', name: 'enable_by_file_paths', kind: 'list', default: [], help: 'enable_by_files fails unless one of these files exists.' },
   { section: 'healthcheck', name: 'allowed_source_ranges', kind: 'list', default: [], help: 'Networks that may request /healthcheck; empty: all. Others get 404.' },
   { section: 'healthcheck', name: 'ignore_proxied_requests', kind: 'boolean', default: false, help: 'Do not serve /healthcheck to requests that a proxy forwarded.' },
-  { section: 'oslo_middleware', name: 'enable_proxy_headers_parsing', kind: 'boolean', default: false, help: 'Trust the headers Forwarded, X-Forwarded-Proto, -Host and -Prefix of a proxy. Links in responses use them.' },
+  { section: 'oslo_middleware', name: 'enable_proxy_headers_parsing', kind: 'boolean', default: false, help: 'Trust the headers Forwarded, X-Forwarded-For, -Proto, -Host and -Prefix of a proxy. Links in responses and checks of the address of a client use them. Only the proxy must reach the API then.' },
   // [metrics]
   { section: 'metrics', name: 'public', kind: 'boolean', default: true, ours: true, help: 'Serve /metrics on the API port too, without authentication. It contains counts, but no names or UUIDs of machines.' },
   { section: 'metrics', name: 'prometheus_port', kind: 'integer', default: null, min: 0, max: 65535, ours: true, help: 'Separate port for /metrics and /healthcheck, also for processes without the API. Default: none.' },
@@ -222,7 +227,7 @@ export const OPTIONS = [
   { section: 'conductor', name: 'file_url_allowed_paths', kind: 'list', default: ['/var/lib/ironic'], help: 'Folders from which file:// images are allowed. Links are followed first.' },
   // [deploy]
   { section: 'deploy', name: 'http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for machines. Default: http://my_ip and [boot]http_port.' },
-  { section: 'deploy', name: 'external_http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for BMCs, if it differs from http_url. driver_info external_http_url overrides it for a node.' },
+  { section: 'deploy', name: 'external_http_url', kind: 'string', default: null, help: 'URL of the HTTP boot service for BMCs, if it differs from http_url. driver_info external_http_url overrides it for a node. Default: https://my_ip and [boot]https_port, if that is set.' },
   { section: 'deploy', name: 'external_callback_url', kind: 'string', default: null, help: 'URL of the API for ramdisks that boot from virtual media. Default: the URL for other ramdisks.' },
   { section: 'deploy', name: 'ramdisk_image_download_source', kind: 'string', default: 'local', choices: ['http', 'local', 'swift'], help: 'Where BMCs download the ISO images of nodes. http: from their original URL; local: from the HTTP boot service, which caches them. swift has the same effect as http.' },
   { section: 'deploy', name: 'http_root', kind: 'string', default: null, help: 'Folder with additional files for the HTTP boot service. Default: httpboot under the state directory.' },
@@ -263,13 +268,17 @@ export const OPTIONS = [
   { section: 'boot', name: 'dhcp_dns', kind: 'list', default: [], ours: true, help: 'DNS servers for machines.' },
   { section: 'boot', name: 'dhcp_lease_time', kind: 'integer', default: 3600, min: 60, ours: true, help: 'Lease time in seconds.' },
   { section: 'boot', name: 'dhcp_unknown_macs', kind: 'string', default: null, choices: ['ignore', 'discover'], ours: true, help: 'Unknown MAC addresses: ignore them, or boot the agent ramdisk for discovery. Default: discover if [auto_discovery]enabled.' },
+  { section: 'boot', name: 'dhcp_max_unknown', kind: 'integer', default: null, min: 0, ours: true, help: 'Maximum number of unknown MAC addresses that get an address within one lease time, so that made-up ones leave addresses for known machines. Default: half of dhcp_range.' },
   { section: 'boot', name: 'router_advertisements', kind: 'boolean', default: true, ours: true, help: 'Send IPv6 router advertisements without a prefix on [boot]interface with builtin DHCP. Otherwise iPXE waits for one.' },
   { section: 'boot', name: 'tftp_host', kind: 'string', default: null, ours: true, help: 'Address that the TFTP service listens on. Default: those of [boot]interface, and my_ip; without an interface 0.0.0.0.' },
   { section: 'boot', name: 'tftp_port', kind: 'integer', default: 69, min: 0, max: 65535, ours: true, help: 'Port that the TFTP service listens on.' },
   { section: 'boot', name: 'tftp', kind: 'boolean', default: true, ours: true, help: 'Run the TFTP service.' },
   { section: 'boot', name: 'http_host', kind: 'string', default: null, ours: true, help: 'Address that the HTTP boot service listens on. Default: those of [boot]interface, and my_ip; without an interface 0.0.0.0.' },
   { section: 'boot', name: 'http_port', kind: 'integer', default: 8080, min: 0, max: 65535, ours: true, help: 'Port that the HTTP boot service listens on.' },
+  { section: 'boot', name: 'http_max_connections', kind: 'integer', default: 4096, min: 1, ours: true, help: 'Maximum number of connections to each address of the HTTP boot service.' },
+  { section: 'boot', name: 'http_max_connections_per_source', kind: 'integer', default: null, min: 1, ours: true, help: 'Maximum number of these from one address (IPv6: one /64). Default: half of http_max_connections.' },
   { section: 'boot', name: 'http_use_ssl', kind: 'boolean', default: false, ours: true, help: 'The HTTP boot service answers with TLS. Firmware, iPXE, ramdisks and BMCs must trust the certificate.' },
+  { section: 'boot', name: 'https_port', kind: 'integer', default: null, min: 0, max: 65535, ours: true, help: 'Port on which the HTTP boot service also answers with TLS, beside http_port. Media for BMCs are served there only, and the URLs that BMCs get begin with https.' },
   { section: 'boot', name: 'cert_file', kind: 'string', default: null, ours: true, help: 'Certificate of the HTTP boot service, PEM. Default: [ssl]cert_file.' },
   { section: 'boot', name: 'key_file', kind: 'string', default: null, ours: true, help: 'Private key of the certificate, PEM. Default: [ssl]key_file.' },
   { section: 'boot', name: 'server_tls_minimum_version', kind: 'string', default: '1.2', choices: ['1.2', '1.3'], ours: true, help: 'Oldest version of TLS that the HTTP boot service takes. Firmware often has no newer one than 1.2.' },
@@ -280,7 +289,9 @@ export const OPTIONS = [
   { section: 'agent', name: 'command_wait_attempts', kind: 'integer', default: 100, min: 1, help: 'Number of polls for the result of an agent command.' },
   { section: 'agent', name: 'command_wait_interval', kind: 'integer', default: 6, min: 1, help: 'Maximum seconds between these polls. The first polls are earlier, and agents may delay their response until the command ends.' },
   { section: 'agent', name: 'require_tls', kind: 'boolean', default: true, help: "The agent's callback URL must use https." },
+  { section: 'agent', name: 'callback_hosts', kind: 'list', default: [], ours: true, help: "Addresses, networks (192.0.2.0/24) and host names that agents may have in callback_url, besides the node's own addresses: where its requests come from, its DHCP lease, and what its last inspection found. For agents behind a proxy or NAT." },
   { section: 'agent', name: 'verify_ca', kind: 'string', default: 'True', help: 'CA certificates for verifying agents without a generated certificate: True (those of the system), False (no verification), or a file.' },
+  { section: 'agent', name: 'api_ca_file', kind: 'string', default: null, help: 'File of CA certificates, PEM, that ramdisks verify the API and image servers with. It is added to their images.' },
   { section: 'agent', name: 'post_deploy_get_power_state_retries', kind: 'integer', default: 6, min: 0, help: 'Number of power state polls after the agent was ordered to power off.' },
   { section: 'agent', name: 'post_deploy_get_power_state_retry_interval', kind: 'integer', default: 5, min: 0, help: 'Maximum seconds between these polls. The first polls are earlier.' },
   { section: 'agent', name: 'deploy_logs_collect', kind: 'string', default: 'on_failure', choices: ['always', 'on_failure', 'never'], help: 'Inspections whose ramdisk logs are stored.' },
@@ -332,6 +343,7 @@ export const OPTIONS = [
   // [auto_discovery]
   { section: 'auto_discovery', name: 'enabled', kind: 'boolean', default: false, help: 'Enroll unknown machines when they report their inventory.' },
   { section: 'auto_discovery', name: 'driver', kind: 'string', default: null, help: 'Hardware type of discovered nodes. Required if enabled.' },
+  { section: 'auto_discovery', name: 'max_nodes_per_hour', kind: 'integer', default: 500, min: 0, ours: true, help: 'Maximum number of machines that are enrolled within an hour. Reports of further ones get 503, and their agents try again.' },
   { section: 'auto_discovery', name: 'inspection_scope', kind: 'string', default: null, help: 'Value of properties inspection_scope of discovered nodes. Rules of the introspection service use it as their scope. (Ironic accepts the option without effect.)' },
   // [pxe_filter]
   { section: 'pxe_filter', name: 'supported_inspect_interfaces', kind: 'list', default: ['agent'], help: 'Inspect interfaces whose nodes may boot the agent ramdisk from the network during inspection, even if their boot interface does not configure it.' },
@@ -353,9 +365,10 @@ export const OPTIONS = [
   { section: 'processing', name: 'overwrite_existing', kind: 'boolean', default: false, ours: true, help: 'Replace existing values of nodes by the data of the introspection service (ironic-inspector: true). Otherwise only missing values are set.' },
 
   // [console]
-  { section: 'console', name: 'socat_address', kind: 'string', default: null, help: 'Address on which consoles listen; empty: [DEFAULT]my_ip.' },
+  { section: 'console', name: 'socat_address', kind: 'string', default: '127.0.0.1', help: 'Address on which consoles listen. They have no password: choose an address that only operators reach. (Ironic: my_ip.)' },
   { section: 'console', name: 'port_range', kind: 'list', default: [], help: 'Ports for consoles of nodes that do not set one, as first:end (end excluded). Several ranges with commas.' },
   { section: 'console', name: 'terminal_timeout', kind: 'integer', default: 600, min: 0, help: 'Seconds without traffic after which a console client is disconnected; 0: never.' },
+  { section: 'console', name: 'max_session_time', kind: 'integer', default: 86400, min: 0, ours: true, help: 'Seconds after which a console client is disconnected, also with traffic; 0: never.' },
 
   // [ipmi]
   { section: 'ipmi', name: 'command_retry_timeout', kind: 'integer', default: 60, min: 1, help: 'Seconds during which a failed IPMI command is retried.' },
@@ -434,6 +447,7 @@ export const OPTIONS = [
   { section: 'events', name: 'poll_interval', kind: 'number', default: 0.5, min: 0.05, max: 60, ours: true, help: 'Seconds between queries for new events while clients listen to /v1/events/stream.' },
   { section: 'events', name: 'keep_alive_interval', kind: 'number', default: 15, min: 1, max: 3600, ours: true, help: 'Seconds without an event after which the stream sends a keep-alive comment.' },
   { section: 'events', name: 'max_listeners', kind: 'integer', default: 200, min: 0, ours: true, help: 'Maximum number of listeners of one API process. Further ones get 503.' },
+  { section: 'events', name: 'max_listeners_per_source', kind: 'integer', default: null, min: 0, ours: true, help: 'Maximum number of these from one address (IPv6: one /64). Default: half of max_listeners.' },
   { section: 'events', name: 'max_events', kind: 'integer', default: 100000, min: 0, ours: true, help: 'Maximum number of stored events, for listeners that reconnect.' },
   { section: 'events', name: 'max_age', kind: 'integer', default: 604800, min: 60, ours: true, help: 'Seconds after which events are removed.' },
   { section: 'events', name: 'cleanup_interval', kind: 'integer', default: 300, min: 0, ours: true, help: 'Seconds between removals of old events; 0: never.' },

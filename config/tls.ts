@@ -1,59 +1,61 @@
 /** Which files and which versions of TLS a listener uses, by the options of its section. */
+import type { TlsSettings } from '../wire/http/listener-tls';
+import { writtenName } from './names';
 import type { LoadedOptions } from './options';
 
-type Section = 'api' | 'boot' | 'json_rpc' | 'metrics';
-type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
-/** A file, and the option that names it, for error messages. */
-interface NamedFile {
-  readonly option: string;
-  readonly path: string;
-}
-export interface ListenerTls {
-  readonly cert: NamedFile;
-  readonly key: NamedFile;
-  /** Present: clients need a certificate of this authority. */
-  readonly ca?: NamedFile;
-  readonly minVersion: TlsVersion;
-  readonly maxVersion: TlsVersion;
-  /** OpenSSL's cipher list. Absent: Node's default. */
-  readonly ciphers?: string;
-}
 /** TLS options that exclude each other, or that lack a file. The message is for the operator. */
 class TlsOptionsError extends Error {}
 
-/** What makes a certificate for a try, or for a network that trusts it explicitly. */
-const HOW_TO_MAKE =
-  'To make a self-signed certificate: openssl req -x509 -newkey rsa:3072 -nodes -days 825 -subj /CN=HOST -addext subjectAltName=DNS:HOST ' +
-  '-keyout key.pem -out cert.pem';
+/** What makes a certificate for a try, or for a network that trusts it explicitly. Machines and BMCs get URLs with addresses. */
+const howToMake = (cert: string, key: string): string =>
+  'To make a self-signed certificate: openssl req -x509 -newkey rsa:3072 -nodes -days 825 -subj /CN=HOST ' +
+  `-addext subjectAltName=DNS:HOST,IP:ADDRESS -keyout ${key} -out ${cert}`;
 
-const VERSIONS: Readonly<Record<'1.2' | '1.3', TlsVersion>> = { '1.2': 'TLSv1.2', '1.3': 'TLSv1.3' };
+const VERSIONS: Readonly<Record<'1.2' | '1.3', TlsSettings['minVersion']>> = { '1.2': 'TLSv1.2', '1.3': 'TLSv1.3' };
 
-const SWITCHES = {
-  api: 'api.enable_ssl_api',
-  boot: 'boot.http_use_ssl',
-  json_rpc: 'json_rpc.use_ssl',
-  metrics: 'metrics.prometheus_use_ssl',
+/** The listeners with TLS: the section of their files, and the option that switches TLS on. */
+const LISTENERS = {
+  api: { section: 'api', switch: 'api.enable_ssl_api' },
+  boot: { section: 'boot', switch: 'boot.http_use_ssl' },
+  /** The second port of HTTP boot. */
+  'boot with TLS': { section: 'boot', switch: 'boot.https_port' },
+  json_rpc: { section: 'json_rpc', switch: 'json_rpc.use_ssl' },
+  metrics: { section: 'metrics', switch: 'metrics.prometheus_use_ssl' },
 } as const;
-const written = (key: string): string => `[${key.replace('.', ']')}`;
+type Listener = keyof typeof LISTENERS;
+type Section = (typeof LISTENERS)[Listener]['section'];
 
 type OfSection = 'cert_file' | 'key_file' | 'server_tls_minimum_version' | 'server_tls_ciphers';
 type TlsOptions = Pick<
   LoadedOptions,
-  (typeof SWITCHES)[Section] | `${Section}.${OfSection}` | 'ssl.cert_file' | 'ssl.key_file' | 'ssl.ca_file' | 'ssl.version' | 'ssl.ciphers'
+  | (typeof LISTENERS)[Listener]['switch']
+  | `${Section}.${OfSection}`
+  | 'ssl.cert_file'
+  | 'ssl.key_file'
+  | 'ssl.ca_file'
+  | 'ssl.version'
+  | 'ssl.ciphers'
 >;
 
 /** As in Ironic, the files of [ssl] count where the section itself does not name both. */
-function filesOf(options: TlsOptions, section: Section): Pick<ListenerTls, 'cert' | 'key'> {
+function filesOf(options: TlsOptions, listener: Listener): Pick<TlsSettings, 'cert' | 'key' | 'howToMake'> {
+  const { section, switch: asks } = LISTENERS[listener];
   for (const from of [section, 'ssl'] as const) {
     const [cert, key] = [options[`${from}.cert_file`], options[`${from}.key_file`]];
     if (cert !== null && key !== null)
-      return { cert: { option: `[${from}]cert_file`, path: cert }, key: { option: `[${from}]key_file`, path: key } };
+      return {
+        cert: { option: `[${from}]cert_file`, path: cert },
+        key: { option: `[${from}]key_file`, path: key },
+        howToMake: howToMake(cert, key),
+      };
   }
-  throw new TlsOptionsError(`${written(SWITCHES[section])} needs [${section}]cert_file and [${section}]key_file. ${HOW_TO_MAKE}`);
+  throw new TlsOptionsError(
+    `${writtenName(asks)} needs [${section}]cert_file and [${section}]key_file. ${howToMake('cert.pem', 'key.pem')}`,
+  );
 }
 
 /** oslo.service's [ssl]version: `SSLv23` leaves the choice to client and server, other names are one version each. */
-function versionsOf(options: TlsOptions, section: Section): Pick<ListenerTls, 'minVersion' | 'maxVersion'> {
+function versionsOf(options: TlsOptions, section: Section): Pick<TlsSettings, 'minVersion' | 'maxVersion'> {
   const least = options[`${section}.server_tls_minimum_version`];
   const only = options['ssl.version']?.toLowerCase();
   if (only === undefined || only === 'sslv23') return { minVersion: VERSIONS[least], maxVersion: 'TLSv1.3' };
@@ -70,15 +72,17 @@ function versionsOf(options: TlsOptions, section: Section): Pick<ListenerTls, 'm
 }
 
 /**
- * @returns undefined where the section has no TLS
+ * @returns undefined where the listener has no TLS
  * @throws TlsOptionsError
  */
-export function tlsOf(options: TlsOptions, section: Section): ListenerTls | undefined {
-  if (!options[SWITCHES[section]]) return undefined;
+export function tlsOf(options: TlsOptions, listener: Listener): TlsSettings | undefined {
+  const { section, switch: asks } = LISTENERS[listener];
+  // Port 0 is any free port.
+  if (options[asks] === false || options[asks] === null) return undefined;
   const ca = section === 'api' ? options['ssl.ca_file'] : null;
   const ciphers = options[`${section}.server_tls_ciphers`] ?? options['ssl.ciphers'];
   return {
-    ...filesOf(options, section),
+    ...filesOf(options, listener),
     ...(ca === null ? {} : { ca: { option: '[ssl]ca_file', path: ca } }),
     ...versionsOf(options, section),
     ...(ciphers === null ? {} : { ciphers }),

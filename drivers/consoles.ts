@@ -18,6 +18,8 @@ interface ConsoleSetup {
   readonly ports: Iterable<number>;
   /** Disconnects a client after so long without traffic; 0: never. */
   readonly idleMs: number;
+  /** Disconnects a client after so long; 0: never. */
+  readonly limitMs: number;
   open(deliver: (bytes: Buffer) => void, signal: AbortSignal): Promise<Line>;
 }
 export interface Consoles {
@@ -37,6 +39,10 @@ interface OpenConsole {
 const MOST_UNREAD = 1 << 20;
 const NEW_LINE: readonly number[] = [0x0a, 0x0d];
 const TILDE = 0x7e;
+/** Until a client must have read why it is disconnected. */
+const FAREWELL_MS = 1000;
+/** setTimeout fires at once for longer times. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** `~B` at the start of a line sends a break, `~.` ends the connection: the escapes of ipmitool's console. */
 function escapes(): (bytes: Buffer) => { readonly text: Buffer; readonly order?: 'break' | 'end' } {
@@ -61,11 +67,25 @@ function refuse(socket: Socket, why: string): void {
   socket.end(`${why}\r\n`);
 }
 
+/** Also a client that neither reads nor closes its side. */
+function disconnect(socket: Socket, why: string): void {
+  socket.end(`\r\nclosed: ${why}\r\n`);
+  setTimeout(() => socket.destroy(), FAREWELL_MS).unref();
+}
+
+function endInTime(socket: Socket, limitMs: number): void {
+  if (limitMs === 0) return;
+  const timer = setTimeout(() => disconnect(socket, 'the session took too long'), Math.min(limitMs, LONGEST_TIMER_MS));
+  timer.unref();
+  socket.once('close', () => clearTimeout(timer));
+}
+
 async function serve(socket: Socket, setup: ConsoleSetup, log: Log): Promise<void> {
   const gone = new AbortController();
   socket.once('close', () => gone.abort(new Error('the client has gone')));
   socket.setNoDelay(true);
-  if (setup.idleMs > 0) socket.setTimeout(setup.idleMs, () => socket.end('\r\nclosed: no traffic for too long\r\n'));
+  if (setup.idleMs > 0) socket.setTimeout(setup.idleMs, () => disconnect(socket, 'no traffic for too long'));
+  endInTime(socket, setup.limitMs);
   let line: Line;
   try {
     line = await setup.open((bytes) => {

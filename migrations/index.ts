@@ -14,6 +14,7 @@ import { up as hardware } from './0008_hardware';
 import { up as discoveredAddresses } from './0009_discovered_addresses';
 import { up as introspections } from './0010_introspections';
 import { up as inventoryFiles } from './0011_inventory_files';
+import { up as bootTokens } from './0012_boot_tokens';
 
 export interface Migration {
   readonly name: string;
@@ -33,4 +34,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0009_discovered_addresses', up: discoveredAddresses },
   { name: '0010_introspections', up: introspections },
   { name: '0011_inventory_files', up: inventoryFiles },
+  { name: '0012_boot_tokens', up: bootTokens },
 ];

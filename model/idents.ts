@@ -1,4 +1,5 @@
 /** Formats of UUIDs, names and addresses. */
+import { isIP } from 'node:net';
 
 /** Accepts all spellings of Ironic: with or without hyphens, braces or `urn:uuid:`, in either case. */
 const UUID = /^[0-9a-f]{32}$/;
@@ -24,6 +25,23 @@ export const RESERVED_NODE_NAMES = ['maintenance', 'management', 'states', 'vend
 export const isMac = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/i.test(value);
 /** An OpenFlow datapath: 16 digits. */
 export const isDatapath = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f]{16}$/i.test(value);
+
+/** IPv6 addresses that contain an IPv4 address (RFC 4291 §2.5.5.2), as the URL standard writes them. */
+const MAPPED = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
+/**
+ * An IP address in one spelling, so that equal addresses are equal texts: IPv4 where IPv6 contains it, IPv6 as in RFC 5952, no brackets,
+ * no zone. Undefined: not an IP address.
+ */
+export function canonicalAddress(text: string): string | undefined {
+  const bracketed = /^\[([^\]]*)\]$/.exec(text)?.[1] ?? text;
+  const [address = ''] = bracketed.split('%', 1);
+  if (isIP(address) !== 6) return isIP(address) === 4 ? address : undefined;
+  const short = new URL(`http://[${address}]`).hostname.slice(1, -1);
+  const mapped = MAPPED.exec(short)
+    ?.slice(1)
+    .map((group) => parseInt(group, 16));
+  return mapped ? mapped.flatMap((group) => [group >> 8, group & 0xff]).join('.') : short;
+}
 
 /**
  * @param random answers that many random bytes

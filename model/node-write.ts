@@ -1,4 +1,5 @@
 /** One write of a locked node, and its result. */
+import { withoutUrlCredentials } from './urls';
 import type { HistoryRecord, NewOf, NodeChanges, NodeRecord } from './records';
 
 export type NewHistory = NewOf<HistoryRecord, 'node_uuid'>;
@@ -19,6 +20,13 @@ export const mergeWrites = (first: NodeWrite, later: NodeWrite): NodeWrite => ({
   changes: { ...first.changes, ...later.changes },
   internal: { ...first.internal, ...later.internal },
   history: [...first.history, ...later.history],
+});
+
+/** `last_error` and history are shown to more readers than the URLs that errors quote. */
+export const withoutQuotedCredentials = ({ changes, internal, history }: NodeWrite): NodeWrite => ({
+  changes: typeof changes.last_error === 'string' ? { ...changes, last_error: withoutUrlCredentials(changes.last_error) } : changes,
+  internal,
+  history: history.map((entry) => (typeof entry.event === 'string' ? { ...entry, event: withoutUrlCredentials(entry.event) } : entry)),
 });
 
 /** The value as the database returns it. */

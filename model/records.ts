@@ -184,17 +184,23 @@ export interface BootRecord {
   /** Kernel arguments. The boot services add `initrd=` and, for the agent, `BOOTIF=`. */
   readonly kernel_args: string;
   /**
-   * Name in `/boot/<node_uuid>/<name>` → its source: a path, `file://` or `http(s)://` URL. `kernel` and `ramdisk`, or `boot_iso` (an
+   * Name in `/boot/<token>/<name>` → its source: a path, `file://` or `http(s)://` URL. `kernel` and `ramdisk`, or `boot_iso` (an
    * instance, by iPXE), are booted. Others (`image`) are only served.
    */
   readonly files: Readonly<Record<string, string>>;
 }
+export interface ServedBoot extends BootRecord {
+  /** The secret in the URLs of the files: sources may need credentials, and who knows a node's UUID must not get what they protect. */
+  readonly token: string;
+}
 export interface Boots {
-  put(boot: BootRecord): Promise<void>;
+  /** The first row of a node gets a token, which it keeps until it is removed. */
+  put(boot: BootRecord): Promise<ServedBoot>;
   remove(nodeUuid: string): Promise<void>;
-  ofNode(nodeUuid: string): Promise<BootRecord | undefined>;
+  ofNode(nodeUuid: string): Promise<ServedBoot | undefined>;
+  byToken(token: string): Promise<ServedBoot | undefined>;
   /** The row with this address. For an address without a port: the row for unknown machines (see `BootRecord.macs`). */
-  forMac(mac: string): Promise<BootRecord | undefined>;
+  forMac(mac: string): Promise<ServedBoot | undefined>;
 }
 
 /** The use of a medium: boot image, parameters of the ramdisk, config drive, or virtual media that users attach. A node has one of each. */

@@ -6,6 +6,10 @@ export interface Credentials {
 }
 const PARTS = /^([a-z][a-z\d+.-]*:\/\/)([^/?#]*)@/i;
 
+/** The same within a text, which may be JSON. */
+const IN_TEXT = /(:\/\/)[^\s/?#"'<>\\]+@/g;
+export const withoutUrlCredentials = (text: string): string => (text.includes('@') ? text.replace(IN_TEXT, '$1') : text);
+
 export const withoutCredentials = (url: string): string => url.replace(PARTS, '$1');
 
 /** Undefined: the URL has no credentials. */

@@ -2,6 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { hostname, machine as architecture, networkInterfaces } from 'node:os';
+import { AGENT_CA_PATH } from '../wire/agent-authorities';
 import { systemClock } from '../model/clock';
 import { findService, mdnsInterfaces } from '../wire/dns/mdns';
 import { firstFrames } from '../wire/sockets/packet-socket';
@@ -17,6 +18,9 @@ import { run } from './system/run';
 /** The parameters that the ramdisk's init found on a medium of the BMC. */
 const MEDIUM = '/run/parameters';
 
+/** Authorities that the server added to the ramdisk. */
+const ADDED_CA = `/${AGENT_CA_PATH}`;
+
 /** Nine seconds in all, as in ironic-python-agent. */
 const MDNS_PATIENCE = { attempts: 9, waitMs: 1000 };
 
@@ -29,6 +33,7 @@ async function main(): Promise<void> {
   const stop = new AbortController();
   process.once('SIGTERM', () => stop.abort());
   log.info(`Agent started, ${process.uptime().toFixed(1)} s after its program`);
+  const caFile = parameters.caFile ?? (existsSync(ADDED_CA) ? ADDED_CA : null);
   const machine: Machine = {
     tree: tree(),
     run,
@@ -42,7 +47,7 @@ async function main(): Promise<void> {
     clock: systemClock,
     log,
     fetching: {
-      trust: { insecure: parameters.insecure, ...(parameters.caFile === null ? {} : { ca: readFileSync(parameters.caFile, 'utf8') }) },
+      trust: { insecure: parameters.insecure, ...(caFile === null ? {} : { ca: readFileSync(caFile, 'utf8') }) },
       timeoutMs: parameters.imageTimeout * 1000,
       signal: stop.signal,
     },

@@ -39,7 +39,7 @@ const ROWS = {
   diskWaitDelay: { parameter: 'ipa-disk-wait-delay', kind: 'number', default: 3 },
   /** Accepts any certificate of the API and of image servers. */
   insecure: { parameter: 'ipa-insecure', kind: 'flag', default: false },
-  /** PEM file in the ramdisk with certificate authorities that replace the usual ones. */
+  /** PEM file in the ramdisk with certificate authorities that replace the usual ones. Default: those that the server added, if any. */
   caFile: { parameter: 'ipa-ca-file', kind: 'text', default: null },
   globalRequestId: { parameter: 'ipa-global-request-id', kind: 'text', default: null },
   requestTimeout: { parameter: 'ipa-http-request-timeout', kind: 'number', default: 30 },

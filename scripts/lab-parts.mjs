@@ -12,14 +12,26 @@ export const PARTS = {
   'boot/tftp': { groups: ['network'], seconds: 27 },
   'deployment/configdrive': { groups: ['image'], seconds: 1 },
   'deployment/disk': { groups: ['image', 'machines'], seconds: 11 },
-  'deployment/end-to-end': {
+  'deployment/end-to-end-ipmi': {
     groups: ['machines', 'ipmi', 'libvirt', 'python', 'ramdisk', 'image', 'network'],
-    seconds: 600,
+    seconds: 480,
+    namespaces: true,
+    pypi: true,
+  },
+  'deployment/end-to-end-redfish': {
+    groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network'],
+    seconds: 480,
     namespaces: true,
     pypi: true,
   },
   'deployment/lifecycle': { groups: ['python', 'ipmi'], seconds: 60, pypi: true },
   'deployment/ramdisk': { groups: ['machines', 'ipmi', 'ramdisk'], seconds: 58 },
+  'deployment/tls': {
+    groups: ['machines', 'libvirt', 'python', 'ramdisk', 'image', 'network', 'agent'],
+    seconds: 500,
+    namespaces: true,
+    pypi: true,
+  },
   'inspection/discoverd': { groups: ['network'], seconds: 30 },
   'inspection/discovery': { groups: ['machines', 'ipmi', 'python', 'ramdisk'], seconds: 100, namespaces: true, pypi: true },
   'inspection/inspection': { groups: ['machines', 'ramdisk', 'network'], seconds: 45, namespaces: true },

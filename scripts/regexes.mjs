@@ -1,13 +1,12 @@
 // Finds regular expressions that can take quadratic or exponential time: part of npm run check.
 // Prints each with its file, and fails when there is one.
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseSync } from '@swc/core';
 import { analyse } from 'scslre';
 import { root } from './install.mjs';
+import { sourceFiles } from './sources.js';
 
-/** Folders without code of the program. */
-const NO_SOURCE = ['node_modules', 'dist', 'tests', 'docs', 'scripts', 'bin', 'demo'];
 /** Files that compose patterns when they run, with the number of places. Each was checked by hand; a new one needs the same. */
 const COMPOSED = {
   'boot/pxe.ts': 3,
@@ -35,16 +34,8 @@ const problems = SAMPLES.filter(([source, flags, slow]) => isSlow(source, flags)
   ([source]) => `sample /${source}/ is judged wrongly`,
 );
 
-const sources = readdirSync(root, { withFileTypes: true })
-  .filter(({ name }) => !name.startsWith('.') && !NO_SOURCE.includes(name))
-  .flatMap((entry) =>
-    entry.isFile()
-      ? [entry.name]
-      : readdirSync(join(root, entry.name), { withFileTypes: true, recursive: true })
-          .filter((file) => file.isFile())
-          .map((file) => relative(root, join(file.parentPath, file.name))),
-  )
-  .filter((file) => file.endsWith('.ts'));
+// demo runs at the developer's only.
+const sources = sourceFiles().filter((file) => !file.startsWith('demo/'));
 
 /** Calls `visit` with each node of a syntax tree. */
 function walk(tree, visit) {

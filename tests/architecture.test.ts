@@ -1,5 +1,6 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { sourceFiles } from '../scripts/sources.js';
 
 /**
  * Folder → what its files may import beside each other: the files of a folder (not of the folders in it), or one file.
@@ -20,7 +21,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/bounded-json',
   ],
   'api/auth': ['api/http', 'api/resource', 'model'],
-  'api/http': ['config/options', 'model', 'store/sql', 'store/store', 'wire/bounded-json'],
+  'api/http': ['config/options', 'model', 'store/sql', 'store/store', 'wire/bounded-json', 'wire/http/client-limits', 'wire/shares'],
   'api/introspection': [
     'api/auth',
     'api/http',
@@ -32,7 +33,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/store',
   ],
   'api/nodes': ['api/resource', 'api/schema', 'conductor/conductor', 'model', 'store/store'],
-  'api/resource': ['api/http', 'api/schema', 'conductor/conductor', 'config/options', 'model', 'store/store'],
+  'api/resource': ['api/http', 'api/schema', 'conductor/conductor', 'config/options', 'model', 'store/store', 'wire/shares'],
   'api/resources': [
     'api/http',
     'api/nodes',
@@ -45,7 +46,17 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/store',
   ],
   'api/schema': ['api/http', 'model'],
-  boot: ['config/options', 'model', 'store/store', 'wire', 'wire/dhcp', 'wire/http/listener-tls', 'wire/images', 'wire/sockets'],
+  boot: [
+    'config/options',
+    'model',
+    'store/store',
+    'wire',
+    'wire/dhcp',
+    'wire/http/client-limits',
+    'wire/http/listener-tls',
+    'wire/images',
+    'wire/sockets',
+  ],
   commands: [
     'config/load',
     'config/options',
@@ -97,7 +108,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'store/store',
   ],
   'conductor/inspection/hooks': ['conductor/core', 'config/options', 'model'],
-  'conductor/inspection/rules': ['conductor/core', 'conductor/inspection/hooks', 'model', 'model/rules'],
+  'conductor/inspection/rules': ['conductor/core', 'conductor/inspection/hooks', 'model', 'model/rules', 'wire'],
   'conductor/introspection': [
     'conductor/core',
     'conductor/inspection',
@@ -133,12 +144,15 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'config/options',
     'model',
     'store/store',
+    'wire/addresses',
+    'wire/http/client-limits',
     'wire/http/listener-tls',
+    'wire/shares',
     'wire/timeout-signal',
   ],
   'conductor/runtime': ['model', 'store/store'],
   'conductor/steps': ['conductor/core', 'config/options', 'drivers/agent', 'drivers/interfaces', 'model'],
-  config: [],
+  config: ['wire/http/listener-tls'],
   demo: ['model', 'simulator/fleet', 'tests/lab/ipmi', 'tests/lab/support', 'wire/timeout-signal'],
   drivers: [
     'config/options',
@@ -157,7 +171,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'wire/redfish',
   ],
   'drivers/agent': ['config/options', 'drivers/common', 'drivers/interfaces', 'model', 'wire', 'wire/http', 'wire/images'],
-  'drivers/boot': ['drivers/agent', 'drivers/common', 'drivers/interfaces', 'drivers/redfish', 'model', 'wire/redfish'],
+  'drivers/boot': ['drivers/agent', 'drivers/common', 'drivers/interfaces', 'drivers/redfish', 'model', 'wire', 'wire/redfish'],
   'drivers/common': ['drivers/interfaces', 'model', 'wire'],
   'drivers/fake': ['config/options', 'drivers/common', 'drivers/interfaces', 'model'],
   'drivers/ipmi': ['config/options', 'drivers/common', 'drivers/interfaces', 'model', 'wire/ipmi', 'wire/ipmi/records'],
@@ -172,6 +186,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
     'ramdisk-agent/disk',
     'ramdisk-agent/inventory',
     'ramdisk-agent/system',
+    'wire',
     'wire/dns',
     'wire/http',
     'wire/sockets',
@@ -222,7 +237,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'store/tables': ['model', 'store/sql'],
   wire: [],
   'wire/dhcp': [],
-  'wire/dns': [],
+  'wire/dns': ['wire/addresses'],
   'wire/http': ['wire'],
   'wire/images': [],
   'wire/ipmi': [],
@@ -236,18 +251,7 @@ const TYPES_ONLY = { file: 'config/options', except: ['config', 'commands'] };
 const MOST_FILES = 25;
 
 const root = join(__dirname, '..');
-const NO_SOURCE = ['node_modules', 'dist', 'tests', 'docs', 'scripts', 'bin'];
-const sources = readdirSync(root, { withFileTypes: true })
-  .filter(({ name }) => !name.startsWith('.') && !NO_SOURCE.includes(name))
-  .flatMap((entry) =>
-    entry.isFile()
-      ? [entry.name]
-      : readdirSync(join(root, entry.name), { withFileTypes: true, recursive: true })
-          .filter((file) => file.isFile())
-          .map((file) => relative(root, join(file.parentPath, file.name))),
-  )
-  .filter((file) => file.endsWith('.ts'))
-  .sort();
+const sources = sourceFiles();
 const folderOf = (file: string): string => (dirname(file) === '.' ? '' : dirname(file));
 const folders = [...new Set(sources.map(folderOf))].filter((folder) => folder !== '');
 

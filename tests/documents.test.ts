@@ -31,7 +31,6 @@ const options = new Set(OPTIONS.flatMap((row) => [`[${row.section}]`, `[${row.se
 /** Options of Ironic that the pages say are not here. */
 const NOT_HERE = new Set([
   '[json_rpc]auth_strategy',
-  '[DEFAULT]webserver_verify_ca',
   '[metrics]backend',
   '[oslo_policy]policy_file',
   '[pxe_filter]dhcp_hostsdir',

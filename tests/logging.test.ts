@@ -33,6 +33,17 @@ it('writes a line of JSON with the fields of its makers', () => {
   ]);
 });
 
+it.each([true, false])('writes no credentials of URLs (JSON: %s)', (json) => {
+  const path = file();
+  const { log } = createLog(options({ 'DEFAULT.log_file': path, 'DEFAULT.use_json': json }));
+  log
+    .child({ from: 'http://u:hush@a/' })
+    .warn('http://u:hush@b/', { error: new Error('no http://u:hush@c/'), list: [{ d: 'http://u:hush@d/' }] });
+  const text = readFileSync(path, 'utf8');
+  expect(text).not.toContain('hush');
+  for (const host of 'abcd') expect(text).toContain(`http://${host}/`);
+});
+
 it('writes warnings at once, and other lines within a moment', async () => {
   const path = file();
   const { log } = createLog(options({ 'DEFAULT.log_file': path }));

@@ -1,4 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { loadOptions } from '../config/load';
 import { systemClock } from '../model/clock';
 import type { Log } from '../model/log';
@@ -64,6 +67,26 @@ it('writes messages as oslo.messaging does, without any secret', () => {
     timestamp: '2026-03-01 10:00:00.123000',
   });
   expect(second).toMatchObject({ publisher_id: 'ironic-api.here', priority: 'ERROR', event_type: 'baremetal.node.update.error' });
+});
+
+it('posts no credentials of URLs', async () => {
+  const posted: string[] = [];
+  const server = createServer((request, response) => {
+    void text(request).then((body) => {
+      posted.push(body);
+      response.end();
+    });
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  const opened = open({
+    OS_DEFAULT__NOTIFICATION_LEVEL: 'info',
+    OS_NOTIFICATIONS__WEBHOOK_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  });
+  announce(opened.notifier, 'node', 'update', 'end', secrets, undefined);
+  await opened.stop();
+  await new Promise((done) => server.close(done));
+  expect(posted.join()).toContain('https://bmc');
+  expect(posted.join()).not.toContain('admin:hush');
 });
 
 it('publishes nothing that only some callers may see', () => {

@@ -1,5 +1,5 @@
 /**
- * Certificate authorities from a file, or from a folder of files, that a node names. Only regular files are opened, and reads are bounded:
+ * Certificate authorities from a file, or from a folder of files, that a node or an option names. Only regular files are opened, and reads are bounded:
  * a named pipe or a device would hold a thread of the pool for ever.
  */
 import { constants } from 'node:fs';
@@ -11,8 +11,15 @@ const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const MAX_FOLDER_BYTES = 16 * 1024 * 1024;
 const MAX_FOLDER_FILES = 2000;
 
+const WORDS: Readonly<Record<string, boolean>> = Object.fromEntries([
+  ...['1', 't', 'true', 'on', 'y', 'yes'].map((word) => [word, true]),
+  ...['0', 'f', 'false', 'off', 'n', 'no'].map((word) => [word, false]),
+]) as Record<string, boolean>;
+/** Whether a setting such as `verify_ca` asks for verification by the system's authorities, or for none; undefined: it is something else. */
+export const verifies = (setting: string): boolean | undefined => WORDS[setting.trim().toLowerCase()];
+
 /** @throws Error when it is no regular file, or too large */
-async function readRegularFile(path: string): Promise<string> {
+export async function readRegularFile(path: string): Promise<string> {
   // Before it is opened, since opening a device may already do something. O_NONBLOCK is for what replaces the file in between.
   if (!(await stat(path)).isFile()) throw new Error(`${path} is not a regular file`);
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);

@@ -3,14 +3,15 @@
  */
 import { existsSync } from 'node:fs';
 import { hostname, release, type } from 'node:os';
-import { BlockList, isIP } from 'node:net';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Options } from '../../config/options';
 import { preferred } from './accept';
+import { isNetwork, networksOf } from './networks';
 
 export type HealthcheckOptions = Pick<
   Options,
   | 'healthcheck.detailed'
+  | 'healthcheck.max_event_loop_delay'
   | 'healthcheck.backends'
   | 'healthcheck.disable_by_file_path'
   | 'healthcheck.disable_by_file_paths'
@@ -42,13 +43,19 @@ interface CheckResult {
 }
 const OK: CheckResult = { available: true, reason: 'OK' };
 const DISABLED: CheckResult = { available: false, reason: 'DISABLED BY FILE' };
+/** What the extensions of oslo.middleware's backends check. */
+export interface HealthChecks {
+  readonly isDatabaseUp: () => Promise<boolean>;
+  /** Milliseconds above which the delay of the event loop stayed during the last half minute. */
+  readonly lastingDelay: () => number;
+}
 interface CheckInput {
   readonly options: HealthcheckOptions;
   /** The server's port of the connection. */
   readonly port: number | undefined;
-  readonly isDatabaseUp: () => Promise<boolean>;
+  readonly checks: HealthChecks;
 }
-/** [healthcheck]backends. `database` is an extension. */
+/** [healthcheck]backends. `database` and `event_loop` are extensions. */
 const BACKENDS: Readonly<Record<string, (input: CheckInput) => CheckResult | Promise<CheckResult>>> = {
   disable_by_file: ({ options }) => {
     const path = options['healthcheck.disable_by_file_path'];
@@ -65,8 +72,13 @@ const BACKENDS: Readonly<Record<string, (input: CheckInput) => CheckResult | Pro
       ? { ...OK, details: 'Specified file paths are available' }
       : { available: false, reason: 'FILE PATH MISSING', details: `File path ${missing} is missing` };
   },
-  database: async ({ isDatabaseUp }) =>
-    (await isDatabaseUp()) ? OK : { available: false, reason: 'DATABASE UNREACHABLE', details: 'The database does not answer' },
+  database: async ({ checks }) =>
+    (await checks.isDatabaseUp()) ? OK : { available: false, reason: 'DATABASE UNREACHABLE', details: 'The database does not answer' },
+  event_loop: ({ options, checks }) => {
+    const delay = checks.lastingDelay();
+    const details = `The delay of the event loop stays above ${delay} ms`;
+    return delay > options['healthcheck.max_event_loop_delay'] ? { available: false, reason: 'EVENT LOOP DELAYED', details } : OK;
+  },
 };
 
 /** The proxy headers that oslo.middleware checks. */
@@ -115,38 +127,23 @@ const WRITERS: Readonly<Record<string, (results: readonly CheckResult[], shown: 
 };
 const TYPES = Object.keys(WRITERS);
 
-/** Converts IPv4-mapped IPv6 addresses (RFC 4291 §2.5.5.2), which dual-stack sockets report. */
-const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '');
-const family = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
-
-function readRanges(ranges: readonly string[]): BlockList | undefined {
-  if (ranges.length === 0) return undefined;
-  const list = new BlockList();
-  for (const range of ranges) {
-    const [address = '', length] = range.split('/');
-    const maxBits = isIP(address) === 6 ? 128 : 32;
-    const bits = length === undefined ? maxBits : /^\d{1,3}$/.test(length) ? Number(length) : NaN;
-    if (isIP(address) === 0 || !(bits <= maxBits)) throw new Error(`[healthcheck]allowed_source_ranges: "${range}" is not a network`);
-    list.addSubnet(address, bits, family(address));
-  }
-  return list;
-}
-
 /** Throws an Error for invalid options, with a message for the operator. */
-export function createHealthcheck(options: HealthcheckOptions, isDatabaseUp: () => Promise<boolean>, now: () => number): Healthcheck {
+export function createHealthcheck(options: HealthcheckOptions, checks: HealthChecks, now: () => number): Healthcheck {
   const names = options['healthcheck.backends'];
   const unknown = names.find((name) => !Object.hasOwn(BACKENDS, name));
   if (unknown !== undefined) throw new Error(`[healthcheck]backends: "${unknown}" is not one of ${Object.keys(BACKENDS).join(', ')}`);
   if (names.includes('disable_by_file') && names.includes('enable_by_files'))
     throw new Error('[healthcheck]backends: disable_by_file and enable_by_files exclude each other');
-  const ranges = readRanges(options['healthcheck.allowed_source_ranges']);
+  const ranges = options['healthcheck.allowed_source_ranges'];
+  const wrong = ranges.find((range) => !isNetwork(range));
+  if (wrong !== undefined) throw new Error(`[healthcheck]allowed_source_ranges: "${wrong}" is not a network`);
+  const sources = ranges.length === 0 ? undefined : networksOf(ranges);
   const detailed = options['healthcheck.detailed'];
 
-  return async ({ method, headers, from: address = '', port }) => {
-    const from = plainAddress(address);
-    if (ranges && !(isIP(from) && ranges.check(from, family(from)))) return undefined;
+  return async ({ method, headers, from = '', port }) => {
+    if (sources && !sources.contains(from)) return undefined;
     if (options['healthcheck.ignore_proxied_requests'] && PROXIED.some((name) => headers[name])) return undefined;
-    const results = await Promise.all(names.map(async (name) => BACKENDS[name]!({ options, port, isDatabaseUp })));
+    const results = await Promise.all(names.map(async (name) => BACKENDS[name]!({ options, port, checks })));
     const healthy = results.every(({ available }) => available);
     if (method === 'HEAD') return healthy ? { status: 204, text: '' } : { status: 503, type: 'text/plain; charset=UTF-8', text: '' };
     const chosen = preferred(headers.accept, TYPES) ?? TYPES[0]!;

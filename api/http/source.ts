@@ -1,27 +1,43 @@
 /** Where a request comes from, for limits that are fair to sources. */
 import type { IncomingMessage } from 'node:http';
-import { isIPv6 } from 'node:net';
 import type { Options } from '../../config/options';
+import { canonicalAddress } from '../../model/idents';
+import { networkOf } from '../../wire/http/client-limits';
 
-/** An IPv6 source has a whole /64 at its disposal (RFC 4291 §2.5.4); `::ffff:` is IPv4 (§2.5.5.2). */
-function networkOf(address: string): string {
-  if (!isIPv6(address) || address.toLowerCase().startsWith('::ffff:')) return address;
-  const [head = '', tail = ''] = address.split('::');
-  const front = head.split(':').filter(Boolean);
-  const back = address.includes('::') ? tail.split(':').filter(Boolean) : [];
-  const zeros = Array.from({ length: Math.max(8 - front.length - back.length, 0) }, () => '0');
-  return [...front, ...zeros, ...back].slice(0, 4).join(':');
+type ProxyOptions = Pick<Options, 'oslo_middleware.enable_proxy_headers_parsing'>;
+type Connection = Pick<IncomingMessage, 'headers' | 'socket'>;
+
+/** The last element of the header, which the proxy next to the server added: the others are the client's word. */
+const lastOf = (header: string | string[] | undefined): string | undefined => [header].flat().at(-1)?.split(',').at(-1)?.trim();
+/** RFC 7239 §6: `for=192.0.2.1`, `for="[2001:db8::1]:4711"`. */
+const FORWARDED_FOR = /(?:^|;)\s*for="?(\[[^\]"]*\]|[^;:"\s]*)/i;
+
+/** What a proxy reports as the client's address; undefined: there is no proxy, or it reports nothing. */
+function reportedSource({ headers }: Connection, options: ProxyOptions): string | undefined {
+  if (!options['oslo_middleware.enable_proxy_headers_parsing']) return undefined;
+  return lastOf(headers['x-forwarded-for']) || FORWARDED_FOR.exec(lastOf(headers.forwarded) ?? '')?.[1] || undefined;
 }
 
-/** The address of the client; `` on a Unix socket. */
-export function addressOf(
-  { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
-  options: Pick<Options, 'oslo_middleware.enable_proxy_headers_parsing'>,
-): string {
-  // Behind a proxy: the last address that the proxies added. The others are the client's word.
-  const forwarded = options['oslo_middleware.enable_proxy_headers_parsing'] ? [headers['x-forwarded-for']].flat().at(-1) : undefined;
-  const last = forwarded?.slice(forwarded.lastIndexOf(',') + 1).trim();
-  return last || (socket.remoteAddress ?? '');
+/** Behind a proxy ([oslo_middleware]enable_proxy_headers_parsing) it is the address that the proxy reports; `` on a Unix socket. */
+export const addressOf = (request: Connection, options: ProxyOptions): string =>
+  reportedSource(request, options) ?? request.socket.remoteAddress ?? '';
+/** The network of the client, for limits. */
+export const sourceOf = (request: Connection, options: ProxyOptions): string => networkOf(addressOf(request, options));
+
+/** The two ends of a connection, for checks of the client's address. */
+export interface Peer {
+  /** The client's address in one spelling. Undefined: unknown, because of a Unix socket or a malformed header of a proxy. */
+  readonly address: string | undefined;
+  /** A proxy reported the address. */
+  readonly isReported: boolean;
+  /** The port of the listener that received the request. */
+  readonly listenerPort: number | undefined;
 }
-/** The network of the client. */
-export const sourceOf = (...request: Parameters<typeof addressOf>): string => networkOf(addressOf(...request));
+export function peerOf(request: Connection, options: ProxyOptions): Peer {
+  const reported = reportedSource(request, options);
+  return {
+    address: canonicalAddress(reported ?? request.socket.remoteAddress ?? ''),
+    isReported: reported !== undefined,
+    listenerPort: request.socket.localPort,
+  };
+}

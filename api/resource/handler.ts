@@ -8,11 +8,13 @@ import type { Notifier } from '../../model/notifications';
 import type { Metrics } from '../../model/metrics';
 import type { Origin } from '../../model/origin';
 import type { Store } from '../../store/store';
+import type { Peer } from '../http/source';
 import type { CurrentState } from '../http/current-state';
 import type { Stream } from '../http/streaming';
 import type { Arguments } from '../schema/arguments';
 import type { Document } from '../schema/document';
 import type { Validators } from '../schema/schema';
+import type { AgentAddresses } from './agent-addresses';
 import type { EventFeed } from './event-feed';
 import type { Fragments } from './fragments';
 import type { HardwarePushes } from './hardware-pushes';
@@ -49,6 +51,8 @@ export interface Request {
   /** Scheme and host for links, without a trailing slash. */
   readonly base: string;
   readonly headers: IncomingHttpHeaders;
+  /** Where the request comes from, for limits. */
+  readonly source: string;
   /** The path as in the request. */
   readonly path: string;
   /** Below 1.91 a trailing `.json` was removed from the path. A name may really end so. */
@@ -56,6 +60,7 @@ export interface Request {
   readonly origin: Origin;
   /** Called with the node of the path once it is found, for the audit log. */
   readonly onNode: (node: { readonly uuid: string }) => void;
+  readonly peer: Peer;
 }
 export interface Answer {
   readonly status: number;
@@ -86,6 +91,7 @@ export interface ApiContext {
   readonly feed: EventFeed;
   readonly pushes: HardwarePushes;
   readonly notifier: Notifier;
+  readonly agentAddresses: AgentAddresses;
 }
 export type Handler = (request: Request, context: ApiContext) => Promise<Answer>;
 export type Handlers = Readonly<Record<string, Handler>>;

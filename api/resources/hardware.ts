@@ -15,6 +15,7 @@ import {
   type HardwareRecord,
 } from '../../model/hardware';
 import { isUuid, newUuid } from '../../model/idents';
+import { isSameSecret } from '../../model/masks';
 import type { HardwareChangeFilter, Store } from '../../store/store';
 import { Refusal } from '../http/errors';
 import { hashToken } from '../resource/hardware-pushes';
@@ -75,7 +76,7 @@ async function storeRecord(uuid: string, hash: string, push: Push & { readonly h
   return context.store.transaction(async (store) => {
     const before = await store.hardware.lock(uuid);
     // The token was revoked meanwhile.
-    if (before?.token_hash !== hash) throw new Fault('NotAuthorized');
+    if (before?.token_hash == null || !isSameSecret(before.token_hash, hash)) throw new Fault('NotAuthorized');
     const changes =
       before.record === null || before.digest === digest ? [] : changesBetween(await recordOf(before.record), push.hardware, MAX_CHANGES);
     await store.hardware.put(uuid, { digest, record, bootId }, context.options['conductor.node_history']);

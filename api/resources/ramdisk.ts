@@ -7,8 +7,10 @@ import { toBoolean } from '../../model/python';
 import { isSameSecret, MASK } from '../../model/masks';
 import type { Heartbeat, Inventory, JsonObject, NodeRecord } from '../../model/records';
 import { FAST_TRACK_STATES, stateRow } from '../../model/states';
+import { withoutUrlCredentials } from '../../model/urls';
 import type { AgentNode } from '../../store/store';
 import type { Lookup } from '../../conductor/conductor';
+import type { Peer } from '../http/source';
 import { findByIdent } from '../resource/node-find';
 import { nodePresenter, rowsToShow } from '../resource/present';
 import type { Answer, Handlers, Request, ApiContext } from '../resource/handler';
@@ -56,8 +58,10 @@ const WITHOUT_BMC_DETECTION = ['redfish', 'idrac-redfish'];
 /** The response to a lookup: the node, and the agent's settings. */
 function documentFor(node: NodeRecord, token: unknown, { base, minor, caller }: Request, { document, auth, options }: ApiContext): object {
   const rows = rowsToShow(document.fields('Node'), minor, FIELDS);
+  const shown = nodePresenter({ base, minor, caller, auth, rows }, [])(node);
   return {
-    node: nodePresenter({ base, minor, caller, auth, rows }, [])(node),
+    // The agent needs no credentials of URLs, and anybody may send this request.
+    node: JSON.parse(withoutUrlCredentials(JSON.stringify(shown))) as object,
     config: {
       ...agentMetrics(options),
       ...AGENT_DEFAULTS,
@@ -75,12 +79,27 @@ const isExpected = ({ provision_state: state, driver_info: info }: NodeRecord, o
 /** The valid addresses; others are ignored. */
 const macsOf = (addresses: readonly unknown[]): string[] => addresses.filter(isMac).map((mac) => mac.toLowerCase());
 
+/** Looked up for addresses that no node has: the time of the answer must not tell whether a node has them. */
+const NO_NODE = '00000000-0000-0000-0000-000000000000';
 /** The node of the ports with these addresses, which must all belong to one node. */
 async function nodeByMacs(macs: readonly string[], { store }: ApiContext): Promise<NodeRecord> {
   const nodes = new Set((await store.ports.byMacs(macs)).map(({ node_uuid: uuid }) => uuid));
-  const [uuid] = nodes;
-  if (uuid === undefined || nodes.size > 1) throw notFound();
+  if (nodes.size > 1) throw notFound();
+  const [uuid = NO_NODE] = nodes;
   return store.nodes.find(uuid);
+}
+
+/** Throws NotFound, as for a node that does not exist: the first request gets the token of the node's agent. */
+async function refuseForeignSource(
+  node: Pick<NodeRecord, 'uuid' | 'provision_state'>,
+  request: Request,
+  context: ApiContext,
+): Promise<void> {
+  const foreign = await context.agentAddresses.objectionToSource(node.uuid, request.peer);
+  if (foreign === undefined) return;
+  context.log.warn('request of an agent refused', { ...originFields(request.origin), node: node.uuid, reason: foreign });
+  await context.agentAddresses.report(node, `A request of an agent was refused: ${foreign}`);
+  throw notFound();
 }
 
 async function lookup(request: Request, context: ApiContext): Promise<Answer> {
@@ -97,18 +116,25 @@ async function lookup(request: Request, context: ApiContext): Promise<Answer> {
     context.log.warn('lookup refused', { ...originFields(request.origin), node: node.uuid, state: node.provision_state });
     throw notFound();
   }
+  await refuseForeignSource(node, request, context);
   // Agents older than tokens get a mask, which reveals only that a token exists.
   const token = minor >= 62 ? await context.conductor.agentToken(node.uuid) : node.driver_internal_info['agent_secret_token'] && MASK;
   const internal = token ? { ...node.driver_internal_info, agent_secret_token: token } : node.driver_internal_info;
   return { status: 200, body: documentFor({ ...node, driver_internal_info: internal }, token, request, context) };
 }
 
-/** The limit of a callback URL in the log. */
+/** The limit of a callback URL, and of one in the log. */
+const MAX_CALLBACK = 2048;
 const MAX_LOGGED = 200;
 const STATUSES = ['start', 'end', 'error'];
-/** Accepts http and https, and an empty URL for an agent without a callback. */
-function checkCallback(url: string): void {
-  if (url !== '' && !/^https?:/i.test(url)) throw invalid('An issue with the supplied "callback_url" has been detected.');
+/** Without credentials, query and fragment, and without what parsers of URLs read differently. */
+const CALLBACK = /^https?:\/\/[^\s\\@?#]+$/i;
+/** Undefined: an agent without a callback sends an empty URL. Throws InvalidParameterValue. */
+function callbackOf(text: string): URL | undefined {
+  if (text === '') return undefined;
+  if (text.length > MAX_CALLBACK || !CALLBACK.test(text) || !URL.canParse(text))
+    throw invalid('An issue with the supplied "callback_url" has been detected.');
+  return new URL(text);
 }
 
 async function heartbeat(request: Request, context: ApiContext): Promise<Answer> {
@@ -126,7 +152,7 @@ async function heartbeat(request: Request, context: ApiContext): Promise<Answer>
     // Logged because the operator does not see the agent's responses.
     if (error instanceof Fault && error.status === 400) {
       const { callback_url: url } = request.query;
-      const from = typeof url === 'string' ? url.slice(0, MAX_LOGGED) : '';
+      const from = typeof url === 'string' ? withoutUrlCredentials(url.slice(0, MAX_LOGGED)) : '';
       context.log.warn('heartbeat refused', {
         ...originFields(request.origin),
         node: node.uuid,
@@ -139,13 +165,29 @@ async function heartbeat(request: Request, context: ApiContext): Promise<Answer>
   return { status: 202 };
 }
 
+/**
+ * Throws InvalidParameterValue for a heartbeat from an address that is not the node's, or with a callback at such an address.
+ * @param callback undefined: none, or one that an earlier heartbeat brought
+ */
+async function checkAddresses(node: AgentNode, peer: Peer, callback: URL | undefined, { agentAddresses }: ApiContext): Promise<void> {
+  const foreign = await agentAddresses.objectionToSource(node.uuid, peer);
+  if (foreign !== undefined) {
+    await agentAddresses.report(node, `A heartbeat was refused: ${foreign}`);
+    throw invalid("The heartbeat did not come from an address of the node's machine.");
+  }
+  const objection = callback && (await agentAddresses.objectionToCallback(node.uuid, callback, peer));
+  if (objection === undefined) return;
+  await agentAddresses.report(node, `A heartbeat was refused: the agent cannot be called at ${callback!.host}, since ${objection}`);
+  throw invalid(`The agent cannot be called at the supplied "callback_url": ${objection}`);
+}
+
 /** Throws Invalid or InvalidParameterValue for a heartbeat that is not from the node's agent, and errors of the conductor. */
-async function forwardHeartbeat(node: AgentNode, { query }: Request, context: ApiContext): Promise<void> {
+async function forwardHeartbeat(node: AgentNode, { query, peer }: Request, context: ApiContext): Promise<void> {
   const text = (name: string): string | undefined => (query[name] as string | null | undefined) ?? undefined;
   const { agent_url: known, agent_secret_token: secret } = node.driver_internal_info;
   const callbackUrl = text('callback_url') ?? '';
   const [token, version, status] = [text('agent_token'), text('agent_version'), text('agent_status')];
-  checkCallback(callbackUrl);
+  const callback = callbackOf(callbackUrl);
   // Another machine, or an unexpected reboot: the node must be powered off first.
   if (known !== undefined && known !== null && known !== callbackUrl)
     throw new Fault('Invalid', { message: 'Detected change in ramdisk provided "callback_url"' });
@@ -154,8 +196,8 @@ async function forwardHeartbeat(node: AgentNode, { query }: Request, context: Ap
   if (version === undefined && status === undefined)
     throw invalid('Agent did not transmit a version, and a version is required. Please update the agent being used.');
   if (typeof secret !== 'string' || !isSameSecret(token, secret)) throw invalid('Invalid or missing agent token received.');
-  if (context.options['agent.require_tls'] && callbackUrl !== '' && !callbackUrl.startsWith('https://'))
-    throw invalid('TLS is required by configuration');
+  if (context.options['agent.require_tls'] && callback && callback.protocol !== 'https:') throw invalid('TLS is required by configuration');
+  await checkAddresses(node, peer, callbackUrl === known ? undefined : callback, context);
   const [verifyCa, message] = [text('agent_verify_ca'), text('agent_status_message')];
   const heartbeatData: Heartbeat = {
     callbackUrl,
@@ -175,6 +217,19 @@ const discoveryOf = ({
   'DEFAULT.default_conductor_group': group,
 }: Options): Pick<Lookup, 'discovery'> => (enabled && driver !== null ? { discovery: { driver, conductor_group: group } } : {});
 
+/** The microversion whose answer to inspection data is that of a lookup. Agents without a version use ironic-inspector's protocol. */
+const ANSWERS_NODE = 84;
+/** The nodes whose inventory this may be; none for a new machine. */
+async function ownersOf(
+  macs: readonly string[],
+  nodeUuid: string | null | undefined,
+  { store }: ApiContext,
+): Promise<readonly NodeRecord[]> {
+  const owners = (await store.ports.byMacs(macs)).map(({ node_uuid: uuid }) => uuid);
+  const uuids = [...new Set(nodeUuid ? [...owners, nodeUuid] : owners)];
+  return uuids.length === 0 ? [] : store.nodes.list({ where: { uuid: uuids }, children: 'all' });
+}
+
 async function continueInspection(request: Request, context: ApiContext): Promise<Answer> {
   checkEnabled(request, context);
   const { body, query, minor } = request;
@@ -183,13 +238,19 @@ async function continueInspection(request: Request, context: ApiContext): Promis
   const addresses = [inventory.bmc_address, inventory.bmc_v6address].filter((one): one is string => !!one);
   const uuid = query['node_uuid'] as string | null | undefined;
   if (macs.length === 0 && addresses.length === 0 && !uuid) throw new Fault('Invalid', { message: 'No lookup information provided' });
+  for (const owner of await ownersOf(macs, uuid, context)) await refuseForeignSource(owner, request, context);
   const node = await context.conductor.continueInspection(
-    { macs, bmcAddresses: addresses, ...(uuid ? { nodeUuid: uuid } : {}), ...discoveryOf(context.options) },
+    {
+      macs,
+      bmcAddresses: addresses,
+      ...(uuid ? { nodeUuid: uuid } : {}),
+      wantsToken: minor >= ANSWERS_NODE,
+      ...discoveryOf(context.options),
+    },
     inventory,
     plugin,
   );
-  // Agents without a version use ironic-inspector's protocol.
-  if (minor < 84) return { status: 202, body: { uuid: node.uuid } };
+  if (minor < ANSWERS_NODE) return { status: 202, body: { uuid: node.uuid } };
   return { status: 202, body: documentFor(node, node.driver_internal_info['agent_secret_token'], request, context) };
 }
 

@@ -113,19 +113,31 @@ function bestOf(problems: readonly Problem[], parent?: string): { readonly found
 }
 const best = (problems: readonly Problem[], parent?: string): Problem => bestOf(problems, parent).found;
 
+/** The beginnings of a path, each a part longer than the one before; the whole path is the last one. */
+function beginningsOf(path: string): string[] {
+  const beginnings: string[] = [];
+  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) beginnings.push(path.slice(0, at));
+  return [...beginnings, path];
+}
 /** Moves the errors of a choice's branches below the error of the choice. */
 function asTree(errors: readonly ErrorObject[], root: unknown): Problem[] {
   const problems: Problem[] = errors.map((error) => ({ ...error, context: [], position: positionOf(root, error) }));
   problems.sort((a, b) => compare(a.position, b.position));
-  const choices = problems.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf');
-  return problems.filter((problem) => {
-    const owners = choices.filter(
-      (choice) =>
-        problem !== choice &&
-        problem.schemaPath.startsWith(`${choice.schemaPath}/`) &&
-        `${problem.instancePath}/`.startsWith(`${choice.instancePath}/`),
-    );
-    const owner = owners.sort((a, b) => b.schemaPath.length - a.schemaPath.length)[0];
+  // By schema path, and by instance path in it: a body may have thousands of errors and of choices.
+  const choices = new Map<string, Map<string, Problem>>();
+  for (const problem of problems) {
+    if (problem.keyword !== 'anyOf' && problem.keyword !== 'oneOf') continue;
+    const { schemaPath, instancePath } = problem;
+    const ofSchema = choices.get(schemaPath) ?? new Map<string, Problem>();
+    if (!ofSchema.has(instancePath)) choices.set(schemaPath, ofSchema.set(instancePath, problem));
+  }
+  return problems.filter(({ schemaPath, instancePath }, index) => {
+    const instances = beginningsOf(instancePath);
+    const owner = beginningsOf(schemaPath)
+      .slice(0, -1)
+      .reverse()
+      .flatMap((path) => instances.flatMap((instance) => choices.get(path)?.get(instance) ?? []))[0];
+    const problem = problems[index]!;
     owner?.context.push(problem);
     return !owner;
   });
@@ -221,7 +233,7 @@ const FORMATS = {
   'ipv6-prefix': (text: string) => isIP(text.replace(/\/\d{1,2}$/, '')) === 6,
 } as const;
 /** Above this number of values only the first error is collected. All errors of a huge body would allow denial of service. */
-const MAX_VALUES = 5000;
+const MAX_VALUES = 2500;
 function isHuge(value: unknown): boolean {
   let count = 0;
   const visit = (one: unknown): boolean =>

@@ -32,6 +32,8 @@ export interface Lookup {
   readonly macs: readonly string[];
   readonly bmcAddresses?: readonly string[];
   readonly nodeUuid?: string;
+  /** Whether the answer carries the agent's token. Otherwise the agent gets it at its lookup, and only one answer may have it. */
+  readonly wantsToken?: boolean;
   /** How a machine with unknown addresses is enrolled; absent: it is not. */
   readonly discovery?: Discovery;
 }

@@ -2,7 +2,7 @@
 import type { Driver, Power, Task } from '../../drivers/interfaces';
 import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
-import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, type NodeWrite } from '../../model/node-write';
+import { applyWrite, isEmptyWrite, EMPTY_WRITE, mergeWrites, withoutQuotedCredentials, type NodeWrite } from '../../model/node-write';
 import { INTERFACE_KINDS, type NodeChanges, type NodeRecord, type PortRecord } from '../../model/records';
 import { next, stateRow, type Event, type ProvisionState } from '../../model/states';
 import type { Store } from '../../store/store';
@@ -79,11 +79,11 @@ function taskWith(given: Context, reserved: NodeRecord, itsPorts: readonly PortR
   let ports = itsPorts;
   let driver: { readonly of: NodeRecord; readonly made: Driver } | undefined;
   let noted = EMPTY_WRITE;
-  const put = async (write: NodeWrite, also?: (store: Store) => Promise<void>, letGo = false): Promise<void> => {
+  const put = async (write: NodeWrite, also?: (store: Store) => Promise<void>, release = false): Promise<void> => {
     if (!exclusive) throw new Error('a shared task may not write');
-    const whole = mergeWrites(noted, write);
-    if (isEmptyWrite(whole) && !also && !letGo) return;
-    const held = (inner: Store): Promise<NodeRecord> => inner.nodes.writeLocked(node, fence, whole, letGo);
+    const whole = withoutQuotedCredentials(mergeWrites(noted, write));
+    if (isEmptyWrite(whole) && !also && !release) return;
+    const held = (inner: Store): Promise<NodeRecord> => inner.nodes.writeLocked(node, fence, whole, release);
     try {
       node = await (also
         ? store.transaction(async (inner) => {

@@ -17,7 +17,7 @@ import { lookupInspected, nodeNotFound } from '../inspection/lookup';
 import { storeRamdiskLogs } from '../inspection/store-ramdisk-logs';
 import { runHooks } from '../inspection/runner';
 
-/** Answers the node with the token for its agent in driver_internal_info. Throws Invalid, NotFound, NodeLocked, NoFreeConductorWorker. */
+/** Answers the node, with the token for its agent if that is wanted. Throws Invalid, NotFound, NodeLocked, NoFreeConductorWorker. */
 export async function continueInspection(
   context: Context,
   lookup: Lookup,
@@ -33,11 +33,11 @@ export async function continueInspection(
     const isNew = !found && task.node.provision_state === 'enroll' && !(await isProcessed(task));
     const isAwaited = task.node.provision_state === 'inspect wait' && !task.driver.inspect.byService;
     if (!isAwaited && !isNew) throw nodeNotFound();
-    const token = await context.tokens.give(uuid);
     const { node: waiting } = task;
+    const internal = lookup.wantsToken === true ? { agent_secret_token: await context.tokens.give(uuid) } : {};
     const heartbeat = { agent_last_heartbeat: bareTimestamp(task.clock.now()) };
     // The node as it waited, as a lookup would answer it to the agent.
-    answer = { ...waiting, driver_internal_info: { ...waiting.driver_internal_info, agent_secret_token: token } };
+    answer = { ...waiting, driver_internal_info: { ...waiting.driver_internal_info, ...internal } };
     if (isNew) {
       await task.write({ last_error: null }, heartbeat);
       return () => processDiscovered(task, inventory, pluginData);

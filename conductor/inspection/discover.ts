@@ -2,6 +2,7 @@
  * Discovery: an unknown machine that reports itself becomes a node in enroll. It is enrolled once, even if several reports arrive
  * together. The node keeps the addresses that it was enrolled with, so that a later report with any of them finds it.
  */
+import { timestamp } from '../../model/clock';
 import { Fault, reasonOf } from '../../model/errors';
 import { newUuid } from '../../model/idents';
 import { announce } from '../../model/notifications';
@@ -14,6 +15,15 @@ import { nodeNotFound } from './lookup';
 /** Without a MAC address only the BMC address identifies the machine; several machines may share one. */
 const addressesOf = ({ macs, bmcAddresses = [] }: Lookup): readonly string[] =>
   macs.length > 0 ? macs.map((mac) => mac.toLowerCase()) : bmcAddresses;
+
+const LIMIT_PERIOD_MS = 3_600_000;
+/** Anybody can report machines: without a limit made-up ones fill the database. Throws TemporaryFailure. */
+async function checkLimit({ store, options, clock, log }: Context, addresses: readonly string[]): Promise<void> {
+  const max = options['auto_discovery.max_nodes_per_hour'];
+  if ((await store.discoveries.countSince(timestamp(clock.now() - LIMIT_PERIOD_MS), max)) < max) return;
+  log.warn('an unknown machine is not enrolled: [auto_discovery]max_nodes_per_hour is reached', { addresses: addresses.slice(0, 10), max });
+  throw new Fault('TemporaryFailure', { message: 'The machine cannot be enrolled now.' });
+}
 
 async function enrol(context: Context, addresses: readonly string[], discovery: Discovery): Promise<NodeRecord | undefined> {
   const { store, options, random, notifier, origin, log } = context;
@@ -59,6 +69,7 @@ export async function discoverNode(context: Context, lookup: Lookup, discovery: 
   }
   const owners = await store.discoveries.owners(addresses);
   if (owners.length === 0) {
+    await checkLimit(context, addresses);
     const made = await enrol(context, addresses, discovery);
     if (made) return made.uuid;
     // A concurrent report of the same machine won.

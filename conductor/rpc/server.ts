@@ -1,14 +1,16 @@
 /** The RPC listener of a conductor: executes calls from other processes that share the database. */
 import { createHash } from 'node:crypto';
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import type { Options } from '../../config/options';
 import type { Clock } from '../../model/clock';
 import type { Log } from '../../model/log';
 import { silentMetrics, type Metrics } from '../../model/metrics';
-import { tlsServerOptions, watchTls, type TlsSettings, type TlsWatch } from '../../wire/http/listener-tls';
+import { urlHost } from '../../wire/addresses';
+import { API_READ_TIMEOUT_MS, type ClientLimits } from '../../wire/http/client-limits';
+import { createHttpServer, type TlsSettings } from '../../wire/http/listener-tls';
+import { mostOf } from '../../wire/shares';
 import type { Perform } from '../operations';
 import { authorized, RpcError, CODES, createNonces, decodeCall, encodeError, encodeResult, MAX_SKEW_MS, PING, signAnswer } from './codec';
 
@@ -18,6 +20,8 @@ export type RpcServerOptions = Pick<
   | 'json_rpc.host_ip'
   | 'json_rpc.port'
   | 'json_rpc.client_use_ssl'
+  | 'api.max_connections'
+  | 'api.max_connections_per_source'
   | 'api.max_json_body_size_provision'
   | 'api.max_json_body_size_inspection'
 >;
@@ -45,19 +49,6 @@ const KEEP_ALIVE_MS = 60_000;
 const LEAVE_MS = 1000;
 
 const isEverywhere = (host: string): boolean => host === '::' || host === '0.0.0.0';
-const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
-
-interface Listener {
-  readonly server: Server;
-  /** Absent without TLS. */
-  readonly watch?: TlsWatch;
-}
-function createListener(tls: TlsSettings | undefined, log: Log, listener: RequestListener): Listener {
-  const limits = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS };
-  if (!tls) return { server: createServer(limits, listener) };
-  const server = createTlsServer({ ...limits, ...tlsServerOptions(tls) }, listener);
-  return { server, watch: watchTls(server, tls, log) };
-}
 
 function listen(server: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -184,7 +175,12 @@ export async function startRpcServer(setup: {
     response.end(body);
   }
 
-  const { server, watch } = createListener(tls, log, (request, response) => {
+  const timeouts = { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_MS };
+  const limits: ClientLimits = {
+    connections: mostOf(options['api.max_connections'], options['api.max_connections_per_source']),
+    readTimeoutMs: API_READ_TIMEOUT_MS,
+  };
+  const http = createHttpServer(timeouts, tls, limits, log, (request, response) => {
     answer(request, response).catch((error: unknown) => {
       log.debug('a caller closed the connection', { error });
       response.destroy();
@@ -192,26 +188,19 @@ export async function startRpcServer(setup: {
   });
   let port: number;
   try {
-    port = await listen(server, options['json_rpc.host_ip'], options['json_rpc.port']);
+    port = await listen(http.server, options['json_rpc.host_ip'], options['json_rpc.port']);
   } catch (error) {
-    watch?.stop();
+    await http.close(0);
     throw error;
   }
   const scheme = tls || options['json_rpc.client_use_ssl'] ? 'https' : 'http';
   const host = isEverywhere(options['json_rpc.host_ip']) ? announced : options['json_rpc.host_ip'];
   return {
-    address: `${scheme}://${inUrl(host)}:${port}`,
+    address: `${scheme}://${urlHost(host)}:${port}`,
     serve: (given) => {
       handler = given;
     },
-    reload: () => watch?.reload(),
-    stop: async () => {
-      watch?.stop();
-      const closed = new Promise<void>((done) => server.close(() => done()));
-      server.closeIdleConnections();
-      const late = setTimeout(() => server.closeAllConnections(), LEAVE_MS);
-      await closed;
-      clearTimeout(late);
-    },
+    reload: () => http.reload(),
+    stop: () => http.close(LEAVE_MS),
   };
 }

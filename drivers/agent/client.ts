@@ -4,7 +4,7 @@ import { Fault } from '../../model/errors';
 import type { JsonObject } from '../../model/records';
 import type { Task } from '../interfaces';
 import { connectionReason } from '../common/reason';
-import { readAuthorities } from '../../wire/authorities';
+import { readAuthorities, verifies } from '../../wire/authorities';
 import { JSON_LIMITS, parseJson } from '../../wire/bounded-json';
 import { timeoutSignal } from '../../wire/timeout-signal';
 
@@ -97,6 +97,7 @@ function createSender(task: Task, base: string, dispatcher: Agent): Send {
       const answer = await request(`${base}/v1/commands/${path}`, {
         method,
         dispatcher,
+        // undici follows no redirects, which would take the token elsewhere.
         query: { ...query, ...(typeof token === 'string' ? { agent_token: token } : {}) },
         signal: limited,
         ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
@@ -107,9 +108,9 @@ function createSender(task: Task, base: string, dispatcher: Agent): Send {
       task.signal.throwIfAborted();
       throw new AgentError('connection', connectionReason(error), { cause: error });
     }
-    const parsed = parse(bytes);
-    if (status < 400 && parsed !== undefined) return parsed;
-    const reason = parsed === undefined ? bytes.toString('utf8', 0, 200) : errorText(parsed);
+    const parsed = await parse(bytes);
+    if (status < 300 && parsed !== undefined) return parsed;
+    const reason = parsed === undefined ? 'no JSON' : errorText(parsed);
     if (status === 409 || /agent is busy/i.test(reason)) throw new AgentError('busy', reason);
     throw new AgentError('refused', `Agent API for node ${node.uuid} returned HTTP status code ${status} with error: ${reason}`);
   };
@@ -231,32 +232,27 @@ const shortName = (name: string): string => name.slice(name.indexOf('.') + 1);
 function commandOf(value: unknown): AgentCommand {
   const command = value as AgentCommand | null;
   if (typeof command?.command_name === 'string' && typeof command.command_status === 'string') return command;
-  throw new AgentError('refused', `Agent returned bad command result: ${JSON.stringify(value).slice(0, 200)}`);
+  throw new AgentError('refused', 'Agent returned bad command result');
 }
 
 /** Characters of an agent's error that are passed on. */
 const MAX_ERROR_TEXT = 64 * 1024;
-/** The text of an agent's error: {details, message, …}, {faultstring} or a string. */
+/** The text of an agent's error: {details, message, …}, {faultstring} or a string. Nothing else that a server answered is shown. */
 function errorText(error: unknown): string {
   if (typeof error === 'string') return error.slice(0, MAX_ERROR_TEXT);
   const { details, message, faultstring } = (error ?? {}) as Readonly<Record<string, unknown>>;
   const text = [details, message, faultstring].find((one) => typeof one === 'string' && one !== '');
-  return typeof text === 'string' ? text.slice(0, MAX_ERROR_TEXT) : JSON.stringify(error).slice(0, 500);
+  return typeof text === 'string' ? text.slice(0, MAX_ERROR_TEXT) : 'Invalid agent response';
 }
 
 /** Undefined: it is no JSON, or more than an agent has to answer. */
-function parse(bytes: Buffer): unknown {
+async function parse(bytes: Buffer): Promise<unknown> {
   try {
-    return parseJson(bytes, JSON_LIMITS.agent);
+    return await parseJson(bytes, JSON_LIMITS.agent);
   } catch {
     return undefined;
   }
 }
-
-const TRUTH: Readonly<Record<string, boolean>> = Object.fromEntries([
-  ...['1', 't', 'true', 'on', 'y', 'yes'].map((word) => [word, true]),
-  ...['0', 'f', 'false', 'off', 'n', 'no'].map((word) => [word, false]),
-]) as Record<string, boolean>;
 
 const isPem = (text: string): boolean => text.startsWith('-----BEGIN');
 /** Characters of a setting in a message. */
@@ -278,7 +274,7 @@ async function trust(task: Task): Promise<{ readonly rejectUnauthorized?: boolea
   }
   const value = info['agent_verify_ca'] ?? task.options['agent.verify_ca'];
   const text = typeof value === 'string' ? value.trim() : JSON.stringify(value);
-  const truth = TRUTH[text.toLowerCase()];
+  const truth = verifies(text);
   if (truth !== undefined) return { rejectUnauthorized: truth };
   return { ca: isPem(text) ? text : await authorities(text) };
 }

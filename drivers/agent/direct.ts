@@ -2,7 +2,7 @@
 import { basename } from 'node:path';
 import { Fault } from '../../model/errors';
 import { repr, str } from '../../model/python';
-import type { JsonObject, NodeRecord } from '../../model/records';
+import type { BootRecord, JsonObject, NodeRecord } from '../../model/records';
 import { commandError, withAgent } from './client';
 import { agentDeploy, agentProperties, deploymentSteps, isDeployed, prepareAgent, prepareInstance, validateAgentDeploy } from './deploy';
 import { runAgentStep } from './steps';
@@ -74,7 +74,7 @@ interface ImageSource {
 async function sourceOf(task: Task): Promise<ImageSource> {
   const href = text(task.node.instance_info['image_source']);
   const allowed = task.options['conductor.file_url_allowed_paths'];
-  const location = await checkLocation(locate(href, allowed), allowed, task.signal);
+  const location = await checkLocation(locate(href, allowed), allowed, task);
   return { location, served: location.kind === 'file' || downloadSource(task.node) === 'local' };
 }
 
@@ -85,22 +85,27 @@ async function prepare(task: Task): Promise<void> {
     return;
   }
   const { location, served } = await sourceOf(task);
-  if (/^https?:/.test(text(task.node.instance_info['image_checksum']))) await checksumOf(task.node.instance_info, location, task.signal);
-  const url = location.kind === 'http' && !served ? location.url : `${task.options['deploy.http_url']}/boot/${task.node.uuid}/image`;
+  if (/^https?:/.test(text(task.node.instance_info['image_checksum']))) await checksumOf(task.node.instance_info, location, task);
+  if (!served) await stopServingImage(task);
+  const url = location.kind === 'http' && !served ? location.url : await serveImage(task, location);
   await task.save({ instance_info: { ...task.node.instance_info, image_url: url, image_type: 'whole-disk' } });
   await task.saveInternal({ is_whole_disk_image: true });
   await prepareAgent(task);
-  await serveImage(task, served ? location : undefined);
 }
 
-/** Adds the image to the files of the boot service, or removes an earlier deployment's. Creates the node's row if there is none. */
-async function serveImage(task: Task, location: ImageLocation | undefined): Promise<void> {
-  const row = await task.boots.ofNode(task.node.uuid);
-  if (location === undefined && row?.files['image'] === undefined) return;
-  const files = Object.fromEntries(Object.entries(row?.files ?? {}).filter(([name]) => name !== 'image'));
-  const image = location === undefined ? {} : { image: location.kind === 'file' ? location.path : location.url };
-  const bare = { node_uuid: task.node.uuid, macs: [], method: 'ipxe', purpose: 'disk', kernel_args: '' } as const;
-  await task.boots.put({ ...(row ?? bare), files: { ...files, ...image } });
+/** Adds the image to the files of the boot service, and answers its URL. Creates the node's row if there is none. */
+async function serveImage({ boots, node, options }: Task, location: ImageLocation): Promise<string> {
+  const bare = { node_uuid: node.uuid, macs: [], method: 'ipxe', purpose: 'disk', kernel_args: '', files: {} } as const;
+  const row: BootRecord = (await boots.ofNode(node.uuid)) ?? bare;
+  const { token } = await boots.put({ ...row, files: { ...row.files, image: location.kind === 'file' ? location.path : location.url } });
+  return `${options['deploy.http_url']}/boot/${token}/image`;
+}
+
+/** Removes the image of an earlier deployment. */
+async function stopServingImage({ boots, node }: Task): Promise<void> {
+  const row = await boots.ofNode(node.uuid);
+  if (row?.files['image'] === undefined) return;
+  await boots.put({ ...row, files: Object.fromEntries(Object.entries(row.files).filter(([name]) => name !== 'image')) });
 }
 
 async function writeImage(task: Task): Promise<Outcome> {
@@ -119,10 +124,10 @@ async function imageInfo(task: Task, location: ImageLocation, configdrive: strin
   return {
     id: basename(text(instance['image_source'])),
     urls: [instance['image_url']],
-    disk_format: instance['image_disk_format'] ?? (await formatOf(location, task.signal)) ?? null,
+    disk_format: instance['image_disk_format'] ?? (await formatOf(location, task)) ?? null,
     container_format: instance['image_container_format'] ?? null,
     stream_raw_images: task.options['agent.stream_raw_images'],
-    ...(await checksumOf(instance, location, task.signal)),
+    ...(await checksumOf(instance, location, task)),
     ...(Object.keys(proxies).length > 0 ? { proxies, ...(info['image_no_proxy'] ? { no_proxy: info['image_no_proxy'] } : {}) } : {}),
     node_uuid: uuid,
     image_type: 'whole-disk',

@@ -59,7 +59,7 @@ export function ramdiskOf(task: Task, mode: RamdiskMode, missing = MISSING): Ram
 export async function servable(href: string, trusted: boolean, task: Task): Promise<string> {
   const allowed = trusted ? ['/'] : task.options['conductor.file_url_allowed_paths'];
   const location: ImageLocation = trusted && !href.includes('://') ? { kind: 'file', path: href } : locate(href, allowed);
-  const found = await checkLocation(location, trusted ? null : allowed, task.signal);
+  const found = await checkLocation(location, trusted ? null : allowed, task);
   return found.kind === 'file' ? found.path : found.url;
 }
 

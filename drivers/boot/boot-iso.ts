@@ -1,9 +1,11 @@
 /** ISO images for booting from CD: the agent's ramdisk or an instance in memory, either given or built here. */
 import { access } from 'node:fs/promises';
+import { agentCaFiles } from '../../wire/agent-authorities';
 import { Fault } from '../../model/errors';
 import type { MediumContent } from '../../model/records';
 import { instanceArguments, kernelArguments, needsAgent, ramdiskOf, requireAll, servable, type RamdiskMode } from '../agent/ramdisk';
 import { bootModeOf, isTrue } from '../common/boot-settings';
+import { readRegularFile } from '../../wire/authorities';
 import { locate } from '../common/images';
 import type { Property, Task } from '../interfaces';
 
@@ -97,6 +99,21 @@ export type BootIso = Awaited<ReturnType<typeof givenIso>>;
 const networkFiles = ({ node: { network_data: data } }: Task): Readonly<Record<string, string>> =>
   Object.keys(data).length === 0 ? {} : { 'openstack/latest/network_data.json': JSON.stringify(data, null, 2) };
 
+/** The authorities of the API. Throws InvalidParameterValue. */
+async function authorityFiles({ options }: Task): Promise<Readonly<Record<string, string>>> {
+  const path = options['agent.api_ca_file'];
+  if (path === null) return {};
+  try {
+    return agentCaFiles(await readRegularFile(path));
+  } catch (error) {
+    throw new Fault(
+      'InvalidParameterValue',
+      { message: `[agent]api_ca_file: cannot read ${path}: ${(error as Error).message}` },
+      { cause: error },
+    );
+  }
+}
+
 /** @param parameters for the ramdisk's kernel command line */
 export async function ramdiskIso(task: Task, mode: RamdiskMode, parameters: Readonly<Record<string, string>>): Promise<BootIso> {
   const iso = isoOf(task, mode);
@@ -110,7 +127,7 @@ export async function ramdiskIso(task: Task, mode: RamdiskMode, parameters: Read
     ...(await loaders(task)),
     kernel_args: kernelArguments(task, { ...parameters, ir_pub_id: publisher }, 'redfish.kernel_append_params'),
     publisher,
-    files: networkFiles(task),
+    files: { ...networkFiles(task), ...(await authorityFiles(task)) },
     grub_config_path: task.options['DEFAULT.grub_config_path'],
   };
 }

@@ -74,7 +74,7 @@ const PACKED = /^H4sI[\w+/=\s]*$/;
 /** A URL returns either the same text as in the node, or the image itself. */
 async function configdriveContent(task: Task, configdrive: string): Promise<MediumContent> {
   if (!configdrive.includes('://')) return { kind: 'packed', data: configdrive };
-  const data = (await download(configdrive, task.signal, MAX_CONFIGDRIVE)).toString('latin1');
+  const data = (await download(configdrive, task, MAX_CONFIGDRIVE)).toString('latin1');
   return PACKED.test(data) ? { kind: 'packed', data } : { kind: 'image', source: configdrive };
 }
 async function insertConfigdrive(task: Task): Promise<void> {

@@ -4,12 +4,19 @@ import { constants, createReadStream } from 'node:fs';
 import { open, realpath, stat } from 'node:fs/promises';
 import { basename, resolve, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type RequestInit, type Response, fetch } from 'undici';
+import { Agent, type RequestInit, type Response, fetch } from 'undici';
 import { Fault } from '../../model/errors';
 import type { JsonObject, NodeRecord } from '../../model/records';
 import { basicAuthorization, credentialsOf, withoutCredentials } from '../../model/urls';
 import { connectionReason } from './reason';
+import { webServerConnector } from '../../wire/web-servers';
 import { timeoutSignal } from '../../wire/timeout-signal';
+
+/** What requests to web servers need; a task has it. */
+export interface Fetching {
+  readonly signal: AbortSignal;
+  readonly options: { readonly 'DEFAULT.webserver_verify_ca': string };
+}
 
 /** Where an image is stored. */
 export type ImageLocation = { readonly kind: 'http'; readonly url: string } | { readonly kind: 'file'; readonly path: string };
@@ -23,6 +30,7 @@ interface Checksum {
 
 /** Folders that no option can allow. */
 const BLOCKED = ['/dev', '/sys', '/proc', '/boot', '/etc', '/run'];
+const CONNECT_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 60_000;
 /** For whole files. */
 const DOWNLOAD_TIMEOUT_MS = 30 * 60_000;
@@ -72,12 +80,12 @@ function filePath(href: string): string {
 export async function checkLocation(
   location: ImageLocation,
   allowed: readonly string[] | null,
-  signal: AbortSignal,
+  fetching: Fetching,
 ): Promise<ImageLocation> {
   if (location.kind === 'file') return checkFile(location.path, allowed);
   const shown = withoutCredentials(location.url);
-  const answer = await send(location.url, { method: 'HEAD' }, signal).catch((error: unknown) => {
-    signal.throwIfAborted();
+  const answer = await send(location.url, { method: 'HEAD' }, fetching).catch((error: unknown) => {
+    fetching.signal.throwIfAborted();
     throw refused(shown, connectionReason(error), error);
   });
   if (answer.status !== 200) throw refused(shown, `Got HTTP code ${answer.status} instead of 200 in response to HEAD request.`);
@@ -97,11 +105,20 @@ async function checkFile(path: string, allowed: readonly string[] | null): Promi
   return { kind: 'file', path: allowed ? real : path };
 }
 
+/** `[DEFAULT]webserver_verify_ca` → the connections to web servers. A process has one value. */
+const agents = new Map<string, Agent>();
+function agentFor(verifyCa: string): Agent {
+  const agent = agents.get(verifyCa) ?? new Agent({ connect: webServerConnector(verifyCa, CONNECT_TIMEOUT_MS) });
+  agents.set(verifyCa, agent);
+  return agent;
+}
+
 /** fetch accepts no URL with credentials. They go as basic authentication, which fetch drops at a redirection to another host. */
-async function send(href: string, init: RequestInit, signal: AbortSignal, timeoutMs = REQUEST_TIMEOUT_MS): Promise<Response> {
+async function send(href: string, init: RequestInit, { signal, options }: Fetching, timeoutMs = REQUEST_TIMEOUT_MS): Promise<Response> {
   const headers = { ...(init.headers as Record<string, string>), ...basicAuthorization(credentialsOf(href)) };
   const limited = timeoutSignal(timeoutMs, signal);
-  return fetch(withoutCredentials(href), { ...init, headers, signal: limited });
+  const dispatcher = agentFor(options['DEFAULT.webserver_verify_ca']);
+  return fetch(withoutCredentials(href), { ...init, headers, signal: limited, dispatcher });
 }
 
 /** Throws MissingParameterValue unless instance_info has a checksum. Files need none. */
@@ -121,14 +138,14 @@ const ALGORITHMS: Readonly<Record<number, string>> = { 32: 'md5', 64: 'sha256', 
  * The image's checksum: as given, from the given checksum file, or computed for a file without one. Throws InvalidParameterValue for a
  * checksum of unknown length, or a checksum file that is unavailable or does not list the image.
  */
-export async function checksumOf(instance: JsonObject, location: ImageLocation, signal: AbortSignal): Promise<Checksum> {
+export async function checksumOf(instance: JsonObject, location: ImageLocation, fetching: Fetching): Promise<Checksum> {
   const { image_source: source, image_checksum: given, image_os_hash_algo: algo, image_os_hash_value: value } = instance;
   if (typeof algo === 'string' && typeof value === 'string' && algo && value) return { os_hash_algo: algo, os_hash_value: value };
   if (typeof given !== 'string' || given === '') {
-    if (location.kind === 'file') return { os_hash_algo: 'sha256', os_hash_value: await sha256(location.path, signal) };
+    if (location.kind === 'file') return { os_hash_algo: 'sha256', os_hash_value: await sha256(location.path, fetching) };
     throw invalid('The image has no checksum');
   }
-  const sum = /^https?:\/\//.test(given) ? findChecksum((await download(given, signal)).toString('utf8'), String(source), given) : given;
+  const sum = /^https?:\/\//.test(given) ? findChecksum((await download(given, fetching)).toString('utf8'), String(source), given) : given;
   const algorithm = ALGORITHMS[sum.length];
   if (algorithm === undefined || !/^[0-9a-f]+$/i.test(sum))
     throw invalid(`${sum.slice(0, 128)} is not an MD5, SHA-256 or SHA-512 checksum`);
@@ -171,9 +188,9 @@ export function findChecksum(text: string, imageSource: string, checksumUrl: str
 }
 
 /** @param most bytes. Throws InvalidParameterValue */
-export async function download(url: string, signal: AbortSignal, most = MAX_CHECKSUM_FILE_BYTES): Promise<Buffer> {
+export async function download(url: string, fetching: Fetching, most = MAX_CHECKSUM_FILE_BYTES): Promise<Buffer> {
   try {
-    const answer = await send(url, {}, signal);
+    const answer = await send(url, {}, fetching);
     if (answer.status !== 200) throw new Error(`Got HTTP code ${answer.status} instead of 200 in response to GET request.`);
     const chunks: Uint8Array[] = [];
     let size = 0;
@@ -184,22 +201,22 @@ export async function download(url: string, signal: AbortSignal, most = MAX_CHEC
     }
     return Buffer.concat(chunks);
   } catch (error) {
-    signal.throwIfAborted();
+    fetching.signal.throwIfAborted();
     throw invalid(`Failed to download image ${withoutCredentials(url)}, reason: ${connectionReason(error)}`, error);
   }
 }
 
-const sha256 = (path: string, signal: AbortSignal): Promise<string> => digestOf({ kind: 'file', path }, 'sha256', signal);
+const sha256 = (path: string, fetching: Fetching): Promise<string> => digestOf({ kind: 'file', path }, 'sha256', fetching);
 
 /** The checksum of an image's bytes, in hexadecimal digits. Throws an Error with the reason. */
-export async function digestOf(location: ImageLocation, algorithm: 'sha1' | 'sha256' | 'sha512', signal: AbortSignal): Promise<string> {
+export async function digestOf(location: ImageLocation, algorithm: 'sha1' | 'sha256' | 'sha512', fetching: Fetching): Promise<string> {
   const hash = createHash(algorithm);
-  for await (const chunk of await bytesOf(location, signal)) hash.update(chunk as Uint8Array);
+  for await (const chunk of await bytesOf(location, fetching)) hash.update(chunk as Uint8Array);
   return hash.digest('hex');
 }
-async function bytesOf(location: ImageLocation, signal: AbortSignal): Promise<AsyncIterable<unknown>> {
-  if (location.kind === 'file') return createReadStream(location.path, { signal, highWaterMark: 1024 * 1024 });
-  const answer = await send(location.url, {}, signal, DOWNLOAD_TIMEOUT_MS);
+async function bytesOf(location: ImageLocation, fetching: Fetching): Promise<AsyncIterable<unknown>> {
+  if (location.kind === 'file') return createReadStream(location.path, { signal: fetching.signal, highWaterMark: 1024 * 1024 });
+  const answer = await send(location.url, {}, fetching, DOWNLOAD_TIMEOUT_MS);
   if (answer.status === 200) return answer.body ?? ([] as unknown as AsyncIterable<unknown>);
   await answer.body?.cancel();
   throw new Error(`Got HTTP code ${answer.status} instead of 200 in response to GET request.`);
@@ -209,12 +226,12 @@ async function bytesOf(location: ImageLocation, signal: AbortSignal): Promise<As
 const QCOW2_MAGIC = Buffer.from('QFI\xfb', 'latin1');
 
 /** `qcow2` or `raw`, by the image's first bytes; undefined when they cannot be read: then the agent decides. */
-export async function formatOf(location: ImageLocation, signal: AbortSignal): Promise<'qcow2' | 'raw' | undefined> {
+export async function formatOf(location: ImageLocation, fetching: Fetching): Promise<'qcow2' | 'raw' | undefined> {
   try {
-    const start = location.kind === 'file' ? await fileStart(location.path) : await urlStart(location.url, signal);
+    const start = location.kind === 'file' ? await fileStart(location.path) : await urlStart(location.url, fetching);
     return start.subarray(0, 4).equals(QCOW2_MAGIC) ? 'qcow2' : 'raw';
   } catch {
-    signal.throwIfAborted();
+    fetching.signal.throwIfAborted();
     return undefined;
   }
 }
@@ -230,8 +247,8 @@ async function fileStart(path: string): Promise<Buffer> {
 }
 
 /** Requests four bytes, and closes the connection of a server that sends more. */
-async function urlStart(url: string, signal: AbortSignal): Promise<Buffer> {
-  const answer = await send(url, { headers: { range: 'bytes=0-3' } }, signal);
+async function urlStart(url: string, fetching: Fetching): Promise<Buffer> {
+  const answer = await send(url, { headers: { range: 'bytes=0-3' } }, fetching);
   const reader = answer.body?.getReader();
   try {
     if (!answer.ok) throw new Error(`HTTP ${answer.status}`);

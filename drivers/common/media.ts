@@ -13,11 +13,14 @@ const NAMES: Readonly<Record<MediumRole, string>> = {
 };
 const TOKEN_BYTES = 32;
 
-function urlOf({ node, options }: Task, { token, role }: Pick<MediumRecord, 'token' | 'role'>): string {
+/** The URL by which the node's BMC reaches the HTTP boot service, without a slash at its end. */
+export function urlForBmc({ node, options }: Task): string {
   const own = node.driver_info['external_http_url'];
   const base = typeof own === 'string' && own !== '' ? own : (options['deploy.external_http_url'] ?? options['deploy.http_url']);
-  return `${base.replace(/(?<!\/)\/+$/, '')}/media/${token}/${NAMES[role]}`;
+  return base.replace(/(?<!\/)\/+$/, '');
 }
+const urlOf = (task: Task, { token, role }: Pick<MediumRecord, 'token' | 'role'>): string =>
+  `${urlForBmc(task)}/media/${token}/${NAMES[role]}`;
 
 /** The URL for the BMC. The node's earlier image of this role is no longer served. */
 export async function publish(task: Task, role: MediumRole, content: MediumContent): Promise<string> {

@@ -24,6 +24,9 @@ function* portsIn(ranges: readonly string[]): Generator<number> {
 const ownPort = ({ driver_info: info, driver_internal_info: internal }: NodeRecord): number | undefined =>
   (toInteger(info['ipmi_terminal_port']) ?? 0) || (toInteger(internal[ALLOCATED]) ?? 0) || undefined;
 
+/** An empty address would mean every address of this host. */
+const hostOf = ({ options }: Task): string => options['console.socat_address'] || '127.0.0.1';
+
 /** @returns the port */
 async function listen(task: Task): Promise<number> {
   const { node, options, connections } = task;
@@ -33,9 +36,10 @@ async function listen(task: Task): Promise<number> {
   const own = ownPort(node);
   return consoles.open({
     name: node.uuid,
-    host: options['console.socat_address'] ?? options['DEFAULT.my_ip'],
+    host: hostOf(task),
     ports: own === undefined ? portsIn(options['console.port_range']) : [own],
     idleMs: options['console.terminal_timeout'] * 1000,
+    limitMs: options['console.max_session_time'] * 1000,
     open: (deliver, signal) => consoles.openSol(target, deliver, { timeoutMs: CONNECT_TIMEOUT, signal }),
   });
 }
@@ -65,7 +69,7 @@ export const ipmiConsole: ConsoleInterface = {
   },
   // After a restart of this process, the console listens again at the first request for it.
   get: async (task) => {
-    const host = task.options['console.socat_address'] ?? task.options['DEFAULT.my_ip'];
+    const host = hostOf(task);
     return { type: 'socat', url: `tcp://${isIPv6(host) ? `[${host}]` : host}:${await listen(task)}` };
   },
 };

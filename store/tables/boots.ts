@@ -2,28 +2,38 @@
 import type { Knex } from 'knex';
 import type { Clock } from '../../model/clock';
 import { timestamp } from '../../model/clock';
-import type { BootRecord, Boots } from '../../model/records';
+import type { BootRecord, Boots, ServedBoot } from '../../model/records';
 import { run } from '../sql/faults';
 
-const COLUMNS = ['node_uuid', 'macs', 'method', 'purpose', 'kernel_args', 'files'] as const;
+const COLUMNS = ['node_uuid', 'macs', 'method', 'purpose', 'kernel_args', 'files', 'token'] as const;
 
 export function bootsOn(db: Knex, clock: Clock): Boots {
-  const boots = () => db<BootRecord>('boots').select(...COLUMNS);
+  const boots = () => db<ServedBoot>('boots').select(...COLUMNS);
   return {
-    async put(boot) {
+    async put({ node_uuid, macs, method, purpose, kernel_args, files }) {
       const row = {
-        ...boot,
-        macs: boot.macs.map((mac) => mac.toLowerCase()),
-        files: JSON.stringify(boot.files),
+        ...{ node_uuid, method, purpose, kernel_args },
+        macs: macs.map((mac) => mac.toLowerCase()),
+        files: JSON.stringify(files),
         updated_at: timestamp(clock.now()),
       };
-      await run(db('boots').insert(row).onConflict('node_uuid').merge(), { node_uuid: boot.node_uuid });
+      const query = db('boots')
+        .insert(row)
+        .onConflict('node_uuid')
+        .merge()
+        .returning([...COLUMNS]);
+      const [boot] = await run(query as unknown as PromiseLike<ServedBoot[]>, { node_uuid });
+      return boot!;
     },
     async remove(nodeUuid) {
       await run(db('boots').where('node_uuid', nodeUuid).delete());
     },
     async ofNode(nodeUuid) {
       const [boot] = await run(boots().where('node_uuid', nodeUuid));
+      return boot;
+    },
+    async byToken(token) {
+      const [boot] = await run(boots().where({ token }));
       return boot;
     },
     async forMac(mac) {

@@ -18,6 +18,8 @@ export interface Discoveries {
   owners(addresses: readonly string[]): Promise<readonly { readonly node_uuid: string; readonly finished: boolean }[]>;
   /** Assigns the addresses to this node. False: another node has one of them. Called in the transaction that creates the node. */
   claim(nodeUuid: string, addresses: readonly string[]): Promise<boolean>;
+  /** The number of nodes that were enrolled for addresses since this time, up to `limit`. */
+  countSince(time: string, limit: number): Promise<number>;
   isFinished(nodeUuid: string): Promise<boolean>;
   /** Marks the machine's report as processed. Later reports of this machine are refused. */
   finish(nodeUuid: string): Promise<void>;
@@ -35,6 +37,8 @@ const STATUSES = `SELECT requested.mac,
 const CLAIM = `INSERT INTO discovered_addresses (address, node_uuid)
   SELECT DISTINCT address, ? FROM unnest(?::text[]) AS address ORDER BY address ON CONFLICT DO NOTHING RETURNING address`;
 
+const RECENT = `SELECT uuid FROM nodes WHERE created_at > ? AND EXISTS (SELECT FROM discovered_addresses WHERE node_uuid = uuid) LIMIT ?`;
+
 export function discoveriesOn(db: Knex): Discoveries {
   return {
     addressStatuses: async (macs) => {
@@ -50,6 +54,10 @@ export function discoveriesOn(db: Knex): Discoveries {
     claim: async (nodeUuid, addresses) => {
       const { rows } = await run(db.raw<{ rows: unknown[] }>(CLAIM, [nodeUuid, [...addresses]]));
       return rows.length === new Set(addresses).size;
+    },
+    countSince: async (time, limit) => {
+      const { rows } = await run(db.raw<{ rows: readonly unknown[] }>(RECENT, [time, limit]));
+      return rows.length;
     },
     isFinished: async (nodeUuid) => {
       const rows = await run(db('discovered_addresses').where({ node_uuid: nodeUuid, finished: true }).limit(1).select('address'));

@@ -18,6 +18,7 @@ const OPTIONS: DhcpOptions = {
   'boot.dhcp_gateway': null,
   'boot.dhcp_dns': [],
   'boot.dhcp_lease_time': 3600,
+  'boot.dhcp_max_unknown': null,
   'boot.router_advertisements': true,
 };
 const HOME = { address: '10.0.0.1', netmask: '255.255.255.0' };
@@ -102,4 +103,12 @@ it.each([
   ['with an option over the end', '85000000000000000102000000000000', false],
 ])('a router solicitation %s: %s is %s', (_, hex, expected) => {
   expect(isRouterSolicitation(Buffer.from(hex, 'hex'))).toBe(expected);
+});
+
+it.each([
+  [null, 51],
+  [7, 7],
+])('unknown machines get addresses up to the option (%p), else half of them', (max, expected) => {
+  const range = { 'boot.dhcp_range': '10.0.0.100-10.0.0.200', 'boot.dhcp_max_unknown': max };
+  expect(planDhcp({ ...OPTIONS, ...range }, [{ address: '10.0.0.1', netmask: '255.255.255.0' }]).maxUnknown).toBe(expected);
 });

@@ -1,5 +1,5 @@
 import { answerDhcp, POOL_EXHAUSTED, type Decision, type DhcpPolicy, type Outcome } from '../../boot/dhcp';
-import { createMachineLookup } from '../../boot/dhcp-machines';
+import { createMachineLookup, limitUnknown } from '../../boot/dhcp-machines';
 import type { PxeFilter } from '../../boot/discovery';
 import { createPool, type Pool } from '../../boot/dhcp-pool';
 import { addressToNumber, decode, MESSAGE, type DhcpPacket, type OptionValues } from '../../wire/dhcp/dhcp';
@@ -80,6 +80,34 @@ const discover = (who: Who): DhcpPacket => from(who, { messageType: MESSAGE.disc
 const request = (who: Who, address: string, options: OptionValues = {}): DhcpPacket =>
   from(who, { messageType: MESSAGE.request, serverIdentifier: '10.0.0.1', requestedAddress: address, ...options });
 const renew = (who: Who, address: string): DhcpPacket => from(who, { messageType: MESSAGE.request }, { ciaddr: address });
+
+describe('unknown machines', () => {
+  const macOf = (index: number): string => `52:54:00:ff:00:${index.toString(16).padStart(2, '0')}`;
+  it('get no address beyond their limit, so that known machines do; and again after a lease time', async () => {
+    const { store } = dhcpStore({ ports: [MACS.boots], boots: [MACS.boots] });
+    const refused: string[] = [];
+    let now = START;
+    const clock = { now: () => now };
+    const lookup = limitUnknown(createMachineLookup(store, DISCOVERS), {
+      max: 2,
+      periodMs: LEASE_SECONDS * 1000,
+      clock,
+      refused: (mac) => void refused.push(mac),
+    });
+    const pool = poolOf('10.0.0.100', '10.0.0.102');
+    const isAnswered = async (mac: string): Promise<boolean> =>
+      (await answerDhcp(POLICY, pool, lookup, { ...discover('unknown'), chaddr: mac }, clock)).kind === 'answer';
+    const answered: boolean[] = [];
+    for (const index of [1, 2, 3, 1, 4]) answered.push(await isAnswered(macOf(index)));
+    expect([answered, refused]).toEqual([
+      [true, true, false, true, false],
+      [macOf(3), macOf(4)],
+    ]);
+    expect(await isAnswered(MACS.boots)).toBe(true);
+    now += LEASE_SECONDS * 1000;
+    expect(await isAnswered(macOf(3))).toBe(true);
+  });
+});
 
 describe('the boot file', () => {
   const tftp = (bootFileName: string) => ({

@@ -1,18 +1,26 @@
 /** The PXE filter, as a table: who boots what. */
 import { chooseBoots, type BootChoice, type FilterOptions } from '../../boot/discovery';
-import type { BootRecord } from '../../model/records';
+import type { ServedBoot } from '../../model/records';
 import { filterWith } from '../support/pxe-filter';
 
 const MAC = '52:54:00:aa:bb:cc';
 const ON: Partial<FilterOptions> = { 'auto_discovery.enabled': true };
 type Stands = { readonly inspectedBy: string | null; readonly introspected?: true } | undefined;
 const IDLE: Stands = { inspectedBy: null };
-const row = (...macs: string[]): BootRecord => ({ node_uuid: 'u', macs, method: 'ipxe', purpose: 'ramdisk', kernel_args: '', files: {} });
+const row = (...macs: string[]): ServedBoot => ({
+  node_uuid: 'u',
+  token: 't',
+  macs,
+  method: 'ipxe',
+  purpose: 'ramdisk',
+  kernel_args: '',
+  files: {},
+});
 const OWN = row(MAC);
 /** Of a node without ports that is booted by its boot interface. */
 const OPEN = row();
 
-it.each<[string, Partial<FilterOptions>, Stands, BootRecord | undefined, BootChoice['boots']]>([
+it.each<[string, Partial<FilterOptions>, Stands, ServedBoot | undefined, BootChoice['boots']]>([
   ['unknown, discovery off', {}, undefined, undefined, undefined],
   ['unknown, discovery on', ON, undefined, undefined, 'discovery'],
   ['unknown, discovery on for the network alone', { 'boot.dhcp_unknown_macs': 'discover' }, undefined, undefined, 'discovery'],

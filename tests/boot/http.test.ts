@@ -9,15 +9,19 @@ import { openCache } from '../../boot/cache';
 import { parseRange } from '../../boot/content';
 import { startHttpBoot, type HttpBootService, type HttpBootSetup } from '../../boot/http';
 import { systemClock } from '../../model/clock';
+import { agentCaFiles } from '../../wire/agent-authorities';
 import type { Log } from '../../model/log';
-import type { BootRecord, MediumRecord } from '../../model/records';
+import type { ServedBoot, MediumRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 import { ownCertificate } from '../../wire/http/certificate';
+import { cpioArchive } from '../../wire/images/cpio';
 import { filterWith } from '../support/pxe-filter';
+import { startTlsServer } from '../support/tls-server';
 
 const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
 const DISCOVERY = '00000000-0000-0000-0000-000000000000';
 const INTROSPECTION = '00000000-0000-0000-0000-000000000001';
+const TOKEN = '0123456789abcdef0123456789abcdef';
 const MAC = '52:54:00:aa:bb:01';
 const folder = mkdtempSync(join(tmpdir(), 'http-boot-'));
 const path = (...parts: string[]): string => join(folder, ...parts);
@@ -34,11 +38,20 @@ const asked: { readonly url: string; readonly headers: IncomingHttpHeaders }[] =
 const files: Record<string, string> = {};
 let service: HttpBootService;
 
-const row = (): BootRecord => ({ node_uuid: UUID, macs: [MAC], method: 'ipxe', purpose: 'ramdisk', kernel_args: 'a=1', files });
+const row = (): ServedBoot => ({
+  node_uuid: UUID,
+  token: TOKEN,
+  macs: [MAC],
+  method: 'ipxe',
+  purpose: 'ramdisk',
+  kernel_args: 'a=1',
+  files,
+});
 const boots: Store['boots'] = {
   put: () => Promise.reject(new Error('not here')),
   remove: () => Promise.reject(new Error('not here')),
   ofNode: (uuid) => Promise.resolve(uuid === UUID ? row() : undefined),
+  byToken: (token) => Promise.resolve(token === TOKEN ? row() : undefined),
   forMac: (mac) => Promise.resolve(mac === MAC ? row() : undefined),
 };
 const KNOWN = '52:54:00:aa:bb:02';
@@ -58,9 +71,9 @@ interface Answer {
   readonly body: Buffer;
 }
 /** Without the URL rules of fetch: the path goes out as it is. */
-function get(target: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> {
+function get(target: string, headers: Record<string, string> = {}, method = 'GET', from = service): Promise<Answer> {
   return new Promise((done, fail) => {
-    const asking = request({ host: '127.0.0.1', port: service.port, path: target, headers, method, agent: false }, (response) => {
+    const asking = request({ host: '127.0.0.1', port: from.port, path: target, headers, method, agent: false }, (response) => {
       const parts: Buffer[] = [];
       response.on('data', (part: Buffer) => parts.push(part));
       response.on('error', fail);
@@ -90,10 +103,15 @@ const setup = (): HttpBootSetup => ({
   hosts: ['127.0.0.1'],
   options: {
     'boot.http_port': 0,
+    'boot.https_port': null,
+    'boot.http_max_connections': 100,
+    'boot.http_max_connections_per_source': null,
     'deploy.http_url': 'http://127.0.0.1:0',
     'deploy.http_root': path('root'),
     'pxe.loader_file_paths': { 'snponly.efi': path('snponly.efi') },
     'pxe.image_cache_size': 1,
+    'DEFAULT.webserver_verify_ca': 'True',
+    'agent.api_ca_file': null,
     'boot.cache_root': path('cache'),
   },
   store: { boots, media: mediaStore, discoveries: { addressStatuses: standing } },
@@ -101,8 +119,14 @@ const setup = (): HttpBootSetup => ({
   log,
   clock: systemClock,
   reports: {
-    discovery: { ...row(), node_uuid: DISCOVERY, kernel_args: 'discover=1', files: { kernel: path('snponly.efi') } },
-    introspection: { ...row(), node_uuid: INTROSPECTION, kernel_args: 'introspect=1', files: { kernel: path('snponly.efi') } },
+    discovery: { ...row(), node_uuid: DISCOVERY, token: DISCOVERY, kernel_args: 'discover=1', files: { kernel: path('snponly.efi') } },
+    introspection: {
+      ...row(),
+      node_uuid: INTROSPECTION,
+      token: INTROSPECTION,
+      kernel_args: 'introspect=1',
+      files: { kernel: path('snponly.efi') },
+    },
   },
 });
 beforeEach(() => {
@@ -122,7 +146,7 @@ describe('scripts', () => {
     const { status, headers, body } = await get('/ipxe/52-54-00-aa-bb-01');
     expect(status).toBe(200);
     expect(headers['content-type']).toBe('text/plain');
-    expect(body.toString()).toContain(`kernel http://127.0.0.1:${service.port}/boot/${UUID}/kernel a=1 `);
+    expect(body.toString()).toContain(`kernel http://127.0.0.1:${service.port}/boot/${TOKEN}/kernel a=1 `);
     expect((await get('/ipxe/52-54-00-AA-BB-01')).body).toEqual(body);
   });
   it('has none for a machine that is known and shall not boot, and one for discovery', async () => {
@@ -204,14 +228,20 @@ describe('parts', () => {
 });
 
 describe('the files of a boot', () => {
-  const target = `/boot/${UUID}/kernel`;
+  const target = `/boot/${TOKEN}/kernel`;
 
   it('come from a path or a file URL, and only those that are named', async () => {
     files.kernel = path('secret');
     expect((await get(target)).body.toString()).toBe('secret');
     files.kernel = `file://${path('secret')}`;
     expect((await get(target.toUpperCase().replace('/BOOT/', '/boot/').replace('KERNEL', 'kernel'))).body.toString()).toBe('secret');
-    for (const wrong of [`/boot/${UUID}/ramdisk`, `/boot/${UUID}/constructor`, `/boot/x/kernel`, target.replace('1be', '2be')])
+    for (const wrong of [
+      `/boot/${UUID}/kernel`,
+      `/boot/${TOKEN}/ramdisk`,
+      `/boot/${TOKEN}/constructor`,
+      `/boot/x/kernel`,
+      target.replace('012', '112'),
+    ])
       expect((await get(wrong)).status).toBe(404);
     files.kernel = path('not there');
     expect((await get(target)).status).toBe(404);
@@ -232,7 +262,7 @@ describe('the files of a boot', () => {
     expect((await get(target, { range: 'bytes=8-8' })).body.toString()).toBe('1');
 
     // A cache that was opened later knows what came before, and asks whether it changed.
-    const later = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, log, clock: systemClock });
+    const later = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, verifyCa: 'True', log, clock: systemClock });
     const read = async (): Promise<string> => {
       const file = await later.open(files.kernel!);
       const parts = await file.read(0, file.size - 1).toArray();
@@ -243,7 +273,7 @@ describe('the files of a boot', () => {
     expect(asked.at(-1)!.headers['if-none-match']).toBe('"1"');
     await later.close();
     version = 2;
-    const latest = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, log, clock: systemClock });
+    const latest = await openCache({ folder: path('cache'), maxBytes: 2 ** 20, verifyCa: 'True', log, clock: systemClock });
     const file = await latest.open(files.kernel);
     expect(Buffer.concat((await file.read(0, 8).toArray()) as Buffer[]).toString()).toBe('version 2');
     await file.release();
@@ -328,6 +358,59 @@ describe('the files of a boot', () => {
   });
 });
 
+describe('with [agent]api_ca_file', () => {
+  let trusting: HttpBootService;
+  beforeAll(async () => {
+    const options = { ...setup().options, 'agent.api_ca_file': path('api.pem'), 'boot.cache_root': path('ca-cache') };
+    trusting = await startHttpBoot({ ...setup(), options });
+  });
+  afterAll(() => trusting.stop());
+  const read = async (name: string, headers = {}): Promise<Buffer> => (await get(`/boot/${TOKEN}/${name}`, headers, 'GET', trusting)).body;
+
+  it('the agent gets the authorities behind its ramdisk, and no other file does', async () => {
+    writeFileSync(path('api.pem'), 'the authority');
+    files.ramdisk = path('root', 'big');
+    files.kernel = path('root', 'big');
+    const archive = cpioArchive(
+      Object.fromEntries(Object.entries(agentCaFiles('the authority')).map(([name, text]) => [name, Buffer.from(text)])),
+    );
+    const expected = Buffer.concat([big, archive]);
+    expect((await read('ramdisk')).equals(expected)).toBe(true);
+    const range = { range: `bytes=${big.length - 10}-${expected.length - 7}` };
+    expect((await read('ramdisk', range)).equals(expected.subarray(big.length - 10, -6))).toBe(true);
+    expect((await read('kernel')).equals(big)).toBe(true);
+    // A changed file counts at once, and its reader is the next machine.
+    writeFileSync(path('api.pem'), 'another authority');
+    expect((await read('ramdisk')).includes('another authority')).toBe(true);
+    upstreamDoes = (_, response) => response.writeHead(200, { 'content-length': 7 }).end('ramdisk');
+    files.ramdisk = `${upstreamUrl}/ramdisk`;
+    expect((await read('ramdisk')).subarray(0, 14).toString()).toBe('ramdisk\x00070701');
+  });
+  it('there is no ramdisk without them', async () => {
+    files.ramdisk = path('root', 'big');
+    rmSync(path('api.pem'), { force: true });
+    expect((await get(`/boot/${TOKEN}/ramdisk`, {}, 'GET', trusting)).status).toBe(500);
+    expect(lines).toEqual([expect.stringMatching(/\[agent\]api_ca_file: cannot read .*api\.pem: ENOENT/)]);
+  });
+});
+
+it('trusts the web servers that [DEFAULT]webserver_verify_ca names', async () => {
+  const secure = await startTlsServer(path('web.pem'), (_, response) => response.writeHead(200, { 'content-length': 4 }).end('good'));
+  const open = async (verifyCa: string): Promise<number> => {
+    const cache = await openCache({ folder: path(`cache-${verifyCa.length}`), maxBytes: 10, verifyCa, log, clock: systemClock });
+    try {
+      const file = await cache.open(`${secure.url}/kernel`);
+      await file.release();
+      return file.size;
+    } finally {
+      await cache.close();
+    }
+  };
+  await expect(open('True')).rejects.toThrow(/self-signed certificate/);
+  expect(await open(secure.ca)).toBe(4);
+  await secure.close();
+});
+
 it('does not throw on what is no HTTP, and cuts it off', async () => {
   const socket = connect(service.port, '127.0.0.1');
   const text = await new Promise<string>((done) => {
@@ -343,7 +426,7 @@ it('throws away what did not come whole in an earlier run', async () => {
   mkdirSync(path('other'));
   writeFileSync(path('other', 'half'), 'x');
   writeFileSync(path('other', 'broken.json'), '{');
-  const cache = await openCache({ folder: path('other'), maxBytes: 1, log, clock: systemClock });
+  const cache = await openCache({ folder: path('other'), maxBytes: 1, verifyCa: 'True', log, clock: systemClock });
   await cache.close();
   expect(readdirSync(path('other'))).toEqual([]);
   expect(existsSync(path('cache'))).toBe(true);
@@ -368,6 +451,44 @@ describe('media', () => {
       expect((await get(target)).status).toBe(404);
     },
   );
+});
+
+it('with https_port, answers there too, and gives media to BMCs there only', async () => {
+  const { certificate, privateKey } = ownCertificate('127.0.0.1', 'boot', Date.now(), randomBytes);
+  writeFileSync(path('second.crt'), certificate);
+  writeFileSync(path('second.key'), privateKey);
+  const both = await startHttpBoot({
+    ...setup(),
+    options: { ...setup().options, 'boot.https_port': 0, 'boot.cache_root': path('both-cache') },
+    secondTls: {
+      cert: { option: '[boot]cert_file', path: path('second.crt') },
+      key: { option: '[boot]key_file', path: path('second.key') },
+      minVersion: 'TLSv1.2',
+      maxVersion: 'TLSv1.3',
+    },
+  });
+  const secure = (target: string): Promise<number> =>
+    new Promise((done, fail) => {
+      tlsRequest({ host: '127.0.0.1', port: both.httpsPort, path: target, ca: certificate, agent: false }, (response) => {
+        response.resume();
+        done(response.statusCode!);
+      })
+        .once('error', fail)
+        .end();
+    });
+  try {
+    expect(both.bound).toEqual([`http://127.0.0.1:${both.port}`, `https://127.0.0.1:${both.httpsPort}`]);
+    const token = 'A_b-'.repeat(10);
+    const medium = `/media/${token}/boot.iso`;
+    media.set(token, { token, node_uuid: UUID, role: 'boot', content: { kind: 'image', source: path('root', 'big') }, made_at: 0 });
+    expect([await secure(medium), (await get(medium, {}, 'GET', both)).status]).toEqual([200, 403]);
+    // Whether there is such a medium is no secret that this port tells.
+    expect((await get(`/media/${'x'.repeat(40)}/boot.iso`, {}, 'GET', both)).status).toBe(403);
+    expect([await secure('/snponly.efi'), (await get('/snponly.efi', {}, 'GET', both)).status]).toEqual([200, 200]);
+  } finally {
+    media.clear();
+    await both.stop();
+  }
 });
 
 it('answers with TLS on every address that it is given', async () => {

@@ -1,9 +1,11 @@
 import { ipxeScript } from '../../boot/ipxe';
-import type { BootRecord } from '../../model/records';
+import type { ServedBoot } from '../../model/records';
 
 const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
-const boot = (changes: Partial<BootRecord>): BootRecord => ({
+const TOKEN = '0123456789abcdef0123456789abcdef';
+const boot = (changes: Partial<ServedBoot>): ServedBoot => ({
   node_uuid: UUID,
+  token: TOKEN,
   macs: ['52:54:00:00:00:01'],
   method: 'ipxe',
   purpose: 'ramdisk',
@@ -11,7 +13,7 @@ const boot = (changes: Partial<BootRecord>): BootRecord => ({
   files: { kernel: '/k', ramdisk: '/r' },
   ...changes,
 });
-const lines = (changes: Partial<BootRecord>): string[] => ipxeScript(boot(changes), 'http://10.0.0.1:8080').split('\n');
+const lines = (changes: Partial<ServedBoot>): string[] => ipxeScript(boot(changes), 'http://10.0.0.1:8080').split('\n');
 const kernelLine = (kernelArgs: string): string | undefined =>
   lines({ kernel_args: kernelArgs }).find((line) => line.startsWith('kernel '));
 
@@ -21,8 +23,8 @@ it('boots kernel and ramdisk, and tries again', () => {
   expect(script.at(-1)).toBe('');
   expect(script).toEqual(
     expect.arrayContaining([
-      `kernel http://10.0.0.1:8080/boot/${UUID}/kernel nofb ipa-api-url=http://10.0.0.1:6385 BOOTIF=\${mac} initrd=ramdisk || goto again`,
-      `initrd --name ramdisk http://10.0.0.1:8080/boot/${UUID}/ramdisk || goto again`,
+      `kernel http://10.0.0.1:8080/boot/${TOKEN}/kernel nofb ipa-api-url=http://10.0.0.1:6385 BOOTIF=\${mac} initrd=ramdisk || goto again`,
+      `initrd --name ramdisk http://10.0.0.1:8080/boot/${TOKEN}/ramdisk || goto again`,
       'boot || goto again',
       'reboot',
     ]),
@@ -40,10 +42,10 @@ it('has a label for each goto', () => {
 
 it('boots an instance that lives in memory: its kernel, or its ISO image', () => {
   expect(lines({ purpose: 'instance', kernel_args: 'root=/dev/ram0' })).toContain(
-    `kernel http://10.0.0.1:8080/boot/${UUID}/kernel root=/dev/ram0 initrd=ramdisk || goto again`,
+    `kernel http://10.0.0.1:8080/boot/${TOKEN}/kernel root=/dev/ram0 initrd=ramdisk || goto again`,
   );
   const script = lines({ purpose: 'instance', files: { boot_iso: 'http://x/y.iso' } });
-  expect(script).toContain(`sanboot --no-describe http://10.0.0.1:8080/boot/${UUID}/boot_iso || goto again`);
+  expect(script).toContain(`sanboot --no-describe http://10.0.0.1:8080/boot/${TOKEN}/boot_iso || goto again`);
   expect(script.join()).not.toContain('kernel');
 });
 
@@ -62,5 +64,5 @@ it.each([
   ['white space', '  a=1\t\tb  ', 'a=1 b'],
   ['signs within an argument', 'a=x;y||z "b c" url=http://h/?q=1&r=2', 'a=x;y||z "b c" url=http://h/?q=1&r=2'],
 ])('keeps the kernel arguments on their line: %s', (_, given, kept) => {
-  expect(kernelLine(given)).toBe(`kernel http://10.0.0.1:8080/boot/${UUID}/kernel ${kept} BOOTIF=\${mac} initrd=ramdisk || goto again`);
+  expect(kernelLine(given)).toBe(`kernel http://10.0.0.1:8080/boot/${TOKEN}/kernel ${kept} BOOTIF=\${mac} initrd=ramdisk || goto again`);
 });

@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { UpstreamError, type CachedFile } from '../../boot/cache';
 import { openMedium } from '../../boot/media';
 import type { MediumContent } from '../../model/records';
+import { cpioArchive } from '../../wire/images/cpio';
 
 const NOW = Date.parse('2026-02-03T04:05:06Z');
 const bytes = (length: number, seed: number): Buffer => Buffer.from(Array.from({ length }, (_, at) => (at * seed + (at >> 8)) & 255));
@@ -94,6 +95,14 @@ describe('a CD', () => {
     const image = await whole(iso({ isolinux: 'isolinux.bin', files: { 'openstack/latest/network_data.json': '{"links": []}' } }));
     expect(image.toString('latin1', 0x8028, 0x8028 + 8)).toBe('config-2');
     expect(image.includes('{"links": []}')).toBe(true);
+  });
+  it('gives the ramdisk the files for it, and keeps them for agents that look on the CD', async () => {
+    const files = { 'etc/a/ca.crt': 'the authority', 'openstack/latest/network_data.json': '{}' };
+    const image = await whole(iso({ isolinux: 'isolinux.bin', files }));
+    const archive = cpioArchive({ 'etc/a/ca.crt': Buffer.from('the authority') });
+    // 700003 bytes are not a multiple of 4.
+    expect(image.includes(Buffer.concat([sources['ramdisk']!, Buffer.alloc(1), archive]))).toBe(true);
+    expect(image.toString('latin1').split('the authority')).toHaveLength(3);
   });
   it.each([{ kernel: 'no' }, { ramdisk: 'no' }, { bootloader: 'no' }, { isolinux: 'no' }])('without %j is none', async (lacking) => {
     await expect(medium(iso(lacking))).rejects.toThrow(UpstreamError);

@@ -1,9 +1,11 @@
 import { grubConfig, pxelinuxConfig, pxeName } from '../../boot/pxe';
-import type { BootRecord } from '../../model/records';
+import type { ServedBoot } from '../../model/records';
 
 const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
-const boot = (changes: Partial<BootRecord> = {}): BootRecord => ({
+const TOKEN = '0123456789abcdef0123456789abcdef';
+const boot = (changes: Partial<ServedBoot> = {}): ServedBoot => ({
   node_uuid: UUID,
+  token: TOKEN,
   macs: ['52:54:00:00:00:01'],
   method: 'pxe',
   purpose: 'ramdisk',
@@ -24,9 +26,9 @@ it.each([
   ['/grub/grub.cfg', { kind: 'grub start' }],
   ['grub/x86_64-efi/grub.cfg', { kind: 'grub start' }],
   ['../grub.cfg', undefined],
-  [`/boot/${UUID}/kernel`, { kind: 'file', uuid: UUID, name: 'kernel' }],
-  [`boot/${UUID.toUpperCase()}/ramdisk`, { kind: 'file', uuid: UUID, name: 'ramdisk' }],
-  [`boot/${UUID}/a/b`, undefined],
+  [`/boot/${TOKEN}/kernel`, { kind: 'file', token: TOKEN, name: 'kernel' }],
+  [`boot/${TOKEN.toUpperCase()}/ramdisk`, { kind: 'file', token: TOKEN, name: 'ramdisk' }],
+  [`boot/${TOKEN}/a/b`, undefined],
 ])('%s is asked for: %j', (asked, name) => {
   expect(pxeName(asked)).toEqual(name);
 });
@@ -37,8 +39,8 @@ describe('PXELINUX', () => {
       `default boot
 prompt 0
 label boot
-  kernel /boot/${UUID}/kernel
-  initrd /boot/${UUID}/ramdisk
+  kernel /boot/${TOKEN}/kernel
+  initrd /boot/${TOKEN}/ramdisk
   append nofb ipa-api-url=http://10.0.0.1:6385
   ipappend 2
 `,
@@ -58,8 +60,8 @@ label boot
 describe('GRUB', () => {
   it('boots the agent, tells it the interface, and starts over when it cannot', () => {
     expect(grubConfig(boot())).toBe(
-      `linux /boot/${UUID}/kernel 'nofb' 'ipa-api-url=http://10.0.0.1:6385' "BOOTIF=$net_default_mac"
-initrd /boot/${UUID}/ramdisk
+      `linux /boot/${TOKEN}/kernel 'nofb' 'ipa-api-url=http://10.0.0.1:6385' "BOOTIF=$net_default_mac"
+initrd /boot/${TOKEN}/ramdisk
 boot
 echo "Could not boot, the machine starts over in 30 seconds"
 sleep 30
@@ -78,6 +80,6 @@ reboot
     ['spaces within quotes', 'a="b  c" d', "'a=b  c' 'd'"],
     ['a line end', 'a=1\nreboot', "'a=1' 'reboot'"],
   ])('has %s as text', (_, args, shown) => {
-    expect(grubConfig(boot({ kernel_args: args })).split('\n')[0]).toBe(`linux /boot/${UUID}/kernel ${shown} "BOOTIF=$net_default_mac"`);
+    expect(grubConfig(boot({ kernel_args: args })).split('\n')[0]).toBe(`linux /boot/${TOKEN}/kernel ${shown} "BOOTIF=$net_default_mac"`);
   });
 });

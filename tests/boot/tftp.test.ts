@@ -217,6 +217,7 @@ it('waits as long as the round trip asks for, and then for long enough that the 
 
 describe('by the rows of the boots', () => {
   const UUID = '1be26c0b-03f2-4d2e-ae87-c02d7f33c123';
+  const TOKEN = '0123456789abcdef0123456789abcdef';
   const remote = bytes(600_000);
   const released: string[] = [];
   /** As the cache gives it: in pieces of its own size. */
@@ -237,10 +238,10 @@ describe('by the rows of the boots', () => {
   const boots: BootFiles = {
     recordFor: async (mac) =>
       mac === '52:54:00:aa:bb:01'
-        ? { node_uuid: UUID, macs: [mac], method: 'pxe', purpose: 'ramdisk', kernel_args: 'a=1', files: {} }
+        ? { node_uuid: UUID, token: TOKEN, macs: [mac], method: 'pxe', purpose: 'ramdisk', kernel_args: 'a=1', files: {} }
         : undefined,
-    open: async (uuid, name) => {
-      if (uuid !== UUID) return undefined;
+    open: async (token, name) => {
+      if (token !== TOKEN) return undefined;
       if (name === 'ramdisk') return cached(name);
       const file = name === 'kernel' ? await openFile(join(root, 'long')) : undefined;
       return file && { kind: 'local', file };
@@ -255,22 +256,22 @@ describe('by the rows of the boots', () => {
   const ask = (file: string, asked: Partial<Asked> = {}) => getFile({ port: own.port, file, ...asked });
 
   it('tells PXELINUX and GRUB what to boot', async () => {
-    expect((await ask('pxelinux.cfg/01-52-54-00-aa-bb-01')).data.toString()).toContain(`kernel /boot/${UUID}/kernel`);
-    expect((await ask('/grub/grub.cfg-01-52-54-00-AA-BB-01')).data.toString()).toContain(`linux /boot/${UUID}/kernel`);
-    expect((await ask('52:54:00:aa:bb:01.conf')).data.toString()).toContain(`linux /boot/${UUID}/kernel`);
+    expect((await ask('pxelinux.cfg/01-52-54-00-aa-bb-01')).data.toString()).toContain(`kernel /boot/${TOKEN}/kernel`);
+    expect((await ask('/grub/grub.cfg-01-52-54-00-AA-BB-01')).data.toString()).toContain(`linux /boot/${TOKEN}/kernel`);
+    expect((await ask('52:54:00:aa:bb:01.conf')).data.toString()).toContain(`linux /boot/${TOKEN}/kernel`);
     expect((await ask('/grub/grub.cfg')).data.toString()).toBe('source /$net_default_mac.conf\n');
   });
   it('prefers the row to the root, and has the root where there is none', async () => {
     expect((await ask('grub.cfg-01-52-54-00-aa-bb-02')).data.toString()).toBe('of the root');
     expect((await ask('pxelinux.cfg/01-52-54-00-aa-bb-03')).error?.message).toBe('File not found');
-    expect((await ask(`boot/${UUID}/passwords`)).error?.message).toBe('File not found');
+    expect((await ask(`boot/${TOKEN}/passwords`)).error?.message).toBe('File not found');
     expect((await get('pxelinux.cfg/01-52-54-00-aa-bb-01')).error?.message).toBe('File not found');
   });
   it.each([
     ['kernel', 'long'],
     ['ramdisk', undefined],
   ] as const)('sends the %s whole', async (name, file) => {
-    const { data, granted } = await ask(`/boot/${UUID}/${name}`, { options: { blksize: '1468', windowsize: '8', tsize: '0' } });
+    const { data, granted } = await ask(`/boot/${TOKEN}/${name}`, { options: { blksize: '1468', windowsize: '8', tsize: '0' } });
     const whole = file === undefined ? remote : FILES[file]!;
     expect(data.equals(whole)).toBe(true);
     expect(granted).toMatchObject({ tsize: String(whole.length) });

@@ -4,12 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ApiCall } from '../../conductor/inspection/rules/actions';
 import { readBuiltInRules } from '../../conductor/inspection/rules/built-in';
+import { callApi } from '../../conductor/inspection/rules/call';
 import { applyRules } from '../../conductor/inspection/rules/engine';
 import { format, FormatError } from '../../conductor/inspection/rules/format';
 import { changesOf, draftOf } from '../../conductor/inspection/rules/rule';
+import { systemClock } from '../../model/clock';
 import { silentLog } from '../../model/log';
 import type { RuleStep, InspectionRule } from '../../model/rules/inspection-rules';
 import { nodeRecord, portRecord } from '../support/task';
+import { startTlsServer } from '../support/tls-server';
 
 const names = { node: { name: 'n1', driver_info: { a: 'b' } }, inventory: { cpu: { count: 4, flags: ['x', 'y'] } }, item: "it's" };
 it.each([
@@ -227,6 +230,20 @@ it('calls other services, and says what it is told to say', async () => {
   await apply([rule([], steps)], 'always', calls, said);
   expect(calls).toEqual([{ url: 'http://x/n1', headers: { a: '1' }, proxies: {}, timeoutSeconds: 5, retries: 0, backoffFactor: 0.3 }]);
   expect(said).toContain('seen n1');
+});
+
+it('verifies other services as [DEFAULT]webserver_verify_ca says', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'bloomery-rules-'));
+  const secure = await startTlsServer(join(folder, 'web.pem'), (_, response) => response.end());
+  const call = (verifyCa: string): Promise<void> =>
+    callApi(
+      { url: secure.url, headers: {}, proxies: {}, timeoutSeconds: 60, retries: 0, backoffFactor: 0 },
+      { clock: systemClock, signal: new AbortController().signal, options: { 'DEFAULT.webserver_verify_ca': verifyCa } },
+    );
+  await expect(call('True')).rejects.toThrow(/self-signed certificate/);
+  await call(secure.ca);
+  await secure.close();
+  await rm(folder, { recursive: true });
 });
 
 describe('built-in rules', () => {

@@ -1,4 +1,4 @@
-import { isDatapath, isHostName, isLogicalName, isMac, isUuid, newUuid } from '../../model/idents';
+import { canonicalAddress, isDatapath, isHostName, isLogicalName, isMac, isUuid, newUuid } from '../../model/idents';
 
 it.each([
   ['aaaaaaaa-0000-4000-8000-000000000001', true],
@@ -33,6 +33,19 @@ it.each([
 ])('MAC address %p: %p', (value, expected) => expect(isMac(value)).toBe(expected));
 
 it('knows datapaths', () => expect(['00000A1b2C3d4E5f', '00:00:00:00:00:00:00:01', 'zz'].map(isDatapath)).toEqual([true, false, false]));
+
+it.each([
+  ['10.0.0.2', '10.0.0.2'],
+  ['::ffff:10.0.0.2', '10.0.0.2'],
+  ['[::FFFF:0a00:0002]', '10.0.0.2'],
+  ['2001:DB8:0:0::1', '2001:db8::1'],
+  ['[2001:db8::1]', '2001:db8::1'],
+  ['fe80::1%eth0', 'fe80::1'],
+  ['10.0.0', undefined],
+  ['host', undefined],
+  ['[host]', undefined],
+  ['', undefined],
+])('address %p: %p', (text, expected) => expect(canonicalAddress(text)).toBe(expected));
 
 it('makes UUIDs of version 4', () => {
   expect(newUuid((bytes) => Buffer.alloc(bytes, 0xff))).toBe('ffffffff-ffff-4fff-bfff-ffffffffffff');

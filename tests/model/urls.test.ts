@@ -1,4 +1,4 @@
-import { basicAuthorization, credentialsOf, withoutCredentials } from '../../model/urls';
+import { basicAuthorization, credentialsOf, withoutCredentials, withoutUrlCredentials } from '../../model/urls';
 
 it.each([
   ['http://images/x.iso', undefined, 'http://images/x.iso'],
@@ -15,6 +15,14 @@ it.each([
 ])('%s', (url, credentials, bare) => {
   expect([credentialsOf(url), withoutCredentials(url)]).toEqual([credentials, bare]);
 });
+
+it.each([
+  ['Failed: http://u:p@images/x.iso, then https://u@h:1/ too', 'Failed: http://images/x.iso, then https://h:1/ too'],
+  ['{"a":"http://u:p@h/","b":"c@d"}', '{"a":"http://h/","b":"c@d"}'],
+  ['{"a":"http://h","b":"c@d"}', '{"a":"http://h","b":"c@d"}'],
+  ['http://h/a@b and c@d', 'http://h/a@b and c@d'],
+  ['http://u:p@q@h/', 'http://h/'],
+])('in a text: %s', (text, bare) => expect(withoutUrlCredentials(text)).toBe(bare));
 
 it('makes the header of them', () => {
   expect(basicAuthorization({ username: 'u', password: 'p' })).toEqual({ authorization: 'Basic dTpw' });

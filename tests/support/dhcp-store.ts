@@ -1,5 +1,5 @@
 /** What the DHCP service asks of the store, in memory. Ports and boot rows are given by their MAC addresses. */
-import type { BootRecord, LeaseRecord } from '../../model/records';
+import type { ServedBoot, LeaseRecord } from '../../model/records';
 import type { Store } from '../../store/store';
 import type { DhcpSetup } from '../../boot/dhcp-service';
 
@@ -36,12 +36,13 @@ export function dhcpStore(rows: DhcpRows, known: readonly LeaseRecord[] = []): D
       forMac: async (mac: string) => {
         queries.boots += 1;
         return rows.boots.includes(mac)
-          ? ({ macs: [mac], method: rows.pxe?.includes(mac) ? 'pxe' : 'ipxe' } as unknown as BootRecord)
+          ? ({ macs: [mac], method: rows.pxe?.includes(mac) ? 'pxe' : 'ipxe' } as unknown as ServedBoot)
           : undefined;
       },
     },
     leases: {
       list: async () => [...leases.values()],
+      ofNode: async () => [],
       put: async (lease: LeaseRecord) => {
         for (const other of leases.values()) if (other.address === lease.address) leases.delete(other.mac);
         leases.set(lease.mac, lease);

@@ -11,7 +11,10 @@ export interface Asked {
   readonly body?: { readonly name: string; readonly params: JsonObject };
 }
 /** `hang up`: the connection ends without an answer. */
-export type Answer = { readonly status?: number; readonly body: unknown } | 'hang up' | 'say nothing';
+export type Answer =
+  | { readonly status?: number; readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
+  | 'hang up'
+  | 'say nothing';
 
 export interface FakeAgent {
   readonly url: string;
@@ -47,7 +50,7 @@ export async function startFakeAgent(
         request.socket.destroy();
         return;
       }
-      response.writeHead(said.status ?? 200, { 'content-type': 'application/json' });
+      response.writeHead(said.status ?? 200, { 'content-type': 'application/json', ...said.headers });
       response.end(typeof said.body === 'string' ? said.body : JSON.stringify(said.body));
     })();
   };

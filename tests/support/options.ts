@@ -8,6 +8,7 @@ export const optionsOf = (changes: Partial<Options> = {}): Options => ({
   ...resolveOptions({ ...loadOptions([], {}).options, 'DEFAULT.host': 'here', 'DEFAULT.my_ip': '192.0.2.1' }, '/nonexistent', {
     api: 6385,
     http: 8080,
+    https: null,
   }),
   ...changes,
 });

@@ -18,8 +18,11 @@ export interface Processes {
   close(): Promise<void>;
 }
 
-/** @param connection of their database */
-export function openProcesses(connection: () => string): Processes {
+/**
+ * @param connection of their database
+ * @param environment variables besides those of the tests
+ */
+export function openProcesses(connection: () => string, environment: Readonly<Record<string, string>> = {}): Processes {
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-several-'));
   const running = new Map<string, ChildProcess>();
   const end: Processes['end'] = async (host, signal) => {
@@ -39,7 +42,7 @@ export function openProcesses(connection: () => string): Processes {
       const words = ['serve', '--config-file', file, '--state-dir', join(folder, host), '--roles', roles];
       const child = spawn(process.execPath, [join(__dirname, '../../bin/bloomery'), ...words], {
         stdio: ['ignore', 'pipe', 'pipe'],
-        env: { ...process.env, DATABASE_URL: connection() },
+        env: { ...process.env, ...environment, DATABASE_URL: connection() },
       });
       let output = '';
       let errors = '';

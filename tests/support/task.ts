@@ -8,7 +8,7 @@ import type { Log } from '../../model/log';
 import { silentMetrics } from '../../model/metrics';
 import {
   INTERFACE_KINDS,
-  type BootRecord,
+  type ServedBoot,
   type JsonObject,
   type MediumRecord,
   type NodeRecord,
@@ -83,7 +83,7 @@ export interface TestTask {
   /** What happened to the machine, in order: `power: power off`, `boot device: pxe once`, … */
   readonly events: string[];
   /** Node UUID → its boot row. */
-  readonly boots: Map<string, BootRecord>;
+  readonly boots: Map<string, ServedBoot>;
   /** Role → what was published for it. */
   readonly media: Map<string, MediumRecord>;
   /** Lines of warnings and errors. */
@@ -108,7 +108,7 @@ export function testTask(
   let now = NOW;
   const events: string[] = [];
   const complaints: string[] = [];
-  const boots = new Map<string, BootRecord>();
+  const boots = new Map<string, ServedBoot>();
   const media = new Map<string, MediumRecord>();
   const stopping = new AbortController();
   const complain = (message: string, fields?: object): void => void complaints.push(`${message} ${JSON.stringify(fields ?? {})}`);
@@ -149,9 +149,14 @@ export function testTask(
     },
     signal: stopping.signal,
     boots: {
-      put: async (boot) => void boots.set(boot.node_uuid, boot),
+      put: async (boot) => {
+        const served = { ...boot, token: boot.node_uuid };
+        boots.set(boot.node_uuid, served);
+        return served;
+      },
       remove: async (uuid) => void boots.delete(uuid),
       ofNode: async (uuid) => boots.get(uuid),
+      byToken: async (token) => boots.get(token),
       forMac: async (mac) => [...boots.values()].find((boot) => boot.macs.includes(mac)),
     },
     media: {

@@ -4,6 +4,7 @@
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { networkInterfaces } from 'node:os';
+import { urlHost } from '../addresses';
 import { decodeDns, encodeDns, message, TYPE, type DnsMessage, type DnsRecord, type Question } from './dns';
 
 export const MDNS_ADDRESS = '224.0.0.251';
@@ -85,7 +86,7 @@ export function urlOf(
   if (host === undefined) return undefined;
   const protocol = params['protocol'] ?? (port === 80 ? 'http' : 'https');
   if (protocol !== 'http' && protocol !== 'https') return undefined;
-  return `${protocol}://${host.includes(':') ? `[${host}]` : host}:${port}${params['path'] ?? ''}`.replace(/(?<!\/)\/+$/, '');
+  return `${protocol}://${urlHost(host)}:${port}${params['path'] ?? ''}`.replace(/(?<!\/)\/+$/, '');
 }
 
 const MAX_RECORDS = 256;

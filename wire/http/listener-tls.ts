@@ -1,10 +1,13 @@
-/** The TLS side of a listener: reads its files, and replaces its certificate when they change, without ending a connection. */
+/** HTTP servers with or without TLS. The certificate is replaced when its files change, without ending a connection. */
 import { readFileSync, statSync, unwatchFile, watchFile } from 'node:fs';
-import type { Server } from 'node:https';
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import { limitClients, type ClientLimits } from './client-limits';
 import { createSecureContext, type SecureContextOptions, type TlsOptions } from 'node:tls';
 
+type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
+/** A file, and the option that names it, for error messages. */
 interface TlsFile {
-  /** What names the file, for messages. */
   readonly option: string;
   readonly path: string;
 }
@@ -13,12 +16,16 @@ export interface TlsSettings {
   readonly key: TlsFile;
   /** Present: clients need a certificate of this authority. */
   readonly ca?: TlsFile;
-  readonly minVersion: SecureContextOptions['minVersion'];
-  readonly maxVersion: SecureContextOptions['maxVersion'];
+  readonly minVersion: TlsVersion;
+  readonly maxVersion: TlsVersion;
+  /** OpenSSL's cipher list. Absent: Node's default. */
   readonly ciphers?: string;
+  /** For the message about a file of the certificate that does not exist. */
+  readonly howToMake?: string;
 }
 interface TlsLog {
   info(message: string, fields?: object): void;
+  warn(message: string, fields?: object): void;
   error(message: string, fields?: object): void;
 }
 
@@ -28,12 +35,14 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** The files are compared this often. A poll also notices links that a container platform replaces. */
 const CHECK_MS = 2000;
 
-function read({ option, path }: TlsFile): Buffer {
+function read({ option, path }: TlsFile, howToMake?: string): Buffer {
   try {
     if (statSync(path).size > LARGEST_FILE) throw new Error('the file is too large');
     return readFileSync(path);
   } catch (error) {
-    throw new Error(`${option}: cannot read ${path}: ${(error as Error).message}`, { cause: error });
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    const hint = isMissing && howToMake !== undefined ? `. ${howToMake}` : '';
+    throw new Error(`${option}: cannot read ${path}: ${(error as Error).message}${hint}`, { cause: error });
   }
 }
 
@@ -42,10 +51,10 @@ const withTls13 = (ciphers: string): string =>
   /(?:^|:)TLS_/.test(ciphers) ? ciphers : `TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:${ciphers}`;
 
 /** @throws Error for the operator, for files that cannot be used */
-function contextOf({ cert, key, ca, minVersion, maxVersion, ciphers }: TlsSettings): SecureContextOptions {
+function contextOf({ cert, key, ca, minVersion, maxVersion, ciphers, howToMake }: TlsSettings): SecureContextOptions {
   const context: SecureContextOptions = {
-    cert: read(cert),
-    key: read(key),
+    cert: read(cert, howToMake),
+    key: read(key, howToMake),
     ...(ca ? { ca: read(ca) } : {}),
     minVersion,
     maxVersion,
@@ -63,23 +72,18 @@ function contextOf({ cert, key, ca, minVersion, maxVersion, ciphers }: TlsSettin
   return context;
 }
 
-/**
- * What https.createServer takes.
- * @throws Error for the operator
- */
-export const tlsServerOptions = (settings: TlsSettings): TlsOptions => ({
+const serverOptions = (settings: TlsSettings): TlsOptions => ({
   ...contextOf(settings),
   ...(settings.ca ? { requestCert: true, rejectUnauthorized: true } : {}),
   handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
 });
 
-export interface TlsWatch {
-  /** Reads the files now. Files that cannot be used change nothing, and are logged. */
+interface TlsWatch {
   reload(): void;
   stop(): void;
 }
 /** Connections that are open keep the certificate that they began with. */
-export function watchTls(server: Pick<Server, 'setSecureContext'>, settings: TlsSettings, log: TlsLog): TlsWatch {
+function watchTls(server: TlsServer, settings: TlsSettings, log: TlsLog): TlsWatch {
   const files = [settings.cert, settings.key, ...(settings.ca ? [settings.ca] : [])];
   const reload = (): void => {
     const fields = { file: settings.cert.path };
@@ -95,6 +99,44 @@ export function watchTls(server: Pick<Server, 'setSecureContext'>, settings: Tls
     reload,
     stop: () => {
       for (const { path } of files) unwatchFile(path, reload);
+    },
+  };
+}
+
+export interface HttpServer {
+  readonly server: Server;
+  readonly scheme: 'http' | 'https';
+  /** Reads the files of TLS now. Files that cannot be used change nothing, and are logged. */
+  reload(): void;
+  /** Accepts no more connections. Running responses have `graceMs` to end. */
+  close(graceMs: number): Promise<void>;
+}
+/**
+ * @param tls absent: without TLS
+ * @throws Error for the operator, for files that cannot be used
+ */
+export function createHttpServer(
+  options: ServerOptions,
+  tls: TlsSettings | undefined,
+  limits: ClientLimits,
+  log: TlsLog,
+  listener: RequestListener,
+): HttpServer {
+  const secure = tls && createTlsServer({ ...options, ...serverOptions(tls) });
+  const watch = secure && watchTls(secure, tls, log);
+  const server = secure ?? createServer(options);
+  limitClients(server, limits, listener, log);
+  return {
+    server,
+    scheme: secure ? 'https' : 'http',
+    reload: () => watch?.reload(),
+    close: async (graceMs) => {
+      watch?.stop();
+      const closed = new Promise<void>((done) => server.close(() => done()));
+      server.closeIdleConnections();
+      const late = setTimeout(() => server.closeAllConnections(), graceMs);
+      await closed;
+      clearTimeout(late);
     },
   };
 }

@@ -51,7 +51,10 @@ export async function runRules(
   const apply = own ?? (await inspectionRules(task));
   if (!apply) return { node: {}, ports: [], pluginData };
   const draft = draftOf(node, ports, inventory, pluginData);
-  await apply(draft, { log: task.log, call: (request) => callApi(request, clock, AbortSignal.any([signal, task.signal])) });
+  await apply(draft, {
+    log: task.log,
+    call: (request) => callApi(request, { clock, signal: AbortSignal.any([signal, task.signal]), options: task.options }),
+  });
   const changed = ports.map((port, at) => [port.uuid, changesOf(port, draft.ports[at]!)] as const);
   return {
     node: withInterfaces(task, changesOf(node, draft.node)),

@@ -3,10 +3,11 @@ import { basename } from 'node:path';
 import { Fault, reasonOf } from '../../../model/errors';
 import type { BootRecord } from '../../../model/records';
 import { checkLocation, digestOf, locate, type ImageLocation } from '../../common/images';
+import { urlForBmc } from '../../common/media';
 import type { Task } from '../../interfaces';
 import type { FirmwareSource } from './firmware-settings';
 
-/** Prefix of such files' names under `/boot/UUID/`. */
+/** Prefix of such files' names under `/boot/TOKEN/`. */
 const PREFIX = 'firmware-';
 
 const failure = (error: string): Fault => new Fault('DriverOperationError', { message: `Redfish exception occurred. Error: ${error}` });
@@ -22,7 +23,7 @@ async function verify(task: Task, location: ImageLocation, expected: string): Pr
       `Unable to identify checksum to perform firmware file checksum calculation. Please validate your input in and try again. Received: ${expected.slice(0, 300)}`,
     );
   const place = location.kind === 'file' ? location.path : location.url;
-  const found = await digestOf(location, algorithm, task.signal).catch((error: unknown) => {
+  const found = await digestOf(location, algorithm, task).catch((error: unknown) => {
     task.signal.throwIfAborted();
     throw failure(`For node ${task.node.uuid} failed to read the firmware file ${basename(place)}. Error ${reasonOf(error)}`);
   });
@@ -67,13 +68,13 @@ export async function firmwareUrl(task: Task, url: string, given: { source?: Fir
   const allowed = options['conductor.file_url_allowed_paths'];
   const location = locate(url, allowed);
   if (location.kind === 'http' && source === 'http') return url;
-  const there = await checkLocation(location, allowed, task.signal);
+  const there = await checkLocation(location, allowed, task);
   if (given.checksum !== undefined) await verify(task, there, given.checksum);
   const name = nameOf(url);
   const bare: BootRecord = { node_uuid: node.uuid, macs: [], method: 'ipxe', purpose: 'disk', kernel_args: '', files: {} };
   const row = (await boots.ofNode(node.uuid)) ?? bare;
-  await boots.put({ ...row, files: { ...row.files, [name]: there.kind === 'file' ? there.path : there.url } });
-  return `${options['deploy.http_url']}/boot/${node.uuid}/${name}`;
+  const { token } = await boots.put({ ...row, files: { ...row.files, [name]: there.kind === 'file' ? there.path : there.url } });
+  return `${urlForBmc(task)}/boot/${token}/${name}`;
 }
 
 /** Stops serving them. */

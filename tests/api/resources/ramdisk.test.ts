@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { JsonObject } from '../../../model/records';
 import { useApi } from '../../support/api';
 
-const api = useApi();
+const api = useApi({ 'oslo_middleware.enable_proxy_headers_parsing': true, 'agent.callback_hosts': ['198.51.100.0/24', 'Agents.example'] });
 const ONE = 'aaaaaaaa-0000-4000-8000-000000000001';
 const MAC = '52:54:00:00:00:01';
 /** What agents told. */
@@ -11,13 +11,26 @@ const RECORDED = join(__dirname, '../../reference/inspection/inventories');
 const recordings = readdirSync(RECORDED, { encoding: 'utf8', recursive: true }).filter((file) => file.endsWith('.json'));
 const store = () => api.database.store();
 const SECRET = 'secret-of-the-agent';
-const beat = (body: object, minor = 115) =>
-  api.ask('POST', `/v1/heartbeat/${ONE}`, minor, {
+/** The requests of an agent at this address. */
+const from = (address: string) => ({ headers: { 'x-forwarded-for': address } });
+const beat = (body: object, minor = 115, address = '10.0.0.2', uuid = ONE) =>
+  api.ask('POST', `/v1/heartbeat/${uuid}`, minor, {
+    ...from(address),
     body: { callback_url: 'https://10.0.0.2:9999', agent_version: '1.0', agent_token: SECRET, ...body },
   });
 
+/** A node without earlier reports, whose agent has a token. */
+async function newNode(): Promise<string> {
+  const { body } = await api.ask('POST', '/v1/nodes', 115, { body: { driver: 'fake-hardware' } });
+  await store().nodes.update(body.uuid, { provision_state: 'wait call-back' });
+  await store().nodes.mergeInternal(body.uuid, { agent_secret_token: SECRET });
+  return body.uuid;
+}
+const historyOf = (uuid: string) => store().history.list({ where: { node_uuid: uuid } });
+
 beforeEach(async () => {
   await api.database.query('DELETE FROM nodes');
+  await api.database.query('DELETE FROM leases');
   await api.ask('POST', '/v1/nodes', 115, {
     body: { driver: 'fake-hardware', uuid: ONE, name: 'one', properties: { cpus: 2 }, instance_info: { configdrive: 'x' } },
   });
@@ -43,6 +56,14 @@ describe('lookup', () => {
     expect(second.body.config.agent_token).toBe('******');
     expect(second.text).not.toContain(SECRET);
     expect((await api.ask('GET', `/v1/lookup?node_uuid=${ONE}`, 61)).text).not.toContain(SECRET);
+  });
+  it('shows no credentials of URLs', async () => {
+    const instance_info = { image_source: 'http://user:hush@images/x', kernel: 'https://images/k' };
+    await store().nodes.update(ONE, { instance_info, properties: { note: 'see http://user:hush@wiki/' } });
+    const { text, body } = await api.ask('GET', `/v1/lookup?node_uuid=${ONE}`);
+    expect(text).not.toContain('hush');
+    expect(body.node).toMatchObject({ instance_info: { ...instance_info, image_source: 'http://images/x' } });
+    expect((await api.ask('GET', `/v1/nodes/${ONE}`)).body['instance_info']).toEqual(instance_info);
   });
   it('makes no token for agents that are older than tokens', async () => {
     expect((await api.ask('GET', `/v1/lookup?node_uuid=${ONE}`, 61)).body.config.agent_token).toBeNull();
@@ -85,7 +106,6 @@ describe('heartbeat', () => {
   });
   it.each([
     [{ callback_url: undefined }, 115, 'Missing mandatory parameter: callback_url'],
-    [{ callback_url: 'ftp://x' }, 115, 'An issue with the supplied "callback_url" has been detected.'],
     [{ callback_url: 'http://x' }, 115, 'TLS is required by configuration'],
     [{ agent_token: undefined }, 115, 'Agent token is required for heartbeat processing.'],
     [{ agent_token: 'wrong' }, 115, 'Invalid or missing agent token received.'],
@@ -101,6 +121,13 @@ describe('heartbeat', () => {
     expect(await beat(body, minor)).toMatchObject({ status: 400, fault: sentence });
     expect(api.conductor.calls.length).toBe(asked);
   });
+  it.each(['ftp://x', 'https:x', 'https://', 'https://[::1', 'https://u:p@x', 'https://x?y', 'https://x#y', `https://${'x'.repeat(2048)}`])(
+    'with the callback %s: refused',
+    async (callback_url) => {
+      const fault = 'An issue with the supplied "callback_url" has been detected.';
+      expect(await beat({ callback_url })).toMatchObject({ status: 400, fault });
+    },
+  );
   it('that is refused is told to the operator', async () => {
     api.logged.length = 0;
     await beat({ callback_url: 'http://x' });
@@ -120,6 +147,112 @@ describe('heartbeat', () => {
   });
 });
 
+describe('the host of callback_url', () => {
+  beforeEach(() => store().nodes.mergeInternal(ONE, { agent_secret_token: SECRET }));
+  const lease = (address: string, expires_at = Date.now() + 60_000) => store().leases.put({ mac: MAC, address, expires_at });
+  const refusal = (reason: string): string => `The agent cannot be called at the supplied "callback_url": ${reason}`;
+  const UNKNOWN = 'the last inspection did not find it, and [agent]callback_hosts does not contain it';
+
+  it.each([
+    ['10.0.0.2', 'https://10.0.0.2:9999'],
+    ['::ffff:10.0.0.2', 'https://10.0.0.2'],
+    ['2001:db8::2', 'https://[2001:DB8:0::2]:9999/'],
+    ['10.0.0.2', 'https://198.51.100.9:1'],
+    ['10.0.0.2', 'https://agents.example'],
+  ])('%s may name %s', async (address, callback_url) => expect((await beat({ callback_url }, 115, address)).status).toBe(202));
+  it('may be an address of the last inspection', async () => {
+    const interfaces = [{ name: 'eth1', mac_address: MAC, ipv4_address: '10.0.9.2', ipv6_address: '2001:db8::9' }];
+    await store().inventories.put(ONE, { inventory: { interfaces }, plugin_data: {} });
+    expect((await beat({ callback_url: 'https://10.0.9.2:9999' })).status).toBe(202);
+    expect((await beat({ callback_url: 'https://[2001:db8::9]:9999' })).status).toBe(202);
+  });
+  it('may be the address of a lease', async () => {
+    await lease('10.0.0.7');
+    expect((await beat({ callback_url: 'https://10.0.0.7' }, 115, '10.0.0.7')).status).toBe(202);
+    expect((await beat({ callback_url: 'https://10.0.0.7' }, 115, '2001:db8::7')).status).toBe(202);
+    await lease('10.0.0.7', Date.now() - 1);
+    expect((await beat({ callback_url: 'https://10.0.0.7' }, 115, '2001:db8::7')).status).toBe(400);
+  });
+  it.each([
+    ['10.0.0.2', 'https://10.0.0.3:9999', `the request came from 10.0.0.2, ${UNKNOWN}`],
+    ['unknown', 'https://10.0.0.3:9999', `the request came from an unknown address, ${UNKNOWN}`],
+    ['10.0.0.2', 'https://localhost:9999', 'it is a name, which [agent]callback_hosts does not contain'],
+    ['10.0.0.2', 'https://127.1:9999', 'it is an address of this server'],
+    ['127.0.0.1', 'https://127.0.0.2:9999', 'it is an address of this server'],
+    ['10.0.0.2', 'https://[::ffff:127.0.0.1]:9999', 'it is an address of this server'],
+    ['10.0.0.2', 'https://0.0.0.0:9999', 'agents have no such address'],
+    ['169.254.169.254', 'https://169.254.169.254', 'agents have no such address'],
+    ['fe80::1', 'https://[fe80::1]:9999', 'agents have no such address'],
+    ['127.0.0.1', 'https://127.0.0.1:6385', 'this server listens there'],
+  ])('%s may not name %s', async (address, callback_url, reason) => {
+    const calls = api.conductor.calls.length;
+    expect(await beat({ callback_url }, 115, address)).toMatchObject({ status: 400, fault: refusal(reason) });
+    expect(api.conductor.calls.length).toBe(calls);
+  });
+  it('is in the log and in the history, there once in some minutes', async () => {
+    const uuid = await newNode();
+    api.logged.length = 0;
+    await beat({ callback_url: 'https://10.0.0.3' }, 115, '10.0.0.2', uuid);
+    await beat({ callback_url: 'https://10.0.0.4' }, 115, '10.0.0.2', uuid);
+    expect(api.logged).toEqual(['heartbeat refused', 'heartbeat refused']);
+    expect((await historyOf(uuid)).map(({ event }) => event)).toEqual([
+      `A heartbeat was refused: the agent cannot be called at 10.0.0.3, since the request came from 10.0.0.2, ${UNKNOWN}`,
+    ]);
+  });
+  it('is checked once', async () => {
+    await store().nodes.mergeInternal(ONE, { agent_url: 'https://10.0.0.3:9999' });
+    expect((await beat({ callback_url: 'https://10.0.0.3:9999' })).status).toBe(202);
+  });
+});
+
+describe('a request from another address than DHCP gave', () => {
+  const OTHER = '52:54:00:00:00:07';
+  const lease = (mac: string, address: string, expires_at = Date.now() + 60_000) => store().leases.put({ mac, address, expires_at });
+  const lookup = (address: string) => api.ask('GET', `/v1/lookup?addresses=${MAC}`, 115, from(address));
+  const inspected = (address: string) =>
+    api.ask('POST', '/v1/continue_inspection', 84, {
+      ...from(address),
+      body: { inventory: { interfaces: [{ name: 'eth0', mac_address: MAC }] } },
+    });
+  beforeEach(async () => {
+    await store().nodes.mergeInternal(ONE, { agent_secret_token: SECRET });
+    await api.ask('POST', '/v1/ports', 115, { body: { node_uuid: ONE, address: OTHER } });
+    await lease(MAC, '10.0.0.2');
+    await lease(OTHER, '10.0.0.7');
+  });
+  it.each(['10.0.0.2', '10.0.0.7', '2001:db8::2', 'unknown'])('%s is no such address', async (address) => {
+    expect([(await lookup(address)).status, (await inspected(address)).status]).toEqual([200, 202]);
+  });
+  it('gets no token, and the operator sees it', async () => {
+    api.logged.length = 0;
+    const calls = api.conductor.calls.length;
+    expect(await lookup('10.0.0.66')).toMatchObject({ status: 404, fault: 'Resource could not be found.' });
+    expect(await inspected('10.0.0.66')).toMatchObject({ status: 404, fault: 'Resource could not be found.' });
+    expect(await beat({ callback_url: 'https://10.0.0.66' }, 115, '10.0.0.66')).toMatchObject({
+      status: 400,
+      fault: "The heartbeat did not come from an address of the node's machine.",
+    });
+    expect(api.conductor.calls.length).toBe(calls);
+    expect(api.logged).toEqual(['request of an agent refused', 'request of an agent refused', 'heartbeat refused']);
+  });
+  it('is in the history', async () => {
+    const uuid = await newNode();
+    const mac = '52:54:00:00:00:08';
+    await api.ask('POST', '/v1/ports', 115, { body: { node_uuid: uuid, address: mac } });
+    await lease(mac, '10.0.0.8');
+    await api.ask('GET', `/v1/lookup?node_uuid=${uuid}`, 115, from('10.0.0.66'));
+    await beat({}, 115, '10.0.0.66', uuid);
+    expect(await historyOf(uuid)).toMatchObject([
+      { severity: 'ERROR', event: 'A request of an agent was refused: the request came from 10.0.0.66, but DHCP gave the node 10.0.0.8' },
+    ]);
+  });
+  it('is answered when the leases are over', async () => {
+    await lease(MAC, '10.0.0.2', Date.now() - 1);
+    await lease(OTHER, '10.0.0.7', Date.now() - 1);
+    expect((await lookup('10.0.0.66')).status).toBe(200);
+  });
+});
+
 describe('continue_inspection', () => {
   const inventory = { interfaces: [{ name: 'eth0', mac_address: MAC }], bmc_address: '10.0.0.9' };
   const send = (body: unknown, minor: number | null = 84, query = '') =>
@@ -130,7 +263,7 @@ describe('continue_inspection', () => {
     expect(body.node.uuid).toBe(ONE);
     expect(api.conductor.calls.at(-1)).toEqual({
       name: 'continueInspection',
-      arguments: [{ macs: [MAC], bmcAddresses: ['10.0.0.9'], nodeUuid: ONE }, inventory, { root_disk: { name: 'sda' } }],
+      arguments: [{ macs: [MAC], bmcAddresses: ['10.0.0.9'], nodeUuid: ONE, wantsToken: true }, inventory, { root_disk: { name: 'sda' } }],
     });
   });
   it('answers agents that send no version as ironic-inspector did', async () => {

@@ -84,13 +84,26 @@ describe('a command', () => {
       'refused',
       `Agent API for node ${NODE_UUID} returned HTTP status code 404 with error: no such command`,
     ],
-    [502, '<html>', 'refused', `Agent API for node ${NODE_UUID} returned HTTP status code 502 with error: <html>`],
-    [200, '<html>', 'refused', `Agent API for node ${NODE_UUID} returned HTTP status code 200 with error: <html>`],
-    [200, { nothing: 1 }, 'refused', 'Agent returned bad command result: {"nothing":1}'],
-    [200, null, 'refused', 'Agent returned bad command result: null'],
+    [502, '<html>', 'refused', `Agent API for node ${NODE_UUID} returned HTTP status code 502 with error: no JSON`],
+    [200, '<html>', 'refused', `Agent API for node ${NODE_UUID} returned HTTP status code 200 with error: no JSON`],
+    [200, { nothing: 1 }, 'refused', 'Agent returned bad command result'],
+    [200, null, 'refused', 'Agent returned bad command result'],
+    [
+      403,
+      { secret: 'of another server' },
+      'refused',
+      `Agent API for node ${NODE_UUID} returned HTTP status code 403 with error: Invalid agent response`,
+    ],
   ])('answered %i %j is %s', async (status, body, kind, message) => {
     const { task } = await against(() => ({ status, body }));
     await expect(withAgent(task, (one) => one.command('a.b', {}))).rejects.toMatchObject({ kind, message });
+  });
+  it('does not follow a redirect', async () => {
+    const elsewhere = await startFakeAgent(succeed);
+    agents.push(elsewhere);
+    const { task, agent } = await against(() => ({ status: 307, body: {}, headers: { location: `${elsewhere.url}/v1/commands/` } }));
+    await expect(withAgent(task, (one) => one.command('standby.sync', {}))).rejects.toMatchObject({ kind: 'refused' });
+    expect([agent.asked.length, elsewhere.asked.length]).toEqual([1, 0]);
   });
   it('takes no answer without end', async () => {
     const { task } = await against(() => ({ body: 'x'.repeat(17 * 1024 * 1024) }), { options: { 'agent.max_command_attempts': 1 } });
@@ -183,7 +196,7 @@ it.each([
   [{ details: 'd', message: 'm' }, 'd'],
   [{ message: 'm' }, 'm'],
   ['text', 'text'],
-  [{ odd: 1 }, '{"odd":1}'],
+  [{ odd: 1 }, 'Invalid agent response'],
   [null, 'Invalid agent response'],
 ])('command error %j reads %s', (command_error, expected) => {
   expect(commandError({ command_name: 'x', command_status: 'FAILED', command_error })).toBe(expected);

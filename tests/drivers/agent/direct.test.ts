@@ -184,7 +184,15 @@ describe('prepare', () => {
   });
   it('serves no image of an earlier deployment', async () => {
     const { task, boots } = prepared({ image_source: `${base}/disk.img`, image_checksum: MD5 });
-    boots.set(NODE_UUID, { node_uuid: NODE_UUID, macs: [], method: 'ipxe', purpose: 'disk', kernel_args: '', files: { image: '/old' } });
+    boots.set(NODE_UUID, {
+      node_uuid: NODE_UUID,
+      token: NODE_UUID,
+      macs: [],
+      method: 'ipxe',
+      purpose: 'disk',
+      kernel_args: '',
+      files: { image: '/old' },
+    });
     await directDeploy.prepare!(task);
     expect(Object.keys(boots.get(NODE_UUID)!.files).sort()).toEqual(['kernel', 'ramdisk']);
   });
@@ -340,7 +348,15 @@ describe('prepare_instance_boot', () => {
           : { body: result('install_bootloader', method === 'POST' ? 'RUNNING' : 'SUCCEEDED') },
       { node, driver: { boot: ipxeBoot } },
     );
-    boots.set(NODE_UUID, { node_uuid: NODE_UUID, macs: [], method: 'ipxe', purpose: 'ramdisk', kernel_args: '', files: {} });
+    boots.set(NODE_UUID, {
+      node_uuid: NODE_UUID,
+      token: NODE_UUID,
+      macs: [],
+      method: 'ipxe',
+      purpose: 'ramdisk',
+      kernel_args: '',
+      files: {},
+    });
     expect(await step('prepare_instance_boot')(task)).toEqual({ kind: 'done' });
     expect(commandsSent()).toEqual(expected);
     expect(after().driver_internal_info).toMatchObject({ root_uuid_or_disk_id: 'r-1' });

@@ -120,6 +120,17 @@ describe('the ramdisk', () => {
     await redfishVirtualMediaBoot.prepareRamdisk(task, {});
     expect(Object.keys((contentOf(media, 'boot') as { readonly files: object }).files)).toEqual(['openstack/latest/network_data.json']);
   });
+  it('has the authorities of the API on its CD, where agents look for them', async () => {
+    const options = { 'agent.api_ca_file': join(folder, 'api.pem') };
+    const { task, media } = bench({ options });
+    await expect(redfishVirtualMediaBoot.prepareRamdisk(task, {})).rejects.toThrow(/\[agent\]api_ca_file: cannot read .*api\.pem: ENOENT/);
+    writeFileSync(join(folder, 'api.pem'), 'the authority');
+    await redfishVirtualMediaBoot.prepareRamdisk(task, {});
+    expect((contentOf(media, 'boot') as { readonly files: object }).files).toEqual({
+      'etc/ironic-python-agent/ironic.crt': 'the authority',
+      'etc/ironic-python-agent.d/ironic-tls.conf': '[DEFAULT]\ncafile = /etc/ironic-python-agent/ironic.crt\n',
+    });
+  });
   it('is off and gone at the end; a rescue system runs on', async () => {
     const { task, events } = bench();
     await redfishVirtualMediaBoot.prepareRamdisk(task, {});

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkLocation, checksumOf, findChecksum, formatOf, locate, requireChecksum } from '../../../drivers/common/images';
 import { NODE_UUID, nodeRecord } from '../../support/task';
+import { startTlsServer, type TlsWebServer } from '../../support/tls-server';
 
-const never = new AbortController().signal;
+const never = { signal: new AbortController().signal, options: { 'DEFAULT.webserver_verify_ca': 'True' } };
 const MD5 = 'd41d8cd98f00b204e9800998ecf8427e';
 const SHA256 = 'a'.repeat(64);
 const SHA512 = 'B'.repeat(128);
@@ -133,6 +134,43 @@ describe('checkLocation', () => {
       const path = join(images, 'outside');
       expect(await check(path, null)).toEqual({ kind: 'file', path });
     });
+  });
+});
+
+describe('web servers with TLS', () => {
+  let secure: TlsWebServer;
+  beforeAll(async () => {
+    secure = await startTlsServer(join(folder, 'web.pem'), (request, response) =>
+      response.end(request.method === 'HEAD' ? undefined : `${SHA256}  image\n`),
+    );
+  });
+  afterAll(() => secure.close());
+  const verifying = (verifyCa: string) => ({ ...never, options: { 'DEFAULT.webserver_verify_ca': verifyCa } });
+  const image = () => ({ kind: 'http', url: `${secure.url}/image` }) as const;
+
+  it('are verified by the authorities of the system', async () => {
+    for (const setting of ['True', 'yes', ''])
+      await expect(checkLocation(image(), null, verifying(setting))).rejects.toThrow(/self-signed certificate/);
+  });
+  it('are not verified with false', async () => {
+    expect(await checkLocation(image(), null, verifying('False'))).toEqual(image());
+  });
+  it.each(['web.pem', ''])('are verified by those of [DEFAULT]webserver_verify_ca: %j in a folder', async (name) => {
+    const trusting = verifying(join(folder, name));
+    expect(await checkLocation(image(), null, trusting)).toEqual(image());
+    const sums = { image_source: image().url, image_checksum: `${secure.url}/SUMS` };
+    expect(await checksumOf(sums, image(), trusting)).toMatchObject({ os_hash_value: SHA256 });
+    expect(await formatOf(image(), trusting)).toBe('raw');
+    expect(await checkLocation({ kind: 'http', url: `${base}/image` }, null, trusting)).toMatchObject({ kind: 'http' });
+  });
+  it('are not reached with a file that cannot be read, and are once it can', async () => {
+    const trusting = verifying(join(folder, 'later.pem'));
+    await expect(checkLocation(image(), null, trusting)).rejects.toThrow(
+      /\[DEFAULT\]webserver_verify_ca: cannot read .*later\.pem: ENOENT/,
+    );
+    copyFileSync(secure.ca, join(folder, 'later.pem'));
+    expect(await checkLocation(image(), null, trusting)).toEqual(image());
+    await expect(checkLocation(image(), null, verifying('/dev/zero'))).rejects.toThrow('/dev/zero is not a regular file');
   });
 });
 

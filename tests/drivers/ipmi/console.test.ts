@@ -8,6 +8,7 @@ import { silentLog } from '../../../model/log';
 import type { JsonObject } from '../../../model/records';
 import { createSerial } from '../../../simulator/hardware/serial';
 import { createIpmiPool } from '../../../wire/ipmi/client';
+import { optionsOf } from '../../support/options';
 import { freePort } from '../../support/free-port';
 import { testBmc } from '../../wire/ipmi-bmc';
 import { bmcTask } from '../bmc-task';
@@ -118,6 +119,23 @@ it('sends a silent client away', async () => {
   const it = await client(port);
   await it.ended;
   expect(it.text()).toContain('no traffic for too long');
+});
+it('ends a session in time, whatever its traffic', async () => {
+  const port = await freePort();
+  const { task } = await bench({ ipmi_terminal_port: port }, { 'console.max_session_time': 0.3 });
+  await ipmiConsole.start(task);
+  const it = await client(port);
+  const typing = setInterval(() => it.socket.write('x'), 20);
+  await it.ended;
+  clearInterval(typing);
+  expect(it.text()).toContain('the session took too long');
+});
+it.each(['127.0.0.1', ''])('listens on loopback (%p)', async (address) => {
+  const port = await freePort();
+  const { task } = await bench({ ipmi_terminal_port: port }, { 'console.socat_address': address });
+  expect(optionsOf()['console.socat_address']).toBe('127.0.0.1');
+  await ipmiConsole.start(task);
+  expect(await ipmiConsole.get(task)).toEqual({ type: 'socat', url: `tcp://127.0.0.1:${port}` });
 });
 it.each<[JsonObject, object, string, string]>([
   [

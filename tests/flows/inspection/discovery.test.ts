@@ -118,6 +118,18 @@ it('makes one node each of 200 at once that say it twice, and none of a machine 
   );
 });
 
+it('enrols no more machines within an hour than the option says, and answers the known ones', async () => {
+  const server = await start({ 'auto_discovery.max_nodes_per_hour': 2 });
+  const statuses: number[] = [];
+  for (const index of [1, 2, 3, 4]) statuses.push((await post(server, report(index))).status);
+  expect(statuses).toEqual([202, 202, 503, 503]);
+  await idle(server);
+  expect(await nodesOf(server)).toHaveLength(2);
+  await database.query("UPDATE nodes SET created_at = created_at - interval '1 hour'");
+  expect((await post(server, report(3))).status).toBe(202);
+  await idle(server);
+}, 30_000);
+
 it.each<[string, Partial<LoadedOptions>, object, number]>([
   ['discovery is off', { 'auto_discovery.enabled': false }, report(1), 404],
   ['it is denied', { 'pxe_filter.deny_macs': [macOf(1, 1)] }, report(1), 404],

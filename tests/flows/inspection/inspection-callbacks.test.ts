@@ -92,3 +92,14 @@ it.each([
   for (const file of kept) expect(file).toMatch(new RegExp(`^${uuid}_forge_inspect_\\d{4}(-\\d\\d){5}\\.tar\\.gz$`));
   expect(Object.keys((await store.inventories.find(uuid))?.plugin_data ?? {})).not.toContain('logs');
 });
+
+it('gives the token once: in the answer where that carries it, at the lookup otherwise', async () => {
+  const tokenOf = async (wantsToken: boolean): Promise<unknown> => {
+    const { conductor, uuid } = await waiting();
+    const answer = await conductor.continueInspection({ macs: [], nodeUuid: uuid, wantsToken }, inventory('x'), {});
+    await conductor.idle();
+    return answer.driver_internal_info.agent_secret_token;
+  };
+  expect(await tokenOf(true)).toMatch(/^[\w-]{43}$/);
+  expect(await tokenOf(false)).toBeUndefined();
+});

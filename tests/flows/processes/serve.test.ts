@@ -85,7 +85,7 @@ describe('refuses with one clear line', () => {
         '--config-file',
         config(`${LOOPBACK}[api]\nenable_ssl_api = true\n[ssl]\ncert_file = /nonexistent\nkey_file = /nonexistent\n`),
       ],
-      /\[ssl\]cert_file: cannot read \/nonexistent: ENOENT/,
+      /\[ssl\]cert_file: cannot read \/nonexistent: ENOENT.*\. To make a self-signed certificate: openssl .* -keyout \/nonexistent -out \/nonexistent/,
     ],
     [
       'an option that protects something and has no effect',

@@ -48,7 +48,9 @@ it('deploys into memory: the machine boots what is its instance, each time, and 
   await whole.order(uuid, 'active');
   await whole.reach(uuid, 'active');
   const script = async () => (await fetch(`${whole.server.bootUrl!}/ipxe/${machine.macs[0]!.replaceAll(':', '-')}`)).text();
-  expect(await script()).toContain(`/boot/${uuid}/kernel root=/dev/ram0 text nofb vga=normal initrd=ramdisk`);
+  const kernel = /kernel (\S+) root=\/dev\/ram0 text nofb vga=normal initrd=ramdisk/.exec(await script())![1]!;
+  const statuses = [kernel, kernel.replace(/[^/]+(?=\/kernel$)/, uuid)].map(async (url) => (await fetch(url)).status);
+  expect(await Promise.all(statuses)).toEqual([200, 404]);
   expect(machine.control.isOn()).toBe(true);
   expect(machine.control.content('/dev/sda')).toBeUndefined();
   await whole.order(uuid, 'deleted');

@@ -29,7 +29,10 @@ it('goes from enroll to active and back, with the ramdisk', async () => {
   const waiting = await node(uuid);
   expect(waiting).toMatchObject({ provision_state: 'inspect wait', target_provision_state: 'manageable', reservation: null });
   expect(waiting.inspection_started_at).not.toBeNull();
-  const seen = await conductor.continueInspection({ macs: [MAC], bmcAddresses: ['192.0.2.9'] }, INVENTORY, { logs: 'AAAA', root_disk: 1 });
+  const seen = await conductor.continueInspection({ macs: [MAC], bmcAddresses: ['192.0.2.9'], wantsToken: true }, INVENTORY, {
+    logs: 'AAAA',
+    root_disk: 1,
+  });
   expect(seen.uuid).toBe(uuid);
   expect(seen.driver_internal_info.agent_secret_token).toMatch(/^[\w-]{43}$/);
   await conductor.idle();

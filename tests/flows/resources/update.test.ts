@@ -82,6 +82,12 @@ it.each<[NodeChanges, NodeChanges, number, string]>([
     409,
     'Node U is associated with instance 6f4a1f34-2b5a-4c39-8f0b-06f3b0f6a6a1.',
   ],
+  ...['-1', 'x', -2].map((size): [NodeChanges, NodeChanges, number, string] => [
+    {},
+    { properties: { memory_mb: size, local_gb: 10 } },
+    400,
+    `The following properties for node U should be non-negative integers, but provided values are: memory_mb=${size}`,
+  ]),
   [{}, { driver: 'nope' }, 400, nobody('nope', '')],
   [{}, { conductor_group: 'zz' }, 400, nobody('test-hardware', 'zz')],
   [

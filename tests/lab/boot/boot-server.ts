@@ -42,9 +42,14 @@ async function main(): Promise<void> {
     options: {
       ...url,
       'boot.http_port': 8080,
+      'boot.https_port': null,
+      'boot.http_max_connections': 4096,
+      'boot.http_max_connections_per_source': null,
       'deploy.http_root': folder,
       'pxe.loader_file_paths': loaders,
       'pxe.image_cache_size': 100,
+      'DEFAULT.webserver_verify_ca': 'True',
+      'agent.api_ca_file': null,
       'boot.cache_root': `${folder}/cache`,
     },
   });
@@ -73,6 +78,7 @@ async function main(): Promise<void> {
       'boot.dhcp_gateway': null,
       'boot.dhcp_dns': [],
       'boot.dhcp_lease_time': 600,
+      'boot.dhcp_max_unknown': null,
       'boot.router_advertisements': true,
     },
   });

@@ -41,6 +41,7 @@ const DEFAULTS: ServerOptions = {
   'boot.dhcp_gateway': null,
   'boot.dhcp_dns': [],
   'boot.dhcp_lease_time': 3600,
+  'boot.dhcp_max_unknown': null,
   'boot.router_advertisements': true,
 };
 

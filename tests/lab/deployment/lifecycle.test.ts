@@ -1,6 +1,6 @@
 /**
  * From enrolment to deletion by the real `openstack baremetal` command: simulated machines behind our simulator's two BMCs and behind
- * sushy-tools' fake driver, which tells of each change of power. Machines that QEMU runs are in end-to-end.test.ts.
+ * sushy-tools' fake driver, which tells of each change of power. Machines that QEMU runs are in end-to-end.ts.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

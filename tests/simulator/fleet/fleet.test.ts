@@ -87,6 +87,7 @@ describe('what machines remember', () => {
     const ironic = await smallIronic();
     const boot = {
       node_uuid: NODE,
+      token: NODE,
       macs: [],
       method: 'ipxe',
       purpose: 'ramdisk',

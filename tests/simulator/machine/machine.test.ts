@@ -40,7 +40,7 @@ const until = (phase: Phase): Promise<void> =>
   new Promise((done) => (machine().phase() === phase ? done() : waiting.push({ phase, done })));
 /** Sets what the boot service has for the machine. */
 const offer = (purpose: 'ramdisk' | 'disk', kernelArgs = ''): void => {
-  const boot = { node_uuid: NODE, macs: [], method: 'ipxe', purpose, kernel_args: kernelArgs, files: {} } as const;
+  const boot = { node_uuid: NODE, token: NODE, macs: [], method: 'ipxe', purpose, kernel_args: kernelArgs, files: {} } as const;
   const mac = machine().macs[0]!.replaceAll(':', '-');
   ironic.files.set(`/ipxe/${mac}`, ipxeScript(boot, ironic.url));
   ironic.files.set(`/boot/${NODE}/kernel`, 'kernel').set(`/boot/${NODE}/ramdisk`, 'ramdisk').set('/image', image);

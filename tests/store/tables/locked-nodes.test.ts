@@ -58,12 +58,12 @@ describe('a write of a held node', () => {
     expect(await nodes().find(node.uuid)).toMatchObject({ reservation: null, last_error: 'x', lock_fence: node.lock_fence });
   });
 
-  it.each([true, false])('is refused when the lock was taken over, history and all (letting go: %s)', async (letGo) => {
+  it.each([true, false])('is refused when the lock was taken over, history and all (releasing: %s)', async (release) => {
     const node = await held();
     await nodes().releaseAll('here');
     const successor = await nodes().reserve(node.uuid, 'there');
     const late = { changes: { last_error: 'late' }, internal: { late: 1 }, history: [entry(node.uuid, 'late')] };
-    await expect(nodes().writeLocked(node, node.lock_fence, late, letGo)).rejects.toMatchObject({ name: 'NodeLocked' });
+    await expect(nodes().writeLocked(node, node.lock_fence, late, release)).rejects.toMatchObject({ name: 'NodeLocked' });
     expect(await nodes().find(node.uuid)).toEqual(successor);
     expect(await eventsOf(node.uuid)).toEqual([]);
   });

@@ -19,7 +19,8 @@ const row = (type: HardwareRow['type'], kind: string, name: string, feature: str
 const SIM_IPMI = 'lab/deployment/lifecycle.test.ts: simulator-ipmi';
 const SIM_REDFISH = 'lab/deployment/lifecycle.test.ts: simulator-redfish';
 const REFERENCE = 'reference/hardware/redfish.test.ts';
-const END_TO_END = 'lab/deployment/end-to-end.test.ts';
+const END_TO_END_IPMI = 'lab/deployment/end-to-end-ipmi.test.ts';
+const END_TO_END_REDFISH = 'lab/deployment/end-to-end-redfish.test.ts';
 
 export const HARDWARE: readonly HardwareRow[] = [
   row('ipmi', 'power', 'ipmitool', 'on, off, soft, reboot, state', {
@@ -31,8 +32,8 @@ export const HARDWARE: readonly HardwareRow[] = [
   }),
   row('ipmi', 'power', 'ipmitool', 'from enrolment to deletion by the CLI', {
     simulator: SIM_IPMI,
-    virtualbmc: `${END_TO_END}: bios-virtualbmc`,
-    ipmi_sim: `${END_TO_END}: uefi-ipmi`,
+    virtualbmc: `${END_TO_END_IPMI}: bios-virtualbmc`,
+    ipmi_sim: `${END_TO_END_IPMI}: uefi-ipmi`,
   }),
   row('ipmi', 'power', 'ipmitool', 'a silent BMC is no machine that is off', {
     bent: 'lab/ipmi/ipmi-server.test.ts: a BMC that falls silent is no machine that is off',
@@ -79,7 +80,7 @@ export const HARDWARE: readonly HardwareRow[] = [
   row('redfish', 'power', 'redfish', 'on, off, soft, reboot, state', {
     bent: 'drivers/redfish/steps/management.test.ts: power',
     simulator: SIM_REDFISH,
-    'sushy-tools': `${END_TO_END}: bios-redfish`,
+    'sushy-tools': `${END_TO_END_REDFISH}: bios-redfish`,
   }),
   row('redfish', 'power', 'redfish', 'login, certificates, wrong passwords and addresses', {
     bent: 'drivers/redfish/steps/management.test.ts: a service in trouble',
@@ -118,7 +119,7 @@ export const HARDWARE: readonly HardwareRow[] = [
   row('redfish', 'management', 'redfish', 'virtual media, for users too', {
     bent: 'drivers/redfish/virtual-media.test.ts: what clients see and do',
     simulator: `${REFERENCE}: attaches and detaches virtual media`,
-    'sushy-tools': `${END_TO_END}: bios-cd`,
+    'sushy-tools': `${END_TO_END_REDFISH}: bios-cd`,
   }),
   row('redfish', 'management', 'redfish', 'sensors', {
     bent: 'drivers/redfish/sensors.test.ts: Thermal and Power, as Ironic tells them',
@@ -126,7 +127,7 @@ export const HARDWARE: readonly HardwareRow[] = [
   }),
   row('redfish', 'boot', 'redfish-virtual-media', 'the ramdisk from a CD, BIOS and UEFI', {
     bent: 'drivers/boot/virtual-media-boot.test.ts: the ramdisk',
-    'sushy-tools': `${END_TO_END}: uefi-cd`,
+    'sushy-tools': `${END_TO_END_REDFISH}: uefi-cd`,
   }),
   row('redfish', 'boot', 'redfish-https', 'the ramdisk by UEFI HTTP boot', {
     bent: 'drivers/boot/virtual-media-boot.test.ts: by HTTP',

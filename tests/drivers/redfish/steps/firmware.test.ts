@@ -360,15 +360,14 @@ describe('where the BMC gets the file', () => {
   });
   it('with the source local, all of it comes from here, and the files of the ramdisk stay', async () => {
     const it = bench({ options: { 'redfish.firmware_source': 'local' } });
-    const ramdisk = {
+    const ramdisk = await it.task.boots.put({
       node_uuid: NODE_UUID,
       macs: [],
       method: 'ipxe',
       purpose: 'ramdisk',
       kernel_args: '',
       files: { kernel: '/k' },
-    } as const;
-    await it.task.boots.put(ramdisk);
+    });
     const url = `${service.url}${SYSTEM}`;
     await update(it, { component: 'bios', url });
     expect(it.boots.get(NODE_UUID)).toEqual({ ...ramdisk, files: { kernel: '/k', 'firmware-1': url } });

@@ -1,0 +1,126 @@
+/**
+ * Which addresses are an agent's: what it may name in callback_url, because the conductor calls it there with the agent's token, and where
+ * requests for its node may come from.
+ */
+import { isIPv4 } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import type { Options } from '../../config/options';
+import type { Clock } from '../../model/clock';
+import { canonicalAddress, newUuid } from '../../model/idents';
+import type { NodeRecord } from '../../model/records';
+import type { Store } from '../../store/store';
+import { isNetwork, networksOf } from '../http/networks';
+import type { Peer } from '../http/source';
+
+type AgentOptions = Pick<
+  Options,
+  | 'agent.callback_hosts'
+  | 'api.agent_source_check'
+  | 'api.port'
+  | 'boot.http_port'
+  | 'conductor.node_history'
+  | 'DEFAULT.listen_port'
+  | 'json_rpc.port'
+  | 'metrics.prometheus_port'
+>;
+interface AgentAddressParts {
+  readonly store: Pick<Store, 'leases' | 'inventories' | 'history'>;
+  readonly options: AgentOptions;
+  readonly clock: Clock;
+  readonly random: (bytes: number) => Buffer;
+}
+type KnownNode = Pick<NodeRecord, 'uuid' | 'provision_state'>;
+export interface AgentAddresses {
+  /** Why the conductor must not call this URL; undefined: the host is the agent's. */
+  objectionToCallback(nodeUuid: string, url: URL, peer: Peer): Promise<string | undefined>;
+  /** Why the request is not one of the node's machine ([api]agent_source_check); undefined: it may be. */
+  objectionToSource(nodeUuid: string, peer: Peer): Promise<string | undefined>;
+  /** Writes a refused request into the history of the node, but few of them. */
+  report(node: KnownNode, event: string): Promise<void>;
+}
+
+/** An agent never has these addresses: unspecified, link-local (also of metadata services), multicast and reserved (RFC 6890). */
+const NEVER = networksOf(['0.0.0.0/8', '169.254.0.0/16', '224.0.0.0/3', '::', 'fe80::/10', 'ff00::/8', 'fd00:ec2::254']);
+const LOOPBACK = networksOf(['127.0.0.0/8', '::1']);
+const LISTENER_PORTS = ['api.port', 'boot.http_port', 'DEFAULT.listen_port', 'json_rpc.port', 'metrics.prometheus_port'] as const;
+
+const isOwnAddress = (address: string): boolean =>
+  LOOPBACK.contains(address) ||
+  Object.values(networkInterfaces()).some((all) => all?.some((one) => canonicalAddress(one.address) === address));
+/** A program on this host sent the request, such as a simulated machine (or a proxy that does not report its clients). */
+const isLocal = ({ address, isReported }: Peer): boolean => address !== undefined && !isReported && isOwnAddress(address);
+
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
+const portOf = ({ port, protocol }: URL): number | undefined => (port === '' ? DEFAULT_PORTS[protocol] : Number(port));
+
+/** Refused requests of one node enter its history once in this time. Bounds what a machine can write there. */
+const REPORT_EVERY_MS = 300_000;
+const MAX_REPORTED_NODES = 10_000;
+const MAX_EVENT = 1000;
+
+/** Throws an Error for invalid options, with a message for the operator. */
+export function createAgentAddresses({ store, options, clock, random }: AgentAddressParts): AgentAddresses {
+  const allowed = options['agent.callback_hosts'].map((host) => host.toLowerCase());
+  const wrong = allowed.find((host) => host.includes('/') && !isNetwork(host));
+  if (wrong !== undefined) throw new Error(`[agent]callback_hosts: "${wrong}" is not a network`);
+  const allowedNetworks = networksOf(allowed.filter(isNetwork));
+  /** The time of the last report of each node, the earliest first. */
+  const reported = new Map<string, number>();
+
+  const leasedAddresses = async (nodeUuid: string): Promise<readonly string[]> =>
+    (await store.leases.ofNode(nodeUuid)).filter(({ expires_at: end }) => end > clock.now()).map(({ address }) => address);
+  async function inspectedAddresses(nodeUuid: string): Promise<readonly (string | undefined)[]> {
+    const { inventory } = (await store.inventories.find(nodeUuid)) ?? {};
+    return (inventory?.interfaces ?? []).flatMap(({ ipv4_address: ipv4, ipv6_address: ipv6 }) =>
+      [ipv4, ipv6].map((address) => (typeof address === 'string' ? canonicalAddress(address) : undefined)),
+    );
+  }
+  const isListener = (address: string, port: number | undefined, { listenerPort }: Peer): boolean =>
+    isOwnAddress(address) && (port === listenerPort || LISTENER_PORTS.some((option) => options[option] === port));
+
+  return {
+    async objectionToCallback(nodeUuid, url, peer) {
+      const host = canonicalAddress(url.hostname);
+      if (host === undefined)
+        return allowed.includes(url.hostname) ? undefined : 'it is a name, which [agent]callback_hosts does not contain';
+      if (NEVER.contains(host)) return 'agents have no such address';
+      if (isListener(host, portOf(url), peer)) return 'this server listens there';
+      if (host === peer.address) return undefined;
+      if (isOwnAddress(host)) return isLocal(peer) ? undefined : 'it is an address of this server';
+      if (allowedNetworks.contains(host) || (await leasedAddresses(nodeUuid)).includes(host)) return undefined;
+      if ((await inspectedAddresses(nodeUuid)).includes(host)) return undefined;
+      return (
+        `the request came from ${peer.address ?? 'an unknown address'}, the last inspection did not find it, ` +
+        'and [agent]callback_hosts does not contain it'
+      );
+    },
+    async objectionToSource(nodeUuid, peer) {
+      const { address } = peer;
+      // Leases are IPv4 addresses. A proxy on this host that reports no addresses hides them.
+      if (options['api.agent_source_check'] === 'off' || address === undefined || !isIPv4(address) || isLocal(peer)) return undefined;
+      const leased = await leasedAddresses(nodeUuid);
+      return leased.length === 0 || leased.includes(address)
+        ? undefined
+        : `the request came from ${address}, but DHCP gave the node ${leased.join(', ')}`;
+    },
+    async report({ uuid, provision_state: state }, event) {
+      const now = clock.now();
+      if (!options['conductor.node_history'] || now - (reported.get(uuid) ?? -Infinity) < REPORT_EVERY_MS) return;
+      reported.delete(uuid);
+      reported.set(uuid, now);
+      if (reported.size > MAX_REPORTED_NODES) reported.delete(reported.keys().next().value!);
+      await store.history.create({
+        uuid: newUuid(random),
+        node_uuid: uuid,
+        conductor: null,
+        user: null,
+        event_type: 'security',
+        severity: 'ERROR',
+        event: event.slice(0, MAX_EVENT),
+        state,
+        target_provision_state: null,
+        duration_seconds: null,
+      });
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadOptions } from '../config/load';
+import type { LoadedOptions } from '../config/options';
+import { checkOptions, resolveOptions, StartError } from '../settings';
+
+const folder = mkdtempSync(join(tmpdir(), 'bloomery-settings-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const given = (changes: Partial<LoadedOptions>): LoadedOptions => ({ ...loadOptions([], {}).options, ...changes });
+
+it.each([
+  [{}, null, null],
+  [{}, 8443, 'https://192.0.2.1:8443'],
+  [{ 'DEFAULT.my_ip': '2001:db8::1' }, 8443, 'https://[2001:db8::1]:8443'],
+  [{ 'deploy.external_http_url': 'https://outside' }, 8443, 'https://outside'],
+] as const)('%j with the TLS port %s: BMCs get %s', (changes, https, expected) => {
+  const options = resolveOptions(given({ 'DEFAULT.my_ip': '192.0.2.1', ...changes }), '/state', { api: 6385, http: 8080, https });
+  expect(options['deploy.external_http_url']).toBe(expected);
+  expect(options['deploy.http_url']).toMatch(/^http:.*:8080$/);
+});
+
+describe('files of authorities', () => {
+  const check = (changes: Partial<LoadedOptions>) => () => checkOptions(given(changes), ['boot', 'conductor'], false);
+  it.each(['DEFAULT.webserver_verify_ca', 'agent.api_ca_file'] as const)('of %s are there at the start', (key) => {
+    const path = join(folder, `${key}.pem`);
+    expect(check({ [key]: path })).toThrow(StartError);
+    expect(check({ [key]: path })).toThrow(`[${key.replace('.', ']')}: cannot read ${path}`);
+    writeFileSync(path, 'authorities');
+    expect(check({ [key]: path })()).toEqual([]);
+  });
+  it.each(['True', 'no', ''])('are none for %j', (value) => {
+    expect(check({ 'DEFAULT.webserver_verify_ca': value })()).toEqual([]);
+  });
+});
+
+it.each([0, 8443])('[boot]https_port = %s needs a certificate, and the message says how to make one', (port) => {
+  const check = (roles: readonly string[]) => () => checkOptions(given({ 'boot.https_port': port }), roles, false);
+  expect(check(['boot'])).toThrow(
+    /^\[boot\]https_port needs \[boot\]cert_file and \[boot\]key_file\. To make a self-signed certificate: openssl req -x509 .* -keyout key\.pem -out cert\.pem$/,
+  );
+  expect(check(['conductor'])()).toEqual([]);
+});
