@@ -4,7 +4,7 @@ import type { Driver, Interface, PlannedStep, SavedKind, Step, StepArgument, Ste
 import { Fault } from '../../model/errors';
 import { maskSecrets } from '../../model/masks';
 import { repr } from '../../model/python';
-import type { InterfaceKind, Json, JsonObject } from '../../model/records';
+import type { InterfaceKind, JsonObject } from '../../model/records';
 import { isDropped, plannedReserved, reservedStep } from './reserved-steps';
 
 export type { SavedKind } from '../../drivers/interfaces';
