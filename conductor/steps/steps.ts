@@ -132,8 +132,7 @@ export function shaped<T extends object>(step: T): T {
   return Object.fromEntries(Object.entries(step).sort(([a], [b]) => place(a) - place(b))) as T;
 }
 /** A step as messages show it: without secrets in its arguments. */
-export const showStep = (step: object): string =>
-  repr(shaped('args' in step ? { ...step, ...maskSecrets({ args: step.args }) } : step));
+export const showStep = (step: object): string => repr(shaped('args' in step ? { ...step, ...maskSecrets({ args: step.args }) } : step));
 
 function stepErrors(kind: SavedKind, asked: AskedStep, offered: PlannedStep | undefined, withoutRamdisk: boolean): readonly string[] {
   // The steps of a child are checked when the step runs on it.

@@ -14,8 +14,8 @@ import { openProcesses } from '../support/processes';
 import { until } from '../support/until';
 
 const mark = (name: string): string => `Mark-${name}-9f3k`;
-/** Answers and notifications with whole nodes. */
-const NODES = /^(?:GET|PATCH) \/v1\/nodes\/(?:[0-9a-f-]{36}|detail)$|^POST \/v1\/nodes$|^GET \/v1\/lookup|^webhook$|^server\.log$/;
+/** Answers with whole nodes. */
+const NODES = /^(?:GET|PATCH) \/v1\/nodes\/(?:[0-9a-f-]{36}|detail)$|^POST \/v1\/nodes$/;
 /** A hexadecimal key. */
 const HEX_MARK = 'a9f3b7c1d5e2f8061a2b3c4d';
 /**
