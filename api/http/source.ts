@@ -33,10 +33,18 @@ export interface Peer {
   /** The port of the listener that received the request. */
   readonly listenerPort: number | undefined;
 }
+const isLoopback = (address: string): boolean => /^(?:127\.|::1$)/.test(address);
+/**
+ * A proxy on this host is believed without the option: its own address says nothing about the client, and hosts elsewhere cannot connect
+ * to loopback addresses and Unix sockets.
+ */
 export function peerOf(request: Connection, options: ProxyOptions): Peer {
-  const reported = reportedSource(request, options);
+  const own = canonicalAddress(request.socket.remoteAddress ?? '');
+  const isLocal = own === undefined || isLoopback(own);
+  const byLocalProxy = isLocal ? lastOf(request.headers['x-forwarded-for']) || undefined : undefined;
+  const reported = reportedSource(request, options) ?? byLocalProxy;
   return {
-    address: canonicalAddress(reported ?? request.socket.remoteAddress ?? ''),
+    address: reported === undefined ? own : canonicalAddress(reported),
     isReported: reported !== undefined,
     listenerPort: request.socket.localPort,
   };

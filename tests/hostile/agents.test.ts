@@ -1,8 +1,12 @@
-/** A machine that has the token of its node, and wants the server to call another host. */
+/** A machine behind a proxy on the server's host. It has the token of its node, and wants the server to call another host. */
 import { useAttackedServer, expectBounded } from './watchdog';
 
 const server = useAttackedServer();
-const headers = { 'content-type': 'application/json', 'x-openstack-ironic-api-version': '1.115', 'x-forwarded-for': '192.0.2.7' };
+const headers = {
+  'content-type': 'application/json',
+  'x-openstack-ironic-api-version': '1.115',
+  'x-forwarded-for': '192.0.2.7, 192.0.2.9',
+};
 const post = (path: string, body: object) => server.call('POST', path, { headers, body: JSON.stringify(body) });
 const read = async <T>(path: string): Promise<T> => JSON.parse((await server.call('GET', path, { headers })).text) as T;
 
@@ -13,6 +17,7 @@ const HOSTS = [
   '0xA9FEA9FE',
   '[fe80::1%25eth0]',
   '[fd00:ec2::254]',
+  '127.0.0.1:1',
   '0.0.0.0:1',
   '[::]:1',
   'localhost.example',
@@ -34,5 +39,5 @@ it('is called at no host that it did not speak from', async () => {
   expectBounded(cost);
   const { history } = await read<{ readonly history: readonly unknown[] }>(`/v1/nodes/${uuid}/history`);
   expect(history).toHaveLength(1);
-  expect((await beat('127.0.0.1:1')).status).toBe(202);
+  expect((await beat('192.0.2.9:1')).status).toBe(202);
 });
