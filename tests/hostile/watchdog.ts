@@ -1,6 +1,7 @@
 /**
  * The built server in a process of its own, with clients that attack it, and a watchdog that calls `GET /` meanwhile.
- * HOSTILE_COSTS=FILE appends what each attack cost, for comparisons.
+ * HOSTILE_COSTS=FILE appends what each attack cost, for comparisons. HOSTILE_URL attacks a server that runs and has other work
+ * (scripts/hostile.mjs): its costs are not bounded then.
  */
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -20,6 +21,12 @@ interface Cost {
   /** The slowest answer to `GET /`. */
   readonly worstMs: number;
 }
+interface Gauges {
+  readonly cpu: number;
+  readonly memory: number;
+  /** Open files and connections. */
+  readonly files: number;
+}
 interface Reply {
   readonly status: number;
   readonly text: string;
@@ -33,6 +40,7 @@ export interface AttackedServer {
   call(method: string, path: string, send?: Send): Promise<Reply>;
   /** A connection without HTTP; it is closed after the test. */
   connect(localAddress?: string): Socket;
+  gauges(): Promise<Gauges>;
   attack(work: () => Promise<unknown>): Promise<Cost>;
 }
 
@@ -43,7 +51,11 @@ export interface AttackedServer {
 const MOST_CPU_SECONDS = 4;
 const MOST_GROWN_MIB = 150;
 const MOST_TURN_MS = 250;
+const OTHER_SERVER = process.env['HOSTILE_URL'];
+/** The other clients of that server have another address, so that the limits of a source are for the attacks. */
+const LOCAL_ADDRESS = OTHER_SERVER === undefined ? '127.0.0.1' : '127.0.0.9';
 export function expectBounded({ cpuSeconds, grownMiB, longestTurnMs }: Cost): void {
+  if (OTHER_SERVER !== undefined) return;
   expect(cpuSeconds).toBeLessThan(MOST_CPU_SECONDS);
   expect(grownMiB).toBeLessThan(MOST_GROWN_MIB);
   expect(longestTurnMs).toBeLessThan(MOST_TURN_MS);
@@ -52,20 +64,25 @@ export function expectBounded({ cpuSeconds, grownMiB, longestTurnMs }: Cost): vo
 const MIB = 2 ** 20;
 const WATCH_EVERY_MS = 50;
 
-/** To be called once at the top of a test file. @param authentication its options in [DEFAULT] */
-export function useAttackedServer(authentication = 'auth_strategy = noauth'): AttackedServer {
+/** To be called once at the top of a test file. @param authentication its options in [DEFAULT] @param limits options in [api] */
+export function useAttackedServer(authentication = 'auth_strategy = noauth', limits = ''): AttackedServer {
   const database = useDatabase();
   const folder = mkdtempSync(join(tmpdir(), 'bloomery-hostile-'));
   const turnsFile = join(folder, 'turns');
   const probe = join(__dirname, '../../dist/tests/hostile/longest-turn.js');
   const processes = openProcesses(() => database.connection(), { NODE_OPTIONS: `--require ${probe}`, TURNS_FILE: turnsFile });
   const agent = new Agent({ maxSockets: 256 });
-  const watchdog = new Agent({ keepAlive: true });
+  // A connection for each call: the server may close an idle one while the next request is on its way.
+  const watchdog = new Agent();
   const sockets = new Set<Socket>();
   let port: number;
   beforeAll(async () => {
+    if (OTHER_SERVER !== undefined) {
+      port = Number(new URL(OTHER_SERVER).port);
+      return;
+    }
     const text = `[DEFAULT]\n${authentication}\nenabled_hardware_types = fake-hardware\nrpc_transport = none
-[api]\nhost_ip = 127.0.0.1\nport = 0\n[dhcp]\ndhcp_provider = none\n[boot]\nhttp_port = 0\nhttp_host = 127.0.0.1\ntftp = false\n`;
+[api]\nhost_ip = 127.0.0.1\nport = 0\n${limits}\n[dhcp]\ndhcp_provider = none\n[boot]\nhttp_port = 0\nhttp_host = 127.0.0.1\ntftp = false\n`;
     const started = await processes.start('attacked', 'api,conductor', text);
     if (typeof started !== 'string') throw new Error(started.errors);
     port = Number(new URL(started).port);
@@ -80,7 +97,7 @@ export function useAttackedServer(authentication = 'auth_strategy = noauth'): At
 
   const callBy = (by: Agent, method: string, path: string, { headers = {}, body }: Send = {}): Promise<Reply> =>
     new Promise((resolve, reject) => {
-      const sent = request({ host: '127.0.0.1', port, method, path, agent: by, headers }, (response) => {
+      const sent = request({ host: '127.0.0.1', port, method, path, agent: by, headers, localAddress: LOCAL_ADDRESS }, (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.on('end', () => resolve({ status: response.statusCode!, text: Buffer.concat(chunks).toString() }));
@@ -89,15 +106,20 @@ export function useAttackedServer(authentication = 'auth_strategy = noauth'): At
       sent.on('error', reject);
       sent.end(body);
     });
-  const gauges = async (): Promise<{ readonly cpu: number; readonly memory: number }> => {
+  const gauges = async (): Promise<Gauges> => {
     const { text } = await callBy(watchdog, 'GET', '/metrics');
     const valueOf = (name: string): number => Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1]);
-    return { cpu: valueOf('process_cpu_seconds_total'), memory: valueOf('process_resident_memory_bytes') };
+    return {
+      cpu: valueOf('process_cpu_seconds_total'),
+      memory: valueOf('process_resident_memory_bytes'),
+      files: valueOf('process_open_fds'),
+    };
   };
 
   return {
     call: (...words) => callBy(agent, ...words),
-    connect: (localAddress = '127.0.0.1') => {
+    gauges,
+    connect: (localAddress = LOCAL_ADDRESS) => {
       const socket = connect({ port, host: '127.0.0.1', localAddress }).on('error', () => {});
       sockets.add(socket);
       return socket;
