@@ -4,6 +4,7 @@
  * has its turn in between.
  */
 import { isUtf8 } from 'node:buffer';
+import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 
 export interface JsonLimits {
@@ -42,16 +43,17 @@ const [QUOTE, ESCAPE, COMMA, COLON, OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_
 ] as const;
 /** Digits, sign, point, exponent (RFC 8259 §6). */
 const IS_NUMBER = Uint8Array.from({ length: 256 }, (_, byte) => ('0123456789+-.eE'.includes(String.fromCharCode(byte)) ? 1 : 0));
-/** Bytes that are scanned in one go. */
-const SLICE = 64 * 1024;
 
-/** Gets the positions of brackets and commas outside of strings. */
+/** Gets the positions of brackets and commas outside of strings, and of parts of long strings. */
 interface Visitor {
   opened(at: number, isArray: boolean): void;
   closed(at: number, isArray: boolean): void;
   comma(at: number): void;
+  /** The string that begins at `textAt` has no end before `to`, where it can be cut. */
+  textPart(textAt: number, to: number): void;
+  textEnd(at: number): void;
 }
-const NO_VISITOR: Visitor = { opened: () => {}, closed: () => {}, comma: () => {} };
+const NO_VISITOR: Visitor = { opened: () => {}, closed: () => {}, comma: () => {}, textPart: () => {}, textEnd: () => {} };
 
 interface ScanState {
   at: number;
@@ -60,15 +62,29 @@ interface ScanState {
   /** Of the number at this position. */
   digits: number;
   isInText: boolean;
+  /** Of the last string: its first quote, and its last backslash. */
+  textAt: number;
+  escapeAt: number;
+}
+/** `\u` and four digits. */
+const LONGEST_ESCAPE = 6;
+const LONGEST_CHARACTER = 4;
+/** A place at or before `at` that is neither in an escape nor in a character. */
+function cutBefore(bytes: Uint8Array, at: number, escapeAt: number): number {
+  let cut = at - escapeAt < LONGEST_ESCAPE ? escapeAt : at;
+  for (let back = 1; back < LONGEST_CHARACTER && (bytes[cut]! & 0xc0) === 0x80; back++) cut--;
+  return cut;
 }
 /** Scans up to `end`, or a byte further. */
 function scanSlice(bytes: Uint8Array, end: number, { values, depth }: JsonLimits, visitor: Visitor, state: ScanState): void {
-  let { at, count, level, digits, isInText } = state;
+  let { at, count, level, digits, isInText, textAt, escapeAt } = state;
   for (; at < end; at++) {
     const byte = bytes[at]!;
     if (isInText) {
-      if (byte === QUOTE) isInText = false;
-      else if (byte === ESCAPE) at++;
+      if (byte === QUOTE) {
+        isInText = false;
+        visitor.textEnd(at);
+      } else if (byte === ESCAPE) escapeAt = at++;
       continue;
     }
     if (IS_NUMBER[byte] === 1) {
@@ -79,6 +95,8 @@ function scanSlice(bytes: Uint8Array, end: number, { values, depth }: JsonLimits
     switch (byte) {
       case QUOTE:
         isInText = true;
+        textAt = at;
+        escapeAt = -LONGEST_ESCAPE;
         break;
       case OPEN_OBJECT:
       case OPEN_ARRAY:
@@ -97,22 +115,31 @@ function scanSlice(bytes: Uint8Array, end: number, { values, depth }: JsonLimits
         if (byte === COMMA) visitor.comma(at);
     }
   }
-  Object.assign(state, { at, count, level, digits, isInText });
+  if (isInText) visitor.textPart(textAt, cutBefore(bytes, at, escapeAt));
+  Object.assign(state, { at, count, level, digits, isInText, textAt, escapeAt });
 }
 /**
  * Counts in slices, and yields after each. Text that is no JSON passes: JSON.parse refuses it.
  * @throws JsonLimitError
  */
-function* scan(bytes: Uint8Array, limits: JsonLimits, visitor: Visitor): Generator<void, void> {
-  const state: ScanState = { at: 0, count: 0, level: 0, digits: 0, isInText: false };
+function* scan(bytes: Uint8Array, limits: JsonLimits, slice: number, visitor: Visitor): Generator<void, void> {
+  const state: ScanState = { at: 0, count: 0, level: 0, digits: 0, isInText: false, textAt: 0, escapeAt: 0 };
   while (state.at < bytes.length) {
-    scanSlice(bytes, Math.min(state.at + SLICE, bytes.length), limits, visitor, state);
+    scanSlice(bytes, Math.min(state.at + slice, bytes.length), limits, visitor, state);
     yield;
   }
 }
 
-/** JSON of so many bytes and more is parsed in pieces of about that size. A long string is one piece. */
+/** JSON of so many bytes and more is scanned and parsed in pieces of about that size. */
 const PIECE = 128 * 1024;
+/** A string that was parsed in parts. */
+interface LongText {
+  readonly from: number;
+  readonly to: number;
+  readonly value: string;
+  /** What stands for it in the JSON around it: nobody can guess it. */
+  readonly mark: string;
+}
 /** A container that is open at the scan's position. */
 interface Frame {
   readonly isArray: boolean;
@@ -148,12 +175,41 @@ function createAssembler(bytes: Uint8Array, start: number, piece: number): Visit
   /** The first one is around the document. */
   const frames: Frame[] = [{ ...frameAt(start, true, start), members: [] }];
   let parsedTo = start;
+  /** The string whose end is not found yet. */
+  let long: { readonly at: number; to: number; readonly parts: string[] } | undefined;
+  let longTexts: readonly LongText[] = [];
+
+  function addPart(to: number): void {
+    long!.parts.push(JSON.parse(`"${text.toString('utf8', long!.to, to)}"`) as string);
+    long!.to = to;
+  }
+  /** Parses the text from `from` to `to` with something around it. */
+  function parsed(before: string, from: number, to: number, after: string): object {
+    const inside = longTexts.filter((one) => one.from >= from && one.to <= to);
+    let source = before;
+    let at = from;
+    for (const one of inside) {
+      source += `${text.toString('utf8', at, one.from)}"${one.mark}"`;
+      at = one.to;
+    }
+    source += `${text.toString('utf8', at, to)}${after}`;
+    if (inside.length === 0) return JSON.parse(source) as object;
+    const values = new Map(inside.map(({ mark, value }) => [mark, value]));
+    return JSON.parse(source, (_, value: unknown) => {
+      if (typeof value === 'string') return values.get(value) ?? value;
+      if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.keys(value).some((name) => values.has(name)))
+        return value;
+      const renamed = {};
+      for (const [name, one] of Object.entries(value)) setMember(renamed, values.get(name) ?? name, one);
+      return renamed;
+    }) as object;
+  }
 
   /** Adds the members from `from` to `end`, where a comma or the bracket is. */
   function addMembers(frame: Frame, end: number, isLast: boolean): void {
     const { isArray, from, members, expects } = frame;
-    const source = text.toString('utf8', from, end);
-    const part = JSON.parse(isArray ? `[${source}]` : `{${source}}`) as unknown[] | Record<string, unknown>;
+    const part = (isArray ? parsed('[', from, end, ']') : parsed('{', from, end, '}')) as unknown[] | Record<string, unknown>;
+    longTexts = longTexts.filter((one) => one.from >= end);
     parsedTo = end;
     const names = Object.keys(part);
     const isRight = names.length === 0 ? expects === 'comma' || (isLast && expects === 'any') : expects !== 'comma';
@@ -167,14 +223,25 @@ function createAssembler(bytes: Uint8Array, start: number, piece: number): Visit
     const isFirst = parent.memberAt === parent.from;
     if (isFirst && parent.expects === 'comma') throw unexpected('token', child.openedAt);
     child.members = child.isArray ? [] : {};
-    const before = text.toString('utf8', parent.memberAt, child.openedAt);
     // The name and the colon; nothing in an array.
-    const [name, ...more] = Object.keys(JSON.parse(parent.isArray ? `[${before}]` : `{${before}null}`) as object);
+    const [open, close] = parent.isArray ? ['[', ']'] : ['{', 'null}'];
+    const [name, ...more] = Object.keys(parsed(open!, parent.memberAt, child.openedAt, close!));
     if ((name === undefined) !== parent.isArray || more.length > 0) throw unexpected('token', child.openedAt);
     if (parent.isArray) (parent.members as unknown[]).push(child.members);
     else setMember(parent.members as Record<string, unknown>, name!, child.members);
   }
   return {
+    textPart(textAt, to) {
+      if (to - textAt <= piece) return;
+      long ??= { at: textAt, to: textAt + 1, parts: [] };
+      addPart(to);
+    },
+    textEnd(at) {
+      if (!long) return;
+      addPart(at);
+      longTexts = [...longTexts, { from: long.at, to: at + 1, value: long.parts.join(''), mark: randomUUID() }];
+      long = undefined;
+    },
     opened: (at, isArray) => void frames.push(frameAt(at, isArray, at + 1)),
     closed(at, isArray) {
       const frame = frames.pop()!;
@@ -214,11 +281,11 @@ const startOf = (bytes: Uint8Array): number => (BYTE_ORDER_MARK.every((byte, at)
 
 function* inPieces(bytes: Uint8Array, limits: JsonLimits, piece: number): Generator<void, unknown> {
   if (bytes.length < piece) {
-    for (const _ of scan(bytes, limits, NO_VISITOR));
+    for (const _ of scan(bytes, limits, piece, NO_VISITOR));
     return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8', startOf(bytes))) as unknown;
   }
   const assembler = createAssembler(bytes, startOf(bytes), piece);
-  yield* scan(bytes, limits, assembler);
+  yield* scan(bytes, limits, piece, assembler);
   return assembler.result();
 }
 

@@ -1,6 +1,7 @@
 /** Extensions: the OpenAPI document of one version, and a page that shows it without resources of other hosts. */
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { Fault } from '../../model/errors';
 import type { Document } from '../schema/document';
 import { project } from '../schema/project';
@@ -13,6 +14,27 @@ function minorOf(version: string | undefined, { min, max }: Document): number {
   if (minor === undefined || Number(minor) < min || Number(minor) > max)
     throw new Fault('InvalidParameterValue', { message: `Invalid value for version: the versions are 1.${min} to 1.${max}` });
   return Number(minor);
+}
+
+/** Rendered versions of a document, the latest request last. Each takes some hundred kilobytes, and ten milliseconds to render. */
+interface Rendered {
+  readonly versions: Map<number, Promise<Buffer>>;
+  /** Resolves when the version before is rendered: other requests have their turn between two. */
+  last: Promise<unknown>;
+}
+const MAX_RENDERED = 8;
+const rendered = new WeakMap<Document, Rendered>();
+function render(document: Document, minor: number): Promise<Buffer> {
+  const state: Rendered = rendered.get(document) ?? { versions: new Map<number, Promise<Buffer>>(), last: Promise.resolve() };
+  rendered.set(document, state);
+  const { versions } = state;
+  const text =
+    versions.get(minor) ?? state.last.then(() => setImmediate()).then(() => Buffer.from(JSON.stringify(project(document, minor))));
+  state.last = text;
+  versions.delete(minor);
+  versions.set(minor, text);
+  if (versions.size > MAX_RENDERED) versions.delete(versions.keys().next().value!);
+  return text;
 }
 
 const SAFE = {
@@ -36,7 +58,7 @@ const prefixOf = (base: string): string => new URL(base).pathname.replace(/\/$/,
 export const docsHandlers: Handlers = {
   showDocument: async ({ query }, { document }) => ({
     status: 200,
-    body: project(document, minorOf(query['version'] as string | undefined, document)),
+    bytes: [await render(document, minorOf(query['version'] as string | undefined, document))],
   }),
   showDocsPage: async ({ base }) => {
     const at = `${prefixOf(base)}/v1/docs`;

@@ -21,6 +21,12 @@ interface Cost {
   /** The slowest answer to `GET /`. */
   readonly worstMs: number;
 }
+interface Gauges {
+  readonly cpu: number;
+  readonly memory: number;
+  /** Open files and connections. */
+  readonly files: number;
+}
 interface Reply {
   readonly status: number;
   readonly text: string;
@@ -34,6 +40,7 @@ export interface AttackedServer {
   call(method: string, path: string, send?: Send): Promise<Reply>;
   /** A connection without HTTP; it is closed after the test. */
   connect(localAddress?: string): Socket;
+  gauges(): Promise<Gauges>;
   attack(work: () => Promise<unknown>): Promise<Cost>;
 }
 
@@ -65,7 +72,8 @@ export function useAttackedServer(authentication = 'auth_strategy = noauth', lim
   const probe = join(__dirname, '../../dist/tests/hostile/longest-turn.js');
   const processes = openProcesses(() => database.connection(), { NODE_OPTIONS: `--require ${probe}`, TURNS_FILE: turnsFile });
   const agent = new Agent({ maxSockets: 256 });
-  const watchdog = new Agent({ keepAlive: true });
+  // A connection for each call: the server may close an idle one while the next request is on its way.
+  const watchdog = new Agent();
   const sockets = new Set<Socket>();
   let port: number;
   beforeAll(async () => {
@@ -98,14 +106,19 @@ export function useAttackedServer(authentication = 'auth_strategy = noauth', lim
       sent.on('error', reject);
       sent.end(body);
     });
-  const gauges = async (): Promise<{ readonly cpu: number; readonly memory: number }> => {
+  const gauges = async (): Promise<Gauges> => {
     const { text } = await callBy(watchdog, 'GET', '/metrics');
     const valueOf = (name: string): number => Number(new RegExp(`^${name} (.*)$`, 'm').exec(text)?.[1]);
-    return { cpu: valueOf('process_cpu_seconds_total'), memory: valueOf('process_resident_memory_bytes') };
+    return {
+      cpu: valueOf('process_cpu_seconds_total'),
+      memory: valueOf('process_resident_memory_bytes'),
+      files: valueOf('process_open_fds'),
+    };
   };
 
   return {
     call: (...words) => callBy(agent, ...words),
+    gauges,
     connect: (localAddress = LOCAL_ADDRESS) => {
       const socket = connect({ port, host: '127.0.0.1', localAddress }).on('error', () => {});
       sockets.add(socket);

@@ -51,6 +51,7 @@ it.each([
   ' [ { "n" : 1 , "z" : [ "~" , [ ] ] } , 2 ] ',
   '\uFEFF["é\\u00e9日",{"a":["é\\u00e9日",1]}]',
   '[[1,2],[3,4],[[5,6],7]]',
+  '{"long name":"long \\\\\\u00e9 日本 \\\"text","\\ud83d\\ude00 as name":["a text",{"__proto__":"a text"}]}',
 ])('parses %s in pieces as at once, and refuses what is wrong in it', (text) => {
   const differing: unknown[] = [];
   const tokens = ['', ',', ']', '}', '[', '{', ':', '1', '"', '\u00a0', ' '];
